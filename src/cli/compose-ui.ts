@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { findWaiting } from '../adapters/journals/waiting-captures.ts';
+import { findWaiting } from '../adapters/state/waiting-captures.ts';
 import { CodeFiles } from '../adapters/projects/code-files.ts';
 import { runDoctor } from '../adapters/processes/doctor-run.ts';
 import type { EmbeddedStore } from '../adapters/store/embedded-store.ts';

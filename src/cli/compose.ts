@@ -42,6 +42,8 @@ const REST_MS = 100;
  * waits.
  */
 const KEEP_LAST_MS = 500;
+/** The end of an answer waits for its captures at most so long: a person notices none of it. */
+const HOLD_MS = 50;
 
 export interface StartProxyOptions {
   readonly settings: Settings;
@@ -152,6 +154,12 @@ function handlerOn(
     ledger: store.ledger,
     outbox: remembering.outbox,
     requestLog: store.requestLog,
+    // Only while another process holds the lock of the file, for a millisecond or two.
+    holdBack: {
+      ms: HOLD_MS,
+      isNeeded: () => store.state.writer.isBehind,
+      stored: async (_facts, msLeft) => void (await store.state.writer.caughtUp(msLeft)),
+    },
     busy: (isBusy) => store.quiet.busy(isBusy),
     clock: systemClock,
     projects: new GitProjects(dataFolder),
@@ -295,6 +303,7 @@ async function openMemory(
     },
     folder: dataFolder,
     mirror: store.memory,
+    state: store.state,
     report: (line) => terminal.warn(line),
   });
   void hosted.watch();

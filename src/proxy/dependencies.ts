@@ -54,11 +54,13 @@ export interface ProxyDependencies {
   readonly placeIn?: (space: string, isNamed: boolean) => string;
   readonly memory: Memory;
   /**
-   * Holds back the end of each answer, at most so long, until what was noted of it is stored. Undefined: what is
-   * in the journals is safe enough.
+   * Holds back the end of an answer, at most so long, until what was noted of it is stored. Undefined: what
+   * was written at once is safe enough.
    */
   readonly holdBack?: {
     readonly ms: number;
+    /** Asked when the answer is whole; absent: of each answer. */
+    isNeeded?(): boolean;
     stored(facts: RequestFacts, msLeft: number): Promise<void>;
   };
   readonly ledger: Ledger;

@@ -392,7 +392,7 @@ function holdBackOf({ holdBack }: ProxyDependencies, record: RequestRecord): Hol
     record.ended('complete');
     return holdBack.stored(record.facts(), msLeft);
   };
-  return { ms, stored };
+  return { ms, stored, isNeeded: () => holdBack.isNeeded?.() ?? true };
 }
 
 const NO_BYTES = Buffer.alloc(0);

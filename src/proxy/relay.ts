@@ -37,6 +37,8 @@ export interface RelayOptions {
 export interface HoldBack {
   /** Milliseconds from the terminal event on; then the end goes out all the same. */
   readonly ms: number;
+  /** Asked once, when the answer is whole. */
+  isNeeded?(): boolean;
   /** Called once, when the provider has ended: every byte is known. `msLeft` of the time. Never rejects. */
   stored(msLeft: number): Promise<void>;
 }
@@ -179,6 +181,7 @@ class Relay implements AnswerSink {
     // Once: bytes that went out late say nothing any more.
     if (this.#hasHeld) return false;
     this.#hasHeld = true;
+    if (this.#holdBack.isNeeded?.() === false) return false;
     this.#heldUntil = performance.now() + this.#holdBack.ms;
     this.#held = chunks;
     this.#holdTimer = setTimeout(() => this.#letGo(), this.#holdBack.ms);

@@ -100,7 +100,6 @@ test('the sightings of a memory are the requests whose blocks quoted one of its 
   requestLog.add(requestRow({ id: 'one', at: 1, ...use(['m_aaaaaaaa']) }));
   requestLog.add(requestRow({ id: 'none', at: 2, space: 'm_aaaaaaaa', ...use(['m_cccccccc']) }));
   requestLog.add(requestRow({ id: 'two', at: 3, ...use(['m_bbbbbbbbbbbbbbbb', 'm_cccccccc']) }));
-  await requestLog.flush();
   const idsOf = async (...refs: string[]): Promise<readonly string[]> =>
     (await desk.sightings(refs)).map(({ id }) => id);
   expect(await idsOf('m_aaaaaaaaaaaaaaaa', 'm_bbbbbbbbbbbbbbbb')).toEqual(['two', 'one']);

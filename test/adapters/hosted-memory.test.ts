@@ -15,7 +15,6 @@ import { FakeService, refuse } from '../support/fake-service.ts';
 import { openHostedScene, patience, settingsFor } from '../support/hosted.ts';
 import { startMemoryService } from '../support/memory-service.ts';
 import { outputRecordOf, questionOf, recordOf } from '../support/records.ts';
-import { ledgerBytes } from '../support/ledger-bytes.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const CAPTURE = '/v1/svc/memory/capture';
@@ -290,7 +289,6 @@ test.each<[string, (ref: string) => ForgetFilter]>([
     blockEntry('other', { block: blockOf(kept.text) }),
     { ...verdict, verdict: 'no_more', at: 1 },
   ]);
-  await expect.poll(() => ledgerBytes(folder)).toBe(0);
   const filter = filterOf(referenceOf(secret.digest));
   expect(await hosted.memory.forget(filter, patience())).toBe(1);
   const blocks = await foundBlocks(store.ledger, ['whole', 'a part', 'other']);

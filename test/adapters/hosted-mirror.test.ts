@@ -28,6 +28,7 @@ async function machine(service: Service) {
     recallMs: 10_000,
     folder,
     mirror: store.memory,
+    state: store.state,
     report: () => undefined,
   });
   onTestFinished(async () => {

@@ -2,13 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { Journal } from '../../src/adapters/journals/journal.ts';
 import { rowOf } from '../../src/adapters/journals/ledger-row.ts';
 import type { LedgerRow } from '../../src/ports/ledger.ts';
 import { JournalLedger, type LedgerStore } from '../../src/adapters/journals/ledger.ts';
-import { StoreClient } from '../../src/adapters/store/client.ts';
-import { keyOf, type LedgerEntry } from '../../src/core/ledger/entries.ts';
-import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { keyOf } from '../../src/core/ledger/entries.ts';
 import {
   blockAddress,
   blockEntry,
@@ -124,45 +121,13 @@ function leaveBehind(folder: string): void {
   renameSync(join(folder, file), join(folder, file.replace(`-${process.pid}-`, `-${pid}-`)));
 }
 
-test('two processes on one folder see the entries of each other', async () => {
-  const folder = tempFolder();
-  const open = () => openEmbeddedStore({ folder, report: () => undefined });
-  const [one, two] = [open(), open()];
-  await one.ledger.record([blockEntry('a', { at: 5 })]);
-  await one.close();
-  expect(await foundBlock(two.ledger, 'a')).toBe('block of a');
-  await two.close();
-});
-
-test('of two entries for one key the later one stays, in whatever order they arrive', async () => {
-  const folder = tempFolder();
-  const store = openEmbeddedStore({ folder, report: () => undefined });
-  await store.ledger.record([blockEntry('a', { at: 9, block: 'new' })]);
-  await store.ledger.record([blockEntry('b', { at: 1 })]);
-  await store.close();
-  const again = openEmbeddedStore({ folder, report: () => undefined });
-  await again.ledger.record([blockEntry('c', { at: 9 })]);
-  expect(await foundBlock(again.ledger, 'a')).toBe('new');
-  await again.close();
-});
-
-test('an entry that conversations share is written once, in this process and in the next one', async () => {
-  const folder = tempFolder();
-  const shared = { kind: 'shared-block', tenant: 'local', space: 's', fingerprint: 'f' } as const;
+test('an entry that conversations share is written once', async () => {
+  const ledger = openLedger(tempFolder(), new MapStore());
+  const shared = { kind: 'shared-block', tenant: 't', space: 's', fingerprint: 'f' } as const;
   const fact = { form: 'text', dropsEarlier: false } as const;
-  const open = () => openEmbeddedStore({ folder, report: () => undefined });
-  const one = open();
-  await one.ledger.record([{ ...shared, ...fact, block: 'first', at: 1 }]);
-  await one.ledger.record([{ ...shared, ...fact, block: 'second', at: 2 }]);
-  expect((await foundEntries(one.ledger, [shared])).get(shared)?.block).toBe('first');
-  await one.close();
-  const two = open();
-  // Nobody asked the table before: the second process does not know that there is one.
-  await two.ledger.record([{ ...shared, ...fact, block: 'third', at: 3 }]);
-  await two.close();
-  const three = open();
-  expect((await foundEntries(three.ledger, [shared])).get(shared)?.block).toBe('first');
-  await three.close();
+  await ledger.record([{ ...shared, ...fact, block: 'first', at: 1 }]);
+  await ledger.record([{ ...shared, ...fact, block: 'second', at: 2 }]);
+  expect((await foundEntries(ledger, [shared])).get(shared)?.block).toBe('first');
 });
 
 test('law 4: a table that does not answer leaves the rest unknown, in time, and known entries known', async () => {
@@ -180,73 +145,3 @@ test('law 4: a table that does not answer leaves the rest unknown, in time, and 
   const gone = await ledger.find([...asked, blockAddress('b')], 10_000);
   expect([gone.missing, gone.has(blockAddress('known'))]).toEqual(['unavailable', true]);
 });
-
-const OWNER = { tenant: 'local', space: 'default', conversation: 'c1' };
-const AT_ITEM = { tenant: 'local', space: 'default', fingerprint: 'F' };
-
-/** Rows as release 0.1.2 wrote them, and what they say. */
-const EARLIER: readonly (readonly [string, string, LedgerEntry])[] = [
-  [
-    'e:F:default:c1',
-    'block',
-    { kind: 'own-block', ...OWNER, fingerprint: 'F', ...textBlock('block'), at: 7 },
-  ],
-  ['l:F:default', 'block', { kind: 'shared-block', ...AT_ITEM, ...textBlock('block'), at: 7 }],
-  ['refused:default:c1', '', { kind: 'refusal', change: 'recall', ...OWNER, at: 7 }],
-  ['refused-shortening:default:c1', '', { kind: 'refusal', change: 'shortening', ...OWNER, at: 7 }],
-  ['cut:F:default', '', { kind: 'cut-answer', ...AT_ITEM, at: 7 }],
-  [
-    'x:F:default',
-    '5 abc ~def',
-    {
-      kind: 'shared-batch',
-      elision: 'real',
-      ...AT_ITEM,
-      leftOut: { before: 5, stubForm: 1, marks: ['abc', '~def'] },
-      at: 7,
-    },
-  ],
-  [
-    'y:F:default',
-    'whole',
-    { kind: 'shared-batch', elision: 'shadow', ...AT_ITEM, leftOut: 'nothing', at: 7 },
-  ],
-  ['mx:F:default', '', { kind: 'batch-mark', elision: 'real', ...AT_ITEM, at: 7 }],
-  [
-    'u:F:default',
-    '120 100',
-    { kind: 'provider-count', ...AT_ITEM, counted: 120, estimated: 100, at: 7 },
-  ],
-  [
-    'not-worth-it:default:c1',
-    'send_all',
-    { kind: 'verdict', ...OWNER, verdict: 'send_all', at: 7 },
-  ],
-];
-
-function textBlock(block: string) {
-  return { block, form: 'text', dropsEarlier: false } as const;
-}
-
-test.each([['in its table'], ['in the journal of a killed process']])(
-  'the ledger of an earlier release is read: %s',
-  async (where) => {
-    const folder = tempFolder();
-    const rows = EARLIER.map(([key, block]) => ({ key, ...textBlock(block), at: 7 }));
-    if (where === 'in its table') {
-      const client = new StoreClient({ folder, report: () => undefined });
-      await client.call('recordEntries', rows);
-      await client.close();
-    } else {
-      const journal = new Journal({ folder, name: 'ledger', bytesMax: 1_000_000 });
-      journal.append(rows.map((row) => JSON.stringify(row)));
-      journal.close();
-      leaveBehind(folder);
-    }
-    const store = openEmbeddedStore({ folder, report: () => undefined });
-    const entries = EARLIER.map(([, , entry]) => entry);
-    const found = await foundEntries(store.ledger, entries);
-    expect(entries.map((entry) => found.get(entry))).toEqual(entries);
-    await store.close();
-  },
-);

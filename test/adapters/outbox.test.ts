@@ -2,10 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { JournalOutbox } from '../../src/adapters/journals/outbox.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
 import { recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -26,8 +25,7 @@ function bytesOnDisk(folder: string): number {
 
 /** Bytes of the heap that cannot be collected. */
 function heldBytes(): number {
-  setFlagsFromString('--expose-gc');
-  runInNewContext('gc')();
+  collectGarbage();
   return process.memoryUsage().heapUsed;
 }
 

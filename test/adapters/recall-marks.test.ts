@@ -8,7 +8,7 @@ import { tempFolder } from '../support/temp-folder.ts';
 async function openEmpty(): Promise<Database> {
   const database = openDatabase({
     folder: tempFolder(),
-    driver: await loadDriver(),
+    driver: loadDriver(),
     descriptors: new Descriptors(),
     now: 0,
     report: () => {},

@@ -90,7 +90,7 @@ test.each(SCOPES)(
 
 test('law 2: a commit of another process shows at once, without a word of the store', async () => {
   const { folder, store, version } = await openWithBoth();
-  const other = (await loadDriver()).open(join(folder, 'service.db'));
+  const other = loadDriver().open(join(folder, 'service.db'));
   onTestFinished(() => other.close());
   expect(store.holdVersion?.()).toBe(version);
   await nextTurn();
@@ -133,7 +133,7 @@ test('law 2: whatever a service and another program do in turn, with the same ve
       const folder = mkdtempSync(join(tempFolder(), 'data-'));
       const store = open(folder);
       await keep(store, objects.slice(0, 2));
-      const raw = (await loadDriver()).open(join(folder, 'service.db'));
+      const raw = loadDriver().open(join(folder, 'service.db'));
       const begun: string[] = [];
       const own = store.of('default');
       const held = new Map<string, number>();

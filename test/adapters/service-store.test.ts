@@ -350,7 +350,7 @@ test('a file from before there were tenants opens as the tenant default, whole',
   const order = { purgeId, space: SPACE, scope, isDryRun: false, requestedBy: 'old', now: 2 };
   await before.of('default').beginPurge(order);
   await before.close();
-  const connection = (await loadDriver()).open(join(folder, 'service.db'));
+  const connection = loadDriver().open(join(folder, 'service.db'));
   connection.exec(BACK_TO_VERSION_1);
   connection.close();
   const store = open(folder, { serves: true });

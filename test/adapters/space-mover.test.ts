@@ -114,7 +114,7 @@ test('the share by which recall speaks moves too, older than what the other spac
   await memory.capture([recordOf('one more')], patience());
   await moveAll(memory, FROM, TO);
   await store.close();
-  const connection = (await loadDriver()).open(databaseFile(folder));
+  const connection = loadDriver().open(databaseFile(folder));
   const sql =
     'SELECT s.name, g.signal FROM signals g JOIN spaces s ON s.id = g.space ORDER BY number';
   const rows = connection.prepare(sql).all() as { name: string; signal: number }[];

@@ -1,17 +1,20 @@
-import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, renameSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { Journal } from '../../src/adapters/journals/journal.ts';
-import { rowOf } from '../../src/adapters/journals/ledger-row.ts';
-import { JournalLedger } from '../../src/adapters/journals/ledger.ts';
-import { StoreClient } from '../../src/adapters/store/client.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { stateFile } from '../../src/adapters/files/database-file.ts';
+import { STORE_TARGET } from '../../src/adapters/state/outbox.ts';
+import { openState } from '../../src/adapters/state/state.ts';
+import { openDatabase } from '../../src/adapters/store/database.ts';
+import { Descriptors } from '../../src/adapters/store/descriptors.ts';
+import { loadDriver } from '../../src/adapters/store/driver.ts';
+import { Records } from '../../src/adapters/store/records.ts';
+import { MemoryError } from '../../src/ports/memory.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { runCli } from '../support/cli.ts';
-import { blockAddress, blockEntry, foundBlock } from '../support/ledger-entries.ts';
-import { ledgerBytes } from '../support/ledger-bytes.ts';
+import { blockEntry, foundBlock } from '../support/ledger-entries.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -48,7 +51,6 @@ test('R26, R27: after forgetting, the words are in no file of the folder, nor in
       readFileSync(join(folder, file)).toString('latin1').includes('zebrafishlantern'),
     );
   expect(block).toContain('zebrafishlantern');
-  await expect.poll(() => holders().filter((file) => file.endsWith('.journal'))).toEqual([]);
   expect(holders().length).toBeGreaterThan(0);
   expect(await store.memory.forget({ words: 'zebrafishlantern' }, patience())).toBe(2);
   expect(holders()).toEqual([]);
@@ -66,7 +68,6 @@ test('R26: a standing instruction that was forgotten is no more in what was plac
   const { text: block } = writeRecallBlock(passages, 512);
   expect(block).toContain('\n- In this repository always use pnpm.\n');
   await store.ledger.record([blockEntry('order', { block })]);
-  await expect.poll(() => ledgerBytes(folder)).toBe(0);
   await store.memory.forget({ refs: [referenceOf(record.digest)] }, patience());
   expect(await foundBlock(store.ledger, 'order')).toBe('');
 });
@@ -81,83 +82,122 @@ async function placedIn(store: EmbeddedStore, text: string) {
   return { ref: referenceOf(record.digest), entry };
 }
 
-test('R26: svc memory forget reaches what a killed process placed and left in its journal', async () => {
+/** The files of the folder that hold the word. */
+function holdersOf(folder: string, word: string): readonly string[] {
+  return readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes(word));
+}
+
+test('R26: svc memory forget reaches what a proxy placed that runs, in every file', async () => {
   const folder = tempFolder();
   const store = openStore(folder);
   const { ref, entry } = await placedIn(store, 'The passphrase is zebrafishlantern.');
-  const journal = new Journal({ folder, name: 'ledger', bytesMax: 1_000_000 });
-  journal.append([JSON.stringify(rowOf(entry))]);
-  journal.close();
-  const { pid } = spawnSync(process.execPath, ['-e', '0']);
-  const [file = ''] = readdirSync(folder).filter((name) => name.startsWith('ledger-'));
-  renameSync(join(folder, file), join(folder, file.replace(`-${process.pid}-`, `-${pid}-`)));
+  await store.ledger.record([entry]);
+  expect(await foundBlock(store.ledger, 'placed')).toBe(entry.block);
+  const generation = store.ledger.generation();
   const env = { SVC_DATA_HOME: folder };
   const { code } = await runCli(['memory', 'forget', ref, '--yes'], { home: folder, env });
   expect(code).toBe(0);
+  expect(store.ledger.generation()).not.toBe(generation);
   expect(await foundBlock(store.ledger, 'placed')).toBe('');
-  const holders = readdirSync(folder).filter((name) =>
-    readFileSync(join(folder, name)).includes('zebrafishlantern'),
-  );
-  expect(holders).toEqual([]);
+  expect(holdersOf(folder, 'zebrafishlantern')).toEqual([]);
 });
 
-test('R26: what another process placed is forgotten there too, though it is in no table yet', async () => {
+test('R26: a block that was recalled before a forget, and is recorded after it, is not placed', async () => {
   const folder = tempFolder();
-  const store = openStore(folder);
+  const [proxy, commandLine] = [openStore(folder), openStore(folder)];
+  const { ref, entry } = await placedIn(proxy, 'The passphrase is zebrafishlantern.');
+  proxy.ledger.generation();
+  await commandLine.memory.forget({ refs: [ref] }, patience());
+  expect(await proxy.ledger.commit([entry])).toBe(false);
+  expect(await foundBlock(proxy.ledger, 'placed')).toBeUndefined();
+  // Whoever knows of the forgetting has recalled since then.
+  expect(await proxy.ledger.commit([entry])).toBe(true);
+});
+
+test('R26: what waits for a lock while something is forgotten is written without its block', async () => {
+  const folder = tempFolder();
+  const [proxy, commandLine] = [openStore(folder), openStore(folder)];
+  const { ref, entry } = await placedIn(proxy, 'The passphrase is zebrafishlantern.');
+  await proxy.ledger.record([blockEntry('first')]);
+  const connection = loadDriver().open(stateFile(folder));
+  connection.exec('BEGIN IMMEDIATE');
+  await proxy.ledger.record([entry]);
+  expect(await foundBlock(proxy.ledger, 'placed')).toBe(entry.block);
+  const forgetting = commandLine.memory.forget({ refs: [ref] }, patience());
+  await sleep(50);
+  // The waiting entry is tried again every 2 ms and the forgetting waits: either may come first.
+  connection.exec('ROLLBACK');
+  connection.close();
+  await forgetting;
+  await proxy.state.writer.caughtUp(30_000);
+  expect(await foundBlock(proxy.ledger, 'placed')).toBe('');
+});
+
+test('R26: a forget that was interrupted between its two files is ended by the next start', async () => {
+  const folder = tempFolder();
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  const { entry } = await placedIn(store, 'The passphrase is zebrafishlantern.');
+  const later = recordOf('The second passphrase is zebrafishlantern too.');
+  await store.ledger.record([entry]);
+  expect(store.outbox.keep([later])).toBe(true);
+  await store.close();
+  interrupt(folder);
+  const next = openStore(folder);
+  await expect.poll(() => foundBlock(next.ledger, 'placed')).toBe('');
+  await next.close();
+  expect(holdersOf(folder, 'zebrafishlantern')).toEqual([]);
+});
+
+/** Deletes the memories as `forget` does, and ends before it comes to the ledger. */
+function interrupt(folder: string): void {
+  const descriptors = new Descriptors();
+  const driver = loadDriver();
+  const database = openDatabase({ folder, driver, descriptors, now: 1, report: () => undefined });
+  expect(new Records(database).forget({ words: 'zebrafishlantern' }, 1)).toBe(2);
+  database.checkpoint();
+  database.close();
+}
+
+test('R26: a clock that was ahead while something was forgotten empties no later block', async () => {
+  const folder = tempFolder();
+  const store = openEmbeddedStore({ folder, report: () => undefined });
   const { ref, entry } = await placedIn(store, 'The passphrase is zebrafishlantern.');
-  const client = new StoreClient({ folder, report: () => undefined });
-  onTestFinished(() => client.close());
-  const table = { isAway: true };
-  const ledger = new JournalLedger({
-    folder,
-    report: () => undefined,
-    store: {
-      findEntries: (keys) => client.call('findEntries', keys),
-      recordEntries: async (entries) => {
-        if (table.isAway) throw new Error('away');
-        await client.call('recordEntries', entries);
-      },
-    },
-  });
-  onTestFinished(() => ledger.close());
-  await ledger.record([entry]);
-  expect(await foundBlock(ledger, 'placed')).toBe(entry.block);
+  const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 86_400_000);
   await store.memory.forget({ refs: [ref] }, patience());
-  const found = await ledger.find([blockAddress('placed')], 10_000);
-  expect([found.missing, found.has(blockAddress('placed'))]).toEqual(['unavailable', false]);
-  table.isAway = false;
-  expect(await foundBlock(ledger, 'placed')).toBe('');
-  expect(await foundBlock(store.ledger, 'placed')).toBe('');
-  await ledger.record([blockEntry('later', { block: entry.block, at: Date.now() + 1 })]);
-  await ledger.close();
-  expect(await foundBlock(store.ledger, 'later')).toBe(entry.block);
+  clock.mockRestore();
+  store.ledger.generation();
+  await store.ledger.record([{ ...entry, at: Date.now() }]);
+  expect(await foundBlock(store.ledger, 'placed')).toBe(entry.block);
+  await store.close();
+  const next = openStore(folder);
+  await next.ledger.record([blockEntry('other')]);
+  expect(await foundBlock(next.ledger, 'placed')).toBe(entry.block);
 });
 
-test('R26: what waits in an outbox, of a dead process or a living one, is forgotten as well', async () => {
+test('R26: what waits in the outbox is forgotten as well, and does not come back', async () => {
   const folder = tempFolder();
-  const left = (text: string, pid = process.pid): void => {
-    const journal = new Journal({ folder, name: 'outbox', bytesMax: 1_000_000 });
-    journal.append([JSON.stringify(recordOf(text))]);
-    journal.close();
-    const files = readdirSync(folder).filter((name) => name.includes(`-${process.pid}-`));
-    const [file = ''] = files.filter((name) => name.startsWith('outbox-'));
-    renameSync(join(folder, file), join(folder, file.replace(`-${process.pid}-`, `-${pid}-`)));
-  };
-  const { pid } = spawnSync(process.execPath, ['-e', '0']);
-  left('The dead passphrase is zebrafishlantern.', pid);
-  left('The living passphrase is zebrafishlantern.', process.ppid);
-  left('The living staging port is 6431.', process.ppid);
+  const state = openState({ folder, report: () => undefined });
+  const away = { capture: () => Promise.reject(new MemoryError('unavailable', 'away')) };
+  const outbox = state.outboxFor(STORE_TARGET, away);
+  const texts = [
+    'The passphrase is zebrafishlantern.',
+    'The other passphrase is zebrafishlantern.',
+    'The staging port is 6431.',
+  ];
+  expect(outbox.keep(texts.map((text) => recordOf(text)))).toBe(true);
+  outbox.close();
+  await state.close();
   const env = { SVC_DATA_HOME: folder };
   const words = ['memory', 'forget', '--search', 'zebrafishlantern', '--yes', '--json'];
   expect((await runCli(words, { home: folder, env })).stdout).toContain('"forgotten": 2');
   const store = openStore(folder);
-  const late = ['The living passphrase is zebrafishlantern.', 'The living staging port is 6431.'];
   const states = await store.memory.capture(
-    late.map((text) => recordOf(text)),
+    texts.map((text) => recordOf(text)),
     patience(),
   );
-  expect(states).toEqual(['forgotten', 'stored']);
+  expect(states).toEqual(['forgotten', 'forgotten', 'duplicate']);
   expect(await store.memory.list({ limit: 10, words: 'zebrafishlantern' }, patience())).toEqual([]);
+  expect(holdersOf(folder, 'zebrafishlantern')).toEqual([]);
 });
 
 test('forgetting by words takes outputs that hold them all, and no others', async () => {

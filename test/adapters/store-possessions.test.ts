@@ -6,11 +6,11 @@ import { type Database, openDatabase } from '../../src/adapters/store/database.t
 import { type Driver, loadDriver } from '../../src/adapters/store/driver.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { Outputs } from '../../src/adapters/store/outputs.ts';
-import { Possessions } from '../../src/adapters/store/possessions.ts';
+import { proveHeld } from '../../src/adapters/store/possessions.ts';
 import { Records } from '../../src/adapters/store/records.ts';
 import { outputProof, textProof } from '../../src/core/shortening/proofs.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
-import type { Holding } from '../../src/ports/memory.ts';
+import type { Holding, HoldQuestion } from '../../src/ports/memory.ts';
 import { outputRecordOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -20,7 +20,7 @@ const SPACE = 'project';
 
 let driver: Driver;
 beforeAll(async () => {
-  driver = await loadDriver();
+  driver = loadDriver();
 });
 
 /** A process's own connection to the folder's database, and what it says of it. */
@@ -34,10 +34,11 @@ function open(folder: string) {
   });
   onTestFinished(() => database.close());
   const [outputs, records] = [new Outputs(database), new Records(database)];
-  const possessions = new Possessions(database, [outputs, records]);
+  const hold = (question: HoldQuestion, now = NOW): Holding[] =>
+    proveHeld([outputs, records], question, now);
   const holds = (digests: readonly string[], now = NOW): Holding[] =>
-    possessions.hold({ space: SPACE, digests, nonce: randomBytes(32) }, now);
-  return { database, outputs, records, possessions, holds };
+    hold({ space: SPACE, digests, nonce: randomBytes(32) }, now);
+  return { database, outputs, records, hold, holds };
 }
 
 test('law 2: what another process forgets is not proven any more, though it was proven just before', async () => {
@@ -62,19 +63,19 @@ test('law 2: what another process forgets is not proven any more, though it was 
 });
 
 test('law 2: each proof is of its own nonce, also of bytes that were read before', () => {
-  const { outputs, records, possessions } = open(tempFolder());
+  const { outputs, records, hold } = open(tempFolder());
   const [output, record] = [outputRecordOf('a log'), recordOf('A fact about ports.')];
   outputs.keep([output], NOW);
   records.capture([record]);
   for (const nonce of [randomBytes(32), randomBytes(32)]) {
     const digests = [output.digest, record.digest, output.digest];
-    expect(possessions.hold({ space: SPACE, digests, nonce }, NOW)).toEqual([
+    expect(hold({ space: SPACE, digests, nonce }, NOW)).toEqual([
       { digest: output.digest, proof: outputProof(nonce, output.text) },
       { digest: record.digest, proof: textProof(nonce, 'user', record.text) },
     ]);
   }
   const nonce = randomBytes(32);
-  expect(possessions.hold({ space: 'other', digests: [output.digest], nonce }, NOW)).toEqual([]);
+  expect(hold({ space: 'other', digests: [output.digest], nonce }, NOW)).toEqual([]);
 });
 
 test('law 2: an output that was proven at every request is pruned neither early nor unseen', () => {
@@ -123,9 +124,9 @@ test('law 2: whatever several processes do in turn, a store claims what the file
         const one = opened[who];
         if (one === undefined) continue;
         act(one, what, TEXTS[at] ?? '');
-        for (const { possessions } of opened) {
+        for (const { hold } of opened) {
           const nonce = randomBytes(32);
-          const held = possessions.hold({ space: SPACE, digests, nonce }, NOW);
+          const held = hold({ space: SPACE, digests, nonce }, NOW);
           expect(sorted(held)).toEqual(sorted(truth(witness, nonce)));
         }
       }

@@ -10,10 +10,12 @@ import {
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { SteadyClient } from '../../src/adapters/store/steady-client.ts';
+import { collectGarbage } from '../support/collect-garbage.ts';
 import { blockEntry, foundBlock, foundBlocks } from '../support/ledger-entries.ts';
 import { outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -52,7 +54,7 @@ const ALL = [1, FACT.text, ENTRY.block];
 
 /** Another process writes, until it is released. */
 async function holdWrites(folder: string): Promise<{ release(): void }> {
-  const connection = (await loadDriver()).open(join(folder, 'memory.db'));
+  const connection = loadDriver().open(join(folder, 'memory.db'));
   connection.exec('BEGIN IMMEDIATE');
   let isHeld = true;
   const release = (): void => {
@@ -162,14 +164,14 @@ test('the second worker answers reads alone, and only while the first is late', 
   expect(await client.call('health', undefined)).toEqual(['first']);
   expect(await client.call('list', { limit: 1 })).toEqual(['first']);
   expect(await client.call('list', { limit: 1 })).toEqual(['second']);
-  expect(await client.call('findEntries', ['a'])).toEqual(['second']);
+  expect(await client.call('retrieve', { ref: 'a' })).toEqual(['second']);
   // A write waits for the first one alone.
   const write = client.call('capture', [], AbortSignal.timeout(300));
   await expect(write).rejects.toMatchObject({ reason: 'timeout' });
   expect(await client.call('health', undefined)).toEqual(['first']);
   expect(await client.call('list', { limit: 1 })).toEqual(['first']);
   await client.close();
-  expect(readFileSync(join(folder, 'asked'), 'utf8')).toBe('list\nfindEntries\n');
+  expect(readFileSync(join(folder, 'asked'), 'utf8')).toBe('list\nretrieve\n');
 });
 
 /** Opens the database in another process, reads, and closes it: the last one deletes the log. */
@@ -222,11 +224,16 @@ test.runIf(process.platform === 'linux')(
       await next.health();
       // oxlint-disable-next-line no-await-in-loop
       await next.close();
+      // On Node 20 a closed connection of this thread ends once its statements are collected.
+      collectGarbage();
+      // oxlint-disable-next-line no-await-in-loop
+      await sleep(50);
       counts.push(descriptorsIn(folder).length);
     }
     // SQLite keeps one of its own in reserve from the first one that is closed on.
     expect(new Set(counts).size).toBe(1);
     await store.close();
-    expect(descriptorsIn(folder)).toEqual([]);
+    collectGarbage();
+    await expect.poll(() => descriptorsIn(folder)).toEqual([]);
   },
 );

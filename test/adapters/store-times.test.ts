@@ -18,7 +18,7 @@ test('a memory with a time outside of the calendar is refused, and an old row wi
   const outputs = [outputRecordOf('x'.repeat(500), { at: 8.64e15 + 1 })];
   expect(await first.memory.capture(outputs, patience())).toEqual(['rejected']);
   await first.close();
-  const database = (await loadDriver()).open(join(folder, 'memory.db'));
+  const database = loadDriver().open(join(folder, 'memory.db'));
   database.exec('UPDATE records SET at = 9007199254740991');
   database.close();
   const store = openEmbeddedStore({ folder, report: () => undefined });

@@ -19,7 +19,6 @@ async function place() {
   const data = join(home, 'data');
   const store = openEmbeddedStore({ folder: data, report: () => undefined });
   store.requestLog.add(requestRow({ at: Date.now(), space: 'project/shop-1' }));
-  await store.requestLog.flush();
   await store.close();
   const bin = join(home, 'bin');
   mkdirSync(bin);

@@ -1,8 +1,8 @@
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { JournalOutbox } from '../../src/adapters/journals/outbox.ts';
+import { STORE_TARGET } from '../../src/adapters/state/outbox.ts';
+import { openState } from '../../src/adapters/state/state.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { lateCaptures } from '../../src/cli/proxy/late-captures.ts';
 import type { MemoryRecord } from '../../src/ports/memory.ts';
@@ -16,10 +16,14 @@ const KEPT_AT = 1_700_000_000_000;
 const MINUTE_MS = 60_000;
 
 /** An outbox whose memory does not answer. */
-function keepIn(folder: string, texts: readonly string[], name = 'outbox'): void {
+function keepIn(folder: string, texts: readonly string[], name = STORE_TARGET): void {
   const target = { capture: () => new Promise<never>(() => {}) };
-  const outbox = new JournalOutbox({ folder, name, target, report: () => undefined });
-  onTestFinished(() => outbox.close());
+  const state = openState({ folder, report: () => undefined });
+  const outbox = state.outboxFor(name, target);
+  onTestFinished(async () => {
+    outbox.close();
+    await state.close();
+  });
   const records = texts.map((text, at) => ({ ...recordOf(text), at: KEPT_AT + at }));
   expect(outbox.keep(records)).toBe(true);
 }
@@ -48,11 +52,10 @@ test('where no proxy runs, what waits is told at once, and the command that deli
   expect(late?.fix).toContain('svc start');
 });
 
-test('nothing waits in an empty folder, in none, and in a journal that is broken', () => {
+test('nothing waits in an empty folder, and in none', () => {
   const folder = tempFolder();
   const facts = { now: KEPT_AT, isRunning: false };
   expect(lateCaptures(join(folder, 'none'), facts)).toEqual([]);
-  writeFileSync(join(folder, 'outbox-0-1-1-a.journal'), 'no line of ours\n');
   expect(lateCaptures(folder, facts)).toEqual([]);
 });
 
@@ -79,7 +82,7 @@ function keepSlowly(folder: string, text: string, ms: number): void {
       return store.memory.capture(records, signal);
     },
   };
-  const outbox = new JournalOutbox({ folder, target, report: () => undefined });
+  const outbox = store.state.outboxFor(STORE_TARGET, target);
   onTestFinished(async () => {
     outbox.close();
     await store.close();
@@ -99,7 +102,8 @@ test('what an answer left in the outbox is listed and found, also where the stor
 test('a list that waited in vain says what is still on its way', async () => {
   const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
   const env = { SVC_DATA_HOME: join(home, 'data') };
-  keepIn(env.SVC_DATA_HOME, ['The walrus deploys on Tuesdays.']);
+  // A command delivers what waits for the memory on this machine; a service is the proxy's.
+  keepIn(env.SVC_DATA_HOME, ['The walrus deploys on Tuesdays.'], 'hosted_outbox_0123456789abcdef');
   const { code, stdout, stderr } = await runCli(['memory', 'list', '--json'], { home, env });
   expect([code, JSON.parse(stdout)]).toEqual([0, []]);
   expect(stderr).toMatch(/1 capture \(31 bytes\) not yet stored in the memory .*See: svc status/);

@@ -16,7 +16,6 @@ async function runOn(rows: readonly RequestRow[], args: readonly string[]): Prom
   const folder = tempFolder();
   const store = openEmbeddedStore({ folder, report: () => undefined });
   for (const row of rows) store.requestLog.add(row);
-  await store.requestLog.flush();
   await store.close();
   return runCli(args, { home: tempFolder(), env: { SVC_DATA_HOME: folder } });
 }

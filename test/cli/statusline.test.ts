@@ -18,7 +18,6 @@ async function lineOf(rows: readonly RequestRow[], input: string): Promise<strin
   const folder = tempFolder();
   const store = openEmbeddedStore({ folder, report: () => undefined });
   for (const row of rows) store.requestLog.add(row);
-  await store.requestLog.flush();
   // The proxy goes on while the line is asked for.
   const { stdout, stderr, code } = await runCli(['statusline'], {
     home: tempFolder(),

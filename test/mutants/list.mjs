@@ -291,14 +291,6 @@ export const MUTANTS = [
     only: 'bypassed_provider_state',
   },
   {
-    name: 'what was read once is proven for ever',
-    file: 'src/adapters/store/possessions.ts',
-    from: 'generation === this.#generation && ',
-    to: '',
-    test: 'test/adapters/store-possessions.test.ts',
-    only: 'in turn',
-  },
-  {
     name: 'a deletion of the own process is not noticed',
     file: 'src/adapters/store/database.ts',
     from: 'if (changes > 0 && TAKES_TEXTS.test(sql)) ',

@@ -2,7 +2,10 @@
 
 const IDENTITY = 'test/proxy/conversation-identity.test.ts';
 const LATE = 'test/proxy/late-ledger.test.ts';
-const LEDGER = 'test/adapters/ledger.test.ts';
+const LEDGER = 'test/adapters/state-ledger.test.ts';
+const SERVICE_LEDGER = 'test/adapters/ledger.test.ts';
+const STATE_LEDGER = 'src/adapters/state/ledger.ts';
+const FORGETS = 'test/adapters/store-forget.test.ts';
 const EDITED = 'test/proxy/edited-history.test.ts';
 const BATCHES = 'test/proxy/batch-lookup.test.ts';
 const PREFIX = 'test/support/conversation-fuzz/prefix.ts';
@@ -108,16 +111,48 @@ export const STATE = [
     file: 'src/adapters/journals/ledger.ts',
     from: 'return isOnce === true &&',
     to: 'return isOnce !== undefined && false &&',
-    test: LEDGER,
+    test: SERVICE_LEDGER,
     only: 'written once',
   },
   {
     name: 'another process overwrites the shared block',
-    file: 'src/adapters/store/tables.ts',
-    from: 'isOnce === true\n',
-    to: 'isOnce !== undefined && key === ""\n',
+    file: STATE_LEDGER,
+    from: 'isOnce === true\n          ? ',
+    to: 'isOnce !== undefined && key === ""\n          ? ',
     test: LEDGER,
     only: 'written once',
+  },
+  {
+    name: 'an entry that was missed once is missed for ever',
+    file: STATE_LEDGER,
+    from: 'else if (this.#known.has(key))',
+    to: 'else if (this.#known.get(key)?.row !== undefined)',
+    test: LEDGER,
+    only: 'by the others at once',
+  },
+  {
+    name: 'a block that was recalled before a forget is recorded after it',
+    file: STATE_LEDGER,
+    from: 'isLate = isChanged && ',
+    to: 'isLate = isChanged && rows.length === 0 && ',
+    test: FORGETS,
+    only: 'recorded after it',
+  },
+  {
+    name: 'a forget that was interrupted is never ended',
+    file: 'src/adapters/store/records.ts',
+    from: '        noteForgetting(this.#database, quotes);\n',
+    to: '',
+    test: FORGETS,
+    only: 'interrupted',
+  },
+  {
+    name: 'an outbox row outlives the file that was deleted, and is lost',
+    file: 'src/adapters/state/state-file.ts',
+    from: 'if (opened.identity !== identityOf(this.path)) this.#carried',
+    to: 'if (opened.identity === "") this.#carried',
+    test: 'test/adapters/store-replaced.test.ts',
+    only: 'on disk again',
   },
   {
     name: 'a block is found by its name before its answer, named or not',
@@ -164,7 +199,7 @@ export const STATE = [
     file: 'src/adapters/journals/ledger.ts',
     from: "return new FoundEntries(entries, 'late');",
     to: "return new FoundEntries([], 'late');",
-    test: LEDGER,
+    test: SERVICE_LEDGER,
     only: 'law 4',
   },
   {

@@ -23,7 +23,7 @@ export const STORE = [
   {
     name: 'pages from before another program wrote are believed',
     file: 'src/adapters/store/database.ts',
-    from: "    this.#connection.exec('PRAGMA shrink_memory');\n",
+    from: "    this.#rows.exec('PRAGMA shrink_memory');\n",
     to: '',
     test: REPLACED,
   },
@@ -102,13 +102,6 @@ export const STORE = [
     file: STEADY_CLIENT,
     from: 'const isHelped = this.#isOpen && READS.has(name);',
     to: 'const isHelped = false;',
-    test: STEADY,
-  },
-  {
-    name: 'blocks wait for writes',
-    file: STEADY_CLIENT,
-    from: "  'findEntries',\n",
-    to: '',
     test: STEADY,
   },
   {

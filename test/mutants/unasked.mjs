@@ -7,52 +7,38 @@ const RELAY = 'src/proxy/relay.ts';
 const RELAYED = 'test/proxy/relay.test.ts';
 const COUNTS = 'test/proxy/provider-counts.test.ts';
 const LISTED = 'test/proxy/read-items.prop.test.ts';
-const SHARED_STATE = 'src/adapters/store/shared-state.ts';
-const SHARED = 'test/adapters/store-shared-state.test.ts';
+const PROOF_STATE = 'src/adapters/store/proof-state.ts';
+const PROOFS = 'test/adapters/proof-state.test.ts';
 
 export const UNASKED = [
   {
-    name: 'a commit of another process leaves earlier proofs standing',
-    file: SHARED_STATE,
-    from: 'const isSame = this.#seen.equals(this.#published);',
-    to: 'const isSame = this.#seen.subarray(0, STAT_BYTES).equals(this.#published.subarray(0, STAT_BYTES));',
-    test: SHARED,
-  },
-  {
-    name: 'what another process committed and this store has seen leaves earlier proofs standing',
-    file: SHARED_STATE,
-    from: 'const next = now === this.#generation ? version',
-    to: 'const next = version > 0 ? version',
-    test: SHARED,
+    name: 'a deletion by another process leaves earlier proofs valid',
+    file: PROOF_STATE,
+    from: ' ${row.id} ${row.count}`',
+    to: ' ${row.id}`',
+    test: PROOFS,
   },
   {
     name: 'a log in place of the open one leaves earlier proofs standing',
-    file: SHARED_STATE,
-    from: 'if (log !== undefined) writeIdentity(log, into, CHANGED_AT + 8 + place * 16);',
-    to: '',
-    test: SHARED,
+    file: PROOF_STATE,
+    from: ' ${identityOf(log)} ${row.id}',
+    to: ' ${row.id}',
+    test: PROOFS,
   },
   {
     name: 'a write to the file itself leaves earlier proofs standing',
-    file: SHARED_STATE,
-    from: '    into.writeBigInt64LE(stat.ctimeNs, CHANGED_AT);\n',
-    to: '',
-    test: SHARED,
+    file: PROOF_STATE,
+    from: '${identityOf(stat)} ${stat.ctimeNs} ',
+    to: '${identityOf(stat)} ',
+    test: PROOFS,
   },
   {
     name: 'a time that two writes may share is taken for one write',
-    file: SHARED_STATE,
-    from: 'isSettled: isSettled(this.#seen)',
-    to: 'isSettled: true',
-    test: SHARED,
+    file: PROOF_STATE,
+    from: '+ TIME_STEP_MS >= Date.now()',
+    to: '>= Date.now()',
+    test: PROOFS,
     only: 'written a moment ago',
-  },
-  {
-    name: 'a look at the files counts in later turns too',
-    file: 'src/adapters/files/once-a-turn.ts',
-    from: '      process.nextTick(this.#forget);\n',
-    to: '',
-    test: SHARED,
   },
   {
     name: 'a question is kept with the blocks that only an earlier request did not carry',
@@ -74,20 +60,6 @@ export const UNASKED = [
     from: 'isNearAnchor(view, counted.fingerprint) ? counted.measure : undefined',
     to: 'counted.measure',
     test: COUNTS,
-  },
-  {
-    name: 'absent entries stay absent after another program has written to the file',
-    file: 'src/adapters/store/database.ts',
-    from: '    if (!this.#file.isOwnChange) this.#foreignWritings += 1;\n',
-    to: '',
-    test: SHARED,
-  },
-  {
-    name: 'after a call that writes nothing the files are never looked at again',
-    file: 'src/adapters/store/store.ts',
-    from: 'if (mayHaveWritten || this.#publisher?.isWanted === true)',
-    to: 'if (mayHaveWritten)',
-    test: SHARED,
   },
   {
     name: 'what was written in the moment in which the client goes is not read',
@@ -130,20 +102,6 @@ export const UNASKED = [
     from: 'digests: this.#bySpace.get(space) ?? NO_DIGESTS }',
     to: 'digests: this.#bySpace.values().next().value ?? NO_DIGESTS }',
     test: STANDING,
-  },
-  {
-    name: 'an entry that another process wrote is not looked for',
-    file: 'src/adapters/store/filtered-keys.ts',
-    from: 'return isWhole && generation === this.#database.foreignGeneration();',
-    to: 'return isWhole && generation.length > 0;',
-    test: SHARED,
-  },
-  {
-    name: 'an entry of its own is not looked for',
-    file: 'src/adapters/store/tables.ts',
-    from: '    this.keys.add(key);\n',
-    to: '',
-    test: SHARED,
   },
   {
     name: 'an entry that a service writes itself is not looked for',

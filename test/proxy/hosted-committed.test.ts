@@ -11,6 +11,7 @@ import { startMemoryService, type TestService } from '../support/memory-service.
 import { bodyOf, plainItem, type PlainItem } from '../support/plain-chat.ts';
 import { openProxyStage } from '../support/proxy-stage.ts';
 import { recordOf } from '../support/records.ts';
+import { openState } from '../../src/adapters/state/state.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { longOutput } from '../support/tool-session.ts';
 
@@ -31,7 +32,8 @@ async function openScene(service: TestService) {
     allowPrivate: true,
   } as const;
   const options = { settings, recallMs: SETTINGS.recallMs, report: () => undefined };
-  const hosted = openHostedMemoryWithOutbox({ ...options, folder });
+  const state = openState({ folder, report: options.report });
+  const hosted = openHostedMemoryWithOutbox({ ...options, folder, state });
   const stage = await openProxyStage({
     folder,
     settings: SETTINGS,
@@ -41,6 +43,7 @@ async function openScene(service: TestService) {
   onTestFinished(async () => {
     await stage.stop();
     await hosted.close();
+    await state.close();
   });
   /** As a command opens it: with nothing of what the proxy knows to be held. */
   const openBeside = () => {

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
+import { openState } from '../../src/adapters/state/state.ts';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
 import { openProxyStage } from '../support/proxy-stage.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -22,14 +23,34 @@ function recorded(name: string): Buffer {
   return gunzipSync(readFileSync(join(RECORDED, name)));
 }
 
+interface EarlierRow {
+  readonly key: string;
+  readonly block: string;
+  readonly form: string;
+  readonly drops_earlier: number;
+  readonly at: number;
+}
+
 async function upgradedFolder(): Promise<string> {
   const folder = tempFolder();
   const path = join(folder, 'memory.db');
   writeFileSync(path, recorded('memory.db.gz'), { mode: 0o600 });
   // The recording grows old, and the store forgets old outputs.
-  const connection = (await loadDriver()).open(path);
+  const connection = loadDriver().open(path);
   connection.prepare('UPDATE outputs SET used = ?').run(Date.now());
+  // Its ledger was in the same file.
+  const rows = connection.prepare('SELECT * FROM ledger').all();
   connection.close();
+  const state = openState({ folder, report: () => undefined });
+  state.writer.put((to) => {
+    for (const row of rows) {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that table.
+      const { key, block, form, drops_earlier: drops, at } = row as EarlierRow;
+      const value = JSON.stringify({ block, form, dropsEarlier: drops === 1, at });
+      to.run('INSERT INTO ledger (key, value) VALUES (?, ?)', key, value);
+    }
+  });
+  await state.close();
   return folder;
 }
 

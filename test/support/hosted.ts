@@ -4,6 +4,7 @@ import {
   openHostedMemoryWithOutbox,
   type HostedMemoryWithOutbox,
 } from '../../src/adapters/memory-client/open-hosted-memory.ts';
+import { openState } from '../../src/adapters/state/state.ts';
 import { FakeService } from './fake-service.ts';
 import { tempFolder } from './temp-folder.ts';
 
@@ -26,16 +27,22 @@ export async function openHostedScene(
   const folder = tempFolder();
   const lines: string[] = [];
   const open: HostedScene['reopen'] = (other = {}) => {
+    const report = (line: string): void => void lines.push(line);
+    const state = openState({ folder, report });
     const hosted = openHostedMemoryWithOutbox({
       settings: settingsFor(service),
       // A machine that runs many tests at once may need longer than a person should wait.
       recallMs: 10_000,
-      report: (line) => lines.push(line),
+      report,
       ...options,
       ...other,
       folder,
+      state,
     });
-    onTestFinished(() => hosted.close());
+    onTestFinished(async () => {
+      await hosted.close();
+      await state.close();
+    });
     return hosted;
   };
   onTestFinished(() => service.close());

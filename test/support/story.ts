@@ -4,15 +4,13 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { JournalLedger } from '../../src/adapters/journals/ledger.ts';
-import { JournalOutbox } from '../../src/adapters/journals/outbox.ts';
+import { openState } from '../../src/adapters/state/state.ts';
 import { CodeFiles } from '../../src/adapters/projects/code-files.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
 import type { ProxySettings } from '../../src/core/settings/settings.ts';
 import type { Clock } from '../../src/ports/clock.ts';
-import type { LedgerRow } from '../../src/ports/ledger.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import type { Projects } from '../../src/ports/projects.ts';
@@ -235,27 +233,15 @@ function openParts(
       close: () => store.close(),
     };
   }
-  const outbox = new JournalOutbox({ folder, target: memory, report });
-  const table = new Map<string, LedgerRow>();
-  const journal = new JournalLedger({ folder, store: tableStore(table), report });
+  const state = openState({ folder, report });
+  const outbox = state.outboxFor('story', memory);
   const requestLog = { conversation: async () => [] };
   return {
     log: () => {},
-    parts: { memory, ledger: ledger ?? journal, outbox, requestLog },
+    parts: { memory, ledger: ledger ?? state.ledger, outbox, requestLog },
     close: async () => {
       outbox.close();
-      await journal.close();
-    },
-  };
-}
-
-function tableStore(table: Map<string, LedgerRow>) {
-  return {
-    findEntries: async (keys: readonly string[]) => keys.flatMap((key) => table.get(key) ?? []),
-    recordEntries: async (rows: readonly LedgerRow[]) => {
-      for (const row of rows) {
-        if (row.isOnce !== true || !table.has(row.key)) table.set(row.key, row);
-      }
+      await state.close();
     },
   };
 }

@@ -6,6 +6,11 @@ export function databaseFile(folder: string): string {
   return join(folder, 'memory.db');
 }
 
+/** Ledger, outbox and request log, in the data folder. */
+export function stateFile(folder: string): string {
+  return join(folder, 'state.db');
+}
+
 /** Bytes of a database and its write-ahead log; 0 where there is none. */
 export function databaseBytes(file: string): number {
   return bytesOf(file) + bytesOf(`${file}-wal`);

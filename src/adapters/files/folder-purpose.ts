@@ -14,8 +14,8 @@ const CONFIG = 'config\\.(?:json|lock)';
 const STAGED = '\\.writing-.*';
 const CACHE = 'catalog\\.json';
 /** In the data folder: the memories, and the captures that wait to be stored. */
-const MEMORY = '(?:memory\\.db|outbox-|hosted_|projects\\.json).*|forgotten|replaced';
-const DATA = 'ledger-.*|proxy(?:-\\d+\\.json|\\.log)|ui-open\\.html';
+const MEMORY = '(?:memory\\.db|state\\.db|hosted_|projects\\.json).*|forgotten|replaced';
+const DATA = '(?:ledger|outbox)-.*|proxy(?:-\\d+\\.json|\\.log)|ui-open\\.html';
 const FOLDERS = 'outputs|client-files|cache';
 /** The memory service of a team holds other people's data: it has its own ways to be removed. */
 const SERVICE =

@@ -192,19 +192,6 @@ export function journalBytes(folder: string, start: string): number {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** The values of all journals of this name, whichever process owns them; for reading only. */
-export function readJournals({ folder, name }: Pick<JournalOptions, 'folder' | 'name'>): unknown[] {
-  return fileNames(folder).flatMap((file) => {
-    if (!file.startsWith(`${name}-`)) return [];
-    try {
-      return decodeLines(readFileSync(join(folder, file)));
-    } catch {
-      // Its owner was done with it.
-      return [];
-    }
-  });
-}
-
 /**
  * All journals of this name, whichever process they are of. For a caller who knows that none of those
  * processes lives.

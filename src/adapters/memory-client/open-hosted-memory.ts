@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { parseServiceKey } from '../../core/memory-api/service-key.ts';
 import type { MemorySettings } from '../../core/settings/settings.ts';
-import { JournalOutbox } from '../journals/outbox.ts';
+import type { StateOutbox } from '../state/outbox.ts';
+import type { State } from '../state/state.ts';
 import type { Trust } from '../network/pinned-connector.ts';
 import { Acknowledgements } from './acknowledgements.ts';
 import { ServiceGate } from './gate.ts';
@@ -12,7 +13,7 @@ import { ServiceLink } from './service-link.ts';
 
 /** A memory service, joined from its parts, with the outbox that waits for it on this machine. */
 
-/** Captures that take longer at shutdown stay in the outbox's journal. */
+/** Captures that take longer at shutdown stay in the outbox. */
 const CLOSE_FLUSH_MS = 2000;
 
 export type HostedSettings = Extract<MemorySettings, { readonly kind: 'hosted' }>;
@@ -79,20 +80,18 @@ export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory
 }
 
 export interface HostedMemoryWithOutbox extends OpenHostedMemory {
-  readonly outbox: JournalOutbox;
+  readonly outbox: StateOutbox;
 }
 
 /** As the proxy needs it: captures wait on disk until the service acknowledges them. */
 export function openHostedMemoryWithOutbox(
-  options: HostedMemoryOptions & { readonly folder: string },
+  options: HostedMemoryOptions & {
+    readonly folder: string;
+    readonly state: Pick<State, 'outboxFor'>;
+  },
 ): HostedMemoryWithOutbox {
   const hosted = openHostedMemory(options);
-  const outbox = new JournalOutbox({
-    folder: options.folder,
-    name: nameOf('outbox', options.settings),
-    target: hosted.memory,
-    report: options.report.bind(options),
-  });
+  const outbox = options.state.outboxFor(nameOf('outbox', options.settings), hosted.memory);
   const close = async (): Promise<void> => {
     await outbox.flush(CLOSE_FLUSH_MS);
     outbox.close();
@@ -101,8 +100,7 @@ export function openHostedMemoryWithOutbox(
   return { ...hosted, outbox, close };
 }
 
-// By service and key: what was captured for one team is not another team's to read. No hyphen may
-// follow the name's own, and "outbox-" alone is the embedded store's.
+// By service and key: what was captured for one team is not another team's to read.
 function nameOf(what: string, { baseUrl, serviceKey }: HostedSettings): string {
   const key = parseServiceKey(serviceKey)?.publicId ?? serviceKey;
   const hash = createHash('sha256').update(`${baseUrl}\n${key}`).digest('hex').slice(0, 16);

@@ -27,7 +27,7 @@ export async function backUpService(folder: string, target: string): Promise<Bac
   if (existsSync(file)) {
     throw new FileError(`${file} exists already.`, 'Name a file that does not exist yet.');
   }
-  const driver = await loadDriver();
+  const driver = loadDriver();
   const staged = `${file}.${randomBytes(4).toString('hex')}`;
   try {
     // Made before SQLite writes to it: private from its first byte.
@@ -59,7 +59,7 @@ export async function restoreService(
   backup: string,
   now: number,
 ): Promise<RestoreFacts> {
-  const driver = await loadDriver();
+  const driver = loadDriver();
   const lock = takeServiceLock(folder, driver);
   if (lock === undefined) {
     throw new FileError(
@@ -95,7 +95,7 @@ export async function restoreService(
 /** Reads the whole file. Resolves with what SQLite finds wrong; '' when nothing is. */
 export async function checkService(folder: string): Promise<string> {
   if (!existsSync(serviceFile(folder))) return 'it does not exist';
-  const connection = (await loadDriver()).open(serviceFile(folder));
+  const connection = loadDriver().open(serviceFile(folder));
   try {
     connection.exec('PRAGMA query_only = ON');
     const row = connection.prepare('PRAGMA integrity_check(1)').get();

@@ -6,7 +6,7 @@ import { takeServiceLock } from './database.ts';
  * Undefined when another process has it.
  */
 export async function lockServiceFolder(folder: string): Promise<{ close(): void } | undefined> {
-  const lock = takeServiceLock(folder, await loadDriver());
+  const lock = takeServiceLock(folder, loadDriver());
   if (lock === undefined) return undefined;
   let isHeld = true;
   return {

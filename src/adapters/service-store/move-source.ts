@@ -100,7 +100,7 @@ interface RecordRow {
 
 /** Throws ServiceFileError where there is no file. */
 export async function openMoveSource(folder: string): Promise<MoveSource> {
-  const driver = await loadDriver();
+  const driver = loadDriver();
   const descriptors = new Descriptors();
   descriptors.addUser();
   const database = openServiceDatabase({ folder, driver, descriptors, creates: false });

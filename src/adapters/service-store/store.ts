@@ -116,7 +116,7 @@ export class WorkerStore {
 
   async #openNow(): Promise<Opened> {
     const { folder, descriptors, serves, creates } = this.#options;
-    const driver = await loadDriver();
+    const driver = loadDriver();
     const lock = serves ? takeServiceLock(folder, driver) : undefined;
     if (serves && lock === undefined) {
       throw new MemoryError('unavailable', 'Another svc service runs on this folder.');

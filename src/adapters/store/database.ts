@@ -8,11 +8,11 @@ import {
   SAFE_WAL_VERSION,
   type SqlValue,
   sqliteCode,
-  type Statement,
 } from './driver.ts';
 import type { Descriptors } from './descriptors.ts';
 import { type FileState, OpenedFile, removeStaleLogs } from './opened-file.ts';
 import { migrate } from './schema.ts';
+import { Statements } from './statements.ts';
 import type { OpenFiles } from './shared-state.ts';
 
 /**
@@ -48,8 +48,7 @@ export interface OpenOptions {
 }
 
 export class Database {
-  readonly #connection: Connection;
-  readonly #statements = new Map<string, Statement>();
+  readonly #rows: Statements;
   #deletions = 0;
   /** Times that the file itself was written, by a checkpoint or by another program. */
   #writings = 0;
@@ -63,16 +62,18 @@ export class Database {
 
   /** `path`: of the file that the connection has open. */
   constructor(connection: Connection, path: string, descriptors: Descriptors) {
-    this.#connection = connection;
-    this.sqliteVersion = String(this.#pragma('SELECT sqlite_version()'));
+    this.#rows = new Statements(connection);
+    this.sqliteVersion = String(this.#rows.value('SELECT sqlite_version()'));
     // WAL_SYNCHRONOUS may be compiled in as NORMAL: it is set, never assumed.
     const mode = isAtLeast(this.sqliteVersion, SAFE_WAL_VERSION) ? 'WAL' : 'DELETE';
     connection.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
-    this.journalMode = String(this.#pragma(`PRAGMA journal_mode = ${mode}`));
+    this.journalMode = String(this.#rows.value(`PRAGMA journal_mode = ${mode}`));
     connection.exec('PRAGMA synchronous = FULL');
     connection.exec('PRAGMA secure_delete = ON');
     connection.exec('PRAGMA mmap_size = 0');
     connection.exec('PRAGMA foreign_keys = ON');
+    // Else a row that INSERT OR REPLACE deletes is not counted as removed.
+    connection.exec('PRAGMA recursive_triggers = ON');
     // Kibibytes when negative. 16 MiB hold the index pages of 100,000 passages.
     connection.exec('PRAGMA cache_size = -16384');
     // A checkpoint gives the space of a large write-ahead log back.
@@ -89,7 +90,7 @@ export class Database {
     if (state !== 'written') return state;
     this.#writings += 1;
     if (!this.#file.isOwnChange) this.#foreignWritings += 1;
-    this.#connection.exec('PRAGMA shrink_memory');
+    this.#rows.exec('PRAGMA shrink_memory');
     return state;
   }
 
@@ -110,7 +111,7 @@ export class Database {
 
   /** Moves what the write-ahead log holds into the file. */
   checkpoint(): void {
-    this.#connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    this.#rows.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
   /** The file has another path or none: it gets what its log holds, and the path is left clean. */
@@ -127,27 +128,24 @@ export class Database {
     return this.#file.isAtPath();
   }
 
-  // The type of a row must match its SELECT; callers keep both next to each other.
   all<Row>(sql: string, ...values: SqlValue[]): Row[] {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    return this.#statement(sql).all(...values) as Row[];
+    return this.#rows.all<Row>(sql, ...values);
   }
 
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
   get<Row>(sql: string, ...values: SqlValue[]): Row | undefined {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-    return this.#statement(sql).get(...values) as Row | undefined;
+    return this.#rows.get<Row>(sql, ...values);
   }
 
   /** The number of rows changed. */
   run(sql: string, ...values: SqlValue[]): number {
-    const changes = Number(this.#statement(sql).run(...values).changes);
+    const changes = this.#rows.run(sql, ...values);
     if (changes > 0 && TAKES_TEXTS.test(sql)) this.#deletions += 1;
     return changes;
   }
 
   exec(sql: string): void {
-    this.#connection.exec(sql);
+    this.#rows.exec(sql);
   }
 
   /**
@@ -173,15 +171,7 @@ export class Database {
 
   /** All or nothing, on disk when it returns. */
   transaction<Result>(work: () => Result): Result {
-    this.#connection.exec('BEGIN IMMEDIATE');
-    try {
-      const result = work();
-      this.#connection.exec('COMMIT');
-      return result;
-    } catch (error) {
-      this.#rollBack();
-      throw error;
-    }
+    return this.#rows.transaction(work);
   }
 
   /**
@@ -189,48 +179,26 @@ export class Database {
    * missed: a sync takes milliseconds, in which no recall is answered.
    */
   unsyncedTransaction(work: () => void): void {
-    this.#connection.exec('PRAGMA synchronous = NORMAL');
+    this.#rows.exec('PRAGMA synchronous = NORMAL');
     try {
       this.transaction(work);
     } finally {
-      this.#connection.exec('PRAGMA synchronous = FULL');
+      this.#rows.exec('PRAGMA synchronous = FULL');
     }
   }
 
   /** Reads of one moment, whatever another connection writes meanwhile. */
   snapshot<Result>(read: () => Result): Result {
-    this.#connection.exec('BEGIN');
+    this.#rows.exec('BEGIN');
     try {
       return read();
     } finally {
-      this.#connection.exec('COMMIT');
+      this.#rows.exec('COMMIT');
     }
   }
 
   close(): void {
-    this.#statements.clear();
-    this.#connection.close();
-  }
-
-  // Some failures (disk full, corruption) end the transaction themselves.
-  #rollBack(): void {
-    try {
-      this.#connection.exec('ROLLBACK');
-    } catch {
-      // Nothing is open: the earlier failure is the one to report.
-    }
-  }
-
-  #pragma(sql: string): unknown {
-    return Object.values(this.#connection.prepare(sql).get() ?? {})[0];
-  }
-
-  #statement(sql: string): Statement {
-    const known = this.#statements.get(sql);
-    if (known !== undefined) return known;
-    const statement = this.#connection.prepare(sql);
-    this.#statements.set(sql, statement);
-    return statement;
+    this.#rows.close();
   }
 }
 

@@ -26,7 +26,6 @@ type DeskCallName =
   | 'browse'
   | 'look'
   | 'beginnings'
-  | 'sightings'
   | 'pin'
   | 'edit'
   | 'mark'
@@ -56,7 +55,6 @@ export function deskCalls(parts: DeskParts): Pick<StoreCalls, DeskCallName> {
     browse: (filter) => desk.browse(filter),
     look: (question) => look.at(question),
     beginnings: (conversations) => desk.beginnings(conversations),
-    sightings: (refs) => desk.sightings(refs),
     pin: (change) => desk.pin(change),
     edit: (change) => edit(parts, desk, change),
     mark: (given) => desk.putMarks(given),

@@ -1,4 +1,3 @@
-import { shortReference } from '../../core/memory/reference.ts';
 import { standingIn, STANDING_TERMS } from '../../core/recall/standing.ts';
 import type {
   ConversationPlace,
@@ -9,7 +8,6 @@ import type {
   PinChange,
   Shelf,
   ShelfDay,
-  Sighting,
 } from '../../ports/memory-desk.ts';
 import type { Conditions } from './conditions.ts';
 import type { Database } from './database.ts';
@@ -24,9 +22,6 @@ const DAYS_MAX = 30;
 const LIMIT_MAX = 500;
 /** Records that are read to find the standing instructions among them. */
 const STANDING_READ_MAX = 1000;
-const SIGHTINGS_MAX = 50;
-/** An exchange has fewer records. */
-const SIGHTED_MAX = 20;
 const BEGINNING_CHARS = 160;
 
 interface DeskRow extends RecordRow {
@@ -72,17 +67,6 @@ export class Desk {
     );
     const records = this.#rows(conditions, filter);
     return { records, total: sum?.total ?? 0 };
-  }
-
-  /** The whole references that blocks wrote in short are found too. */
-  sightings(refs: readonly string[]): Sighting[] {
-    if (refs.length === 0) return [];
-    const quotes = refs.slice(0, SIGHTED_MAX).map((ref) => `"${shortReference(ref)}`);
-    return this.#database.all<Sighting>(
-      `SELECT id, at, coalesce(row ->> '$.client', '') AS client FROM requests
-       WHERE ${quotes.map(() => SIGHTED).join(' OR ')} ORDER BY number DESC LIMIT ${SIGHTINGS_MAX}`,
-      ...quotes.flatMap((quote) => [quote, quote]),
-    );
   }
 
   beginnings(conversations: readonly ConversationPlace[]): string[] {
@@ -204,9 +188,6 @@ function dayName(at: number): string {
 function twoDigits(value: number): string {
   return String(value).padStart(2, '0');
 }
-
-// The search in the whole row is cheap, and spares nearly every row the reading of its JSON.
-const SIGHTED = `(instr(row, ?) > 0 AND instr(row ->> '$.recall.refs', ?) > 0)`;
 
 const BEGINNING = `SELECT r.text, r.is_utf16 FROM records r JOIN spaces s ON s.id = r.space
   WHERE s.name = ? AND r.conversation = ? AND r.role = 'user' ORDER BY r.exchange, r.at LIMIT 1`;

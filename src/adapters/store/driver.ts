@@ -21,7 +21,7 @@ export interface Connection {
 
 export interface Driver {
   readonly name: 'node:sqlite' | '@photostructure/sqlite';
-  open(path: string): Connection;
+  open(path: string, options?: { readonly readOnly?: boolean }): Connection;
 }
 
 /**
@@ -31,11 +31,11 @@ export interface Driver {
 export const SAFE_WAL_VERSION = '3.51.3';
 
 interface SqliteModule {
-  readonly DatabaseSync: new (path: string) => Connection;
+  readonly DatabaseSync: new (path: string, options: { readonly readOnly?: boolean }) => Connection;
 }
 
 /** The builtin where it is new enough, else the package; the old builtin where the package fails to load. */
-export async function loadDriver(): Promise<Driver> {
+export function loadDriver(): Driver {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node 20's types do not know it.
   const builtin = process.getBuiltinModule?.('node:sqlite') as SqliteModule | undefined;
   if (builtin !== undefined && isAtLeast(process.versions['sqlite'] ?? '0', SAFE_WAL_VERSION)) {
@@ -64,7 +64,7 @@ export function isAtLeast(version: string, wanted: string): boolean {
 }
 
 function driverOf(name: Driver['name'], module: SqliteModule): Driver {
-  return { name, open: (path) => new module.DatabaseSync(path) };
+  return { name, open: (path, options = {}) => new module.DatabaseSync(path, options) };
 }
 
 /** The primary result code of SQLite, 0 when the error is not SQLite's. */

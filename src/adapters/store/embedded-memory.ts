@@ -18,7 +18,7 @@ import {
   type StoredRecord,
 } from '../../ports/memory.ts';
 import type { OutputMirror } from './output-mirror.ts';
-import type { StateReader } from './shared-state.ts';
+import type { ProofState } from './proof-state.ts';
 import type { SteadyClient } from './steady-client.ts';
 
 /** The memory port over the store's worker. */
@@ -42,23 +42,23 @@ const REST_MS = 5;
 export interface EmbeddedMemoryParts {
   readonly client: SteadyClient;
   readonly mirror: OutputMirror;
-  readonly state: Pick<StateReader, 'version'>;
-  /** Captures on their way, in this process or another, that the filter means. */
-  readonly waiting: (filter: ForgetFilter) => Promise<readonly MemoryRecord[]>;
+  readonly proofs: ProofState;
+  /** Stores what is on its way, as far as that is possible now. */
+  readonly settle: () => Promise<void>;
 }
 
 export class EmbeddedMemory implements Memory {
   readonly supports = { kind: 'embedded', read: true, write: true } as const;
   readonly #client: SteadyClient;
   readonly #mirror: OutputMirror;
-  readonly #waiting: EmbeddedMemoryParts['waiting'];
-  readonly #state: EmbeddedMemoryParts['state'];
+  readonly #proofs: ProofState;
+  readonly #settle: EmbeddedMemoryParts['settle'];
 
-  constructor({ client, mirror, waiting, state }: EmbeddedMemoryParts) {
+  constructor({ client, mirror, settle, proofs }: EmbeddedMemoryParts) {
     this.#client = client;
-    this.#state = state;
+    this.#proofs = proofs;
     this.#mirror = mirror;
-    this.#waiting = waiting;
+    this.#settle = settle;
   }
 
   recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
@@ -90,9 +90,8 @@ export class EmbeddedMemory implements Memory {
   }
 
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
-    const waiting = await this.#waiting(filter);
-    const buried = waiting.length === 0 ? 0 : await this.#client.call('bury', waiting, signal);
-    const forgotten = buried + (await this.#client.call('forget', filter, signal));
+    await this.#settle();
+    const forgotten = await this.#client.call('forget', filter, signal);
     try {
       await this.#mirror.sweep();
     } catch (cause) {
@@ -120,7 +119,7 @@ export class EmbeddedMemory implements Memory {
   }
 
   holdVersion(): number | undefined {
-    return this.#state.version();
+    return this.#proofs.version();
   }
 
   /**
@@ -148,6 +147,9 @@ export class EmbeddedMemory implements Memory {
 
   async close(): Promise<void> {
     await this.#mirror.close();
+    // The last connection to close the file empties its log. On Node 20 that is none of these two: one that
+    // is closed ends when its statements are collected.
+    if (this.#proofs.close()) await this.#client.call('emptyLog', undefined).catch(() => undefined);
     await this.#client.close();
   }
 }

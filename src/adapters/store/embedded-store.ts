@@ -2,24 +2,22 @@ import type { MemoryDesk } from '../../ports/memory-desk.ts';
 import type { LocalStore } from '../../ports/local-store.ts';
 import type { Memory } from '../../ports/memory.ts';
 import type { ProvenanceStore } from '../../ports/provenance.ts';
-import { JournalLedger } from '../journals/ledger.ts';
-import { JournalOutbox, OUTBOX_NAME } from '../journals/outbox.ts';
-import { BatchedRequestLog } from '../journals/request-log.ts';
+import type { StateLedger } from '../state/ledger.ts';
+import { type StateOutbox, STORE_TARGET } from '../state/outbox.ts';
+import { type RequestReader, StateRequestLog } from '../state/request-log.ts';
+import { openState, type State } from '../state/state.ts';
 import { EmbeddedMemory } from './embedded-memory.ts';
 import { OutputMirror } from './output-mirror.ts';
-import { databaseFile } from '../files/database-file.ts';
-import { KeyFilling } from './key-filling.ts';
+import { ProofState } from './proof-state.ts';
 import { QuietTime } from './quiet-time.ts';
-import { makeSharedState, StateReader } from './shared-state.ts';
 import { SteadyClient } from './steady-client.ts';
-import { waitingRecords } from './waiting-records.ts';
 
 /**
  * Everything svc remembers on this machine, in one folder: memories, ledger, outbox, request log.
  * Several processes may have it open at once.
  */
 
-/** Captures that take longer at shutdown stay in the outbox's journal. */
+/** Captures that take longer at shutdown stay in the outbox. */
 const CLOSE_FLUSH_MS = 2000;
 
 /** The first takes 30 ms, a fourth would be no quicker than the third. */
@@ -34,9 +32,10 @@ export interface EmbeddedStoreOptions {
 
 export interface EmbeddedStore extends LocalStore {
   readonly memory: EmbeddedMemory;
-  readonly ledger: JournalLedger;
-  readonly outbox: JournalOutbox;
-  readonly requestLog: BatchedRequestLog;
+  readonly ledger: StateLedger;
+  readonly outbox: StateOutbox;
+  readonly requestLog: StateRequestLog;
+  readonly state: Pick<State, 'outboxFor' | 'writer'>;
   readonly provenance: ProvenanceStore;
   readonly desk: MemoryDesk;
   /** To be told of the requests in hand: writes wait for the time between them. */
@@ -48,20 +47,24 @@ export interface EmbeddedStore extends LocalStore {
   warm(): Promise<void>;
 }
 
-/** Returns at once: the file is opened in a worker, and calls wait until it is. */
+/** Returns at once: the files are opened later, `memory.db` by a worker; calls wait until it is. */
 export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore {
   const { folder } = options;
   const report = options.report.bind(options);
-  const shared = makeSharedState();
-  const state = new StateReader(shared, databaseFile(folder));
+  const proofs = new ProofState(folder);
   const client = new SteadyClient({
     folder,
     report,
-    extra: shared,
     onReplaced: () => {
+      state.ledger.forget();
       outbox.forgetSettled();
       mirror.forgetLooked();
     },
+  });
+  const state = openState({
+    folder,
+    report,
+    checkpoint: () => void client.call('checkpointState', undefined).catch(() => undefined),
   });
   const mirror = new OutputMirror({
     folder,
@@ -72,41 +75,38 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
   const memory = new EmbeddedMemory({
     client,
     mirror,
-    state,
-    waiting: async (filter) => {
-      // The captures of a dead process are stored first: they must not come back after the
-      // forgetting.
+    proofs,
+    settle: async () => {
+      // Also what a dead process left: it must not come back after the forgetting.
       await outbox.flush(CLOSE_FLUSH_MS);
-      return waitingRecords({ folder, name: OUTBOX_NAME }, filter);
+      state.open();
     },
   });
   const quiet = new QuietTime();
   const target: Pick<Memory, 'capture'> = {
     capture: (records, signal) => quiet.run(() => memory.capture(records, signal)),
   };
-  const outbox = new JournalOutbox({ folder, target, report });
-  const keyFilling = new KeyFilling(state, () => client.call('filterKeys', undefined));
-  const ledger = new JournalLedger({
-    folder,
-    report,
-    store: {
-      findEntries: (keys) => client.call('findEntries', keys),
-      recordEntries: (rows) => quiet.run(() => client.call('recordEntries', rows)),
-      mayHold: (keys) => keyFilling.mayHold(keys),
-    },
+  const outbox = state.outboxFor(STORE_TARGET, target);
+  // The thread that answers requests makes the file, and then the store's thread may open it.
+  setImmediate(() => {
+    state.open();
+    client.call('endForgetting', undefined).then(
+      () => proofs.begin(),
+      () => undefined,
+    );
   });
-  const requestLog = requestLogOver(client, quiet);
   const close = async (): Promise<void> => {
-    await Promise.all([outbox.flush(CLOSE_FLUSH_MS), requestLog.flush()]);
+    await outbox.flush(CLOSE_FLUSH_MS);
     outbox.close();
-    await ledger.close();
     await memory.close();
+    await state.close();
   };
   return {
     memory,
-    ledger,
+    ledger: state.ledger,
     outbox,
-    requestLog,
+    state,
+    requestLog: new StateRequestLog(state.writer, requestReader(state, client)),
     provenance: {
       keep: async (notes) => void (await client.call('keepProvenance', notes)),
       list: (filter) => client.call('listProvenance', filter),
@@ -120,14 +120,18 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
   };
 }
 
-function requestLogOver(client: SteadyClient, quiet: QuietTime): BatchedRequestLog {
-  return new BatchedRequestLog({
-    addRequests: (rows) => quiet.run(() => client.call('addRequests', rows)),
-    listRequests: (filter) => client.call('listRequests', filter),
-    findRequests: (filter) => client.call('findRequests', filter),
-    conversationRequests: (filter) => client.call('conversationRequests', filter),
-    sumRequests: (filter) => client.call('sumRequests', filter),
-  });
+function requestReader(state: State, client: SteadyClient): RequestReader {
+  const call: SteadyClient['call'] = (name, input, signal) => {
+    state.open();
+    return client.call(name, input, signal);
+  };
+  return {
+    listRequests: (filter) => call('listRequests', filter),
+    findRequests: (filter) => call('findRequests', filter),
+    conversationRequests: (filter) => call('conversationRequests', filter),
+    sumRequests: (filter) => call('sumRequests', filter),
+    pruneState: () => call('pruneState', undefined),
+  };
 }
 
 function deskOver(client: SteadyClient): MemoryDesk {

@@ -1,5 +1,3 @@
-import type { WrittenRow } from '../journals/request-log.ts';
-import type { LedgerRow } from '../../ports/ledger.ts';
 import type {
   CaptureState,
   ForgetFilter,
@@ -52,8 +50,8 @@ export interface StoreCalls {
   references(start: string): readonly string[];
   forget(filter: ForgetFilter): number;
   moveSome(move: SpaceMove): SpaceMoved;
-  /** Keeps records out that are not held yet. Returns how many of them are new to it. */
-  bury(records: readonly Pick<MemoryRecord, 'space' | 'digest'>[]): number;
+  /** Ends a `forget` that a kill interrupted. */
+  endForgetting(): void;
   /** Empties what was placed and quotes one of these texts, or all of it. Returns how many blocks. */
   forgetPlaced(texts: readonly string[] | 'all'): number;
   hold(question: HoldQuestion): readonly Holding[];
@@ -63,11 +61,12 @@ export interface StoreCalls {
   dropOutputs(space: string): void;
   /** Spaces that have outputs, used last first. */
   outputSpaces(limit: number): readonly string[];
-  findEntries(keys: readonly string[]): readonly LedgerRow[];
-  /** Reads some keys of the ledger into the filter; see shared-state.ts. False when all are in it. */
-  filterKeys(): boolean;
-  recordEntries(rows: readonly LedgerRow[]): void;
-  addRequests(rows: readonly WrittenRow[]): void;
+  /** Moves the write-ahead log of the memory into its file. */
+  emptyLog(): void;
+  /** Deletes the oldest rows of the ledger and the request log. */
+  pruneState(): void;
+  /** Moves the write-ahead log of `state.db` into the file. */
+  checkpointState(): void;
   listRequests(filter: RequestList): readonly RequestRow[];
   findRequests(filter: RequestFilter): readonly RequestRow[];
   conversationRequests(filter: ConversationFilter): readonly RequestRow[];

@@ -18,6 +18,7 @@ import {
 import { Conditions } from './conditions.ts';
 import type { Database } from './database.ts';
 import { type AddText, type IndexedPassage, PassageIndex, passagesOf } from './passage-index.ts';
+import { noteForgetting } from './forgetting.ts';
 import type { Holder, StoredBytes } from './possessions.ts';
 import { SPACES_MAX } from './schema.ts';
 import { addRecord, sayAgain } from './record-rows.ts';
@@ -128,10 +129,12 @@ export class Records implements Holder {
       .map(storedRecord);
   }
 
-  /** Leaves tombstones. The words are in the write-ahead log until the caller has cleared it. */
-  forget(filter: ForgetFilter, at: number): Forgotten {
+  /**
+   * Leaves tombstones, and notes the lines by which recalled blocks may quote the texts. The words are in
+   * the write-ahead log until the caller has cleared it.
+   */
+  forget(filter: ForgetFilter, at: number): number {
     const { where, values } = whereOf(filter);
-    const quotes = new Set<string>();
     let count = 0;
     for (;;) {
       const batch = this.#database.transaction(() => {
@@ -139,11 +142,13 @@ export class Records implements Holder {
           `SELECT r.id, r.space, r.digest, r.text, r.is_utf16 ${RECORDS} ${where} LIMIT ${FORGET_BATCH}`,
           ...values,
         );
+        const quotes = new Set<string>();
         for (const row of rows) this.#forgetOne(row, { at, quotes });
+        noteForgetting(this.#database, quotes);
         return rows.length;
       });
       count += batch;
-      if (batch < FORGET_BATCH) return { count, quotes };
+      if (batch < FORGET_BATCH) return count;
     }
   }
 
@@ -224,12 +229,6 @@ interface Prepared {
   readonly record: MemoryRecord<SpeakerRole>;
   /** Undefined for a record that is refused or held already. */
   readonly passages: readonly IndexedPassage[] | undefined;
-}
-
-export interface Forgotten {
-  readonly count: number;
-  /** The lines by which recalled blocks may quote the forgotten texts. */
-  readonly quotes: ReadonlySet<string>;
 }
 
 interface ForgottenRow extends StoredText {

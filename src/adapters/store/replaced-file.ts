@@ -1,7 +1,7 @@
 import { MemoryError } from '../../ports/memory.ts';
 import { lstatSync } from 'node:fs';
 import { databaseFile } from '../files/database-file.ts';
-import { markForgotten, markReplaced, replacedAt } from '../files/marks.ts';
+import { markReplaced, replacedAt } from '../files/marks.ts';
 import { isPrivate } from '../files/private-folder.ts';
 import { makePrivateFolder } from '../files/private-files.ts';
 import type { Database } from './database.ts';
@@ -45,7 +45,6 @@ function tellOthers(folder: string): void {
     // It was svc's own a moment ago. An open one in its place is judged when it is opened.
     const stat = lstatSync(folder, { throwIfNoEntry: false });
     makePrivateFolder(folder, { inside: stat !== undefined && isPrivate(stat.mode) });
-    markForgotten(folder);
     markReplaced(folder);
   } catch {
     // A folder that cannot be made: the memory is unavailable, and opening it says so.

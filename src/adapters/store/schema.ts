@@ -173,6 +173,27 @@ const VERSION_9 = `
 CREATE INDEX marks_by_pin ON marks(pin) WHERE pin IS NOT NULL;
 `;
 
+// Ledger and request log have a file of their own (state-file.ts). Each deletion or change of a text is
+// counted, so that a proof that was given earlier is not believed after it; the id tells two files apart.
+// `forgetting` has hashes of the forgotten quotes until no block of the ledger has them any more.
+const VERSION_10 = `
+DROP TABLE ledger;
+DROP TABLE requests;
+CREATE TABLE removals (one INTEGER PRIMARY KEY CHECK (one = 1), id INTEGER NOT NULL, count INTEGER NOT NULL);
+INSERT INTO removals VALUES (1, random() & 9007199254740991, 0);
+CREATE TRIGGER record_removed AFTER DELETE ON records
+  BEGIN UPDATE removals SET count = count + 1; END;
+CREATE TRIGGER output_removed AFTER DELETE ON outputs
+  BEGIN UPDATE removals SET count = count + 1; END;
+CREATE TRIGGER record_changed AFTER UPDATE OF text, is_utf16, role, digest, space ON records
+  BEGIN UPDATE removals SET count = count + 1; END;
+CREATE TRIGGER output_changed AFTER UPDATE OF text, digest, space ON outputs
+  BEGIN UPDATE removals SET count = count + 1; END;
+CREATE TRIGGER space_changed AFTER UPDATE OF name ON spaces
+  BEGIN UPDATE removals SET count = count + 1; END;
+CREATE TABLE forgetting (quote TEXT PRIMARY KEY) WITHOUT ROWID;
+`;
+
 const MIGRATIONS: readonly string[] = [
   VERSION_1,
   VERSION_2,
@@ -183,6 +204,7 @@ const MIGRATIONS: readonly string[] = [
   VERSION_7,
   VERSION_8,
   VERSION_9,
+  VERSION_10,
 ];
 
 /** A file of a later svc is left alone: what it means is not known here. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { SessionSum } from '../../ports/request-log.ts';
+import { stateFile } from '../files/database-file.ts';
 import { type Connection, loadDriver } from './driver.ts';
 
 /**
@@ -27,9 +27,9 @@ export async function sessionSums(
   folder: string,
   session: string,
 ): Promise<readonly SessionSum[] | undefined> {
-  const file = join(folder, 'memory.db');
+  const file = stateFile(folder);
   if (!existsSync(file)) return undefined;
-  const connection: Connection = (await loadDriver()).open(file);
+  const connection: Connection = loadDriver().open(file);
   try {
     connection.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA query_only = ON`);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that very query.

@@ -13,7 +13,6 @@ import type { StoreCallName, StoreCalls } from './protocol.ts';
 
 /** A request waits for these. Everything else has time, or writes. */
 const READS: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
-  'findEntries',
   'hold',
   'recall',
   'conversationRequests',
@@ -73,8 +72,7 @@ export class SteadyClient {
   }
 
   #helper(): StoreClient {
-    // Two threads must not share one state: it says what the first one saw.
-    this.#second ??= new StoreClient({ ...this.#options, extra: undefined });
+    this.#second ??= new StoreClient(this.#options);
     clearTimeout(this.#ending);
     this.#ending = setTimeout(() => void this.#endHelper(), UNUSED_MS).unref();
     return this.#second;

@@ -17,23 +17,25 @@ import { isSpoken } from '../../core/memory/record.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { StoreCallName, StoreCalls } from './protocol.ts';
 import { quotesOfTexts } from '../../core/recall/quotes-of-texts.ts';
+import { emptyBlocks, pruneLedger } from '../state/ledger-table.ts';
+import { RequestTable } from '../state/request-table.ts';
+import { STATE_VERSION, StateFile } from '../state/state-file.ts';
 import type { Descriptors } from './descriptors.ts';
 import { deskCalls } from './desk-calls.ts';
 import { databaseBytes, databaseFile } from '../files/database-file.ts';
-import { markForgotten } from '../files/marks.ts';
+import { forgettingIn } from './forgetting.ts';
 import { leaveReplaced } from './replaced-file.ts';
 import { Outputs } from './outputs.ts';
 import { listProvenance, keepProvenance } from './provenance.ts';
-import { Possessions } from './possessions.ts';
+import { proveHeld } from './possessions.ts';
 import { Records, referencesIn } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
 import { marksOf } from './recall-marks.ts';
 import { FileSearch } from './file-search.ts';
-import { StatePublisher } from './shared-state.ts';
 import { Signals } from './signals.ts';
 import { SpaceMover } from './space-mover.ts';
-import { findRequests } from './request-search.ts';
-import { LedgerTable, RequestTable } from './tables.ts';
+import type { Statements } from './statements.ts';
+import { waitingRecords } from './waiting-records.ts';
 
 /**
  * The store itself, inside its worker: one call after the other, each whole. Every error becomes a
@@ -43,21 +45,15 @@ import { LedgerTable, RequestTable } from './tables.ts';
 /** A folder that cannot be opened is tried again, but not on every call. */
 const REOPEN_MS = 1000;
 
-/**
- * These calls write nothing, so the reported state of the files stays true. Reporting it again
- * takes 100 us, for which a recall would wait. So it is done only after the main thread's check has
- * failed.
- */
-const READS: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
-  'recall',
-  'findEntries',
-  'conversationRequests',
-  'list',
-]);
+/** A statement on the state waits so long for a lock; the event loop holds it for less than a millisecond. */
+const STATE_BUSY_MS = 5000;
+/** The lists of the request log read much, and seldom. */
+const STATE_CACHE_KIB = 512;
+/** Pages of the state's log that a checkpoint has moved, after which the log is to start again. */
+const RESTART_PAGES = 3000;
 
 interface Opened {
   readonly database: Database;
-  readonly ledger: LedgerTable;
   readonly calls: StoreCalls;
 }
 
@@ -65,8 +61,6 @@ export interface StoreOptions {
   readonly folder: string;
   readonly descriptors: Descriptors;
   report(line: string): void;
-  /** Shared memory in which the main thread reads the state; see shared-state.ts. */
-  readonly shared?: SharedArrayBuffer | undefined;
 }
 
 export class Store {
@@ -76,12 +70,18 @@ export class Store {
   #openMs = 0;
   #failedAt = -Infinity;
   #failure: MemoryError | undefined;
-  readonly #publisher: StatePublisher | undefined;
+  readonly #state: StateFile;
 
   constructor(options: StoreOptions) {
     this.#options = options;
-    const { shared } = options;
-    this.#publisher = shared === undefined ? undefined : new StatePublisher(shared);
+    this.#state = new StateFile({
+      folder: options.folder,
+      driver: () => (this.#driver ??= loadDriver()),
+      busyMs: STATE_BUSY_MS,
+      cacheKib: STATE_CACHE_KIB,
+      creates: false,
+      report: (line) => options.report(line),
+    });
   }
 
   /** Opens ahead of need; the first call reports a failure. */
@@ -91,41 +91,21 @@ export class Store {
 
   /** Throws MemoryError, or FileReplacedError when the thread is to end. */
   async call(name: StoreCallName, input: unknown): Promise<unknown> {
-    if (name === 'close') return this.#close();
+    if (name === 'close') {
+      this.#state.close();
+      return this.#close();
+    }
     const { calls, database } = await this.#open();
     // Law 2: nothing is proven, recalled or given back from a file that no other process can open.
-    this.#leaveReplaced(database);
+    leaveReplaced(database, this.#options);
     try {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the input.
       const call = calls[name] as (given: unknown) => unknown;
-      const answer = call(input);
-      const mayHaveWritten = !READS.has(name);
-      if (mayHaveWritten) database.noteOwnChange();
-      if (mayHaveWritten || this.#publisher?.isWanted === true) this.#publish();
-      return answer;
+      return call(input);
     } catch (error) {
       if (isCorruption(error)) this.#abandon(database);
       throw asMemoryError(error);
     }
-  }
-
-  #leaveReplaced(database: Database): void {
-    try {
-      leaveReplaced(database, this.#options);
-    } catch (error) {
-      this.#publisher?.withdraw();
-      throw error;
-    }
-  }
-
-  /** Before the answer, so that its receiver finds the state in which it was true. */
-  #publish(): void {
-    if (this.#publisher === undefined || this.#opened === undefined) return;
-    const { database, ledger } = this.#opened;
-    this.#publisher.publish(database.openFiles(), {
-      generation: () => database.generation(),
-      isFiltered: () => ledger.keys.isWhole(),
-    });
   }
 
   async #open(): Promise<Opened> {
@@ -134,12 +114,9 @@ export class Store {
     if (this.#failure !== undefined && isRecent) throw this.#failure;
     const start = performance.now();
     try {
-      this.#driver ??= await loadDriver().catch((error: unknown) => {
-        throw unavailable('needs SQLite, and neither driver could be loaded', error);
-      });
+      this.#driver ??= driverOrExplain();
       const database = openDatabase(this.#openOptions(this.#driver));
-      const ledger = new LedgerTable(database, this.#publisher?.filter);
-      this.#opened = { database, ledger, calls: this.#callsOn(database, ledger) };
+      this.#opened = { database, calls: this.#callsOn(database) };
       this.#openMs = performance.now() - start;
       return this.#opened;
     } catch (error) {
@@ -149,14 +126,16 @@ export class Store {
     }
   }
 
-  #callsOn(database: Database, ledger: LedgerTable): StoreCalls {
+  #callsOn(database: Database): StoreCalls {
     const outputs = new Outputs(database);
     const signals = new Signals(database);
     const records = new Records(database, () => signals.write());
-    const possessions = new Possessions(database, [outputs, records]);
     const search = new FileSearch(database, signals, marksOf(database));
     const mover = new SpaceMover(database);
-    const requests = new RequestTable(database);
+    const forget = (filter: ForgetFilter): number =>
+      this.#forget({ database, records, outputs }, filter);
+    const requests = <Result>(read: (table: RequestTable) => Result): Result =>
+      this.#onState((rows) => read(new RequestTable(rows)));
     return {
       recall: (question) => search.recall(question),
       warm: () => search.warm(),
@@ -164,30 +143,25 @@ export class Store {
       retrieve: (key) => records.retrieve(key) ?? outputs.retrieve(key),
       list: (filter) => records.list(filter),
       references: (start) => referencesIn(database, start),
-      forget: (filter) => this.#forget({ database, records, outputs, ledger }, filter),
+      forget,
       moveSome: (move) => mover.moveSome(move),
-      bury: (given) => records.bury(given, Date.now()),
-      forgetPlaced: (texts) => this.#forgetPlaced({ database, ledger }, texts),
-      hold: (question) => possessions.hold(question, Date.now()),
+      endForgetting: () => this.#endForgetting(database),
+      forgetPlaced: (texts) => this.#forgetPlaced(texts),
+      hold: (question) => proveHeld([outputs, records], question, Date.now()),
       heldOutputs: (refs) => outputs.heldRefs(refs),
       dropOutputs: (space) => {
         if (outputs.drop(space) > 0) database.checkpoint();
       },
       outputSpaces: (limit) => outputs.spaces(limit),
-      findEntries: (keys) => ledger.find(keys),
-      filterKeys: () => ledger.keys.fillSome(),
-      recordEntries: (rows) => ledger.record(rows),
-      addRequests: (rows) => requests.add(rows),
-      listRequests: (filter) => requests.list(filter),
-      findRequests: (filter) => findRequests(database, filter),
-      conversationRequests: (filter) => requests.conversation(filter),
-      sumRequests: (filter) => requests.sum(filter),
-      ...deskCalls({
-        database,
-        records,
-        signals,
-        forget: (filter) => this.#forget({ database, records, outputs, ledger }, filter),
-      }),
+      listRequests: (filter) => requests((table) => table.list(filter)),
+      findRequests: (filter) => requests((table) => table.find(filter)),
+      conversationRequests: (filter) => requests((table) => table.conversation(filter)),
+      sumRequests: (filter) => requests((table) => table.sum(filter)),
+      sightings: (refs) => requests((table) => table.sightings(refs)),
+      emptyLog: () => database.checkpoint(),
+      pruneState: () => this.#pruneState(),
+      checkpointState: () => this.#onState(checkpointState),
+      ...deskCalls({ database, records, signals, forget }),
       keepProvenance: (notes) => keepProvenance(database, notes),
       listProvenance: (filter) => listProvenance(database, filter),
       health: () => this.#health(database),
@@ -196,32 +170,70 @@ export class Store {
     };
   }
 
-  /** No trace of the words is left: neither in a table nor in the write-ahead log. */
-  #forget({ database, records, outputs, ledger }: Tables, filter: ForgetFilter): number {
+  /** No trace of the words is left: neither in a table nor in a write-ahead log. */
+  #forget({ database, records, outputs }: Tables, filter: ForgetFilter): number {
     const now = Date.now();
-    const outputCount = outputs.forget(filter, now);
-    const { count, quotes } = records.forget(filter, now);
-    if (quotes.size > 0) this.#emptyBlocks(ledger, (quote) => quotes.has(quote));
-    if (outputCount + count > 0) database.checkpoint();
-    return outputCount + count;
+    const buried = this.#bury(records, filter, now);
+    const forgotten = outputs.forget(filter, now) + records.forget(filter, now);
+    this.#endForgetting(database);
+    if (forgotten > 0) database.checkpoint();
+    return buried + forgotten;
+  }
+
+  /** Captures on their way get tombstones, and leave the outbox. */
+  #bury(records: Records, filter: ForgetFilter, now: number): number {
+    if (!this.#state.isThere) return 0;
+    const waiting = this.#onState((rows) => waitingRecords(rows, filter));
+    if (waiting.length === 0) return 0;
+    const buried = records.bury(
+      waiting.map(({ record }) => record),
+      now,
+    );
+    const numbers = JSON.stringify(waiting.map(({ n }) => n));
+    this.#onState((rows) => {
+      rows.run('DELETE FROM outbox WHERE n IN (SELECT value FROM json_each(?))', numbers);
+      rows.exec(TRUNCATE);
+    });
+    return buried;
+  }
+
+  /** Empties the blocks that quote forgotten texts; also those that an interrupted call left. */
+  #endForgetting(database: Database): void {
+    const forgetting = forgettingIn(database);
+    if (forgetting.size === 0) return;
+    if (this.#state.isThere) this.#emptyBlocks((quote) => forgetting.has(quote));
+    forgetting.end();
   }
 
   /** Empties the blocks that quote memories of another store. */
-  #forgetPlaced(
-    { database, ledger }: Pick<Tables, 'database' | 'ledger'>,
-    texts: readonly string[] | 'all',
-  ): number {
+  #forgetPlaced(texts: readonly string[] | 'all'): number {
     const isForgotten = texts === 'all' ? () => true : quotesOfTexts(texts);
-    const blocks = texts.length === 0 ? 0 : this.#emptyBlocks(ledger, isForgotten);
-    if (blocks > 0) database.checkpoint();
-    return blocks;
+    return texts.length === 0 ? 0 : this.#emptyBlocks(isForgotten);
   }
 
-  /**
-   * The other processes are notified even where no row had such a block: theirs may be on its way.
-   */
-  #emptyBlocks(ledger: LedgerTable, isForgotten: (quote: string) => boolean): number {
-    return ledger.forget(isForgotten, () => markForgotten(this.#options.folder));
+  #emptyBlocks(isForgotten: (quote: string) => boolean): number {
+    return this.#onState((rows) => {
+      const emptied = emptyBlocks(rows, isForgotten);
+      rows.exec(TRUNCATE);
+      return emptied;
+    });
+  }
+
+  /** Its failures are of another file than the memory's, which must not be set aside for them. */
+  #onState<Result>(work: (rows: Statements) => Result): Result {
+    try {
+      return this.#state.use(work);
+    } catch (error) {
+      const message = `The file of svc's state ${failureText(error)}.`;
+      throw new MemoryError('unavailable', message, { cause: error });
+    }
+  }
+
+  #pruneState(): void {
+    this.#onState((rows) => {
+      pruneLedger(rows);
+      new RequestTable(rows).prune();
+    });
   }
 
   #health(database: Database): StoreHealth {
@@ -260,7 +272,6 @@ export class Store {
   #close(): void {
     const { database } = this.#opened ?? {};
     this.#opened = undefined;
-    this.#publisher?.withdraw();
     try {
       database?.close();
     } catch {
@@ -289,7 +300,27 @@ interface Tables {
   readonly database: Database;
   readonly records: Records;
   readonly outputs: Outputs;
-  readonly ledger: LedgerTable;
+}
+
+const TRUNCATE = 'PRAGMA wal_checkpoint(TRUNCATE)';
+
+/**
+ * Moves the log of the state into its file. PASSIVE alone never lets the log start again under steady
+ * traffic. The commit afterwards syncs the log's new header, for which the event loop would wait else.
+ */
+function checkpointState(rows: Statements): void {
+  const done = rows.get<{ readonly checkpointed: number }>('PRAGMA wal_checkpoint(PASSIVE)');
+  if ((done?.checkpointed ?? 0) < RESTART_PAGES) return;
+  rows.exec('PRAGMA wal_checkpoint(RESTART)');
+  rows.transaction(() => rows.exec(`PRAGMA user_version = ${STATE_VERSION}`));
+}
+
+function driverOrExplain(): Driver {
+  try {
+    return loadDriver();
+  } catch (error) {
+    throw unavailable('needs SQLite, and neither driver could be loaded', error);
+  }
 }
 
 function unavailable(what: string, cause?: unknown): MemoryError {

@@ -1,22 +1,31 @@
 import { termsOf } from '../../core/recall/terms.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 import type { ForgetFilter, MemoryRecord } from '../../ports/memory.ts';
-import { readJournals } from '../journals/journal.ts';
 import { readRecord } from '../../core/memory/record.ts';
+import { STORE_TARGET } from '../state/outbox.ts';
 import { listTerms } from './records.ts';
+import type { Statements } from './statements.ts';
 
-/**
- * The captures in the outbox of any process on the folder that match a filter: a record to forget
- * may still be on its way.
- */
-export function waitingRecords(
-  place: { readonly folder: string; readonly name: string },
-  filter: ForgetFilter,
-): readonly MemoryRecord[] {
+interface WaitingRow {
+  readonly n: number;
+  readonly record: string;
+}
+
+export interface WaitingRecord {
+  /** The number of its row. */
+  readonly n: number;
+  readonly record: MemoryRecord;
+}
+
+/** The captures on their way to the store that match a filter: a record to forget may be one of them. */
+export function waitingRecords(rows: Statements, filter: ForgetFilter): readonly WaitingRecord[] {
   const isMeant = matcherOf(filter);
-  return readJournals(place)
-    .flatMap((value) => readRecord(value) ?? [])
-    .filter((record) => isMeant(record));
+  return rows
+    .all<WaitingRow>('SELECT n, record FROM outbox WHERE target = ? ORDER BY n', STORE_TARGET)
+    .flatMap(({ n, record: text }) => {
+      const record = readRecord(JSON.parse(text));
+      return record !== undefined && isMeant(record) ? [{ n, record }] : [];
+    });
 }
 
 /** As the store's tables are searched: every word, in any order. */

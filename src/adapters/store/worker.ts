@@ -6,7 +6,6 @@ import { Store } from './store.ts';
  * main thread would hold up every stream for 20 ms.
  */
 serveCalls({
-  makeStore: ({ extra, ...options }) =>
-    new Store({ ...options, shared: extra instanceof SharedArrayBuffer ? extra : undefined }),
-  urgent: new Set(['recall', 'findEntries', 'hold']),
+  makeStore: (options) => new Store(options),
+  urgent: new Set(['recall', 'hold']),
 });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findWaiting } from '../../adapters/journals/waiting-captures.ts';
+import { findWaiting } from '../../adapters/state/waiting-captures.ts';
 import { lateCaptures } from '../proxy/late-captures.ts';
 import type { Terminal } from '../terminal.ts';
 

@@ -1,4 +1,4 @@
-import { findWaiting, type WaitingCaptures } from '../../adapters/journals/waiting-captures.ts';
+import { findWaiting, type WaitingCaptures } from '../../adapters/state/waiting-captures.ts';
 import { count } from '../listing.ts';
 
 /** Captures that hang: they are safe on disk, and no recall finds them. */

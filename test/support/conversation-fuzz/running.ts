@@ -91,7 +91,7 @@ export class RunningProxy {
   /** Another process writes, until it is released. */
   async lock(): Promise<void> {
     if (this.#release !== undefined) return;
-    const connection = (await loadDriver()).open(join(this.folder, 'memory.db'));
+    const connection = loadDriver().open(join(this.folder, 'memory.db'));
     connection.exec('PRAGMA busy_timeout = 5000');
     connection.exec('BEGIN IMMEDIATE');
     this.#release = () => {

@@ -1,0 +1,81 @@
+import { quotesIn } from '../../core/recall/recall-block.ts';
+import type { LedgerRow } from '../../ports/ledger.ts';
+import { rowFrom } from '../journals/ledger-row.ts';
+import type { Statements } from '../store/statements.ts';
+
+/** The rows of the ledger in `state.db`, and what the store's thread does with many of them. */
+
+/**
+ * The row whose number says when something was forgotten. Each forgetting writes it again, so that it comes
+ * behind every row that was there. No clock is asked. No key of an entry is without a colon.
+ */
+export const FORGOTTEN_KEY = 'forgotten';
+
+/** A year of heavy use; a block is 2 kB, so at most about 400 MB. */
+const ROWS_MAX = 200_000;
+/** Rows that are read at once: 2 MB. */
+const FORGET_ROWS = 1000;
+
+interface StoredRow {
+  readonly n: number;
+  readonly key: string;
+  readonly value: string;
+}
+
+/** JSON: a row can get a further fact without a further column. */
+export function valueOf(row: LedgerRow): string {
+  return JSON.stringify({ ...row, key: undefined, isOnce: undefined });
+}
+
+export function rowIn(key: string, value: string): LedgerRow | undefined {
+  const fields: unknown = JSON.parse(value);
+  return typeof fields === 'object' ? rowFrom({ ...fields, key }) : undefined;
+}
+
+/** An entry without a block keeps its prompt from being recalled for again. */
+export function withoutQuotes(row: LedgerRow): LedgerRow {
+  return quotesIn(row.block).length === 0 ? row : { ...row, block: '' };
+}
+
+export function noteForgotten(rows: Statements): void {
+  rows.run('INSERT OR REPLACE INTO ledger (key, value) VALUES (?, ?)', FORGOTTEN_KEY, '{}');
+}
+
+/**
+ * Empties the blocks with quotes that `isForgotten` knows, and returns how many. A forgotten text must not
+ * be sent again, though the provider's cache breaks there once. The rows are read in the order of
+ * their numbers, and the last of them in the transaction that writes the note. So a block that was recorded
+ * before the note was looked at here, and one that is recorded after it finds the note.
+ */
+export function emptyBlocks(rows: Statements, isForgotten: (quote: string) => boolean): number {
+  let emptied = 0;
+  let last = 0;
+  for (;;) {
+    const read = rows.transaction(() => {
+      const some = rows.all<StoredRow>(
+        'SELECT n, key, value FROM ledger WHERE n > ? ORDER BY n LIMIT ?',
+        last,
+        FORGET_ROWS,
+      );
+      for (const { key, value } of some) {
+        const row = rowIn(key, value);
+        if (row === undefined || !quotesIn(row.block).some(isForgotten)) continue;
+        const sql = 'INSERT OR REPLACE INTO ledger (key, value) VALUES (?, ?)';
+        rows.run(sql, key, valueOf({ ...row, block: '' }));
+        emptied += 1;
+      }
+      last = some.at(-1)?.n ?? last;
+      if (some.length < FORGET_ROWS) noteForgotten(rows);
+      return some.length;
+    });
+    if (read < FORGET_ROWS) return emptied;
+  }
+}
+
+/** Deletes the rows that were written longest ago. */
+export function pruneLedger(rows: Statements): void {
+  rows.run(
+    'DELETE FROM ledger WHERE n <= (SELECT n FROM ledger ORDER BY n DESC LIMIT 1 OFFSET ?)',
+    ROWS_MAX,
+  );
+}

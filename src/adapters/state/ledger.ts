@@ -1,0 +1,242 @@
+import { setImmediate as nextRound, setTimeout as sleep } from 'node:timers/promises';
+import { Recent } from '../../core/bytes/recent.ts';
+import { keyOf, type LedgerAddress, type LedgerEntry } from '../../core/ledger/entries.ts';
+import { FoundEntries } from '../../core/ledger/found-entries.ts';
+import { quotesIn } from '../../core/recall/recall-block.ts';
+import type { Ledger, LedgerRow } from '../../ports/ledger.ts';
+import { entryOf, rowOf } from '../journals/ledger-row.ts';
+import type { Statements } from '../store/statements.ts';
+import { FORGOTTEN_KEY, noteForgotten, rowIn, valueOf, withoutQuotes } from './ledger-table.ts';
+import { isBusy, type StateFile } from './state-file.ts';
+import type { StateWriter } from './state-writer.ts';
+
+/**
+ * The ledger in `state.db`. It keeps the entries that it has read or missed in memory, which saves 1.4 us a
+ * key: some hundred keys in each round of a tool loop. A question first reads the rows behind the last one
+ * seen (4 us), so the memory is exact: those are what any process has written, changed or emptied since.
+ */
+
+/** The entries of 16 conversations of 150 prompts, or 20,000 addresses without an entry. */
+const KNOWN_BYTES_MAX = 4 * 1024 * 1024;
+/** A row takes so much beside its texts. */
+const ROW_BYTES = 200;
+/** 8 keys take 10 us, 500 take 1 ms: a longer question lets other requests pass between its steps. */
+const STEP_KEYS = 500;
+/** More rows of other processes than this (4 ms) cost more to apply than what is known costs to read. */
+const NEW_ROWS_MAX = 2000;
+const RETRY_MS = 2;
+/** A decision waits so long for a lock, then the request goes without it. */
+const COMMIT_MS = 250;
+/** An entry that only describes a request waits so long. Then the request continues, and svc writes it later. */
+const RECORD_MS = 50;
+
+interface NewRow {
+  readonly n: number;
+  readonly key: string;
+  readonly value: string;
+}
+
+/** `row`: undefined where there is no entry. */
+interface Known {
+  readonly key: string;
+  readonly row: LedgerRow | undefined;
+}
+
+/** Recorded by this process and not in the file yet. */
+interface Unwritten {
+  row: LedgerRow;
+}
+
+export interface StateLedgerOptions {
+  readonly file: StateFile;
+  readonly writer: StateWriter;
+}
+
+export class StateLedger implements Ledger {
+  readonly isShared = false;
+  readonly #file: StateFile;
+  readonly #writer: StateWriter;
+  /** As of the row `#last`. */
+  readonly #known = new Recent<string, Known>(KNOWN_BYTES_MAX, ({ key, row }) =>
+    row === undefined ? ROW_BYTES + key.length : bytesOf(row),
+  );
+  readonly #unwritten = new Recent<string, Unwritten>(KNOWN_BYTES_MAX, ({ row }) => bytesOf(row));
+  #last = 0;
+  #opens = 0;
+  #generation = 0;
+
+  constructor({ file, writer }: StateLedgerOptions) {
+    this.#file = file;
+    this.#writer = writer;
+  }
+
+  generation(): number {
+    try {
+      this.#file.ask((rows) => this.#follow(rows));
+    } catch {
+      // A block is checked again when it is recorded.
+    }
+    return this.#generation;
+  }
+
+  /** The memory is another one: what any process has found may be of the earlier one. */
+  forget(): void {
+    this.#writer.put(noteForgotten);
+  }
+
+  async find(addresses: readonly LedgerAddress[], withinMs: number): Promise<FoundEntries> {
+    const byKey = new Map(addresses.map((address) => [keyOf(address), address]));
+    const found = new Map<string, LedgerRow | undefined>();
+    for (const key of byKey.keys()) {
+      const unwritten = this.#unwritten.get(key);
+      if (unwritten !== undefined) found.set(key, unwritten.row);
+    }
+    const keys = [...byKey.keys()].filter((key) => !found.has(key));
+    const end = performance.now() + withinMs;
+    let generation: number | undefined;
+    const entries = (): LedgerEntry[] =>
+      Array.from(byKey, ([key, address]) => {
+        const row = found.get(key);
+        return row === undefined ? undefined : entryOf(row, address);
+      }).filter((entry) => entry !== undefined);
+    for (let at = 0; at < keys.length;) {
+      try {
+        at = this.#file.use((rows) => this.#findSome(rows, { keys, at, found }));
+      } catch (error) {
+        if (!isBusy(error)) return new FoundEntries(entries(), 'unavailable');
+        await sleep(RETRY_MS);
+      }
+      generation ??= this.#generation;
+      if (at === keys.length) break;
+      await nextRound();
+      if (performance.now() > end) return new FoundEntries(entries(), 'late');
+    }
+    // Something was forgotten between two steps, maybe one of these.
+    if (generation !== undefined && this.#generation !== generation) {
+      return new FoundEntries([], 'unavailable');
+    }
+    return new FoundEntries(entries());
+  }
+
+  async record(entries: readonly LedgerEntry[]): Promise<void> {
+    const rows = entries.map(rowOf);
+    if (rows.length === 0) return;
+    const generation = this.#generation;
+    const write = (state: Statements): void =>
+      state.transaction(() => this.#put(state, rows, this.#follow(state) !== generation));
+    const unwritten = rows.map((row): Unwritten => ({ row }));
+    const written = this.#writer.put(write, () => {
+      for (const one of unwritten) {
+        if (this.#unwritten.get(one.row.key) === one) this.#unwritten.delete(one.row.key);
+      }
+    });
+    if (written === 'done') return;
+    for (const one of unwritten) {
+      const { key, isOnce } = one.row;
+      if (isOnce !== true || !this.#unwritten.has(key)) this.#unwritten.set(key, one);
+    }
+    if (written === 'waits') await this.#writer.caughtUp(RECORD_MS);
+  }
+
+  async commit(entries: readonly LedgerEntry[]): Promise<boolean> {
+    if (entries.length === 0) return true;
+    const rows = entries.map(rowOf);
+    const generation = this.#generation;
+    let isLate = false;
+    const write = (state: Statements): void =>
+      state.transaction(() => {
+        // A forgotten text may be in one of the blocks.
+        const isChanged = this.#follow(state) !== generation;
+        isLate = isChanged && rows.some(({ block }) => quotesIn(block).length > 0);
+        if (!isLate) this.#put(state, rows, false);
+      });
+    return (await this.#writer.commit(write, COMMIT_MS)) && !isLate;
+  }
+
+  /** Returns the place of the first key that is still to be found. */
+  #findSome(
+    rows: Statements,
+    asked: {
+      readonly keys: readonly string[];
+      readonly at: number;
+      readonly found: Map<string, LedgerRow | undefined>;
+    },
+  ): number {
+    this.#follow(rows);
+    const { keys, found } = asked;
+    const unknown: string[] = [];
+    let { at } = asked;
+    for (; at < keys.length && unknown.length < STEP_KEYS; at += 1) {
+      const key = keys[at] ?? '';
+      const known = this.#known.get(key);
+      if (known === undefined) unknown.push(key);
+      else found.set(key, known.row);
+    }
+    if (unknown.length === 0) return at;
+    const read = rows.all<Omit<NewRow, 'n'>>(
+      'SELECT key, value FROM ledger WHERE key IN (SELECT value FROM json_each(?))',
+      JSON.stringify(unknown),
+    );
+    for (const { key, value } of read) found.set(key, rowIn(key, value));
+    for (const key of unknown) this.#known.set(key, { key, row: found.get(key) });
+    return at;
+  }
+
+  /** Takes what any process has written since. Returns the generation. */
+  #follow(rows: Statements): number {
+    if (this.#opens !== this.#file.opens) this.#begin(rows);
+    const fresh = rows.all<NewRow>(
+      `SELECT n, key, value FROM ledger WHERE n > ? ORDER BY n LIMIT ${NEW_ROWS_MAX}`,
+      this.#last,
+    );
+    if (fresh.length === NEW_ROWS_MAX) {
+      this.#known.clear();
+      this.#last = lastOf(rows);
+      this.#forgotten();
+      return this.#generation;
+    }
+    for (const { n, key, value } of fresh) {
+      this.#last = n;
+      if (key === FORGOTTEN_KEY) this.#forgotten();
+      else if (this.#known.has(key)) this.#known.set(key, { key, row: rowIn(key, value) });
+    }
+    return this.#generation;
+  }
+
+  /** A file that was opened a moment ago. Where it replaces another one, svc forgets all that it read. */
+  #begin(rows: Statements): void {
+    if (this.#opens > 0) this.#generation += 1;
+    this.#opens = this.#file.opens;
+    this.#last = lastOf(rows);
+    this.#known.clear();
+  }
+
+  /** Blocks were forgotten: those of them that wait to be written are emptied here. */
+  #forgotten(): void {
+    this.#generation += 1;
+    for (const one of this.#unwritten.values()) one.row = withoutQuotes(one.row);
+  }
+
+  #put(state: Statements, rows: readonly LedgerRow[], isLate: boolean): void {
+    for (const row of rows) {
+      const { key, isOnce } = row;
+      state.run(
+        isOnce === true
+          ? 'INSERT INTO ledger (key, value) VALUES (?, ?) ON CONFLICT (key) DO NOTHING'
+          : 'INSERT OR REPLACE INTO ledger (key, value) VALUES (?, ?)',
+        key,
+        valueOf(isLate ? withoutQuotes(row) : row),
+      );
+      // Another process may have written it first: the next question reads it.
+      this.#known.delete(key);
+    }
+  }
+}
+
+function bytesOf({ key, block }: LedgerRow): number {
+  return ROW_BYTES + key.length + block.length;
+}
+
+function lastOf(rows: Statements): number {
+  return rows.get<{ n: number | null }>('SELECT max(n) AS n FROM ledger')?.n ?? 0;
+}

@@ -1,0 +1,248 @@
+import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
+import { readRecord } from '../../core/memory/record.ts';
+import type { CaptureState, Memory, MemoryRecord } from '../../ports/memory.ts';
+import { MemoryError } from '../../ports/memory.ts';
+import type { Outbox } from '../../ports/outbox.ts';
+import { within } from '../within.ts';
+import type { StateFile } from './state-file.ts';
+import type { StateWriter } from './state-writer.ts';
+
+/**
+ * Captures on their way to a memory. A row of `state.db` holds each until the memory says that it has it,
+ * so neither a kill nor an unreachable memory loses one. Every process on the folder delivers what any of
+ * them left. A record may be delivered twice and is stored once: the memory identifies it by its digest.
+ */
+
+/** The memory on this machine; a memory service has a name of its own. */
+export const STORE_TARGET = 'store';
+/** R27. Some 30,000 exchanges: weeks of work without a memory. */
+const WAITING_BYTES_MAX = 64 * 1024 * 1024;
+/** A call that the memory can answer in a few milliseconds, and a retry that costs little. */
+const BATCH_RECORDS_MAX = 64;
+const BATCH_CHARS_MAX = 1024 * 1024;
+/**
+ * Captures within this time are one commit: a prompt and its answer. A capture must be recallable
+ * after 50 ms. A commit takes 10 of them on a slow disk, and a timer of a busy process is late.
+ */
+const GATHER_MS = 10;
+/** One call; a memory that needs longer is tried again. */
+const CAPTURE_MS = 30_000;
+const RETRY_MS_MIN = 250;
+const RETRY_MS_MAX = 30_000;
+/** A lock is held for a few milliseconds. */
+const WRITE_MS = 1000;
+/** Records that this process kept lately: a day of work, about 100 bytes each. */
+const KEPT_MAX = 8192;
+/** A full disk must not fill what is left with warnings. */
+const WARNING_MS = 60_000;
+
+interface OutboxRow {
+  readonly n: number;
+  readonly record: string;
+}
+
+export interface StateOutboxOptions {
+  readonly file: StateFile;
+  readonly writer: StateWriter;
+  /** The name of the memory: records for one must not go to another. */
+  readonly name: string;
+  readonly target: Pick<Memory, 'capture'>;
+  report(line: string): void;
+}
+
+export class StateOutbox implements Outbox {
+  readonly #options: StateOutboxOptions;
+  /** The records that this process has kept: the words of an exchange are offered with each of its requests. */
+  readonly #kept = new Set<string>();
+  /** Bytes of this process's records, and of those that it found when a delivery failed. */
+  #waitingBytes = 0;
+  #areBytesCounted = false;
+  #batchMax = BATCH_RECORDS_MAX;
+  #draining: Promise<void> | undefined;
+  #isClosed = false;
+  #warnedAt = -Infinity;
+  #wake: () => void = () => undefined;
+
+  /** Delivers what an earlier process left, once the caller has done what is urgent. */
+  constructor(options: StateOutboxOptions) {
+    this.#options = options;
+    setImmediate(() => this.#drainSoon());
+  }
+
+  get waiting(): number {
+    try {
+      const sql = 'SELECT count(*) AS count FROM outbox WHERE target = ?';
+      const { file, name } = this.#options;
+      return file.use((rows) => rows.get<{ count: number }>(sql, name)?.count ?? 0);
+    } catch {
+      return 0;
+    }
+  }
+
+  keep(records: readonly MemoryRecord[]): boolean {
+    if (this.#isClosed) return false;
+    const fresh = records.filter((record) => !this.#kept.has(keyOf(record)));
+    if (fresh.length === 0) return true;
+    const lines = fresh.map((record) => JSON.stringify(record));
+    const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+    if (this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
+      this.#warn('svc could not store a memory, because the outbox is full.');
+      return false;
+    }
+    const values = JSON.stringify(lines);
+    const { writer, name } = this.#options;
+    const written = writer.put((rows) => {
+      const sql = `INSERT INTO outbox (target, record, at)
+        SELECT ?, value, ? FROM json_each(?) ORDER BY key`;
+      rows.run(sql, name, Date.now(), values);
+    });
+    for (const record of fresh) this.#kept.add(keyOf(record));
+    forgetOldest(this.#kept, KEPT_MAX);
+    this.#waitingBytes += bytes;
+    this.#drainSoon();
+    return written !== 'failed';
+  }
+
+  async flush(withinMs: number): Promise<void> {
+    await this.stored(withinMs);
+  }
+
+  async stored(withinMs: number): Promise<boolean> {
+    const end = performance.now() + withinMs;
+    if (!(await this.#options.writer.caughtUp(withinMs))) return false;
+    while (!this.#isClosed && this.waiting > 0) {
+      this.#drainSoon();
+      this.#wake();
+      const msLeft = end - performance.now();
+      const isDone = within(msLeft, this.#draining?.then(() => true) ?? Promise.resolve(true));
+      // oxlint-disable-next-line no-await-in-loop -- Records that are kept meanwhile are delivered next.
+      if (msLeft <= 0 || (await isDone) !== true) return false;
+    }
+    return true;
+  }
+
+  /** The memory may have lost what it said that it holds: the same words are delivered again. */
+  forgetSettled(): void {
+    this.#kept.clear();
+  }
+
+  /** Waiting records stay in the file for the next process. */
+  close(): void {
+    this.#isClosed = true;
+    this.#wake();
+  }
+
+  #drainSoon(): void {
+    if (this.#isClosed) return;
+    this.#draining ??= this.#drain().finally(() => {
+      this.#draining = undefined;
+    });
+  }
+
+  // Never rejects: every failure ends in another attempt or in a record that is given up aloud.
+  async #drain(): Promise<void> {
+    // After the client's last byte is out, not before.
+    await this.#pause(GATHER_MS);
+    let retryMs = RETRY_MS_MIN;
+    while (!this.#isClosed) {
+      const batch = await this.#nextBatch();
+      if (batch?.length === 0) return;
+      const isDelivered = batch !== undefined && (await this.#deliver(batch));
+      if (isDelivered && (await this.#remove(batch))) {
+        retryMs = RETRY_MS_MIN;
+        continue;
+      }
+      this.#countBytes();
+      await this.#pause(retryMs);
+      retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
+    }
+  }
+
+  /** Undefined where they cannot be read now. */
+  async #nextBatch(): Promise<readonly OutboxRow[] | undefined> {
+    const { file, writer, name } = this.#options;
+    await writer.caughtUp(WRITE_MS);
+    try {
+      const sql = 'SELECT n, record FROM outbox WHERE target = ? ORDER BY n LIMIT ?';
+      const rows = file.use((state) => state.all<OutboxRow>(sql, name, this.#batchMax));
+      let chars = 0;
+      const count = rows.findIndex(({ record }, at) => {
+        chars += record.length;
+        return at > 0 && chars > BATCH_CHARS_MAX;
+      });
+      if (rows.length === 0) this.#waitingBytes = 0;
+      return count === -1 ? rows : rows.slice(0, count);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** False: to be tried again. */
+  async #deliver(batch: readonly OutboxRow[]): Promise<boolean> {
+    const records = batch.flatMap(({ record }) => readRecord(JSON.parse(record)) ?? []);
+    try {
+      const states = await this.#capture(records);
+      this.#batchMax = BATCH_RECORDS_MAX;
+      if (states.includes('rejected')) this.#warn('The memory refused a record.');
+      return true;
+    } catch (error) {
+      if (!(error instanceof MemoryError) || error.reason !== 'invalid') return false;
+      // One record of the batch is at fault: alone it can be named and given up.
+      if (batch.length > 1) this.#batchMax = 1;
+      if (batch.length > 1) return false;
+      this.#warn('The memory refused a record.');
+      return true;
+    }
+  }
+
+  async #capture(records: readonly MemoryRecord[]): Promise<readonly CaptureState[]> {
+    if (records.length === 0) return [];
+    return this.#options.target.capture(records, AbortSignal.timeout(CAPTURE_MS));
+  }
+
+  async #remove(batch: readonly OutboxRow[]): Promise<boolean> {
+    const numbers = JSON.stringify(batch.map(({ n }) => n));
+    const isRemoved = await this.#options.writer.commit((rows) => {
+      rows.run('DELETE FROM outbox WHERE n IN (SELECT value FROM json_each(?))', numbers);
+    }, WRITE_MS);
+    const bytes = batch.reduce((sum, { record }) => sum + Buffer.byteLength(record), 0);
+    if (isRemoved) this.#waitingBytes = Math.max(0, this.#waitingBytes - bytes);
+    return isRemoved;
+  }
+
+  /** Once, when a delivery fails: an earlier process may have left a lot. */
+  #countBytes(): void {
+    if (this.#areBytesCounted) return;
+    const { file, name } = this.#options;
+    try {
+      const sql = `SELECT coalesce(sum(octet_length(record)), 0) AS bytes FROM outbox WHERE target = ?`;
+      this.#waitingBytes = file.use((rows) => rows.get<{ bytes: number }>(sql, name)?.bytes ?? 0);
+      this.#areBytesCounted = true;
+    } catch {
+      // Counted at the next failure.
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      timer.unref();
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  #warn(line: string): void {
+    const now = performance.now();
+    if (now - this.#warnedAt < WARNING_MS) return;
+    this.#warnedAt = now;
+    this.#options.report(line);
+  }
+}
+
+/** The same words said at another place in time count as said again. */
+function keyOf({ digest, space, isTimed, fingerprint }: MemoryRecord): string {
+  return `${digest} ${space} ${isTimed === true ? fingerprint : ''}`;
+}

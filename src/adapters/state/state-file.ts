@@ -1,0 +1,331 @@
+import { existsSync, renameSync, statSync } from 'node:fs';
+import { stateFile } from '../files/database-file.ts';
+import { ensurePrivateFile, makePrivateFolder } from '../files/private-files.ts';
+import { type Driver, isAtLeast, SAFE_WAL_VERSION, sqliteCode } from '../store/driver.ts';
+import { removeStaleLogs } from '../store/opened-file.ts';
+import { SchemaTooNewError } from '../store/schema.ts';
+import { Statements } from '../store/statements.ts';
+
+/**
+ * The file `state.db`: ledger, outbox and request log. The thread that answers requests reads and
+ * writes it by single statements. The store's thread has a connection of its own for everything that
+ * takes longer. Nothing here opens the file by `node:fs` once it exists: closing such a descriptor
+ * would take back the locks of SQLite in this process.
+ */
+
+export const STATE_VERSION = 1;
+
+// A change of a ledger row deletes it and inserts it again, so it gets a new number. Every process
+// reads the rows behind the last number that it has seen, and so learns what any process has changed.
+// AUTOINCREMENT never gives a number twice: two processes may deliver and delete the same outbox row.
+const SCHEMA = `
+CREATE TABLE ledger (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL UNIQUE,
+  value TEXT NOT NULL
+);
+CREATE TABLE outbox (
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  target TEXT NOT NULL,
+  record TEXT NOT NULL,
+  at INTEGER NOT NULL
+);
+CREATE INDEX outbox_by_target ON outbox(target, n);
+CREATE TABLE requests (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  row TEXT NOT NULL
+);
+CREATE INDEX requests_by_id ON requests(id);
+CREATE INDEX requests_by_conversation ON requests(row ->> '$.conversation', number);
+CREATE INDEX requests_by_time ON requests(at);
+PRAGMA user_version = ${STATE_VERSION};
+`;
+
+/** Two processes that begin together turn the new file to WAL, which SQLite refuses without waiting. */
+const OPEN_MS = 1000;
+const OPEN_RETRY_MS = 20;
+/** A file that cannot be opened is tried again, but not by every call. */
+const REOPEN_MS = 1000;
+const SQLITE_BUSY = 5;
+const SQLITE_CORRUPT = 11;
+const SQLITE_NOTADB = 26;
+/** SQLITE_PROTOCOL: another process kept changing the log while this one began to read it. */
+const SQLITE_PROTOCOL = 15;
+
+export interface StateFileOptions {
+  readonly folder: string;
+  readonly driver: () => Driver;
+  /** Milliseconds that a statement waits for a lock: 0 where it would hold up the event loop. */
+  readonly busyMs: number;
+  /** KiB of SQLite's page cache. */
+  readonly cacheKib: number;
+  /** False: a file that is not there is an error. Only the request's thread creates it. */
+  readonly creates: boolean;
+  report(line: string): void;
+}
+
+interface Opened {
+  readonly rows: Statements;
+  /** Device and number of the file, and of its write-ahead log. */
+  readonly identity: string;
+  readonly log: string;
+}
+
+export class StateFile {
+  readonly path: string;
+  readonly #options: StateFileOptions;
+  #opened: Opened | undefined;
+  #failedAt = -Infinity;
+  #failure: Error | undefined;
+  /** The rows of a file that was deleted, replaced or set aside while it was open. */
+  #carried: Carried | undefined;
+  /** Counts the files that were opened. A caller whose count differs knows nothing of this file yet. */
+  #opens = 0;
+  #isClosed = false;
+
+  constructor(options: StateFileOptions) {
+    this.#options = options;
+    this.path = stateFile(options.folder);
+  }
+
+  get opens(): number {
+    return this.#opens;
+  }
+
+  get isThere(): boolean {
+    return existsSync(this.path);
+  }
+
+  /**
+   * Runs `work` on the open file, after a look whether it still is the file at the path: SQLite answers
+   * "ok" to a commit into a deleted one. Throws what SQLite and the file system throw.
+   */
+  use<Result>(work: (rows: Statements) => Result): Result {
+    return this.#on(this.#look(), work);
+  }
+
+  /** As `use`, without the look: for a question that is asked many times in one request. */
+  ask<Result>(work: (rows: Statements) => Result): Result {
+    return this.#on(this.#opened ?? this.#look(), work);
+  }
+
+  canBeUsed(): boolean {
+    try {
+      this.use(() => undefined);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    const opened = this.#opened;
+    this.#opened = undefined;
+    if (opened !== undefined) this.#leave(opened);
+  }
+
+  #on<Result>({ rows }: Opened, work: (rows: Statements) => Result): Result {
+    try {
+      return work(rows);
+    } catch (error) {
+      if (isDamage(error)) this.#setAside();
+      throw error;
+    }
+  }
+
+  #look(): Opened {
+    const opened = this.#opened;
+    if (opened !== undefined) {
+      const isSame =
+        opened.identity === identityOf(this.path) && opened.log === identityOf(`${this.path}-wal`);
+      if (isSame) return opened;
+      this.#opened = undefined;
+      if (opened.identity !== identityOf(this.path)) this.#carried = carriedFrom(opened.rows);
+      this.#leave(opened);
+    }
+    return this.#open();
+  }
+
+  /** Moves the log into the file that is open, also where that one was deleted or replaced. */
+  #leave({ rows }: Opened): void {
+    try {
+      rows.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    } catch {
+      // The file is as whole as after a kill.
+    }
+    closeQuietly(rows);
+  }
+
+  #open(): Opened {
+    if (this.#isClosed) throw new Error('The state is closed.');
+    const isRecent = performance.now() - this.#failedAt < REOPEN_MS;
+    if (this.#failure !== undefined && isRecent) throw this.#failure;
+    try {
+      const opened = this.#openWhole();
+      if (this.#carried !== undefined && this.#options.creates) carry(opened.rows, this.#carried);
+      this.#carried = undefined;
+      this.#opened = opened;
+      this.#opens += 1;
+      this.#failure = undefined;
+      return opened;
+    } catch (error) {
+      this.#failure = error instanceof Error ? error : new Error('unknown', { cause: error });
+      this.#failedAt = performance.now();
+      throw error;
+    }
+  }
+
+  #openWhole(): Opened {
+    try {
+      return this.#openPatiently();
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      this.#setAside();
+      return this.#openPatiently();
+    }
+  }
+
+  #openPatiently(): Opened {
+    const end = performance.now() + OPEN_MS;
+    for (;;) {
+      try {
+        return this.#openOnce();
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > end) throw error;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_RETRY_MS);
+      }
+    }
+  }
+
+  #openOnce(): Opened {
+    const { folder, driver, creates, busyMs, cacheKib } = this.#options;
+    if (creates) {
+      makePrivateFolder(folder);
+      removeStaleLogs(this.path);
+      ensurePrivateFile(this.path);
+    } else if (!existsSync(this.path)) {
+      throw new Error('There is no state yet.');
+    }
+    const rows = new Statements(driver().open(this.path));
+    try {
+      rows.exec(`PRAGMA busy_timeout = ${OPEN_MS}`);
+      const isSafe = isAtLeast(String(rows.value('SELECT sqlite_version()')), SAFE_WAL_VERSION);
+      rows.value(`PRAGMA journal_mode = ${isSafe ? 'WAL' : 'DELETE'}`);
+      // A sync at each checkpoint; the log itself is synced by the writer within a second. OFF would not
+      // sync the log's header, and a power cut could then damage the file.
+      rows.exec('PRAGMA synchronous = NORMAL');
+      // Checkpoints are the store thread's: one would hold up the event loop for up to 46 ms.
+      rows.exec('PRAGMA wal_autocheckpoint = 0');
+      // On macOS the file must be on disk before the log that it replaces starts again.
+      rows.exec('PRAGMA checkpoint_fullfsync = ON');
+      rows.exec('PRAGMA secure_delete = ON');
+      rows.exec('PRAGMA mmap_size = 0');
+      rows.exec(`PRAGMA cache_size = -${cacheKib}`);
+      rows.exec('PRAGMA journal_size_limit = 4194304');
+      createTables(rows);
+      rows.exec(`PRAGMA busy_timeout = ${busyMs}`);
+      return { rows, identity: identityOf(this.path), log: identityOf(`${this.path}-wal`) };
+    } catch (error) {
+      closeQuietly(rows);
+      throw error;
+    }
+  }
+
+  /** Keeps a damaged file under another name, so that the next call begins a new one. */
+  #setAside(): void {
+    const opened = this.#opened;
+    this.#opened = undefined;
+    if (opened !== undefined) this.#carried = carriedFrom(opened.rows);
+    closeQuietly(opened?.rows);
+    // Another process or thread may have done it already.
+    const isOurs = opened === undefined || opened.identity === identityOf(this.path);
+    if (!isOurs || !this.#options.creates) return;
+    const aside = `${this.path}.corrupt-${new Date().toISOString().replaceAll(':', '')}`;
+    for (const suffix of ['', '-wal', '-shm']) {
+      if (existsSync(this.path + suffix)) renameSync(this.path + suffix, aside + suffix);
+    }
+    this.#options.report(
+      `The file of svc's state was damaged. svc kept it as ${aside} and created a new one.`,
+    );
+  }
+}
+
+interface Carried {
+  readonly outbox: readonly { readonly target: string; readonly record: string; at: number }[];
+  readonly ledger: readonly { readonly key: string; readonly value: string }[];
+}
+
+/** The newest rows, a few megabytes: those of the conversations that continue. */
+const CARRIED_ROWS_MAX = 5000;
+
+/** A file that has lost its path can be read as long as it is open. */
+function carriedFrom(rows: Statements): Carried {
+  return {
+    outbox: readable(() => rows.all('SELECT target, record, at FROM outbox ORDER BY n')),
+    ledger: readable(() =>
+      rows.all('SELECT key, value FROM ledger ORDER BY n DESC LIMIT ?', CARRIED_ROWS_MAX),
+    ),
+  };
+}
+
+/** A damaged file may give some of its rows. */
+function readable<Row>(read: () => readonly Row[]): readonly Row[] {
+  try {
+    return read();
+  } catch {
+    return [];
+  }
+}
+
+/** Rows that another process wrote into the new file are newer, and stay. */
+function carry(rows: Statements, { outbox, ledger }: Carried): void {
+  rows.transaction(() => {
+    for (const { target, record, at } of outbox) {
+      rows.run('INSERT INTO outbox (target, record, at) VALUES (?, ?, ?)', target, record, at);
+    }
+    for (const { key, value } of ledger.toReversed()) {
+      rows.run('INSERT OR IGNORE INTO ledger (key, value) VALUES (?, ?)', key, value);
+    }
+  });
+}
+
+function isDamage(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
+}
+
+/** Another connection holds a lock; to be tried again in a moment. */
+export function isBusy(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === SQLITE_BUSY || code === SQLITE_PROTOCOL;
+}
+
+function createTables(rows: Statements): void {
+  if (versionOf(rows) === STATE_VERSION) return;
+  rows.transaction(() => {
+    const version = versionOf(rows);
+    if (version > STATE_VERSION) throw new SchemaTooNewError('made by a later version of svc');
+    if (version < STATE_VERSION) rows.exec(SCHEMA);
+  });
+}
+
+function versionOf(rows: Statements): number {
+  return Number(rows.value('PRAGMA user_version'));
+}
+
+/** '' where there is no such file. */
+function identityOf(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? '' : `${stat.dev} ${stat.ino}`;
+}
+
+function closeQuietly(rows: Statements | undefined): void {
+  try {
+    rows?.close();
+  } catch {
+    // All commits are in the file or its log.
+  }
+}
