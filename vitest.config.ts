@@ -27,6 +27,8 @@ export default defineConfig({
           hookTimeout: 60_000,
           expect: { poll: { timeout: 30_000 } },
           retry: RETRIES,
+          // The processes of the tests must not ask for the public catalog of models.
+          env: { SVC_CATALOG_URL: 'off' },
           globalSetup: ['test/support/build-once.ts'],
         },
       },
@@ -37,6 +39,7 @@ export default defineConfig({
           include: ['test/clients/**/*.test.ts'],
           testTimeout: 300_000,
           retry: RETRIES,
+          env: { SVC_CATALOG_URL: 'off' },
           hookTimeout: 900_000,
           globalSetup: ['test/support/build-once.ts'],
         },

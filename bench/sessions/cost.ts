@@ -1,6 +1,8 @@
 import type { LongCache } from '../../src/core/ledger/entries.ts';
 import { EXCERPT_TOKENS_MAX } from '../../src/core/memory/excerpt.ts';
 import { afterPause } from '../../src/core/shortening/long-cache.ts';
+import { cachePrices } from '../../src/core/shortening/pricing.ts';
+import { factsOfModel } from '../../src/core/settings/model-facts.ts';
 import type { Elided } from './planner.ts';
 import type { Session } from './sessions.ts';
 
@@ -31,9 +33,6 @@ export interface Conditions {
  */
 export type Needs = 'ignored' | 'whole' | 'parts';
 
-const READ = 0.1;
-const WRITE = 1.25;
-const WRITE_HOUR = 2;
 const HOUR_MS = 3_600_000;
 // How far before a mark the provider looks for an entry. OpenAI's entries are found wherever they end.
 const LOOK_BACK_BLOCKS = { 'claude-code': 20, codex: Infinity } as const;
@@ -58,6 +57,8 @@ export function priceSession(
   const isAuto = cacheTtl === 'auto' && cacheMs < Infinity && session.kind === 'claude-code';
   const cache = new Cache(session, cacheMs, isAuto);
   const fetches = new Fetches(session, needs);
+  const { model, dialect } = session;
+  const prices = cachePrices({ dialect, facts: factsOfModel(model) });
   const cost = { price: 0, tokens: 0, breaks: 0, needs: 0 };
   let [start, before] = [0, NOTHING];
   for (const [call, { a, b, ts }] of session.calls.entries()) {
@@ -68,11 +69,12 @@ export function priceSession(
     const all = lengthOf(session, { a, b, elided, fetches });
     const { read, isBroken, extra } = cache.request({ a, b, ts, elided, fetches, changed });
     if (isBroken) cost.breaks += 1;
-    cost.price += READ * read + WRITE * (all - read) + extra;
+    const hour = (prices.writeHour - prices.write) * extra;
+    cost.price += prices.read * read + prices.write * (all - read) + hour;
     cost.tokens += all;
     for (const more of fetches.needed(call, elided)) {
       cost.needs += 1;
-      cost.price += READ * all + WRITE * more;
+      cost.price += prices.read * all + prices.write * more;
     }
   }
   return cost;
@@ -171,7 +173,7 @@ interface CacheUse {
   /** Tokens that are read from the cache. */
   readonly read: number;
   readonly isBroken: boolean;
-  /** What writing entries that live an hour costs more. */
+  /** Tokens that are written to entries that live an hour. */
   readonly extra: number;
 }
 
@@ -215,7 +217,7 @@ class Cache {
     this.#before = { a, b, elided };
     const read = Math.max(system, prefix);
     const isWritten = read < staticTokens && this.#long?.isLong === true;
-    return { read, isBroken, extra: isWritten ? (WRITE_HOUR - WRITE) * staticTokens : 0 };
+    return { read, isBroken, extra: isWritten ? staticTokens : 0 };
   }
 }
 

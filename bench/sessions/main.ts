@@ -5,9 +5,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { findCandidates, savedTokens } from '../../src/core/shortening/shortening.ts';
+import { batchFacts, type Removal, removalOf } from '../../src/core/shortening/removal.ts';
 import { type Cost, type Needs, priceSession } from './cost.ts';
-import { type Leaving, productRule, type Rule, SessionPlanner } from './planner.ts';
+import { type Rule, SessionPlanner } from './planner.ts';
 import { loadSessions, NotASessionError, type Session, type SessionKind } from './sessions.ts';
 
 const USAGE = `npm run bench:sessions -- [options]
@@ -32,18 +32,14 @@ interface Policy {
   readonly name: string;
   readonly cacheTtl?: 'auto';
   readonly rule: Rule;
-  readonly leaves: Leaving;
 }
 
 const ALL_POLICIES: readonly Policy[] = [
-  { name: 'svc', rule: productRule, leaves: 'at-edge' },
-  { name: 'svc, cacheTtl auto', rule: productRule, leaves: 'at-edge', cacheTtl: 'auto' },
-  // The recorded clients compacted where they saw that it was time. Behind svc they see it once all has
-  // come back, so what precedes each of their compactions is forwarded whole here.
-  { name: 'svc, compactions priced', rule: productRule, leaves: 'before-compaction' },
-  { name: 'half of messages', rule: halfRule, leaves: 'never' },
-  // Whatever has become old goes at once.
-  { name: 'sliding window', rule: (facts) => findCandidates(facts), leaves: 'never' },
+  { name: 'svc', rule: removalOf },
+  { name: 'svc, cacheTtl auto', rule: removalOf, cacheTtl: 'auto' },
+  { name: 'half of messages', rule: halfRule },
+  { name: 'cold cache only', rule: coldRule },
+  { name: 'sliding window', rule: slidingRule },
 ];
 
 const POLICIES = ALL_POLICIES.filter(({ name }) => name === (values.policy ?? name));
@@ -95,9 +91,9 @@ function report(kind: SessionKind, sessions: readonly Session[]): void {
     ['real gaps', LIFE_MS],
   ] as const) {
     const direct = sessions.map((it) => priceSession(it, [], { cacheMs, needs: 'ignored' }));
-    for (const { name, rule, leaves, cacheTtl = 'client' } of POLICIES) {
+    for (const { name, rule, cacheTtl = 'client' } of POLICIES) {
       const replays = sessions.flatMap((session, at): Replay[] => {
-        const elided = planners[at]?.plan(rule, { cacheMs, leaves });
+        const elided = planners[at]?.plan(rule, cacheMs);
         const directly = direct[at];
         if (elided === undefined || directly === undefined) return [];
         const price = (needs: Needs): Cost =>
@@ -107,7 +103,7 @@ function report(kind: SessionKind, sessions: readonly Session[]): void {
         return [{ calls, direct: directly, without, whole, parts }];
       });
       print(row([name, cacheName, ...figures(replays)]));
-      if (leaves !== 'at-edge') continue;
+      if (rule !== removalOf) continue;
       // A rule that holds must hold on both.
       const halves = [0, 1].map((half) => replays.filter((_, at) => at % 2 === half));
       for (const [at, half] of halves.entries()) {
@@ -165,14 +161,28 @@ function figures(replays: readonly Replay[]): string[] {
   ];
 }
 
-/** The rule from which svc's own was developed. */
-function halfRule(facts: Parameters<Rule>[0]): ReturnType<Rule> {
-  const old = findCandidates(facts);
-  const gain = old.reduce((sum, output) => sum + savedTokens(output), 0);
-  const all = facts.items.reduce((sum, { tokens }) => sum + tokens, 0);
-  const messages = [...facts.repeated.keys()].reduce((sum, it) => sum - savedTokens(it), all);
+/** Leaves when half of the messages can leave: the rule from which svc's own was developed. */
+function halfRule(facts: Parameters<Rule>[0]): Removal {
+  const ready = readyIn(facts);
+  const { gain, messages } = batchFacts(facts, ready);
   const isEnough = facts.isCacheCold ? gain >= 1024 : gain >= Math.max(4096, messages / 2);
-  return isEnough ? old : [];
+  return isEnough ? ready : { ...ready, batch: [] };
+}
+
+function coldRule(facts: Parameters<Rule>[0]): Removal {
+  const ready = readyIn(facts);
+  const { gain } = batchFacts(facts, ready);
+  return facts.isCacheCold && gain >= 1024 ? ready : { ...ready, batch: [] };
+}
+
+/** Whatever has become old goes at once. */
+function slidingRule(facts: Parameters<Rule>[0]): Removal {
+  return { ...readyIn(facts), batch: facts.old };
+}
+
+function readyIn({ repeated, omitted, old, isStored }: Parameters<Rule>[0]): Removal {
+  const batch = old.filter(({ digest }) => isStored(digest));
+  return { repeated, omitted, batch, omissions: [], otherwise: 'not_worth_it' };
 }
 
 function percent(part: number, whole: number): string {

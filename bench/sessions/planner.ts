@@ -1,7 +1,14 @@
 import { keyOf, LOCAL_TENANT, type LedgerEntry } from '../../src/core/ledger/entries.ts';
 import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
-import { batchesIn, elisionEntries, wholeEntries } from '../../src/core/shortening/elisions.ts';
-import { decide, readFacts, settle } from '../../src/core/shortening/decide.ts';
+import { batchesIn, elisionEntries } from '../../src/core/shortening/elisions.ts';
+import {
+  isElidable,
+  readFacts,
+  type Removal,
+  removalOf,
+  settle,
+  type ShorteningFacts,
+} from '../../src/core/shortening/removal.ts';
 import {
   isOmitted,
   type Omission,
@@ -15,24 +22,19 @@ import {
   type ToolOutput,
 } from '../../src/core/shortening/outputs.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
+import { dialectOf } from '../../src/core/dialects/dialects.ts';
 import { maskSecrets } from '../../src/core/redaction/redaction.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
-import {
-  isElidable,
-  replacementsOf,
-  type ShorteningFacts,
-} from '../../src/core/shortening/shortening.ts';
-import { NEWEST_FORM, type StubForm, stubTokens } from '../../src/core/shortening/stubs.ts';
+import { replacementsOf } from '../../src/core/shortening/replacements.ts';
+import { stubOf } from '../../src/core/shortening/stubs.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 import type { Item, RequestView } from '../../src/core/conversation/view.ts';
-import { type Fill, fillOf, type Measure } from '../../src/core/shortening/window.ts';
+import { factsOfModel, inputRoom } from '../../src/core/settings/model-facts.ts';
 import { SessionBodies } from './bodies.ts';
 import type { Session } from './sessions.ts';
 
-/** Which of the old outputs go now. The product's own rule, or one to compare it with. */
-export type Rule = (facts: ShorteningFacts) => readonly ToolOutput[];
-
-export const productRule: Rule = (facts) => decide(facts).batch;
+/** What leaves a request now: the product's own function, or one to compare it with. */
+export type Rule = (facts: ShorteningFacts) => Removal;
 
 /** For each elided session item the provider's tokens that the request is shorter by. */
 export type Elided = ReadonlyMap<number, number>;
@@ -50,14 +52,11 @@ const OUTPUT_FOLDER = '/home/someone/.local/share/svc/outputs';
 /** Outputs, and whole exchanges of plain text, by the session's items. */
 interface Left {
   readonly elided: readonly ToolOutput[];
-  readonly forms: ReadonlyMap<ToolOutput, StubForm>;
   readonly omitted: readonly Omission[];
 }
 
 /** No session meets another one in its ledger. */
 const BENCH = { tenant: LOCAL_TENANT, space: 'bench', conversation: 'bench' };
-
-const ROOMY: Fill = { hasRoom: true, growthLeft: Infinity, isAtEdge: false, mayNotFit: false };
 
 /**
  * What each call of a session leaves out: the same functions as in the proxy, on the same bodies, with
@@ -102,19 +101,15 @@ export class SessionPlanner {
   }
 
   /** What each call leaves out. */
-  plan(rule: Rule, { cacheMs, leaves }: PlanOptions): readonly Elided[] {
-    const run: Run = { rule, leaves, ledger: new Map(), stored: new Set() };
+  plan(rule: Rule, cacheMs: number): readonly Elided[] {
+    const run: Run = { rule, ledger: new Map(), stored: new Set() };
     let lastTs = Infinity;
     return this.#session.calls.map(({ ts }, call) => {
       const isCacheCold = ts - lastTs > cacheMs;
       lastTs = ts;
       const view = this.#views[call];
       if (view === undefined) return new Map();
-      if (leaves === 'before-compaction' && this.#isLastOfHistory(call)) return new Map();
-      const left = this.#planCall(view, run, isCacheCold);
-      const elided = this.#saved(call, view, left);
-      run.measure = this.#count(call, view, elided);
-      return elided;
+      return this.#saved(call, view, this.#planCall(view, run, isCacheCold));
     });
   }
 
@@ -122,77 +117,48 @@ export class SessionPlanner {
     const toolsOf = (item: Item): ItemTools => this.#toolsOf(view, item);
     const place = { view, owner: BENCH, elision: 'real' } as const;
     const found = batchesIn(new FoundEntries(run.ledger.values()), place);
-    const known = found.map(({ leftOut }) => leftOut);
-    const prices = cachePrices(view.dialect);
-    const tokens = this.#estimate(view);
-    if (tokens <= INPUT_BUDGET) return { elided: [], omitted: [], forms: new Map() };
-    const { model, kind } = this.#session;
-    const { measure, leaves } = run;
-    const { tokenRatio } = prices;
-    const answerTokens = ANSWER_TOKENS[kind];
-    const window = { model, answerTokens, isLong: false, tokens, tokenRatio };
+    const { model, kind, dialect } = this.#session;
     const facts = readFacts({
       view,
-      tokens,
-      batches: known,
+      batches: found.map(({ leftOut }) => leftOut),
       outputs: seenOutputsOf(view, toolsOf),
       textsOf: (exchange) => readExchangeTexts(view, exchange),
       isStored: (digest) => run.stored.has(digest),
-      isRefused: (digest) => this.#maskedDigests.get(digest) === true,
+      takesNew: true,
+      isBound: false,
       isCacheCold,
       keepRounds: KEEP_ROUNDS,
+      tokens: this.#estimate(view),
       inputBudget: INPUT_BUDGET,
-      prices,
-      fill: leaves === 'never' ? ROOMY : fillOf({ ...window, measure }),
-      isCompaction: false,
-      isOver: false,
+      room: inputRoom({
+        model,
+        facts: factsOfModel(model),
+        isLong: false,
+        answerTokens: ANSWER_TOKENS[kind],
+      }),
+      prices: cachePrices({ dialect, facts: factsOfModel(model) }),
     });
-    const own = decide(facts);
-    const isOwn = run.rule === productRule;
-    const removal = isOwn ? own : { ...own, batch: run.rule(facts), omissions: [], omitted: [] };
+    const removal = run.rule(facts);
     const asked = [...removal.repeated, ...removal.batch];
     const texts = [...removal.omitted, ...removal.omissions].flatMap((it) => it.texts);
     const proven = new Set([...asked, ...texts].map(({ digest }) => digest));
-    const chosen = isOwn
-      ? settle(facts, removal, proven)
-      : { elided: asked, batch: removal.batch, omitted: [], omissions: [] };
-    const entries = [
-      ...(removal.comesBack ? wholeEntries(place, 0) : []),
-      ...(chosen.batch.length + chosen.omissions.length > 0
-        ? elisionEntries(chosen, place, { at: 0 })
-        : []),
-    ];
-    for (const entry of entries) {
-      if (!run.ledger.has(keyOf(entry))) run.ledger.set(keyOf(entry), entry);
+    const chosen =
+      run.rule === removalOf
+        ? settle(facts, removal, proven)
+        : { ...removal, elided: asked, omitted: [...removal.omitted, ...removal.omissions] };
+    if (chosen.batch.length + chosen.omissions.length > 0) {
+      for (const entry of elisionEntries(chosen, place, { at: 0 })) {
+        if (!run.ledger.has(keyOf(entry))) run.ledger.set(keyOf(entry), entry);
+      }
     }
     this.#capture(outputsOf(view, toolsOf), run.stored);
-    return { ...chosen, forms: facts.repeated };
-  }
-
-  /** The next call begins with a summary of this one's history. */
-  #isLastOfHistory(call: number): boolean {
-    const { calls } = this.#session;
-    const next = calls[call + 1];
-    return next !== undefined && next.a !== calls[call]?.a;
+    return chosen;
   }
 
   /** Of the whole request: the bodies here have no system prompt and no tools. */
   #estimate(view: RequestView): number {
-    const { tokenRatio } = cachePrices(view.dialect);
+    const { tokenRatio } = dialectOf(view.dialect).cachePrices;
     return view.tokens + this.#session.staticTokens / tokenRatio;
-  }
-
-  /** The provider's count of what was forwarded, by what it counted of the whole; svc's estimate of it. */
-  #count(call: number, view: RequestView, elided: Elided): Measure | undefined {
-    const { calls, position, staticTokens, dialect } = this.#session;
-    const made = calls[call];
-    if (made === undefined) return undefined;
-    const { a, b, usage } = made;
-    const whole = staticTokens + (position[b] ?? 0) - (position[a] ?? 0);
-    const saved = [...elided.values()].reduce((sum, tokens) => sum + tokens, 0);
-    const counted = (usage.in + usage.cw + usage.cr) * (1 - saved / whole);
-    const estimated = this.#estimate(view) - saved / cachePrices(dialect).tokenRatio;
-    return { counted, estimated };
   }
 
   #capture(outputs: readonly ToolOutput[], stored: Set<string>): void {
@@ -210,18 +176,18 @@ export class SessionPlanner {
     return isMasked;
   }
 
-  #saved(call: number, view: RequestView, { elided, omitted, forms }: Left): Elided {
+  #saved(call: number, view: RequestView, { elided, omitted }: Left): Elided {
     const { position } = this.#session;
-    const { tokenRatio } = cachePrices(view.dialect);
+    const { tokenRatio } = dialectOf(view.dialect).cachePrices;
     const saved = new Map<number, number>();
     const note = (index: number, text: string): void => {
       const tokens = (position[index + 1] ?? 0) - (position[index] ?? 0);
       saved.set(index, Math.max(0, tokens - Math.ceil(estimateTextTokens(text) * tokenRatio)));
     };
-    for (const { output, text } of replacementsOf(elided, { outputFolder: OUTPUT_FOLDER, forms })) {
+    for (const { output, text } of replacementsOf(elided, { outputFolder: OUTPUT_FOLDER })) {
       const index = this.#indexById.get(output.callId);
       if (index === undefined) continue;
-      this.#stubTokens.set(output.callId, stubTokens(output, NEWEST_FORM));
+      this.#stubTokens.set(output.callId, stubOf(output).tokens);
       // What the client glued to the output's end stays.
       const whole = this.#session.items[index]?.text ?? '';
       note(index, `${text}${whole.slice(output.text.length)}`);
@@ -256,20 +222,8 @@ export class SessionPlanner {
   }
 }
 
-/** When all comes back: at the window's edge, there and before what the client compacted, or never. */
-export type Leaving = 'at-edge' | 'before-compaction' | 'never';
-
-export interface PlanOptions {
-  /** After such a pause the provider's cache is cold. */
-  readonly cacheMs: number;
-  readonly leaves: Leaving;
-}
-
 interface Run {
-  readonly leaves: Leaving;
   readonly rule: Rule;
   readonly ledger: Map<string, LedgerEntry>;
   readonly stored: Set<string>;
-  /** Of the call before. */
-  measure?: Measure | undefined;
 }

@@ -1,3 +1,4 @@
+import type { ServedCatalog } from '../adapters/catalog/served-catalog.ts';
 import { createBodyDecoder } from '../adapters/encoding/body-decoder.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../adapters/store/embedded-store.ts';
 import { createUpstream } from '../adapters/network/undici-upstream.ts';
@@ -8,6 +9,8 @@ import { ownSecretsOf } from '../core/settings/own-secrets.ts';
 import type { Login } from '../core/http/logins.ts';
 import { LOCAL_TENANT } from '../core/ledger/entries.ts';
 import type { Route } from '../core/http/routes.ts';
+import type { Environment } from '../core/settings/config-values.ts';
+import { factsOfModel, type ModelFacts } from '../core/settings/model-facts.ts';
 import { loginOf } from '../core/settings/config-upstreams.ts';
 import type { Settings, UpstreamSettings } from '../core/settings/settings.ts';
 import { VERSION } from '../core/version.ts';
@@ -49,6 +52,8 @@ export interface StartProxyOptions {
   readonly settings: Settings;
   readonly dataFolder: string;
   readonly terminal: Terminal;
+  /** Where the catalog of models is cached. Absent: svc knows the models of its own table alone. */
+  readonly catalog?: CatalogPlace;
   /** Called with each finished request. */
   readonly onRow?: (row: RequestRow) => void;
 }
@@ -88,7 +93,8 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   const inFlight = new InFlight();
   const kept = new KeptRequests();
   const remembering = opened.add(await openMemory(options, { runtime, store }));
-  const handler = handlerOn(options, { runtime, store, remembering, inFlight, kept });
+  const models = opened.add(new ModelCatalog(options.catalog));
+  const handler = handlerOn(options, { runtime, store, remembering, models, inFlight, kept });
   const serve: Handler = (request, outgoing) =>
     runtime.using(request.id, () => handler(request, outgoing));
   const ui = lazyUi({
@@ -133,13 +139,14 @@ interface HandlerParts {
   readonly runtime: Runtime;
   readonly store: EmbeddedStore;
   readonly remembering: ComposedMemory;
+  readonly models: ModelCatalog;
   readonly inFlight: InFlight;
   readonly kept: KeptRequests;
 }
 
 function handlerOn(
   { settings, dataFolder, onRow }: StartProxyOptions,
-  { runtime, store, remembering, inFlight, kept }: HandlerParts,
+  { runtime, store, remembering, models, inFlight, kept }: HandlerParts,
 ): ProxyHandler {
   // A service's records are no files here.
   const isEmbedded = settings.memory.kind === 'embedded';
@@ -153,7 +160,7 @@ function handlerOn(
     memory: remembering.memory,
     ledger: store.ledger,
     outbox: remembering.outbox,
-    requestLog: store.requestLog,
+    factsOf: (model) => models.factsOf(model),
     // Only while another process holds the lock of the file, for a millisecond or two.
     holdBack: {
       ms: HOLD_MS,
@@ -278,6 +285,38 @@ function onceIdle(
     clearTimeout(timer);
     unwatch();
   };
+}
+
+interface CatalogPlace {
+  readonly folder: string;
+  readonly environment: Environment;
+}
+
+/** The facts of models. A model that svc's own table does not have opens the catalog of all models. */
+class ModelCatalog implements Closable {
+  readonly #place: CatalogPlace | undefined;
+  #opening: Promise<ServedCatalog> | undefined;
+  #catalog: ServedCatalog | undefined;
+
+  constructor(place: CatalogPlace | undefined) {
+    this.#place = place;
+  }
+
+  factsOf(model: string): ModelFacts | undefined {
+    const own = factsOfModel(model);
+    if (own !== undefined || model === '' || this.#place === undefined) return own;
+    this.#opening ??= this.#open(this.#place);
+    return this.#catalog?.factsOf(model);
+  }
+
+  async close(): Promise<void> {
+    await (await this.#opening)?.close();
+  }
+
+  async #open(place: CatalogPlace): Promise<ServedCatalog> {
+    const { ServedCatalog } = await import('../adapters/catalog/served-catalog.ts');
+    return (this.#catalog = new ServedCatalog({ ...place, now: Date.now, open: createUpstream }));
+  }
 }
 
 interface ComposedMemory extends Closable {

@@ -2,9 +2,8 @@ import type { Dialect } from '../core/conversation/dialect.ts';
 import type { LostThoughts, ThoughtSums } from '../core/conversation/lost-thoughts.ts';
 import type { Usage } from '../core/dialects/answer.ts';
 import type { ItemNote } from '../core/plan/item-notes.ts';
-import type { Price, Verdict } from '../core/shortening/meter.ts';
+import type { Price } from '../core/shortening/meter.ts';
 import type { RecallUse } from '../core/recall/recall-use.ts';
-import type { Rereads } from '../core/shortening/rereads.ts';
 
 /** One row a request: no text, no key. It is what a hosted receipt would be. */
 export interface RequestLog {
@@ -77,11 +76,9 @@ export interface RequestSum {
   readonly usage: Usage;
   /** Price of the requests that `usage` counts. */
   readonly price: Price;
-  readonly rereads: Rereads;
-  /**
-   * The part of the direct price for calls that read left-out text again: direct would have none of
-   * them.
-   */
+  /** Calls of a model that read left-out outputs again. */
+  readonly readings: number;
+  /** The part of the direct price for the requests with such calls: direct would have none of them. */
   readonly againPrice: number;
   readonly thoughts: ThoughtSums;
   /** Prompts that got a block, and those of them whose block the model used. */
@@ -145,10 +142,8 @@ export interface RequestRow {
   readonly cacheMs?: number;
   /** The price of its input, here and direct; see core/shortening/meter.ts. */
   readonly price?: Price;
-  /** The left-out texts read again in this request; absent when nothing is left out. */
-  readonly rereads?: Rereads;
-  /** Set from the request on at which the conversation had become dearer than direct. */
-  readonly verdict?: Exclude<Verdict, 'goes_on'>;
+  /** Calls that read left-out outputs again, answered in this request; absent for none. */
+  readonly readings?: number;
   /** Milliseconds of each step, by name. */
   readonly ms: Readonly<Record<string, number>>;
 }

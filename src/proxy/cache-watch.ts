@@ -5,7 +5,7 @@ import type { Reading } from './read-request.ts';
 
 /**
  * How long a conversation has paused, and whether the provider's prompt cache has forgotten it
- * since. Another node may have served the conversation since; the ledger shows it.
+ * since. An earlier process or another node may have served the conversation since; the ledger shows it.
  */
 
 export interface Pause {
@@ -15,16 +15,9 @@ export interface Pause {
   readonly isCold: boolean;
 }
 
-/** A request is noted for the other nodes once in so long: a row for each would be wasted. */
+/** A request is noted once in so long: a row for each would be wasted. */
 const NOTED_MS = 60_000;
 const WARM: Pause = { idleMs: 0, isCold: false };
-
-export interface PauseFacts {
-  /** When the request log saw it last, for a conversation that this process has not seen. */
-  readonly loggedAt: number | undefined;
-  /** The ledger may take so long. */
-  readonly withinMs: number;
-}
 
 export class CacheWatch {
   readonly #dependencies: Pick<ProxyDependencies, 'clock' | 'ledger'>;
@@ -33,40 +26,37 @@ export class CacheWatch {
     this.#dependencies = dependencies;
   }
 
-  /** Notes that it was seen now, so ask once a request. Never throws. */
-  async pauseOf(reading: Reading, { loggedAt, withinMs }: PauseFacts): Promise<Pause> {
+  /** Notes that it was seen now, so ask once a request. The ledger may take so long. Never throws. */
+  async pauseOf(reading: Reading, withinMs: number): Promise<Pause> {
     const { state, identity, view } = reading;
     // Side requests of the client have another prefix, so they keep no cache alive.
     if (identity.kind !== 'main') return WARM;
     const { clock, ledger } = this.#dependencies;
     const now = clock.monotonic();
-    const before = state.lastSeenAt;
+    const ownMs = state.lastSeenAt === undefined ? Infinity : now - state.lastSeenAt;
     state.lastSeenAt = now;
-    // An unknown conversation counts as warm, the conservative choice.
-    const unseenMs = loggedAt === undefined ? 0 : clock.now() - loggedAt;
-    const idleMs = before === undefined ? unseenMs : now - before;
-    const isCold = idleMs > cacheLifetimeMs(view);
-    const isForgotten =
-      isCold && ledger.isShared ? await this.#isColdElsewhere(reading, withinMs) : isCold;
+    const lifetimeMs = cacheLifetimeMs(view);
+    // An earlier process, or another node, may have served it since this process did.
+    const isAsked = ownMs === Infinity || (ownMs > lifetimeMs && ledger.isShared);
+    const notedMs = isAsked ? await this.#notedMs(reading, withinMs) : Infinity;
+    const idleMs = Math.min(ownMs, notedMs);
     this.#note(reading, now);
-    return isForgotten ? { idleMs, isCold: true } : { idleMs: isCold ? 0 : idleMs, isCold: false };
+    return { idleMs, isCold: idleMs > lifetimeMs };
   }
 
-  /** False where another node may have served it while its cache lived. */
-  async #isColdElsewhere({ view, place }: Reading, withinMs: number): Promise<boolean> {
+  /** Milliseconds since its last request at least; 0 where that is not known, the conservative choice. */
+  async #notedMs({ place }: Reading, withinMs: number): Promise<number> {
     const { clock, ledger } = this.#dependencies;
     const address = addressOf(place);
-    const found = await ledger.find([address], withinMs);
-    const entry = found.get(address);
-    if (entry === undefined) return false;
+    const entry = (await ledger.find([address], withinMs)).get(address);
     // The last request may have come up to a minute after the one that was noted.
-    return clock.now() - entry.at > cacheLifetimeMs(view) + NOTED_MS;
+    return entry === undefined ? 0 : Math.max(0, clock.now() - entry.at - NOTED_MS);
   }
 
   /** No request waits for it. */
   #note({ state, place }: Reading, now: number): void {
     const { clock, ledger } = this.#dependencies;
-    if (!ledger.isShared || now - (state.notedAt ?? -Infinity) < NOTED_MS) return;
+    if (now - (state.notedAt ?? -Infinity) < NOTED_MS) return;
     state.notedAt = now;
     void ledger.record([{ ...addressOf(place), at: clock.now() }]);
   }

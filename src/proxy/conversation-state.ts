@@ -2,13 +2,11 @@ import { Recent } from '../core/bytes/recent.ts';
 import {
   conversationKeyOf,
   type ConversationOwner,
-  type ElisionKind,
   type LeftOut,
   type LongCache,
 } from '../core/ledger/entries.ts';
 import type { RecordText } from '../core/memory/record.ts';
-import type { MeterState, Verdict } from '../core/shortening/meter.ts';
-import type { Measure } from '../core/shortening/window.ts';
+import type { MeterState } from '../core/shortening/meter.ts';
 
 /**
  * Everything that this process remembers of one conversation. It is a cache: svc finds again in the
@@ -22,8 +20,8 @@ import type { Measure } from '../core/shortening/window.ts';
 export class ConversationState {
   /** The blocks that each of the last prompts carried: its tool loop repeats them in every round. */
   readonly blocks = new Recent<string, KnownBlocks>(PROMPTS_MAX);
-  /** The batches that the last requests found, by the address of their mark. */
-  readonly batches = new Recent<string, KnownBatches>(OPENINGS_MAX);
+  /** The batches that the last requests found, by the address of their mark: for a ledger that is late. */
+  readonly batches = new Recent<string, readonly LeftOut[]>(OPENINGS_MAX);
   /** Exchanges that were kept, by the fingerprint of their first item. */
   readonly keptExchanges = new Recent<string, true>(EXCHANGES_MAX);
   /** Everything up to these items was kept, by fingerprint. */
@@ -32,22 +30,19 @@ export class ConversationState {
   keptIn: number | undefined;
   /** The newest question as it was kept. */
   question: KnownQuestion | undefined;
-  cost: TrackedCost = { state: undefined, verdict: 'goes_on', isLoaded: false };
+  /** The cost of its last request, for the price of the next one. */
+  metered: MeterState | undefined;
+  /** Tokens of the longest of its requests that the provider has answered. */
+  acceptedTokens = 0;
   longCache: KnownLongCache | undefined;
   /** When its last request came, by the monotonic clock. */
   lastSeenAt: number | undefined;
-  /** When the other nodes were told so. */
+  /** When the ledger last noted that. */
   notedAt: number | undefined;
-  /** It had exchanges that are old enough to be left out. */
-  hadOldExchanges = false;
-  /** The ledger's generation in which this process last gave outputs of it to the memory. */
-  storedOutputsIn: number | undefined;
+  /** An earlier request of it was read for what may leave: its outputs are stored, or on their way. */
+  wasRead = false;
   /** The newest prompt up to which no refusal of shortening was found. */
   unrefused: Unrefused | undefined;
-  /** The beginning of the conversation for which no batch was found. */
-  unmarked: Unmarked | undefined;
-  /** The provider's count that this process recorded last. */
-  counted: KnownCount | undefined;
   /** When the provider last refused one of its requests in both forms, by the monotonic clock. */
   refusedBothAt: number | undefined;
 
@@ -101,35 +96,11 @@ export interface KnownBlock {
   readonly tokens: number;
 }
 
-export interface KnownBatches {
-  readonly batches: readonly LeftOut[];
-  /** The index of the item of each of them. */
-  readonly places: readonly number[];
-  /** The last items at which the ledger was asked for them, the newest last. */
-  readonly asked: readonly { readonly at: number; readonly fingerprint: string }[];
-  /** How many batches this process had recorded then, and the ledger's generation. */
-  readonly recorded: number;
-  readonly generation: number;
-  /** Until then the ledger is asked for new items alone; by the monotonic clock. */
-  readonly until: number;
-}
-
 export interface Unrefused {
   /** Fingerprint of the prompt's item. */
   readonly prompt: string;
   /** How many refusals this process had recorded then. */
   readonly recorded: number;
-  /** Until then the ledger is not asked again; by the monotonic clock. */
-  readonly until: number;
-}
-
-export interface Unmarked {
-  readonly elision: ElisionKind;
-  /** Fingerprint of the first item at which a batch could be made. */
-  readonly fingerprint: string;
-  /** How many batches this process had recorded then, and the ledger's generation. */
-  readonly recorded: number;
-  readonly generation: number;
   /** Until then the ledger is not asked again; by the monotonic clock. */
   readonly until: number;
 }
@@ -141,14 +112,6 @@ export interface KnownQuestion {
   readonly record: RecordText | undefined;
 }
 
-export interface KnownCount {
-  readonly measure: Measure;
-  /** Fingerprint of the item with which the counted request ended. */
-  readonly fingerprint: string;
-  /** The ledger's when it was recorded. */
-  readonly generation: number;
-}
-
 export type PrefixChanger = 'client' | 'svc';
 
 /** The part of a conversation that its newest thought is bound to. */
@@ -158,13 +121,6 @@ export interface KnownPrefix {
   readonly fingerprint: string;
   /** Hash of the settings that are bound too. */
   readonly settings: string;
-}
-
-export interface TrackedCost {
-  readonly state: MeterState | undefined;
-  readonly verdict: Verdict;
-  /** The log was asked for the requests of an earlier process. */
-  readonly isLoaded: boolean;
 }
 
 export interface KnownLongCache {

@@ -1,6 +1,7 @@
 import type { RequestView } from '../core/conversation/view.ts';
 import type { Issuer } from '../core/plan/evidence.ts';
 import type { Unread } from '../core/plan/plan.ts';
+import type { ModelFacts } from '../core/settings/model-facts.ts';
 import type { ProxySettings, UpstreamSettings } from '../core/settings/settings.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ledger } from '../ports/ledger.ts';
@@ -9,7 +10,6 @@ import type { Projects } from '../ports/projects.ts';
 import type { Code } from '../ports/code.ts';
 import type { ProvenanceStore } from '../ports/provenance.ts';
 import type { Outbox } from '../ports/outbox.ts';
-import type { RequestLog } from '../ports/request-log.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import type { BackgroundPace } from './background-pace.ts';
 import type { ClientRequest } from './client-request.ts';
@@ -65,8 +65,8 @@ export interface ProxyDependencies {
   };
   readonly ledger: Ledger;
   readonly outbox: Outbox;
-  /** Earlier requests of a conversation, for its price. */
-  readonly requestLog: Pick<RequestLog, 'conversation'>;
+  /** The limits and list prices of a model, as far as they are known now. */
+  readonly factsOf: (model: string) => ModelFacts | undefined;
   readonly clock: Clock;
   /** Undefined where the folders of the callers are elsewhere: a project is the folder that a client states. */
   readonly projects?: Projects;

@@ -6,14 +6,12 @@ import { applyEdits } from '../core/plan/edits.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
 import { makePlan, type Plan, type Unread, untouchedPlan } from '../core/plan/plan.ts';
 import type { CompressionMode, ProxySettings } from '../core/settings/settings.ts';
-import type { Rereads } from '../core/shortening/rereads.ts';
 import { estimateSteps } from '../core/bytes/tokens.ts';
 import { AnswerWatch } from './answer-watch.ts';
 import { CaptureKeeper } from './capture-keeper.ts';
 import type { ClientRequest, Handler } from './client-request.ts';
 import { CacheWatch } from './cache-watch.ts';
 import { Conversations } from './conversations.ts';
-import { CostMeter } from './cost-meter.ts';
 import { LongCacheWatch } from './long-cache-watch.ts';
 import { forwardPlanned, headersForClient, type OwnBytes } from './forward.ts';
 import type { ConfiguredUpstream, ProxyDependencies } from './dependencies.ts';
@@ -74,7 +72,6 @@ class RequestHandler {
   readonly #provenance: ProvenanceKeeper;
   readonly #busy: BusyCounter;
   readonly #background: BackgroundWork;
-  readonly #meter: CostMeter;
   readonly #longCaches: LongCacheWatch;
   readonly #caches: CacheWatch;
 
@@ -90,7 +87,6 @@ class RequestHandler {
     );
     const keepers = { busy: this.#busy, keeper: this.#keeper, shortener: this.#shortener };
     this.#background = new BackgroundWork(dependencies, keepers);
-    this.#meter = new CostMeter(dependencies);
     this.#longCaches = new LongCacheWatch(dependencies);
     this.#caches = new CacheWatch(dependencies);
   }
@@ -109,7 +105,7 @@ class RequestHandler {
   }
 
   async handle(request: ClientRequest, outgoing: ServerResponse): Promise<void> {
-    const record = new RequestRecord(this.#dependencies, this.#meter, request);
+    const record = new RequestRecord(this.#dependencies, request);
     const gone = goneSignal(outgoing);
     this.#dependencies.inFlight?.add(record);
     const held = this.#busy.hold();
@@ -177,7 +173,7 @@ class RequestHandler {
       },
     });
     // After this line nothing delays the request; before the answer's first byte little may delay that.
-    record.forwarded(change.body, change.rereads);
+    record.forwarded(change.body);
     held.releaseAfter(SWIFT_ANSWER_MS, () => record.count());
     const answer = await sent.catch((error: unknown) => {
       if (gone.aborted && reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
@@ -263,8 +259,7 @@ class RequestHandler {
       }
       const { placements } = recalled;
       const plan = makePlan({ view: reading.view, modes, placements, shortening, cacheMarks });
-      const rereads = () => this.#shortener.rereads(reading, shortening, plan);
-      const change = { recalled, plan, rereads, cacheMarks };
+      const change = { recalled, plan, cacheMarks };
       if (request.body === undefined || plan.edits.length === 0) return change;
       return { ...change, body: applyEdits(request.body, plan.edits) };
     } catch {
@@ -285,11 +280,9 @@ class RequestHandler {
       const recalled = await this.#recaller.recall(call, replayed);
       return { recalled, shortening: undefined, cacheMarks: [] };
     }
-    // Half of the time: a log that hangs must not take what a recall needs.
-    const { verdict, loggedAt } = await this.#meter.look(reading, modes, deadline.msLeft / 2);
-    const withinMs = deadline.msLeft / 2;
-    const pause = await this.#caches.pauseOf(reading, { loggedAt, withinMs });
-    const call = { ...asked, reading, verdict, isCacheCold: pause.isCold };
+    // Half of the time: a ledger that hangs must not take what a recall needs.
+    const pause = await this.#caches.pauseOf(reading, deadline.msLeft / 2);
+    const call = { ...asked, reading, isCacheCold: pause.isCold };
     const finding = this.#shortener.findCandidates(call);
     // An error of `finding` is thrown by the await below; here it only means that nothing leaves.
     const leaving = () => finding.then(leavingOf).catch(() => NOTHING_LEAVES);
@@ -309,7 +302,7 @@ class RequestHandler {
   /** Called with an answer before the client has its last byte. */
   #noteAnswer(record: RequestRecord, { reading, modes, said, change }: SaidAnswer): void {
     const { placements } = change.recalled;
-    this.#shortener.measured(reading, change.plan, said.usage);
+    this.#shortener.measured(reading, said.usage);
     this.#longCaches.measured(reading, said.usage);
     // Without this entry a fork may get another block, and nothing worse happens.
     if (said.isComplete) {
@@ -376,8 +369,6 @@ interface ChangeCall {
 interface Change {
   readonly recalled: Recalled;
   readonly plan: Plan;
-  /** Only the request log wants them, so they are counted once the request is on its way. */
-  readonly rereads?: () => Rereads | undefined;
   /** Lifetimes for the client's own cache marks; none unless the setting asks for it. */
   readonly cacheMarks?: readonly Edit[];
   /** Undefined when the client's own bytes are sent. */

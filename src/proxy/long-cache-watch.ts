@@ -36,7 +36,8 @@ export class LongCacheWatch {
     const { reading, idleMs } = call;
     const { view } = reading;
     const isAuto = call.settings.cacheTtl === 'auto' && call.modes.compression === 'deterministic';
-    const hasLong = dialectOf(view.dialect).longCachePrices !== undefined;
+    const { write, writeHour } = dialectOf(view.dialect).cachePrices;
+    const hasLong = writeHour > write;
     if (!isAuto || reading.identity.kind !== 'main' || !hasLong) return [];
     // A quarter of the time: the client's own marks are right too.
     const before = await this.#look(reading, call.deadline.msLeft / 4);

@@ -1,7 +1,7 @@
 import { spaceKeyOf, type SpaceOwner } from '../core/ledger/entries.ts';
 import type { ToolOutput } from '../core/shortening/outputs.ts';
 import { maskSecrets } from '../core/redaction/redaction.ts';
-import { isElidable } from '../core/shortening/shortening.ts';
+import { isElidable } from '../core/shortening/removal.ts';
 import { OUTPUT_PLACE } from '../core/memory/record.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Memory, MemoryRecord } from '../ports/memory.ts';
@@ -60,17 +60,6 @@ export class OutputKeeper {
     return (digest) => this.#stored.has(space, digest);
   }
 
-  /** Says of a digest that it will not be stored, however long one waits. */
-  refusedIn(owner: SpaceOwner): (digest: string) => boolean {
-    const space = spaceKeyOf(owner);
-    return (digest) => this.#refused.has(space, digest);
-  }
-
-  /** Whether anything of this conversation was stored by this process. */
-  knows({ state }: Reading): boolean {
-    return state.storedOutputsIn === this.#generation;
-  }
-
   /** The memory no longer holds it: it is stored again. */
   lost(owner: SpaceOwner, digest: string): void {
     this.#stored.delete(spaceKeyOf(owner), digest);
@@ -114,10 +103,7 @@ export class OutputKeeper {
   }
 
   /** All in one call: each call is a message to the memory and a sync of its disk. */
-  async #capture(
-    { place, identity, state }: Reading,
-    outputs: readonly ToolOutput[],
-  ): Promise<void> {
+  async #capture({ place, identity }: Reading, outputs: readonly ToolOutput[]): Promise<void> {
     if (outputs.length === 0) return;
     const at = this.#clock.now();
     const records = outputs.map(({ digest, text }): MemoryRecord => {
@@ -130,7 +116,6 @@ export class OutputKeeper {
         const kept = states[index];
         const isStored = kept === 'stored' || kept === 'duplicate';
         (isStored ? this.#stored : this.#refused).add(spaceKeyOf(place), digest);
-        if (isStored) state.storedOutputsIn = this.#generation;
       }
     } catch {
       // Tried again at the next request.

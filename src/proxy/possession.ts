@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { ByteCache } from '../core/bytes/byte-cache.ts';
 import type { TextRole } from '../core/memory/reference.ts';
 import { NONCE_BYTES, proofOf, textBytes } from '../core/shortening/proofs.ts';
-import type { Removal } from '../core/shortening/decide.ts';
+import type { Removal } from '../core/shortening/removal.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Holding, Memory } from '../ports/memory.ts';
 import { withinDeadline } from './memory-deadline.ts';

@@ -9,14 +9,14 @@ import type { Plan } from '../core/plan/plan.ts';
 import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
 import { isUnfit, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
 import { cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
-import type { Rereads } from '../core/shortening/rereads.ts';
+import { meter, paidFor } from '../core/shortening/meter.ts';
+import { cachePrices } from '../core/shortening/pricing.ts';
 import type { Placement } from '../core/recall/injections.ts';
 import { recallUse } from '../core/recall/recall-use.ts';
 import type { UpstreamSettings } from '../core/settings/settings.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
-import type { CostMeter } from './cost-meter.ts';
 import { BodyHashes } from './body-hashes.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import type { PrefixChanger } from './conversation-state.ts';
@@ -34,7 +34,6 @@ interface Recalled {
 /** Notes what happens to one request, for its evidence headers and its row in the request log. */
 export class RequestRecord {
   readonly #dependencies: ProxyDependencies;
-  readonly #meter: CostMeter;
   readonly #request: ClientRequest;
   readonly #at: number;
   readonly #ms: Record<string, number> = {};
@@ -44,8 +43,6 @@ export class RequestRecord {
   #memoryState: MemoryState = 'off';
   #memoryGeneration: string | undefined;
   #plan: Plan | undefined;
-  #rereads: Rereads | undefined;
-  #countRereads: (() => Rereads | undefined) | undefined;
   #status = 0;
   #end = 'INTERNAL';
   #answer: Answer | undefined;
@@ -60,9 +57,8 @@ export class RequestRecord {
   #captureMs: number | undefined;
   readonly #hashes: BodyHashes | undefined;
 
-  constructor(dependencies: ProxyDependencies, meter: CostMeter, request: ClientRequest) {
+  constructor(dependencies: ProxyDependencies, request: ClientRequest) {
     this.#dependencies = dependencies;
-    this.#meter = meter;
     this.#request = request;
     this.#at = dependencies.clock.now();
     this.#lastMark = request.startedAt;
@@ -84,28 +80,17 @@ export class RequestRecord {
     this.#hashes?.routed(body);
   }
 
-  /**
-   * To be called when the request is on its way. `body`: undefined for the client's own bytes. `rereads`
-   * counts what the request log wants to know.
-   */
-  forwarded(body: readonly Uint8Array[] | undefined, rereads?: () => Rereads | undefined): void {
+  /** To be called when the request is on its way. `body`: undefined for the client's own bytes. */
+  forwarded(body: readonly Uint8Array[] | undefined): void {
     this.#hashes?.forwarded(body);
-    this.#countRereads = rereads;
   }
 
   /**
-   * Hashes and counts what was forwarded, once. No caller waits for that, so it is done while the provider
-   * thinks, or behind the first byte of one that is swift. Never throws: the request is on its way.
+   * Hashes what was forwarded, once. No caller waits for that, so it is done while the provider thinks,
+   * or behind the first byte of one that is swift.
    */
   count(): void {
     this.#hashes?.count();
-    const count = this.#countRereads;
-    this.#countRereads = undefined;
-    try {
-      this.#rereads ??= count?.();
-    } catch {
-      // The row has no such count then.
-    }
     this.#watchPrefix();
   }
 
@@ -226,11 +211,33 @@ export class RequestRecord {
 
   close(): void {
     this.count();
-    const row = this.#meter.priced(
-      { ...this.#row(), ...this.#recallUse(), ...this.#items() },
-      this.#reading,
-    );
+    const row = this.#priced({ ...this.#row(), ...this.#recallUse(), ...this.#items() });
     this.#dependencies.note(this.facts(row));
+  }
+
+  /** The row with its price, here and direct; notes what the next request's price depends on. */
+  #priced(row: RequestRow): RequestRow {
+    const { usage, cacheMs = CACHE_DEFAULT_MS } = row;
+    if (usage === undefined) return row;
+    const facts = this.#dependencies.factsOf(row.model);
+    const prices = cachePrices({ dialect: row.dialect, facts, cacheMs });
+    const paid = paidFor(usage, prices);
+    if (row.kind !== 'main' || this.#reading === undefined) {
+      return { ...row, price: { paid, direct: paid } };
+    }
+    const { state } = this.#reading;
+    const metered = meter(state.metered, {
+      at: row.at,
+      originalTokens: row.originalInputTokens,
+      forwardedTokens: row.forwardedInputTokens,
+      // In shadow nothing is left out.
+      elidedTokens: row.compressionMode === 'shadow' ? 0 : row.elidedTokens,
+      usage,
+      prices,
+      cacheMs,
+    });
+    state.metered = metered.state;
+    return { ...row, price: metered.price };
   }
 
   /** The facts with a row, as they are now. */
@@ -287,6 +294,7 @@ export class RequestRecord {
     const plan = this.#planSoFar();
     const model = reading?.view.shell.value['model'];
     const usage = this.#answer?.usage;
+    const readings = plan.shortening?.readings ?? 0;
     return {
       id,
       at: this.#at,
@@ -312,7 +320,7 @@ export class RequestRecord {
       ...(usage === undefined ? {} : { usage }),
       ...cacheOf(reading),
       ...this.#lost(),
-      ...(this.#rereads === undefined ? {} : { rereads: this.#rereads }),
+      ...(readings > 0 ? { readings } : {}),
       ms: this.#ms,
     };
   }

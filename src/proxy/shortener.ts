@@ -1,67 +1,54 @@
 import type { Usage } from '../core/dialects/answer.ts';
-import {
-  keyOf,
-  type ElisionKind,
-  type LedgerAddress,
-  type LeftOut,
-} from '../core/ledger/entries.ts';
-import { FoundEntries } from '../core/ledger/found-entries.ts';
+import { keyOf, type ElisionKind, type LeftOut } from '../core/ledger/entries.ts';
 import { isRefused } from '../core/ledger/refusals.ts';
 import {
   type Batch,
+  batchesIn,
   type BatchMoment,
+  elisionAddresses,
   elisionEntries,
   elisionMark,
   type ElisionPlace,
   mayRepeat,
-  wholeEntries,
+  newestAnchor,
 } from '../core/shortening/elisions.ts';
+import { cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
 import { groupExchanges } from '../core/conversation/exchanges.ts';
-import type { Verdict } from '../core/shortening/meter.ts';
+import type { RequestView } from '../core/conversation/view.ts';
 import type { Modes } from '../core/http/modes.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
 import { obstacleOf, type Outcome } from '../core/plan/continuity.ts';
-import type { Plan, Shortening } from '../core/plan/plan.ts';
-import { countRereads, type Rereads } from '../core/shortening/rereads.ts';
+import type { Shortening } from '../core/plan/plan.ts';
+import { inputRoom } from '../core/settings/model-facts.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
+import { cachePrices } from '../core/shortening/pricing.ts';
 import {
-  decide,
   isShort,
   readFacts,
   recallObstacle,
   type Removal,
+  removalOf,
   settle,
   type Settled,
-} from '../core/shortening/decide.ts';
-import { replacementsOf, type ShorteningFacts } from '../core/shortening/shortening.ts';
-import { type Fill, fillOf, isHalfFull } from '../core/shortening/window.ts';
+  type ShorteningFacts,
+} from '../core/shortening/removal.ts';
+import { countReadings } from '../core/shortening/read-counts.ts';
+import { replacementsOf } from '../core/shortening/replacements.ts';
 import type { ThreadTime } from './background-pace.ts';
 import type { Deadline } from './deadline.ts';
-import { BatchLookup } from './batch-lookup.ts';
 import { OutputKeeper } from './output-keeper.ts';
 import type { ProxyDependencies } from './dependencies.ts';
-import { ProviderCounts } from './provider-counts.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
 import { ShorteningRefusals } from './refusal-watch.ts';
 import { ReadItems } from './read-items.ts';
 import type { Slices } from './slices.ts';
 import type { Reading } from './read-request.ts';
 import type { Recalled } from './recall.ts';
-import { pricesOf, windowOf } from './window-facts.ts';
 
 /**
  * Collects the facts for shortening a request: what was left out before, what the memory holds and
- * proves now, whether the cache is cold. The decisions are core/shortening/decide.ts's.
+ * proves now, whether the cache is cold. The decisions are those of core/shortening/removal.ts.
  */
-
-// Counting from 0: the last two are always kept.
-const EXCHANGES_TO_OMIT = 2;
-
-/** The earlier batches of a conversation, from the ledger. */
-type Batches = readonly LeftOut[];
-const NO_BATCHES: Batches = [];
-
-const NOTHING_FOUND = new FoundEntries([]);
 
 export interface ShorteningCall {
   readonly reading: Reading;
@@ -69,8 +56,6 @@ export interface ShorteningCall {
   readonly settings: ProxySettings;
   readonly deadline: Deadline;
   readonly isCacheCold: boolean;
-  /** The meter's verdict: whether this conversation was dearer than direct. */
-  readonly verdict: Verdict;
 }
 
 /** `firstUnsent`: as firstUnsentItem() says. */
@@ -103,21 +88,25 @@ export function leavingOf(candidates: Candidates): Leaving {
   return { gone: candidates.removal.omitted, going: candidates.removal.omissions };
 }
 
+interface KnownBatches {
+  readonly batches: readonly LeftOut[];
+  /** All batches are known, and none was made at the newest item: this request was not sent before. */
+  readonly takesNew: boolean;
+}
+
+const NO_BATCHES: KnownBatches = { batches: [], takesNew: true };
+
 export class Shortener {
   readonly #dependencies: ProxyDependencies;
   readonly #possession: PossessionCheck;
   readonly #keeper: OutputKeeper;
   readonly #read = new ReadItems();
   readonly #slices: Slices;
-  readonly #batches: BatchLookup;
-  readonly #counts: ProviderCounts;
   readonly #refusals: ShorteningRefusals;
 
   constructor(dependencies: ProxyDependencies, slices: Slices) {
     this.#dependencies = dependencies;
     this.#slices = slices;
-    this.#batches = new BatchLookup(dependencies.ledger, dependencies.clock);
-    this.#counts = new ProviderCounts(dependencies);
     this.#refusals = new ShorteningRefusals(dependencies);
     this.#possession = new PossessionCheck(dependencies.memory, dependencies.clock);
     this.#keeper = new OutputKeeper(dependencies.memory, dependencies.clock, () =>
@@ -144,7 +133,7 @@ export class Shortener {
     const obstacle = recallObstacle(call.reading.view, recalled);
     if (obstacle === undefined) return this.#settleProven(call, candidates);
     const fewer = { ...facts, omittable: [] };
-    const rest = { facts: fewer, removal: decide(fewer), proof: undefined };
+    const rest = { facts: fewer, removal: removalOf(fewer), proof: undefined };
     const settled = await this.#settleProven(call, rest);
     const isShorter = settled.elided.length + settled.omitted.length > 0;
     return isShorter ? settled : leavesNothing(obstacle);
@@ -152,123 +141,83 @@ export class Shortener {
 
   /** Finds what may be left out, and begins its proof. */
   async findCandidates(call: ShorteningCall): Promise<Candidates> {
-    const { reading, modes, settings } = call;
-    const { view, place } = reading;
+    const { reading, modes, settings, deadline } = call;
+    const { view, place, state } = reading;
     // Also where nothing may be left out: a store that was replaced gets the outputs again.
     this.#keeper.refresh();
     const isOverBudget = view.tokens > settings.inputBudget;
     const outcome = obstacleOf({
       modes,
-      isOpen: isOpen(reading),
       isOverBudget,
       hasProviderState: reading.hasProviderState,
       isElisionEnabled: settings.elisionEnabled,
     });
     if (outcome !== undefined) return { outcome };
-    if (!isOverBudget && !mayRepeat(view)) return { outcome: 'within_budget' };
+    const isMain = reading.identity.kind === 'main';
     const elision = kindOf(modes);
-    const isReal = elision === 'real';
     const elisionPlace = { view, owner: place, elision };
-    const mark = elisionMark(elisionPlace);
-    const key = mark === undefined ? '' : keyOf(mark);
-    const wereKnown = reading.state.batches.has(key);
-    const isUnmarked =
-      mark === undefined || (!wereKnown && this.#batches.lacks(mark, reading.state));
-    if (!isOverBudget && isUnmarked) return { outcome: 'within_budget' };
+    const mark = mayRepeat(view) ? elisionMark(elisionPlace) : undefined;
+    const isNew = isOverBudget && isMain;
+    if (!isNew && mark === undefined) return { outcome: outcomeUnchanged(reading) };
     const refusals = this.#refusals.addresses(reading);
-    const isLarge = isHalfFull(windowOf(reading));
-    const measures = isLarge ? this.#counts.addresses(reading) : [];
-    const asked = [...refusals, ...(isUnmarked ? [] : [mark]), ...measures];
-    const { recorded } = this.#batches;
-    const found = await this.#find(asked, call.deadline);
-    const hasBatches = wereKnown || (!isUnmarked && found.has(mark));
-    if (!isUnmarked && !hasBatches && found.missing === undefined) {
-      this.#batches.noteLacks(mark, recorded, reading.state);
-    }
-    if (!isOverBudget && !hasBatches) return { outcome: 'within_budget' };
-    if (isReal && isRefused(refusals, found, this.#dependencies.clock.now())) {
+    const asked = [...refusals, ...(mark === undefined ? [] : [mark])];
+    const found = await this.#dependencies.ledger.find(asked, deadline.msLeft);
+    const hasBatches = mark !== undefined && (found.has(mark) || state.batches.has(keyOf(mark)));
+    if (!isNew && !hasBatches) return { outcome: outcomeUnchanged(reading) };
+    if (elision === 'real' && isRefused(refusals, found, this.#dependencies.clock.now())) {
       return { outcome: 'provider_refused' };
     }
     if (found.missing === undefined && refusals.length > 0) this.#refusals.noteNone(reading);
-    if (isReal && call.verdict === 'send_all') {
-      return { outcome: 'not_worth_it' };
-    }
     // Whether something was left out before is not known: to leave out anything else would break the
     // prefix twice.
     if (!hasBatches && found.missing !== undefined) return { outcome: 'unanswered' };
     // At first sight nothing is stored: a long history need not be read before it is forwarded. On
     // a cold cache a batch costs nothing, so svc asks the memory: another process may have stored
     // it.
-    const wasSeen = this.#seesAgain(reading);
-    const isKnown = hasBatches || call.isCacheCold || wasSeen || this.#keeper.knows(reading);
-    if (isReal && !isKnown) return { outcome: outcomeAtFirstSight(call) };
-    const measure = isLarge ? this.#counts.newest(reading, measures, found) : undefined;
-    const fill = fillOf(windowOf(reading, measure));
-    if (hasBatches || fill.hasRoom) {
-      const exchanges = groupExchanges(view.items);
-      await this.#slices.run(this.#read.candidateSteps(view, exchanges));
-    }
-    return hasBatches
-      ? this.#wantAgain(call, { ...elisionPlace, key }, fill)
-      : this.#want(call, NO_BATCHES, fill);
-  }
-
-  async #find(asked: readonly LedgerAddress[], { msLeft }: Deadline): Promise<FoundEntries> {
-    return asked.length === 0 ? NOTHING_FOUND : this.#dependencies.ledger.find(asked, msLeft);
-  }
-
-  /** The candidates of a conversation that has batches. */
-  async #wantAgain(
-    call: ShorteningCall,
-    place: ElisionPlace & { readonly key: string },
-    fill: Fill,
-  ): Promise<Candidates> {
-    // Nearly always the ledger knows what it knew a request ago: the memory is asked along with it.
-    const { state } = call.reading;
-    const before = state.batches.get(place.key);
-    const asking = this.#batches.find(place, before, call.deadline.msLeft);
-    const guess = before === undefined ? undefined : this.#want(call, before.batches, fill);
-    const { batches, isSame, isSentAgain, missing, known } = await asking;
-    if (missing !== undefined) {
-      // This conversation's last request knew all of its batches, except those made since.
-      if (guess !== undefined && batches.length <= (before?.batches.length ?? 0)) return guess;
-      if (batches.length === 0) return { outcome: 'unanswered' };
-    } else {
-      state.batches.set(place.key, known);
-    }
-    // The known batches stay out. A new batch must wait until all are known, and for a new item.
-    const mustWait = missing !== undefined || isSentAgain;
-    if (mustWait) return this.#want({ ...call, verdict: 'no_more' }, batches, fill);
-    return guess !== undefined && isSame ? guess : this.#want(call, batches, fill);
-  }
-
-  /** The candidates, given these earlier batches. Begins their proof. */
-  #want(call: ShorteningCall, known: Batches, fill: Fill): Candidates {
-    const isOver = call.verdict === 'no_more' && kindOf(call.modes) === 'real';
-    // Nothing is out, and nothing may go any more: a history that fills its window need not be read.
-    if (known.length === 0 && !fill.hasRoom) {
-      const isCompaction = call.reading.identity.kind === 'compaction';
-      return { outcome: isCompaction ? 'compaction' : isOver ? 'not_worth_it' : 'near_window' };
-    }
-    const facts = this.#factsOf(call, known, { fill, isOver });
-    const removal = decide(facts);
+    const isKnown = hasBatches || call.isCacheCold || state.wasRead;
+    state.wasRead = true;
+    if (elision === 'real' && !isKnown) return { outcome: outcomeAtFirstSight(call) };
+    const known = hasBatches
+      ? await this.#findBatches(reading, elisionPlace, deadline)
+      : NO_BATCHES;
+    if (known === undefined) return { outcome: 'unanswered' };
+    await this.#slices.run(this.#read.candidateSteps(view, groupExchanges(view.items)));
+    const facts = this.#factsOf(call, { ...known, takesNew: known.takesNew && isMain });
+    const removal = removalOf(facts);
     const isCertain = removal.omissions.length === 0;
-    return { facts, removal, proof: isCertain ? this.#prove(call, removal) : undefined };
+    return { facts, removal, proof: isCertain ? this.#prove(call, { facts, removal }) : undefined };
   }
 
-  /** Exchanges old enough to be left out, of a conversation that this process has seen before. */
-  #seesAgain({ view, state }: Reading): boolean {
-    if ((view.items.at(-1)?.soFar.exchange.number ?? 0) < EXCHANGES_TO_OMIT) return false;
-    const hadOld = state.hadOldExchanges;
-    state.hadOldExchanges = true;
-    return hadOld;
+  /**
+   * The batches of a conversation that has some; undefined where the ledger does not answer. A late
+   * ledger is no reason to bring back what this process knows to be out.
+   */
+  async #findBatches(
+    { view, state }: Reading,
+    place: ElisionPlace,
+    { msLeft }: Deadline,
+  ): Promise<KnownBatches | undefined> {
+    const mark = elisionMark(place);
+    const key = mark === undefined ? '' : keyOf(mark);
+    const found = await this.#dependencies.ledger.find(elisionAddresses(place), msLeft);
+    const batches = batchesIn(found, place);
+    const all = batches.map(({ leftOut }) => leftOut);
+    if (found.missing !== undefined) {
+      const before = state.batches.get(key) ?? [];
+      const known = before.length > all.length ? before : all;
+      return known.length === 0 ? undefined : { batches: known, takesNew: false };
+    }
+    state.batches.set(key, all);
+    // The ledger keeps the first batch of an item, so the next request would not know another one.
+    const isSentAgain = batches.length > 0 && batches.at(-1)?.at === newestAnchor(view);
+    return { batches: all, takesNew: !isSentAgain };
   }
 
-  /** The provider has counted what was forwarded. */
-  measured(reading: Reading, plan: Plan, usage: Usage | undefined): void {
-    const isMain = reading.identity.kind === 'main';
-    if (usage === undefined || !isMain || !isHalfFull(windowOf(reading))) return;
-    this.#counts.counted(reading, plan, usage);
+  /** The provider has counted what was forwarded: the window is at least as long. */
+  measured({ state }: Reading, usage: Usage | undefined): void {
+    if (usage === undefined) return;
+    const tokens = usage.input + usage.cacheRead + usage.cacheWrite;
+    state.acceptedTokens = Math.max(state.acceptedTokens, tokens);
   }
 
   /** Stores the outputs that may be left out later. Never rejects; no request waits for it. */
@@ -281,13 +230,6 @@ export class Shortener {
     await this.#keeper.keep(reading, outputs, { limit: settings.elisionCaptureLimit, thread });
   }
 
-  /** How often the newest round gets again what is left out; undefined where nothing is. */
-  rereads({ view }: Reading, { elided: left }: Shortening, plan: Plan): Rereads | undefined {
-    if (left.length === 0 || plan.continuityState === 'shadow_only') return undefined;
-    const elided = left.map(({ output }) => output);
-    return countRereads(view, elided, (item) => this.#read.toolsOf(view, item));
-  }
-
   /** The provider refused the shortened request: this conversation is not shortened for an hour. */
   async refused(reading: Reading): Promise<void> {
     await this.#refusals.record(reading);
@@ -295,31 +237,40 @@ export class Shortener {
 
   #factsOf(
     { reading, modes, settings, isCacheCold }: ShorteningCall,
-    batches: Batches,
-    found: Pick<ShorteningFacts, 'fill' | 'isOver'>,
+    known: KnownBatches,
   ): ShorteningFacts {
-    const { view, place, identity } = reading;
+    const { view, place } = reading;
+    const { value } = view.shell;
+    const model = typeof value['model'] === 'string' ? value['model'] : '';
+    const facts = this.#dependencies.factsOf(model);
+    const answerTokens =
+      value['max_tokens'] ?? value['max_completion_tokens'] ?? value['max_output_tokens'];
+    const room = inputRoom({ model, facts, isLong: reading.asksForLongWindow, answerTokens });
     // Shadow stores nothing: it measures what could be left out were all of it stored.
     const isMeasured = modes.compression === 'shadow';
     return readFacts({
-      ...found,
+      ...known,
       view,
-      tokens: view.tokens,
-      batches,
       outputs: this.#read.seenOutputsOf(view),
       textsOf: (exchange) => this.#read.textsOf(view, exchange),
       isStored: isMeasured || isCacheCold ? () => true : this.#keeper.storedIn(place),
-      isRefused: this.#keeper.refusedIn(place),
+      isBound: false,
       isCacheCold,
       keepRounds: settings.elisionKeepRounds,
+      tokens: view.tokens,
       inputBudget: settings.inputBudget,
-      prices: pricesOf(reading),
-      isCompaction: identity.kind === 'compaction',
+      // The provider has taken more than that: this is not the window.
+      room: reading.state.acceptedTokens > (room ?? 0) ? undefined : room,
+      prices: cachePrices({ dialect: view.dialect, facts, cacheMs: cacheLifetimeMs(view) }),
     });
   }
 
-  #prove({ reading, modes, ...call }: ShorteningCall, removal: Removal): Proof {
-    const texts = textsOf(removal);
+  #prove(
+    { reading, modes, ...call }: ShorteningCall,
+    { facts, removal }: Pick<Found, 'facts' | 'removal'>,
+  ): Proof {
+    // Texts that left a bound conversation stay out whatever the memory holds, and nothing new leaves it.
+    const texts = facts.isBound ? [] : textsOf(removal);
     // Shadow leaves nothing out, and measures as if all were held.
     if (modes.compression === 'shadow') return provenUnasked(texts);
     const { space } = reading.place;
@@ -327,45 +278,46 @@ export class Shortener {
   }
 
   async #settleProven(call: SettleCall, found: Found): Promise<SettledShortening> {
-    const { facts, removal, proof = this.#prove(call, removal) } = found;
+    const { facts, removal, proof = this.#prove(call, found) } = found;
+    const { view } = call.reading;
     const possession = await proof.possession;
     if (possession.kind === 'unproven') return leavesNothing('unproven');
     if (possession.kind === 'degraded') return leavesNothing('unanswered');
     const { digests } = possession;
-    for (const { digest } of [...removal.repeated, ...removal.batch]) {
+    for (const { digest } of proof.texts) {
       if (!digests.has(digest)) this.#keeper.lost(call.reading.place, digest);
     }
     const settled = settle(facts, removal, digests);
-    const isRecorded = await this.#record(call, settled, removal.comesBack);
-    if (isRecorded) return { ...this.#leftOut(facts, settled), isRecorded };
+    const isRecorded = await this.#record(call, settled);
+    if (isRecorded) return { ...this.#leftOut(view, settled), isRecorded };
     // Nothing leaves for the first time that another node would not leave out again.
-    const nothingNew = { ...facts, isOver: true };
-    const earlier = settle(nothingNew, decide(nothingNew), digests);
-    return { ...this.#leftOut(facts, earlier), isRecorded };
+    const nothingNew = { ...facts, takesNew: false };
+    const earlier = settle(nothingNew, removalOf(nothingNew), digests);
+    return { ...this.#leftOut(view, earlier), isRecorded };
   }
 
-  #leftOut(facts: ShorteningFacts, { elided, omitted, outcome }: Settled): Shortening {
+  #leftOut(view: RequestView, { elided, omitted, outcome }: Settled): Shortening {
     const { outputFolder, objectsUrl } = this.#dependencies;
-    const style = { outputFolder, objectsUrl, forms: facts.repeated };
-    return { elided: replacementsOf(elided, style), omitted, outcome };
+    const readings = countReadings(view.items, elided, (item) => this.#read.toolsOf(view, item));
+    const replacements = replacementsOf(elided, { outputFolder, objectsUrl });
+    return { elided: replacements, omitted, outcome, readings };
   }
 
   /** Before it is forwarded, so that a restart or another node repeats it. False: it is not known. */
-  async #record(
-    { reading, modes, firstUnsent }: SettleCall,
-    chosen: Batch,
-    comesBack: boolean,
-  ): Promise<boolean> {
+  async #record({ reading, modes, firstUnsent }: SettleCall, chosen: Batch): Promise<boolean> {
     const { view, place: owner } = reading;
+    const isNew = chosen.batch.length + chosen.omissions.length > 0;
+    if (!isNew) return true;
     const place: ElisionPlace = { view, owner, elision: kindOf(modes) };
     const at = this.#dependencies.clock.now();
-    const isNew = chosen.batch.length + chosen.omissions.length > 0;
-    if (isNew || comesBack) this.#batches.noteRecorded();
-    return this.#dependencies.ledger.commit([
-      ...(comesBack ? wholeEntries(place, at) : []),
-      ...(isNew ? elisionEntries(chosen, place, { at, firstUnsent }) : []),
-    ]);
+    return this.#dependencies.ledger.commit(elisionEntries(chosen, place, { at, firstUnsent }));
   }
+}
+
+/** The outcome for a request of which nothing has left, and nothing may. */
+function outcomeUnchanged({ identity: { kind } }: Reading): Outcome {
+  if (kind === 'main') return 'within_budget';
+  return kind === 'compaction' ? 'compaction' : 'side_call';
 }
 
 /**
@@ -380,12 +332,6 @@ function outcomeAtFirstSight({ reading, settings }: ShorteningCall): Outcome {
 
 function leavesNothing(outcome: Outcome): SettledShortening {
   return { elided: [], omitted: [], outcome, isRecorded: true };
-}
-
-/** A compaction sees the whole history, except where that may be more than the model takes. */
-function isOpen(reading: Reading): boolean {
-  const { kind } = reading.identity;
-  return kind === 'main' || (kind === 'compaction' && fillOf(windowOf(reading)).mayNotFit);
 }
 
 function kindOf({ compression }: Modes): ElisionKind {

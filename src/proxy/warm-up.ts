@@ -2,14 +2,13 @@ import { dialectOf } from '../core/dialects/dialects.ts';
 import { captureAssistant, captureHuman } from '../core/memory/captures.ts';
 import type { Dialect } from '../core/conversation/dialect.ts';
 import { applyEdits } from '../core/plan/edits.ts';
-import { decide, readFacts, settle } from '../core/shortening/decide.ts';
+import { readFacts, removalOf, settle } from '../core/shortening/removal.ts';
 import { readExchangeTexts } from '../core/shortening/omissions.ts';
 import { seenOutputsOf } from '../core/shortening/output-list.ts';
 import { readItemTools } from '../core/shortening/outputs.ts';
 import { makePlan } from '../core/plan/plan.ts';
 import { cachePrices } from '../core/shortening/pricing.ts';
-import { replacementsOf } from '../core/shortening/shortening.ts';
-import { fillOf } from '../core/shortening/window.ts';
+import { replacementsOf } from '../core/shortening/replacements.ts';
 import { Conversations } from './conversations.ts';
 import { type Reading, readRequest } from './read-request.ts';
 
@@ -60,28 +59,25 @@ function readSample(
 }
 
 function shortenSample({ view }: Reading): number {
-  const window = { model: 'claude', answerTokens: 1024, isLong: false, tokenRatio: 1 };
-  const { tokens } = view;
   const facts = readFacts({
     view,
-    tokens,
+    tokens: view.tokens,
     batches: [],
     outputs: seenOutputsOf(view, (item) => readItemTools(view, item)),
     textsOf: (exchange) => readExchangeTexts(view, exchange),
     isStored: () => true,
-    isRefused: () => false,
+    takesNew: true,
+    isBound: false,
     isCacheCold: true,
     keepRounds: 4,
     inputBudget: 0,
-    prices: cachePrices(view.dialect),
-    fill: fillOf({ ...window, tokens, measure: undefined }),
-    isCompaction: false,
-    isOver: false,
+    room: undefined,
+    prices: cachePrices({ dialect: view.dialect, facts: undefined }),
   });
-  const removal = decide(facts);
+  const removal = removalOf(facts);
   const digests = new Set(removal.batch.map(({ digest }) => digest));
   const { elided, omitted, outcome } = settle(facts, removal, digests);
-  const style = { outputFolder: undefined, forms: facts.repeated };
+  const style = { outputFolder: undefined };
   const shortening = { elided: replacementsOf(elided, style), omitted, outcome };
   const modes = {
     memory: 'read',

@@ -42,7 +42,7 @@ function catalogWith(id: string): string {
     name: 'New one',
     env: ['NEW_KEY'],
     api: 'https://new.example.com/v1',
-    models: {},
+    models: { 'new-model': { limit: { context: 500_000, output: 32_000 } } },
   };
   const others = Array.from({ length: 30 }, (_, at) => [`p${at}`, { name: `P ${at}`, env: [] }]);
   return JSON.stringify({ ...Object.fromEntries(others), [id]: entry });
@@ -227,6 +227,25 @@ test('a service answers from the copy that it has, and fetches a newer one once 
   now += 60_000;
   expect(await names()).toContain('next-day');
   expect(source.seen).toHaveLength(3);
+});
+
+test('the first question about a model fetches the catalog, and the next ones have its facts', async () => {
+  const source = await startSource({ status: 200, body: catalogWith('maker') });
+  const folder = tempFolder();
+  const open = () => {
+    const catalog = new ServedCatalog({ ...placeOf(folder, source), now: () => 1e12 });
+    onTestFinished(() => catalog.close());
+    return catalog;
+  };
+  const first = open();
+  expect(first.factsOf('new-model')).toBeUndefined();
+  const facts = { windowTokens: 500_000, inputTokensMax: 500_000, outputTokensMax: 32_000 };
+  await expect.poll(() => first.factsOf('new-model')).toEqual(facts);
+  expect(first.factsOf('other-model')).toBeUndefined();
+  // Another process reads the copy.
+  const second = open();
+  await expect.poll(() => second.factsOf('new-model')).toEqual(facts);
+  expect(source.seen).toHaveLength(1);
 });
 
 test('a cache that is broken, a link, or of the future is no cache', async () => {

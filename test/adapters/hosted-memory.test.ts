@@ -276,8 +276,8 @@ test.each<[string, (ref: string) => ForgetFilter]>([
   const secret = recordOf('It rained. Never print the passphrase zebrafishlantern. We went home.');
   const kept = recordOf('The kiosk is in the hall.', { space: 'other' });
   await hosted.memory.capture([secret, kept], patience());
-  const verdict = {
-    kind: 'verdict',
+  const seen = {
+    kind: 'last-request',
     tenant: 'local',
     space: 'default',
     conversation: 'c',
@@ -287,7 +287,7 @@ test.each<[string, (ref: string) => ForgetFilter]>([
     blockEntry('whole', { block: blockOf(secret.text) }),
     blockEntry('a part', { block: blockOf('Never print the passphrase zebrafishlantern.') }),
     blockEntry('other', { block: blockOf(kept.text) }),
-    { ...verdict, verdict: 'no_more', at: 1 },
+    { ...seen, at: 1 },
   ]);
   const filter = filterOf(referenceOf(secret.digest));
   expect(await hosted.memory.forget(filter, patience())).toBe(1);
@@ -295,7 +295,7 @@ test.each<[string, (ref: string) => ForgetFilter]>([
   // Which texts a space held is not known here: nothing is said again.
   const other = 'space' in filter ? '' : blockOf(kept.text);
   expect(blocks).toEqual(['', '', other]);
-  expect((await foundEntries(store.ledger, [verdict])).get(verdict)?.verdict).toBe('no_more');
+  expect((await foundEntries(store.ledger, [seen])).has(seen)).toBe(true);
 });
 
 test('a record whose bytes are not what its digest says is not given out', async () => {

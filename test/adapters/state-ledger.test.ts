@@ -61,10 +61,9 @@ const EACH_KIND: readonly LedgerEntry[] = [
   { kind: 'refusal-at', change: 'shortening', ...AT_ITEM, at: 7 },
   { kind: 'cut-answer', ...AT_ITEM, at: 7 },
   { kind: 'own-batch', elision: 'real', ...OWNER, fingerprint: 'F', ...BATCH, at: 7 },
-  { kind: 'shared-batch', elision: 'shadow', ...AT_ITEM, leftOut: 'nothing', at: 7 },
+  { kind: 'shared-batch', elision: 'shadow', ...AT_ITEM, ...BATCH, at: 7 },
   { kind: 'batch-mark', elision: 'real', ...AT_ITEM, at: 7 },
-  { kind: 'provider-count', ...AT_ITEM, counted: 120, estimated: 100, at: 7 },
-  { kind: 'verdict', ...OWNER, verdict: 'send_all', at: 7 },
+  { kind: 'last-request', ...OWNER, at: 7 },
   { kind: 'long-cache', ...OWNER, isLong: true, bridged: 3, isOver: false, at: 7 },
 ];
 

@@ -28,7 +28,7 @@ function rowsOfThreeDays(): readonly RequestRow[] {
       id: 'r1',
       at: noon,
       price: { paid: 6_000, direct: 10_000 },
-      rereads: { outputs: 2, files: 1 },
+      readings: 3,
     }),
     requestRow({
       id: 'r2',
@@ -80,7 +80,7 @@ test('stats sums by day, client and project what the log holds of these days', a
     usage: { input: 3000, cacheRead: 141_000, cacheWrite: 900, output: 2436 },
     price: { paid: 7_100, direct: 11_000 },
     keptPrice: 3_900,
-    rereads: { outputs: 2, files: 1 },
+    readings: 3,
     thoughts: { dropped: 9, unfit: 7, refused: 1, bySvc: 3 },
   });
   expect(stats.byDay.map(({ requests }) => requests)).toEqual([3, 1]);
@@ -109,7 +109,7 @@ test('for people there are tables with bars, and nothing is an answer too', asyn
   expect(stdout).toContain(
     'Price     that of 7.1k input tokens at full price; direct about 11k: 3.9k kept (35 %)',
   );
-  expect(stdout).toContain('Again     2 left-out outputs and 1 files were read again by a model');
+  expect(stdout).toContain('Again     a model read left-out outputs again 3 times');
   const none = await runOn([], ['stats']);
   expect([none.code, none.stdout]).toEqual([0, '']);
   expect(none.stderr).toContain('svc handled no request');
@@ -142,7 +142,7 @@ test('money leads for keys and tokens for logins, and what doctor asked is nobod
         id: 'r2',
         usage: { ...usage, output: 0 },
         price: { paid: 100_000, direct: 200_000 },
-        rereads: { outputs: 1, files: 0 },
+        readings: 1,
         recall: { exchange: 0, refs: [], isUsed: false },
       }),
       requestRow({

@@ -197,6 +197,7 @@ async function keepCatalog(home: string, api: string): Promise<void> {
     api,
     npm: '@ai-sdk/anthropic',
     models: [],
+    facts: {},
   };
   const catalog = { entries: { ...known, workplace }, etag: '', checkedAt: Date.now() };
   await writeCatalogCache(join(home, '.cache/svc'), catalog);

@@ -139,10 +139,10 @@ async function report(name: string, stage: Stage): Promise<void> {
       originalInputTokens: number;
       forwardedInputTokens: number;
       price: { paid: number; direct: number };
-      rereads: { outputs: number };
+      readings: number;
     };
   };
-  expect(total.rereads.outputs).toBe(1);
+  expect(total.readings).toBe(1);
   expect(total.forwardedInputTokens).toBeLessThan(total.originalInputTokens);
   const rows = (await svc('requests', '--json', '--limit', '200')) as readonly RequestRow[];
   const items = [...new Set(rows.map(({ elidedItems }) => elidedItems))];

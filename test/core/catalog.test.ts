@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, dictionary, jsonValue, property, string } from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseEntries } from '../../src/core/settings/catalog-entries.ts';
+import { parseEntries, sourceOfFacts } from '../../src/core/settings/catalog-entries.ts';
 import {
   isRoutable,
   type Provider,
@@ -130,7 +130,41 @@ test('entries with texts that steer a screen, are too long or of another type ar
   });
   const entries = parseEntries(given);
   expect(Object.keys(entries ?? {}).filter((id) => !/^p\d/.test(id))).toEqual(['kept']);
-  expect(entries?.['kept']).toEqual({ name: 'Käptn & Co.', env: ['K_KEY'], models: ['good'] });
+  expect(entries?.['kept']).toEqual({
+    name: 'Käptn & Co.',
+    env: ['K_KEY'],
+    models: ['good'],
+    facts: {},
+  });
+});
+
+test('the limits and prices of a model are read where they are numbers, and read again from a copy', () => {
+  const limit = { context: 400_000, input: 272_000, output: 128_000 };
+  const cost = { input: 1.25, output: 10, cache_read: 0.125 };
+  const given = feed({
+    maker: {
+      name: 'Maker',
+      env: [],
+      models: {
+        whole: { limit, cost },
+        free: { limit: { context: 8_192, output: 4_096 }, cost: { input: 0, output: 0 } },
+        odd: { limit: { context: 'many', output: -1 }, cost },
+      },
+    },
+  });
+  const facts = parseEntries(given)?.['maker']?.facts ?? {};
+  expect(facts).toEqual({
+    whole: {
+      windowTokens: 400_000,
+      inputTokensMax: 272_000,
+      outputTokensMax: 128_000,
+      price: { input: 1.25, output: 10, cacheRead: 0.125 },
+    },
+    free: { windowTokens: 8_192, inputTokensMax: 8_192, outputTokensMax: 4_096 },
+  });
+  const copied = Object.entries(facts).map(([id, one]) => [id, sourceOfFacts(one)]);
+  const copy = feed({ maker: { name: 'Maker', env: [], facts: Object.fromEntries(copied) } });
+  expect(parseEntries(JSON.parse(JSON.stringify(copy)))?.['maker']?.facts).toEqual(facts);
 });
 
 test('whatever JSON comes, the parser gives entries of the form or nothing', () => {

@@ -47,7 +47,6 @@ test.each(OUTCOMES)('%s has one state in each mode, and only a bypass changes th
 const MODES: Modes = { memory: 'read', reads: true, writes: false, compression: 'deterministic' };
 const FREE: Obstacles = {
   modes: MODES,
-  isOpen: true,
   isOverBudget: true,
   hasProviderState: false,
   isElisionEnabled: true,
@@ -56,7 +55,6 @@ const BLIND = { ...MODES, reads: false };
 
 test.each<[Outcome | undefined, Partial<Obstacles>]>([
   [undefined, {}],
-  ['side_call', { isOpen: false, isOverBudget: false, modes: BLIND }],
   ['side_call', { modes: { ...MODES, compression: 'passthrough' } }],
   ['within_budget', { isOverBudget: false, modes: BLIND, hasProviderState: true }],
   ['memory_off', { modes: BLIND, hasProviderState: true, isElisionEnabled: false }],

@@ -1,15 +1,9 @@
 import { expect, test } from 'vitest';
-import type { Item, RequestView, ToolCall } from '../../src/core/conversation/view.ts';
+import type { ToolCall } from '../../src/core/conversation/view.ts';
 import type { LeftOut } from '../../src/core/ledger/entries.ts';
 import { repeatedOutputs } from '../../src/core/shortening/elisions.ts';
 import { outputsOf } from '../../src/core/shortening/output-list.ts';
-import {
-  type ItemCall,
-  type ItemTools,
-  readItemTools,
-  type ToolOutput,
-} from '../../src/core/shortening/outputs.ts';
-import { countRereads } from '../../src/core/shortening/rereads.ts';
+import { readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
 import { longOutput, sessionBody } from '../support/tool-session.ts';
 import { viewOf } from '../support/view-of.ts';
 
@@ -85,7 +79,7 @@ test('an output is looked at once, however many batches there are', () => {
     }),
   );
   const batches = Array.from({ length: 200 }, (_, at): LeftOut => {
-    return { before: 1_000, stubForm: 2, marks: at === 199 ? marks : [`other ${at}`] };
+    return { before: 1_000, marks: at === 199 ? marks : [`other ${at}`] };
   });
   expect(repeatedOutputs(counting, batches).size).toBe(50);
   expect(reads).toBeLessThanOrEqual(2 * outputs.length);
@@ -95,54 +89,10 @@ test('a text that many batches hold is left out up to the last of them', () => {
   const [output] = outputsOfRounds(1);
   if (output === undefined) throw new Error('no output');
   const marks = [output.digest.slice(0, 12)];
-  const batchAt = (before: number, stubForm: number): LeftOut => ({ before, stubForm, marks });
-  const formOf = (...batches: LeftOut[]) => repeatedOutputs([output], batches).get(output);
+  const batchAt = (before: number): LeftOut => ({ before, marks });
+  const isOut = (...batches: LeftOut[]) => repeatedOutputs([output], batches).has(output);
   const { item } = output;
-  expect(formOf(batchAt(item, 2))).toBeUndefined();
-  expect(formOf(batchAt(item + 1, 2), batchAt(item, 2))).toBe(2);
-  // The older form ended before this output, so its words are those of the newer one.
-  expect(formOf(batchAt(item, 1), batchAt(item + 1, 2))).toBe(2);
-  expect(formOf(batchAt(item + 1, 2), batchAt(item + 1, 1))).toBe(1);
+  expect(isOut(batchAt(item))).toBe(false);
+  expect(isOut(batchAt(item + 1))).toBe(true);
+  expect(isOut(batchAt(item + 1), batchAt(item))).toBe(true);
 });
-
-test('a file that is read again is looked up once, however many were left out', () => {
-  let reads = 0;
-  const callOf = (id: string, file: string): ItemCall =>
-    counted({ id, tool: 'Read', path: file, prints: [], references: [] }, 'path', () => {
-      reads += 1;
-    });
-  const earlier = Array.from({ length: CALLS }, (_, at) => callOf(`c${at}`, `/a/b/${at}.ts`));
-  const again = Array.from({ length: CALLS }, (_, at) => callOf(`d${at}`, `b/${at + 10}.ts`));
-  const view = viewOf('anthropic_messages', {
-    messages: [
-      roundOf(earlier.map(({ id }) => id)).calls,
-      roundOf(earlier.map(({ id }) => id)).results,
-      roundOf(again.map(({ id }) => id)).calls,
-      roundOf(again.map(({ id }) => id)).results,
-    ],
-  });
-  const toolsOf = (item: Item): ItemTools => ({
-    calls: item === view.items[0] ? earlier : item === view.items[2] ? again : [],
-    outputs: [],
-  });
-  const elided = outputsIn(view).slice(0, CALLS);
-  expect(countRereads(view, elided, toolsOf)).toEqual({ outputs: 0, files: CALLS - 10 });
-  expect(reads).toBeLessThanOrEqual(10 * CALLS);
-});
-
-function outputsIn(view: RequestView): readonly ToolOutput[] {
-  return outputsOf(view, (item) => readItemTools(view, item));
-}
-
-function roundOf(ids: readonly string[]) {
-  return {
-    calls: {
-      role: 'assistant',
-      content: ids.map((id) => ({ type: 'tool_use', id, name: 'Read', input: {} })),
-    },
-    results: {
-      role: 'user',
-      content: ids.map((id) => ({ type: 'tool_result', tool_use_id: id, content: 'text' })),
-    },
-  };
-}

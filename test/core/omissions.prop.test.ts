@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { textDigest } from '../../src/core/memory/reference.ts';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
 import { applyEdits, type Edit } from '../../src/core/plan/edits.ts';
-import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
+import { type Exchange, groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import {
   findOmissions,
   isOmitted,
@@ -15,13 +15,17 @@ import {
   writeNextOmissionNote,
   writeOmissionNote,
 } from '../../src/core/shortening/omissions.ts';
-import type { ToolOutput } from '../../src/core/shortening/outputs.ts';
-import { decide, recallObstacle, settle } from '../../src/core/shortening/decide.ts';
+import {
+  readFacts,
+  recallObstacle,
+  removalOf,
+  type RequestFacts,
+  settle,
+  type ShorteningFacts,
+} from '../../src/core/shortening/removal.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
-import { type ShorteningFacts } from '../../src/core/shortening/shortening.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
-import type { Fill } from '../../src/core/shortening/window.ts';
 import { longOutput } from '../support/tool-session.ts';
 import { bodyOf, plainItem, type PlainItem } from '../support/plain-chat.ts';
 
@@ -282,72 +286,45 @@ test('only what the newest prompt was told stands for exchanges, and a degraded 
   expect(stateOf(6, 'degraded_timeout')).toBe('recall_degraded');
 });
 
-const ROOMY: Fill = { hasRoom: true, growthLeft: Infinity, isAtEdge: false, mayNotFit: false };
-
 /** A chat of `count` exchanges with answers of 400 tokens. */
-function factsOf(count: number, other: Partial<ShorteningFacts> = {}): ShorteningFacts {
+function factsOf(count: number, other: Partial<RequestFacts> = {}): ShorteningFacts {
   const said = (at: number) => `${says(at)}\n${longOutput(`n${at}`, 400)}`;
   const view = viewOf(
     'anthropic_messages',
     Array.from({ length: count }, (_, at) => plain({ said })('anthropic_messages', at)).flat(),
   );
-  return {
-    items: view.items,
-    exchanges: groupExchanges(view.items),
+  return readFacts({
+    view,
+    batches: [],
     outputs: [],
-    repeated: new Map(),
-    omittable: omissionsOf(view),
-    omitted: [],
+    textsOf: (exchange) => readExchangeTexts(view, exchange),
     isStored: () => false,
-    isRefused: () => false,
+    takesNew: true,
+    isBound: false,
     isCacheCold: true,
     keepRounds: 4,
     tokens: view.tokens,
     inputBudget: 0,
-    prices: cachePrices('anthropic_messages'),
-    fill: ROOMY,
-    isWholeAgain: false,
-    isCompaction: false,
-    isOver: false,
+    room: undefined,
+    prices: cachePrices({ dialect: 'anthropic_messages', facts: undefined }),
     ...other,
-  };
+  });
 }
 
 test('exchanges go by the rule of batches: on a cold cache from 1,024 tokens, on a warm one when it pays', () => {
   const wantedOf = (count: number, isCacheCold: boolean) =>
-    decide(factsOf(count, { isCacheCold })).omissions.length;
+    removalOf(factsOf(count, { isCacheCold })).omissions.length;
   expect(wantedOf(4, true)).toBe(0);
   expect(wantedOf(6, true)).toBe(4);
   expect(wantedOf(6, false)).toBe(0);
   expect(wantedOf(40, false)).toBe(38);
   // What is proven may be too little.
   const facts = factsOf(6);
-  const wanted = decide(facts);
+  const wanted = removalOf(facts);
   const digests = wanted.omissions.flatMap(({ texts }) => texts.map(({ digest }) => digest));
   expect(settle(facts, wanted, new Set(digests)).omissions).toHaveLength(4);
   const two = settle(facts, wanted, new Set(digests.slice(0, 5)));
   expect(two).toMatchObject({ omitted: [], omissions: [] });
-});
-
-test('on a warm cache exchanges leave a chat alone, and at least half of the budget of it', () => {
-  const chat = factsOf(40, { isCacheCold: false });
-  const { tokens } = chat;
-  const keptOf = (inputBudget: number, other: Partial<ShorteningFacts> = {}) => {
-    const wanted = decide({ ...chat, inputBudget, ...other });
-    return tokens - wanted.omissions.reduce((sum, omission) => sum + omission.tokens, 0);
-  };
-  const budget = tokens / 2;
-  expect(keptOf(budget)).toBeGreaterThanOrEqual(budget / 2);
-  expect(keptOf(budget)).toBeLessThan(budget / 2 + 600);
-  // On a cold one nothing is written anew because of them.
-  expect(keptOf(budget, { isCacheCold: true })).toBeLessThan(1_600);
-  // Those that are out already count.
-  const omitted = chat.omittable.slice(0, 20);
-  const later = { omitted, omittable: chat.omittable.slice(20) };
-  expect(keptOf(budget, later)).toBe(tokens);
-  // An agent’s request has outputs to leave out, and its exchanges wait.
-  const output = { item: 1, tokens: 1, digest: '', tool: '' } as ToolOutput;
-  expect(keptOf(budget, { outputs: [output] })).toBe(tokens);
 });
 
 test('a text that only comes back in parts is told from a short one', () => {
@@ -360,26 +337,32 @@ test('a text that only comes back in parts is told from a short one', () => {
   expect(isShort(4_000)).toEqual([false]);
 });
 
-test('exchanges come back at the window’s edge, a compaction sees them, and near the window or within the budget no more go', () => {
-  const { omittable } = factsOf(8);
-  const gone = { omittable: omittable.slice(2), omitted: omittable.slice(0, 2) };
-  const wantedOf = (other: Partial<ShorteningFacts>) => decide(factsOf(8, { ...gone, ...other }));
-  const fill = { ...ROOMY, hasRoom: false };
+test('where a tool was called no exchange leaves, and those that left before stay out', () => {
+  const chat = [0, 1, 2, 3, 4, 5].flatMap((at) => plain()('anthropic_messages', at));
+  const called = [...chat, ...rounds.anthropic_messages(6)];
+  const factsIn = (items: readonly PlainItem[], batches: RequestFacts['batches'] = []) => {
+    const view = viewOf('anthropic_messages', items);
+    const textsOf = (exchange: Exchange) => readExchangeTexts(view, exchange);
+    return readFacts({ ...factsOf(2), view, batches, textsOf });
+  };
+  expect(factsIn(chat).omittable).toHaveLength(4);
+  expect(factsIn(called).omittable).toEqual([]);
+  const marks = factsIn(chat).omittable.map(({ fingerprint }) => `~${fingerprint.slice(0, 12)}`);
+  const gone = factsIn(called, [{ before: 0, marks: marks.slice(0, 2) }]);
+  expect(removalOf(gone)).toMatchObject({ omissions: [], omitted: gone.omitted });
+  expect(gone.omitted).toHaveLength(2);
+});
+
+test('near the window and within the budget no more exchanges go, and those that are out stay out', () => {
+  const facts = factsOf(8);
+  const gone = { omittable: facts.omittable.slice(2), omitted: facts.omittable.slice(0, 2) };
+  const wantedOf = (other: Partial<RequestFacts>) => removalOf({ ...facts, ...gone, ...other });
   expect(wantedOf({})).toMatchObject({ omitted: gone.omitted, omissions: gone.omittable });
-  expect(wantedOf({ fill })).toMatchObject({ omitted: gone.omitted, omissions: [] });
-  const within = wantedOf({ inputBudget: factsOf(8).tokens });
-  expect(within).toMatchObject({
+  expect(wantedOf({ room: 100 })).toMatchObject({ omitted: gone.omitted, omissions: [] });
+  expect(wantedOf({ takesNew: false })).toMatchObject({ omitted: gone.omitted, omissions: [] });
+  expect(wantedOf({ inputBudget: facts.tokens })).toMatchObject({
     omitted: gone.omitted,
     omissions: [],
     otherwise: 'within_budget',
   });
-  expect(wantedOf({ fill: { ...fill, isAtEdge: true } })).toMatchObject({
-    omitted: [],
-    omissions: [],
-    comesBack: true,
-  });
-  expect(wantedOf({ isWholeAgain: true })).toMatchObject({ omitted: [], omissions: [] });
-  expect(wantedOf({ isCompaction: true })).toMatchObject({ omitted: [], omissions: [] });
-  const mayNotFit = { ...fill, mayNotFit: true };
-  expect(wantedOf({ isCompaction: true, fill: mayNotFit }).omitted).toEqual(gone.omitted);
 });

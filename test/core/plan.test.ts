@@ -8,7 +8,7 @@ import { outputsOf } from '../../src/core/shortening/output-list.ts';
 import { readItemTools } from '../../src/core/shortening/outputs.ts';
 import { findOmissions, readExchangeTexts } from '../../src/core/shortening/omissions.ts';
 import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
-import { replacementsOf } from '../../src/core/shortening/shortening.ts';
+import { replacementsOf } from '../../src/core/shortening/replacements.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { expect, test } from 'vitest';
 import { viewRequest } from '../../src/core/request/request-view.ts';
-import { recallObstacle } from '../../src/core/shortening/decide.ts';
+import { recallObstacle } from '../../src/core/shortening/removal.ts';
 
 const messages = [{ role: 'user', content: 'why does the parser drop the last token?' }];
 const body = Buffer.from(JSON.stringify({ model: 'm', messages }));

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { FileNames, filesPrinted } from '../../src/core/shortening/shell-reads.ts';
+import { filesPrinted } from '../../src/core/memory/shell-reads.ts';
 
 test.each([
   ['cat a.ts b.ts', ['a.ts', 'b.ts']],
@@ -23,36 +23,4 @@ test('any text is read, and what is found stands in it', () => {
       for (const file of filesPrinted(command)) expect(command).toContain(file);
     }),
   );
-});
-
-/** Whether both names can be the same file: one may be relative to an unknown folder. */
-function isSameFile(one: string, other: string): boolean {
-  const [short = '', long = ''] = [one, other]
-    .map((path) => path.replace(/^\.\//, ''))
-    .toSorted((first, second) => first.length - second.length);
-  return short !== '' && (short === long || (!short.startsWith('/') && long.endsWith(`/${short}`)));
-}
-
-function namesOf(...paths: readonly string[]): FileNames {
-  const names = new FileNames();
-  for (const path of paths) names.add(path);
-  return names;
-}
-
-test('a file is found among many exactly where it is the same as one of them', () => {
-  const drawn = fc.array(fc.constantFrom('a', 'b', '/', './', '.ts', 'x')).map((it) => it.join(''));
-  const paths = fc.oneof(fc.constantFrom('a.ts', './a.ts', '/x/a.ts', 'xa.ts', '', '/'), drawn);
-  fc.assert(
-    fc.property(fc.array(paths), paths, (known, path) => {
-      expect(namesOf(...known).has(path)).toBe(known.some((other) => isSameFile(other, path)));
-    }),
-  );
-  expect(namesOf('./a.ts').has('/x/a.ts')).toBe(true);
-  expect(namesOf('xa.ts').has('a.ts')).toBe(false);
-});
-
-test('a name longer than any file has is no file', () => {
-  const path = 'a/'.repeat(2_048);
-  expect(namesOf(`${path}b`).has(`${path}b`)).toBe(false);
-  expect(namesOf(path).has(path)).toBe(true);
 });

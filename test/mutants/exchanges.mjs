@@ -3,22 +3,22 @@
 const OMISSIONS_CORE = 'test/core/omissions.prop.test.ts';
 const OMISSIONS_PROXY = 'test/proxy/omissions.test.ts';
 const OMISSIONS = 'src/core/shortening/omissions.ts';
-const SHORTENING = 'src/core/shortening/shortening.ts';
+const REMOVAL = 'src/core/shortening/removal.ts';
 const DECIDE = 'src/core/shortening/decide.ts';
 
 export const EXCHANGE_MUTANTS = [
   {
     name: 'no proof is needed for a new exchange',
-    file: DECIDE,
-    from: 'removal.omissions.filter((omission) => isProven(omission, proven))',
+    file: REMOVAL,
+    from: 'removal.omissions.filter(areHeld)',
     to: 'removal.omissions',
     test: OMISSIONS_PROXY,
     only: 'holds nothing',
   },
   {
     name: 'no proof is needed for an exchange that was out',
-    file: DECIDE,
-    from: 'removal.omitted.filter((omission) => isProven(omission, proven))',
+    file: REMOVAL,
+    from: 'removal.omitted.filter(areHeld)',
     to: 'removal.omitted',
     test: OMISSIONS_PROXY,
     only: 'forgotten',
@@ -32,14 +32,14 @@ export const EXCHANGE_MUTANTS = [
   },
   {
     name: 'an exchange goes though nothing was recalled',
-    file: DECIDE,
+    file: REMOVAL,
     from: ": 'recall_empty'",
     to: ': undefined',
     test: OMISSIONS_CORE,
   },
   {
     name: 'an exchange goes for what another prompt was told',
-    file: DECIDE,
+    file: REMOVAL,
     from: 'item === newest && tellsExchanges',
     to: 'item !== undefined && tellsExchanges',
     test: OMISSIONS_CORE,
@@ -62,38 +62,31 @@ export const EXCHANGE_MUTANTS = [
   },
   {
     name: 'a long text leaves a client that cannot read it again',
-    file: DECIDE,
+    file: REMOVAL,
     from: '(canRead || isShortText(it))',
     to: 'true',
     test: OMISSIONS_PROXY,
     only: 'pasted',
   },
   {
-    name: 'exchanges leave an agent on a warm cache',
-    file: SHORTENING,
-    from: 'hasTools ? [] : downToHalf(facts)',
-    to: 'downToHalf(facts)',
-    test: OMISSIONS_CORE,
-  },
-  {
-    name: 'a warm chat leaves with less than half of its budget',
-    file: SHORTENING,
-    from: 'if (left < inputBudget / 2) break;',
-    to: '',
+    name: 'exchanges leave where a tool was called',
+    file: REMOVAL,
+    from: 'omittable: callsTools',
+    to: 'omittable: callsTools && false',
     test: OMISSIONS_CORE,
   },
   {
     name: 'a batch leaves a request that is within its budget',
     file: DECIDE,
-    from: "if (facts.tokens <= facts.inputBudget) return { ...found, otherwise: 'within_budget' };",
+    from: "if (facts.wholeTokens <= facts.inputBudget) return 'within_budget';",
     to: '',
     test: OMISSIONS_CORE,
   },
   {
     name: 'what is out comes back where a request is within its budget again',
     file: 'src/proxy/shortener.ts',
-    from: 'if (!isOverBudget && !hasBatches)',
-    to: 'if (!isOverBudget)',
+    from: 'if (!isNew && !hasBatches)',
+    to: 'if (!isNew)',
     test: 'test/proxy/edited-chat.test.ts',
     only: 'anthropic_messages.*goes on',
   },

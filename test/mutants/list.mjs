@@ -21,12 +21,13 @@ import { TENANTS } from './tenants.mjs';
 
 const CORE = 'test/core/shortening.prop.test.ts';
 const PROXY = 'test/proxy/shortening.test.ts';
-const SHORTENING = 'src/core/shortening/shortening.ts';
+const REMOVAL = 'src/core/shortening/removal.ts';
 const DECIDE = 'src/core/shortening/decide.ts';
 const CONTINUITY = 'src/core/plan/continuity.ts';
 const POSSESSION = 'src/proxy/possession.ts';
 const SHORTENER = 'src/proxy/shortener.ts';
 const REDACTION = 'test/core/redaction.test.ts';
+const RULE = 'test/core/decide.test.ts';
 
 /** `from` stands in the file exactly once. */
 export const MUTANTS = [
@@ -43,7 +44,7 @@ export const MUTANTS = [
   ...RECEIPTS,
   {
     name: 'a brief alone permits exchanges to leave',
-    file: DECIDE,
+    file: REMOVAL,
     from: '({ item, block }) => item === newest && tellsExchanges(block)',
     to: '({ item }) => item === newest',
     test: 'test/core/recall-obstacle.test.ts',
@@ -73,8 +74,8 @@ export const MUTANTS = [
   {
     name: 'a living cache counts as cold',
     file: 'src/proxy/cache-watch.ts',
-    from: 'idleMs > cacheLifetimeMs(view)',
-    to: 'idleMs > 300_000',
+    from: 'isCold: idleMs > lifetimeMs',
+    to: 'isCold: idleMs > 300_000',
     test: PROXY,
     only: 'a cache that lives',
   },
@@ -110,21 +111,21 @@ export const MUTANTS = [
   },
   {
     name: 'small outputs go too',
-    file: SHORTENING,
+    file: REMOVAL,
     from: 'output.tokens >= OUTPUT_TOKENS_MIN &&',
     to: '',
     test: CORE,
   },
   {
     name: 'what may not be stored goes too',
-    file: SHORTENING,
+    file: REMOVAL,
     from: 'output.isStorable && ',
     to: '',
     test: CORE,
   },
   {
     name: 'what was read again goes as often as one likes',
-    file: SHORTENING,
+    file: REMOVAL,
     from: 'timesRead <= LEAVES_AGAIN_MAX',
     to: 'timesRead >= 0',
     test: CORE,
@@ -137,109 +138,74 @@ export const MUTANTS = [
     test: CORE,
   },
   {
-    name: 'stubs of an earlier release get new words',
-    file: 'src/core/shortening/elisions.ts',
-    from: 'return form === 1 ? 1 : NEWEST_FORM;',
-    to: 'return NEWEST_FORM;',
-    test: 'test/proxy/stub-forms.test.ts',
-  },
-  {
     name: 'what a client’s stub refers to goes',
-    file: SHORTENING,
+    file: REMOVAL,
     from: 'return !isClients && timesRead',
     to: 'return timesRead',
     test: CORE,
   },
   {
     name: 'what a client’s stub refers to stays out',
-    file: DECIDE,
-    from: 'facts.repeated.has(output) && mayLeave(output)',
-    to: 'facts.repeated.has(output)',
+    file: REMOVAL,
+    from: 'request.isBound || mayLeave(output)',
+    to: 'true',
     test: CORE,
   },
   {
     name: 'the last rounds go',
-    file: SHORTENING,
-    from: 'const before = endBefore(facts.keepRounds);',
-    to: 'const before = facts.items.length;',
+    file: REMOVAL,
+    from: 'const before = Math.min(view.items.length - 1, ...kept);',
+    to: 'const before = view.items.length + kept.length;',
     test: CORE,
   },
   {
-    name: 'late tools go early',
-    file: SHORTENING,
-    from: '(isLate(output) ? lateBefore : before)',
-    to: 'before',
+    name: 'the outputs of sub-agents and file lists go',
+    file: REMOVAL,
+    from: ' && !KEPT_TOOLS.has(tool.toLowerCase())',
+    to: ' && tool !== undefined',
     test: CORE,
   },
   {
     name: 'nothing needs to be stored',
-    file: SHORTENING,
+    file: REMOVAL,
     from: 'old.filter(({ digest }) => facts.isStored(digest))',
     to: 'old',
     test: CORE,
   },
   {
     name: 'no proof is needed for a batch',
-    file: DECIDE,
-    from: 'removal.batch.filter(({ digest }) => proven.has(digest))',
+    file: REMOVAL,
+    from: 'removal.batch.filter(isHeld)',
     to: 'removal.batch',
     test: CORE,
   },
   {
     name: 'no proof is needed for what was out',
-    file: DECIDE,
-    from: 'removal.repeated.filter(({ digest }) => proven.has(digest))',
+    file: REMOVAL,
+    from: 'removal.repeated.filter(isHeld)',
     to: 'removal.repeated',
     test: PROXY,
     only: 'lost',
   },
   {
     name: 'no price is asked',
-    file: SHORTENING,
-    from: 'batchProfit(price) > 0',
-    to: 'batchProfit(price) > -Infinity',
-    test: CORE,
-  },
-  {
-    name: 'a first batch has waited for nothing',
-    file: SHORTENING,
-    from: 'const waited = waitedTokens(facts, batch);',
-    to: 'const waited = isFirst ? 0 : waitedTokens(facts, batch);',
-    test: CORE,
-  },
-  {
-    name: 'a conversation lasts as long again from its first requests on',
-    file: 'src/core/shortening/pricing.ts',
-    from: 'const LASTS_ON = 1 / 3;',
-    to: 'const LASTS_ON = 1;',
-    test: 'test/core/pricing.prop.test.ts',
-  },
-  {
-    name: 'nothing ever comes back',
     file: DECIDE,
-    from: 'fill.isAtEdge && !isCompaction && repeated.length + omitted.length > 0',
-    to: 'false',
-    test: CORE,
-  },
-  {
-    name: 'what came back goes again',
-    file: DECIDE,
-    from: 'facts.isWholeAgain || (',
-    to: '(',
-    test: CORE,
+    from: 'return rent >= cost;',
+    to: 'return rent >= 0 || cost < 0;',
+    test: RULE,
   },
   {
     name: 'batches near the window',
     file: DECIDE,
-    from: '!fill.hasRoom || isCompaction',
-    to: 'isCompaction',
-    test: CORE,
+    from: 'messages * prices.tokenRatio > ROOM_SHARE_MAX * room',
+    to: 'false',
+    test: RULE,
   },
   {
-    name: 'compactions are shortened',
-    file: DECIDE,
-    from: '(isCompaction && !fill.mayNotFit)',
-    to: 'false',
+    name: 'a compaction leaves out something new',
+    file: REMOVAL,
+    from: "if (!takesNew) return { ...again, otherwise: 'side_call' };",
+    to: '',
     test: CORE,
   },
   {
@@ -277,8 +243,8 @@ export const MUTANTS = [
   {
     name: 'a refusal is forgotten',
     file: SHORTENER,
-    from: 'isReal && isRefused(',
-    to: '!isReal && isRefused(',
+    from: "elision === 'real' && isRefused(",
+    to: "elision !== 'real' && isRefused(",
     test: PROXY,
     only: 'refused',
   },
@@ -302,18 +268,10 @@ export const MUTANTS = [
   {
     name: 'a batch is not remembered',
     file: SHORTENER,
-    from: '...(isNew ? elisionEntries(chosen, place, { at, firstUnsent }) : []),',
-    to: '',
+    from: 'this.#dependencies.ledger.commit(elisionEntries(chosen, place, { at, firstUnsent }))',
+    to: 'Promise.resolve(true)',
     test: PROXY,
     only: 'law 6',
-  },
-  {
-    name: 'what the ledger knew a request ago is all it knows',
-    file: SHORTENER,
-    from: 'guess !== undefined && isSame ? guess',
-    to: 'guess !== undefined ? guess',
-    test: PROXY,
-    only: '40-round',
   },
   ...LOGINS,
   ...STORE,

@@ -103,13 +103,6 @@ export const NODES = [
     test: 'test/adapters/shared-ledger.test.ts',
   },
   {
-    name: 'batches that another node records at an item that was looked up are not seen',
-    file: 'src/proxy/batch-lookup.ts',
-    from: 'if (this.#ledger.isShared) return 0;',
-    to: '',
-    test: 'test/proxy/batch-lookup.test.ts',
-  },
-  {
     name: 'a late recall answers with a state that was seen before',
     file: 'src/service/operations/recall.ts',
     from: 'const state = during.last;',
@@ -147,8 +140,8 @@ export const NODES = [
   {
     name: 'a cache that another node kept alive counts as cold',
     file: 'src/proxy/cache-watch.ts',
-    from: 'isCold && ledger.isShared ?',
-    to: 'isCold && ledger.isShared === null ?',
+    from: '(ownMs > lifetimeMs && ledger.isShared)',
+    to: '(ownMs > lifetimeMs && false)',
     test: 'test/proxy/cache-watch.test.ts',
   },
 ];

@@ -7,7 +7,7 @@ const SERVICE_LEDGER = 'test/adapters/ledger.test.ts';
 const STATE_LEDGER = 'src/adapters/state/ledger.ts';
 const FORGETS = 'test/adapters/store-forget.test.ts';
 const EDITED = 'test/proxy/edited-history.test.ts';
-const BATCHES = 'test/proxy/batch-lookup.test.ts';
+const BATCHES = 'test/core/elisions.test.ts';
 const PREFIX = 'test/support/conversation-fuzz/prefix.ts';
 const PRICED = 'test/proxy/priced-prefix.test.ts';
 const ELISIONS = 'src/core/shortening/elisions.ts';
@@ -18,8 +18,8 @@ export const STATE = [
   {
     name: 'a shared batch is not looked at where the conversation has its own',
     file: ELISIONS,
-    from: '(isBoth ? [others, its] : [its])',
-    to: '(isBoth ? [its] : [its])',
+    from: 'const both = [others, isSame(its, others) ? undefined : its];',
+    to: 'const both = [its ?? others, isSame(its, others) ? undefined : undefined];',
     test: BATCHES,
   },
   {
@@ -71,8 +71,8 @@ export const STATE = [
   {
     name: 'a request that is sent again leaves out more, which no entry of the ledger says',
     file: 'src/proxy/shortener.ts',
-    from: 'missing !== undefined || isSentAgain;',
-    to: 'missing !== undefined;',
+    from: 'takesNew: !isSentAgain',
+    to: 'takesNew: true || isSentAgain',
     test: 'test/proxy/sent-again.test.ts',
     only: 'anthropic_messages',
   },
@@ -219,18 +219,10 @@ export const STATE = [
     only: 'late',
   },
   {
-    name: 'what is out comes back while the ledger is late',
-    file: 'src/proxy/shortener.ts',
-    from: 'if (guess !== undefined && batches.length <= (before?.batches.length ?? 0)) return guess;',
-    to: '',
-    test: LATE,
-    only: 'stays as it was',
-  },
-  {
     name: 'a batch is made while the ledger is late',
     file: 'src/proxy/shortener.ts',
-    from: 'missing !== undefined || isSentAgain;',
-    to: 'isSentAgain;',
+    from: '{ batches: known, takesNew: false }',
+    to: '{ batches: known, takesNew: true }',
     test: LATE,
     only: 'no new one',
   },

@@ -1,11 +1,8 @@
-/** Checks that let a request do without a question: earlier proofs, absent entries, known batches. */
+/** Checks that let a request do without a question: earlier proofs and absent entries. */
 
 const STANDING = 'test/proxy/standing-proofs.test.ts';
-const LOOKUP = 'src/proxy/batch-lookup.ts';
-const LOOKUPS = 'test/proxy/batch-lookup.test.ts';
 const RELAY = 'src/proxy/relay.ts';
 const RELAYED = 'test/proxy/relay.test.ts';
-const COUNTS = 'test/proxy/provider-counts.test.ts';
 const LISTED = 'test/proxy/read-items.prop.test.ts';
 const PROOF_STATE = 'src/adapters/store/proof-state.ts';
 const PROOFS = 'test/adapters/proof-state.test.ts';
@@ -46,20 +43,6 @@ export const UNASKED = [
     from: 'known?.humanText === humanText && known.blocks === blocks',
     to: 'known?.humanText === humanText',
     test: 'test/proxy/capture-keeper.test.ts',
-  },
-  {
-    name: 'a count that was forgotten is taken for known',
-    file: 'src/proxy/provider-counts.ts',
-    from: 'counted?.generation !== this.#dependencies.ledger.generation()',
-    to: 'counted === undefined',
-    test: COUNTS,
-  },
-  {
-    name: 'a count is known for ever, and a restart finds none',
-    file: 'src/proxy/provider-counts.ts',
-    from: 'isNearAnchor(view, counted.fingerprint) ? counted.measure : undefined',
-    to: 'counted.measure',
-    test: COUNTS,
   },
   {
     name: 'what was written in the moment in which the client goes is not read',
@@ -119,48 +102,6 @@ export const UNASKED = [
     only: 'a purge gives another version',
   },
   {
-    name: 'a batch that a fork recorded is not looked for',
-    file: LOOKUP,
-    from: 'before === undefined || before.recorded !== this.#recorded',
-    to: 'before === undefined',
-    test: LOOKUPS,
-  },
-  {
-    name: 'a batch that was recorded while the ledger was asked is not looked for',
-    file: LOOKUP,
-    from: '...this.#lookedUp(lookup), recorded, batches',
-    to: '...this.#lookedUp(lookup), recorded: this.#recorded, batches',
-    test: LOOKUPS,
-  },
-  {
-    name: 'batches from before something was forgotten are known for ever',
-    file: LOOKUP,
-    from: '    if (before.generation !== this.#ledger.generation()) return 0;\n',
-    to: '',
-    test: LOOKUPS,
-  },
-  {
-    name: 'a batch that another process recorded is never looked for',
-    file: LOOKUP,
-    from: '    if (before.until < this.#clock.monotonic()) return 0;\n',
-    to: '',
-    test: LOOKUPS,
-  },
-  {
-    name: 'batches of what the person has taken back count',
-    file: LOOKUP,
-    from: 'view.items[at]?.fingerprint === fingerprint,',
-    to: 'at + fingerprint.length >= 0,',
-    test: LOOKUPS,
-  },
-  {
-    name: 'a batch of an item that was rewritten counts',
-    file: LOOKUP,
-    from: 'knownPlaces.filter((at) => at < first).length;',
-    to: 'knownPlaces.length;',
-    test: LOOKUPS,
-  },
-  {
     name: 'outputs of the newest items are listed for good',
     file: 'src/core/shortening/output-list.ts',
     from: 'copy.#outputs = [...this.#outputs];',
@@ -188,19 +129,5 @@ export const UNASKED = [
     from: '      unrefused.until > this.#clock.monotonic() &&\n',
     to: '',
     test: 'test/proxy/unrefused.test.ts',
-  },
-  {
-    name: 'a mark of the own process is not looked for',
-    file: LOOKUP,
-    from: '      unmarked.recorded === this.#recorded &&\n',
-    to: '',
-    test: LOOKUPS,
-  },
-  {
-    name: 'a mark that another process recorded is never looked for',
-    file: LOOKUP,
-    from: 'unmarked.until > this.#clock.monotonic()',
-    to: 'unmarked.until > -Infinity',
-    test: LOOKUPS,
   },
 ];

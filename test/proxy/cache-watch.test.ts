@@ -47,7 +47,7 @@ function openNodes(isShared: boolean) {
       if (reading === undefined) throw new Error('not read');
       return reading;
     };
-    return () => watch.pauseOf(read(), { loggedAt: undefined, withinMs: 1000 });
+    return () => watch.pauseOf(read(), 1000);
   };
   return { clock, node, counts: () => ({ asked, recorded }) };
 }
@@ -74,11 +74,13 @@ test('a cache that no node kept alive is cold, a minute after its lifetime at th
   await other();
   clock.goOn(6.5 * MINUTE);
   expect((await one()).isCold).toBe(true);
-  // An unknown conversation counts as warm.
+  // A node that has not seen it reads when it was seen.
   expect((await node()()).isCold).toBe(false);
+  clock.goOn(7 * MINUTE);
+  expect((await node()()).isCold).toBe(true);
 });
 
-test('the ledger is told once a minute, and asked only where this node has seen a long pause', async () => {
+test('the ledger notes a request once a minute, and is asked at first and after a long pause', async () => {
   const { clock, node, counts } = openNodes(true);
   const one = node();
   for (let round = 0; round < 20; round += 1) {
@@ -86,11 +88,11 @@ test('the ledger is told once a minute, and asked only where this node has seen 
     await one();
     clock.goOn(9000);
   }
-  expect(counts()).toEqual({ asked: 0, recorded: 3 });
+  expect(counts()).toEqual({ asked: 1, recorded: 3 });
   const alone = openNodes(false);
   const own = alone.node();
   await own();
   alone.clock.goOn(6 * MINUTE);
   expect((await own()).isCold).toBe(true);
-  expect(alone.counts()).toEqual({ asked: 0, recorded: 0 });
+  expect(alone.counts()).toEqual({ asked: 1, recorded: 2 });
 });

@@ -28,7 +28,8 @@ const LAST = said('user', 'Remind me: which port does the server falcon0 listen 
 async function openEdited(dialect: Dialect) {
   // A block that does not fit beside an earlier one would drop it.
   const settings = { inputBudget: 1_000, recalledTokensMax: 8_192 };
-  const stage = await openProxyStage({ folder: tempFolder(), settings });
+  // Nothing leaves a warm cache whose reads are next to free.
+  const stage = await openProxyStage({ folder: tempFolder(), settings, cacheRead: 0.001 });
   onTestFinished(() => stage.stop());
   const send = async (history: readonly WireItem[], name = 'one') => {
     const id = name === '' ? [] : ['session-id', name];

@@ -322,25 +322,6 @@ test.each([
   expect(stage.forwarded()).not.toContain('f4 line 2 of');
 });
 
-test('a chat just over its budget keeps half of it while the cache is warm', async () => {
-  const dialect = 'openai_chat_completions';
-  const stage = await openStage({ settings: { inputBudget: 8_192 } });
-  const items = exchangesOf(dialect, 40);
-  const rows: (string | undefined)[] = [];
-  for (let count = 2; count <= items.length; count += 2) {
-    // oxlint-disable no-await-in-loop -- A client waits for each answer.
-    const body = bodyOf(dialect, [...items.slice(0, count), ...newest(dialect).slice(2)]);
-    const { headers } = await stage.send(dialect, body);
-    await stage.settled();
-    // oxlint-enable no-await-in-loop
-    rows.push(headers['x-svc-continuity-state']?.toString());
-    const forwarded = Number(headers['x-svc-forwarded-input-tokens']);
-    const original = Number(headers['x-svc-original-input-tokens']);
-    expect(forwarded).toBeGreaterThanOrEqual(Math.min(original, 8_192 / 2));
-  }
-  expect(rows).toContain('committed');
-}, 60_000);
-
 test('a refused request leaves again whole, and the conversation stays so', async () => {
   const dialect = 'anthropic_messages';
   const stage = await openStage();
@@ -356,9 +337,10 @@ test('a refused request leaves again whole, and the conversation stays so', asyn
   expect(stage.rows.at(-1)?.continuityState).toBe('bypassed_provider_refused');
 });
 
-test('exchanges and tool outputs go in one batch, and a compaction sees all of them', async () => {
+test('where a tool was called outputs leave and exchanges stay, and a compaction repeats it', async () => {
   const dialect = 'anthropic_messages';
-  const stage = await openStage();
+  // Nothing leaves a warm cache whose reads are next to free.
+  const stage = await openStage({ cacheRead: 0.001 });
   const rounds = Array.from({ length: 8 }, (_, at): Round => {
     const output = longOutput(`r${at}`, 900);
     return { id: `call_${at}`, tool: 'Bash', args: { command: `step ${at}` }, output };
@@ -381,10 +363,11 @@ test('exchanges and tool outputs go in one batch, and a compaction sees all of t
   await stage.settled();
   stage.setClockAhead(301_000);
   await stage.send(dialect, body);
-  expect(stage.rows.at(-1)?.continuityState).toBe('committed');
+  expect(stage.rows.at(-1)?.continuityState).toBe('elided_tool_output');
   expect(stage.forwarded()).toContain('since the move to Bergen');
-  expect(stage.forwarded()).not.toContain('falcon4 listens');
-  expect(stage.forwarded()).toContain('[svc left out this Bash output');
+  expect(stage.forwarded()).toContain('falcon4 listens');
+  const stubs = stage.forwarded().match(/\[svc left out this [^\]]+\]/g);
+  expect(stubs?.length).toBe(4);
   await stage.send(dialect, body, ['x-claude-code-request-class', 'compaction']);
-  expect(stage.forwarded()).toBe(JSON.stringify(body));
+  expect(stage.forwarded().match(/\[svc left out this [^\]]+\]/g)).toEqual(stubs);
 });

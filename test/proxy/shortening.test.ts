@@ -26,13 +26,15 @@ function roundsOf(count: number, tokens = 900): Round[] {
 /** Sends the session as it grows, a request after each round, as a client does. */
 async function playRounds(
   stage: ProxyStage,
-  { dialect = 'anthropic_messages', from = 0, to, tokens = 900 }: PlayedRounds,
+  { dialect = 'anthropic_messages', from = 0, to, tokens = 900, model }: PlayedRounds,
 ): Promise<string[]> {
   const rounds = roundsOf(to, tokens);
   const forwarded: string[] = [];
   for (let count = from; count <= to; count += 1) {
     // oxlint-disable no-await-in-loop -- A client waits for each answer.
-    const answer = await stage.send(dialect, sessionBody(dialect, rounds.slice(0, count)));
+    const body = sessionBody(dialect, rounds.slice(0, count));
+    const named = model === undefined ? body : { ...body, model };
+    const answer = await stage.send(dialect, named);
     expect(answer.status).toBe(200);
     forwarded.push(stage.forwarded());
     await stage.settled();
@@ -46,6 +48,7 @@ interface PlayedRounds {
   readonly from?: number;
   readonly to: number;
   readonly tokens?: number;
+  readonly model?: string;
 }
 
 function stubsIn(body: string): string[] {
@@ -322,7 +325,8 @@ test.each([
 
 test('near the model’s window nothing is left out that was not left out before', async () => {
   const stage = await openStage();
-  const body = sessionBody('anthropic_messages', roundsOf(20, 11_000));
+  const session = sessionBody('anthropic_messages', roundsOf(20, 11_000));
+  const body = { ...session, model: 'claude-sonnet-4-5' };
   for (const ahead of [0, 301_000, 602_000]) {
     stage.setClockAhead(ahead);
     // oxlint-disable-next-line no-await-in-loop
@@ -334,46 +338,35 @@ test('near the model’s window nothing is left out that was not left out before
   expect(stateOf(stage)).toBe('bypassed_protected_context');
 });
 
-test('at the window’s edge all comes back once and for good, and a compaction sees all', async () => {
-  const folder = tempFolder();
-  const first = await openProxyStage({ folder });
-  const rounds = roundsOf(60, 4_400);
-  const bodyOf = (count: number) => {
-    const body = sessionBody('anthropic_messages', rounds.slice(0, count));
-    return { ...body, max_tokens: 32_000 };
-  };
-  const isWhole = (stage: ProxyStage, body: unknown) => stage.forwarded() === JSON.stringify(body);
-  await first.send('anthropic_messages', bodyOf(10));
-  await first.settled();
-  first.setClockAhead(301_000);
-  let count = 10;
-  // oxlint-disable no-await-in-loop -- A client waits for each answer.
-  for (; count < 60; count += 1) {
-    await first.send('anthropic_messages', bodyOf(count));
-    if (stateOf(first) !== 'elided_tool_output') break;
+test('an unknown window is never near, and one that the provider has exceeded is none', async () => {
+  const session = sessionBody('anthropic_messages', roundsOf(20, 11_000));
+  for (const model of ['house-model', 'claude-sonnet-4-5']) {
+    // oxlint-disable no-await-in-loop -- One conversation after the other.
+    const accepted = { input: 230_000, cacheRead: 0, cacheWrite: 0 };
+    const stage = await openStage({ provider: { usageOf: () => accepted } });
+    await playRounds(stage, { to: 20, tokens: 11_000, model });
+    stage.setClockAhead(301_000);
+    await stage.send('anthropic_messages', { ...session, model });
+    // oxlint-enable no-await-in-loop
+    expect(stateOf(stage)).toBe('elided_tool_output');
   }
-  // oxlint-enable no-await-in-loop
-  expect(count).toBeGreaterThan(20);
-  expect(stateOf(first)).toBe('bypassed_protected_context');
-  expect(isWhole(first, bodyOf(count))).toBe(true);
-  // Somewhat earlier it was shortened; a compaction of that history is not.
-  const before = bodyOf(count - 3);
-  await first.send('anthropic_messages', before);
-  expect(stubsIn(first.forwarded()).length).toBeGreaterThan(0);
-  await first.send('anthropic_messages', before, ['x-claude-code-request-class', 'compaction']);
-  expect(isWhole(first, before)).toBe(true);
-  expect(stateOf(first)).toBe('not_needed');
-  await first.settled();
-  await first.stop();
-  // Also after a restart, and when there is more.
-  const second = await openStage({ folder });
-  for (const more of [bodyOf(count), bodyOf(count + 1)]) {
-    // oxlint-disable-next-line no-await-in-loop
-    await second.send('anthropic_messages', more);
-    expect(isWhole(second, more)).toBe(true);
-  }
-  expect(stateOf(second)).toBe('bypassed_protected_context');
 }, 60_000);
+
+test('what left stays out of every kind of request, and only the conversation itself leaves out more', async () => {
+  const stage = await openStage();
+  const bodyOf = (count: number) => sessionBody('anthropic_messages', roundsOf(count));
+  await playRounds(stage, { to: 12 });
+  stage.setClockAhead(301_000);
+  await stage.send('anthropic_messages', bodyOf(12));
+  const stubs = stubsIn(stage.forwarded());
+  expect(stubs.length).toBeGreaterThan(0);
+  for (const kind of ['compaction', 'auxiliary', 'subagent']) {
+    stage.setClockAhead(2 * 301_000);
+    // oxlint-disable-next-line no-await-in-loop
+    await stage.send('anthropic_messages', bodyOf(24), ['x-claude-code-request-class', kind]);
+    expect(stubsIn(stage.forwarded())).toEqual(stubs);
+  }
+});
 
 test('with elision off nothing is kept and nothing left out', async () => {
   const stage = await openStage({ settings: { elisionEnabled: false } });

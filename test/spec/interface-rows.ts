@@ -281,7 +281,7 @@ const RULES = {
   ),
   '9-elision-protections': row(
     'Continuity, capture hygiene and elision protect as hosted does.',
-    'core/shortening/shortening',
+    'core/shortening/removal',
   ),
   '8-catalog-24-hours': row('The wizard’s catalog is cached for 24 hours.', 'adapters/catalog'),
   '5.7-service-key': row('The memory service sees the service key.', 'adapters/memory-client'),

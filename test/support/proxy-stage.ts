@@ -1,3 +1,4 @@
+import { factsOfModel, type ModelFacts } from '../../src/core/settings/model-facts.ts';
 import { FOLDER_PROJECTS } from './folder-projects.ts';
 import type { Handler } from '../../src/proxy/client-request.ts';
 import { createHandler } from '../../src/proxy/handle.ts';
@@ -45,6 +46,8 @@ export interface StageOptions {
   readonly wrap?: (memory: Memory) => Memory;
   /** Stands between the proxy and its ledger. */
   readonly wrapLedger?: (ledger: Ledger) => Ledger;
+  /** The published price of a cache read of the tests' models, in dollars: input costs 3. */
+  readonly cacheRead?: number;
   /** In place of the store's own. */
   readonly outbox?: () => Outbox;
 }
@@ -55,12 +58,21 @@ const PATHS: Readonly<Record<Dialect, string>> = {
   openai_chat_completions: '/v1/chat/completions',
 };
 
+/** The models of the tests: their prices are published, so that batches go in every dialect. */
+const TEST_MODELS: ReadonlySet<string> = new Set(['test-model', 'm']);
+
+function testFacts(cacheRead: number): ModelFacts {
+  const price = { input: 3, output: 15, cacheRead, cacheWrite: 3.75 };
+  return { windowTokens: 1_000_000, inputTokensMax: 1_000_000, outputTokensMax: 64_000, price };
+}
+
 export async function openProxyStage({
   folder,
   settings,
   provider: options = {},
   wrap,
   wrapLedger,
+  cacheRead = 0.3,
   outbox,
 }: StageOptions): Promise<ProxyStage> {
   const provider = await startScriptedProvider(options);
@@ -81,7 +93,7 @@ export async function openProxyStage({
     memory,
     ledger: wrapLedger?.(store.ledger) ?? store.ledger,
     outbox: outbox?.() ?? store.outbox,
-    requestLog: store.requestLog,
+    factsOf: (model) => (TEST_MODELS.has(model) ? testFacts(cacheRead) : factsOfModel(model)),
     clock: { now: () => Date.now() + aheadMs, monotonic: () => performance.now() + aheadMs },
     projects: FOLDER_PROJECTS,
     blockKey: 'a secret of these tests',

@@ -1,3 +1,4 @@
+import { factsOfModel } from '../../src/core/settings/model-facts.ts';
 import { FOLDER_PROJECTS } from './folder-projects.ts';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -159,6 +160,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
   const proxy = { ...PROXY_SETTINGS, recallMs: 10_000, ...options.settings };
   const handler = createHandler({
     ...store.parts,
+    factsOf: factsOfModel,
     issuer: { kind: 'local-proxy', version: '0.1.2' },
     tenant: LOCAL_TENANT,
     settings: () => proxy,
@@ -210,7 +212,7 @@ export function bytesOf(body: object | string | Buffer): Buffer {
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
-type StoreParts = Pick<ProxyDependencies, 'memory' | 'ledger' | 'outbox' | 'requestLog'>;
+type StoreParts = Pick<ProxyDependencies, 'memory' | 'ledger' | 'outbox'>;
 
 interface OpenedParts {
   readonly parts: StoreParts;
@@ -235,10 +237,9 @@ function openParts(
   }
   const state = openState({ folder, report });
   const outbox = state.outboxFor('story', memory);
-  const requestLog = { conversation: async () => [] };
   return {
     log: () => {},
-    parts: { memory, ledger: ledger ?? state.ledger, outbox, requestLog },
+    parts: { memory, ledger: ledger ?? state.ledger, outbox },
     close: async () => {
       outbox.close();
       await state.close();

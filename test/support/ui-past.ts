@@ -68,7 +68,7 @@ function rowsOf(noon: number): readonly RequestRow[] {
         elidedItems: 14,
         elidedTokens: 31_000,
         recall: { exchange: nth, refs: [], isUsed: nth % 2 === 0 },
-        rereads: { outputs: nth % 3 === 0 ? 1 : 0, files: nth % 4 === 0 ? 1 : 0 },
+        ...(nth % 3 === 0 && { readings: 1 }),
         price: { paid: direct * share, direct },
       });
     }),

@@ -1,7 +1,12 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type CatalogEntries, parseEntries } from '../../core/settings/catalog-entries.ts';
+import {
+  type CatalogEntries,
+  type CatalogEntry,
+  parseEntries,
+  sourceOfFacts,
+} from '../../core/settings/catalog-entries.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import { readEtag } from './catalog-feed.ts';
 import { ensurePrivateFolder, isOwn } from '../files/private-folder.ts';
@@ -49,6 +54,13 @@ async function readFrom(handle: FileHandle): Promise<CachedCatalog | undefined> 
 /** Whole or not at all, 0600 from the first byte. Throws what the file system throws. */
 export async function writeCatalogCache(folder: string, catalog: CachedCatalog): Promise<void> {
   await ensurePrivateFolder(folder);
-  const { entries: providers, etag, checkedAt } = catalog;
+  const { entries, etag, checkedAt } = catalog;
+  const providers = Object.fromEntries(
+    Object.entries(entries).map(([id, entry]) => [id, { ...entry, facts: sourcesOf(entry) }]),
+  );
   await replaceFile(join(folder, FILE_NAME), JSON.stringify({ checkedAt, etag, providers }));
+}
+
+function sourcesOf({ facts }: CatalogEntry): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(facts).map(([id, one]) => [id, sourceOfFacts(one)]));
 }

@@ -1,6 +1,7 @@
 import { type CatalogEntries, parseEntries } from '../../core/settings/catalog-entries.ts';
 import { isOwnMachineUrl } from '../../core/settings/own-machine.ts';
 import { type Provider, providersOf } from '../../core/settings/catalog.ts';
+import type { ModelFacts } from '../../core/settings/model-facts.ts';
 import { type CachedCatalog, readCatalogCache, writeCatalogCache } from './catalog-cache.ts';
 import { CATALOG_URL, type Fetched, fetchCatalog, type OpenUpstream } from './catalog-feed.ts';
 
@@ -12,6 +13,8 @@ import { CATALOG_URL, type Fetched, fetchCatalog, type OpenUpstream } from './ca
 export interface OpenCatalog {
   /** The newest that is there now. */
   providers(): readonly Provider[];
+  /** The limits and prices of a model that its maker or a provider lists under exactly this name. */
+  factsOf(model: string): ModelFacts | undefined;
   /** Settles when nothing newer is under way. */
   readonly settled: Promise<void>;
   /** Ends what is under way. */
@@ -32,7 +35,8 @@ const FRESH_MS = 24 * 60 * 60 * 1000;
 export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog> {
   const { folder, environment, now, open } = options;
   const cached = await readCatalogCache(folder);
-  let providers = providersOf(cached?.entries ?? (await snapshot()));
+  let entries = cached?.entries ?? (await snapshot());
+  let providers = providersOf(entries);
   const url = sourceUrl(environment);
   const stop = new AbortController();
   // A clock that was set back makes an age below zero: not fresh either.
@@ -43,19 +47,29 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
     const request = { url, etag: cached?.etag ?? '', environment, signal: stop.signal };
     const next = nextOf(await fetchCatalog(request, open), { cached, now: now() });
     if (next === undefined || stop.signal.aborted) return;
-    providers = providersOf(next.entries);
+    entries = next.entries;
+    providers = providersOf(entries);
     // A cache that cannot be written is a request more the next time.
     await writeCatalogCache(folder, next).catch(() => undefined);
   };
   const settled = refresh();
   return {
     providers: () => providers,
+    factsOf: (model) => listedFacts(entries, model),
     settled,
     close: () => {
       stop.abort(new Error('The catalog is not wanted any more.'));
       return settled;
     },
   };
+}
+
+/** The entry with the longest window: resellers cut it, and a limit that is too low costs more. */
+function listedFacts(entries: CatalogEntries, model: string): ModelFacts | undefined {
+  const found = Object.values(entries).flatMap(({ facts }) =>
+    Object.hasOwn(facts, model) ? [facts[model]] : [],
+  );
+  return found.toSorted((one, other) => (other?.windowTokens ?? 0) - (one?.windowTokens ?? 0))[0];
 }
 
 function nextOf(

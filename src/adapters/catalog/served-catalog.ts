@@ -1,4 +1,5 @@
 import type { Provider } from '../../core/settings/catalog.ts';
+import type { ModelFacts } from '../../core/settings/model-facts.ts';
 import { type CatalogOptions, openCatalog, type OpenCatalog } from './catalog.ts';
 
 /**
@@ -13,6 +14,7 @@ export class ServedCatalog {
   readonly #options: CatalogOptions;
   #opened: Promise<OpenCatalog> | undefined;
   #openedAt = 0;
+  #latest: OpenCatalog | undefined;
 
   constructor(options: CatalogOptions) {
     this.#options = options;
@@ -20,6 +22,15 @@ export class ServedCatalog {
 
   async providers(): Promise<readonly Provider[]> {
     return (await this.#open()).providers();
+  }
+
+  /** The facts of a model, at once: the first question opens the catalog, and the next is answered. */
+  factsOf(model: string): ModelFacts | undefined {
+    this.#open().then(
+      (catalog) => (this.#latest = catalog),
+      () => undefined,
+    );
+    return this.#latest?.factsOf(model);
   }
 
   /** Ends what is under way. */

@@ -74,8 +74,6 @@ export class RequestTable {
           cacheWrite,
           paid,
           direct,
-          outputs,
-          files,
           dropped,
           unfit,
           refused,
@@ -85,7 +83,6 @@ export class RequestTable {
           ...sum,
           usage: { input, cacheRead, cacheWrite, output },
           price: { paid, direct },
-          rereads: { outputs, files },
           thoughts: { dropped, unfit, refused, bySvc },
         }),
       );
@@ -140,10 +137,9 @@ function parsedRow({ row }: { readonly row: string }): RequestRow {
   return JSON.parse(row) as RequestRow;
 }
 
-type SumRow = Omit<RequestSum, 'usage' | 'price' | 'rereads' | 'thoughts'> &
+type SumRow = Omit<RequestSum, 'usage' | 'price' | 'thoughts'> &
   RequestSum['usage'] &
   RequestSum['price'] &
-  RequestSum['rereads'] &
   RequestSum['thoughts'];
 
 /** 90 days of heavy use give about a thousand groups; a reader cannot use more. */
@@ -169,9 +165,8 @@ SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
   ${total('input', '$.usage.input')}, ${total('output', '$.usage.output')},
   ${total('cacheRead', '$.usage.cacheRead')}, ${total('cacheWrite', '$.usage.cacheWrite')},
   ${total('paid', '$.price.paid')}, ${total('direct', '$.price.direct')},
-  ${total('outputs', '$.rereads.outputs')}, ${total('files', '$.rereads.files')},
-  coalesce(sum(CASE WHEN coalesce(row ->> '$.rereads.outputs', 0) + coalesce(row ->> '$.rereads.files', 0) > 0
-    THEN row ->> '$.price.direct' END), 0) AS againPrice,
+  ${total('readings')},
+  coalesce(sum(CASE WHEN row ->> '$.readings' > 0 THEN row ->> '$.price.direct' END), 0) AS againPrice,
   ${lostSum('prefix')} + ${lostSum('model')} + ${lostSum('account')} AS dropped,
   ${lostSum('prefix')} AS unfit, ${lostSum('refused')} AS refused,
   ${lostSum('prefix', BY_SVC)} + ${lostSum('refused', BY_SVC)} AS bySvc,

@@ -1,7 +1,7 @@
 import { type ConfigFile, readConfigFile, repairModes } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
 import { watchConfig } from '../../adapters/files/config-watch.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { cacheFolder, dataFolder } from '../../adapters/files/data-folder.ts';
 import { DETACHED } from '../../adapters/processes/background.ts';
 import { HeapBound } from '../../adapters/processes/heap-bound.ts';
 import { removeRunFile, writeRunFile } from '../../adapters/processes/run-files.ts';
@@ -53,6 +53,7 @@ export async function start(
   const proxy = await open({
     settings,
     dataFolder: folder,
+    catalog: { folder: cacheFolder(environment), environment },
     terminal,
     onRow: (row) => {
       heaps.note(row);

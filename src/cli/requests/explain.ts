@@ -14,7 +14,6 @@ export const KIND_TITLES: Readonly<Record<StateKind, string>> = {
   memory: 'Memory (header x-svc-memory-state)',
   continuity: 'Shortening (header x-svc-continuity-state)',
   end: 'How an answer ended (svc requests)',
-  verdict: 'Whether shortening saves money in a conversation (svc requests)',
   error: 'Errors of svc itself (field code)',
 };
 

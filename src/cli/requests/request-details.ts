@@ -1,7 +1,6 @@
 import { lostThoughtsText } from '../../core/conversation/lost-thoughts.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { timeText } from '../listing.ts';
-import { VERDICTS } from './request-lines.ts';
 import { bar } from '../text-table.ts';
 import { oneLine } from '../terminal.ts';
 
@@ -66,9 +65,8 @@ function usageText({ usage }: RequestRow): string {
   return `${input} tokens at full price, ${cacheRead} from its cache${rate}, ${cacheWrite} written to it, ${output} answered`;
 }
 
-function shorteningText({ continuityState, compressionMode, verdict }: RequestRow): string {
-  const why = verdict === undefined ? '' : `; this conversation was ${VERDICTS[verdict]}`;
-  return `${continuityState} (mode ${compressionMode})${why}`;
+function shorteningText({ continuityState, compressionMode }: RequestRow): string {
+  return `${continuityState} (mode ${compressionMode})`;
 }
 
 function priceText({ price }: RequestRow): string {

@@ -76,19 +76,8 @@ function tokenCells(row: RequestRow, colors: Colors): [string, Colors['dim']][] 
   return [
     [`${short(original)} → ${short(forwarded)} tokens${answered}`, plain],
     ...(isNamed ? [] : [[row.continuityState, colors.dim] as [string, Colors['dim']]]),
-    ...verdictCells(row, colors),
     ...thoughtCells(row, colors),
   ];
-}
-
-/** The conversation has cost more than it would have direct: svc has stopped to shorten it. */
-export const VERDICTS = {
-  no_more: 'more expensive than direct: shortened no further',
-  send_all: 'more expensive than direct: sent whole from now on',
-} as const;
-
-function verdictCells({ verdict }: RequestRow, colors: Colors): [string, Colors['dim']][] {
-  return verdict === undefined ? [] : [[VERDICTS[verdict], colors.yellow]];
 }
 
 function thoughtCells({ lostThoughts }: RequestRow, colors: Colors): [string, Colors['dim']][] {

@@ -125,10 +125,7 @@ function show(
       `${short(usage.input)} tokens at full price, ${short(usage.cacheRead)} from its cache ` +
         `(${percent(cacheRate(total))}), ${short(usage.cacheWrite)} written to it, ${short(usage.output)} answered`,
     ],
-    [
-      'Again',
-      `${total.rereads.outputs} left-out outputs and ${total.rereads.files} files were read again by a model`,
-    ],
+    ['Again', `a model read left-out outputs again ${total.readings} times`],
   ];
   const thoughts = thoughtSumsText(total.thoughts);
   if (thoughts !== undefined) lines.push(['Thinking', thoughts]);
@@ -153,7 +150,7 @@ function showGroups(title: string, groups: readonly Group[], terminal: Terminal)
       short(group.usage.output),
       percent(cacheRate(group)),
       kept(group),
-      String(group.rereads.outputs + group.rereads.files),
+      String(group.readings),
       `${group.recalled}/${group.asked}`,
       bar(inputTokens(group) / most, BAR_COLUMNS),
     ]);
@@ -281,10 +278,7 @@ function totalOf(sums: readonly RequestSum[]): Total {
       output: add(({ usage }) => usage.output),
     },
     price: { paid: add(({ price }) => price.paid), direct: add(({ price }) => price.direct) },
-    rereads: {
-      outputs: add(({ rereads }) => rereads.outputs),
-      files: add(({ rereads }) => rereads.files),
-    },
+    readings: add(({ readings }) => readings),
     thoughts: {
       dropped: add(({ thoughts }) => thoughts.dropped),
       unfit: add(({ thoughts }) => thoughts.unfit),

@@ -34,9 +34,8 @@ export interface DialectDescriptor extends DialectApi {
   /** The event that completes a signed thought contains one of these texts. */
   readonly thoughtMarks: readonly string[];
 
+  /** Where the model's own prices are not known. */
   readonly cachePrices: CachePrices;
-  /** Prices of a cache that outlives the default; undefined where the provider has one price. */
-  readonly longCachePrices: CachePrices | undefined;
 
   /** How long the provider keeps an entry of its cache, where a request does not say. */
   cacheDefaultMs(model: string): number;
@@ -71,11 +70,8 @@ export interface CachePrices {
   readonly write: number;
   /** A token of an entry that lives an hour. */
   readonly writeHour: number;
-  /**
-   * Requests that a batch may count on at most, and those that the meter waits for before it judges one.
-   * With 8 the price of 86 real sessions rises by 0.6 points at most, with 20 that of 10 others by 1.4.
-   */
-  readonly requestsAhead: number;
+  /** The price of a read is published: by the model's list price, or one for all of the provider's. */
+  readonly isKnown: boolean;
   /** Tokens of this provider's models for one estimated token. */
   readonly tokenRatio: number;
 }

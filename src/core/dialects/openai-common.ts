@@ -9,7 +9,7 @@ export const OPENAI_CACHE: CachePrices = {
   read: 0.1,
   write: 1.25,
   writeHour: 1.25,
-  requestsAhead: 10,
+  isKnown: true,
   tokenRatio: 1.114,
 };
 

@@ -52,13 +52,11 @@ interface OfElision {
   readonly elision: ElisionKind;
 }
 
-/**
- * Outputs before an item and exchanges, by their marks, and how the outputs' stubs are worded (see
- * StubForm); 'nothing' when all came back.
- */
-export type LeftOut =
-  | { readonly before: number; readonly stubForm: number; readonly marks: readonly string[] }
-  | 'nothing';
+/** Outputs before an item, and exchanges, by their marks. */
+export interface LeftOut {
+  readonly before: number;
+  readonly marks: readonly string[];
+}
 
 /** The decisions about a conversation's cache after its pauses; see afterPause. */
 export interface LongCache {
@@ -95,13 +93,9 @@ interface Addresses {
   readonly 'shared-batch': AtItem & OfElision;
   /** Conversations that begin so have batches. Most have none, and need not be looked up by item. */
   readonly 'batch-mark': AtItem & OfElision;
-  /** The provider's token count of a request that ended here. */
-  readonly 'provider-count': AtItem;
-  /** Shortening has made this conversation dearer than direct. */
-  readonly verdict: ConversationOwner;
   /** Whether its tools and system prompt are cached for an hour. */
   readonly 'long-cache': ConversationOwner;
-  /** A request of it came, on whichever node: noted once a minute. */
+  /** A request of it came, in whichever process: noted once a minute. */
   readonly 'last-request': ConversationOwner;
 }
 
@@ -116,8 +110,6 @@ interface Facts {
   readonly 'own-batch': { readonly leftOut: LeftOut };
   readonly 'shared-batch': { readonly leftOut: LeftOut };
   readonly 'batch-mark': unknown;
-  readonly 'provider-count': { readonly counted: number; readonly estimated: number };
-  readonly verdict: { readonly verdict: 'no_more' | 'send_all' };
   readonly 'long-cache': LongCache;
   readonly 'last-request': unknown;
 }
@@ -145,7 +137,6 @@ const WRITTEN_ONCE: ReadonlySet<LedgerKind> = new Set([
   'own-batch',
   'shared-batch',
   'batch-mark',
-  'provider-count',
 ]);
 
 export function isWrittenOnce({ kind }: LedgerAddress): boolean {
@@ -193,14 +184,10 @@ function keyInTenant(address: LedgerAddress): string {
       return `${ELISION_TAGS[address.elision]}:${address.fingerprint}:${space}`;
     case 'batch-mark':
       return `m${ELISION_TAGS[address.elision]}:${address.fingerprint}:${space}`;
-    case 'provider-count':
-      return `u:${address.fingerprint}:${space}`;
     case 'long-cache':
       return `long-cache:${space}:${address.conversation}`;
     case 'last-request':
       return `seen:${space}:${address.conversation}`;
-    case 'verdict':
-      return `not-worth-it:${space}:${address.conversation}`;
   }
 }
 

@@ -33,7 +33,7 @@ const STATES = {
   side_call: 'not_needed',
   within_budget: 'not_needed',
   nothing_old: 'not_needed',
-  /** The client summarises its history, which it must see whole. */
+  /** The client summarises its history: nothing leaves for the first time. */
   compaction: 'not_needed',
 
   /** The body is not what its dialect says, or more than svc reads. */
@@ -81,8 +81,6 @@ export function effectiveMode(mode: CompressionMode, outcome: Outcome): Compress
 /** The obstacles to shortening a request that are known before its history is read. */
 export interface Obstacles {
   readonly modes: Modes;
-  /** 'main' requests alone may be shortened, and compactions that would not fit the window whole. */
-  readonly isOpen: boolean;
   readonly isOverBudget: boolean;
   readonly hasProviderState: boolean;
   readonly isElisionEnabled: boolean;
@@ -93,7 +91,7 @@ export interface Obstacles {
  * first time, which `decide` says: what left before stays out.
  */
 export function obstacleOf(facts: Obstacles): Outcome | undefined {
-  if (!facts.isOpen || facts.modes.compression === 'passthrough') return 'side_call';
+  if (facts.modes.compression === 'passthrough') return 'side_call';
   const obstacle = obstacleInside(facts);
   return obstacle === undefined || facts.isOverBudget ? obstacle : 'within_budget';
 }

@@ -11,7 +11,7 @@ import { insertBlock } from './item-edits.ts';
 import type { Modes } from '../http/modes.ts';
 import { isOmitted, omit, type Omission, type Omitting } from '../shortening/omissions.ts';
 import type { CompressionMode } from '../settings/settings.ts';
-import { elisionEdits, type Replacement } from '../shortening/shortening.ts';
+import { elisionEdits, type Replacement } from '../shortening/replacements.ts';
 import type { RequestView } from '../conversation/view.ts';
 
 /**
@@ -26,6 +26,8 @@ export interface Shortening {
   /** Whole exchanges that are left out. */
   readonly omitted: readonly Omission[];
   readonly outcome: Outcome;
+  /** Calls that read left-out outputs again, and that this request answers. */
+  readonly readings?: number;
 }
 
 export interface PlanFacts {

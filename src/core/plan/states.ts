@@ -1,5 +1,4 @@
 import { ERROR_ROWS, type LocalErrorCode } from '../errors.ts';
-import type { Verdict } from '../shortening/meter.ts';
 import type { MemoryState } from './memory-state.ts';
 import type { ContinuityState } from './continuity.ts';
 
@@ -9,7 +8,7 @@ import type { ContinuityState } from './continuity.ts';
  */
 
 /** Where a state is seen. */
-export type StateKind = 'memory' | 'continuity' | 'end' | 'verdict' | 'error';
+export type StateKind = 'memory' | 'continuity' | 'end' | 'error';
 
 export interface StateText {
   readonly name: string;
@@ -124,16 +123,6 @@ const ENDS: Readonly<Record<'complete' | 'client-gone' | 'upstream-cut' | 'open'
   open: ['The answer has not ended yet.'],
 };
 
-const VERDICTS: Readonly<Record<Verdict, Row>> = {
-  goes_on: ['Shortening saves money in this conversation, or has not been judged yet.'],
-  no_more: [
-    'This conversation costs more than without svc. svc leaves nothing more out of it; text that is left out already stays out.',
-  ],
-  send_all: [
-    'Each request of this conversation costs more than without svc. From now on svc sends all of it.',
-  ],
-};
-
 /** svc's own errors; what to do is in their own table. */
 const ERRORS: Readonly<Record<LocalErrorCode, string>> = {
   LOCAL_TOKEN_INVALID: 'The client did not send svc’s local token.',
@@ -170,7 +159,6 @@ export const STATE_TEXTS: readonly StateText[] = [
   ...texts('memory', MEMORY),
   ...texts('continuity', CONTINUITY),
   ...texts('end', ENDS),
-  ...texts('verdict', VERDICTS),
   ...Object.entries(ERROR_ROWS).map(([name, { status, hint }]): StateText => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The keys of that very table.
     const meaning = `${ERRORS[name as LocalErrorCode]} svc answers ${status}.`;

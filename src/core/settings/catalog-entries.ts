@@ -1,6 +1,7 @@
 import { isEnvironmentName } from './config-values.ts';
-import { isRecord } from '../bytes/json-fields.ts';
+import { asRecord, type Fields, isRecord } from '../bytes/json-fields.ts';
 import { UPSTREAM_NAME } from './config-upstreams.ts';
+import type { ModelFacts } from './model-facts.ts';
 
 /**
  * The catalog of providers as it comes in: from the snapshot in the package, from the cache, or
@@ -16,6 +17,8 @@ export interface CatalogEntry {
   /** The package of the AI SDK for this provider, which shows its dialect. */
   readonly npm?: string;
   readonly models: readonly string[];
+  /** The limits and prices of its models, by id, where they are published. */
+  readonly facts: Readonly<Record<string, ModelFacts>>;
 }
 
 export type CatalogEntries = Readonly<Record<string, CatalogEntry>>;
@@ -62,7 +65,60 @@ function parseEntry(raw: unknown): CatalogEntry | undefined {
     ...(isText(api, ADDRESS) ? { api } : {}),
     ...(isText(npm, PACKAGE) ? { npm } : {}),
     models: modelsIn(raw['models']),
+    facts: factsIn(raw['facts'] ?? raw['models']),
   };
+}
+
+/** `value`: models by id, as the source has them or as this function returned them. */
+function factsIn(value: unknown): Readonly<Record<string, ModelFacts>> {
+  if (!isRecord(value)) return {};
+  const models = Object.entries(value).slice(0, MODELS_MAX);
+  return Object.fromEntries(
+    models.flatMap(([id, model]): [string, ModelFacts][] => {
+      const facts = isText(id, MODEL) ? modelFacts(asRecord(model)) : undefined;
+      return facts === undefined ? [] : [[id, facts]];
+    }),
+  );
+}
+
+function modelFacts(model: Fields): ModelFacts | undefined {
+  const [limit, cost] = [asRecord(model['limit']), asRecord(model['cost'])];
+  const [windowTokens, outputTokensMax] = [limit['context'], limit['output']];
+  if (!isTokens(windowTokens) || !isTokens(outputTokensMax)) return undefined;
+  const inputTokensMax = isTokens(limit['input']) ? limit['input'] : windowTokens;
+  const limits = { windowTokens, inputTokensMax, outputTokensMax };
+  const { input, output, cache_read: cacheRead, cache_write: cacheWrite } = cost;
+  if (!isPrice(input) || !isPrice(output)) return limits;
+  const price = {
+    input,
+    output,
+    ...(isPrice(cacheRead) ? { cacheRead } : {}),
+    ...(isPrice(cacheWrite) ? { cacheWrite } : {}),
+  };
+  return { ...limits, price };
+}
+
+/** The model as its source would have it: what modelFacts() reads. */
+export function sourceOfFacts({
+  windowTokens,
+  inputTokensMax,
+  outputTokensMax,
+  price,
+}: ModelFacts) {
+  const { input, output, cacheRead, cacheWrite } = price ?? {};
+  return {
+    limit: { context: windowTokens, input: inputTokensMax, output: outputTokensMax },
+    cost: { input, output, cache_read: cacheRead, cache_write: cacheWrite },
+  };
+}
+
+function isTokens(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) > 0;
+}
+
+// A price of 0 is no price: free tiers and gateways that do not know it are listed so.
+function isPrice(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0;
 }
 
 function variablesIn(value: unknown): readonly string[] {

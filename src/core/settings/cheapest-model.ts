@@ -1,4 +1,4 @@
-import { factsOfModel } from './model-windows.ts';
+import { factsOfModel } from './model-facts.ts';
 
 /** Models that do not answer a text with a text, or think long before they do. */
 const UNFIT =

@@ -1,6 +1,6 @@
 import type { Usage } from '../dialects/answer.ts';
 import type { Price } from '../shortening/meter.ts';
-import { factsOfModel } from './model-windows.ts';
+import { factsOfModel } from './model-facts.ts';
 
 /**
  * Turns metered prices into US dollars, by the published list price of a model: input, with the

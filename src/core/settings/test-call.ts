@@ -1,7 +1,7 @@
 import { asRecord, parseJson } from '../bytes/json-fields.ts';
 import type { Dialect } from '../conversation/dialect.ts';
 import { dialectOf } from '../dialects/dialects.ts';
-import { factsOfModel } from './model-windows.ts';
+import { factsOfModel } from './model-facts.ts';
 
 /**
  * A small request in each dialect, the same every time. Its beginning is just long enough for a

@@ -5,7 +5,7 @@
  * An output that is not exactly one text (pictures, several parts, parts with fields of their own)
  * has no text here and is therefore never touched.
  */
-import { callsOf, commandIn, pathIn } from '../dialects/calls.ts';
+import { callsOf, pathIn } from '../dialects/calls.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { asText, parseJson as parseText } from '../bytes/json-fields.ts';
 import {
@@ -23,7 +23,6 @@ import {
 import { hasPrivate } from '../redaction/redaction.ts';
 import { REFERENCES, textDigest } from '../memory/reference.ts';
 import { toolTextLength } from '../conversation/end-reminders.ts';
-import { filesPrinted } from './shell-reads.ts';
 import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from '../bytes/tokens.ts';
 import type { Span } from '../bytes/span.ts';
@@ -61,8 +60,6 @@ export interface ItemCall {
   readonly tool: string;
   /** The file that it names; '' when none. */
   readonly path: string;
-  /** The files that it has a shell print, as it names them. */
-  readonly prints: readonly string[];
   /** References of elided outputs that it mentions: it reads them again. */
   readonly references: readonly string[];
 }
@@ -120,8 +117,7 @@ const CLIENT_STUBS: readonly string[] = [
 
 function readCalls(view: RequestView, item: Item): readonly ItemCall[] {
   return callsOf(view, item).map(({ id, tool, fields, text }) => {
-    const prints = filesPrinted(commandIn(fields));
-    return { id, tool, path: pathIn(fields), prints, references: text.match(REFERENCES) ?? [] };
+    return { id, tool, path: pathIn(fields), references: text.match(REFERENCES) ?? [] };
   });
 }
 

@@ -1,4 +1,6 @@
+import type { Item } from '../conversation/view.ts';
 import { referenceOf } from '../memory/reference.ts';
+import type { ItemTools, ToolOutput } from './outputs.ts';
 
 /**
  * Counts how often a left-out text was read again by its reference, output after output. The count at
@@ -38,4 +40,28 @@ export class ReadCounts {
   #origin(reference: string): string {
     return this.#origins.get(reference) ?? reference;
   }
+}
+
+/**
+ * How many calls that the end of the request answers have read one of these left-out outputs again.
+ * Each call counts in the one request that brings its answer.
+ */
+export function countReadings(
+  items: readonly Item[],
+  elided: readonly ToolOutput[],
+  toolsOf: (item: Item) => ItemTools,
+): number {
+  const references = new Set(elided.map(({ digest }) => referenceOf(digest)));
+  const calling = items.findLastIndex(({ toolResultIds }) => toolResultIds.length === 0);
+  const answered = new Set(items.slice(calling + 1).flatMap((item) => item.toolResultIds));
+  if (answered.size === 0) return 0;
+  let count = 0;
+  for (let at = calling; (items[at]?.toolCalls.length ?? 0) > 0; at -= 1) {
+    const item = items[at];
+    const calls = item === undefined ? [] : toolsOf(item).calls;
+    count += calls.filter(
+      (call) => answered.has(call.id) && call.references.some((one) => references.has(one)),
+    ).length;
+  }
+  return count;
 }

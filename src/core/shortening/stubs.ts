@@ -22,7 +22,6 @@ const TOOL_CHARS = 64;
 
 /** The facts about a text that its stub states. */
 export interface Gist {
-  readonly lines: number;
   readonly characters: number;
   readonly firstLine: string;
 }
@@ -34,30 +33,11 @@ export interface StubFacts {
   readonly gist: Gist;
 }
 
-/**
- * The wording of a stub. A conversation keeps the form of its batch for ever, also under a later
- * release: other words in an old stub would break the provider's cache. Never change a form that
- * was released; add one.
- *
- * 1: the first line, and the command that reads all. 2: the size too, names with their lines where
- * the text is long, and a command that reads a part.
- */
-export type StubForm = 1 | 2;
-/** The oldest first. */
-export const STUB_FORMS: readonly StubForm[] = [1, 2];
-export const NEWEST_FORM: StubForm = 2;
-
 export function gistOf(text: string): Gist {
-  let lines = 1;
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines += 1;
-  return { lines, characters: text.length, firstLine: firstLine(text) };
+  return { characters: text.length, firstLine: firstLine(text) };
 }
 
 const START = '[svc left out this ';
-
-export function writeStub(output: StubFacts, form: StubForm): string {
-  return stubOf(output, form).text;
-}
 
 export interface Stub {
   readonly tool: string;
@@ -69,40 +49,34 @@ export interface Stub {
 }
 
 // Every later request writes the same stubs, so each is written once.
-const STUBS: Readonly<Record<StubForm, WeakMap<Gist, Stub>>> = {
-  1: new WeakMap(),
-  2: new WeakMap(),
-};
+const STUBS = new WeakMap<Gist, Stub>();
 
-export function stubOf(output: StubFacts, form: StubForm): Stub {
+export function stubOf(output: StubFacts): Stub {
   const { tool, digest, gist } = output;
-  const known = STUBS[form].get(gist);
+  const known = STUBS.get(gist);
   if (known?.tool === tool && known.digest === digest) return known;
   const name = plain(tool).slice(0, TOOL_CHARS);
-  const text = `${START}${name === '' ? 'tool' : name} output: ${TEXTS[form](output)}]`;
+  const text = `${START}${name === '' ? 'tool' : name} output: ${describe(output)}]`;
   const bytes = Buffer.from(JSON.stringify(text).slice(1, -1));
   const stub = { tool, digest, text, bytes, tokens: estimateTextTokens(text) };
-  STUBS[form].set(gist, stub);
+  STUBS.set(gist, stub);
   return stub;
 }
 
-const TEXTS: Readonly<Record<StubForm, (output: StubFacts) => string>> = {
-  1: ({ digest, gist }) =>
-    `${gist.lines} lines, "${gist.firstLine}". To read it: svc memory get ${referenceOf(digest)}`,
-  2: ({ digest, text, gist }) => {
-    const size = `${countLines(text)} lines, ${sizeText(gist.characters)}`;
-    const said = `${size}, "${gist.firstLine}"`;
-    const command = `svc memory get ${referenceOf(digest)}`;
-    // It comes back at once.
-    if (estimateTextTokens(text) <= EXCERPT_TOKENS_MAX) return `${said}. To read it: ${command}`;
-    const names = namesIn(text);
-    const [first] = names;
-    if (first === undefined) return `${said}. A part: ${command} --lines 1-${PART_LINES}`;
-    // The call above names the file: names say more of what is in it than its first line.
-    const listed = names.map(({ name, line }) => `${line} ${name}`).join(', ');
-    return `${size}; line ${listed}. A part: ${command} --around ${first.name}`;
-  },
-};
+/** The size, names with their lines where the text is long, and a command that reads a part. */
+function describe({ digest, text, gist }: StubFacts): string {
+  const size = `${countLines(text)} lines, ${sizeText(gist.characters)}`;
+  const said = `${size}, "${gist.firstLine}"`;
+  const command = `svc memory get ${referenceOf(digest)}`;
+  // It comes back at once.
+  if (estimateTextTokens(text) <= EXCERPT_TOKENS_MAX) return `${said}. To read it: ${command}`;
+  const names = namesIn(text);
+  const [first] = names;
+  if (first === undefined) return `${said}. A part: ${command} --lines 1-${PART_LINES}`;
+  // The call above names the file: names say more of what is in it than its first line.
+  const listed = names.map(({ name, line }) => `${line} ${name}`).join(', ');
+  return `${size}; line ${listed}. A part: ${command} --around ${first.name}`;
+}
 
 /** Each is some 5 tokens, in every later request. */
 const NAMES_MAX = 5;
@@ -130,11 +104,11 @@ function sizeText(characters: number): string {
  * longer than a stub. `folder`: the folder with the left-out texts as files; undefined where there
  * is none. `objectsUrl`: where a service answers for a reference.
  */
-export function writeNote(folder: string | undefined, form: StubForm, objectsUrl?: string): string {
+export function writeNote(folder: string | undefined, objectsUrl?: string): string {
   const file = folder === undefined ? '' : `, or read the file ${folder}/REFERENCE.txt`;
   const call =
     objectsUrl === undefined ? '' : `. Where svc is not installed: ${callFor(objectsUrl)}`;
-  return ` [svc keeps every output that it left out, word for word. ${NOTES[form]}${file}${call}]`;
+  return ` [svc keeps every output that it left out, word for word. ${HOW_TO_READ}${file}${call}]`;
 }
 
 /** The variable that `svc print-config --service` sets beside the client's own. */
@@ -143,19 +117,9 @@ function callFor(objectsUrl: string): string {
   return `curl -sH "${header}" "${objectsUrl}REFERENCE?format=text&lines=1-200"`;
 }
 
-const NOTES: Readonly<Record<StubForm, string>> = {
-  1:
-    'A part of a long one: svc memory get REFERENCE --lines 1-200. ' +
-    'Without a shell: tool memory_get',
-  2:
-    'Of a long one read only the part that you need: svc memory get REFERENCE with --grep PATTERN, ' +
-    '--around NAME or --lines 1-100. Without a shell: tool memory_get with the same',
-};
-
-/** Estimated tokens of the stub. */
-export function stubTokens(output: StubFacts, form: StubForm): number {
-  return stubOf(output, form).tokens;
-}
+const HOW_TO_READ =
+  'Of a long one read only the part that you need: svc memory get REFERENCE with --grep PATTERN, ' +
+  '--around NAME or --lines 1-100. Without a shell: tool memory_get with the same';
 
 /** A stub of ours, whole or at the start of a text: it is never captured as what a tool said. */
 export function isStub(text: string): boolean {

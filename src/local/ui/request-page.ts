@@ -1,6 +1,7 @@
 import { LOCAL_TENANT } from '../../core/ledger/entries.ts';
 import { cachePrices } from '../../core/shortening/pricing.ts';
-import { NEWEST_FORM, gistOf, writeStub } from '../../core/shortening/stubs.ts';
+import { factsOfModel } from '../../core/settings/model-facts.ts';
+import { gistOf, stubOf } from '../../core/shortening/stubs.ts';
 import type { Ledger } from '../../ports/ledger.ts';
 import type { Memory } from '../../ports/memory.ts';
 import type { RequestLog, RequestRow } from '../../ports/request-log.ts';
@@ -38,7 +39,11 @@ async function request(parts: RequestPageParts, { query }: ApiCall): Promise<Req
     throw new UiRefusal(404, 'not_found', 'The request log no longer has this request.');
   }
   const [blocks, place] = await Promise.all([blocksOf(parts, row), placeOf(parts, row)]);
-  const { read, write, writeHour } = cachePrices(row.dialect, row.cacheMs);
+  const { read, write, writeHour } = cachePrices({
+    dialect: row.dialect,
+    facts: factsOfModel(row.model),
+    ...(row.cacheMs === undefined ? {} : { cacheMs: row.cacheMs }),
+  });
   const rates = { read, write, writeHour };
   return { row, place, blocks, rates, kept: keptOf(parts.kept, id) };
 }
@@ -106,6 +111,6 @@ async function text({ memory }: RequestPageParts, { query }: ApiCall): Promise<T
     role: record.role,
     text: said.slice(0, TEXT_CHARS_MAX),
     isCut: said.length > TEXT_CHARS_MAX,
-    stub: record.role === 'tool' ? writeStub(facts, NEWEST_FORM) : null,
+    stub: record.role === 'tool' ? stubOf(facts).text : null,
   };
 }

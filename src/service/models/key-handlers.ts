@@ -15,6 +15,7 @@ import { createHandler, type ProxyHandler } from '../../proxy/handle.ts';
 import type { KnownFacts, RequestFacts } from '../../proxy/request-facts.ts';
 import type { ServingParts } from '../parts.ts';
 import { HandlerShelf, SHELF_BOUNDS, type ShelvedHandler } from './handler-shelf.ts';
+import { factsOfModel } from '../../core/settings/model-facts.ts';
 import type { ModelCall } from './model-call.ts';
 import type { ProviderChoice } from './provider-choice.ts';
 import { closingOf, openingOf } from './receipt-facts.ts';
@@ -119,7 +120,7 @@ export class KeyHandler implements ShelvedHandler {
       memory: memoryOf(tenant, key),
       ledger,
       outbox: outboxOf(tenant),
-      requestLog: { conversation: async () => [] },
+      factsOf: factsOfModel,
       clock: parts.clock,
       blockKey: blockKeyOf(parts.pepper, tenant),
       outputFolder: undefined,

@@ -74,15 +74,7 @@ export const NOW = {
   block: (time: string, memories: number) => `${time}, ${count(memories, 'memory', 'memories')}`,
   blockTokens: (tokens: number) => `${whole(tokens)} tokens`,
   noBlock: 'No memory was added.',
-  verdicts: {
-    goes_on: 'Shortening continues: it saves money here, or has not been judged yet.',
-    no_more: 'This conversation costs more than direct. svc leaves nothing more out of it.',
-    send_all:
-      'Each request of this conversation costs more than direct. svc sends all of it from now on.',
-  } as Readonly<Record<string, string>>,
   badges: {
-    no_more: 'Shortened no further',
-    send_all: 'Sent whole again',
     degraded: 'Memory did not help once',
     failed: 'An answer failed',
   },

@@ -126,8 +126,7 @@ export const REQUEST = {
     relay: 'The rest of its answer',
   } as Readonly<Record<string, string>>,
   stepsOwn: (text: string) => `Inside svc: ${text}`,
-  reread: (outputs: number, files: number) =>
-    `${count(outputs, 'left-out output')} and ${count(files, 'file')} were read again`,
+  reread: (outputs: number) => `The model read ${count(outputs, 'left-out output')} again`,
   ofMemory: (ref: string) => `Memory ${ref}`,
   from: (day: string, client: string, space: string) => `${day}, ${client}, ${space}`,
   session: 'its session',

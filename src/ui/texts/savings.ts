@@ -55,8 +55,8 @@ export const SAVINGS = {
   cacheRead: 'Read from the provider’s cache',
   cacheWritten: 'Written to the provider’s cache',
   fresh: 'New, at full price',
-  again: (outputs: number, files: number) =>
-    `Left-out text that a model read again: ${count(outputs, 'output')}, ${count(files, 'file')}. Price of those requests, direct`,
+  again: (outputs: number) =>
+    `Left-out text that a model read again: ${count(outputs, 'output')}. Price of those requests, direct`,
   used: (prompts: number, usedOnes: number) =>
     `${count(prompts, 'prompt')} got memories. As far as svc can see, the model used them in ${whole(usedOnes)}.`,
   card: 'A card to share',

@@ -17,7 +17,6 @@ export interface Conversation {
   readonly cache: number | undefined;
   /** Share of direct's price: negative is cheaper. */
   readonly cost: number | undefined;
-  readonly verdict: RequestRow['verdict'];
   readonly isDegraded: boolean;
   readonly hasFailed: boolean;
 }
@@ -59,7 +58,6 @@ function summed(key: string, rows: readonly RequestRow[]): Conversation {
     elidedTokens: finished.find(({ kind }) => kind === 'main')?.elidedTokens ?? 0,
     cache: cacheShare(finished),
     cost: direct === 0 ? undefined : (paid - direct) / direct,
-    verdict: finished.find(({ verdict }) => verdict !== undefined)?.verdict,
     isDegraded: finished.some(({ memoryState }) => memoryState.startsWith('degraded')),
     hasFailed: finished.some(({ status }) => status >= 400),
   };

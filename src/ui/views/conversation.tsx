@@ -42,7 +42,7 @@ export function ConversationDetails({ of: one }: { readonly of: Conversation }) 
             )}
           </div>
           <div>
-            <CostSoFar rows={rows} verdict={one.verdict} />
+            <CostSoFar rows={rows} />
             <Batches rows={rows} />
             <Blocks rows={rows} />
           </div>
@@ -119,13 +119,9 @@ function MemoryDid({ row }: { readonly row: RequestRow }) {
   return <span class="quiet">{row.kind === 'main' ? text : row.kind}</span>;
 }
 
-function CostSoFar(props: {
-  readonly rows: readonly RequestRow[];
-  readonly verdict: RequestRow['verdict'];
-}) {
+function CostSoFar(props: { readonly rows: readonly RequestRow[] }) {
   const points = curveOf(props.rows);
   const { paid, direct } = priceOf(props.rows);
-  const verdict = TEXTS.now.verdicts[props.verdict ?? 'goes_on'];
   return (
     <>
       <h3>{TEXTS.now.cost}</h3>
@@ -139,8 +135,7 @@ function CostSoFar(props: {
           <>
             {TEXTS.now.costText(paid, direct)}: <Difference paid={paid} direct={direct} />.
           </>
-        )}{' '}
-        <span class="quiet">{verdict}</span>
+        )}
       </p>
     </>
   );

@@ -172,9 +172,8 @@ function Talk(props: {
   );
 }
 
-function Badge({ of: { verdict, isDegraded, hasFailed } }: { readonly of: Conversation }) {
+function Badge({ of: { isDegraded, hasFailed } }: { readonly of: Conversation }) {
   const { badges } = TEXTS.now;
-  if (verdict !== undefined) return <span class="state warn">{badges[verdict]}</span>;
   if (isDegraded) return <span class="state warn">{badges.degraded}</span>;
   return hasFailed ? <span class="state bad">{badges.failed}</span> : null;
 }

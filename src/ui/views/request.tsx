@@ -191,9 +191,7 @@ function About({ row }: { readonly row: RequestRow }) {
         <dt>{WORDS.shortening}</dt>
         <dd>
           <span class="state">{shortened}</span> {WORDS.mode(row.compressionMode)}
-          {row.rereads !== undefined && row.rereads.outputs + row.rereads.files > 0 && (
-            <p class="small quiet">{WORDS.reread(row.rereads.outputs, row.rereads.files)}</p>
-          )}
+          {row.readings !== undefined && <p class="small quiet">{WORDS.reread(row.readings)}</p>}
           <Why state={continuityState} />
         </dd>
       </dl>

@@ -297,15 +297,14 @@ function Ranked({ sums, by, first }: RankedProps) {
 
 function Counted({ sums }: { readonly sums: readonly SavingsSum[] }) {
   const { what, tokens } = WORDS.countedHeads;
-  const outputs = added(sums, ({ rereads }) => rereads.outputs);
-  const files = added(sums, ({ rereads }) => rereads.files);
+  const readings = added(sums, (sum) => sum.readings);
   const rows: readonly (readonly [string, number])[] = [
     [WORDS.fresh, added(sums, ({ usage }) => usage.input)],
     [WORDS.cacheRead, added(sums, ({ usage }) => usage.cacheRead)],
     [WORDS.cacheWritten, added(sums, ({ usage }) => usage.cacheWrite)],
     [WORDS.leftOut, added(sums, ({ elidedTokens }) => elidedTokens)],
     [WORDS.added, added(sums, ({ recalledTokens }) => recalledTokens)],
-    [WORDS.again(outputs, files), added(sums, ({ againPrice }) => againPrice)],
+    [WORDS.again(readings), added(sums, ({ againPrice }) => againPrice)],
   ];
   const prompts = added(sums, (sum) => sum.prompts);
   const lost = thoughtSumsText({

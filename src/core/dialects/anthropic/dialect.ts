@@ -11,7 +11,7 @@ const CACHE: CachePrices = {
   read: 0.1,
   write: 1.25,
   writeHour: 2,
-  requestsAhead: 10,
+  isKnown: true,
   tokenRatio: 1.265,
 };
 
@@ -29,7 +29,6 @@ export const MESSAGES: DialectDescriptor = {
   endMarks: ['message_stop'],
   thoughtMarks: ['block_stop'],
   cachePrices: CACHE,
-  longCachePrices: { ...CACHE, write: CACHE.writeHour },
   cacheDefaultMs: () => CACHE_DEFAULT_MS,
   pictureTokens,
   sample: MESSAGES_SAMPLE,

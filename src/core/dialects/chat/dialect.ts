@@ -19,8 +19,8 @@ export const CHAT: DialectDescriptor = {
   createAnswerParser: (options) => new ChatAnswer(options),
   endMarks: ['[DONE]'],
   thoughtMarks: ['finish_reason":"', 'finish_reason": "'],
-  cachePrices: OPENAI_CACHE,
-  longCachePrices: undefined,
+  // Many providers speak this dialect, and what they ask for a cache read differs a hundredfold.
+  cachePrices: { ...OPENAI_CACHE, isKnown: false },
   cacheDefaultMs: openAiCacheMs,
   pictureTokens: openAiPictureTokens,
   sample: CHAT_SAMPLE,

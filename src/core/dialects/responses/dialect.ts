@@ -19,7 +19,6 @@ export const RESPONSES: DialectDescriptor = {
   endMarks: ['response.completed', 'response.incomplete', 'response.failed'],
   thoughtMarks: ['item.done'],
   cachePrices: OPENAI_CACHE,
-  longCachePrices: undefined,
   cacheDefaultMs: openAiCacheMs,
   pictureTokens: openAiPictureTokens,
   sample: RESPONSES_SAMPLE,
