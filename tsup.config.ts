@@ -112,13 +112,17 @@ const withoutLater: NonNullable<Options['esbuildPlugins']>[number] = {
   },
 };
 
-// The page's server is loaded when somebody asks for the page first.
-const withoutUi: NonNullable<Options['esbuildPlugins']>[number] = {
-  name: 'without-ui',
+// The page's server is loaded when somebody asks for the page first, and the catalog of models when a request names a
+// model that svc does not know.
+const ASKED_FOR = { 'compose-ui': 'ui', 'served-catalog': 'catalog' };
+const withoutAskedFor: NonNullable<Options['esbuildPlugins']>[number] = {
+  name: 'without-asked-for',
   setup(build) {
-    build.onResolve({ filter: /\/compose-ui\.ts$/ }, ({ kind }) =>
-      kind === 'entry-point' ? undefined : { path: './ui.cjs', external: true },
-    );
+    for (const [name, file] of Object.entries(ASKED_FOR)) {
+      build.onResolve({ filter: new RegExp(`/${name}\\.ts$`) }, ({ kind }) =>
+        kind === 'entry-point' ? undefined : { path: `./${file}.cjs`, external: true },
+      );
+    }
   },
 };
 
@@ -147,6 +151,7 @@ export default defineConfig([
       'running-access': 'src/cli/clients/running-access.ts',
       'write-config': 'src/cli/clients/write-config.ts',
       ui: 'src/cli/compose-ui.ts',
+      catalog: 'src/adapters/catalog/served-catalog.ts',
       conf: 'node_modules/conf/dist/source/index.js',
       'store-worker': 'src/adapters/store/cached-worker.cjs',
       'store-thread': 'src/adapters/store/worker.ts',
@@ -163,7 +168,7 @@ export default defineConfig([
       // require() instead: what is run from a code cache has no loader of ES modules behind it.
       options.supported = { ...options.supported, 'dynamic-import': false };
     },
-    esbuildPlugins: [withoutHttp2, withRoomForMembers, withoutConf, withoutLater, withoutUi],
+    esbuildPlugins: [withoutHttp2, withRoomForMembers, withoutConf, withoutLater, withoutAskedFor],
     plugins: [inAscii],
     clean: true,
   },
