@@ -242,6 +242,7 @@ test('the first question about a model fetches the catalog, and the next ones ha
   const facts = { windowTokens: 500_000, inputTokensMax: 500_000, outputTokensMax: 32_000 };
   await expect.poll(() => first.factsOf('new-model')).toEqual(facts);
   expect(first.factsOf('other-model')).toBeUndefined();
+  await first.close();
   // Another process reads the copy.
   const second = open();
   await expect.poll(() => second.factsOf('new-model')).toEqual(facts);
