@@ -51,7 +51,7 @@ test('an entry that conversations share is written once, whichever process is fi
 const OWNER = { tenant: 'local', space: 'default', conversation: 'c1' };
 const AT_ITEM = { tenant: 'local', space: 'default', fingerprint: 'F' };
 const BLOCK = { block: 'block', form: 'part', dropsEarlier: true } as const;
-const BATCH = { leftOut: { before: 5, stubForm: 2, marks: ['abc', '~def'] } } as const;
+const BATCH = { leftOut: { before: 5, marks: ['abc', '~def'] } } as const;
 
 const EACH_KIND: readonly LedgerEntry[] = [
   { kind: 'own-block', ...OWNER, fingerprint: 'F', ...BLOCK, at: 7 },
