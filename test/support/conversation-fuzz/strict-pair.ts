@@ -1,12 +1,7 @@
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
 import type { WireItem } from '../dialect-wire.ts';
-import { writeCompletion } from '../scripted-provider/chat-completions.ts';
-import { errorBodyOf } from '../scripted-provider/faults.ts';
-import { type Block, writeMessage } from '../scripted-provider/messages.ts';
-import { writeResponse } from '../scripted-provider/responses.ts';
-import type { AnswerTerms, WrittenAnswer } from '../scripted-provider/scripted-answer.ts';
 import type { Reply, SeenRequest } from '../story.ts';
-import type { Accepted, Judgement, Lost, ModelRequest } from '../strict-provider/judgement.ts';
+import type { Judgement, Lost, ModelRequest } from '../strict-provider/judgement.ts';
+import { isThought, strictReply } from '../strict-provider/reply.ts';
 import { strictSettings } from '../strict-provider/settings.ts';
 import {
   StrictProvider,
@@ -48,23 +43,15 @@ export class StrictPair {
     if (request === undefined || this.#request === undefined) throw new Error('not expected');
     const judgement = this.through.judge(request);
     this.#judgements.push(judgement);
-    if (judgement.kind === 'refused') {
-      const { status, message } = judgement.refusal;
-      return jsonReply(status, errorBodyOf(request.dialect, status, message));
-    }
-    if (request.isCount) return jsonReply(200, { input_tokens: 7 });
-    const terms: AnswerTerms = {
-      ...pick(judgement),
+    const { text, judgement: direct } = this.#request;
+    return strictReply(request, judgement, {
+      text,
       seal: (output) => {
-        const sealed = sealBoth(this.#request?.judgement ?? judgement, judgement)(output);
+        const sealed = sealBoth(direct, judgement)(output);
         this.#thoughts = sealed.filter(isThought) as readonly WireItem[];
         return sealed;
       },
-    };
-    const { whole, events } = written(request.dialect, json, this.#request.text, terms);
-    if ((json as { stream?: boolean }).stream !== true) return jsonReply(200, whole);
-    const headers = { 'content-type': 'text/event-stream' };
-    return { status: 200, headers, body: events.join('') };
+    });
   }
 
   /** Of the newest answer, as the client sends it back. */
@@ -113,47 +100,3 @@ const STRICTEST = {
   effortCounts: true,
   earlierReasoningCounts: true,
 };
-
-function pick({ usage, transformations }: Accepted): AnswerTerms {
-  return { usage, transformations };
-}
-
-function jsonReply(status: number, body: object): Reply {
-  return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
-}
-
-/** Claude and GPT think, the model of another maker does not. */
-function written(dialect: Dialect, json: unknown, text: string, terms: AnswerTerms): WrittenAnswer {
-  const { model } = json as { model: string };
-  switch (dialect) {
-    case 'anthropic_messages': {
-      const thinking: Block = { type: 'thinking', thinking: 'I consider it.', signature: '' };
-      const thinks = model.startsWith('claude');
-      return writeMessage(json, [...(thinks ? [thinking] : []), { type: 'text', text }], terms);
-    }
-    case 'openai_responses': {
-      const id = Math.random().toString(36).slice(2);
-      const reasoning = {
-        type: 'reasoning' as const,
-        id: `rs_${id}`,
-        summary: [{ type: 'summary_text' as const, text: 'I consider it.' }] as const,
-        encrypted_content: '',
-      };
-      const content = [{ type: 'output_text' as const, text, annotations: [] }] as const;
-      const message = {
-        type: 'message' as const,
-        id: `msg_${id}`,
-        role: 'assistant',
-        status: 'completed',
-        content,
-      };
-      return writeResponse(json, [...(model.startsWith('gpt') ? [reasoning] : []), message], terms);
-    }
-    case 'openai_chat_completions':
-      return writeCompletion(json, { text, calls: [], reasoning: '' }, terms);
-  }
-}
-
-function isThought(part: object): boolean {
-  return 'type' in part && (part.type === 'thinking' || part.type === 'reasoning');
-}

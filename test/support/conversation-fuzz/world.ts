@@ -252,7 +252,8 @@ export class World {
     await proxy.start();
     await sending;
     const forwarded = this.#provider.seen.at(-1)?.body;
-    if (forwarded === undefined || this.#pair.isRefused) return this.#send(branch, at);
+    const isCompared = branch.memory === 'on' && !this.#pair.isRefused;
+    if (forwarded === undefined || !isCompared) return this.#send(branch, at);
     const judged = judgeBody(branch.kind.dialect, client, forwarded);
     const sent = [...branch.sent, { judged, isUndecided: false, isBatchTold: true }];
     return this.#send({ ...branch, sent }, at);

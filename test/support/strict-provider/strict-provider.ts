@@ -3,7 +3,7 @@ import { field, textField } from '../scripted-provider/loose-json.ts';
 import type { PromptUsage } from '../scripted-provider/prompt-cache.ts';
 import { refusedChat } from './chat.ts';
 import { checksPrefix, claudeModel, enforcesOnEveryAccount } from './claude-models.ts';
-import type { Accepted, Judgement, Lost, ModelRequest, Refusal } from './judgement.ts';
+import type { Judgement, Lost, ModelRequest, Refusal } from './judgement.ts';
 import { readMessages } from './messages-prefix.ts';
 import { BINDING_BETA, refusedShape } from './messages-shape.ts';
 import { BoundThinking, type Failed } from './messages-thinking.ts';
@@ -215,10 +215,10 @@ export function modelRequest(
 /** Direct and through the proxy: tells the stand-in for the direct run what the answer's thinking is bound to. */
 export function sealBoth(
   direct: Judgement,
-  through: Accepted,
+  through: Judgement,
 ): <Part extends object>(output: readonly Part[]) => readonly Part[] {
   return (output) => {
-    const sealed = through.seal(output);
+    const sealed = through.kind === 'accepted' ? through.seal(output) : output;
     return direct.kind === 'accepted' ? direct.seal(sealed) : sealed;
   };
 }
