@@ -97,11 +97,12 @@ describe('Messages', () => {
       content: [
         { type: 'thinking', thinking: 'hm', signature: 'one' },
         { type: 'redacted_thinking', data: 'two' },
+        { type: 'connector_text', connector_text: 'I looked.', signature: 'three' },
         { type: 'text', text: 'Paris.' },
       ],
     };
     const plain = hear('anthropic_messages', [JSON.stringify(body)], 'application/json');
-    expect(plain.thoughts).toEqual(['one', 'two'].map(thoughtId));
+    expect(plain.thoughts).toEqual(['one', 'two', 'three'].map(thoughtId));
     expect(plain.told[0]?.[1]).toBe('claude-x');
     const spaced = [thinking(0), delta(0, 'signature_delta', { signature: 's' }), stop(0)];
     const spacedOut = spaced.map((text) => text.replaceAll('":', '": ').replaceAll(',"', ', "'));

@@ -18,6 +18,7 @@ import { STORE } from './store.mjs';
 import { UNASKED } from './unasked.mjs';
 import { RECEIPTS } from './receipts.mjs';
 import { TENANTS } from './tenants.mjs';
+import { THOUGHT_MUTANTS } from './thoughts.mjs';
 
 const CORE = 'test/core/shortening.prop.test.ts';
 const PROXY = 'test/proxy/shortening.test.ts';
@@ -33,6 +34,7 @@ const RULE = 'test/core/decide.test.ts';
 export const MUTANTS = [
   ...DATABASE,
   ...LIMITS,
+  ...THOUGHT_MUTANTS,
   ...NETWORK,
   ...NODES,
   ...ORIGINS,

@@ -1,9 +1,13 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 import { ConversationState } from '../../src/proxy/conversation-state.ts';
 import { watchPrefix } from '../../src/proxy/prefix-watch.ts';
 import { requestWith, said } from '../support/dialect-wire.ts';
 import { type Reply, startRecordingProvider, startStory, type Story } from '../support/story.ts';
+import { openProxyStage, type ProxyStage } from '../support/proxy-stage.ts';
+import { BETA, type Item } from '../support/strict-provider/conversation.ts';
+import { StrictProvider } from '../support/strict-provider/strict-provider.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { viewOf } from '../support/view-of.ts';
 
 /** A provider that dropped thoughts, or refused a request for them, is seen in the request log. */
@@ -124,3 +128,52 @@ test('the first change counts, until the history has no thoughts any more', () =
   watchPrefix(view([NEXT]), state);
   expect(state.prefixChangedBy).toBeUndefined();
 });
+
+async function strictStage(): Promise<ProxyStage> {
+  const provider = { strict: new StrictProvider() };
+  const stage = await openProxyStage({ folder: tempFolder(), provider });
+  onTestFinished(() => stage.stop());
+  return stage;
+}
+
+const HEADERS = ['anthropic-beta', BETA, 'x-claude-code-session-id', 'session-1'];
+
+test('a strict provider of Messages: what the client edits is lost, in both ways', async () => {
+  const stage = await strictStage();
+  const ask = async (extra: object): Promise<Item> => {
+    const body = { model: 'claude-opus-5-5', max_tokens: 100, thinking: { type: 'adaptive' } };
+    const sent = await stage.send('anthropic_messages', { ...body, ...extra }, HEADERS);
+    return JSON.parse(sent.body.toString()) as Item;
+  };
+  const first = said('user', 'one [[final=ok]]');
+  const { content } = await ask({ messages: [first] });
+  const messages = [first, said('assistant', content), said('user', 'two [[final=ok]]')];
+  await ask({ messages });
+  expect(stage.rows.at(-1)).toMatchObject({ status: 200 });
+  expect(stage.rows.at(-1)).not.toHaveProperty('lostThoughts');
+
+  const system = 'Today is another day.';
+  await ask({ messages, system });
+  const refused = { status: 400, lostThoughts: { refused: 1 }, prefixChangedBy: 'client' };
+  expect(stage.rows.at(-1)).toMatchObject(refused);
+  const block_binding = { prefix_mismatch_behavior: 'drop_block' };
+  await ask({ messages, system, thinking: { type: 'adaptive', block_binding } });
+  const dropped = { status: 200, lostThoughts: { prefix: 1 }, prefixChangedBy: 'client' };
+  expect(stage.rows.at(-1)).toMatchObject(dropped);
+});
+
+test.each([false, true])(
+  'a strict provider of Responses: reasoning behind an edit is lost (streamed: %s)',
+  async (stream) => {
+    const stage = await strictStage();
+    const shell = { model: 'gpt-6', reasoning: {} };
+    const first = said('user', 'one [[final=ok]]');
+    const headers = ['session_id', 'session-1'];
+    const sent = await stage.send('openai_responses', { ...shell, input: [first] }, headers);
+    const { output } = JSON.parse(sent.body.toString()) as { output: Item[] };
+    const input = [said('user', 'edited'), ...output, said('user', 'two [[final=ok]]')];
+    await stage.send('openai_responses', { ...shell, input, stream }, headers);
+    const lost = { status: 200, lostThoughts: { prefix: 1 }, prefixChangedBy: 'client' };
+    expect(stage.rows.at(-1)).toMatchObject(lost);
+  },
+);

@@ -80,7 +80,7 @@ export class MessagesAnswer extends DialectAnswer {
     this.#lastBlock = type;
     if (type === 'text') this.text.append(asText(block['text']));
     if (type === 'tool_use') this.#callsTools = true;
-    if (type === 'thinking') this.thoughts.append(index, block['signature']);
+    if (SIGNED.has(type)) this.thoughts.append(index, block['signature']);
     if (type === 'redacted_thinking') this.thoughts.append(index, block['data']);
   }
 
@@ -114,6 +114,8 @@ export class MessagesAnswer extends DialectAnswer {
 
 /** After these the client sends the conversation again by itself. */
 const CALLING: ReadonlySet<unknown> = new Set(['tool_use', 'pause_turn', 'compaction']);
+/** Anthropic checks these blocks alike (the types of its SDK, 2026-09). */
+const SIGNED: ReadonlySet<unknown> = new Set(['thinking', 'connector_text']);
 /** `stop` is the name that some other providers of this API send. Any other reason is a cut. */
 const WHOLE: ReadonlySet<string> = new Set(['end_turn', 'stop_sequence', 'stop']);
 
