@@ -6,7 +6,8 @@
 import { commonPrefix } from '../core/bytes/common-prefix.ts';
 import type { Dialect } from '../core/conversation/dialect.ts';
 import { finish, type Steps } from '../core/bytes/steps.ts';
-import { type Earlier, viewSteps } from '../core/request/request-view.ts';
+import { type ItemForm, PLAIN_FORM } from '../core/dialects/descriptor.ts';
+import { type Earlier, isReadAs, type ReadAs, viewSteps } from '../core/request/request-view.ts';
 import { ConversationStates } from './conversation-state.ts';
 import type { RequestView } from '../core/conversation/view.ts';
 
@@ -36,24 +37,24 @@ export class Conversations {
   }
 
   /** The view of a decoded body; undefined when viewRequest() in core/request/request-view.ts cannot read it. */
-  view(bytes: Buffer, dialect: Dialect): RequestView | undefined {
-    const view = finish(this.viewSteps(bytes, dialect));
+  view(bytes: Buffer, dialect: Dialect, form: ItemForm = PLAIN_FORM): RequestView | undefined {
+    const view = finish(this.viewSteps(bytes, { dialect, form }));
     return view === 'too_large' ? undefined : view;
   }
 
   /** The same in steps, between which other requests may be served. */
-  *viewSteps(bytes: Buffer, dialect: Dialect): Steps<RequestView | 'too_large' | undefined> {
-    const nearest = this.#nearest(bytes, dialect);
-    const view = yield* viewSteps(bytes, dialect, nearest);
+  *viewSteps(bytes: Buffer, as: ReadAs): Steps<RequestView | 'too_large' | undefined> {
+    const nearest = this.#nearest(bytes, as);
+    const view = yield* viewSteps(bytes, as, nearest);
     if (view !== undefined && view !== 'too_large') this.#keep(view, nearest?.previous);
     return view;
   }
 
-  #nearest(bytes: Buffer, dialect: Dialect): Earlier | undefined {
+  #nearest(bytes: Buffer, as: ReadAs): Earlier | undefined {
     let nearest: Earlier | undefined;
     for (const previous of this.#views) {
       const least = nearest?.shared ?? 0;
-      if (previous.dialect !== dialect || !agreeAt(least, previous.bytes, bytes)) continue;
+      if (!isReadAs(previous, as) || !agreeAt(least, previous.bytes, bytes)) continue;
       const shared = commonPrefix(previous.bytes, bytes);
       if (shared > least) nearest = { previous, shared };
     }

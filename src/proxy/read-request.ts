@@ -1,4 +1,5 @@
 import { finish, type Steps } from '../core/bytes/steps.ts';
+import { itemFormOf } from '../core/request/identity.ts';
 import { statedFactsOf } from '../core/request/stated-facts.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import { LOCAL_TENANT } from '../core/ledger/entries.ts';
@@ -71,7 +72,9 @@ export function* readSteps(
 ): Steps<Reading | Unread> {
   const { route, headers, body } = request;
   if (route.kind !== 'model' || body === undefined) return 'unparseable';
-  const view = yield* conversations.viewSteps(body, route.dialect);
+  const { dialect } = route;
+  const form = itemFormOf(headers, body);
+  const view = yield* conversations.viewSteps(body, { dialect, form });
   if (view === undefined) return 'unparseable';
   if (view === 'too_large') return view;
   const stated = statedFactsOf(headers, view);

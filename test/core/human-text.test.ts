@@ -94,6 +94,10 @@ describe('Codex', () => {
     'You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary',
     '<image>',
     '</image>',
+    'image content omitted because you do not support image input',
+    'image content omitted because remote image URLs are not supported',
+    "image content omitted because detail 'low' is not supported; use 'high', 'original', or 'auto'",
+    '<image content omitted because you do not support image input>',
   ])('is not typed: %j', (text) => {
     expect(typedIn(text)).toBe('');
   });

@@ -1,3 +1,4 @@
+import { PLAIN_FORM } from '../../src/core/dialects/descriptor.ts';
 import { describe, expect, test } from 'vitest';
 import { finish, type Steps } from '../../src/core/bytes/steps.ts';
 import { READ_LIMITS, viewRequest, viewSteps } from '../../src/core/request/request-view.ts';
@@ -86,11 +87,12 @@ describe('R39: reading a request holds up no other one', () => {
 
 describe('R39: the limits', () => {
   const dialect = 'anthropic_messages';
+  const READ_AS = { dialect, form: PLAIN_FORM } as const;
 
   test('as many items as the limit are read, one more is not', () => {
     const itemsOf = (count: number) => bodyOf(JSON.stringify(Array(count).fill(user(''))));
     expect(viewRequest(itemsOf(READ_LIMITS.items), dialect)?.items.length).toBe(READ_LIMITS.items);
-    expect(finish(viewSteps(itemsOf(READ_LIMITS.items + 1), dialect, undefined))).toBe('too_large');
+    expect(finish(viewSteps(itemsOf(READ_LIMITS.items + 1), READ_AS, undefined))).toBe('too_large');
   });
 
   test('as many prompts as the limit are read, one more is not', () => {
@@ -98,7 +100,7 @@ describe('R39: the limits', () => {
     const { humans } = READ_LIMITS;
     expect(viewRequest(promptsOf(humans), dialect)?.items.length).toBe(humans);
     const more = promptsOf(humans + 1);
-    expect(finish(viewSteps(more, dialect, undefined))).toBe('too_large');
+    expect(finish(viewSteps(more, READ_AS, undefined))).toBe('too_large');
     // As many also where the first ones are known already.
     expect(viewRequest(more, dialect, viewRequest(promptsOf(humans), dialect))).toBeUndefined();
   });
@@ -107,7 +109,7 @@ describe('R39: the limits', () => {
     const itemOf = (bytes: number) => bodyOf(`["${'x'.repeat(bytes - 2)}",1]`);
     expect(viewRequest(itemOf(READ_LIMITS.itemBytes), dialect)?.items.length).toBe(2);
     const longer = itemOf(READ_LIMITS.itemBytes + 1);
-    expect(finish(viewSteps(longer, dialect, undefined))).toBe('too_large');
+    expect(finish(viewSteps(longer, READ_AS, undefined))).toBe('too_large');
   });
 
   test('tools as long as the limit are read by their elements, as JSON.parse reads them', () => {

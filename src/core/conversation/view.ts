@@ -126,6 +126,8 @@ export interface Shell {
 
 export interface RequestView {
   readonly dialect: Dialect;
+  /** What a person typed is also read from frames at the end of tool outputs. */
+  readonly hasFrames: boolean;
   readonly bytes: Buffer;
   /** The list's own span, brackets included; for a Responses `input` string, the string's. */
   readonly list: Span;

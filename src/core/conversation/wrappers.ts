@@ -196,6 +196,12 @@ export const WRAPPERS: readonly Wrapper[] = [
   },
   {
     client: 'codex',
+    starts: /^<?image content omitted because [^\n<>]{1,200}>?\s*$/,
+    meaning: 'injected',
+    why: 'Stands in place of a picture that the model cannot take.',
+  },
+  {
+    client: 'codex',
     starts: 'You are performing a CONTEXT CHECKPOINT COMPACTION.',
     meaning: 'compaction',
     why: 'The order to summarise the history.',

@@ -2,7 +2,7 @@ import { type Dialect, DIALECTS } from '../conversation/dialect.ts';
 import type { ItemTraits } from '../conversation/view.ts';
 import { MESSAGES } from './anthropic/dialect.ts';
 import { CHAT } from './chat/dialect.ts';
-import type { DialectDescriptor } from './descriptor.ts';
+import type { DialectDescriptor, ItemForm } from './descriptor.ts';
 import { RESPONSES } from './responses/dialect.ts';
 
 const DESCRIPTORS: Readonly<Record<Dialect, DialectDescriptor>> = {
@@ -18,6 +18,6 @@ export function dialectOf(name: Dialect): DialectDescriptor {
 }
 
 /** The facts about one element of `messages` or `input`. */
-export function readItem(name: Dialect, value: unknown): ItemTraits {
-  return DESCRIPTORS[name].readItem(value);
+export function readItem(name: Dialect, value: unknown, form?: ItemForm): ItemTraits {
+  return DESCRIPTORS[name].readItem(value, form);
 }

@@ -108,7 +108,7 @@ export class TranscriptReader {
     const { model, stop_reason: reason } = objectFrom(message) ?? {};
     if (model === NO_MODEL) return;
     const isCut = CUT_REASONS.has(reason);
-    const item = readItem('anthropic_messages', message);
+    const item = readItem('anthropic_messages', message, { hasFrames: true });
     if (item.humanText !== '') this.#followFork(textFrom(fields['parentUuid']));
     this.#add(item, fields['timestamp'], isCut);
   }

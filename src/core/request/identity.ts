@@ -8,6 +8,8 @@ import {
   parseJson,
   type Fields,
 } from '../bytes/json-fields.ts';
+import { findMember, parseJson as parsePart, valueEnd } from '../bytes/json-scan.ts';
+import { type ItemForm, PLAIN_FORM } from '../dialects/descriptor.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { orderOfSystem, textsOf } from '../dialects/system-text.ts';
 import { headerOf } from '../http/header-rules.ts';
@@ -175,6 +177,22 @@ function clientOf(names: Names, body: Fields): string {
   if (/^codex/i.test(originator)) return 'codex';
   if (isClaudeCode(agent, body)) return 'claude-code';
   return clientOfAgent(agent);
+}
+
+/** Present in every body with a frame of Claude Code in it. */
+const FRAME_WORDS = Buffer.from('<system-reminder>\\nThe user sent ');
+
+/**
+ * How the client of a body writes its items. Only Claude Code frames typed text in tool outputs: from any
+ * other client such a frame is a file's. Its system prompt is read only where a frame is in the body.
+ */
+export function itemFormOf(headers: RawHeaders, body: Buffer): ItemForm {
+  if (!body.includes(FRAME_WORDS)) return PLAIN_FORM;
+  if (clientOfHeaders(headers) === 'claude-code') return { hasFrames: true };
+  const start = findMember(body, 'system');
+  const end = start === -1 ? -1 : valueEnd(body, start);
+  const system = end === -1 ? undefined : parsePart(body, { start, end })?.value;
+  return { hasFrames: clientOf(firstValues(headers), { system }) === 'claude-code' };
 }
 
 // A gateway before us may have put its own User-Agent; the system prompt is still Claude Code's.

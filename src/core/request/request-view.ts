@@ -10,6 +10,7 @@ import { commonPrefix } from '../bytes/common-prefix.ts';
 import { markedMs } from '../conversation/cache-marks.ts';
 import type { Dialect } from '../conversation/dialect.ts';
 import { findPayload, type Media, mediaIn } from './media.ts';
+import { type ItemForm, PLAIN_FORM } from '../dialects/descriptor.ts';
 import { dialectOf, readItem } from '../dialects/dialects.ts';
 import { chainFingerprint, digestItem, digestTextInput } from '../conversation/fingerprint.ts';
 import {
@@ -65,9 +66,11 @@ export function viewRequest(
   bytes: Buffer,
   dialect: Dialect,
   previous?: RequestView,
+  form: ItemForm = PLAIN_FORM,
 ): RequestView | undefined {
   const shared = previous === undefined ? 0 : commonPrefix(previous.bytes, bytes);
-  return viewFrom(bytes, dialect, previous === undefined ? undefined : { previous, shared });
+  const earlier = previous === undefined ? undefined : { previous, shared };
+  return viewFrom(bytes, { dialect, form }, earlier);
 }
 
 /** An earlier view, and how many of its first bytes the new body has too. */
@@ -76,13 +79,24 @@ export interface Earlier {
   readonly shared: number;
 }
 
+/** The dialect of a body, and how its client writes the items. */
+export interface ReadAs {
+  readonly dialect: Dialect;
+  readonly form: ItemForm;
+}
+
+/** Whether an earlier view read its items likewise. */
+export function isReadAs(view: RequestView, { dialect, form }: ReadAs): boolean {
+  return view.dialect === dialect && view.hasFrames === form.hasFrames;
+}
+
 /** viewRequest() for a caller that has compared the bodies already. */
 export function viewFrom(
   bytes: Buffer,
-  dialect: Dialect,
+  as: ReadAs,
   earlier: Earlier | undefined,
 ): RequestView | undefined {
-  const view = finish(viewSteps(bytes, dialect, earlier));
+  const view = finish(viewSteps(bytes, as, earlier));
   return view === 'too_large' ? undefined : view;
 }
 
@@ -92,24 +106,35 @@ export function viewFrom(
  */
 export function* viewSteps(
   bytes: Buffer,
-  dialect: Dialect,
+  as: ReadAs,
   earlier: Earlier | undefined,
 ): Steps<RequestView | 'too_large' | undefined> {
-  const known = earlier?.previous.dialect === dialect ? compareWith(earlier, bytes) : undefined;
+  const { dialect, form } = as;
+  const isAlike = earlier !== undefined && isReadAs(earlier.previous, as);
+  const known = isAlike ? compareWith(earlier, bytes) : undefined;
   const { listKey, takesTextInput } = dialectOf(dialect);
   const start = known?.previous.list.start ?? findMember(bytes, listKey);
   if (start > READ_LIMITS.shellBytes) return 'too_large';
   const isTextInput = takesTextInput && opensString(bytes, start);
   const read = isTextInput
     ? yield* readTextInput(bytes, { dialect, start })
-    : yield* readList(bytes, { dialect, start, items: known?.items ?? [] });
+    : yield* readList(bytes, { dialect, form, start, items: known?.items ?? [] });
   if (read === undefined || read === 'too_large') return read;
   const { list, items } = read;
   if (bytes.length - list.end > READ_LIMITS.shellBytes) return 'too_large';
   const shell = yield* readShell(bytes, { dialect, list, previous: known?.previous });
   if (shell === undefined) return undefined;
   const tokens = shell.tokens + (items.at(-1)?.soFar.tokens ?? 0);
-  return { dialect, bytes, list, isTextInput, items, shell, tokens };
+  return {
+    dialect,
+    hasFrames: form.hasFrames,
+    bytes,
+    list,
+    isTextInput,
+    items,
+    shell,
+    tokens,
+  };
 }
 
 interface Known {
@@ -138,8 +163,7 @@ interface ListRead {
   readonly items: readonly Item[];
 }
 
-interface ListStart {
-  readonly dialect: Dialect;
+interface ListStart extends ReadAs {
   /** Where the list's value begins, or -1. */
   readonly start: number;
   /** The items that are known already: the first ones. The others are added. */
@@ -148,7 +172,7 @@ interface ListStart {
 
 function* readList(
   bytes: Buffer,
-  { dialect, start, items: all }: ListStart,
+  { dialect, form, start, items: all }: ListStart,
 ): Steps<ListRead | 'too_large' | undefined> {
   if (!opensList(bytes, start)) return undefined;
   const pace = new Pace();
@@ -156,7 +180,7 @@ function* readList(
   let at = last === undefined ? firstElement(bytes, start) : nextElement(bytes, last.end);
   while (at !== -1) {
     if (all.length === READ_LIMITS.items) return 'too_large';
-    const read = yield* readOne(bytes, at, { dialect, index: all.length, last });
+    const read = yield* readOne(bytes, at, { dialect, form, index: all.length, last });
     if (read === undefined || read === 'too_large') return read;
     last = read;
     const { textChars, humanCount } = last.soFar;
@@ -170,8 +194,7 @@ function* readList(
   return end === -1 ? undefined : { list: { start, end }, items: all };
 }
 
-interface ItemPlace {
-  readonly dialect: Dialect;
+interface ItemPlace extends ReadAs {
   readonly index: number;
   /** The item before it. */
   readonly last: Item | undefined;
@@ -191,7 +214,7 @@ function* readOne(
   const parsed = parseJson(bytes, span);
   if (parsed === undefined) return undefined;
   if (isLong) yield;
-  const traits = readItem(place.dialect, parsed.value);
+  const traits = readItem(place.dialect, parsed.value, place.form);
   const media = mediaIn(place.dialect, parsed.value);
   const cacheMs = markedMs(parsed.value);
   if (isLong) yield;

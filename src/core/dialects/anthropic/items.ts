@@ -11,17 +11,17 @@ import {
   parseJson,
 } from '../../bytes/json-scan.ts';
 import type { Span } from '../../bytes/span.ts';
-import type { CallArguments, ResultPlace } from '../descriptor.ts';
+import { type CallArguments, type ItemForm, PLAIN_FORM, type ResultPlace } from '../descriptor.ts';
 import { readSystemItem, textsOf } from '../system-text.ts';
 import { NO_TRAITS, toolCall } from '../traits.ts';
 
 /** Messages: `role` and a string, or a list of typed blocks. Newer clients also send role system. */
-export function readMessagesItem(value: unknown): ItemTraits {
+export function readMessagesItem(value: unknown, form: ItemForm = PLAIN_FORM): ItemTraits {
   const message = asRecord(value);
   const content = message['content'];
   switch (message['role']) {
     case 'user':
-      return readUser(content);
+      return readUser(content, form);
     case 'assistant':
       return readAssistant(content);
     case 'system':
@@ -31,7 +31,7 @@ export function readMessagesItem(value: unknown): ItemTraits {
   }
 }
 
-function readUser(content: unknown): ItemTraits {
+function readUser(content: unknown, { hasFrames }: ItemForm): ItemTraits {
   const texts: string[] = typeof content === 'string' ? [content] : [];
   const toolResultIds: string[] = [];
   const framed: string[] = [];
@@ -42,7 +42,7 @@ function readUser(content: unknown): ItemTraits {
     if (type === 'text' && typeof text === 'string') texts.push(text);
     if (!isResult(type)) continue;
     toolResultIds.push(asText(block['tool_use_id']));
-    const typed = type === 'tool_result' ? typedInResult(block) : '';
+    const typed = hasFrames && type === 'tool_result' ? typedInResult(block) : '';
     if (typed !== '') framed.push(typed);
   }
   const said = readUserText(texts, toolResultIds.length > 0);
@@ -59,7 +59,7 @@ function readUser(content: unknown): ItemTraits {
   };
 }
 
-/** Claude Code glues what the person types meanwhile to the end of a tool's output. */
+/** Claude Code glues what the person types meanwhile to the end of a tool's output; no other client does. */
 function typedInResult({ content }: Fields): string {
   return typedInOutput(textsOf(content).at(-1) ?? '');
 }
