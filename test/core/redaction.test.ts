@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { MASKED_CHARS_MAX, maskSecrets, stripPrivate } from '../../src/core/redaction/redaction.ts';
 import { plantForms } from '../support/planted-forms.ts';
 import { makeKeyLines, plantSecrets } from '../support/planted-secrets.ts';
+import { plantFurther, plantWorded, WORDED_NEGATIVES } from '../support/worded-forms.ts';
 
 const BEGIN = ['-----BEGIN', 'RSA PRIVATE KEY-----'].join(' ');
 const END = ['-----END', 'RSA PRIVATE KEY-----'].join(' ');
@@ -127,6 +128,29 @@ test.each(Array.from({ length: 40 }, (_, at) => at + 1))(
   },
 );
 
+/** At most three in a hundred may stay readable. */
+const READABLE_SHARE_MAX = 0.03;
+
+test('R41: passwords without a digit are masked where data, settings and sentences hold them', () => {
+  const all = plantWorded();
+  const readable = all.filter(({ secret, line }) => maskSecrets(line).text.includes(secret));
+  expect(readable.map(({ line }) => line).slice(all.length * READABLE_SHARE_MAX)).toEqual([]);
+});
+
+test.each(Array.from({ length: 20 }, (_, at) => at + 1))(
+  'R41: no further form stays readable, whatever the secret: seed %i',
+  (seed) => {
+    const readable = plantFurther(seed).filter(({ secret, line }) =>
+      maskSecrets(line).text.includes(secret),
+    );
+    expect(readable.map(({ line }) => line)).toEqual([]);
+  },
+);
+
+test.each(WORDED_NEGATIVES)('a line that names a password and holds none stays: %s', (line) => {
+  expect(maskSecrets(line)).toEqual({ text: line, masked: 0 });
+});
+
 test('what stands around a secret stays', () => {
   const { text } = maskSecrets(`Authorization: Bearer ${'aB3'.repeat(10)} and then`);
   expect(text).toBe('Authorization: Bearer [masked: authorization] and then');
@@ -229,6 +253,15 @@ const HOSTILE_PARTS = [
   'hooks.slack.com/services/',
   '[masked: ',
   ' -u a:',
+  '|password|\n',
+  'a,password\n',
+  '|-|\n|password|\n|-|\n',
+  'set_password("',
+  'password: a\n',
+  'password for ',
+  ' user=a password=',
+  '\\\n',
+  '\\\n ',
   'a',
   '=',
   '\\n',

@@ -43,6 +43,10 @@ export const CLOUD_FORMATS: readonly SecretRule[] = [
     accepts: ({ secret }) => !isMadeUp(secret) && !isPublicExample(secret),
   }),
   format('google-oauth', ['ya29.', 'GOCSPX-'], /(?:ya29\.|GOCSPX-)[\w-]{20}/g),
+  format('google-oauth', ['1//0', '4/0A'], {
+    pattern: /(?<![\w/.])(?:1\/\/0|4\/0A)[\w-]{30}/g,
+    source: 'Google OAuth: refresh tokens and authorization codes',
+  }),
   format('azure-secret', 'q~', {
     pattern: /(?<![\w~.-])[\w~.]{3}\dQ~[\w~.-]{31,34}(?![\w~.-])/g,
     rest: /[\w~.-]*/y,
@@ -169,6 +173,14 @@ export const CODE_FORMATS: readonly SecretRule[] = [
   format('neon-key', 'napi_', /napi_[a-z0-9]{40}/g),
   format('prisma-key', 'prisma_', {
     pattern: /prisma_[a-z]{2,8}_[\w-]{30}/g,
+    accepts: isRandomAfter(7),
+  }),
+  format('render-key', 'rnd_', {
+    pattern: /(?<!\w)rnd_[A-Za-z0-9]{24}/g,
+    accepts: isRandomAfter(4),
+  }),
+  format('notion-secret', 'secret_', {
+    pattern: /(?<!\w)secret_[A-Za-z0-9]{40}/g,
     accepts: isRandomAfter(7),
   }),
   format('netlify-token', 'nfp_', /nfp_[A-Za-z0-9]{36}/g),

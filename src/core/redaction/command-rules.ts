@@ -55,6 +55,29 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     ['htpasswd'],
     { source: 'htpasswd with the password as an argument' },
   ),
+  command(
+    /(?<keep>\bmongo(?:sh|dump|restore|export|import)?\b[^\n|;&[\]]{0,200}? -p[= ]?["']?)[^\s"'`\\<>[\]]{4}/g,
+    ['mongo'],
+    { source: 'MongoDB' },
+  ),
+  command(/(?<keep>\bopenssl\b[^\n|;&[\]]{0,200}? -k ["']?)[^\s"'`\\<>[\]]{4}/g, ['openssl'], {
+    source: 'OpenSSL: the password of a symmetric cipher',
+  }),
+  command(
+    /(?<keep>\bkeytool\b[^\n|;&[\]]{0,200}? -(?:src|dest)?(?:store|key)pass ["']?)[^\s"'`\\<>[\]]{4}/g,
+    ['keytool'],
+    { source: 'Keystores of Java' },
+  ),
+  command(
+    /(?<keep>\bssh-keygen\b[^\n|;&[\]]{0,160}? -N ?["']?)[^\s"'`\\<>[\]]{4}/g,
+    ['ssh-keygen'],
+    { source: 'OpenSSH: the passphrase of a new key' },
+  ),
+  command(
+    /(?<keep>\b[xw]?freerdp\b[^\n|;&[\]]{0,160}? \/p:["']?)[^\s"'`\\<>[\]]{4}/g,
+    ['freerdp'],
+    { source: 'Remote desktop' },
+  ),
   command(/(?<keep>-pass(?:in|out)?[ =]["']?pass:)[^\s"'`\\<>[\]]{4}/g, ['pass:'], {
     source: 'OpenSSL',
   }),

@@ -4,7 +4,7 @@
  * for finding only; `toText` maps a place of the view to the text.
  *
  * Every run of backslashes counts as one escape, and `%2522` as `%22`: so any depth is undone in one
- * pass, and the work stays linear.
+ * pass, and the work stays linear. A backslash at the end of a line continues it, as in a shell.
  */
 export interface DecodedView {
   readonly view: string;
@@ -12,7 +12,7 @@ export interface DecodedView {
 }
 
 const ESCAPE =
-  /(?<!\\)\\+(?:["'`/nrt]|u00[0-9A-Fa-f]{2}|x[0-9A-Fa-f]{2})|%(?:25)*[0-9A-Fa-f]{2}|&(?:quot|apos|amp|#34|#39|#x22|#x27);/g;
+  /(?<!\\)\\\r?\n[ \t]{0,64}|(?<!\\)\\+(?:["'`/nrt]|u00[0-9A-Fa-f]{2}|x[0-9A-Fa-f]{2})|%(?:25)*[0-9A-Fa-f]{2}|&(?:quot|apos|amp|#34|#39|#x22|#x27);/g;
 
 const BY_NAME: Readonly<Record<string, string>> = {
   quot: '"',
@@ -65,6 +65,7 @@ function placeFinder(
  * The one character that an escape encodes; undefined for an escape that stays as it is written.
  */
 function decoded(escape: string): string | undefined {
+  if (escape.includes('\n')) return ' ';
   if (escape.startsWith('&')) return BY_NAME[escape.slice(1, -1)];
   if (escape.startsWith('\\') && !/[ux]..(?:..)?$/.test(escape)) return byLetter(escape.slice(-1));
   const code = Number.parseInt(escape.slice(-2), 16);

@@ -12,12 +12,14 @@ import {
   isPublicExample,
   isSimplePassword,
   isTechnical,
+  isBareWordedPassword,
+  isWordedPassword,
   looksRandom,
 } from './secret-likeness.ts';
 import { BARE_REST, type Candidate, QUOTED_REST, type SecretRule } from './secret-rule.ts';
 
 const PASSWORDS =
-  'pass(?:wor[dt]|wd|phrase|code)|passw|kennwort|contrase[ñn]a|senha|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|\\bpw|\\bpsk';
+  'pass(?:wor[dt]|wd|phrase|code)|passw|kennwort|contrase[ñn]a|senha|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<=["\'])pass(?=["\'])|\\bpw|\\bpsk';
 /** Names of settings that hold a secret, with `_`, `-`, `.` or nothing between the words. */
 const NAMES =
   `${PASSWORDS}|secret|token|credentials?|\\bcreds|(?<![a-z])auth(?![a-z])|client[_-]key[_-]data|unseal[_ -]?key(?: \\d{1,2})?|` +
@@ -90,7 +92,9 @@ const NAMED_VALUE =
 /** `"password": { "value": "…" }`, as in the state of Terraform. */
 const NESTED_VALUE =
   '["\'`][ \\t]{0,4}:[ \\t]{0,4}\\{\\s{0,40}["\'`]value["\'`][ \\t]{0,4}:[ \\t]{0,4}';
-const GIVEN = `(?:${ASSIGN}|${ARGUMENT}|${NAMED_VALUE}|${NESTED_VALUE})`;
+/** `setApiKey("…")`. */
+const SETTER = '(?<=(?:set|with)_?(?:\\w{0,16}_)?[\\w]{0,40})\\([ \\t]{0,4}(?=["\'`])';
+const GIVEN = `(?:${ASSIGN}|${ARGUMENT}|${NAMED_VALUE}|${NESTED_VALUE}|${SETTER})`;
 
 export const NAME_RULES: readonly SecretRule[] = [
   named('A flag on a command line: --password VALUE', {
@@ -121,10 +125,57 @@ export const NAME_RULES: readonly SecretRule[] = [
       isLiteralSecret({ context, secret, next: '' }),
   }),
   named('A password in the environment, of letters alone', {
-    pattern: /(?<keep>(?:PASS(?:WORD|WD)?|PWD)=["']?)[a-z]{8}/y,
-    rest: /[a-z]*/y,
+    pattern: /(?<keep>(?:PASS(?:WORD|WD)?|PWD)=["']?)\p{L}[\p{L}!@#%^*+~?._-]{5}/uy,
+    rest: BARE_REST,
+    accepts: ({ secret, next }) => /^[\s"';]?$/.test(next) && isWordedPassword(secret),
+  }),
+  named('A password of letters alone in a query or a connection string', {
+    pattern: after(
+      `(?<=[?&;] ?|\\b(?:host|user|username|uid|dbname|port|server)=\\S{1,64} )(?:${PASSWORDS})=`,
+      '"\'`(),;&|',
+      6,
+    ),
+    rest: BARE_REST,
+    accepts: ({ secret, next }) => /^[\s"'`;&]?$/.test(next) && isWordedPassword(secret),
+  }),
+  named('A password of letters alone in a setting on a line of its own', {
+    pattern: after(
+      `(?<=(?:^|\\n|(?:^|[ \\t])--?[\\w-]{1,24}=)[ \\t]{0,40}(?:- )?(?:export |name: ?)?["']?[\\w.-]{0,40})(?:${PASSWORDS})` +
+        `(?:["']?: {1,4}|=|${SUFFIX}${NAMED_VALUE})(?=\\S{6,80}[ \\t]{0,4}(?:#|\\r?\\n|$))`,
+      '"\'`(),;&|',
+      6,
+    ),
+    rest: BARE_REST,
+    accepts: ({ secret, next }) => /^\s?$/.test(next) && isBareWordedPassword(secret),
+  }),
+  named('The same with blanks around the sign, where code would have a variable', {
+    pattern: after(
+      `(?<=(?:^|\\n)[ \\t]{0,8}[\\w.-]{0,40})(?:${PASSWORDS}) = (?=\\S{6,80}[ \\t]{0,4}(?:\\r?\\n|$))`,
+      '"\'`(),;&|',
+      6,
+    ),
+    rest: BARE_REST,
     accepts: ({ secret, next }) =>
-      /^[\s"';]?$/.test(next) && !isPlaceholder(secret) && !PLAIN_WORD.test(secret),
+      /^\s?$/.test(next) && !/^[a-z_]+$/.test(secret) && isBareWordedPassword(secret),
+  }),
+  named('A password of letters alone in a note: "password for prod: …"', {
+    pattern: after(
+      `(?:${PASSWORDS}) (?:for|of|on|at|für) [\\w -]{1,24}: {1,2}["'\`]?`,
+      '"\'`(),;&|',
+      6,
+    ),
+    rest: BARE_REST,
+    accepts: (candidate) => /^[\r\n"'`,;]?$/.test(candidate.next) && isWordedIn(candidate),
+  }),
+  named('A password of letters alone in a sentence: "the password for prod is …"', {
+    pattern: after(
+      `(?:${PASSWORDS})(?: (?:for|of|on|at|für) [\\w -]{1,24})? (?:is|was|ist)(?: now)?:?[ ]{1,2}["'\`*]{0,3}` +
+        '(?=\\S{6,80}(?:(?<=["\'`.,;!)])|\\s{0,2}$|[ \\t]{0,2}\\r?\\n| (?:and|for|on|please|und)\\b))',
+      '"\'`*',
+      6,
+    ),
+    rest: QUOTED_REST,
+    accepts: isWordedIn,
   }),
   named('Settings of a program, one on a line: password = …, and value: … below its name', {
     pattern: after(`(?:${PASSWORDS})${SUFFIX}${GIVEN}`, '"\'`(),;&|', 6),
@@ -144,7 +195,9 @@ export const NAME_RULES: readonly SecretRule[] = [
     accepts: ({ context, secret, next }) =>
       /^[\s<]?$/.test(next) &&
       !isDescription(context) &&
-      (isSimplePassword(secret) || isNumber(context, secret)),
+      (isSimplePassword(secret) ||
+        isNumber(context, secret) ||
+        (IS_PASSWORD.test(context) && isBareWordedPassword(secret))),
   }),
   named('A vendor’s name and a random value', {
     pattern: after(
@@ -191,10 +244,6 @@ const VARIABLE =
 const IN_TEMPLATE = /\$\{|\{\{|<%|=>|<\//;
 /** A name with a number, as code has it. */
 const COUNTED_NAME = /^[a-z_]+\d{1,2}$/i;
-/** Words used in place of a password, or that describe one. */
-const PLAIN_WORD =
-  /^(?:pass(?:word|phrase)|postgres|required|optional|disabled|enabled|default|unlimited|anything|whatever|verysecret|supersecret|correct|invalid|incorrect|encrypted)$/;
-
 const MEMBER_ACCESS = /^[A-Za-z_$][\w$]{0,40}[.?!]{1,2}[A-Za-z_$]/;
 
 function named(
@@ -216,16 +265,27 @@ function isQuoted({ context }: Candidate): boolean {
   return /["'`]$/.test(context);
 }
 
+function isWordedIn(candidate: Candidate): boolean {
+  const { secret, next } = candidate;
+  return isQuoted(candidate)
+    ? /^["'`]$/.test(next) && isWordedPassword(secret)
+    : isBareWordedPassword(secret);
+}
+
 /** As long as two words: no adjective that says what is wrong with a password. */
 function isLongWord(secret: string): boolean {
-  return /^[a-z]{14,}$/.test(secret) && !isPlaceholder(secret) && !PLAIN_WORD.test(secret);
+  return /^[a-z]{14,}$/.test(secret) && isBareWordedPassword(secret);
 }
 
 /** As the form of a login's flag: anything that is no variable and no next flag. */
 function isFlagValue({ context, secret }: Candidate): boolean {
   if (isDescription(context) || isPlaceholder(secret) || /^[-$%/~.]/.test(secret)) return false;
-  return looksRandom(secret) || (hasMixedCharacters(secret) && !isTechnical(secret));
+  if (looksRandom(secret) || (hasMixedCharacters(secret) && !isTechnical(secret))) return true;
+  return BARE_FLAG.test(context) && isBareWordedPassword(secret);
 }
+
+/** In a table of flags more blanks follow, and a description. */
+const BARE_FLAG = /^pass(?:word|phrase|wd)[ \t]["']?$/i;
 
 /** `tokenId: …` and `secretName: …` name something that is no secret. */
 function isDescription(context: string): boolean {
@@ -245,10 +305,21 @@ function isLiteralSecret({ context, secret, next }: Candidate): boolean {
   if (isNumber(context, secret)) return true;
   if (/^auth/i.test(context)) return looksRandom(secret) || isEncodedLogin(secret);
   if (isBase32Seed(secret)) return true;
-  if (!isSimplePassword(secret)) return false;
+  if (VALIDATION.test(secret)) return false;
+  if (!isSimplePassword(secret)) {
+    return HOLDS_PASSWORD.test(context) && isWordedPassword(secret);
+  }
   if (WEAK_NAME.test(context)) return looksRandom(secret);
   return IS_PASSWORD.test(context) || !isIdentifier(secret);
 }
+
+/** A name of a password, and what gives it its value: no list of arguments. */
+const HOLDS_PASSWORD = new RegExp(
+  `^(?:${PASSWORDS}|pass)[\\w.-]{0,24}["'\`]?[\\])]{0,2}(?:[^\\n,]*[:=]|\\()`,
+  'i',
+);
+/** What a form may contain: "required|min:8". */
+const VALIDATION = /^[a-z_]+(?::[\w,]+)?(?:\|[a-z_]+(?::[\w,]+)?)+$/;
 
 /** `sm_pat_x1` and `ns2:TypeName`: words and a number, as variables, fields and types are called. */
 function isIdentifier(secret: string): boolean {

@@ -144,6 +144,38 @@ function kindOf(character: string): 'capital' | 'small' | 'digit' | 'other' {
   return character >= '0' && character <= '9' ? 'digit' : 'other';
 }
 
+const WORDED_CHARS_MIN = 6;
+const WORDED_FORM = /^\p{L}[\p{L}!@#%^*+~?._-]{5,63}$/u;
+/** Names of types, states, algorithms and of the password itself, as data and sentences have them. */
+const PLAIN_WORD =
+  /^(?:string|varchar|number|integer|boolean|buffer|object|unknown|option(?:al)?|undefined|required|mandatory|invalid|incorrect|correct|missing|strong|secure|insecure|unsafe|expired?|hidden|visible|invisible|readonly|read-only|unset|empty|default|plain-?text|public|private|random|unique|different|similar|identical|obvious|strict|simple|simply|always|already|another|anything|nothing|something|whatever|either|neither|rather|perhaps|really|mostly|across|inside|outside|before|during|between|without|within|through|because|against|longer|shorter|stronger|weaker|wrong|case-(?:in)?sensitive|opaque|ascii|base-?64|argon|column|field|flags?|options?|arguments?|parameters?|switch(?:es)?|label|database|username|e-?mail|postgres|superuser|administrator|letters|characters|generate|disable|enable|contrase\p{L}+|wachtwoord|salasana|parola|l\p{L}senord|adgangskode|falsch|richtig|sicher|unsicher|notwendig|erforderlich)$/iu;
+/** Words of code and of prose that a value is made of when it names a password. */
+const NAMING_WORD =
+  /pass|pwd|kennwort|^secret|[_.]secret|token|hash|crypt|prompt|input|string|value$|(?:current|new|old|user|your|default)[A-Z_-]|(?:Str|Text|Bytes?|Type|Field|Schema|Data|Dto|Props|Digest|Policy|Option)$/;
+/** Participles and adjectives describe a password: "the password is mandatory, encrypted, changeable". */
+const DESCRIBING_WORD =
+  /^(?:[a-z]+(?:ed|ing|able|ible|ive|ory|ary|ous|ful|less|ant|ent|lich|isch)|[a-z]+(?<!f)ly|written|chosen|broken|stolen|forgotten|overwritten|ge[a-z]+(?:t|en))$/;
+
+/** A value that is not in quotes: it may be a word of the sentence, or of code. */
+export function isBareWordedPassword(secret: string): boolean {
+  return isWordedPassword(secret) && !DESCRIBING_WORD.test(secret.replace(/[.,;:!?)]+$/, ''));
+}
+
+/** A password of letters alone: words, names, perhaps with marks between them. */
+export function isWordedPassword(secret: string): boolean {
+  const bare = secret.replace(/[.,;:!?)]+$/, '');
+  return (
+    bare.length >= WORDED_CHARS_MIN &&
+    WORDED_FORM.test(bare) &&
+    distinctIn(bare) >= 4 &&
+    !isPlaceholder(bare) &&
+    !isTechnical(bare) &&
+    !PLAIN_WORD.test(bare) &&
+    !NAMING_WORD.test(bare) &&
+    !/pass|token/i.test(bare)
+  );
+}
+
 /** As a person chooses one: too short to look random, and no word of code. */
 export function isSimplePassword(secret: string): boolean {
   return hasMixedCharacters(secret) && !isPlaceholder(secret) && !isTechnical(secret);

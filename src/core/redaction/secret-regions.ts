@@ -1,6 +1,12 @@
-/** Places that hold several secrets behind one head: a line of cookies, a Kubernetes secret. */
+/** Places that hold several secrets behind one head: a line of cookies, a Kubernetes secret, a table. */
 
-import { hasMixedCharacters, isPlaceholder, looksRandom } from './secret-likeness.ts';
+import {
+  hasMixedCharacters,
+  isPlaceholder,
+  isSimplePassword,
+  isWordedPassword,
+  looksRandom,
+} from './secret-likeness.ts';
 import type { FoundAll, Stretch } from './secret-rule.ts';
 
 const COOKIE = /[ \t]{0,4}([^\s;=[\]"'`,]{1,128})=([^\s;"'`\\<>[\]{},]{0,4096})(?:; {0,2})?/y;
@@ -71,4 +77,59 @@ export function findKubernetesValues(headEnd: number, text: string): FoundAll {
     }
   }
   return { secrets, end: headEnd + DATA_AFTER_CHARS };
+}
+
+/** A longer line is no head of a table. */
+const HEAD_CHARS_MAX = 400;
+const ROW_CHARS_MAX = 4096;
+/** Below the head of a table of Markdown, psql or MySQL. */
+const RULE_LINE = /^[|\s:+-]*-[|\s:+-]*$/;
+const CSV_HEAD = /^"?[\w-]{1,32}"?(?:,"?[\w-]{1,32}"?){1,32}\r?$/;
+
+/** The cells below a column whose head ends at `headEnd`. */
+export function findTableCells(headEnd: number, text: string): FoundAll {
+  const nothing = { secrets: [], end: headEnd };
+  const lineStart = text.slice(Math.max(0, headEnd - HEAD_CHARS_MAX), headEnd).lastIndexOf('\n');
+  const isFirst = lineStart === -1;
+  if (isFirst && headEnd > HEAD_CHARS_MAX) return nothing;
+  const start = isFirst ? 0 : Math.max(0, headEnd - HEAD_CHARS_MAX) + lineStart + 1;
+  const head = lineAt(text, start);
+  if (head === undefined) return nothing;
+  const separator = head.includes('|') ? '|' : ',';
+  const columns = head.split(separator).length;
+  const column = text.slice(start, headEnd).split(separator).length - 1;
+  let at = start + head.length + 1;
+  const below = lineAt(text, at);
+  if (below === undefined || columns < 2) return nothing;
+  if (separator === ',' ? !CSV_HEAD.test(head) : !RULE_LINE.test(below)) return nothing;
+  const secrets: Stretch[] = [];
+  for (let row = lineAt(text, at); row !== undefined && row !== ''; row = lineAt(text, at)) {
+    const cells = row.split(separator);
+    if (cells.length === columns) {
+      const cell = cells[column] ?? '';
+      const from = at + cells.slice(0, column).join(separator).length + (column > 0 ? 1 : 0);
+      const secret = cellSecret(cell, from);
+      if (secret !== undefined) secrets.push(secret);
+    } else if (!RULE_LINE.test(row)) break;
+    at += row.length + 1;
+  }
+  return { secrets, end: Math.max(headEnd, Math.min(at, text.length)) };
+}
+
+/** Undefined past the end of the text, and for a line that is too long. */
+function lineAt(text: string, start: number): string | undefined {
+  if (start >= text.length) return undefined;
+  const line = text.slice(start, start + ROW_CHARS_MAX);
+  const end = line.indexOf('\n');
+  if (end === -1) return line.length < ROW_CHARS_MAX ? line : undefined;
+  return line.slice(0, end);
+}
+
+function cellSecret(cell: string, from: number): Stretch | undefined {
+  const [whole = '', lead = '', value = ''] =
+    /^([ \t"'`]*)([^\s"'`\\<>[\]]{4,256})/.exec(cell) ?? [];
+  const isAlone = /^[ \t"'`\r]*$/.test(cell.slice(whole.length));
+  const isSecret = isSimplePassword(value) || isWordedPassword(value) || looksRandom(value);
+  if (!isAlone || !isSecret) return undefined;
+  return { start: from + lead.length, end: from + whole.length };
 }

@@ -8,7 +8,7 @@ import { findCards, findCodes, findRecoveryCodes, findSeedWords } from './spoken
 import { findKeyBlockEnd, findPuttyKeyEnd } from './secret-pem.ts';
 import { isSimplePassword } from './secret-likeness.ts';
 import { isMadeUp, looksRandom } from './secret-likeness.ts';
-import { findKubernetesValues } from './secret-regions.ts';
+import { findKubernetesValues, findTableCells } from './secret-regions.ts';
 import { BASE64_REST, NO_REST, type SecretRule } from './secret-rule.ts';
 import { VENDOR_FORMATS } from './vendor-formats.ts';
 import { WIRE_RULES } from './wire-rules.ts';
@@ -140,6 +140,17 @@ const KUBERNETES: readonly SecretRule[] = [
   },
 ];
 
+const TABLES: readonly SecretRule[] = [
+  {
+    kind: 'password',
+    keywords: ['passw', 'pwd', 'kennwort'],
+    pattern:
+      /(?<=[|,][ \t"]{0,16}|(?:^|\n)[ \t"]{0,16})(?:\w{1,16}[_ ])?(?:passw(?:or[dt]|d)|pwd|kennwort)(?=[ \t"]{0,32}(?:[|,]|\r?\n))/gi,
+    findAll: findTableCells,
+    source: 'A column of a Markdown table, of a database client and of CSV',
+  },
+];
+
 export const SECRET_RULES: readonly SecretRule[] = [
   ...KEY_FILES,
   ...VENDOR_FORMATS,
@@ -147,5 +158,6 @@ export const SECRET_RULES: readonly SecretRule[] = [
   ...COMMAND_RULES,
   ...STORED_HASHES,
   ...KUBERNETES,
+  ...TABLES,
   ...SPOKEN,
 ];

@@ -50,6 +50,13 @@ const SIGNED_THINGS: readonly SecretRule[] = [
     rest: /[A-Za-z0-9%+/=_~-]*/y,
     source: 'Signed URLs: Azure shared access, Amazon, Google, CloudFront',
   },
+  {
+    kind: 'url-signature',
+    keywords: ['api_sig='],
+    pattern: /(?<keep>(?<![\w-])api_sig=)[A-Fa-f0-9]{16}/g,
+    rest: /[A-Fa-f0-9]*/y,
+    source: 'Flickr and Last.fm: a signature over the secret',
+  },
 ];
 
 const WEBHOOKS: readonly SecretRule[] = [
