@@ -126,7 +126,7 @@ export interface Shell {
 
 export interface RequestView {
   readonly dialect: Dialect;
-  /** What a person typed is also read from frames at the end of tool outputs. */
+  /** Typed texts are also read from frames at the end of tool outputs. */
   readonly hasFrames: boolean;
   readonly bytes: Buffer;
   /** The list's own span, brackets included; for a Responses `input` string, the string's. */

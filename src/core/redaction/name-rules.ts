@@ -318,7 +318,7 @@ const HOLDS_PASSWORD = new RegExp(
   `^(?:${PASSWORDS}|pass)[\\w.-]{0,24}["'\`]?[\\])]{0,2}(?:[^\\n,]*[:=]|\\()`,
   'i',
 );
-/** What a form may contain: "required|min:8". */
+/** Rules of a form for its field: "required|min:8". */
 const VALIDATION = /^[a-z_]+(?::[\w,]+)?(?:\|[a-z_]+(?::[\w,]+)?)+$/;
 
 /** `sm_pat_x1` and `ns2:TypeName`: words and a number, as variables, fields and types are called. */
