@@ -127,6 +127,36 @@ test.each([
 });
 
 test.each([
+  [
+    'Where does the production database run?',
+    'The production database runs on the host walrus-seven with postgres.',
+  ],
+  [
+    'And for the analytics service, what do we use?',
+    'For the analytics service you use postgres on the host walrus-seven.',
+  ],
+  ['Who owns the search index?', 'The search index is owned by Marta Lindqvist as well.'],
+  [
+    'Which cache does Heron use?',
+    'Heron also lives with the redis cache, with a lifetime of ten minutes.',
+  ],
+  ['When is the audit sent?', 'The audit is sent every monday morning to the finance team.'],
+])('a true answer about what only the question names is no echo: %s', (question, answer) => {
+  expect(captureAssistant(answer, { ...told, question })?.text).toBe(answer);
+});
+
+test.each([
+  ['How is staging set up?', 'Staging is set up with postgres on the host walrus-seven.'],
+  [
+    'Where can we find the cache?',
+    'You can find the cache in redis with a lifetime of ten minutes.',
+  ],
+  ['Please tell me who owns billing, quickly', 'Marta Lindqvist owns the billing service.'],
+])('a question in other words does not make an echo news: %s', (question, answer) => {
+  expect(captureAssistant(answer, { ...told, question })).toBeUndefined();
+});
+
+test.each([
   'The staging database uses postgres on walrus-seven, and the cache lives in redis.',
   'The staging database is hosted on walrus-seven and the cache is kept in redis for ten minutes.',
   'Marta Lindqvist handles the billing service, and the team currently prefers tabs over spaces.',

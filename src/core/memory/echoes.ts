@@ -47,11 +47,12 @@ export function withoutEchoes(text: string, { blocks, question }: Heard): string
   for (const sentence of sentencesOf(text)) {
     const terms = [...new Set(termsOf(sentence))].filter((term) => !isIgnored(term));
     const isNews = saysNews(sentence, heard) || statements.areCorrectedBy(sentence, isIgnored);
-    if (!isNews && isEcho(terms, heard)) {
+    const repeats = !isNews && isEcho(terms, heard);
+    if (repeats && !isAboutAsked(sentence, asked, heard)) {
       hasEcho = true;
       continue;
     }
-    hasNews ||= isNews;
+    hasNews ||= isNews || repeats;
     kept.push(sentence);
     for (const term of terms) own.add(term);
   }
@@ -88,6 +89,34 @@ function saysNews(sentence: string, { tokens, negates }: KnownWords): boolean {
     if (tokens.has(word.toLowerCase())) continue;
     if (isIdentifier(word) || isNumber(word)) return true;
     if (isName(word) && !beginsSentence(sentence, index)) return true;
+  }
+  return false;
+}
+
+/** Words before a noun, in the languages of the stop words. */
+const BEFORE_NOUN =
+  /^(?:an?|the|this|that|these|those|my|our|your|his|her|its|their|of|for|in|on|at|to|from|with|about|der|die|das|den|dem|des|ein\p{L}{0,2}|für|von|mit|bei|im|am)$/iu;
+
+/**
+ * Whether the sentence says something about a name or a noun that the question brings and no memory has:
+ * the same words are then an answer about another thing. A noun follows an article, a possessive or a
+ * preposition, or begins the sentence.
+ */
+function isAboutAsked(
+  sentence: string,
+  asked: ReadonlySet<string>,
+  { terms: known }: KnownWords,
+): boolean {
+  let before: string | undefined;
+  for (const [word] of sentence.matchAll(TOKEN)) {
+    const isNoun = before === undefined ? /^\p{Lu}/u.test(word) : BEFORE_NOUN.test(before);
+    const isNamed = isNoun || isIdentifier(word) || /^\p{Lu}\p{Ll}/u.test(word);
+    before = word;
+    if (!isNamed) continue;
+    const isBrought = termsOf(word).some(
+      (term) => asked.has(term) && !known.has(term) && !POINTING_WORDS.has(term),
+    );
+    if (isBrought) return true;
   }
   return false;
 }
