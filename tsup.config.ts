@@ -56,6 +56,8 @@ function buildDigest(): string {
     .slice(0, 12);
 }
 
+const PLAIN_ASSERT = join(import.meta.dirname, 'src/adapters/network/assert.cjs');
+
 const common: Options = {
   define: { SVC_BUILD: JSON.stringify(buildDigest()) },
   platform: 'node',
@@ -65,10 +67,14 @@ const common: Options = {
   // Everything but the native addon, which finds its binaries next to its own package.
   noExternal: [/^(?!@photostructure\/sqlite|node:)/],
   external: ['@photostructure/sqlite', 'node:sqlite'],
+  // tsup would resolve `node:assert` before the alias below.
+  removeNodeProtocol: false,
   esbuildPlugins: [withoutHttp2, withRoomForMembers],
   esbuildOptions(options) {
     options.alias = {
       undici: join(import.meta.dirname, 'src/adapters/network/undici-pool.cjs'),
+      'node:assert': PLAIN_ASSERT,
+      assert: PLAIN_ASSERT,
       // Its other build finds its own files by a require that no bundler can follow.
       'jsonc-parser': 'jsonc-parser/lib/esm/main.js',
     };
