@@ -98,8 +98,8 @@ export const ORIGINS = [
   {
     name: 'a correction is an echo',
     file: 'src/core/memory/echoes.ts',
-    from: 'if (!isNews && isEcho(terms, heard)) {',
-    to: 'if (isEcho(terms, heard)) {',
+    from: 'const repeats = !isNews && isEcho(terms, heard);',
+    to: 'const repeats = isEcho(terms, heard);',
     test: 'test/core/echoes.test.ts',
   },
   {
