@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createBodyDecoder } from '../adapters/encoding/body-decoder.ts';
 import { JournalLedger } from '../adapters/journals/ledger.ts';
 import { type Network, parseNetwork } from '../adapters/network/addresses.ts';
+import { OwnListener } from '../adapters/network/own-listener.ts';
 import type { Trust } from '../adapters/network/pinned-connector.ts';
 import { ProviderPools } from '../adapters/network/provider-pools.ts';
 import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
@@ -24,6 +25,8 @@ export interface ModelsOptions {
   readonly store: ServiceStore;
   readonly changes: ChangeWatch;
   readonly egress: Egress;
+  /** The listener of this service, to which no provider may lead. */
+  readonly listener?: OwnListener;
   /** Instead of the system's resolver and certificates. */
   readonly trust?: Trust;
   /** Milliseconds; RECALL_MS where it is not given. */
@@ -99,13 +102,19 @@ export function openModels(options: ModelsOptions): OpenedModels {
 
 /** Throws CliError for a network of the settings that is none. */
 export function openLinks(
-  { ports, allow }: Egress,
-  { trust, headersMs = PROVIDER_HEADERS_MS }: Pick<ModelsOptions, 'trust' | 'headersMs'> = {},
+  { ports, allow, own = [] }: Egress,
+  {
+    trust,
+    headersMs = PROVIDER_HEADERS_MS,
+    listener = new OwnListener(),
+  }: Pick<ModelsOptions, 'trust' | 'headersMs' | 'listener'> = {},
 ): ProviderLinks {
   return new ProviderPools({
     headersMs,
     ports,
     networks: allow.map(networkOf),
+    own,
+    listener,
     ...(trust === undefined ? {} : { trust }),
   });
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { ServedCatalog } from '../adapters/catalog/served-catalog.ts';
+import { OwnListener } from '../adapters/network/own-listener.ts';
 import { createUpstream } from '../adapters/network/undici-upstream.ts';
 import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
 import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
@@ -70,7 +71,17 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     const metrics = metricsOf(receipts);
     const changes = new ChangeWatch({ store, clock: systemClock });
     const egress = egressOf(settings);
-    const opened = openModels({ folder, store, changes, egress, recallMs, durability, report });
+    const listener = new OwnListener();
+    const opened = openModels({
+      folder,
+      store,
+      changes,
+      egress,
+      listener,
+      recallMs,
+      durability,
+      report,
+    });
     const catalog = openCatalog(place);
     const service = createMemoryService({
       store,
@@ -96,6 +107,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       tls,
     });
     const address = await service.listen();
+    listener.listensOn(address.port);
     const jobs = await startJobs({ store, changes, metrics, settings });
     return {
       ...address,

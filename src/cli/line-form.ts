@@ -9,13 +9,15 @@ export interface LineOptions {
   /** As typed after --log. */
   readonly log?: string;
   readonly quiet?: boolean;
+  /** Text also where no terminal shows it: the lines of a service are read later, in its log. */
+  readonly isLogged?: boolean;
   /** The command whose help names the forms. */
   readonly command: string;
 }
 
-/** Text on a terminal unless `--log` names another form. Throws CliError for an unknown form. */
+/** Text on a terminal, or for what is logged anyway, unless `--log` names another form. Throws CliError for an unknown form. */
 export function lineForm(
-  { log, quiet, command }: LineOptions,
+  { log, quiet, isLogged = false, command }: LineOptions,
   terminal: Terminal,
 ): (typeof FORMS)[number] {
   const form = log === undefined ? undefined : FORMS.find((known) => known === log);
@@ -24,6 +26,6 @@ export function lineForm(
     throw new CliError(expected, `See: ${command} --help`, 2);
   }
   if (form === 'json') return form;
-  const isShown = form === 'text' || (form === undefined && terminal.areNotesWatched);
+  const isShown = form === 'text' || (form === undefined && (isLogged || terminal.areNotesWatched));
   return isShown && quiet !== true ? 'text' : 'off';
 }

@@ -15,9 +15,6 @@ export interface CallHead {
   readonly headers: RawHeaders;
 }
 
-/** Honest clients send ten. */
-export const HEADERS_MAX = 64;
-
 // If one of these headers is repeated, servers on the way may each use a different value.
 const ONCE = [
   'host',

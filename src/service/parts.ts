@@ -73,7 +73,7 @@ export interface ServiceLimits {
   readonly requestsPerMinute: number | null;
   /** The service is behind a proxy that ends TLS and names the caller in x-forwarded-for. */
   readonly isBehindProxy: boolean;
-  /** The address by which clients reach the service; no stub names one without it. */
+  /** The address by which clients reach the service; without it no tool output is left out. */
   readonly publicUrl?: string | undefined;
   /** Where providers may be, beside public addresses. */
   readonly egress: Egress;

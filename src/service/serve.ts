@@ -3,6 +3,7 @@ import { asRecord } from '../core/bytes/json-fields.ts';
 import { ProxyError } from '../core/errors.ts';
 import { pathOf } from '../core/http/gate.ts';
 import { headerOf } from '../core/http/header-rules.ts';
+import { HEADERS_MAX } from '../core/http/http-form.ts';
 import { forwardedAddress } from '../core/service/rates.ts';
 import { CONSOLE_START } from '../core/service/console-routes.ts';
 import {
@@ -30,7 +31,6 @@ import {
   type CallHead,
   deadlineOf,
   expectBody,
-  HEADERS_MAX,
   idempotencyKeyOf,
   ifVersionOf,
   readHead,

@@ -348,3 +348,17 @@ test('a member that no console operation knows is refused by each of them, and n
   }
   expect((await console('GET audit')).text).toBe(before);
 });
+
+test('every path of a service takes 100 headers, and says so where there are more', async () => {
+  const { makeKey, service } = await openModelService();
+  const key = await makeKey();
+  const call = (count: number) => {
+    const headers = Object.fromEntries(
+      Array.from({ length: count }, (_, at) => [`x-more-${at}`, String(at)]),
+    );
+    return callService(service.url, '/v1/svc/whoami', { key, headers });
+  };
+  expect((await call(90)).status).toBe(200);
+  const refused = await call(120);
+  expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('100 headers')]);
+});

@@ -12,6 +12,7 @@ import {
 } from '../../src/core/memory-api/service-key.ts';
 import { providersOf } from '../../src/core/settings/catalog.ts';
 import { hashKey, type KeyScope } from '../../src/core/service/keys.ts';
+import { OwnListener } from '../../src/adapters/network/own-listener.ts';
 import type { Trust } from '../../src/adapters/network/pinned-connector.ts';
 import { openModels } from '../../src/cli/compose-models.ts';
 import { type Egress, NO_EGRESS } from '../../src/core/service/providers.ts';
@@ -120,7 +121,9 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
   });
   const egress = options.egress ?? NO_EGRESS;
   const changes = new ChangeWatch({ store, clock });
+  const listener = new OwnListener();
   const opened = openModels({
+    listener,
     folder,
     store,
     changes,
@@ -156,6 +159,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     await store.close();
     throw error;
   });
+  listener.listensOn(address.port);
   const stop = async (drainMs = 0): Promise<void> => {
     await service.stop(drainMs);
     await opened.close();

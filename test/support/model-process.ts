@@ -30,6 +30,8 @@ export interface ModelHome {
 
 /** The name of every provider: it resolves to this machine without any set-up. */
 const NAME = 'localhost';
+/** Without one, a service leaves no tool output out. */
+const PUBLIC_URL = 'https://svc.example';
 
 export interface ModelHomeOptions {
   /** Variables of every command, beside the folder and the provider's certificate. */
@@ -66,7 +68,10 @@ export async function initModelHome(
   const file = join(folder, 'service.json');
   const settings = JSON.parse(readFileSync(file, 'utf8')) as object;
   const egress = { ports: [Number(port)], allow: ['127.0.0.0/8'] };
-  writeFileSync(file, JSON.stringify({ ...settings, ...moreSettings, egress }));
+  writeFileSync(
+    file,
+    JSON.stringify({ ...settings, publicUrl: PUBLIC_URL, ...moreSettings, egress }),
+  );
   return {
     home,
     folder,

@@ -86,7 +86,8 @@ export async function startTwoNodes(options: TwoNodesOptions = {}): Promise<TwoN
   const place = await initModelHome(address.href, {
     environment: countsLimitsIn === 'Redis' ? { SVC_REDIS_URL: redis.url } : {},
     // A machine that runs many tests at once may need longer than a person should wait.
-    settings: { recallMs: 5000 },
+    // Without an address of its own a service leaves no tool output out.
+    settings: { recallMs: 5000, publicUrl: 'https://svc.example' },
   });
   // The pepper and the master key are the same on both; journals are each one's own.
   const second = join(place.home, 'svc-1');

@@ -1,6 +1,6 @@
 import type { Pool } from 'undici';
 import { parseUpstreamBase } from '../../core/http/upstream-target.ts';
-import { USUAL_PORTS } from '../../core/service/providers.ts';
+import { placeOf, USUAL_PORTS } from '../../core/service/providers.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import type {
   LinkedProvider,
@@ -10,6 +10,7 @@ import type {
 } from '../../ports/provider-links.ts';
 import type { Upstream } from '../../ports/upstream.ts';
 import type { Network } from './addresses.ts';
+import type { OwnListener } from './own-listener.ts';
 import type { Trust } from './pinned-connector.ts';
 import { wholeBody } from './whole-answer.ts';
 import { createPool, isRefusedBase, upstreamOver } from './undici-upstream.ts';
@@ -25,6 +26,9 @@ export interface EgressOptions {
   /** Beside the usual ones. */
   readonly ports: readonly number[];
   readonly networks: readonly Network[];
+  /** Names of the service itself, as `host:port`. */
+  readonly own: readonly string[];
+  readonly listener: OwnListener;
   readonly trust?: Trust;
 }
 
@@ -46,16 +50,19 @@ export class ProviderPools implements ProviderLinks {
   }
 
   to({ providerId, version, kind }: LinkedProvider, settings: UpstreamSettings): Upstream {
-    const { networks, ports } = this.#options;
+    const { networks, ports, own, listener } = this.#options;
     const base = parseUpstreamBase(settings);
-    const rule = { allowPrivate: false, isSecure: base.isSecure, networks };
-    const { port } = new URL(base.origin);
+    const url = new URL(base.origin);
+    const { port } = url;
+    const isOwn = (address: string) => listener.isAt(address, Number(port || 443));
+    const rule = { allowPrivate: false, isSecure: base.isSecure, networks, isOwn };
     const isUsual = USUAL_PORTS.has(port) || ports.includes(Number(port));
     const name = kind === 'preset' ? base.origin : `${providerId} ${version}`;
     return upstreamOver({
       base,
       pool: () => this.#pool(name, base.origin, rule),
-      isRefused: !isUsual || !base.isSecure || isRefusedBase(base, rule),
+      isRefused:
+        !isUsual || !base.isSecure || own.includes(placeOf(url)) || isRefusedBase(base, rule),
       close: async () => {},
     });
   }

@@ -47,7 +47,7 @@ function addInit(service: Command, context: CommandContext): void {
 Examples:
   $ svc service init
   $ svc service init --host 0.0.0.0 --tls-cert fullchain.pem --tls-key key.pem --rate 600
-  $ svc service init --host 10.0.0.5 --behind-proxy
+  $ svc service init --host 10.0.0.5 --behind-proxy --public-url https://svc.example.com
   $ svc service init --database-from file:/etc/svc/database-url
 
 The folder is --folder, else $SVC_SERVICE_HOME, else "service" in svc's data folder. Without TLS the
@@ -63,7 +63,10 @@ function addStart(service: Command, context: CommandContext, finish: Finish): vo
   withSettings(service.command('start'))
     .description('Start the service and run until interrupted')
     .option('-q, --quiet', 'print problems only')
-    .option('--log <form>', 'a line for each call: text on stderr, json on stdout, or off')
+    .option(
+      '--log <form>',
+      'a line for each call: text on stderr (the default), json on stdout, or off',
+    )
     .option('--json', 'print the address as a line of JSON on stdout')
     .addHelpText(
       'after',
@@ -205,6 +208,7 @@ function withSettings(command: Command): Command {
     .option('--tls-cert <path>', 'PEM file of the certificate and its chain')
     .option('--tls-key <path>', 'PEM file of the private key')
     .option('--behind-proxy', 'a proxy in front ends TLS and sets x-forwarded-for')
+    .option('--public-url <address>', 'the address that clients use: https://svc.example.com')
     .option('--rate <number>', 'calls of one key in a minute, or off')
     .option('--auto-migrate', 'create the tables in PostgreSQL that this version needs')
     .option('--metrics <address>', 'serve counts of calls as text at http://ADDRESS/metrics');

@@ -11,7 +11,12 @@ import {
 import { asRecord } from '../../core/bytes/json-fields.ts';
 import { loadTls } from '../../adapters/network/tls-files.ts';
 import { VERSION } from '../../core/version.ts';
-import type { ServiceSettings } from '../../core/service/settings.ts';
+import {
+  NO_PUBLIC_URL,
+  PUBLIC_URL_FIX,
+  publicUrlOf,
+  type ServiceSettings,
+} from '../../core/service/settings.ts';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { reportChecks } from '../doctor/check-report.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
@@ -74,6 +79,7 @@ async function runChecks(folder: string, context: CommandContext): Promise<reado
     checkReceipts(folder, await findService(folder)),
     ...(settings.tls === undefined ? [] : [await checkCertificate(settings.tls)]),
     await checkPort(folder, settings),
+    checkPublicUrl(settings),
     ...(await checkDisk(folder)),
   ];
 }
@@ -200,6 +206,13 @@ async function checkCertificate(tls: { cert: string; key: string }): Promise<Che
   } catch (error) {
     return failed(subject, error);
   }
+}
+
+function checkPublicUrl(settings: ServiceSettings): Check {
+  const subject = 'Public address';
+  const found = publicUrlOf(settings);
+  if (found !== undefined) return { level: 'ok', subject, found };
+  return { level: 'warning', subject, found: NO_PUBLIC_URL, fix: PUBLIC_URL_FIX };
 }
 
 async function checkPort(folder: string, { host, port }: ServiceSettings): Promise<Check> {

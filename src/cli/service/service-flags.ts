@@ -8,6 +8,7 @@ export interface RawServiceFlags {
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly behindProxy?: boolean;
+  readonly publicUrl?: string;
   readonly rate?: string;
   /** Sources of addresses, never the addresses: an argument is seen by every user. */
   readonly databaseFrom?: string;
@@ -18,7 +19,7 @@ export interface RawServiceFlags {
 }
 
 export function serviceFlags(flags: RawServiceFlags): Readonly<Record<string, unknown>> {
-  const { host, port, tlsCert: cert, tlsKey: key, behindProxy, rate, metrics } = flags;
+  const { host, port, tlsCert: cert, tlsKey: key, behindProxy, publicUrl, rate, metrics } = flags;
   const { databaseFrom, redisFrom } = flags;
   if ((cert === undefined) !== (key === undefined)) {
     const hint = 'Give both --tls-cert and --tls-key, as paths of PEM files.';
@@ -29,6 +30,7 @@ export function serviceFlags(flags: RawServiceFlags): Readonly<Record<string, un
     ...(port === undefined ? {} : { port: numberOf(port, '--port') }),
     ...(cert === undefined ? {} : { tls: { cert, key } }),
     ...(behindProxy === undefined ? {} : { behindProxy }),
+    ...(publicUrl === undefined ? {} : { publicUrl: originOf(publicUrl) }),
     ...(databaseFrom === undefined ? {} : { database: { from: databaseFrom } }),
     ...(redisFrom === undefined ? {} : { redis: { from: redisFrom } }),
     ...(metrics === undefined ? {} : { metrics: addressOf(metrics) }),
@@ -45,6 +47,14 @@ export function withMigrations<Settings extends Pick<ServiceSettings, 'database'
 ): Settings {
   if (autoMigrate !== true) return settings;
   return { ...settings, database: { ...settings.database, autoMigrate } };
+}
+
+/** The address as a setting has it: without a slash at its end. */
+function originOf(text: string): string {
+  const origin = text.replace(/\/$/, '');
+  if (/^https?:\/\/[\w.:[\]-]+$/.test(origin)) return origin;
+  const hint = 'Try --public-url https://svc.example.com';
+  throw new CliError('--public-url: expected an address without a path.', hint, 2);
 }
 
 function addressOf(text: string): { host: string; port: number } {

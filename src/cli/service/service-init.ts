@@ -5,7 +5,13 @@ import {
   SETTINGS_FILE,
 } from '../../adapters/service-store/service-files.ts';
 import { loadTls } from '../../adapters/network/tls-files.ts';
-import { parseServiceSettings, SERVICE_DEFAULTS } from '../../core/service/settings.ts';
+import {
+  NO_PUBLIC_URL,
+  parseServiceSettings,
+  PUBLIC_URL_FIX,
+  publicUrlOf,
+  SERVICE_DEFAULTS,
+} from '../../core/service/settings.ts';
 import { CliError } from '../cli-error.ts';
 import { openStoreOfService, serviceVaultFiles } from '../compose-service-store.ts';
 import type { CommandContext } from '../context.ts';
@@ -67,6 +73,7 @@ export async function initService(
     'The line above is the operator token, which manages the service over HTTP. svc shows it only once.',
   );
   terminal.note(`The master key of the vault is in ${from}. Keep a copy elsewhere.`);
+  if (publicUrlOf(whole) === undefined) terminal.note(`${NO_PUBLIC_URL} ${PUBLIC_URL_FIX}`);
   terminal.note(
     `The service is in ${folder}. Next: svc service keys create --name NAME, then svc service start`,
   );

@@ -5,7 +5,13 @@ import {
   writePrivate,
 } from '../../adapters/service-store/service-files.ts';
 import { loadTls } from '../../adapters/network/tls-files.ts';
-import { SERVICE_PORT, type ServiceSettings } from '../../core/service/settings.ts';
+import {
+  NO_PUBLIC_URL,
+  PUBLIC_URL_FIX,
+  publicUrlOf,
+  SERVICE_PORT,
+  type ServiceSettings,
+} from '../../core/service/settings.ts';
 import { VERSION } from '../../core/version.ts';
 import type { ServiceStoreHealth } from '../../ports/service-store.ts';
 import type { CallRow } from '../../service/parts.ts';
@@ -29,7 +35,7 @@ import type { Terminal } from '../terminal.ts';
 export interface ServiceStartOptions extends FolderOption, RawServiceFlags {
   readonly json?: boolean;
   readonly quiet?: boolean;
-  /** 'text', 'json' or 'off'; on a terminal 'text' is what happens without it. */
+  /** 'text', 'json' or 'off'; 'text' is what happens without it. */
   readonly log?: string;
 }
 
@@ -89,12 +95,13 @@ export async function startServiceCommand(
 function startLines(
   url: string,
   held: ServiceStoreHealth,
-  { requestsPerMinute }: ServiceSettings,
+  settings: ServiceSettings,
 ): readonly string[] {
-  const limit = requestsPerMinute ?? null;
+  const limit = settings.requestsPerMinute ?? null;
   return [
     `The service listens on ${url}: ${heldText(held)}.`,
     ...(limit === null ? [] : [`Each key may make ${limit} calls a minute.`]),
+    ...(publicUrlOf(settings) === undefined ? [`${NO_PUBLIC_URL} ${PUBLIC_URL_FIX}`] : []),
     ...(held.keys === 0 ? ['There is no key yet. Next: svc service keys create --name NAME'] : []),
   ];
 }
@@ -134,7 +141,7 @@ async function reload(
 
 /** Throws CliError for a form that does not exist. */
 function callPrinter(options: ServiceStartOptions, terminal: Terminal): (row: CallRow) => void {
-  const form = lineForm({ ...options, command: 'svc service start' }, terminal);
+  const form = lineForm({ ...options, isLogged: true, command: 'svc service start' }, terminal);
   if (form === 'json') return (row) => terminal.out(JSON.stringify(row));
   return form === 'text' ? (row) => terminal.note(callLine(row)) : () => undefined;
 }

@@ -12,12 +12,19 @@ export const PROVIDER_HEADERS_MS = 600_000;
 /** The deadline of a recall from the embedded store: it is the same work, without a network. */
 export const RECALL_MS = 300;
 
-export function servedSettings(account: AccountSettings, recallMs: number): ProxySettings {
+/**
+ * The settings for one tenant. `canReadAgain`: stubs can name an address at which clients read what was
+ * left out. Without it no tool output is left out, because no client could read it.
+ */
+export function servedSettings(
+  account: AccountSettings,
+  { recallMs, canReadAgain }: { readonly recallMs: number; readonly canReadAgain: boolean },
+): ProxySettings {
   return {
     compressionMode: account.compressionMode,
     inputBudget: account.inputBudget,
     recalledTokensMax: account.recalledTokensMax,
-    elisionEnabled: account.elisionEnabled,
+    elisionEnabled: account.elisionEnabled && canReadAgain,
     elisionKeepRounds: account.elisionKeepRounds,
     elisionCaptureLimit: account.elisionCaptureLimit,
     // A service's listener has its own address; these two are never read.

@@ -10,7 +10,7 @@ import {
   such,
   text,
 } from '../memory-api/shape.ts';
-import type { Egress } from './providers.ts';
+import { type Egress, placeOf } from './providers.ts';
 import { isOwnMachine } from '../settings/own-machine.ts';
 
 /**
@@ -132,8 +132,26 @@ export function parseServiceSettings(value: unknown): {
     : { problems: parsed.problems };
 }
 
-export function egressOf({ egress = {} }: ServiceSettings): Egress {
-  return { ports: egress.ports ?? [], allow: egress.allow ?? [] };
+/** For an operator whose service does not know its public address. */
+export const NO_PUBLIC_URL =
+  'The service does not know its public address, so it leaves no tool output out of model requests: ' +
+  'clients could not read it again.';
+export const PUBLIC_URL_FIX =
+  'Set "publicUrl" in service.json to the address that clients use, or give --public-url https://HOST.';
+
+export function egressOf(settings: ServiceSettings): Egress {
+  const { egress = {} } = settings;
+  return { ports: egress.ports ?? [], allow: egress.allow ?? [], own: ownPlaces(settings) };
+}
+
+/** The public name, at its own port and at the port where a balancer finds the nodes. */
+function ownPlaces({ host, port, publicUrl }: ServiceSettings): readonly string[] {
+  const own = [`${host}:${port}`];
+  if (publicUrl !== undefined) {
+    const url = new URL(publicUrl);
+    own.push(placeOf(url), `${url.hostname}:${port}`);
+  }
+  return own;
 }
 
 /** Undefined where it cannot be known: behind a proxy, or beyond this machine. */

@@ -23,6 +23,7 @@ import { defaultAuth } from '../../core/settings/config-upstreams.ts';
 import type { SealedSecret } from '../../ports/vault-store.ts';
 import { readValue } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
+import { holdsOwnKey } from '../own-keys.ts';
 import {
   type ConsoleCall,
   type ConsoleReply,
@@ -160,6 +161,7 @@ async function save(
 ): Promise<ConsoleReply> {
   const sealer = new Sealer(call, provider);
   const { credential, custom_headers: headers, custom_query: query } = asked;
+  await refuseOwnKeys(call, asked);
   const next: TenantProvider = {
     ...provider,
     ...(credential === undefined
@@ -190,6 +192,23 @@ async function save(
   if (outcome === 'clash') throw await clashOf(call, next);
   mustBeDone(outcome, 'provider');
   return { status: isNew ? 201 : 200, body: providerWire(next) };
+}
+
+/** A request would come back, and be sent again. */
+async function refuseOwnKeys(
+  { parts }: ConsoleCall,
+  { credential, custom_headers: headers = [], custom_query: query = [] }: Draft['asked'],
+): Promise<void> {
+  const texts = [
+    ['credential', credential ?? ''],
+    ...headers.map(({ value }) => ['custom_headers', value]),
+    ...query.map(({ value }) => ['custom_query', value]),
+  ];
+  for (const [param = '', text = ''] of texts) {
+    // oxlint-disable-next-line no-await-in-loop -- The first one found is named.
+    if (!(await holdsOwnKey(parts, text))) continue;
+    throw wrong(param, 'is a key of this service, which cannot be its own provider');
+  }
 }
 
 /** Names both: the reader has to change one of them. */

@@ -110,7 +110,7 @@ export class KeyHandler implements ShelvedHandler {
     this.#unforwarded = unforwarded;
     this.#changed = changed;
     const { ledger, memoryOf, outboxOf } = parts.models;
-    this.#settings = servedSettings(this.#account, parts.models.recallMs);
+    this.#settings = this.#settingsOf(this.#account);
     this.#handler = createHandler({
       issuer: { kind: 'service' },
       tenant,
@@ -144,7 +144,7 @@ export class KeyHandler implements ShelvedHandler {
   ): Promise<void> {
     if (account !== this.#account) {
       this.#account = account;
-      this.#settings = servedSettings(account, this.#parts.models.recallMs);
+      this.#settings = this.#settingsOf(account);
     }
     this.#calls.set(call.receiptId, call);
     try {
@@ -153,6 +153,12 @@ export class KeyHandler implements ShelvedHandler {
       this.#calls.delete(call.receiptId);
       this.#changed();
     }
+  }
+
+  #settingsOf(account: AccountSettings): ProxySettings {
+    const { models, settings } = this.#parts;
+    const canReadAgain = settings.publicUrl !== undefined;
+    return servedSettings(account, { recallMs: models.recallMs, canReadAgain });
   }
 
   heldBytes(): number {

@@ -24,6 +24,7 @@ import { requestHead } from '../../http/request-head.ts';
 import type { Caller, ChangedFact } from '../../ports/control-store.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { JournalFullError } from '../../ports/receipts.ts';
+import type { ClientRequest } from '../../proxy/client-request.ts';
 import { goneSignal } from '../../proxy/gone-signal.ts';
 import {
   type Authenticator,
@@ -35,7 +36,7 @@ import { Confirmed } from '../confirmed.ts';
 import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import { stockedBytes } from '../random-stock.ts';
-import { journalFull, KeyHandlers } from './key-handlers.ts';
+import { journalFull, type KeyHandler, KeyHandlers } from './key-handlers.ts';
 import { answerModelError, errorDialectOf } from './model-answers.ts';
 import type { ModelCall } from './model-call.ts';
 import { type ModelHead, ModelHeads, readModelHead } from './model-heads.ts';
@@ -72,6 +73,11 @@ export interface ModelEnding {
 const CLIENT_GONE = 499;
 /** A store that takes longer is not asked again for this request: what it said last counts. */
 const KEY_MS = 2_000;
+/**
+ * Half of the connections that a process accepts. So neither a tenant with many clients nor a loop
+ * through a gateway, which svc cannot see, takes the connections of the others.
+ */
+const RUNNING_MAX = 2_048;
 /** The path of a list; a longer one names a model. */
 const MODELS = '/v1/models';
 
@@ -86,6 +92,8 @@ export class ModelServer {
   readonly #heads = new ModelHeads();
   readonly #bodies: RequestBodies;
   readonly #idBytes: (count: number) => Uint8Array;
+  /** Requests that are being answered, by tenant. */
+  readonly #running = new Map<string, number>();
   readonly #shutdown = { isCutting: false };
 
   constructor(parts: ServingParts, authenticator: Authenticator) {
@@ -169,11 +177,39 @@ export class ModelServer {
     const request = { id: call.receiptId, route: call.route, method, target, headers, body };
     const { key } = call.caller;
     const handler = this.#handlers.of(key);
-    const account = await this.#accounts.ask(key.tenant, () =>
-      this.#parts.store.of(key.tenant).getSettings(),
+    const release = this.#run(key.tenant);
+    try {
+      await this.#handleAs(call, handler, { request: { ...request, startedAt }, outgoing });
+    } finally {
+      release();
+    }
+  }
+
+  /** Throws ProxyError TOO_BUSY: the connections of the listener are for all tenants. */
+  #run(tenant: string): () => void {
+    const running = this.#running.get(tenant) ?? 0;
+    if (running >= RUNNING_MAX) {
+      throw new ProxyError('TOO_BUSY', 'Too many requests of this tenant are in progress.');
+    }
+    this.#running.set(tenant, running + 1);
+    return () => {
+      const left = (this.#running.get(tenant) ?? 1) - 1;
+      if (left > 0) this.#running.set(tenant, left);
+      else this.#running.delete(tenant);
+    };
+  }
+
+  async #handleAs(
+    call: ModelCall,
+    handler: KeyHandler,
+    { request, outgoing }: { request: ClientRequest; outgoing: ServerResponse },
+  ): Promise<void> {
+    const { tenant } = call.caller.key;
+    const account = await this.#accounts.ask(tenant, () =>
+      this.#parts.store.of(tenant).getSettings(),
     );
     call.isHandled = true;
-    await handler.handle(call, { ...request, startedAt }, { outgoing, account });
+    await handler.handle(call, request, { outgoing, account });
   }
 
   /** The caller by the key, then the route: a caller without a key learns nothing about paths. */

@@ -4,14 +4,15 @@ import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import { withinDeadline } from '../../proxy/memory-deadline.ts';
 import { ServiceFault } from '../fault.ts';
+import { holdsOwnKey } from '../own-keys.ts';
 import type { ServingParts } from '../parts.ts';
 
 /**
  * A provider with its secrets opened. Throws ProxyError VAULT_UNAVAILABLE, also where only one of them
- * does not open.
+ * does not open, and UPSTREAM_ADDRESS_REFUSED where it leads back to this service.
  */
 export async function openSettings(
-  parts: Pick<ServingParts, 'store' | 'vault'>,
+  parts: OpeningParts,
   tenant: string,
   provider: TenantProvider,
 ): Promise<UpstreamSettings> {
@@ -20,7 +21,19 @@ export async function openSettings(
   const providerKey = credential === undefined ? '' : await opener.open(credential.secretId);
   const values = (given: readonly CustomValue[]) => opener.valuesOf(given, providerKey);
   const [headers, query] = await Promise.all([values(provider.headers), values(provider.query)]);
+  await refuseOwnKeys(parts, [providerKey, ...Object.values(headers), ...Object.values(query)]);
   return { name, apiStyle, baseUrl, auth, providerKey, headers, query, allowPrivate: false };
+}
+
+type OpeningParts = Pick<ServingParts, 'store' | 'vault' | 'pepper'>;
+
+async function refuseOwnKeys(parts: OpeningParts, texts: readonly string[]): Promise<void> {
+  for (const text of texts) {
+    // oxlint-disable-next-line no-await-in-loop -- Few, and only for a new version of a provider.
+    if (!(await holdsOwnKey(parts, text))) continue;
+    const message = 'The provider is this service itself, so the request would never end.';
+    throw new ProxyError('UPSTREAM_ADDRESS_REFUSED', message);
+  }
 }
 
 /** The store, and where its master key comes from a program that program too. */
