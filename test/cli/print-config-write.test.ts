@@ -5,6 +5,8 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -148,6 +150,73 @@ describe.each(['codex', 'claude'] as const)('%s', (client) => {
     expect(readdirSync(dirname(real))).toEqual(['real']);
   });
 
+  test('a file that moved into a repository of settings is restored there, by either path', async () => {
+    const text = FORMS[client][0]?.[1] ?? '';
+    const at = place(client, text);
+    await at.write();
+    const real = join(at.home, 'dotfiles', 'real');
+    mkdirSync(dirname(real));
+    renameSync(at.file, real);
+    symlinkSync(real, at.file);
+    expect((await at.write()).stderr).toContain('already');
+    expect((await at.undo()).stderr).toContain('restored byte for byte');
+    expect([read(real), lstatSync(at.file).isSymbolicLink()]).toEqual([text, true]);
+    // Moved again, the link leads elsewhere; then the link is a file of its own.
+    await at.write();
+    const other = `${real}-2`;
+    renameSync(real, other);
+    rmSync(at.file);
+    symlinkSync(other, at.file);
+    expect((await at.undo()).stderr).toContain('restored byte for byte');
+    expect(read(other)).toBe(text);
+    await at.write();
+    rmSync(at.file);
+    renameSync(other, at.file);
+    expect((await at.undo()).stderr).toContain('restored byte for byte');
+    expect(read(at.file)).toBe(text);
+    // Without a link, the record still leads to it.
+    symlinkSync(real, `${at.file}-unused`);
+    writeFileSync(real, read(at.file));
+    rmSync(at.file);
+    symlinkSync(real, at.file);
+    await at.write();
+    rmSync(at.file);
+    expect((await at.undo()).stderr).toContain('restored byte for byte');
+    expect(read(real)).toBe(text);
+  });
+
+  test('a file that svc made and that moved stays, without the settings', async () => {
+    const at = place(client);
+    await at.write();
+    const real = join(at.home, 'dotfiles', 'real');
+    mkdirSync(dirname(real));
+    renameSync(at.file, real);
+    symlinkSync(real, at.file);
+    expect((await at.undo()).code).toBe(0);
+    expect(read(real)).toBe({ codex: '', claude: '{\n}\n' }[client]);
+  });
+
+  test('a file that is gone is a failure, and the copy from before stays', async () => {
+    const text = FORMS[client][0]?.[1] ?? '';
+    const at = place(client, text);
+    await at.write();
+    const folder = join(at.home, 'data', 'client-files');
+    const backup = join(folder, readdirSync(folder).find((name) => name.endsWith('.before')) ?? '');
+    const settings = read(at.file);
+    for (const now of [undefined, client === 'codex' ? 'model = "mine"\n' : '{"model":"mine"}']) {
+      rmSync(at.file);
+      if (now !== undefined) writeFileSync(at.file, now);
+      // oxlint-disable-next-line no-await-in-loop -- One state after the other.
+      const undone = await at.undo();
+      expect([undone.code, undone.stderr]).toEqual([1, expect.stringContaining(backup)]);
+      expect(read(backup)).toBe(text);
+      writeFileSync(at.file, settings);
+    }
+    writeFileSync(at.file, client === 'codex' ? '' : '{}');
+    rmSync(backup);
+    expect((await at.undo()).code).toBe(0);
+  });
+
   test('a file that is not valid is left alone, and told', async () => {
     const at = place(client, '{ not = valid\n[');
     const { code, stderr } = await at.write();
@@ -202,6 +271,53 @@ describe.each(['codex', 'claude'] as const)('%s', (client) => {
     expect(names.length).toBe(2);
     for (const name of names) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
   });
+});
+
+test.each([
+  [
+    'after the block’s key of the top level',
+    /(model_provider = "svc"\n)/,
+    '$1model = "gpt-5.5"\nmodel_reasoning_effort = "high"\n',
+  ],
+  ['in front of it', /(# >>> svc.*\n)/, '$1model = "gpt-5.5"\n'],
+  [
+    'and a table before the end mark',
+    /(\n# <<< svc)/,
+    '\n[projects."/a"]\ntrust_level = "trusted"$1',
+  ],
+])('codex: keys that /model writes into the block stay: %s', async (_, where, keys) => {
+  const text = '[tui]\nnotifications = true\n';
+  const at = place('codex', text);
+  await at.write();
+  const chosen = read(at.file).replace(where, keys);
+  expect(chosen).not.toBe(read(at.file));
+  const { model_provider: _1, model_providers: _2, ...wanted } = parse(chosen);
+  writeFileSync(at.file, chosen);
+  expect((await at.undo()).stderr).toContain('its other changes stay');
+  expect(parse(read(at.file))).toEqual(wanted);
+  expect(read(at.file)).not.toContain('svc');
+  // A second write, such as for another port, keeps them too.
+  writeFileSync(at.file, text);
+  await at.write();
+  writeFileSync(at.file, chosen);
+  const config = { ...validConfig(), proxy: { port: 9321 } };
+  writeFileSync(join(at.home, '.config/svc/config.json'), JSON.stringify(config));
+  expect((await at.write()).code).toBe(0);
+  expect(parse(read(at.file))).toEqual(parse(chosen.replaceAll(':8765', ':9321')));
+  await at.undo();
+  expect(parse(read(at.file))).toEqual(wanted);
+});
+
+test('codex: a key that somebody added to svc’s own table is not made a key of another', async () => {
+  const at = place('codex', 'model = "gpt-5"\n');
+  await at.write();
+  const changed = read(at.file).replace(
+    '[model_providers.svc]\n',
+    '[model_providers.svc]\nstream_max_retries = 9\n',
+  );
+  writeFileSync(at.file, changed);
+  expect((await at.undo()).stderr).toContain('Remove them yourself');
+  expect(read(at.file)).toBe(changed);
 });
 
 test('codex: the file says this provider, and its token command prints the token', async () => {

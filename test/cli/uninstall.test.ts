@@ -3,6 +3,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -134,6 +135,25 @@ test('client files behind links get their bytes back, whatever they are called t
   expect(treeOf(person.home)).not.toEqual(before);
   expect(await person.run('uninstall', '--yes')).toMatchObject({ code: 0 });
   expect(treeOf(person.home)).toEqual(before);
+});
+
+test('client files that moved behind links get their bytes back, and one that is gone keeps its copy', async () => {
+  const person = personsHome();
+  await useSvc(person);
+  const dotfiles = join(person.home, 'dotfiles');
+  mkdirSync(dotfiles);
+  const codex = join(person.home, '.codex/config.toml');
+  renameSync(codex, join(dotfiles, 'codex'));
+  symlinkSync(join(dotfiles, 'codex'), codex);
+  const claude = join(person.home, '.claude/settings.json');
+  rmSync(claude);
+  const done = await person.run('uninstall', '--yes');
+  expect(done.code).toBe(1);
+  expect(done.stderr).toContain(`Not restored: ${claude}`);
+  expect(readFileSync(join(dotfiles, 'codex'), 'utf8')).toBe(CODEX);
+  const copies = join(person.home, '.local/share/svc/client-files');
+  const texts = readdirSync(copies).map((name) => readFileSync(join(copies, name), 'utf8'));
+  expect(texts).toContain(CLAUDE.replace('// mine', ''));
 });
 
 test('a folder behind a link is not touched', async () => {

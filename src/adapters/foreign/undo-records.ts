@@ -28,7 +28,7 @@ export class UndoRecords {
   }
 
   /** The parsed record; undefined when there is none, or it cannot be read. */
-  async read(name: string): Promise<unknown> {
+  async #read(name: string): Promise<unknown> {
     const text = await this.#readText(this.#recordPath(name));
     if (text === undefined) return undefined;
     try {
@@ -38,11 +38,13 @@ export class UndoRecords {
     }
   }
 
-  /** Every record that can be read. */
-  async all(): Promise<readonly unknown[]> {
-    const names = (await readdir(this.#folder).catch((): string[] => [])).toSorted();
-    const records = names.filter((name) => name.endsWith('.json'));
-    return Promise.all(records.map((name) => this.read(name.slice(0, -'.json'.length))));
+  /** Every record that can be read, with its name. */
+  async all(): Promise<readonly (readonly [string, unknown])[]> {
+    const files = (await readdir(this.#folder).catch((): string[] => [])).toSorted();
+    const names = files
+      .filter((file) => file.endsWith('.json'))
+      .map((file) => file.slice(0, -'.json'.length));
+    return Promise.all(names.map(async (name) => [name, await this.#read(name)] as const));
   }
 
   /** Undefined when there is none. */

@@ -26,7 +26,10 @@ export interface ClientFileForm {
   byHand(changes: readonly ClientChange[]): string;
   /** Throws CliError when it cannot be done without breaking something. */
   apply(text: string): { readonly text: string; readonly change: Omit<ClientChange, 'hash'> };
-  /** 'absent' when nothing of the change is there, 'edited' when it is there in another form. */
+  /**
+   * 'absent' when nothing of the change is there, 'lost' when the earlier values are not there either,
+   * 'edited' when the change is there in another form.
+   */
   revert(text: string, change: ClientChange): Reverted;
   /** True when a file that was made for the settings holds nothing any more. */
   isEmpty(text: string): boolean;
@@ -34,7 +37,7 @@ export interface ClientFileForm {
   hasMark(text: string): boolean;
 }
 
-export type Reverted = { readonly text: string } | 'absent' | 'edited';
+export type Reverted = { readonly text: string } | 'absent' | 'edited' | 'lost';
 
 export interface Written {
   readonly path: string;
@@ -48,15 +51,17 @@ export interface Undone {
 
 /** A second time it replaces what the first one wrote. */
 export function writeClientFile(form: ClientFileForm, dataFolder: string): Promise<Written> {
-  return withFile(form, dataFolder, async ({ file, record, records, name }) => {
+  return withFile(form, dataFolder, async (opened) => {
+    const { file, record, records, name } = opened;
     const { path } = file;
-    const base = await baseOf({ form, file, record, records, name });
+    const base = await baseOf(opened);
     const { text, change } = form.apply(base);
     if (text === file.text) return { path, outcome: 'unchanged' };
     const madeFolder = record === undefined ? file.missingFolder : record.madeFolder;
     const next: ClientRecord = {
       version: 1,
       path,
+      named: form.path,
       isMade: record?.isMade ?? file.text === undefined,
       ...(madeFolder === undefined ? {} : { madeFolder }),
       // Until the file is in its place, it may also be what it is now.
@@ -74,13 +79,15 @@ export function undoClientFile(form: ClientFileForm, dataFolder: string): Promis
   return withFile(form, dataFolder, async (opened) => {
     const { file, record, records, name } = opened;
     const { path, text } = file;
-    const base = text === undefined ? '' : await baseOf(opened);
+    const base = await baseOf(opened);
     if (record === undefined || text === undefined) {
       await records.remove(name);
       return { path, outcome: 'nothing' };
     }
     const isUnchanged = record.changes[0]?.hash === hashOf(text);
-    const isLeftOver = record.isMade && (isUnchanged || form.isEmpty(base));
+    // A file that was moved, such as into a repository of settings, belongs to the person now.
+    const isOwn = record.isMade && path === record.path;
+    const isLeftOver = isOwn && (isUnchanged || form.isEmpty(base));
     if (isLeftOver) await removeForeignFile(path, record.madeFolder);
     else if (base !== text) await replaceForeignFile(file, base);
     await records.remove(name);
@@ -105,34 +112,88 @@ function withFile<T>(
 ): Promise<T> {
   const records = new UndoRecords(dataFolder);
   return records.alone(async () => {
-    const file = await readForeignFile(form.path);
-    // A record for each file: a client can be set to use another folder.
-    const name = hashOf(file.path).slice(0, 16);
-    const record = parseClientRecord(await records.read(name));
+    const named = await readForeignFile(form.path);
+    const [name, record] = recordOf(form, named, await records.all());
+    const file = record === undefined ? named : await fileOf(form, named, record);
     return work({ form, file, record, records, name });
   });
 }
 
+/** A record for each file: a client can be set to use another folder. */
+function recordOf(
+  { path: named }: ClientFileForm,
+  { path }: ForeignFile,
+  all: readonly (readonly [string, unknown])[],
+): readonly [string, ClientRecord | undefined] {
+  const known = all.flatMap(([name, value]) => {
+    const record = parseClientRecord(value);
+    return record === undefined ? [] : [[name, record] as const];
+  });
+  // The file may have moved since: either of its two paths finds the record.
+  return (
+    known.find(([, record]) => record.path === path) ??
+    known.find(([, record]) => record.named === named || record.path === named) ?? [
+      hashOf(path).slice(0, 16),
+      undefined,
+    ]
+  );
+}
+
+/** The file with the settings of svc: the one that the client's path leads to, or the one of the record. */
+async function fileOf(
+  form: ClientFileForm,
+  named: ForeignFile,
+  { path, changes }: ClientRecord,
+): Promise<ForeignFile> {
+  if (path === named.path || hasSettings(form, named, changes)) return named;
+  const recorded = await readForeignFile(path);
+  return hasSettings(form, recorded, changes) ? recorded : named;
+}
+
+function hasSettings(
+  form: ClientFileForm,
+  { text }: ForeignFile,
+  changes: readonly ClientChange[],
+): boolean {
+  if (text === undefined) return false;
+  const outcomes = changes.map((change) => form.revert(text, change));
+  return outcomes.some((outcome) => outcome !== 'absent' && outcome !== 'lost');
+}
+
 /** The text without what svc wrote; '' where there is no file. */
 async function baseOf({ form, file, record, records, name }: Opened): Promise<string> {
-  const { path, text = '' } = file;
+  const { path, text } = file;
   if (record === undefined) {
-    if (!form.hasMark(text)) return text;
+    if (text === undefined || !form.hasMark(text)) return text ?? '';
     throw new CliError(
       `${path} has settings of svc, and svc has no copy of the file from before.`,
       `Remove them yourself: ${form.byHand([])}`,
     );
   }
-  if (record.changes[0]?.hash === hashOf(text)) {
-    const before = await records.readBackup(name);
-    if (before !== undefined) return before;
+  const { isMade, changes } = record;
+  const backup = await records.readBackup(name);
+  const isMoved = path !== record.path;
+  if (text !== undefined && changes[0]?.hash === hashOf(text) && backup !== undefined) {
+    if (!(isMade && isMoved)) return backup;
   }
-  const outcomes = record.changes.map((change) => form.revert(text, change));
+  const outcomes: readonly Reverted[] =
+    text === undefined ? ['lost'] : changes.map((change) => form.revert(text, change));
   const reverted = outcomes.find((outcome) => typeof outcome === 'object');
   if (reverted !== undefined) return reverted.text;
-  if (outcomes.every((outcome) => outcome === 'absent')) return text;
-  throw new CliError(
-    `${path} has changed in the lines that svc wrote, so svc does not change it.`,
-    `Remove them yourself: ${form.byHand(record.changes)} The original file: ${records.backupPath(name)}`,
-  );
+  if (outcomes.includes('edited')) {
+    throw new CliError(
+      `${path} has changed in the lines that svc wrote, so svc does not change it.`,
+      `Remove them yourself: ${form.byHand(changes)} The original file: ${records.backupPath(name)}`,
+    );
+  }
+  // The settings were taken out: only the backup has what the file said before.
+  if (outcomes.includes('lost') && !isMade && backup !== undefined && backup !== '') {
+    throw new CliError(
+      text === undefined
+        ? `${path} is gone, so svc cannot restore it.`
+        : `${path} has neither the settings of svc nor the values from before.`,
+      `The original file: ${records.backupPath(name)}. Put back what you need, then delete that copy and try again.`,
+    );
+  }
+  return text ?? '';
 }

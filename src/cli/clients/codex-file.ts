@@ -4,7 +4,7 @@ import { readForeignFile } from '../../adapters/foreign/foreign-file.ts';
 import { parseToml } from '../../adapters/foreign/toml-text.ts';
 import type { ClientChange } from '../../core/foreign/client-change.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { isRecord } from '../../core/bytes/json-fields.ts';
+import { asRecord, isRecord } from '../../core/bytes/json-fields.ts';
 import {
   BLOCK_BEGIN,
   BLOCK_END,
@@ -17,7 +17,12 @@ import { CliError } from '../cli-error.ts';
 import type { ClientFileForm, Reverted } from './client-file.ts';
 import { clientHome } from './client-home.ts';
 
-/** Codex's config.toml: one marked block; every other line stays unchanged. */
+/**
+ * Codex's config.toml: one marked block; every other line stays unchanged. A profile file of its own
+ * (`svc.config.toml`) would need `codex -p svc` in every call, and the app and the editors have no such
+ * choice: since 0.134 no key of config.toml names a profile (developers.openai.com/codex/config-advanced,
+ * November 2026).
+ */
 
 const PROVIDER = 'svc';
 
@@ -93,7 +98,23 @@ function withBlock(before: Toml, own: Toml): Toml {
 function revert(text: string, change: NonNullable<ClientChange['toml']>): Reverted {
   const reverted = removeBlock(text, change);
   if (typeof reverted === 'string') return reverted;
-  return isWhole(reverted.text) ? reverted : 'edited';
+  const before = parseToml(reverted.text);
+  const own = parseToml(change.lines.join('\n')) ?? {};
+  const aside = parseToml(change.aside.join('\n')) ?? {};
+  const wanted = withBlock(withoutBlock(parseToml(text) ?? {}, own), aside);
+  // A key that a person added to the block's own table would now be a key of another table.
+  return isDeepStrictEqual(plain(before), plain(wanted)) ? reverted : 'edited';
+}
+
+function withoutBlock(now: Toml, own: Toml): Toml {
+  const providers = asRecord(now['model_providers']);
+  const ours = asRecord(own['model_providers']);
+  const others = Object.entries(providers).filter(
+    ([name, value]) => !isDeepStrictEqual(plain(value), plain(ours[name])),
+  );
+  const { model_providers: _, ...top } = now;
+  const kept = Object.fromEntries(Object.entries(top).filter(([key]) => !Object.hasOwn(own, key)));
+  return others.length === 0 ? kept : { ...kept, model_providers: Object.fromEntries(others) };
 }
 
 function isWhole(text: string): boolean {

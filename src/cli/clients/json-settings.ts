@@ -135,7 +135,13 @@ function revert(text: string, changes: readonly JsonChange[]): Reverted {
     if (change.isItem === true) return placeIn(value, change) !== -1;
     return value !== undefined && !isDeepStrictEqual(value, change.before);
   });
-  if (left.length === 0) return 'absent';
+  if (left.length === 0) {
+    const isLost = changes.some(
+      ({ path, before, isItem }) =>
+        isItem !== true && before !== undefined && valueAt(now, path) === undefined,
+    );
+    return isLost ? 'lost' : 'absent';
+  }
   const isEdited = left.some(
     ({ path, value, isItem }) => isItem !== true && !isDeepStrictEqual(valueAt(now, path), value),
   );

@@ -139,11 +139,10 @@ async function changedClientFiles(
   environment: Environment,
   data: string,
 ): Promise<readonly ClientFileForm[]> {
-  const records = (await new UndoRecords(data).all()).map(parseClientRecord);
+  const records = (await new UndoRecords(data).all()).map(([, value]) => parseClientRecord(value));
   return records.flatMap((record) => {
     if (record === undefined) return [];
-    // Its name says nothing: the path is that of the file itself, behind all links.
-    const { path, changes } = record;
+    const { named: path, changes } = record;
     const isToml = changes.some(({ toml }) => toml !== undefined);
     if (isToml) return [{ ...codexFile(environment, providerBlock([])), path }];
     return [jsonSettings({ path, command: 'svc print-config', settings: [] })];

@@ -23,6 +23,8 @@ export interface ClientRecord {
   readonly version: 1;
   /** Path of the file itself, behind all links. */
   readonly path: string;
+  /** The path under which the client knows it. The file may move and leave a link there. */
+  readonly named: string;
   /** There was no file before. */
   readonly isMade: boolean;
   /** The highest folder that was made for it. */
@@ -33,15 +35,14 @@ export interface ClientRecord {
 
 /** Undefined for anything that svc did not write. */
 export function parseClientRecord(value: unknown): ClientRecord | undefined {
-  if (!isRecord(value) || value['version'] !== 1 || typeof value['path'] !== 'string') {
-    return undefined;
-  }
-  const { path, isMade, madeFolder, changes } = value;
+  if (!isRecord(value) || value['version'] !== 1) return undefined;
+  const { path, named, isMade, madeFolder, changes } = value;
+  if (typeof path !== 'string' || typeof named !== 'string') return undefined;
   const parsed = Array.isArray(changes) ? changes.map(parseChange) : [];
   const known = parsed.flatMap((change) => (change === undefined ? [] : [change]));
   if (known.length === 0 || known.length !== parsed.length) return undefined;
   const folder = typeof madeFolder === 'string' ? { madeFolder } : {};
-  return { version: 1, path, isMade: isMade === true, ...folder, changes: known };
+  return { version: 1, path, named, isMade: isMade === true, ...folder, changes: known };
 }
 
 function parseChange(value: unknown): ClientChange | undefined {

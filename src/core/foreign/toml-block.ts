@@ -51,29 +51,45 @@ export function insertBlock(
 }
 
 /**
- * The text without the block and with the lines that were set aside. 'absent': there is no block in
- * it. 'edited': the lines between the markers, or those set aside, have changed. Lines that another
- * program put in after them stay, as do new line ends.
+ * The text without the block's own lines and with the lines that were set aside. 'absent': there is no
+ * block in it. 'lost': nor are the lines that were set aside. 'edited': lines of either have changed.
+ * Lines that another program put in stay, also between the markers: Codex writes a choice of `/model`
+ * after the last key of the top level, which is the block's.
  */
 export function removeBlock(
   text: string,
   { lines: body, aside }: TomlChange,
-): { readonly text: string } | 'absent' | 'edited' {
+): { readonly text: string } | 'absent' | 'edited' | 'lost' {
   const lines = linesOf(text);
   const begin = lines.findIndex((line) => bare(line) === BLOCK_BEGIN);
-  if (begin === -1) return 'absent';
-  const isWhole = body.every((line, index) => bare(lines[begin + 1 + index] ?? '') === line);
-  if (!isWhole) return 'edited';
-  lines.splice(begin, body.length + 1);
-  // Codex writes its own tables before the comments at the end of the file.
-  const end = lines.findIndex((line, index) => index >= begin && bare(line) === BLOCK_END);
-  if (end !== -1) lines.splice(end, 1);
-  for (const original of aside) {
-    const at = lines.findIndex((line) => bare(line) === SET_ASIDE + original);
-    if (at === -1) return 'edited';
-    lines[at] = (lines[at] ?? '').slice(SET_ASIDE.length);
+  if (begin === -1) {
+    const known = new Set(lines.map(bare));
+    return aside.every((line) => known.has(line)) ? 'absent' : 'lost';
   }
-  return { text: lines.join('') };
+  const own = new Set([begin]);
+  let at = begin;
+  for (const line of body) {
+    const found = lines.findIndex((one, index) => index > at && bare(one) === line);
+    if (line === '') {
+      // The gap above a table: Codex may have written a key before it, or taken it out.
+      const next = lines.findIndex((one, index) => index > at && /^\s*\[/.test(one));
+      if (next > at + 1 && bare(lines[next - 1] ?? '') === '') own.add(next - 1);
+      continue;
+    }
+    if (found === -1) return 'edited';
+    own.add(found);
+    at = found;
+  }
+  // Codex writes its own tables before the comments at the end of the file.
+  const end = lines.findIndex((line, index) => index > at && bare(line) === BLOCK_END);
+  if (end !== -1) own.add(end);
+  const kept = lines.filter((_, index) => !own.has(index));
+  for (const original of aside) {
+    const place = kept.findIndex((line) => bare(line) === SET_ASIDE + original);
+    if (place === -1) return 'edited';
+    kept[place] = (kept[place] ?? '').slice(SET_ASIDE.length);
+  }
+  return { text: kept.join('') };
 }
 
 interface Giving {
