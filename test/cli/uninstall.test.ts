@@ -80,7 +80,9 @@ test('--keep-memory keeps the memories, which a new installation finds', async (
   await useSvc(person);
   expect(await person.run('uninstall', '--keep-memory', '--yes')).toMatchObject({ code: 0 });
   const data = join(person.home, '.local/share/svc');
-  expect(readdirSync(data).filter((name) => !/^(?:memory\.db|.*\.key$)/.test(name))).toEqual([]);
+  expect(
+    readdirSync(data).filter((name) => !/^(?:(?:memory|state)\.db|.*\.key$)/.test(name)),
+  ).toEqual([]);
   expect(readFileSync(join(person.home, '.codex/config.toml'), 'utf8')).toBe(CODEX);
   await person.run('setup', '--yes', '--upstream', 'anthropic', '--key-env', 'STORY_KEY');
   expect((await person.run('memory', 'list')).stdout).toContain('The harbor opens at seven.');
