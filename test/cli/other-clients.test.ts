@@ -70,7 +70,7 @@ test('run opencode: its own providers get another address, and settings in the v
   const at = await stage(BOTH, { OPENCODE_CONFIG_CONTENT: JSON.stringify(own) });
   const { args, env } = await told(at, 'opencode', 'run', 'hello');
   expect(args).toEqual(['run', 'hello']);
-  const options = { baseURL: `${at.url}/v1`, apiKey: '{env:SVC_LOCAL_PROXY_TOKEN}' };
+  const options = { baseURL: `${at.url}/c/opencode/v1`, apiKey: '{env:SVC_LOCAL_PROXY_TOKEN}' };
   expect(JSON.parse(env['OPENCODE_CONFIG_CONTENT'] ?? '')).toEqual({
     theme: 'x',
     provider: { mine: { options: {} }, anthropic: { options }, openai: { options } },
@@ -88,20 +88,25 @@ test('run with Chat Completions alone: opencode and pi need a model, and get a p
   expect(args[0]).toBe('--extension');
   expect(existsSync(args[1] ?? '')).toBe(true);
   const providers = JSON.parse(ofPi['SVC_PI_PROVIDERS'] ?? '') as object;
-  expect(providers).toMatchObject({ svc: { models: [{ id: 'glm-5' }], baseUrl: `${at.url}/v1` } });
+  expect(providers).toMatchObject({
+    svc: { models: [{ id: 'glm-5' }], baseUrl: `${at.url}/c/pi/v1` },
+  });
 });
 
 test('run qwen and copilot: the environment names address, kind and token', async () => {
   const at = await stage(BOTH, { OPENAI_API_KEY: 'sk-of-the-shell' });
   const qwen = await told(at, 'qwen', '--', '-m', 'x');
   expect(qwen.args).toEqual(['--auth-type', 'anthropic', '-m', 'x']);
-  expect(qwen.env).toMatchObject({ ANTHROPIC_BASE_URL: at.url, ANTHROPIC_API_KEY: LOCAL_TOKEN });
+  expect(qwen.env).toMatchObject({
+    ANTHROPIC_BASE_URL: `${at.url}/c/qwen`,
+    ANTHROPIC_API_KEY: LOCAL_TOKEN,
+  });
   const noModel = await at.svc('run', 'copilot');
   expect([noModel.code, noModel.stderr]).toEqual([1, expect.stringContaining('COPILOT_MODEL')]);
   const copilot = await told(at, 'copilot', '--', '--model', 'x');
   expect(copilot.env).toMatchObject({
     COPILOT_PROVIDER_TYPE: 'anthropic',
-    COPILOT_PROVIDER_BASE_URL: at.url,
+    COPILOT_PROVIDER_BASE_URL: `${at.url}/c/copilot`,
     COPILOT_PROVIDER_API_KEY: LOCAL_TOKEN,
   });
 });
@@ -128,7 +133,7 @@ test.each([
     const at = await stage(styles);
     const ran = await at.svc('run', name);
     expect([ran.code, ran.stdout]).toEqual([1, '']);
-    expect(ran.stderr).toContain('svc has no provider with a key for that');
+    expect(ran.stderr).toMatch(/svc has no provider (?:with a key )?for that API/);
   },
 );
 
@@ -191,7 +196,7 @@ test('Continue’s file is made where there is none, goes with --undo and uninst
   ]) {
     expect((await at.svc(...write)).code).toBe(0);
     const text = readFileSync(path, 'utf8');
-    expect(text).toContain(`${at.url}/t/svc_path_`);
+    expect(text).toContain(`${at.url}/c/continue/t/svc_path_`);
     expect(text).not.toContain(LOCAL_TOKEN);
     // The client needs no --config then.
     expect((await told(at, 'continue')).args).toEqual([]);
@@ -244,7 +249,7 @@ test('print-config opencode prints no token', async () => {
   expect(printed.stdout).not.toContain(LOCAL_TOKEN);
   expect(JSON.parse(printed.stdout)).toHaveProperty(
     'provider.anthropic.options.baseURL',
-    `${at.url}/v1`,
+    `${at.url}/c/opencode/v1`,
   );
 });
 

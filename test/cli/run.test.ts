@@ -99,8 +99,23 @@ test('run claude: the search for MCP tools is on for Anthropic, and as the perso
   expect(toldBy(other).env['ENABLE_TOOL_SEARCH']).toBeUndefined();
 });
 
+test.each([
+  ['claude', 'openai', 'svc setup --yes --upstream anthropic'],
+  ['codex', 'anthropic', 'svc setup --yes --upstream openai'],
+])('run %s: with a provider of %s alone nothing starts', async (name, _, fix) => {
+  const apiStyle = name === 'claude' ? 'openai_responses' : 'anthropic_messages';
+  const upstreams = [{ ...(validConfig()['upstreams'] as object[])[0], apiStyle }];
+  const at = stage({ ...validConfig(), upstreams, proxy: { port: 0 } });
+  const ran = await runCli(['run', name], at);
+  expect([ran.code, ran.stdout, ran.stderr]).toEqual([1, '', expect.stringContaining(fix)]);
+  expect((await runCli(['status'], at)).code).toBe(1);
+});
+
 test('run codex: the provider stands in arguments before its own, the token in a variable', async () => {
-  const at = stage();
+  const upstreams = [
+    { ...(validConfig()['upstreams'] as object[])[0], apiStyle: 'openai_responses' },
+  ];
+  const at = stage({ ...validConfig(), upstreams, proxy: { port: 0 } });
   const result = await runCli(['run', 'codex', 'exec', '--json', 'what is this?'], at);
   const { args, env } = toldBy(result);
   const [proxy] = await statusOf(at);
@@ -122,7 +137,7 @@ test('a second run uses the proxy of the first, and the exit code is the clientâ
   const at = stage();
   expect((await runCli(['run', 'claude', 'fail'], at)).code).toBe(42);
   const [first] = await statusOf(at);
-  const again = await runCli(['run', 'codex', 'fail'], at);
+  const again = await runCli(['run', 'claude', 'fail'], at);
   expect([again.code, again.stderr]).toEqual([42, expect.not.stringContaining('svc listens on')]);
   expect((await statusOf(at)).map(({ pid }) => pid)).toEqual([first?.pid]);
 });

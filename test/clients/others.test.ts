@@ -192,6 +192,43 @@ describe.each(CASES)('$name', (it) => {
   });
 });
 
+test('qwen over Anthropic Messages, which sends the User-Agent of Claude Code, recalls by its prompt alone', async (context) => {
+  const client = clients.get('qwen') ?? node24;
+  const missing = client.missing ?? node24.missing;
+  if (missing !== undefined) return context.skip(missing);
+  const stage = await openStage();
+  const ask = async (prompt: string) => {
+    const bins = [dirname(binaryOf(node24, 'node')), dirname(binaryOf(client, 'any'))];
+    const end = await runProgram({
+      file: 'sh',
+      args: [
+        '-c',
+        '"$0" "$@"',
+        'qwen',
+        '--auth-type',
+        'anthropic',
+        '-m',
+        'claude-sonnet-4-5',
+        '-p',
+        prompt,
+      ],
+      folder: stage.project,
+      env: {
+        ...clientEnvironment(stage),
+        ANTHROPIC_BASE_URL: stage.url,
+        ANTHROPIC_API_KEY: stage.svc.token,
+        PATH: [...bins, process.env['PATH'] ?? ''].join(delimiter),
+      },
+    }).ended;
+    expect(end, end.stderr).toMatchObject({ status: 0 });
+  };
+  await ask(`${FACT} [[final=Noted.]]`);
+  const from = stage.provider.records.length;
+  await ask(`${QUESTION} [[final=Asked.]]`);
+  const asked = stage.provider.records.slice(from).map(({ body }) => body.toString());
+  expect(asked.some((body) => body.includes(SECRET_OF_FACT))).toBe(true);
+});
+
 async function expectDone(ended: Promise<ProgramEnd>): Promise<void> {
   const end = await ended;
   expect(end, end.stderr).toMatchObject({ status: 0 });

@@ -46,6 +46,34 @@ describe('what real clients sent', () => {
   );
 });
 
+test('Qwen Code over Anthropic Messages is known by its prompt: it sends Claude Code’s User-Agent', () => {
+  const body = {
+    model: 'm',
+    system: [
+      {
+        type: 'text',
+        text: 'You are Qwen Code, an interactive CLI agent developed by Alibaba Group',
+      },
+    ],
+    tools,
+    messages: hello,
+  };
+  const { identity } = ask('anthropic_messages', claude, body);
+  expect(identity).toMatchObject({ client: 'qwen', isKnown: true, kind: 'main' });
+});
+
+test.each(['copilot', 'cline', 'continue', 'svc-demo'])(
+  'the address that svc run gives %s names it, whatever its User-Agent is',
+  (client) => {
+    const headers = ['User-Agent', 'OpenAI/JS 5.1.0', 'x-svc-client', client];
+    const { identity } = ask('openai_chat_completions', headers, { messages: hello, tools });
+    expect(identity).toMatchObject({ client, isKnown: true });
+    const stranger = ['User-Agent', 'OpenAI/JS 5.1.0', 'x-svc-client', 'nobody'];
+    const { identity: other } = ask('openai_chat_completions', stranger, { messages: hello });
+    expect(other).toMatchObject({ client: 'unknown', isKnown: false });
+  },
+);
+
 const tools = [{ name: 'Bash' }];
 const hello = [{ role: 'user', content: 'hello' }];
 const claude = ['User-Agent', 'claude-cli/2.1.329 (external, cli)'];

@@ -184,3 +184,34 @@ describe('R46: configuration', () => {
     expect(parse(own).settings?.upstreams).toMatchObject([{ baseUrl: 'http://127.0.0.1:9' }]);
   });
 });
+
+test('the address of a client names it to svc alone, with a token in the path or without', () => {
+  const head = (target: string, more: readonly string[] = []) => ({
+    method: 'POST',
+    target,
+    httpVersion: '1.1',
+    headers: ['host', '127.0.0.1:8765', 'content-type', 'application/json', ...more],
+  });
+  const bearer = ['authorization', `Bearer ${LOCAL_TOKEN}`];
+  for (const admitted of [
+    admit(head('/c/cline/v1/chat/completions', bearer), KEYED),
+    admit(head(`/c/cline/t/${PATH_TOKEN}/v1/chat/completions`), KEYED),
+  ]) {
+    expect(admitted.target).toBe('/v1/chat/completions');
+    expect(headerOf(admitted.headers, 'x-svc-client')).toBe('cline');
+    const rules = { auth: 'bearer', providerKey: 'k', headers: {} } as const;
+    const forwarded = forwardHeaders(admitted.headers, rules);
+    expect(JSON.stringify(forwarded)).not.toContain('cline');
+  }
+  expect(headerOf(admit(head('/v1/messages', bearer), KEYED).headers, 'x-svc-client')).toBe(
+    undefined,
+  );
+  for (const target of [
+    '/c/',
+    '/c/cline',
+    '/c/CLINE/v1/messages',
+    '/c/cline/c/cline/v1/messages',
+  ]) {
+    expect([target, ask({ target, more: bearer }, KEYED)]).toEqual([target, '404 ROUTE_UNKNOWN']);
+  }
+});

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Dialect } from '../../core/conversation/dialect.ts';
 import { apiOf } from '../../core/dialects/apis.ts';
-import { pathTokenOf } from '../../core/http/local-token.ts';
+import { pathTokenOf, urlForClient } from '../../core/http/local-token.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import { urlOf } from '../addresses.ts';
 import { CliError } from '../cli-error.ts';
@@ -18,7 +18,7 @@ export function launchedOther(client: OtherClient): LaunchedClient {
 
 function launch(client: OtherClient, facts: LaunchFacts): Launch {
   const { host, localToken, environment, upstreams, args, script } = facts;
-  const url = urlOf(facts);
+  const url = urlForClient(urlOf(facts), client.name);
   const { args: before, variables } = client.launch({
     url,
     urlWithToken: withPathToken(url, localToken),

@@ -25,7 +25,7 @@ export interface OtherClient {
 }
 
 export interface ClientFacts {
-  /** The proxy, without /v1. */
+  /** The proxy's address for this client, without /v1: the requests need not name the client. */
   readonly url: string;
   /** The same with a token for model routes in its path: for files that can run no command. */
   readonly urlWithToken: string;

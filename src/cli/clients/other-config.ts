@@ -1,3 +1,4 @@
+import { urlForClient } from '../../core/http/local-token.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { CliError } from '../cli-error.ts';
@@ -47,7 +48,7 @@ async function factsOf(
   { environment }: CommandContext,
 ): Promise<ClientFacts> {
   const access = await loadAccess(environment);
-  const url = addressOf(access);
+  const url = urlForClient(addressOf(access), client.name);
   return {
     url,
     urlWithToken: withPathToken(url, access.localToken),

@@ -1,6 +1,8 @@
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { SseReader } from '../../core/answer/sse.ts';
+import { CLIENT_HEADER } from '../../core/http/local-token.ts';
+import { DEMO_CLIENT } from '../../core/request/clients.ts';
 import type { DialectDescriptor } from '../../core/dialects/descriptor.ts';
 
 /** The model that the stand-in provider claims to be. */
@@ -50,6 +52,7 @@ async function send(call: DemoCall): Promise<IncomingMessage> {
         authorization: `Bearer ${call.localToken}`,
         'content-type': 'application/json',
         'content-length': Buffer.byteLength(body),
+        [CLIENT_HEADER]: DEMO_CLIENT,
         'x-svc-memory-mode': call.memoryMode,
       },
     });

@@ -2,6 +2,8 @@ import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import spawn from 'cross-spawn';
 import { isInstalled } from '../../adapters/foreign/client-files.ts';
+import { apiOf } from '../../core/dialects/apis.ts';
+import { upstreamEntries } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { urlOf } from '../addresses.ts';
 import { CliError } from '../cli-error.ts';
@@ -12,8 +14,8 @@ import { launchedOther } from '../clients/launch-other.ts';
 import type { LaunchedClient } from '../clients/launch.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import type { CommandContext } from '../context.ts';
-import { noteMissingUpstream, storedUpstreams } from '../setup/missing-upstream.ts';
 import { ensureProxy, type ProxyProcess } from './proxy-process.ts';
+import { prepareConfig } from './start.ts';
 
 /**
  * `svc run CLIENT`: starts the client, with the proxy's address in its environment and
@@ -54,14 +56,17 @@ export async function runClient(
   if (!isInstalled(environment, program)) {
     throw new CliError(`${program} is not installed here.`, `Install it: ${install}`);
   }
+  const upstreams = upstreamEntries((await prepareConfig(context)).value);
+  const upstream = upstreams.find((one) => one['apiStyle'] === client.dialects[0]);
+  if (upstream === undefined && client.dialects.length === 1) {
+    throw new CliError(
+      `${name} uses ${client.dialects[0]}, and svc has no provider for that API.`,
+      `Add one: svc setup --yes --upstream ${apiOf(client.dialects[0]).provider}`,
+    );
+  }
   const proxy = await ensureProxy({}, context, parts);
   if (proxy.isNew) {
     terminal.note(`svc listens on ${urlOf(proxy.proxy)}; stop it with: svc stop`);
-  }
-  const upstreams = await storedUpstreams(environment);
-  const upstream = upstreams.find((one) => one['apiStyle'] === client.dialects[0]);
-  if (upstream === undefined && client.dialects.length === 1) {
-    await noteMissingUpstream(environment, client.dialects[0], (line) => terminal.warn(line));
   }
   const { host, port } = proxy.proxy;
   const launch = await client.launch({

@@ -11,7 +11,13 @@ import {
   indexHeaders,
   type RequestHead,
 } from './http-form.ts';
-import { isOneOf, type SplitTarget, splitTarget, TOKEN_HEADER } from './local-token.ts';
+import {
+  CLIENT_HEADER,
+  isOneOf,
+  type SplitTarget,
+  splitTarget,
+  TOKEN_HEADER,
+} from './local-token.ts';
 import { carriesLogin, checkLogin, type Login } from './logins.ts';
 import { explainUnknownPath, findPath, isTelemetry, type PathEntry, type Route } from './routes.ts';
 
@@ -40,7 +46,7 @@ export interface Admission extends BodyForm {
   readonly route: Route;
   /** The request target without the local token. */
   readonly target: string;
-  /** As they came, without Content-Length: the body states its own length. */
+  /** As they came, without Content-Length, because the body states its own length; and with CLIENT_HEADER. */
   readonly headers: RawHeaders;
 }
 
@@ -75,7 +81,10 @@ export function admit(head: RequestHead, policy: GatePolicy): Admission {
   return {
     route: entry.route,
     target: split.target,
-    headers: withoutHeader(head.headers, 'content-length'),
+    headers: [
+      ...withoutHeader(head.headers, 'content-length'),
+      ...(split.client === undefined ? [] : [CLIENT_HEADER, split.client]),
+    ],
     body: body === undefined ? undefined : { ...body, keepsEncoded: login !== undefined },
     awaitsContinue,
   };

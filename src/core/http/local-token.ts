@@ -7,9 +7,12 @@ import { createHmac, hash, timingSafeEqual } from 'node:crypto';
  */
 
 export const TOKEN_HEADER = 'x-svc-local-token';
+/** Names the client where its own headers do not. The gate fills it in from the address. */
+export const CLIENT_HEADER = 'x-svc-client';
 
 const PATH_TOKEN_PREFIX = 'svc_path_';
 const PATH = /^\/t\/([^/?#]*)(.*)$/s;
+const CLIENT_PATH = /^\/c\/([a-z-]{1,32})(\/.*)$/s;
 
 /**
  * The token for paths. Paths show in process lists, status lines and settings files, so it is not the
@@ -23,15 +26,23 @@ export function pathTokenOf(localToken: string): string {
 export interface SplitTarget {
   /** Undefined: the target has no place for a token. */
   readonly pathToken: string | undefined;
-  /** The target without that segment. */
+  /** The client that the address was made for; undefined in the address for everybody. */
+  readonly client: string | undefined;
+  /** The target without these segments. */
   readonly target: string;
 }
 
-/** Takes the token out of `/t/TOKEN/v1/messages`. Nothing else may see it. */
+/** The address of the proxy for one client: some clients do not name themselves in their requests. */
+export function urlForClient(url: string, client: string): string {
+  return `${url}/c/${client}`;
+}
+
+/** Takes client and token out of `/c/CLIENT/t/TOKEN/v1/messages`. Nothing else may see the token. */
 export function splitTarget(target: string): SplitTarget {
-  const [, pathToken, rest = ''] = PATH.exec(target) ?? [];
-  if (pathToken === undefined) return { pathToken: undefined, target };
-  return { pathToken, target: rest.startsWith('/') ? rest : `/${rest}` };
+  const [, client, behind = target] = CLIENT_PATH.exec(target) ?? [];
+  const [, pathToken, rest = ''] = PATH.exec(behind) ?? [];
+  if (pathToken === undefined) return { pathToken: undefined, client, target: behind };
+  return { pathToken, client, target: rest.startsWith('/') ? rest : `/${rest}` };
 }
 
 /** Every comparison is made and digests have one length, so the time taken reveals nothing (R4). */

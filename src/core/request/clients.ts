@@ -52,6 +52,9 @@ const UNKNOWN: ClientFacts = {
   cacheKeyNamesSession: false,
 };
 
+/** The client of `svc demo`. */
+export const DEMO_CLIENT = 'svc-demo';
+
 const CLIENTS: ReadonlyMap<string, ClientFacts> = new Map([
   ['claude-code', AGENT],
   ['codex', { ...AGENT, cacheKeyNamesSession: true }],
@@ -60,6 +63,7 @@ const CLIENTS: ReadonlyMap<string, ClientFacts> = new Map([
   ['copilot', AGENT],
   ['pi', { ...AGENT, cacheKeyNamesSession: true }],
   ['cline', { ...AGENT, alwaysOffersTools: false }],
+  [DEMO_CLIENT, { ...AGENT, statesFolder: false, alwaysOffersTools: false }],
   ['continue', { ...AGENT, statesFolder: false, alwaysOffersTools: false }],
 ]);
 

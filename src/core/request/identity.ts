@@ -13,6 +13,7 @@ import { type ItemForm, PLAIN_FORM } from '../dialects/descriptor.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { orderOfSystem, textsOf } from '../dialects/system-text.ts';
 import { headerOf } from '../http/header-rules.ts';
+import { CLIENT_HEADER } from '../http/local-token.ts';
 import type { RawHeaders } from '../http/headers.ts';
 import { clientFacts, clientOfAgent, isPiPrompt } from './clients.ts';
 import {
@@ -48,6 +49,7 @@ export const IDENTITY_HEADERS = [
   'x-claude-code-session-id',
   'x-codex-turn-metadata',
   'x-openai-subagent',
+  CLIENT_HEADER,
   ...SESSION_HEADERS,
 ] as const;
 
@@ -167,16 +169,18 @@ function isSet(value: unknown): boolean {
 /** By headers alone: for a request whose body is not read. */
 export function clientOfHeaders(headers: RawHeaders): string {
   const names = firstValues(headers);
-  if (/^codex/i.test(names.get('originator') ?? '')) return 'codex';
-  return clientOfAgent(names.get('user-agent') ?? '');
+  return statedClient(names) ?? clientOfAgent(names.get('user-agent') ?? '');
 }
 
 function clientOf(names: Names, body: Fields): string {
-  const agent = names.get('user-agent') ?? '';
-  const originator = names.get('originator') ?? '';
-  if (/^codex/i.test(originator)) return 'codex';
-  if (isClaudeCode(agent, body)) return 'claude-code';
-  return clientOfAgent(agent);
+  const heads = systemTexts(body).map((text) => text.slice(0, CLIENT_CHARS));
+  const head = heads.join('\n').slice(0, CLIENT_CHARS);
+  const stated = statedClient(names);
+  if (stated !== undefined) return stated;
+  // Over Anthropic Messages it sends Claude Code's User-Agent to any base URL but its own (0.24.4).
+  if (head.startsWith('You are Qwen Code')) return 'qwen';
+  if (isClaudePrompt(head)) return 'claude-code';
+  return clientOfAgent(names.get('user-agent') ?? '');
 }
 
 /** Present in every body with a frame of Claude Code in it. */
@@ -188,18 +192,23 @@ const FRAME_WORDS = Buffer.from('<system-reminder>\\nThe user sent ');
  */
 export function itemFormOf(headers: RawHeaders, body: Buffer): ItemForm {
   if (!body.includes(FRAME_WORDS)) return PLAIN_FORM;
-  if (clientOfHeaders(headers) === 'claude-code') return { hasFrames: true };
   const start = findMember(body, 'system');
   const end = start === -1 ? -1 : valueEnd(body, start);
   const system = end === -1 ? undefined : parsePart(body, { start, end })?.value;
   return { hasFrames: clientOf(firstValues(headers), { system }) === 'claude-code' };
 }
 
+function statedClient(names: Names): string | undefined {
+  const stated = names.get(CLIENT_HEADER) ?? '';
+  if (clientFacts(stated).isKnown) return stated;
+  return /^codex/i.test(names.get('originator') ?? '') ? 'codex' : undefined;
+}
+
+/** A client names itself at the beginning of its system prompt. */
+const CLIENT_CHARS = 400;
+
 // A gateway before us may have put its own User-Agent; the system prompt is still Claude Code's.
-function isClaudeCode(agent: string, body: Fields): boolean {
-  if (agent.startsWith('claude-cli/')) return true;
-  const heads = systemTexts(body).map((text) => text.slice(0, 400));
-  const head = heads.join('\n').slice(0, 400);
+function isClaudePrompt(head: string): boolean {
   return (
     head.startsWith('x-anthropic-billing-header:') ||
     head.includes("You are Claude Code, Anthropic's official CLI")
