@@ -91,6 +91,53 @@ const PLACES = [
 
 // One ranking, one quiet gate, one brief: wherever the memories are.
 describe.each(PLACES)('%s', (_place, open) => {
+  test.each([1, 6, 20])(
+    'a fact is recalled under %i requests like the one that asks',
+    async (times) => {
+      const { memory } = await open(tempFolder());
+      const fact = 'The staging database of our quay listens on port 6431 of host walrus.';
+      await memory.capture(exchangeOf('fact', fact, 'Noted.'), patience());
+      const request = (ticket: number) =>
+        `Migrate the staging database of our quay. This is for ticket ${ticket}.`;
+      for (let ticket = 1; ticket <= times; ticket += 1) {
+        const made = exchangeOf(
+          `t${ticket}`,
+          request(ticket),
+          'The migration has run without an error.',
+        );
+        await memory.capture(made, patience());
+      }
+      const prompt = request(times + 1);
+      const { exchanges = [], sessions = [] } = await memory.recall(
+        questionOf(prompt, { agent }),
+        patience(),
+      );
+      const { text } = writeAgentBlock(
+        { standing: [], exchanges, sessions },
+        { tokensMax: 512, briefTokensMax: 118 },
+      );
+      expect(text).toContain(fact);
+      expect(text).not.toContain('Migrate the staging database');
+      expect(text).not.toContain('This is for ticket');
+      const lines = text.split('\n').filter((line) => line.startsWith('- '));
+      expect(new Set(lines).size).toBe(lines.length);
+    },
+  );
+
+  test('a request that nobody answered comes after what was stated', async () => {
+    const { memory } = await open(tempFolder());
+    for (const [at, order] of ['Write', 'Check', 'Review', 'Fix', 'Port', 'Extend'].entries()) {
+      const words = `${order} the quay staging database port and its host walrus for harbour ${at}00`;
+      await memory.capture([recordOf(words, { conversation: `o${at}`, exchange: 0 })], patience());
+    }
+    const fact = 'Our staging database needs the port of the quay.';
+    await memory.capture([recordOf(fact, { conversation: 'fact', exchange: 0 })], patience());
+    const question = questionOf('which quay staging database port does walrus have', { agent });
+    const { exchanges = [] } = await memory.recall(question, patience());
+    expect(exchanges[0]?.quotes).toEqual([{ role: 'user', text: fact }]);
+    expect(exchanges.length).toBeGreaterThan(1);
+  });
+
   test("an agent's prompt gets the request and the conclusion of an exchange, under a reference that is found", async () => {
     const memory = await fill((await open(tempFolder())).memory);
     const young = Array.from(

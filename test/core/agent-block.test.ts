@@ -111,3 +111,52 @@ test('a quoted line can neither close its fence nor begin like a head', () => {
   expect(text.match(/<\/svc-memory>/g)).toHaveLength(1);
   expect(quotesIn(text)).not.toContain('m_zzzzzzzz');
 });
+
+test('each line is in a block once: a cut request in the brief, what is whole under its reference', () => {
+  const cut = 'Move the parser to streams, so that the last chunk…';
+  const fact = 'The tests of the quay only pass with DOCKER=1.';
+  const { text } = writeAgentBlock(
+    {
+      standing: [],
+      exchanges: [
+        {
+          ...exchange('m_aaaaaaaa', ''),
+          quotes: [
+            { role: 'user', text: cut },
+            { role: 'assistant', text: 'The parser is a stream now.' },
+          ],
+        },
+        { ...exchange('m_bbbbbbbb', ''), quotes: [{ role: 'user', text: fact }] },
+      ],
+      sessions: [
+        { at, title: 'Move the parser to streams, so that the…' },
+        { at, title: fact },
+      ],
+    },
+    limits,
+  );
+  expect(text.split('\n').slice(1, -1)).toEqual([
+    'Earlier sessions here:',
+    '- 2026-05-01: Move the parser to streams, so that the…',
+    '2026-05-01 m_aaaaaaaa:',
+    '- assistant: The parser is a stream now.',
+    'm_bbbbbbbb:',
+    `- ${fact}`,
+  ]);
+});
+
+test('a brief that cuts off a value says where the whole text is, and is found to be forgotten by it', () => {
+  const titles = ['Share folders', 'The tests of the quay only pass with… (m_cccccccc)'];
+  const { text } = writeAgentBlock(
+    {
+      standing: [],
+      exchanges: [],
+      sessions: titles.map((title, place) => ({ at: at - place, title })),
+    },
+    limits,
+  );
+  expect(text).toContain('only pass with…\nWhole: line 2 m_cccccccc\n');
+  expect(quotesIn(text)).toContain('m_cccccccc');
+  expect(quotesIn(text)).toContain('The tests of the quay only pass with…');
+  expect(tellsExchanges(text)).toBe(false);
+});

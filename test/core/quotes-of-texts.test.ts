@@ -23,7 +23,7 @@ const limits = { tokensMax: 512, briefTokensMax: 118 };
 const at = Date.UTC(2026, 4, 1);
 
 function blockOf(budget: number): string {
-  const quotes = quoteExchange({ asked: ASKED, answered: ANSWERED }, values, budget);
+  const quotes = quoteExchange({ asked: ASKED, answered: ANSWERED }, values, { tokensMax: budget });
   const exchanges = [{ ref: 'm_aaaaaaaa', space: 'project', at, quotes }];
   return writeAgentBlock({ standing: [], exchanges, sessions: [] }, limits).text;
 }

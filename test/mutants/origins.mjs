@@ -160,8 +160,8 @@ export const ORIGINS = [
   {
     name: 'words that nobody vouches for open a session',
     file: 'src/adapters/store/session-search.ts',
-    from: "texts.map((one) => (one.isUnverified ? { ...one, asked: '' } : one)),",
-    to: 'texts,',
+    from: "texts.map((one) => (one.isUnverified ? { ...one, asked: '' } : one));",
+    to: 'texts;',
     test: 'test/adapters/store-projects.test.ts',
     only: 'R43',
   },

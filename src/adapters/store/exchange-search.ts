@@ -1,5 +1,10 @@
 import { shortReference } from '../../core/memory/reference.ts';
-import { quoteExchange, type TermValues } from '../../core/recall/conclusions.ts';
+import {
+  isUnanswered,
+  type Quote,
+  quoteExchange,
+  type TermValues,
+} from '../../core/recall/conclusions.ts';
 import {
   type ExchangeTerm,
   type RankedExchange,
@@ -8,6 +13,7 @@ import {
 import { isReply, ownWordsOf } from '../../core/recall/own-words.ts';
 import { speaksOfThePast } from '../../core/recall/past.ts';
 import { SIGNALS_MAX, speaks } from '../../core/recall/running-share.ts';
+import { SaidLines } from '../../core/recall/said-lines.ts';
 import { inverseFrequency } from '../../core/recall/term-value.ts';
 import { withoutSuperseded } from '../../core/recall/superseded.ts';
 import { readTerms, termsOf } from '../../core/recall/terms.ts';
@@ -92,7 +98,8 @@ export class ExchangeSearch {
     );
     const heard = { question, own, signal, earlier: earlier.flat(), home: project[0] };
     const isHeard = this.#isHeard(heard);
-    const quoted = isHeard ? yield* this.#quote(ranked, terms) : [];
+    const said = new SaidLines(question.humanText);
+    const quoted = isHeard ? yield* this.#quote(ranked, terms, said) : [];
     const sessions =
       question.agent.briefTokensMax === 0
         ? []
@@ -103,6 +110,7 @@ export class ExchangeSearch {
             terms: rarest(terms),
             ranked,
             excluded,
+            prompt: question.humanText,
           });
     return { exchanges: quoted, sessions };
   }
@@ -124,38 +132,65 @@ export class ExchangeSearch {
     return speaks(signal, earlier, speaksOfThePast(own) ? 0 : question.agent.quietShare);
   }
 
+  /** Best first. Each place is for an exchange that says something new; a request without an answer comes last. */
   *#quote(
     ranked: readonly RankedExchange<Exchange>[],
     terms: readonly ExchangeTerm[],
+    said: SaidLines,
   ): Steps<LocatedExchange[]> {
     const values = lineValues(terms);
-    const best = yield* this.#best(ranked);
-    return best.flatMap((texts, place) => {
-      const { ref, space, client, at, isUnverified, provenance } = texts;
-      const quotes = quoteExchange(texts, values, QUOTE_TOKENS[place] ?? 0).map((quote) =>
-        isUnverified && quote.role === 'user' ? { ...quote, source: 'unverified' as const } : quote,
-      );
-      if (quotes.length === 0) return [];
-      const found = { ref: shortReference(ref), space, client, at, quotes };
-      return [{ ...found, ...(provenance && { provenance }) }];
-    });
-  }
-
-  /** Best first. The newer of two statements on one file wins, and the next one takes the place. */
-  *#best(ranked: readonly RankedExchange<Exchange>[]): Steps<ExchangeTexts[]> {
-    const most = QUOTE_TOKENS.length;
-    const first = yield* this.#read(ranked.slice(0, most));
-    const newest = withoutSuperseded(first, (texts) => texts);
-    const dropped = first.length - newest.length;
-    if (dropped === 0) return first;
-    const others = yield* this.#read(ranked.slice(most, most + dropped));
-    return withoutSuperseded([...newest, ...others], (texts) => texts);
+    const places = QUOTE_TOKENS.length;
+    const quote = (texts: ExchangeTexts, place: number): Quoted => {
+      const tokensMax = QUOTE_TOKENS[place] ?? 0;
+      return { texts, quotes: quoteExchange(texts, values, { tokensMax, said }) };
+    };
+    let kept: Quoted[] = [];
+    const unanswered: ExchangeTexts[] = [];
+    for (let at = 0; at < ranked.length && kept.length < places; at += places) {
+      const read = yield* this.#read(ranked.slice(at, at + places));
+      // The newer of two statements on one file wins.
+      const all = [...kept.map(({ texts }) => texts), ...read];
+      const current = new Set(withoutSuperseded(all, (texts) => texts));
+      kept = kept.filter(({ texts }) => current.has(texts));
+      for (const texts of read) {
+        if (!current.has(texts) || kept.length === places) continue;
+        const one = quote(texts, kept.length);
+        if (isUnanswered(one.quotes)) {
+          unanswered.push(texts);
+          continue;
+        }
+        kept.push(one);
+        for (const { text } of one.quotes) said.add(text);
+      }
+    }
+    for (const texts of unanswered) {
+      if (kept.length === places) break;
+      const one = quote(texts, kept.length);
+      if (one.quotes.length === 0) continue;
+      kept.push(one);
+      for (const { text } of one.quotes) said.add(text);
+    }
+    return kept.map(located);
   }
 
   *#read(ranked: readonly RankedExchange<Exchange>[]): Steps<ExchangeTexts[]> {
     const read = yield* this.#reader.texts(ranked.map(({ exchange }) => exchange));
     return read.flatMap((texts) => texts ?? []);
   }
+}
+
+interface Quoted {
+  readonly texts: ExchangeTexts;
+  readonly quotes: readonly Quote[];
+}
+
+function located({ texts, quotes: plain }: Quoted): LocatedExchange {
+  const { ref, space, client, at, isUnverified, provenance } = texts;
+  const quotes = plain.map((quote) =>
+    isUnverified && quote.role === 'user' ? { ...quote, source: 'unverified' as const } : quote,
+  );
+  const found = { ref: shortReference(ref), space, client, at, quotes };
+  return { ...found, ...(provenance && { provenance }) };
 }
 
 /** Its own space, then those that it had before; some may hold nothing yet. */

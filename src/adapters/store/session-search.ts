@@ -1,12 +1,13 @@
-import type { TermValues } from '../../core/recall/conclusions.ts';
 import type { RankedExchange } from '../../core/recall/exchange-ranking.ts';
 import {
   type EarlierSession,
   likeliestSessions,
+  SESSIONS_MAX,
   titleOf,
 } from '../../core/recall/session-brief.ts';
 import type { AgentFacts, RecalledSession } from '../../ports/memory.ts';
-import type { Exchange, ExchangeReader } from './exchanges.ts';
+import { SaidLines } from '../../core/recall/said-lines.ts';
+import type { Exchange, ExchangeReader, ExchangeTexts } from './exchanges.ts';
 import type { RecallSource, Session, Space } from './recall-source.ts';
 import { type Steps, together } from './steps.ts';
 
@@ -37,6 +38,7 @@ export interface SessionQuestion {
   readonly ranked: readonly RankedExchange<Exchange>[];
   /** Ids of records of which nothing may be told. */
   readonly excluded: ReadonlySet<number>;
+  readonly prompt: string;
 }
 
 /** Branches on which everything happens say nothing about a session. */
@@ -73,13 +75,19 @@ export class SessionSearch {
       return { conversation, at, isSameBranch, sharedWords, fit: fits.get(conversation) ?? 0 };
     });
     const likeliest = likeliestSessions(sessions, now);
-    const titles = yield* together(
-      likeliest.map(({ conversation }) => this.#titleOf(conversation, question, values)),
-    );
-    return likeliest.flatMap(({ at }, place) => {
-      const title = titles[place] ?? '';
-      return title === '' ? [] : [{ at, title }];
-    });
+    const said = new SaidLines(question.prompt);
+    const titled: RecalledSession[] = [];
+    for (let at = 0; at < likeliest.length && titled.length < SESSIONS_MAX; at += SESSIONS_MAX) {
+      const some = likeliest.slice(at, at + SESSIONS_MAX);
+      const read = yield* together(some.map((one) => this.#textsOf(one.conversation, question)));
+      for (const [place, texts] of read.entries()) {
+        const title = titleOf(texts, values, said);
+        if (title === '' || titled.length === SESSIONS_MAX) continue;
+        said.add(title);
+        titled.push({ at: some[place]?.at ?? 0, title });
+      }
+    }
+    return titled;
   }
 
   /** A session that continued while its project got another space is kept in both: the newer part counts. */
@@ -114,12 +122,11 @@ export class SessionSearch {
     return holders;
   }
 
-  /** From its first exchanges, and from those that share most with the prompt. */
-  *#titleOf(
+  /** Its first exchanges, and those that share most with the prompt. */
+  *#textsOf(
     conversation: number,
     { ranked, excluded }: Pick<SessionQuestion, 'ranked' | 'excluded'>,
-    values: TermValues,
-  ): Steps<string> {
+  ): Steps<ExchangeTexts[]> {
     const ids = yield* this.#source.opening(conversation, OPENING_PASSAGES);
     const first = yield* this.#reader.ofPassages(ids, OPENING_MAX);
     const opening = first.filter(({ records }) => !records.some((one) => excluded.has(one)));
@@ -130,10 +137,7 @@ export class SessionSearch {
     const read = yield* this.#reader.texts([...like, ...opening]);
     const texts = read.flatMap((one) => one ?? []);
     // A title is the person's request: unverified words give none.
-    return titleOf(
-      texts.map((one) => (one.isUnverified ? { ...one, asked: '' } : one)),
-      values,
-    );
+    return texts.map((one) => (one.isUnverified ? { ...one, asked: '' } : one));
   }
 }
 

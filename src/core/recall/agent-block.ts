@@ -1,5 +1,14 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import { CLOSE, EXCHANGE_HEAD, lineOf, LineSizes, quoteOf } from './recall-block.ts';
+import { isSameLine } from './said-lines.ts';
+import {
+  CLOSE,
+  CUT_TITLE,
+  EXCHANGE_HEAD,
+  lineOf,
+  LineSizes,
+  quoteOf,
+  WHOLE,
+} from './recall-block.ts';
 
 /**
  * Writes the block for an agent: a few lines of earlier exchanges, each under its day and
@@ -69,8 +78,49 @@ export function writeAgentBlock(
   limits: AgentLimits,
   earlier: readonly string[] = [],
 ): AgentBlock {
+  const first = packed(memories, limits, earlier);
+  const isRepeated = first.listed.some((session) => isQuoted(session, first.kept));
+  const { text, tokens } = isRepeated
+    ? packed(withEachLineOnce(memories, first), limits, earlier)
+    : first;
+  return { text, tokens };
+}
+
+function isQuoted({ title }: AgentSession, exchanges: readonly AgentExchange[]): boolean {
+  return exchanges.some(({ quotes }) =>
+    quotes.some(({ text }) => text.split('\n').some((line) => isSameLine(line, title))),
+  );
+}
+
+/**
+ * A request that the brief names goes from the lines of its exchange, where its answer stays. Where it is
+ * all that the exchange has, or is whole there, the brief does without it.
+ */
+function withEachLineOnce(
+  memories: AgentMemories,
+  { listed, kept }: Pick<Packed, 'listed' | 'kept'>,
+): AgentMemories {
+  const exchanges = kept.map((exchange) => {
+    const quotes = exchange.quotes.filter(
+      ({ role, text }) =>
+        role !== 'user' ||
+        !text.endsWith('…') ||
+        !listed.some(({ title }) => isSameLine(title, text)),
+    );
+    return quotes.length === 0 ? exchange : { ...exchange, quotes };
+  });
+  const sessions = listed.filter((session) => !isQuoted(session, exchanges));
+  return { ...memories, exchanges, sessions };
+}
+
+interface Packed extends AgentBlock {
+  readonly kept: readonly AgentExchange[];
+  readonly listed: readonly AgentSession[];
+}
+
+function packed(memories: AgentMemories, limits: AgentLimits, earlier: readonly string[]): Packed {
   const sizes = new LineSizes();
-  const brief = briefLines(memories, { limits, earlier });
+  const { lines: brief, listed } = briefLines(memories, { limits, earlier });
   let text = brief.length === 0 ? '' : written(brief, []);
   let tokens = estimateTextTokens(text);
   const linesMax = tokens + LINES_SHARE * (limits.tokensMax - tokens);
@@ -86,7 +136,7 @@ export function writeAgentBlock(
     text = longer;
     tokens = more;
   }
-  return { text, tokens };
+  return { text, tokens, kept, listed };
 }
 
 /** Whether a block says what earlier exchanges said; a brief alone only names sessions. */
@@ -99,7 +149,12 @@ interface BriefGiven {
   readonly earlier: readonly string[];
 }
 
-function briefLines(memories: AgentMemories, { limits, earlier }: BriefGiven): string[] {
+interface Brief {
+  readonly lines: readonly string[];
+  readonly listed: readonly AgentSession[];
+}
+
+function briefLines(memories: AgentMemories, { limits, earlier }: BriefGiven): Brief {
   const most = Math.min(limits.tokensMax, limits.briefTokensMax);
   const kept: string[] = [];
   for (const text of memories.standing) {
@@ -112,16 +167,21 @@ function briefLines(memories: AgentMemories, { limits, earlier }: BriefGiven): s
     const lines = sessionLines([...listed, session]);
     if (estimateTextTokens(written([...kept, ...lines], [])) <= most) listed.push(session);
   }
-  return [...kept, ...sessionLines(listed)];
+  return { lines: [...kept, ...sessionLines(listed)], listed };
 }
 
-/** The newest first. */
+/** The newest first. Where a line has lost a value, a last line has the reference of its whole text. */
 function sessionLines(sessions: readonly AgentSession[]): string[] {
   if (sessions.length === 0) return [];
-  const lines = sessions
-    .toSorted((a, b) => b.at - a.at)
-    .map(({ at, title }) => `- ${dayOf(at)}: ${quoteOf(title)}`);
-  return [SESSIONS_LINE, ...lines];
+  const shown = sessions.toSorted((a, b) => b.at - a.at);
+  const lines = shown.map(
+    ({ at, title }) => `- ${dayOf(at)}: ${quoteOf(title.replace(CUT_TITLE, '…'))}`,
+  );
+  const whole = shown.flatMap(({ title }, place) => {
+    const reference = CUT_TITLE.exec(title)?.[1];
+    return reference === undefined ? [] : [`line ${place + 1} ${reference}`];
+  });
+  return [SESSIONS_LINE, ...lines, ...(whole.length === 0 ? [] : [`${WHOLE}${whole.join(', ')}`])];
 }
 
 function written(brief: readonly string[], lines: readonly string[]): string {

@@ -1,7 +1,8 @@
 import { Known } from '../bytes/known.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import { onlyAsks } from './only-asks.ts';
+import { isStatement, onlyAsks } from './only-asks.ts';
 import { isReply, isTelling, ownWordsOf } from './own-words.ts';
+import { SaidLines } from './said-lines.ts';
 import { termsOf } from './terms.ts';
 
 /**
@@ -54,25 +55,34 @@ const VALUE = {
   beforeEnd: -0.02,
 };
 
+export interface QuoteLimits {
+  readonly tokensMax: number;
+  /** Lines that the prompt or the block holds already. */
+  readonly said?: Pick<SaidLines, 'has'>;
+}
+
 /** At most `tokensMax` tokens of the request and the conclusion; empty when nothing is worth it. */
 export function quoteExchange(
   exchange: { readonly asked: string; readonly answered: string },
   values: TermValues,
-  tokensMax: number,
+  { tokensMax, said = new SaidLines('') }: QuoteLimits,
 ): readonly Quote[] {
-  const lines = conclusionLines(exchange.answered);
-  const sentence = requestSentence(exchange.asked, values);
-  const request = clip(
-    sentence,
-    tellsMore(sentence, lines, values) ? tokensMax : REQUEST_TOKENS_MAX,
-  );
+  const lines = conclusionLines(exchange.answered).filter((line) => !said.has(line));
+  const sentence = requestSentence(exchange.asked, values, said);
+  const isWhole = isOneStatement(exchange.asked) || answersItself(sentence, lines, values);
+  const request = clip(sentence, isWhole ? tokensMax : REQUEST_TOKENS_MAX);
   const left = tokensMax - estimateTextTokens(request);
-  const said = linesFor(lines, values, left);
-  if (said.length === 0 && onlyAsks(sentence)) return [];
+  const concluded = linesFor(lines, values, left);
+  if (concluded.length === 0 && onlyAsks(sentence)) return [];
   return [
     ...(request === '' ? [] : [{ role: 'user' as const, text: request }]),
-    ...said.map((text) => ({ role: 'assistant' as const, text })),
+    ...concluded.map((text) => ({ role: 'assistant' as const, text })),
   ];
+}
+
+/** A question or an order without any line of an answer. */
+export function isUnanswered(quotes: readonly Quote[]): boolean {
+  return quotes.every(({ role, text }) => role === 'user' && !isStatement(text));
 }
 
 /**
@@ -80,11 +90,24 @@ export function quoteExchange(
  * guessed, and fits the question as well as any line of the answer does. Then it is quoted whole. A
  * question needs its answer more.
  */
-function tellsMore(sentence: string, lines: readonly string[], values: TermValues): boolean {
+function answersItself(sentence: string, lines: readonly string[], values: TermValues): boolean {
   if (!SPECIFIC.test(sentence) || /[?？]\s*$/.test(sentence)) return false;
   const match = matchOf(sentence, values);
   return lines.every((line) => matchOf(line, values) <= match);
 }
+
+/** A person who says one sentence, and neither asks nor orders, wants it known: its value may come last. */
+export function isOneStatement(text: string): boolean {
+  const sentences = sentencesOf(text);
+  return sentences.length === 1 && isStatement(text) && hasValue(text);
+}
+
+/** Whether the text holds what cannot be guessed: a name of code, a setting, a figure. */
+export function hasValue(text: string): boolean {
+  return SPECIFIC.test(text) || SETTING.test(text);
+}
+
+const SETTING = /\w=\S|\b[A-Z][A-Z\d_]{2,}\b|\d/;
 
 /** The lines of the end of an answer, as they are quoted. */
 export function conclusionLines(answer: string): string[] {
@@ -239,14 +262,14 @@ function sumOf(terms: readonly string[], values: TermValues): number {
   return sum;
 }
 
-/** The sentence of the request that says most about the question; '' when it only steers. */
-function requestSentence(asked: string, values: TermValues): string {
+/** The sentence of the request that says most about the question; '' when it only steers, or is said. */
+function requestSentence(asked: string, values: TermValues, said: Pick<SaidLines, 'has'>): string {
   const own = ownWordsOf(asked);
   if (isReply(own)) return '';
   let best = '';
   let bestScore = -Infinity;
   for (const [at, sentence] of sentencesOf(own).entries()) {
-    if (isReply(sentence) || sentence.endsWith(':')) continue;
+    if (isReply(sentence) || sentence.endsWith(':') || said.has(sentence)) continue;
     const score = matchOf(sentence, values) - 0.1 * at;
     if (score <= bestScore) continue;
     best = sentence;

@@ -108,9 +108,16 @@ export function withoutWholeBlocks(text: string): string {
  * begins with. Also the references under which the block quotes lines of exchanges.
  */
 export function quotesIn(block: string): string[] {
-  const references = Array.from(block.matchAll(EXCHANGE_HEAD), ([, reference = '']) => reference);
-  return [...references, ...quotedIn(block)];
+  const heads = Array.from(block.matchAll(EXCHANGE_HEAD), ([, reference = '']) => reference);
+  const whole = block.split('\n').filter((line) => line.startsWith(WHOLE));
+  const references = whole.flatMap((line) => line.match(/\bm_[a-z2-7]+/g) ?? []);
+  return [...heads, ...references, ...quotedIn(block)];
 }
+
+/** Before the references of the lines of a brief that are cut. */
+export const WHOLE = 'Whole: ';
+/** How a title has the reference of its text where a value of it is cut off. */
+export const CUT_TITLE = /… \((m_[a-z2-7]+)\)$/;
 
 /**
  * The head of the quotes of an exchange: its reference, and its day if that differs from the

@@ -1,11 +1,16 @@
+import { shortReference } from '../memory/reference.ts';
 import {
   clip,
   conclusionLines,
+  hasValue,
+  isOneStatement,
   sentencesOf,
   type TermValues,
   withoutPoliteness,
 } from './conclusions.ts';
 import { isReply, isTelling, ownWordsOf } from './own-words.ts';
+import { isStatement } from './only-asks.ts';
+import { SaidLines } from './said-lines.ts';
 import { termsOf } from './terms.ts';
 
 /**
@@ -15,8 +20,12 @@ import { termsOf } from './terms.ts';
 
 /** As many as fit into the brief. */
 export const SESSIONS_MAX = 4;
+/** Sessions that say nothing new give their place to the next ones, up to so many. */
+const CANDIDATES_MAX = 12;
 /** With a date and a dash before each, four of them fill the brief. */
 const TITLE_TOKENS_MAX = 12;
+/** A statement is whole or of no use: its value comes at its end. A longer one is given by reference. */
+const STATEMENT_TOKENS_MAX = 36;
 
 export interface EarlierSession {
   /** When it was worked on last, in milliseconds since 1970. */
@@ -39,7 +48,7 @@ export function likeliestSessions<Kind extends EarlierSession>(
   return sessions
     .map((session) => ({ session, score: scoreOf(session, now) }))
     .toSorted((a, b) => b.score - a.score || b.session.at - a.session.at)
-    .slice(0, SESSIONS_MAX)
+    .slice(0, CANDIDATES_MAX)
     .map(({ session }) => session);
 }
 
@@ -49,31 +58,57 @@ function scoreOf({ at, isSameBranch, sharedWords, fit }: EarlierSession, now: nu
   return (isSameBranch ? SCORE.branch : 0) + words + SCORE.fit * fit + SCORE.newest / (1 + days);
 }
 
+export interface TitledExchange {
+  readonly ref: string;
+  readonly asked: string;
+  readonly answered: string;
+}
+
 /**
  * The subject of a session in one line: the sentence of its requests that shares most with the
  * prompt, or that says most at all. Where the person only steered ("9", "commit"), it is the
- * conclusion of the answers.
+ * conclusion of the answers. '' where all of it is said already.
  */
 export function titleOf(
-  exchanges: readonly { readonly asked: string; readonly answered: string }[],
+  exchanges: readonly TitledExchange[],
   values: TermValues,
+  said: Pick<SaidLines, 'has'> = new SaidLines(''),
 ): string {
-  const requests = exchanges.flatMap(({ asked }) => sentencesOf(ownWordsOf(asked)));
-  const said = requests.filter((sentence) => !isReply(sentence));
+  const requests = exchanges.flatMap(({ ref, asked }) =>
+    sentencesOf(ownWordsOf(asked))
+      .filter((sentence) => !isReply(sentence))
+      .map((sentence) => ({ ref, sentence, isOnly: isOneStatement(asked) })),
+  );
   const found =
-    said.length > 0
-      ? said
-      : exchanges.flatMap(({ answered }) => conclusionLines(answered).slice(0, LINES_MAX));
-  return titleFrom(mostTelling(found, values));
+    requests.length > 0
+      ? requests
+      : exchanges.flatMap(({ ref, answered }) =>
+          conclusionLines(answered)
+            .slice(0, LINES_MAX)
+            .map((sentence) => ({ ref, sentence, isOnly: false })),
+        );
+  const news = found.filter(({ sentence }) => !said.has(sentence));
+  const best = mostTelling(news, values);
+  if (best === undefined) return '';
+  const title = titleFrom(best.sentence, best.isOnly);
+  const own = withoutPoliteness(best.sentence);
+  const isCut = title.endsWith('…') && isStatement(own) && hasValue(own.slice(title.length - 1));
+  // The value can be read by its reference. A question or an order that is cut still names its subject.
+  return isCut ? `${title} (${shortReference(best.ref)})` : title;
 }
 
-/** Every title that a session's text may have given. */
+/** Every title that a session's text may have given, without its reference. */
 export function titlesFrom(text: string): string[] {
-  return [...sentencesOf(ownWordsOf(text)), ...conclusionLines(text)].map(titleFrom);
+  return [...sentencesOf(ownWordsOf(text)), ...conclusionLines(text)].flatMap((sentence) => [
+    titleFrom(sentence, false),
+    titleFrom(sentence, true),
+  ]);
 }
 
-function titleFrom(sentence: string): string {
-  return clip(withoutPoliteness(sentence), TITLE_TOKENS_MAX);
+function titleFrom(sentence: string, isOnly: boolean): string {
+  const own = withoutPoliteness(sentence);
+  const whole = isOnly ? clip(own, STATEMENT_TOKENS_MAX) : undefined;
+  return whole === own ? own : clip(own, TITLE_TOKENS_MAX);
 }
 
 /** Lines of an answer among which a title is looked for. */
@@ -82,15 +117,19 @@ const LINES_MAX = 4;
 const WORD_VALUE = 0.5;
 const WORDS_MAX = 8;
 
-function mostTelling(sentences: readonly string[], values: TermValues): string {
-  let best = '';
+function mostTelling<Kind extends { readonly sentence: string }>(
+  found: readonly Kind[],
+  values: TermValues,
+): Kind | undefined {
+  let best: Kind | undefined;
   let bestScore = 0;
-  for (const sentence of sentences) {
+  for (const one of found) {
+    const { sentence } = one;
     const terms = new Set(termsOf(sentence));
     let score = WORD_VALUE * Math.min(WORDS_MAX, [...terms].filter(isTelling).length);
     for (const term of terms) score += values.get(term) ?? 0;
     if (score <= bestScore) continue;
-    best = sentence;
+    best = one;
     bestScore = score;
   }
   return best;

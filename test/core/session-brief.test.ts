@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { SaidLines } from '../../src/core/recall/said-lines.ts';
+import { titleOf, titlesFrom } from '../../src/core/recall/session-brief.ts';
+
+const VALUES = new Map([['quai', 3]]);
+const ref = 'm_aaaaaaaabbbbbbbb';
+const asked = (text: string) => [{ ref, asked: text, answered: '' }];
+
+test('a statement of one sentence is a title whole, with its value at the end', () => {
+  const fact =
+    'The integration tests of the quay only pass with DOCKER=1 and a database that listens on port 6431.';
+  expect(titleOf(asked(fact), VALUES)).toBe(fact);
+  expect(titlesFrom(fact)).toContain(fact);
+});
+
+test('a statement that does not fit is cut with the reference of its text, a request without', () => {
+  const long = `The tests of the quay ${'and of the harbour beside it '.repeat(9)}listen on port 6431.`;
+  expect(titleOf(asked(long), VALUES)).toMatch(/^The tests of the quay .{10,40}… \(m_aaaaaaaa\)$/);
+  const cut = titleOf(asked(`Refactor ${long}`), VALUES);
+  expect(cut).toMatch(/^Refactor The tests .{10,40}…$/);
+  for (const text of [long, `Refactor ${long}`]) {
+    const title = titleOf(asked(text), VALUES).replace(/ \(m_.*\)$/, '');
+    expect(titlesFrom(text)).toContain(title);
+  }
+});
+
+test('what the prompt says gives no title; the next sentence does, or nothing', () => {
+  const said = new SaidLines('Migrate the quay. This is for ticket 12.');
+  const text = 'Migrate the quay. This is for ticket 7.';
+  expect(titleOf(asked(text), VALUES, said)).toBe('');
+  expect(titleOf(asked(`${text} The quay moved to Bergen.`), VALUES, said)).toBe(
+    'The quay moved to Bergen.',
+  );
+});
+
+test.each([
+  ['The port is 6431.', 'Set the port to 6432.', false],
+  ['This is for ticket 7.', 'Fix it. This is for ticket 12, please.', true],
+  ['this is  FOR ticket 7', 'This is for ticket 7.', true],
+  ['port', 'the ports', false],
+  ['…', 'x', true],
+])('%j stands in the prompt %j: %j', (line, prompt, isSaid) => {
+  expect(new SaidLines(prompt).has(line)).toBe(isSaid);
+});
