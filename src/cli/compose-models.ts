@@ -66,7 +66,6 @@ export function openModels(options: ModelsOptions): OpenedModels {
       key,
       clock: systemClock,
       randomBytes,
-      holdVersion: () => store.holdVersion?.(),
     });
   const outboxes = new TenantOutboxes({
     folder,

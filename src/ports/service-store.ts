@@ -28,17 +28,6 @@ export interface ServiceStore extends ServiceControl, ReceiptStore {
   unfinishedPurges(): Promise<readonly TenantPurge[]>;
   /** Creates tables for the next days, and drops those of expired days. */
   keepDays(kept: KeptDays): Promise<void>;
-  /**
-   * Stays the same as long as nothing that it has proven can have gone, by whatever process, and no purge
-   * has begun; undefined when that is not certain now. Looks at its files at the call. A store that others
-   * write to over a network has none.
-   */
-  holdVersion?(): number | undefined;
-  /**
-   * Those of the ledger's keys, of whatever tenant, that may have a row, known at once: the others
-   * certainly have none. Undefined when that cannot be told now.
-   */
-  ledgerMayHold?(keys: readonly string[]): readonly string[] | undefined;
   health(): Promise<ServiceStoreHealth>;
   close(): Promise<void>;
 }

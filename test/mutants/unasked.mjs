@@ -87,21 +87,6 @@ export const UNASKED = [
     test: STANDING,
   },
   {
-    name: 'an entry that a service writes itself is not looked for',
-    file: 'src/adapters/service-store/ledger-table.ts',
-    from: '    this.keys.add(key);\n',
-    to: '',
-    test: 'test/adapters/service-standing.test.ts',
-  },
-  {
-    name: 'a purge of a service leaves its proofs as they were',
-    file: 'src/adapters/service-store/store.ts',
-    from: 'generation: () => database.generation(),',
-    to: "generation: () => 'one',",
-    test: 'test/adapters/service-standing.test.ts',
-    only: 'a purge gives another version',
-  },
-  {
     name: 'outputs of the newest items are listed for good',
     file: 'src/core/shortening/output-list.ts',
     from: 'copy.#outputs = [...this.#outputs];',

@@ -92,17 +92,6 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       expect(await store.spaceState('elsewhere', patience())).toMatchObject({ records: 0 });
     });
 
-    test('law 2: no version of before a purge is told after it, and none by a store of several nodes', async () => {
-      await keep([objectOf('held')]);
-      const before = whole.holdVersion?.();
-      if (whole.isShared) expect(before).toBe(undefined);
-      await purge({ all: true });
-      const after = whole.holdVersion?.();
-      expect(after === undefined || after !== before).toBe(true);
-      const absent = whole.ledgerMayHold?.(['never']);
-      expect([undefined, 0]).toContain(absent?.length);
-    });
-
     test('two records of one reference are told apart: the second is refused', async () => {
       const [one, other] = [objectOf('one'), objectOf('two')];
       expect((await keep([one, { ...other, ref: one.ref }])).results).toEqual([

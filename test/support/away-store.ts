@@ -15,9 +15,6 @@ export function awayStore(): AwayStore {
       const wrapped = guarded(store, own);
       return {
         ...wrapped,
-        // What it says without asking anybody: nothing, while it is away.
-        holdVersion: () => (own.state === 'there' ? store.holdVersion?.() : undefined),
-        ledgerMayHold: (keys) => (own.state === 'there' ? store.ledgerMayHold?.(keys) : undefined),
         of: (tenant) => guarded(store.of(tenant), own),
         close: () => store.close(),
       };

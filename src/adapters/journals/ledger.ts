@@ -9,7 +9,6 @@ import {
 import { FoundEntries } from '../../core/ledger/found-entries.ts';
 import type { Ledger, LedgerRow } from '../../ports/ledger.ts';
 import { forgottenIn } from '../files/marks.ts';
-import { OnceATurn } from '../files/once-a-turn.ts';
 import { within } from '../within.ts';
 import { findOrphans, Journal, type JournalOptions, type OrphanedJournal } from './journal.ts';
 import { entryOf, rowFrom, rowOf } from './ledger-row.ts';
@@ -50,11 +49,6 @@ const CLOSE_MS = 5_000;
 export interface LedgerStore {
   findEntries(keys: readonly string[]): Promise<readonly LedgerRow[]>;
   recordEntries(rows: readonly LedgerRow[]): Promise<void>;
-  /**
-   * Those of the keys that may be in the table, known at once: the others certainly are not. Undefined
-   * when that cannot be told now.
-   */
-  mayHold?(keys: readonly string[]): readonly string[] | undefined;
 }
 
 export interface LedgerOptions {
@@ -82,8 +76,7 @@ export class JournalLedger implements Ledger {
    * of them are still valid.
    */
   readonly #suspect = new Set<string>();
-  /** One request asks for it up to eight times. */
-  readonly #forgottenAt: OnceATurn<number>;
+  readonly #forgottenAt: () => number;
   /** How often another node forgot something. */
   #forgets = 0;
   #generation: number;
@@ -96,8 +89,8 @@ export class JournalLedger implements Ledger {
   constructor(options: LedgerOptions) {
     this.#options = options;
     this.isShared = options.isShared === true;
-    this.#forgottenAt = new OnceATurn(forgottenIn(options.folder));
-    this.#generation = this.#forgottenAt.get();
+    this.#forgottenAt = forgottenIn(options.folder);
+    this.#generation = this.#forgottenAt();
     const journal: JournalOptions = {
       folder: options.folder,
       name: 'ledger',
@@ -109,7 +102,7 @@ export class JournalLedger implements Ledger {
   }
 
   generation(): number {
-    const now = this.#forgottenAt.get() + this.#forgets;
+    const now = this.#forgottenAt() + this.#forgets;
     if (now !== this.#generation) {
       this.#generation = now;
       this.#rows.clear();
@@ -136,12 +129,11 @@ export class JournalLedger implements Ledger {
       if (row !== undefined) rows.set(key, row);
       else if ((this.#absent.get(key) ?? -Infinity) < now) unknown.push(key);
     }
-    const asked = this.#withoutAbsent(unknown);
     // Rows that come later serve the next request.
     const isAnswered =
-      asked.length === 0 || (await within(withinMs, this.#ask(asked, byKey, rows)));
+      unknown.length === 0 || (await within(withinMs, this.#ask(unknown, byKey, rows)));
     // Something was forgotten meanwhile, maybe one of these.
-    if (asked.length > 0 && this.generation() !== generation) {
+    if (unknown.length > 0 && this.generation() !== generation) {
       return new FoundEntries([], 'unavailable');
     }
     const entries = Array.from(rows.values(), (row) => {
@@ -249,17 +241,6 @@ export class JournalLedger implements Ledger {
     }
     this.#noteAbsent(keys.filter((key) => !found.has(key) && !this.#rows.has(key)));
     return true;
-  }
-
-  /** Those of the keys that the table must be asked about. */
-  #withoutAbsent(keys: readonly string[]): readonly string[] {
-    // A suspect key waits for its row to reach the table.
-    if (keys.length === 0 || this.#suspect.size > 0) return keys;
-    const asked = this.#options.store.mayHold?.(keys);
-    if (asked === undefined) return keys;
-    const held = new Set(asked);
-    this.#noteAbsent(held.size === 0 ? keys : keys.filter((key) => !held.has(key)));
-    return asked;
   }
 
   #noteAbsent(keys: readonly string[]): void {

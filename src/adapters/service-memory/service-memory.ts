@@ -48,8 +48,6 @@ export interface ServiceMemoryParts {
   readonly key?: MemoryRights;
   readonly clock: Pick<Clock, 'now'>;
   readonly randomBytes: (count: number) => Uint8Array;
-  /** The store's own: see ServiceStore. */
-  readonly holdVersion?: () => number | undefined;
 }
 
 export interface MemoryRights {
@@ -203,10 +201,6 @@ export class ServiceMemory implements Memory {
     return coverage.flatMap(({ digest, state, pop }) =>
       state === 'durable' && pop !== undefined ? [{ digest, proof: pop }] : [],
     );
-  }
-
-  holdVersion(): number | undefined {
-    return this.#isClosed ? undefined : this.#parts.holdVersion?.();
   }
 
   /** The store is its owner's to close. */

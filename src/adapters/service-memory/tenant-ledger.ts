@@ -7,7 +7,7 @@ import type { LedgerStore } from '../journals/ledger.ts';
  * The table of the ledger in a service's store. The key of an entry names its tenant (`keyOf` in
  * core/ledger/entries.ts), and each row is read and written through that tenant's part of the store.
  */
-export function tenantLedgerStore(store: Pick<ServiceStore, 'of' | 'ledgerMayHold'>): LedgerStore {
+export function tenantLedgerStore(store: Pick<ServiceStore, 'of'>): LedgerStore {
   return {
     findEntries: async (keys) => {
       const found = await Promise.all(
@@ -17,7 +17,6 @@ export function tenantLedgerStore(store: Pick<ServiceStore, 'of' | 'ledgerMayHol
       );
       return found.flat();
     },
-    mayHold: (keys) => store.ledgerMayHold?.(keys),
     recordEntries: async (rows) => {
       const placed = rows.map((row) => ({ row, tenant: splitKey(row.key).tenant }));
       for (const [tenant, own] of groupBy(placed, (one) => one.tenant)) {

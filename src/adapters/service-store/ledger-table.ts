@@ -1,8 +1,6 @@
 import { quotesIn } from '../../core/recall/recall-block.ts';
 import type { LedgerRow } from '../../ports/ledger.ts';
 import type { Database } from '../store/database.ts';
-import { FILTER_ROWS, FilteredKeys } from '../store/filtered-keys.ts';
-import type { KeyFilter } from '../store/key-filter.ts';
 
 /** The ledger of every tenant as rows. No row of one tenant is read or changed for another. */
 
@@ -17,32 +15,12 @@ interface StoredRow extends Omit<LedgerRow, 'dropsEarlier' | 'isOnce'> {
   readonly drops_earlier: number;
 }
 
-/** A key names its tenant too, so the filter needs the key alone. */
-interface KeyPlace {
-  readonly tenant: string;
-  readonly key: string;
-}
-
-const FIRST: KeyPlace = { tenant: '', key: '' };
-
 export class ServiceLedgerTable {
   readonly #database: Database;
-  readonly keys: FilteredKeys<KeyPlace>;
   #writes = 0;
 
-  /** `filter`: gets every key, for the thread that asks about them. */
-  constructor(database: Database, filter?: KeyFilter) {
+  constructor(database: Database) {
     this.#database = database;
-    this.keys = new FilteredKeys(database, filter, (after: KeyPlace = FIRST) => {
-      const { tenant, key } = after;
-      const rows = database.all<KeyPlace>(
-        `SELECT tenant, key FROM tenant_ledger WHERE (tenant, key) > (?, ?)
-         ORDER BY tenant, key LIMIT ${FILTER_ROWS}`,
-        tenant,
-        key,
-      );
-      return { keys: rows.map((row) => row.key), last: rows.at(-1) };
-    });
   }
 
   find(tenant: string, keys: readonly string[]): LedgerRow[] {
@@ -92,7 +70,6 @@ export class ServiceLedgerTable {
   }
 
   #put(tenant: string, { key, block, form, dropsEarlier, at, isOnce }: LedgerRow): void {
-    this.keys.add(key);
     const conflict =
       isOnce === true
         ? 'DO NOTHING'

@@ -91,8 +91,6 @@ export interface ServiceCalls {
   findSecret(input: { tenant: string; secretId: string }): SealedSecret | undefined;
   findLedger(input: { tenant: string; keys: readonly string[] }): readonly LedgerRow[];
   recordLedger(input: { tenant: string; rows: readonly LedgerRow[] }): void;
-  /** Puts some more keys of the ledger into the filter. False when there are no more. */
-  filterKeys(input: undefined): boolean;
   listMasterKeys(input: undefined): readonly MasterKeyRow[];
   listSecrets(filter: SecretFilter): readonly SealedSecret[];
   listSigningKeys(input: undefined): readonly SigningKeyRow[];
@@ -140,9 +138,4 @@ export interface ServiceStoreExtra {
   readonly creates: boolean;
   /** Canonical bytes that one space may hold. */
   readonly spaceBytesMax: number;
-  /**
-   * For the writing worker: shared memory in which the main thread reads the state; see
-   * shared-state.ts.
-   */
-  readonly shared?: SharedArrayBuffer | undefined;
 }

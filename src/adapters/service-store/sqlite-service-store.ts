@@ -1,9 +1,6 @@
 import type { ServiceStore } from '../../ports/service-store.ts';
 import { StoreClient } from '../store/client.ts';
-import { KeyFilling } from '../store/key-filling.ts';
-import { makeSharedState, StateReader } from '../store/shared-state.ts';
 import { workerFile } from '../processes/worker-file.ts';
-import { serviceFile } from './database.ts';
 import type { ServiceCalls, ServiceStoreExtra } from './protocol.ts';
 import { type Call, tenantStore, unfinishedPurges } from './tenant-store.ts';
 
@@ -18,20 +15,13 @@ export interface ServiceStoreOptions extends Partial<ServiceStoreExtra> {
 /** The limit of one space: a busy team's records of ten years. */
 const SPACE_BYTES_MAX = 16 * 1024 ** 3;
 
-/** With 1,600,000 keys in the ledger one absent key in 120 looks present. */
-const FILTER_BYTES = 1 << 21;
-
 /** Returns at once: the file is opened in the worker, and calls wait until it is. */
 export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
-  const shared = options.serves === true ? makeSharedState(FILTER_BYTES) : undefined;
-  const clients = new Clients({ ...options, shared });
+  const clients = new Clients(options);
   const read: Call = (name, input, signal) => clients.read(name, input, signal);
   const write: Call = (name, input, signal) => clients.write(name, input, signal);
   return {
     isShared: false,
-    ...(shared === undefined
-      ? {}
-      : watchCalls(new StateReader(shared, serviceFile(options.folder)), write)),
     of: (tenant) => tenantStore(tenant, { read, write }),
     findCaller: (keyId, signal) => read('findCaller', keyId, signal),
     listTenants: (page) => read('listTenants', page),
@@ -55,15 +45,6 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
     health: () => read('health', undefined),
     close: () => clients.close(),
   };
-}
-
-/** The state of the file, read by the main thread without asking a worker. */
-function watchCalls(state: StateReader, write: Call) {
-  const keys = new KeyFilling(state, () => write('filterKeys', undefined));
-  return {
-    holdVersion: () => state.version(),
-    ledgerMayHold: (asked: readonly string[]) => keys.mayHold(asked),
-  } satisfies Partial<ServiceStore>;
 }
 
 /**
@@ -97,18 +78,17 @@ class Clients {
   async #openReader(): Promise<StoreClient<ServiceCalls>> {
     if (this.#options.serves !== true) return this.#writer;
     await this.#writer.call('health', undefined);
-    // The writing worker reports the state, because it knows what it deletes.
-    return this.#start({ ...this.#options, serves: false, creates: false, shared: undefined });
+    return this.#start({ ...this.#options, serves: false, creates: false });
   }
 
   #start(options: ServiceStoreOptions): StoreClient<ServiceCalls> {
-    const { folder, serves = false, creates = false, shared } = options;
+    const { folder, serves = false, creates = false } = options;
     const { spaceBytesMax = SPACE_BYTES_MAX } = options;
     return new StoreClient<ServiceCalls>({
       folder,
       report: options.report.bind(options),
       worker: workerFile('service-store-worker'),
-      extra: { serves, creates, spaceBytesMax, shared } satisfies ServiceStoreExtra,
+      extra: { serves, creates, spaceBytesMax } satisfies ServiceStoreExtra,
     });
   }
 }

@@ -11,7 +11,6 @@ import type { Database } from '../store/database.ts';
 import type { Descriptors } from '../store/descriptors.ts';
 import { type Connection, loadDriver, failureText } from '../store/driver.ts';
 import { SchemaTooNewError } from '../store/schema.ts';
-import { StatePublisher } from '../store/shared-state.ts';
 import { Answers } from './answers.ts';
 import { openServiceDatabase, serviceFile, ServiceFileError, takeServiceLock } from './database.ts';
 import { Items } from './items.ts';
@@ -36,7 +35,6 @@ import { UsageTable } from './usage.ts';
 
 interface Opened {
   readonly database: Database;
-  readonly ledger: ServiceLedgerTable;
   readonly calls: ServiceCalls;
   readonly lock: Connection | undefined;
 }
@@ -50,12 +48,9 @@ export class WorkerStore {
   readonly #options: WorkerStoreOptions;
   #opened: Opened | undefined;
   #failure: MemoryError | undefined;
-  readonly #publisher: StatePublisher | undefined;
 
   constructor(options: WorkerStoreOptions) {
     this.#options = options;
-    const { shared } = options;
-    this.#publisher = shared === undefined ? undefined : new StatePublisher(shared);
   }
 
   async open(): Promise<void> {
@@ -65,17 +60,14 @@ export class WorkerStore {
   /** Throws MemoryError and nothing else. */
   async call(name: keyof ServiceCalls, input: unknown): Promise<unknown> {
     if (name === 'close') return this.#close();
-    const opened = await this.#open();
-    const { calls, database } = opened;
+    const { calls, database } = await this.#open();
     // Nothing is proven from a file that was deleted, replaced or overwritten while it was open.
     if (!isOwnFile(database)) this.#fail();
     if (this.#failure !== undefined) throw this.#failure;
     try {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the input.
       const call = calls[name] as (given: unknown) => unknown;
-      const answer = call(input);
-      this.#publish(opened);
-      return answer;
+      return call(input);
     } catch (error) {
       throw asMemoryError(error);
     }
@@ -83,22 +75,6 @@ export class WorkerStore {
 
   #fail(): void {
     this.#failure = replaced();
-    this.#publisher?.withdraw();
-  }
-
-  /** Before the answer, so that its receiver finds the state in which it was true. */
-  #publish({ database, ledger }: Opened): void {
-    if (this.#publisher === undefined) return;
-    try {
-      database.noteOwnChange();
-      this.#publisher.publish(database.openFiles(), {
-        generation: () => database.generation(),
-        isFiltered: () => ledger.keys.isWhole(),
-      });
-    } catch {
-      // The files cannot be looked at: nothing is certain, and the call itself was answered.
-      this.#publisher.withdraw();
-    }
   }
 
   // A service that cannot open its file ends; it does not try again behind its operator's back.
@@ -125,15 +101,15 @@ export class WorkerStore {
       const database = openServiceDatabase({ folder, driver, descriptors, creates });
       // A process that serves has the file to itself, so every process that held a lease is gone.
       if (serves) new LeaseTable(database).clear();
-      const ledger = new ServiceLedgerTable(database, this.#publisher?.filter);
-      return { database, ledger, lock, calls: this.#callsOn(database, ledger) };
+      return { database, lock, calls: this.#callsOn(database) };
     } catch (error) {
       lock?.close();
       throw error;
     }
   }
 
-  #callsOn(database: Database, ledger: ServiceLedgerTable): ServiceCalls {
+  #callsOn(database: Database): ServiceCalls {
+    const ledger = new ServiceLedgerTable(database);
     const spaces = new Spaces(database);
     const objects = new Objects(database, spaces, this.#options.spaceBytesMax);
     const signals = new Signals(database);
@@ -146,7 +122,6 @@ export class WorkerStore {
       ...leaseCalls(database),
       findLedger: ({ tenant, keys }) => ledger.find(tenant, keys),
       recordLedger: ({ tenant, rows }) => ledger.record(tenant, rows),
-      filterKeys: () => ledger.keys.fillSome(),
       spaceState: (space) => spaces.state(space),
       capture: (batch) => objects.capture(batch),
       recall: (question) => ({
@@ -207,7 +182,6 @@ export class WorkerStore {
   #close(): void {
     const { database, lock } = this.#opened ?? {};
     this.#opened = undefined;
-    this.#publisher?.withdraw();
     try {
       database?.close();
     } catch {

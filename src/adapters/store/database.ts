@@ -13,7 +13,6 @@ import type { Descriptors } from './descriptors.ts';
 import { type FileState, OpenedFile, removeStaleLogs } from './opened-file.ts';
 import { migrate } from './schema.ts';
 import { Statements } from './statements.ts';
-import type { OpenFiles } from './shared-state.ts';
 
 /**
  * The one SQLite file, opened with the settings that durability and privacy need. A broken file is
@@ -52,8 +51,6 @@ export class Database {
   #deletions = 0;
   /** Times that the file itself was written, by a checkpoint or by another program. */
   #writings = 0;
-  /** Those among them that a call of this process did not make. */
-  #foreignWritings = 0;
   readonly #file: OpenedFile;
   /** Milliseconds since 1970. */
   readonly openedAt = Date.now();
@@ -89,19 +86,8 @@ export class Database {
     const state = this.#file.look();
     if (state !== 'written') return state;
     this.#writings += 1;
-    if (!this.#file.isOwnChange) this.#foreignWritings += 1;
     this.#rows.exec('PRAGMA shrink_memory');
     return state;
-  }
-
-  /** See OpenedFile.noteOwnChange. */
-  noteOwnChange(): void {
-    this.#file.noteOwnChange();
-  }
-
-  /** See OpenedFile.openFiles. */
-  openFiles(): OpenFiles {
-    return this.#file.openFiles(this.journalMode === 'wal');
   }
 
   /** See OpenedFile.detach. The connection is then to be closed. */
@@ -154,19 +140,8 @@ export class Database {
    * this one, and after each write to the file that `look` saw.
    */
   generation(): string {
-    return `${this.#foreignCommits()} ${this.#writings} ${this.#deletions}`;
-  }
-
-  /**
-   * Changes after each commit of another connection, and after each write to the file that `look` saw and
-   * that no call of this process made. A checkpoint of its own adds no row to a table.
-   */
-  foreignGeneration(): string {
-    return `${this.#foreignCommits()} ${this.#foreignWritings}`;
-  }
-
-  #foreignCommits(): number {
-    return this.get<{ data_version: number }>('PRAGMA data_version')?.data_version ?? 0;
+    const commits = this.get<{ data_version: number }>('PRAGMA data_version')?.data_version ?? 0;
+    return `${commits} ${this.#writings} ${this.#deletions}`;
   }
 
   /** All or nothing, on disk when it returns. */

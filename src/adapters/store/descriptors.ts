@@ -8,7 +8,7 @@ import { type BigIntStats, closeSync, fstatSync, openSync, statSync } from 'node
  * the process does, once no store is open.
  */
 
-/** A store needs two, for the database and its log's index. A process of svc has one store, a test many. */
+/** A store needs one, for the header of its database. A process of svc has one store, a test many. */
 const SLOTS = 256;
 const FREE = -1;
 

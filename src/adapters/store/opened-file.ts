@@ -1,7 +1,6 @@
 import { copyFileSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { syncFile } from '../files/private-files.ts';
 import type { Descriptors } from './descriptors.ts';
-import type { OpenFiles } from './shared-state.ts';
 
 /**
  * The files behind an open connection, and whether they still are the ones at their path. A process
@@ -42,23 +41,17 @@ interface Header {
 
 export class OpenedFile {
   readonly #path: string;
-  readonly #descriptors: Descriptors;
   /** For the header. */
   readonly #descriptor: number;
-  /** The log's index; opened where the state is shared. */
-  #index: number | undefined;
   readonly #identity: string;
   readonly #logs: (string | undefined)[];
   #changedAt: bigint;
   #isSettled: boolean;
   #header: Header;
-  /** The time of the file's last change as it was right after a call of this process had changed it. */
-  #ownChangeAt: bigint | undefined;
 
   /** To be called once the connection has read, which is when its log exists. */
   constructor(path: string, descriptors: Descriptors) {
     this.#path = path;
-    this.#descriptors = descriptors;
     this.#descriptor = descriptors.open(path);
     const stat = statSync(path, { bigint: true });
     this.#identity = `${stat.dev} ${stat.ino}`;
@@ -91,23 +84,6 @@ export class OpenedFile {
     this.#isSettled = isOlder(stat.ctimeNs, TIME_STEP_MS);
     this.#header = header;
     return 'written';
-  }
-
-  /** To be called right after a call that may have written: SQLite moves its log into the file now and then. */
-  noteOwnChange(): void {
-    const stat = statSync(this.#path, { bigint: true, throwIfNoEntry: false });
-    if (stat !== undefined && stat.ctimeNs !== this.#changedAt) this.#ownChangeAt = stat.ctimeNs;
-  }
-
-  /** The change that `look` saw last is one that this process made. */
-  get isOwnChange(): boolean {
-    return this.#changedAt === this.#ownChangeAt;
-  }
-
-  /** For another thread of this process, until close(). */
-  openFiles(hasLog: boolean): OpenFiles {
-    if (hasLog) this.#index ??= this.#descriptors.open(`${this.#path}-shm`);
-    return { path: this.#path, database: this.#descriptor, index: this.#index ?? -1 };
   }
 
   /** Whether the path still has the file itself, whatever was written to it. */
