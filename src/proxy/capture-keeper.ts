@@ -20,12 +20,21 @@ const NOWHERE = { start: 0, number: 0 };
 
 type KeeperDependencies = Pick<ProxyDependencies, 'clock' | 'outbox' | 'ledger' | 'blockKey'>;
 
+/** Characters of texts that are held while the disk takes nothing: some hundred exchanges. */
+const HELD_CHARS_MAX = 4 << 20;
+/** How long after a failed write svc tries again, where no capture does it earlier. */
+const RETRY_MS = 5000;
+
 type OnFinished = (reading: Reading, finished: FinishedExchange) => void;
 
 /** Turns finished exchanges into records and puts them into the outbox, each once. */
 export class CaptureKeeper {
   readonly #dependencies: KeeperDependencies;
   readonly #onFinished: OnFinished;
+  /** Captures that the outbox could not take, because the disk is full or read-only; the oldest first. */
+  readonly #held: (readonly MemoryRecord<SpeakerRole>[])[] = [];
+  #heldChars = 0;
+  #retry: NodeJS.Timeout | undefined;
 
   /** `onFinished`: called with each exchange that is whole, once its records are in the outbox. */
   constructor(dependencies: KeeperDependencies, onFinished: OnFinished = () => undefined) {
@@ -179,8 +188,35 @@ export class CaptureKeeper {
     return { blocks, key: this.#dependencies.blockKey, question: humanText };
   }
 
+  /** False when the records are only in memory: a kill of the process would lose them. */
   #outbox(records: readonly MemoryRecord<SpeakerRole>[]): boolean {
-    return records.length === 0 || this.#dependencies.outbox.keep(records);
+    if (records.length === 0) return true;
+    this.#keepHeld();
+    if (this.#dependencies.outbox.keep(records)) return true;
+    this.#held.push(records);
+    this.#heldChars += charsIn(records);
+    // The newest matter most.
+    while (this.#heldChars > HELD_CHARS_MAX) this.#heldChars -= charsIn(this.#held.shift() ?? []);
+    this.#retryLater();
+    return false;
+  }
+
+  #keepHeld(): void {
+    for (let first = this.#held[0]; first !== undefined; first = this.#held[0]) {
+      if (!this.#dependencies.outbox.keep(first)) return;
+      this.#held.shift();
+      this.#heldChars -= charsIn(first);
+    }
+  }
+
+  #retryLater(): void {
+    if (this.#retry !== undefined || this.#held.length === 0) return;
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.#keepHeld();
+      this.#retryLater();
+    }, RETRY_MS);
+    this.#retry.unref();
   }
 
   /** After a forgetting or a replaced store, the stored texts may be gone. */
@@ -193,6 +229,10 @@ export class CaptureKeeper {
     state.keptIn = generation;
     return state;
   }
+}
+
+function charsIn(records: readonly MemoryRecord<SpeakerRole>[]): number {
+  return records.reduce((sum, { text }) => sum + text.length, 0);
 }
 
 interface Kept {

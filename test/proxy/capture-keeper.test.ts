@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
 import { CaptureKeeper } from '../../src/proxy/capture-keeper.ts';
 import { Conversations } from '../../src/proxy/conversations.ts';
@@ -12,6 +12,7 @@ const HISTORY = [ASKED, said('assistant', 'On port 6431.'), said('user', 'And it
 
 function open(dialect: Dialect) {
   let generation = 0;
+  const disk = { isFull: false };
   const kept: (readonly MemoryRecord[])[] = [];
   const conversations = new Conversations();
   const keeper = new CaptureKeeper({
@@ -19,7 +20,7 @@ function open(dialect: Dialect) {
     clock: { now: () => Date.UTC(2026, 10, 20), monotonic: () => 0 },
     outbox: {
       waiting: 0,
-      keep: (records) => kept.push(records) > 0,
+      keep: (records) => !disk.isFull && kept.push(records) > 0,
       flush: async () => undefined,
       stored: async () => true,
     },
@@ -47,7 +48,7 @@ function open(dialect: Dialect) {
   const forget = (): void => {
     generation += 1;
   };
-  return { keeper, read, forget, kept };
+  return { keeper, read, forget, kept, disk };
 }
 
 test.each(DIALECTS)('%s: a conversation that begins has no history to keep', (dialect) => {
@@ -90,4 +91,47 @@ test('a question is kept without the blocks of its own request, whatever the one
   }
   const asked = kept.map((records) => records.find(({ role }) => role === 'user')?.text);
   expect(asked).toEqual([`${text} ${block}`, text, text, `${text} ${block}`]);
+});
+
+const WHOLE = {
+  isComplete: true,
+  isFailed: false,
+  isCutShort: false,
+  callsTools: false,
+  thoughts: [],
+};
+
+test('captures of a time in which the disk is full are held, and kept once it has room', () => {
+  const { keeper, read, kept, disk } = open('anthropic_messages');
+  disk.isFull = true;
+  const port = (at: number): string =>
+    `The staging database number ${at} listens on port ${6000 + at}.`;
+  for (let at = 0; at < 3; at += 1) {
+    const reading = read([said('user', `On which port does database ${at} listen, please?`)]);
+    expect(keeper.keepAnswer(reading, { ...WHOLE, text: port(at) }, [])).toBe('failed');
+  }
+  expect(kept).toEqual([]);
+  disk.isFull = false;
+  const reading = read([said('user', 'On which port does database 3 listen, please?')]);
+  expect(keeper.keepAnswer(reading, { ...WHOLE, text: port(3) }, [])).toBe(2);
+  const texts = kept.flat().map(({ text }) => text);
+  expect(texts.filter((text) => text.startsWith('The staging'))).toEqual([0, 1, 2, 3].map(port));
+});
+
+test('held captures are kept without a further request, and never take more than their bound', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { keeper, read, kept, disk } = open('anthropic_messages');
+  disk.isFull = true;
+  const long = 'The walrus database listens at bay seventeen of the quay. '.repeat(2000);
+  for (let at = 0; at < 60; at += 1) {
+    const reading = read([said('user', `Where does the walrus database ${at} listen, please?`)]);
+    keeper.keepAnswer(reading, { ...WHOLE, text: `Database ${at}: ${long}` }, []);
+  }
+  disk.isFull = false;
+  vi.advanceTimersByTime(6000);
+  const chars = kept.flat().reduce((sum, { text }) => sum + text.length, 0);
+  expect(kept.length).toBeGreaterThan(10);
+  expect(chars).toBeLessThanOrEqual(4 << 20);
+  expect(kept.at(-1)?.some(({ text }) => text.includes('Database 59'))).toBe(true);
 });
