@@ -10,6 +10,7 @@ import type { Environment } from '../core/settings/config-values.ts';
 import { ownSecretsOf } from '../core/settings/own-secrets.ts';
 import type { MemorySettings } from '../core/settings/settings.ts';
 import type { Code } from '../ports/code.ts';
+import type { Ledger } from '../ports/ledger.ts';
 import type { LocalStore } from '../ports/local-store.ts';
 import type { ProvenanceStore } from '../ports/provenance.ts';
 import type { Memory } from '../ports/memory.ts';
@@ -20,6 +21,7 @@ import { configError } from './setup/load-config.ts';
 export interface CliStore {
   readonly memory: Memory;
   readonly requests: RequestLog;
+  readonly ledger: Ledger;
   /** The files beside memories; undefined with a memory service, which knows none. */
   readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;
   /** A left-out output from its file: readable where the store may not be opened. */
@@ -47,6 +49,7 @@ export async function openStoreForCli(
   return {
     memory: hosted?.memory ?? store.memory,
     requests: store.requestLog,
+    ledger: store.ledger,
     code:
       hosted === undefined ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,
     readOutput: (ref) => readOutputFile(dataFolder, ref),

@@ -130,13 +130,13 @@ async function staleIn(space: string, { store, dataFolder }: UiParts): Promise<r
 
 /** As `svc memory spaces` does it; its errors are written for a person. */
 async function moveInStore(change: SpaceChange, { dataFolder, store }: UiParts): Promise<void> {
-  const { memory, requestLog: requests } = store;
+  const { memory, ledger, requestLog: requests } = store;
   const nothing = { readOutput: () => undefined, close: async () => undefined };
   const silent = { write: () => true };
   const environment = { SVC_DATA_HOME: dataFolder };
   const terminal = new Terminal({ stdout: silent, stderr: silent, environment });
   const context = { environment, terminal, stdin: process.stdin };
-  await moveSpace(change, context, async () => ({ memory, requests, ...nothing })).catch(
+  await moveSpace(change, context, async () => ({ memory, ledger, requests, ...nothing })).catch(
     (error: unknown) => {
       if (!(error instanceof CliError)) throw error;
       throw new UiRefusal(409, 'refused', `${error.message} ${error.hint}`);

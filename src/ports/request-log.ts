@@ -67,9 +67,11 @@ export interface RequestSum {
   readonly forwardedInputTokens: number;
   readonly recalledTokens: number;
   readonly elidedTokens: number;
-  /** Requests where memory looked, and where it found something. */
+  /** Requests where memory looked, and where it quoted something. */
   readonly asked: number;
   readonly recalled: number;
+  /** Requests of prompts that only got the list of earlier sessions. */
+  readonly briefs: number;
   /** Requests for which memory could not answer. */
   readonly degraded: number;
   /** The provider's own counts, of the requests that carry them. */

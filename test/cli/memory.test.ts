@@ -1,3 +1,4 @@
+import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
 import { expect, test } from 'vitest';
 import { CliError, reportError } from '../../src/cli/cli-error.ts';
 import { forgetMemories, getMemory, listMemories } from '../../src/cli/memory/memory.ts';
@@ -75,6 +76,13 @@ function storeOf(records: readonly SpokenRecord[] = [record]) {
       },
       hold: async () => [],
       close: async () => undefined,
+    },
+    ledger: {
+      isShared: false,
+      find: async () => new FoundEntries([]),
+      generation: () => 0,
+      record: async () => undefined,
+      commit: async () => true,
     },
     requests: {
       add: () => undefined,
@@ -262,17 +270,15 @@ test('the beginning of an id is enough, and one that is not is said so', async (
   expect(out()).toContain('Request       req_1');
 });
 
-test('one request in full quotes what was recalled for it and what was left out', async () => {
+test('one request in full quotes what was left out', async () => {
   const { context, out } = screen();
   const { store } = storeOf();
   const full = {
     ...row,
-    recall: { exchange: 0, refs: [record.ref, 'm_gone'], isUsed: false },
-    elidedRefs: [record.ref],
+    elidedRefs: [record.ref, 'm_gone'],
   };
   const requests = { ...store.requests, list: async () => [full] };
   await listRequests({ id: 'req_1' }, context, async () => ({ ...store, requests }));
-  expect(out()).toContain('Recalled:\n  m_abcdefgh  one two');
   expect(out()).toContain('m_gone  (forgotten since, or not available)');
   expect(out()).toContain('Left out:\n  m_abcdefgh  one two');
   expect(out()).not.toContain('\u001b');

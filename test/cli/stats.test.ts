@@ -3,6 +3,7 @@ import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { bar, table, wrapped } from '../../src/cli/text-table.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { type CliResult, runCli } from '../support/cli.ts';
+import { blockEntry } from '../support/ledger-entries.ts';
 import { requestRow } from '../support/request-row.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -149,6 +150,7 @@ test('money leads for keys and tokens for logins, and what doctor asked is nobod
         at,
         id: 'r3',
         model: 'nobody-knows',
+        usage: { input: 400, cacheRead: 0, cacheWrite: 0, output: 0 },
         recall: { exchange: 1, refs: [], isUsed: false },
       }),
       requestRow({ ...priced, id: 'r4', isLogin: true, usage: { ...usage, input: 60_000 } }),
@@ -159,12 +161,65 @@ test('money leads for keys and tokens for logins, and what doctor asked is nobod
   const [head, money, logins, price] = stdout.split('\n');
   expect(head).toMatch(/: 4 requests$/);
   expect(money).toBe(
-    '  Money     $4.50 to providers by list prices, cache and answers included: $2.50 less than without svc; ' +
-      '1 request to a model without a list price is not in it',
+    '  Money     $4.50 to providers for requests with a key, by list prices, cache and answers included: $2.50 less than without svc',
   );
   expect(logins).toBe('  Logins    100k tokens with your logins');
   expect(price).toContain('59 % of direct, or 65 % with all calls that read left-out text again');
   expect(stdout).toContain('in 1 of 2 prompts with memories, the model used them ');
+});
+
+test('dollars are not shown where models without a list price took more than a tenth of the tokens', async () => {
+  const at = new Date().setHours(12, 0, 0, 0);
+  const price = { paid: 600_000, direct: 1_000_000 };
+  const usage = { input: 8_000, cacheRead: 0, cacheWrite: 0, output: 0 };
+  const rows = [
+    requestRow({ at, id: 'r1', model: 'claude-opus-4-8', price, usage }),
+    requestRow({ at, id: 'r2', model: 'nobody-knows', price, usage: { ...usage, input: 2_000 } }),
+  ];
+  const { stdout } = await runOn(rows, ['stats']);
+  expect(stdout).toContain(
+    '  Money     unknown: svc has list prices for 80 % of the tokens that your keys paid\n',
+  );
+  expect(stdout).not.toContain('$');
+});
+
+test('a block that only names earlier sessions is counted apart from what was recalled', async () => {
+  const recall = (exchange: number, isBrief?: true) => ({
+    exchange,
+    refs: [],
+    isUsed: false,
+    ...(isBrief && { isBrief }),
+  });
+  const at = Date.now();
+  const rows = [
+    requestRow({ at, id: 'r1', recall: recall(0, true) }),
+    requestRow({ at, id: 'r2', recall: recall(1) }),
+  ];
+  const { stdout } = await runOn(rows, ['stats']);
+  expect(stdout).toContain(
+    '1 of 2 questions found something (50 %), 1 more only got the list of earlier sessions',
+  );
+  expect(stdout).toContain('in 0 of 1 prompts with memories');
+});
+
+test('one request in full shows the added block word for word, and says when it was forgotten', async () => {
+  const folder = tempFolder();
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  const block =
+    '<svc-memory note="x">\nEarlier sessions here:\n- 2026-05-01: Pin undici 7\n</svc-memory>';
+  const items = ['f1', 'f2'].map((fingerprint) => {
+    return { edit: 'block' as const, count: 0, tokens: 9, refs: [fingerprint] };
+  });
+  const row = requestRow({ items });
+  store.requestLog.add(row);
+  await store.ledger.record([
+    blockEntry('f1', { space: row.space, conversation: row.conversation, block }),
+  ]);
+  await store.close();
+  const env = { SVC_DATA_HOME: folder };
+  const { stdout } = await runCli(['requests', row.id], { home: tempFolder(), env });
+  expect(stdout).toContain(`\nAdded, 1 of 2:\n${block}\n`);
+  expect(stdout).toContain('\nAdded, 2 of 2:\n(forgotten since)\n');
 });
 
 test('money that nobody can know is not called nothing', async () => {

@@ -45,7 +45,15 @@ test('the status line tells one session: recalls, tokens kept, and their list pr
   const login = rows.map((one) => ({ ...one, isLogin: true as const }));
   expect(await lineOf(login, asked)).toBe('3 recalled · 41k tokens kept\n');
   const dear = [row({ price: { paid: 101_000, direct: 60_000 } })];
-  expect(await lineOf(dear, asked)).toBe('0 recalled · -41k tokens kept · -$0.12\n');
+  expect(await lineOf(dear, asked)).toBe('0 recalled · 41k tokens more than direct · $0.12\n');
+});
+
+test('the status line shows no dollars for models without a price, and a brief alone is no recall', async () => {
+  const rows = [
+    row({ id: 'r1', recall: { ...recall(0), isBrief: true }, price }),
+    row({ id: 'r2', model: 'nobody-knows', price }),
+  ];
+  expect(await lineOf(rows, asked)).toBe('0 recalled · 82k tokens kept\n');
 });
 
 test('what is no question of a client, or a session that nobody saw, is an empty line', async () => {

@@ -148,6 +148,7 @@ const SUM_ROWS_MAX = 10_000;
 const BY_SVC = `WHERE row ->> '$.prefixChangedBy' = 'svc'`;
 
 // The rows are JSON: they gain fields without a migration, and are summed only on request.
+const IS_BRIEF = `coalesce(row ->> '$.recall.isBrief', 0)`;
 const SUM_SQL = `
 SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
   coalesce(row ->> '$.client', '') AS client,
@@ -160,7 +161,8 @@ SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
   ${total('recalledTokens')}, ${total('elidedTokens')},
   sum(row ->> '$.memoryState' IN ('recalled', 'empty')
     OR row ->> '$.memoryState' LIKE 'degraded%') AS asked,
-  sum(row ->> '$.memoryState' = 'recalled') AS recalled,
+  sum(row ->> '$.memoryState' = 'recalled' AND NOT ${IS_BRIEF}) AS recalled,
+  sum(row ->> '$.memoryState' = 'recalled' AND ${IS_BRIEF}) AS briefs,
   sum(row ->> '$.memoryState' LIKE 'degraded%') AS degraded,
   ${total('input', '$.usage.input')}, ${total('output', '$.usage.output')},
   ${total('cacheRead', '$.usage.cacheRead')}, ${total('cacheWrite', '$.usage.cacheWrite')},
@@ -170,8 +172,9 @@ SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
   ${lostSum('prefix')} + ${lostSum('model')} + ${lostSum('account')} AS dropped,
   ${lostSum('prefix')} AS unfit, ${lostSum('refused')} AS refused,
   ${lostSum('prefix', BY_SVC)} + ${lostSum('refused', BY_SVC)} AS bySvc,
-  count(DISTINCT row ->> '$.conversation' || ' ' || (row ->> '$.recall.exchange')) AS prompts,
-  count(DISTINCT CASE WHEN row ->> '$.recall.isUsed'
+  count(DISTINCT CASE WHEN NOT ${IS_BRIEF}
+    THEN row ->> '$.conversation' || ' ' || (row ->> '$.recall.exchange') END) AS prompts,
+  count(DISTINCT CASE WHEN row ->> '$.recall.isUsed' AND NOT ${IS_BRIEF}
     THEN row ->> '$.conversation' || ' ' || (row ->> '$.recall.exchange') END) AS promptsUsed
 FROM requests WHERE at >= ? AND at < ? AND coalesce(row ->> '$.kind', '') NOT IN ('relayed', 'count')
   AND coalesce(row ->> '$.space', '') <> '${PROBE_SPACE}'

@@ -16,7 +16,8 @@ const BUSY_MS = 100;
 const CONVERSATION = `row ->> '$.conversation'`;
 const SQL = `
 SELECT coalesce(row ->> '$.model', '') AS model, coalesce(row ->> '$.isLogin', 0) AS isLogin,
-  count(DISTINCT row ->> '$.recall.exchange') AS prompts,
+  count(DISTINCT CASE WHEN NOT coalesce(row ->> '$.recall.isBrief', 0)
+    THEN row ->> '$.recall.exchange' END) AS prompts,
   coalesce(sum(row ->> '$.price.paid'), 0) AS paid,
   coalesce(sum(row ->> '$.price.direct'), 0) AS direct
 FROM requests WHERE ${CONVERSATION} = ?1 OR (${CONVERSATION} > ?1 || '/' AND ${CONVERSATION} < ?1 || '0')

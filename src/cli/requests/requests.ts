@@ -6,6 +6,7 @@ import { limitOf, timeText } from '../listing.ts';
 import { requestDetails } from './request-details.ts';
 import type { CliStore, OpenStore } from '../compose-store.ts';
 import { retrieveFrom } from '../memory/memory.ts';
+import { carriedBlocks } from '../../local/ui/request-page.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { table, wrapped } from '../text-table.ts';
 
@@ -57,8 +58,23 @@ async function showOne(row: RequestRow, store: CliStore, terminal: Terminal): Pr
   for (const line of requestDetails(row)) {
     for (const part of wrapped(line, columns, wide)) terminal.out(part);
   }
-  await quote('Recalled', row.recall?.refs ?? [], { store, terminal });
+  await showBlocks(row, store, terminal);
   await quote('Left out', row.elidedRefs ?? [], { store, terminal });
+}
+
+/** The added texts, word for word: the client's bytes had none of them. */
+async function showBlocks(
+  row: RequestRow,
+  { ledger }: CliStore,
+  terminal: Terminal,
+): Promise<void> {
+  const blocks = await carriedBlocks(ledger, row);
+  for (const [at, { block }] of blocks.entries()) {
+    terminal.out('');
+    terminal.out(blocks.length === 1 ? 'Added:' : `Added, ${at + 1} of ${blocks.length}:`);
+    const text = block === '' ? '(forgotten since)' : block;
+    terminal.outText(terminal.isWatched ? text : `${text}\n`);
+  }
 }
 
 /** The texts behind references, each on one line. */

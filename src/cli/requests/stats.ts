@@ -6,6 +6,7 @@ import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';
 import { short } from './short-number.ts';
 import { moneyOf } from '../../core/settings/money.ts';
+import { isPriced } from '../../core/settings/priced-share.ts';
 import { bar, table, wrapped } from '../text-table.ts';
 import type { OpenStore } from '../compose-store.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
@@ -24,8 +25,10 @@ const BAR_COLUMNS = 20;
 const ROWS_MAX = 30;
 
 interface Total extends Omit<RequestSum, 'day' | 'client' | 'space' | 'model' | 'isLogin'> {
-  /** US dollars by list prices, of requests that a key paid. */
-  readonly money: Money & { readonly unpriced: number };
+  /** US dollars by list prices, of requests that a key paid; undefined where too few tokens have a price. */
+  readonly money: Money | undefined;
+  /** Tokens that a key paid, and those of them whose models have a list price. */
+  readonly keyTokens: { readonly all: number; readonly priced: number };
   /** Input and output tokens that a login paid. */
   readonly loginTokens: number;
 }
@@ -64,22 +67,26 @@ export async function showStats(
 const INDENT = ' '.repeat(12);
 
 /**
- * Keys first: they are paid by the token. A login is paid by the month, so its tokens are shown.
+ * Each line has one scope. Dollars are of the requests that a key paid, and only where nearly all of their
+ * tokens have a list price. A login is paid by the month, so its tokens are shown.
  */
-function moneyLines({ money, loginTokens }: Total): string[][] {
-  const { paid, direct, unpriced } = money;
-  const are = unpriced === 1 ? 'request to a model' : 'requests to models';
-  const isIn = unpriced === 1 ? 'is' : 'are';
-  const others =
-    unpriced === 0 ? '' : `; ${unpriced} ${are} without a list price ${isIn} not in it`;
-  const less = direct - paid;
-  const what = less < 0 ? `${dollars(-less)} more than` : `${dollars(less)} less than`;
-  const known = `${dollars(paid)} to providers by list prices, cache and answers included: ${what} without svc${others}`;
-  const said = direct > 0 ? known : 'unknown: svc has no list price of these models';
+function moneyLines({ money, keyTokens, loginTokens }: Total): string[][] {
   return [
-    ...(direct > 0 || unpriced > 0 ? [['Money', said]] : []),
+    ...(keyTokens.all > 0 ? [['Money', moneyText(money, keyTokens)]] : []),
     ...(loginTokens > 0 ? [['Logins', `${short(loginTokens)} tokens with your logins`]] : []),
   ];
+}
+
+function moneyText(money: Total['money'], { all, priced }: Total['keyTokens']): string {
+  if (money === undefined) {
+    return priced === 0
+      ? 'unknown: svc has no list price of these models'
+      : `unknown: svc has list prices for ${percent(priced / all)} of the tokens that your keys paid`;
+  }
+  const { paid, direct } = money;
+  const less = direct - paid;
+  const what = less < 0 ? `${dollars(-less)} more than` : `${dollars(less)} less than`;
+  return `${dollars(paid)} to providers for requests with a key, by list prices, cache and answers included: ${what} without svc`;
 }
 
 function dollars(amount: number): string {
@@ -108,6 +115,7 @@ function show(
     [
       'Recall',
       `${total.recalled} of ${total.asked} questions found something (${percent(recallRate(total))}), ` +
+        `${total.briefs} more only got the list of earlier sessions, ` +
         `${short(total.recalledTokens)} tokens added, memory failed ${total.degraded} times`,
     ],
     [
@@ -270,6 +278,7 @@ function totalOf(sums: readonly RequestSum[]): Total {
     elidedTokens: add((sum) => sum.elidedTokens),
     asked: add(({ asked }) => asked),
     recalled: add(({ recalled }) => recalled),
+    briefs: add(({ briefs }) => briefs),
     degraded: add(({ degraded }) => degraded),
     usage: {
       input: add(({ usage }) => usage.input),
@@ -288,7 +297,7 @@ function totalOf(sums: readonly RequestSum[]): Total {
     againPrice: add(({ againPrice }) => againPrice),
     prompts: add(({ prompts }) => prompts),
     promptsUsed: add(({ promptsUsed }) => promptsUsed),
-    money: moneyIn(sums.filter(({ isLogin }) => isLogin === 0)),
+    ...moneyIn(sums.filter(({ isLogin }) => isLogin === 0)),
     loginTokens: add(({ isLogin, usage }) => (isLogin === 0 ? 0 : tokensOf(usage))),
   };
 }
@@ -297,13 +306,16 @@ function tokensOf({ input, cacheRead, cacheWrite, output }: RequestSum['usage'])
   return input + cacheRead + cacheWrite + output;
 }
 
-function moneyIn(sums: readonly RequestSum[]): Total['money'] {
-  let [paid, direct, unpriced] = [0, 0, 0];
-  for (const { model, price, usage, requests } of sums) {
+function moneyIn(sums: readonly RequestSum[]): Pick<Total, 'money' | 'keyTokens'> {
+  let [paid, direct, all, priced] = [0, 0, 0, 0];
+  for (const { model, price, usage } of sums) {
     const money = moneyOf(model, price, usage);
-    if (money === undefined) unpriced += requests;
+    const tokens = tokensOf(usage);
+    all += tokens;
+    if (money !== undefined) priced += tokens;
     paid += money?.paid ?? 0;
     direct += money?.direct ?? 0;
   }
-  return { paid, direct, unpriced };
+  const money = isPriced(priced, all) ? { paid, direct } : undefined;
+  return { money, keyTokens: { all, priced } };
 }

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { moneyOf } from '../../core/settings/money.ts';
+import { isPriced } from '../../core/settings/priced-share.ts';
 import type { SessionSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
 import { short } from './short-number.ts';
@@ -44,18 +45,25 @@ function lineOf(sums: readonly SessionSum[]): string {
   const total = (valueOf: (sum: SessionSum) => number): number =>
     sums.reduce((sum, one) => sum + valueOf(one), 0);
   const kept = Math.round(total(({ direct, paid }) => direct - paid));
-  const dollars = total((sum) => {
-    const money = sum.isLogin === 1 ? undefined : moneyOf(sum.model, sum, { output: 0 });
-    return money === undefined ? 0 : money.direct - money.paid;
-  });
-  const sign = kept < 0 ? '-' : '';
+  const dollars = dollarsOf(sums);
   return [
     `${total(({ prompts }) => prompts)} recalled`,
-    `${sign}${short(Math.abs(kept))} tokens kept`,
-    ...(Math.abs(dollars) < 0.005
-      ? []
-      : [`${dollars < 0 ? '-' : ''}$${Math.abs(dollars).toFixed(2)}`]),
+    kept < 0 ? `${short(-kept)} tokens more than direct` : `${short(kept)} tokens kept`,
+    ...(Math.abs(dollars) < 0.005 ? [] : [`$${Math.abs(dollars).toFixed(2)}`]),
   ].join(' · ');
+}
+
+/** The dollars that svc saved, by list prices; 0 for a login, and where too few tokens have a price. */
+function dollarsOf(sums: readonly SessionSum[]): number {
+  let [saved, priced, all] = [0, 0, 0];
+  for (const sum of sums) {
+    const money = sum.isLogin === 1 ? undefined : moneyOf(sum.model, sum, { output: 0 });
+    all += sum.direct;
+    if (money === undefined) continue;
+    priced += sum.direct;
+    saved += money.direct - money.paid;
+  }
+  return isPriced(priced, all) ? saved : 0;
 }
 
 function sessionIn(text: string): string | undefined {

@@ -1,4 +1,5 @@
 import type { RequestView } from '../conversation/view.ts';
+import { tellsExchanges } from './agent-block.ts';
 import type { Placement } from './injections.ts';
 
 /**
@@ -13,6 +14,8 @@ export interface RecallUse {
   /** References of the recalled memories, at most REFS_MAX. */
   readonly refs: readonly string[];
   readonly isUsed: boolean;
+  /** The block only names earlier sessions; it quotes nothing of what was asked about. */
+  readonly isBrief?: true;
 }
 
 // A block of 512 tokens holds about eight.
@@ -34,7 +37,8 @@ export function recallUse(
   if (newest === undefined || prompt === undefined || placed === undefined) return undefined;
   const refs = [...new Set(placed.block.match(REFERENCES) ?? [])].slice(0, REFS_MAX);
   const isUsed = readsOneOf(view, refs) || saysOneOf(view, rareWords(placed.block), answer);
-  return { exchange: newest.exchange.number, refs, isUsed };
+  const brief = tellsExchanges(placed.block) ? {} : { isBrief: true as const };
+  return { exchange: newest.exchange.number, refs, isUsed, ...brief };
 }
 
 /** In the newest thing that the model did: earlier ones were looked at with their own requests. */

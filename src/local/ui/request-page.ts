@@ -60,11 +60,24 @@ async function placeOf(
     : { number: rows.length - at, of: rows.length };
 }
 
-/** The blocks that the request carried, from the ledger: what was forgotten since is not in it. */
 async function blocksOf(
   { ledger, memory }: RequestPageParts,
-  { space, conversation, items = [] }: RequestRow,
+  row: RequestRow,
 ): Promise<readonly BlockText[]> {
+  const { space } = row;
+  const blocks = await carriedBlocks(ledger, row);
+  return Promise.all(
+    blocks.map(async ({ fingerprint, block }) => {
+      return { fingerprint, lines: block === '' ? [] : await blockLines(block, { memory, space }) };
+    }),
+  );
+}
+
+/** The blocks that the request carried, from the ledger; '' for one that was forgotten since. */
+export async function carriedBlocks(
+  ledger: Ledger,
+  { space, conversation, items = [] }: RequestRow,
+): Promise<readonly { readonly fingerprint: string; readonly block: string }[]> {
   const fingerprints = items
     .filter(({ edit }) => edit === 'block')
     .flatMap(({ refs = [] }) => refs);
@@ -76,13 +89,10 @@ async function blocksOf(
       { kind: 'shared-block', ...place, fingerprint },
     ] as const;
   const found = await ledger.find(fingerprints.flatMap(addressesOf), LEDGER_MS);
-  return Promise.all(
-    fingerprints.map(async (fingerprint) => {
-      const [own, shared] = addressesOf(fingerprint);
-      const block = (found.get(own) ?? found.get(shared))?.block ?? '';
-      return { fingerprint, lines: block === '' ? [] : await blockLines(block, { memory, space }) };
-    }),
-  );
+  return fingerprints.map((fingerprint) => {
+    const [own, shared] = addressesOf(fingerprint);
+    return { fingerprint, block: (found.get(own) ?? found.get(shared))?.block ?? '' };
+  });
 }
 
 function keptOf(kept: KeptRequests, id: string): KeptTexts | null {

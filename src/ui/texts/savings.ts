@@ -24,8 +24,6 @@ export const SAVINGS = {
     `It cost as much as ${paid} input tokens at full price, instead of about ${direct}, over ${count(requests, 'request')}.`,
   money: (paid: string, direct: string) =>
     `At the list prices of your models, about ${paid} instead of ${direct}.`,
-  unpriced: (requests: number) =>
-    `${count(requests, 'request')} to models without a list price or with a login are not included in the dollars.`,
   output: 'Output costs the same both ways.',
   byDay: 'By day',
   keyPaid: 'with svc',

@@ -1,3 +1,4 @@
+import { isPriced } from '../../core/settings/priced-share.ts';
 import type { SavingsSum } from '../../ports/ui-api.ts';
 import { dayKey } from '../format.ts';
 
@@ -55,14 +56,16 @@ export function shareOf({ paid, direct }: Pick<Total, 'paid' | 'direct'>): numbe
   return direct === 0 ? undefined : (paid - direct) / direct;
 }
 
-export function moneyOf(sums: readonly SavingsSum[]) {
-  let [paid, direct, unpriced] = [0, 0, 0];
-  for (const { money, requests } of sums) {
+/** In dollars; undefined where they would leave out more than a tenth of what the headline counts. */
+export function moneyOf(sums: readonly SavingsSum[]): Pick<Total, 'paid' | 'direct'> | undefined {
+  let [paid, direct, all, priced] = [0, 0, 0, 0];
+  for (const { money, price } of sums) {
     paid += money?.paid ?? 0;
     direct += money?.direct ?? 0;
-    if (money === null) unpriced += requests;
+    all += price.direct;
+    if (money !== null) priced += price.direct;
   }
-  return { paid, direct, unpriced };
+  return isPriced(priced, all) ? { paid, direct } : undefined;
 }
 
 export function added(sums: readonly SavingsSum[], valueOf: (sum: SavingsSum) => number): number {

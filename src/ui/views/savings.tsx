@@ -128,12 +128,11 @@ function headline(total: Total, when: string): string {
 function Lead({ total, sums }: { readonly total: Total; readonly sums: readonly SavingsSum[] }) {
   const money = moneyOf(sums);
   // Less than a cent says nothing.
-  const isCounted = money.direct >= 0.01;
+  const isCounted = money !== undefined && money.direct >= 0.01;
   return (
     <p class="lead">
       {WORDS.lead(short(total.paid), short(total.direct), total.requests)}{' '}
-      {isCounted && WORDS.money(dollars(money.paid), dollars(money.direct))}{' '}
-      {isCounted && money.unpriced > 0 && WORDS.unpriced(money.unpriced)} {WORDS.output}
+      {isCounted && WORDS.money(dollars(money.paid), dollars(money.direct))} {WORDS.output}
     </p>
   );
 }
