@@ -70,13 +70,7 @@ export class StateOutbox implements Outbox {
   }
 
   get waiting(): number {
-    try {
-      const sql = 'SELECT count(*) AS count FROM outbox WHERE target = ?';
-      const { file, name } = this.#options;
-      return file.use((rows) => rows.get<{ count: number }>(sql, name)?.count ?? 0);
-    } catch {
-      return 0;
-    }
+    return this.#count() ?? 0;
   }
 
   keep(records: readonly MemoryRecord[]): boolean {
@@ -110,7 +104,7 @@ export class StateOutbox implements Outbox {
   async stored(withinMs: number): Promise<boolean> {
     const end = performance.now() + withinMs;
     if (!(await this.#options.writer.caughtUp(withinMs))) return false;
-    while (!this.#isClosed && this.waiting > 0) {
+    while (!this.#isClosed && this.#count() !== 0) {
       this.#drainSoon();
       this.#wake();
       const msLeft = end - performance.now();
@@ -130,6 +124,17 @@ export class StateOutbox implements Outbox {
   close(): void {
     this.#isClosed = true;
     this.#wake();
+  }
+
+  /** Undefined where they cannot be counted now. */
+  #count(): number | undefined {
+    try {
+      const sql = 'SELECT count(*) AS count FROM outbox WHERE target = ?';
+      const { file, name } = this.#options;
+      return file.use((rows) => rows.get<{ count: number }>(sql, name)?.count);
+    } catch {
+      return undefined;
+    }
   }
 
   #drainSoon(): void {

@@ -43,7 +43,10 @@ CREATE INDEX requests_by_time ON requests(at);
 PRAGMA user_version = ${STATE_VERSION};
 `;
 
-/** Two processes that begin together turn the new file to WAL, which SQLite refuses without waiting. */
+/**
+ * Two processes that begin together turn the new file to WAL, which SQLite refuses without waiting. The
+ * first attempt of a process waits so long; later ones would hold up its streams, and do not wait.
+ */
 const OPEN_MS = 1000;
 const OPEN_RETRY_MS = 20;
 /** A file that cannot be opened is tried again, but not by every call. */
@@ -83,6 +86,7 @@ export class StateFile {
   #carried: Carried | undefined;
   /** Counts the files that were opened. A caller whose count differs knows nothing of this file yet. */
   #opens = 0;
+  #hasTried = false;
   #isClosed = false;
 
   constructor(options: StateFileOptions) {
@@ -165,8 +169,7 @@ export class StateFile {
     if (this.#failure !== undefined && isRecent) throw this.#failure;
     try {
       const opened = this.#openWhole();
-      if (this.#carried !== undefined && this.#options.creates) carry(opened.rows, this.#carried);
-      this.#carried = undefined;
+      this.#carryOver(opened.rows);
       this.#opened = opened;
       this.#opens += 1;
       this.#failure = undefined;
@@ -174,6 +177,17 @@ export class StateFile {
     } catch (error) {
       this.#failure = error instanceof Error ? error : new Error('unknown', { cause: error });
       this.#failedAt = performance.now();
+      throw error;
+    }
+  }
+
+  #carryOver(rows: Statements): void {
+    if (this.#carried === undefined || !this.#options.creates) return;
+    try {
+      carry(rows, this.#carried);
+      this.#carried = undefined;
+    } catch (error) {
+      closeQuietly(rows);
       throw error;
     }
   }
@@ -189,10 +203,12 @@ export class StateFile {
   }
 
   #openPatiently(): Opened {
-    const end = performance.now() + OPEN_MS;
+    const waitMs = this.#hasTried ? this.#options.busyMs : OPEN_MS;
+    this.#hasTried = true;
+    const end = performance.now() + waitMs;
     for (;;) {
       try {
-        return this.#openOnce();
+        return this.#openOnce(waitMs);
       } catch (error) {
         if (!isBusy(error) || performance.now() > end) throw error;
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_RETRY_MS);
@@ -200,7 +216,7 @@ export class StateFile {
     }
   }
 
-  #openOnce(): Opened {
+  #openOnce(waitMs: number): Opened {
     const { folder, driver, creates, busyMs, cacheKib } = this.#options;
     if (creates) {
       makePrivateFolder(folder);
@@ -209,9 +225,11 @@ export class StateFile {
     } else if (!existsSync(this.path)) {
       throw new Error('There is no state yet.');
     }
+    // Before it is opened: from then on another file at the path is another one.
+    const identity = identityOf(this.path);
     const rows = new Statements(driver().open(this.path));
     try {
-      rows.exec(`PRAGMA busy_timeout = ${OPEN_MS}`);
+      rows.exec(`PRAGMA busy_timeout = ${waitMs}`);
       const isSafe = isAtLeast(String(rows.value('SELECT sqlite_version()')), SAFE_WAL_VERSION);
       rows.value(`PRAGMA journal_mode = ${isSafe ? 'WAL' : 'DELETE'}`);
       // A sync at each checkpoint; the log itself is synced by the writer within a second. OFF would not
@@ -227,7 +245,7 @@ export class StateFile {
       rows.exec('PRAGMA journal_size_limit = 4194304');
       createTables(rows);
       rows.exec(`PRAGMA busy_timeout = ${busyMs}`);
-      return { rows, identity: identityOf(this.path), log: identityOf(`${this.path}-wal`) };
+      return { rows, identity, log: identityOf(`${this.path}-wal`) };
     } catch (error) {
       closeQuietly(rows);
       throw error;

@@ -14,6 +14,8 @@ const CLOSE_MS = 2000;
 
 export interface StateOptions {
   readonly folder: string;
+  /** Absent: the one of this machine. */
+  readonly driver?: Driver;
   /** Asks another thread to move the write-ahead log into the file. */
   checkpoint?(): void;
   report(line: string): void;
@@ -35,7 +37,7 @@ export function openState(options: StateOptions): State {
   const { folder } = options;
   const report = (line: string): void => options.report(line);
   const checkpoint = (): void => options.checkpoint?.();
-  let driver: Driver | undefined;
+  let { driver } = options;
   const file = new StateFile({
     folder,
     driver: () => (driver ??= loadDriver()),
