@@ -38,6 +38,7 @@ const ALL_POLICIES: readonly Policy[] = [
   { name: 'svc', rule: removalOf },
   { name: 'svc, cacheTtl auto', rule: removalOf, cacheTtl: 'auto' },
   { name: 'half of messages', rule: halfRule },
+  { name: 'threshold of 84,000', rule: thresholdRule },
   { name: 'cold cache only', rule: coldRule },
   { name: 'sliding window', rule: slidingRule },
 ];
@@ -100,9 +101,13 @@ function report(kind: SessionKind, sessions: readonly Session[]): void {
           priceSession(session, elided, { cacheMs, needs, cacheTtl });
         const calls = session.calls.length;
         const [without, whole, parts] = [price('ignored'), price('whole'), price('parts')];
-        return [{ calls, direct: directly, without, whole, parts }];
+        return [{ calls, isLong: isLong(session), direct: directly, without, whole, parts }];
       });
       print(row([name, cacheName, ...figures(replays)]));
+      const long = replays.filter(({ isLong }) => isLong);
+      if (rule === removalOf && long.length > 0) {
+        print(row([`  the ${long.length} past 200,000 tokens`, cacheName, ...figures(long)]));
+      }
       if (rule !== removalOf) continue;
       // A rule that holds must hold on both.
       const halves = [0, 1].map((half) => replays.filter((_, at) => at % 2 === half));
@@ -118,8 +123,14 @@ function report(kind: SessionKind, sessions: readonly Session[]): void {
   print(`Whole exchanges that were left out: ${exchanges}.`);
 }
 
+/** A request of it was longer than the windows of most models until 2025. */
+function isLong({ calls }: Session): boolean {
+  return calls.some(({ usage }) => usage.in + usage.cw + usage.cr > 200_000);
+}
+
 interface Replay {
   readonly calls: number;
+  readonly isLong: boolean;
   readonly direct: Cost;
   readonly without: Cost;
   /** With every need read again, whole and in parts. */
@@ -167,6 +178,19 @@ function halfRule(facts: Parameters<Rule>[0]): Removal {
   const { gain, messages } = batchFacts(facts, ready);
   const isEnough = facts.isCacheCold ? gain >= 1024 : gain >= Math.max(4096, messages / 2);
   return isEnough ? ready : { ...ready, batch: [] };
+}
+
+/** Leaves when the request has grown past a fixed length. */
+function thresholdRule(facts: Parameters<Rule>[0]): Removal {
+  const ready = readyIn(facts);
+  const { gain, messages } = batchFacts(facts, ready);
+  const forwarded = facts.tokens - (sum(facts.view.items) - messages);
+  const isLong = forwarded * facts.prices.tokenRatio > 84_000;
+  return gain >= 1024 && (facts.isCacheCold || isLong) ? ready : { ...ready, batch: [] };
+}
+
+function sum(items: readonly { readonly tokens: number }[]): number {
+  return items.reduce((total, { tokens }) => total + tokens, 0);
 }
 
 function coldRule(facts: Parameters<Rule>[0]): Removal {
