@@ -56,6 +56,8 @@ export interface ShorteningCall {
   readonly settings: ProxySettings;
   readonly deadline: Deadline;
   readonly isCacheCold: boolean;
+  /** What binds this request, where that is known. */
+  readonly bond?: { readonly isBound: boolean } | undefined;
 }
 
 /** `firstUnsent`: as firstUnsentItem() says. */
@@ -236,7 +238,7 @@ export class Shortener {
   }
 
   #factsOf(
-    { reading, modes, settings, isCacheCold }: ShorteningCall,
+    { reading, modes, settings, isCacheCold, bond }: ShorteningCall,
     known: KnownBatches,
   ): ShorteningFacts {
     const { view, place } = reading;
@@ -246,15 +248,17 @@ export class Shortener {
     const answerTokens =
       value['max_tokens'] ?? value['max_completion_tokens'] ?? value['max_output_tokens'];
     const room = inputRoom({ model, facts, isLong: reading.asksForLongWindow, answerTokens });
-    // Shadow stores nothing: it measures what could be left out were all of it stored.
-    const isMeasured = modes.compression === 'shadow';
+    const isBound = bond?.isBound === true;
+    // Shadow stores nothing: it measures what could be left out were all of it stored. Of a bound
+    // conversation svc only says what would have left.
+    const isAssumed = modes.compression === 'shadow' || isCacheCold || isBound;
     return readFacts({
       ...known,
       view,
       outputs: this.#read.seenOutputsOf(view),
       textsOf: (exchange) => this.#read.textsOf(view, exchange),
-      isStored: isMeasured || isCacheCold ? () => true : this.#keeper.storedIn(place),
-      isBound: false,
+      isStored: isAssumed ? () => true : this.#keeper.storedIn(place),
+      isBound,
       isCacheCold,
       keepRounds: settings.elisionKeepRounds,
       tokens: view.tokens,
