@@ -56,7 +56,7 @@ export interface ShorteningCall {
   readonly settings: ProxySettings;
   readonly deadline: Deadline;
   readonly isCacheCold: boolean;
-  /** What binds this request, where that is known. */
+  /** Whether thinking binds this request to what precedes it, where that is known. */
   readonly bond?: { readonly isBound: boolean } | undefined;
 }
 
@@ -249,8 +249,8 @@ export class Shortener {
       value['max_tokens'] ?? value['max_completion_tokens'] ?? value['max_output_tokens'];
     const room = inputRoom({ model, facts, isLong: reading.asksForLongWindow, answerTokens });
     const isBound = bond?.isBound === true;
-    // Shadow stores nothing: it measures what could be left out were all of it stored. Of a bound
-    // conversation svc only says what would have left.
+    // Shadow stores nothing: it measures what could be left out were all of it stored. In a bound
+    // conversation svc only notes what would have left.
     const isAssumed = modes.compression === 'shadow' || isCacheCold || isBound;
     return readFacts({
       ...known,

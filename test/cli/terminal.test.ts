@@ -86,7 +86,7 @@ describe('on a real terminal', () => {
   });
 
   test.each([60, 120])(
-    'at %i columns: from nothing to a wired client in six answers, and Ctrl-C at each writes nothing',
+    'at %i columns: from nothing to a wired client in seven answers, and Ctrl-C at each writes nothing',
     async (columns) => {
       const provider = await startProvider();
       const { home, environment } = usedHome();
@@ -94,7 +94,7 @@ describe('on a real terminal', () => {
       const path = `${environment['PATH'] ?? ''}:/usr/bin:/bin`;
       const settings = { environment: { PATH: path }, columns };
       const before = treeOf(home);
-      for (let stop = 0; stop < SIX_ANSWERS.length; stop += 1) {
+      for (let stop = 0; stop < SEVEN_ANSWERS.length; stop += 1) {
         const left = openSetup(home, settings);
         await giveAnswers(left, stop);
         left.press('C-c');
@@ -104,7 +104,7 @@ describe('on a real terminal', () => {
         left.close();
       }
       const terminal = openSetup(home, settings);
-      await giveAnswers(terminal, SIX_ANSWERS.length);
+      await giveAnswers(terminal, SEVEN_ANSWERS.length);
       await terminal.shows('ended with 0');
       expect(terminal.screen()).toMatch(/^Next: claude$/m);
       expect(terminal.screen()).not.toContain('CANARY');
@@ -120,7 +120,7 @@ type Step = readonly [question: string, reply: (terminal: TmuxSession) => Promis
 const enter = (terminal: TmuxSession): void => terminal.press('Enter');
 
 /** Each is one answer; the last one writes. */
-const SIX_ANSWERS: readonly Step[] = [
+const SEVEN_ANSWERS: readonly Step[] = [
   [
     'Which provider?',
     async (terminal) => {
@@ -131,6 +131,7 @@ const SIX_ANSWERS: readonly Step[] = [
   ],
   ['The key of workplace:', (terminal) => terminal.type(KEY)],
   ['Where should memories be stored?', enter],
+  ['Cache tools and system prompt', enter],
   ['Should Claude Code use svc', enter],
   ['Import 1 session', enter],
   ['Write ', enter],
@@ -138,11 +139,11 @@ const SIX_ANSWERS: readonly Step[] = [
 
 /** Answers so many questions, and waits for the next one. */
 async function giveAnswers(terminal: TmuxSession, answers: number): Promise<void> {
-  for (const [question, reply] of SIX_ANSWERS.slice(0, answers)) {
+  for (const [question, reply] of SEVEN_ANSWERS.slice(0, answers)) {
     await terminal.asks(question);
     await reply(terminal);
   }
-  const next = SIX_ANSWERS[answers];
+  const next = SEVEN_ANSWERS[answers];
   if (next !== undefined) await terminal.asks(next[0]);
 }
 
@@ -235,6 +236,8 @@ async function describeWork(terminal: TmuxSession, url: string): Promise<void> {
 /** From the first provider to the end, on any port. */
 async function finishQuestions(terminal: TmuxSession): Promise<void> {
   await terminal.asks('Where should memories be stored?');
+  terminal.press('Enter');
+  await terminal.asks('Cache tools and system prompt');
   terminal.press('Enter');
   await terminal.asks('Write ');
   await pressDownTo(terminal, '❯ First add another provider or change');

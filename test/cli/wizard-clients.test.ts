@@ -17,6 +17,7 @@ test('from nothing to a wired client and imported sessions', async () => {
   // No provider can be reached here.
   await choose('What now?', 'Keep it anyway');
   await answer('Where should memories be stored?');
+  await answer('Cache tools and system prompt');
   // Codex speaks another API: it is not offered for this provider.
   await choose('Should Claude Code use svc from now on?', 'Yes');
   await asked('Import 1 session');
@@ -83,6 +84,7 @@ test('a client whose file cannot be changed is told, the rest is done, and the e
   await choose('Where is the key of anthropic?', 'In \\$ANTHROPIC_API_KEY');
   await choose('What now?', 'Keep it anyway');
   await answer('Where should memories be stored?');
+  await answer('Cache tools and system prompt');
   await choose('Should Claude Code use svc from now on?', 'Yes');
   await answer('Import 1 session', 'n');
   // Another provider serves another client, which is then offered too.

@@ -130,6 +130,7 @@ test('left at any question with Ctrl-C: exit 130, and nothing is written', async
     ['Where should memories be stored?', choosing('With a memory service')],
     ['Base URL of the memory service', typing('https://memory.example.com')],
     ['The service key:', typing()],
+    ['Cache tools and system prompt', typing()],
     ['Should Claude Code use svc', choosing('Yes')],
     ['Import 1 session', typing()],
     ['Write ', choosing('change something')],
@@ -138,11 +139,12 @@ test('left at any question with Ctrl-C: exit 130, and nothing is written', async
     ['What should svc do with long requests?', choosing('shadow')],
     ['Above how many tokens', typing()],
     ['How many tokens may', typing()],
+    ['Cache tools and system prompt', typing()],
     ['What do you want to change?', choosing('Finish')],
     ['Write ', typing()],
   ];
   // At one question in four, and at the last; on the way nothing is written at any.
-  for (const stop of [0, 4, 8, 11, 12, 13, 16, steps.length - 1]) {
+  for (const stop of [0, 4, 8, 11, 12, 13, 14, 17, steps.length - 1]) {
     const { home, environment } = usedHome();
     const before = treeOf(home);
     const session = open(home, environment);
@@ -169,6 +171,8 @@ test('run again it changes what is there, and keeps what nobody named', async ()
   await choose('What should svc do with long requests?', 'passthrough');
   await answer('Above how many tokens');
   await answer('How many tokens may');
+  // Enter alone keeps the client's own cache.
+  await answer('Cache tools and system prompt');
   await choose('What do you want to change?', 'Finish');
   await answer('Write ');
   expect(await session.ended).toBe(0);
@@ -246,8 +250,12 @@ test('what a catalog only names is shown and cannot be chosen; what it cannot te
   await choose('Which API does it serve?', 'Anthropic Messages');
   await answer('The key of merge-gateway:', '$NOT_SET_HERE');
   await answer('Where should memories be stored?');
+  await asked('Cache tools and system prompt for an hour after a pause?');
+  expect(session.notes()).toContain('2 instead of 1.25 of the input price');
+  prompts.keypress('enter');
   await answer('Write ');
   expect(await session.ended).toBe(0);
+  expect(session.config()['proxy']).toMatchObject({ cacheTtl: 'auto' });
   expect(session.config().upstreams).toMatchObject([
     { name: 'merge-gateway', apiStyle: 'anthropic_messages', auth: 'x-api-key' },
   ]);

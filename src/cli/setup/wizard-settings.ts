@@ -1,10 +1,11 @@
 import { probeProxy } from '../../adapters/processes/health-probe.ts';
+import { asRecord } from '../../core/bytes/json-fields.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import { parseProxySetting, type ProxySettingName } from '../../core/settings/config-proxy.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../../core/settings/settings.ts';
 import { storedSettings } from './wizard-summary.ts';
 import type { Answers } from './wizard-answers.ts';
-import { input, select } from './wizard-prompts.ts';
+import { confirm, input, select } from './wizard-prompts.ts';
 
 /** The wizard's questions about the proxy itself. Each gives the settings that its answers change. */
 
@@ -90,8 +91,38 @@ export async function askModes(answers: Answers): Promise<Draft> {
     'recalledTokensMax',
     'How many tokens may recalled memory add to a request?',
   );
-  return changed(before, { memoryMode, compressionMode, inputBudget, recalledTokensMax });
+  const cacheTtl = await askCacheTtl(answers);
+  const asked = { memoryMode, compressionMode, inputBudget, recalledTokensMax };
+  return { ...changed(before, asked), ...cacheTtl };
 }
+
+/**
+ * Asks for the long cache where a key pays for Anthropic Messages. With a login the client itself asks
+ * its provider for an hour.
+ */
+export async function askCacheTtl(answers: Answers): Promise<Draft> {
+  const { context, draft, stored, dependencies } = answers;
+  const upstreams: readonly unknown[] = Array.isArray(draft['upstreams']) ? draft['upstreams'] : [];
+  const isPaid = upstreams
+    .map(asRecord)
+    .some(({ apiStyle, auth }) => apiStyle === 'anthropic_messages' && auth !== 'client');
+  if (!isPaid) return {};
+  const before = storedSettings(draft);
+  context.terminal.note(CACHE_PRICE);
+  const isWanted = await confirm(
+    {
+      message: 'Cache tools and system prompt for an hour after a pause?',
+      default: stored === undefined || before.cacheTtl === 'auto',
+    },
+    dependencies.streams,
+  );
+  return changed(before, { cacheTtl: isWanted ? 'auto' : 'client' });
+}
+
+// By npm run bench:sessions: 72.0 instead of 76.9 % of direct, and 4 of 86 sessions above it instead of 3.
+const CACHE_PRICE =
+  'A cache of an hour costs 2 instead of 1.25 of the input price when it is written, and sessions with ' +
+  'pauses cost about 5 % less in all.';
 
 async function askNumber(
   answers: Answers,

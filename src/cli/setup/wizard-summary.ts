@@ -20,6 +20,9 @@ export function summaryOf(draft: Draft, environment: Environment): readonly stri
     `  Memory     ${memoryText(draft['memory'], environment)}`,
     `  Recall     ${proxy.memoryMode}, at most ${proxy.recalledTokensMax} recalled tokens`,
     `  Shortening ${proxy.compressionMode}, from ${proxy.inputBudget} tokens on`,
+    ...(proxy.cacheTtl === 'auto'
+      ? ['  Cache      an hour for tools and system prompt after a pause']
+      : []),
     ...upstreams.map((upstream: unknown) => `  Provider   ${upstreamText(upstream, environment)}`),
     ...(upstreams.length === 0 ? ['  Provider   none yet'] : []),
   ];

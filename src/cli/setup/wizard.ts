@@ -19,7 +19,7 @@ import { askClients, clientTitles, listText, wireClients } from './wizard-client
 import { askImport } from './wizard-import.ts';
 import { askMemory } from './wizard-memory.ts';
 import type { Answers, WizardDependencies } from './wizard-answers.ts';
-import { askAddress, askBusyPort, askModes } from './wizard-settings.ts';
+import { askAddress, askBusyPort, askCacheTtl, askModes } from './wizard-settings.ts';
 import { summaryOf } from './wizard-summary.ts';
 import { askUpstreams } from './wizard-upstream.ts';
 import { confirm, type PromptStreams, select } from './wizard-prompts.ts';
@@ -65,8 +65,9 @@ async function ask(
   if (stored !== undefined) return review(await askChanges(start));
   const provided = await askProvider(start);
   const placed = withMemory(provided, await askMemory(provided));
-  const address = await askBusyPort(placed);
-  return review(await askClientsAndImport(withSettings(placed, address)));
+  const cached = withSettings(placed, await askCacheTtl(placed));
+  const address = await askBusyPort(cached);
+  return review(await askClientsAndImport(withSettings(cached, address)));
 }
 
 /** In the first setup someone must say which provider; going back leads to the same question. */
