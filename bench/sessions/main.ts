@@ -101,7 +101,9 @@ function report(kind: SessionKind, sessions: readonly Session[]): void {
           priceSession(session, elided, { cacheMs, needs, cacheTtl });
         const calls = session.calls.length;
         const [without, whole, parts] = [price('ignored'), price('whole'), price('parts')];
-        return [{ calls, isLong: isLong(session), direct: directly, without, whole, parts }];
+        return [
+          { calls, isLong: hasLongRequest(session), direct: directly, without, whole, parts },
+        ];
       });
       print(row([name, cacheName, ...figures(replays)]));
       const long = replays.filter(({ isLong }) => isLong);
@@ -124,7 +126,7 @@ function report(kind: SessionKind, sessions: readonly Session[]): void {
 }
 
 /** A request of it was longer than the windows of most models until 2025. */
-function isLong({ calls }: Session): boolean {
+function hasLongRequest({ calls }: Session): boolean {
   return calls.some(({ usage }) => usage.in + usage.cw + usage.cr > 200_000);
 }
 
@@ -184,12 +186,12 @@ function halfRule(facts: Parameters<Rule>[0]): Removal {
 function thresholdRule(facts: Parameters<Rule>[0]): Removal {
   const ready = readyIn(facts);
   const { gain, messages } = batchFacts(facts, ready);
-  const forwarded = facts.tokens - (sum(facts.view.items) - messages);
-  const isLong = forwarded * facts.prices.tokenRatio > 84_000;
-  return gain >= 1024 && (facts.isCacheCold || isLong) ? ready : { ...ready, batch: [] };
+  const forwarded = facts.tokens - (tokensIn(facts.view.items) - messages);
+  const isPast = forwarded * facts.prices.tokenRatio > 84_000;
+  return gain >= 1024 && (facts.isCacheCold || isPast) ? ready : { ...ready, batch: [] };
 }
 
-function sum(items: readonly { readonly tokens: number }[]): number {
+function tokensIn(items: readonly { readonly tokens: number }[]): number {
   return items.reduce((total, { tokens }) => total + tokens, 0);
 }
 
