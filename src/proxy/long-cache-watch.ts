@@ -3,6 +3,7 @@ import { dialectOf } from '../core/dialects/dialects.ts';
 import type { LongCache } from '../core/ledger/entries.ts';
 import type { Edit } from '../core/plan/edits.ts';
 import { afterPause, longCacheEdits, wasServed } from '../core/shortening/long-cache.ts';
+import { hasLongCache } from '../core/shortening/pricing.ts';
 import type { Modes } from '../core/http/modes.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import type { Deadline } from './deadline.ts';
@@ -36,9 +37,7 @@ export class LongCacheWatch {
     const { reading, idleMs } = call;
     const { view } = reading;
     const isAuto = call.settings.cacheTtl === 'auto' && call.modes.compression === 'deterministic';
-    const { write, writeHour } = dialectOf(view.dialect).cachePrices;
-    const hasLong = writeHour > write;
-    if (!isAuto || reading.identity.kind !== 'main' || !hasLong) return [];
+    if (!isAuto || reading.identity.kind !== 'main' || !hasLongCache(view.dialect)) return [];
     // A quarter of the time: the client's own marks are right too.
     const before = await this.#look(reading, call.deadline.msLeft / 4);
     // Without the earlier decision, the client's own marks are right with every cache.

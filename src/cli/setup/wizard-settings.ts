@@ -1,5 +1,7 @@
 import { probeProxy } from '../../adapters/processes/health-probe.ts';
 import { asRecord } from '../../core/bytes/json-fields.ts';
+import { DIALECTS } from '../../core/conversation/dialect.ts';
+import { hasLongCache } from '../../core/shortening/pricing.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import { parseProxySetting, type ProxySettingName } from '../../core/settings/config-proxy.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../../core/settings/settings.ts';
@@ -97,15 +99,16 @@ export async function askModes(answers: Answers): Promise<Draft> {
 }
 
 /**
- * Asks for the long cache where a key pays for Anthropic Messages. With a login the client itself asks
+ * Asks for the long cache where a key pays for an API that has one. With a login the client itself asks
  * its provider for an hour.
  */
 export async function askCacheTtl(answers: Answers): Promise<Draft> {
   const { context, draft, stored, dependencies } = answers;
   const upstreams: readonly unknown[] = Array.isArray(draft['upstreams']) ? draft['upstreams'] : [];
-  const isPaid = upstreams
-    .map(asRecord)
-    .some(({ apiStyle, auth }) => apiStyle === 'anthropic_messages' && auth !== 'client');
+  const paid = upstreams.map(asRecord).filter(({ auth }) => auth !== 'client');
+  const isPaid = paid.some(({ apiStyle }) =>
+    DIALECTS.some((dialect) => dialect === apiStyle && hasLongCache(dialect)),
+  );
   if (!isPaid) return {};
   const before = storedSettings(draft);
   context.terminal.note(CACHE_PRICE);

@@ -11,11 +11,17 @@ export interface PriceQuestion {
   readonly cacheMs?: number;
 }
 
+/** Whether the provider offers a cache of an hour at a price of its own. */
+export function hasLongCache(dialect: Dialect): boolean {
+  const { write, writeHour } = dialectOf(dialect).cachePrices;
+  return writeHour > write;
+}
+
 /** The model's own prices where they are published, else those of the dialect's first provider. */
 export function cachePrices({ dialect, facts, cacheMs }: PriceQuestion): CachePrices {
   const usual = dialectOf(dialect).cachePrices;
   const prices = ownPrices(usual, facts);
-  const isLong = (cacheMs ?? 0) > CACHE_DEFAULT_MS && usual.writeHour > usual.write;
+  const isLong = (cacheMs ?? 0) > CACHE_DEFAULT_MS && hasLongCache(dialect);
   return isLong ? { ...prices, write: prices.writeHour } : prices;
 }
 
