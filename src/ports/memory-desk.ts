@@ -1,3 +1,4 @@
+import type { Pin } from '../core/memory/record.ts';
 import type { RecalledExchange, RecallQuestion, SpeakerRole, SpokenRecord } from './memory.ts';
 
 /**
@@ -20,8 +21,6 @@ export interface MemoryDesk {
   pin(change: PinChange): Promise<boolean>;
   /** Puts the new text in the old one's place, and forgets the old one. */
   edit(change: DeskEdit): Promise<EditState>;
-  /** Gives records, which are held, the marks that they carry here. */
-  mark(records: readonly DeskRecord[]): Promise<void>;
   /** Takes back that these were forgotten. Resolves to the number that is held again. */
   restore(records: readonly DeskRecord[]): Promise<number>;
 }
@@ -43,8 +42,6 @@ export interface ShelfDay {
   readonly day: string;
   readonly memories: number;
 }
-
-export type Pin = 'always' | 'never';
 
 export interface DeskRecord extends SpokenRecord {
   readonly pin?: Pin;

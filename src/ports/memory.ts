@@ -1,5 +1,6 @@
 import type {
   MemoryRecord,
+  Pin,
   RecalledPassage,
   SpeakerRole,
   SpokenRecord,
@@ -57,6 +58,11 @@ export interface Memory {
    * moved once nothing is. The embedded store alone can: a service takes copies and forgets the others.
    */
   moveSome?(move: SpaceMove, signal: AbortSignal): Promise<SpaceMoved>;
+  /**
+   * All memories, page by page, with their marks. No memory is left out because others are forgotten or
+   * said again meanwhile. The embedded store alone has such pages.
+   */
+  page?(filter: PageFilter, signal: AbortSignal): Promise<RecordPage>;
   /** One of its proofs was false: whatever it says is not worth asking for, for so long. */
   distrust?(milliseconds: number): void;
   close(): Promise<void>;
@@ -68,6 +74,8 @@ export const REFERENCES_MAX = 10;
 export interface SpaceMove {
   readonly from: string;
   readonly to: string;
+  /** Only these memories, which no conversation brings back to `from`; else the whole space. */
+  readonly refs?: readonly string[];
 }
 
 /** How many left their space. */
@@ -159,6 +167,21 @@ export interface ListFilter {
   /** At most 1,000. */
   readonly limit: number;
   readonly offset?: number;
+}
+
+export interface PageFilter {
+  /** All spaces when absent. */
+  readonly space?: string;
+  /** The `next` of the page before. */
+  readonly before?: number;
+  /** At most 1,000. */
+  readonly limit: number;
+}
+
+export interface RecordPage {
+  readonly records: readonly (SpokenRecord & { readonly pin?: Pin })[];
+  /** Undefined for an empty page. */
+  readonly next: number | undefined;
 }
 
 export type ForgetFilter =

@@ -1,11 +1,11 @@
-import { createReadStream, type Dirent, lstatSync, readdirSync } from 'node:fs';
+import { type Dirent, lstatSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import {
   type TranscriptClient,
   TranscriptReader,
   type TranscriptRecord,
 } from '../../core/memory/transcripts.ts';
+import { linesOfFile } from '../files/lines.ts';
 
 /**
  * The transcripts that clients keep in the person's home. They are read and never written; links
@@ -63,9 +63,9 @@ export async function readTranscript(
   file: TranscriptFile,
 ): Promise<Transcript> {
   const reader = new TranscriptReader(client);
-  const stream = createReadStream(file.path, { encoding: 'utf8', end: FILE_BYTES_MAX });
-  const lines = createInterface({ input: stream, crlfDelay: Infinity });
-  for await (const line of lines) if (line.length <= LINE_CHARS_MAX) reader.push(line);
+  for await (const line of linesOfFile(file.path, FILE_BYTES_MAX)) {
+    if (line.length <= LINE_CHARS_MAX) reader.push(line);
+  }
   const records = reader.finish(basename(file.path, '.jsonl'));
   return { folder: reader.folder, records };
 }

@@ -28,7 +28,6 @@ type DeskCallName =
   | 'beginnings'
   | 'pin'
   | 'edit'
-  | 'mark'
   | 'restore';
 
 export interface DeskParts {
@@ -57,7 +56,6 @@ export function deskCalls(parts: DeskParts): Pick<StoreCalls, DeskCallName> {
     beginnings: (conversations) => desk.beginnings(conversations),
     pin: (change) => desk.pin(change),
     edit: (change) => edit(parts, desk, change),
-    mark: (given) => desk.putMarks(given),
     restore: (given) => {
       desk.unbury(given);
       const states = records.capture(given.map(recordOf));
@@ -73,12 +71,14 @@ function edit({ records, forget }: DeskParts, desk: Desk, change: DeskEdit): Edi
   const [old] = desk.browse({ space, refs: [ref], limit: 1 }).records;
   if (old === undefined) return 'gone';
   if (old.digest === text.digest) return 'same';
+  desk.takeBack(space, text.digest);
   // Its fingerprint goes: no exchange of the conversation may leave on the proof of other words.
   const [state] = records.capture([{ ...recordOf(old), ...text, fingerprint: '' }]);
   if (state === 'forgotten') return 'forgotten';
   if (state !== 'stored' && state !== 'duplicate') return 'rejected';
   desk.putMarks([{ ...old, digest: text.digest, ref: referenceOf(text.digest), editedAt: at }]);
   forget({ refs: [ref], space });
+  desk.allowBack(space, old.digest);
   return 'edited';
 }
 

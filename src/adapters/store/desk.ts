@@ -4,11 +4,11 @@ import type {
   DeskFilter,
   DeskPage,
   DeskRecord,
-  Pin,
   PinChange,
   Shelf,
   ShelfDay,
 } from '../../ports/memory-desk.ts';
+import type { Pin } from '../../core/memory/record.ts';
 import type { Conditions } from './conditions.ts';
 import type { Database } from './database.ts';
 import { type StoredText, textOf } from './text.ts';
@@ -81,6 +81,16 @@ export class Desk {
     if (id === undefined) return false;
     this.#database.run(PIN, id, pin ?? null);
     return true;
+  }
+
+  /** An edit left this tombstone: the person may edit the text back, or move it here again. */
+  allowBack(space: string, digest: string): void {
+    this.#database.run(ALLOW_BACK, digest, space);
+  }
+
+  /** Takes away the tombstone of a text that was edited or moved, and not forgotten. */
+  takeBack(space: string, digest: string): void {
+    this.#database.run(TAKE_BACK, digest, space);
   }
 
   /** Tombstones go; the caller captures the records again, and then has their marks put back. */
@@ -204,6 +214,12 @@ const EDITED = `INSERT INTO marks (record, edited_at)
 const IMPORTED = `INSERT INTO marks (record, imported_at)
   SELECT r.id, ? FROM records r JOIN spaces s ON s.id = r.space WHERE s.name = ? AND r.digest = ?
   ON CONFLICT (record) DO UPDATE SET imported_at = excluded.imported_at`;
+
+const ALLOW_BACK = `UPDATE tombstones SET is_moved = 1 WHERE digest = ?
+  AND space = (SELECT id FROM spaces WHERE name = ?)`;
+
+const TAKE_BACK = `DELETE FROM tombstones WHERE digest = ? AND is_moved = 1
+  AND space = (SELECT id FROM spaces WHERE name = ?)`;
 
 const UNBURY = `DELETE FROM tombstones WHERE digest = ?
   AND space = (SELECT id FROM spaces WHERE name = ?)`;

@@ -16,6 +16,8 @@ import {
   type SpaceMoved,
   type SpokenRecord,
   type StoredRecord,
+  type PageFilter,
+  type RecordPage,
 } from '../../ports/memory.ts';
 import type { OutputMirror } from './output-mirror.ts';
 import type { ProofState } from './proof-state.ts';
@@ -83,6 +85,10 @@ export class EmbeddedMemory implements Memory {
 
   list(filter: ListFilter, signal: AbortSignal): Promise<readonly SpokenRecord[]> {
     return this.#client.call('list', filter, signal);
+  }
+
+  page(filter: PageFilter, signal: AbortSignal): Promise<RecordPage> {
+    return this.#client.call('page', filter, signal);
   }
 
   references(start: string, signal: AbortSignal): Promise<readonly string[]> {

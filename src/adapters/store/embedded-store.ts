@@ -144,7 +144,6 @@ function deskOver(client: SteadyClient): MemoryDesk {
     sightings: (refs) => client.call('sightings', refs),
     pin: (change) => client.call('pin', change),
     edit: (change) => client.call('edit', change),
-    mark: (records) => client.call('mark', records),
     restore: (records) => client.call('restore', records),
   };
 }

@@ -13,6 +13,8 @@ import type {
   SpaceMoved,
   SpokenRecord,
   StoredRecord,
+  PageFilter,
+  RecordPage,
 } from '../../ports/memory.ts';
 import type {
   ConversationFilter,
@@ -47,6 +49,7 @@ export interface StoreCalls {
   capture(records: readonly MemoryRecord[]): readonly CaptureState[];
   retrieve(key: RecordKey): StoredRecord | undefined;
   list(filter: ListFilter): readonly SpokenRecord[];
+  page(filter: PageFilter): RecordPage;
   references(start: string): readonly string[];
   forget(filter: ForgetFilter): number;
   moveSome(move: SpaceMove): SpaceMoved;
@@ -79,7 +82,6 @@ export interface StoreCalls {
   sightings(refs: readonly string[]): readonly Sighting[];
   pin(change: PinChange): boolean;
   edit(change: DeskEdit): EditState;
-  mark(records: readonly DeskRecord[]): void;
   restore(records: readonly DeskRecord[]): number;
   keepProvenance(notes: readonly ProvenanceNote[]): number;
   listProvenance(filter: ProvenanceFilter): readonly HeldProvenance[];

@@ -7,7 +7,7 @@ import { bytesOf } from './text.ts';
 
 export interface NewRow extends Omit<
   MemoryRecord<SpeakerRole>,
-  'space' | 'isTimed' | 'isImported'
+  'space' | 'isTimed' | 'isImported' | 'pin'
 > {
   readonly ref: string;
   readonly passages: readonly IndexedPassage[];

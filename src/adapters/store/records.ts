@@ -2,7 +2,7 @@ import { textBytes } from '../../core/shortening/proofs.ts';
 import { quoteOf } from '../../core/recall/recall-block.ts';
 import { titlesFrom } from '../../core/recall/session-brief.ts';
 import { standingIn } from '../../core/recall/standing.ts';
-import { isStorable } from '../../core/memory/record.ts';
+import { isStorable, type Pin } from '../../core/memory/record.ts';
 import { isShortReference, referenceOf, shortReference } from '../../core/memory/reference.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import {
@@ -10,7 +10,9 @@ import {
   type ForgetFilter,
   type ListFilter,
   type MemoryRecord,
+  type PageFilter,
   type RecordKey,
+  type RecordPage,
   type SpeakerRole,
   type SpokenRecord,
   REFERENCES_MAX,
@@ -111,6 +113,23 @@ export class Records implements Holder {
     return second === undefined || second.ref === first?.ref ? first : undefined;
   }
 
+  /** In the order of storing, newest first: it stays the same while others are said again or forgotten. */
+  page({ space, before = Number.MAX_SAFE_INTEGER, limit }: PageFilter): RecordPage {
+    const rows = this.#database.all<RecordRow & { readonly id: number; readonly pin: Pin | null }>(
+      `SELECT r.id, m.pin, ${RECORD_COLUMNS} ${RECORDS} LEFT JOIN marks m ON m.record = r.id
+       WHERE r.id < ? AND (? IS NULL OR s.name = ?) ORDER BY r.id DESC LIMIT ?`,
+      before,
+      space ?? null,
+      space ?? null,
+      Math.max(0, Math.min(limit, LIST_LIMIT_MAX)),
+    );
+    const records = rows.map((found) => {
+      const { id: _, pin, ...row } = found;
+      return { ...storedRecord(row), ...(pin === null ? {} : { pin }) };
+    });
+    return { records, next: rows.at(-1)?.id };
+  }
+
   /** Every word must occur in the record; with words best first, without them newest first. */
   list(filter: ListFilter): SpokenRecord[] {
     const { where, values } = whereOf(filter);
@@ -177,6 +196,7 @@ export class Records implements Holder {
     if (this.#has('tombstones', space, record.digest)) return 'forgotten';
     if (this.#has('records', space, record.digest)) {
       sayAgain(this.#database, space, record);
+      this.#pin(record, space);
       return 'duplicate';
     }
     const row = {
@@ -188,7 +208,13 @@ export class Records implements Holder {
     };
     const id = addRecord(this.#database, row, { space, add });
     if (record.isImported === true) this.#database.run(IMPORTED, id, Date.now());
+    this.#pin(record, space);
     return 'stored';
+  }
+
+  /** A mark that the record has here already stays, unless the other one says never. */
+  #pin({ pin, digest }: MemoryRecord, space: number): void {
+    if (pin !== undefined) this.#database.run(PIN, pin, space, digest);
   }
 
   #has(table: 'records' | 'tombstones', space: number, digest: string): boolean {
@@ -219,6 +245,13 @@ export class Records implements Holder {
     );
   }
 }
+
+/** Merges two marks of one memory. */
+export const STRONGER_PIN = `CASE WHEN 'never' IN (marks.pin, excluded.pin) THEN 'never'
+  ELSE coalesce(marks.pin, excluded.pin) END`;
+
+const PIN = `INSERT INTO marks (record, pin) SELECT id, ? FROM records WHERE space = ? AND digest = ?
+  ON CONFLICT (record) DO UPDATE SET pin = ${STRONGER_PIN}`;
 
 const IMPORTED = 'INSERT INTO marks (record, imported_at) VALUES (?, ?)';
 

@@ -194,6 +194,12 @@ CREATE TRIGGER space_changed AFTER UPDATE OF name ON spaces
 CREATE TABLE forgetting (quote TEXT PRIMARY KEY) WITHOUT ROWID;
 `;
 
+// A tombstone of a memory that a person moved or edited: it keeps the conversation from bringing it back,
+// and the person may move or edit it back.
+const VERSION_11 = `
+ALTER TABLE tombstones ADD COLUMN is_moved INTEGER NOT NULL DEFAULT 0;
+`;
+
 const MIGRATIONS: readonly string[] = [
   VERSION_1,
   VERSION_2,
@@ -205,6 +211,7 @@ const MIGRATIONS: readonly string[] = [
   VERSION_8,
   VERSION_9,
   VERSION_10,
+  VERSION_11,
 ];
 
 /** A file of a later svc is left alone: what it means is not known here. */

@@ -2,7 +2,7 @@ import { SIGNALS_MAX } from '../../core/recall/running-share.ts';
 import type { SpaceMove, SpaceMoved } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { PassageIndex, passagesOf } from './passage-index.ts';
-import { spaceId } from './records.ts';
+import { spaceId, STRONGER_PIN } from './records.ts';
 import { type StoredText, textOf } from './text.ts';
 
 /**
@@ -42,23 +42,27 @@ export class SpaceMover {
    * Moves some of it. Nothing is left to move once both counts are 0: the rest was forgotten in the
    * other space, and stays where it is.
    */
-  moveSome({ from: fromName, to: toName }: SpaceMove): SpaceMoved {
+  moveSome({ from: fromName, to: toName, refs }: SpaceMove): SpaceMoved {
     const from = spaceId(this.#database, fromName);
     const to = spaceId(this.#database, toName);
     if (from === undefined || to === undefined || from === to) return { memories: 0, outputs: 0 };
     return this.#database.transaction(() => {
-      const memories = this.#moveRecords({ from, to });
+      const memories = this.#moveRecords({ from, to }, refs);
+      if (refs !== undefined) return { memories, outputs: 0 };
       const outputs = memories === 0 ? this.#moveOutputs({ from, to }) : 0;
       if (memories + outputs === 0) this.#moveRest({ from, to });
       return { memories, outputs };
     });
   }
 
-  #moveRecords({ from, to }: Ids): number {
-    const rows = this.#database.all<MovedRow>(RECORDS, from, to);
+  #moveRecords({ from, to }: Ids, refs: readonly string[] | undefined): number {
+    const named = refs === undefined ? null : JSON.stringify(refs);
+    const rows = this.#database.all<MovedRow>(RECORDS, from, to, named, named);
     this.#index.adding((add) => {
       for (const { source, ...row } of rows) {
         this.#index.remove({ space: from, record: row.id });
+        this.#database.run(UNBURY, to, row.digest);
+        if (refs !== undefined) this.#database.run(BURY, from, row.digest, Date.now());
         const held = this.#database.get<{ id: number }>(HELD, to, row.digest);
         if (held === undefined) {
           this.#database.run('UPDATE records SET space = ? WHERE id = ?', to, row.id);
@@ -68,6 +72,7 @@ export class SpaceMover {
         } else {
           this.#database.run(SAID_AGAIN, row.at, source, held.id);
           this.#database.run(INHERIT, held.id, row.id);
+          this.#database.run(INHERIT_MARKS, held.id, row.id);
           this.#database.run('DELETE FROM records WHERE id = ?', row.id);
         }
       }
@@ -95,7 +100,14 @@ export class SpaceMover {
 const RECORDS = `SELECT r.id, r.digest, r.role, r.text, r.is_utf16, r.conversation, r.exchange, r.at,
     r.source
   FROM records r WHERE r.space = ?
-  AND NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.space = ? AND t.digest = r.digest) LIMIT ${BATCH}`;
+  AND NOT EXISTS (SELECT 1 FROM tombstones t
+    WHERE t.space = ? AND t.digest = r.digest AND t.is_moved = 0)
+  AND (? IS NULL OR r.ref IN (SELECT value FROM json_each(?))) LIMIT ${BATCH}`;
+
+/** The person brings it back: it was moved away or edited, and not forgotten. */
+export const UNBURY = 'DELETE FROM tombstones WHERE space = ? AND digest = ? AND is_moved = 1';
+
+const BURY = 'INSERT OR IGNORE INTO tombstones (space, digest, at, is_moved) VALUES (?, ?, ?, 1)';
 
 const HELD = 'SELECT id FROM records WHERE space = ? AND digest = ?';
 
@@ -104,6 +116,12 @@ const SAID_AGAIN =
 
 /** The commit and the files, where nothing is known beside the held record. */
 const INHERIT = 'UPDATE OR IGNORE provenance SET record = ? WHERE record = ?';
+
+/** The marks of both: a memory that is never recalled in one of the spaces is never recalled. */
+const INHERIT_MARKS = `INSERT INTO marks (record, pin, edited_at, imported_at)
+  SELECT ?, pin, edited_at, imported_at FROM marks WHERE record = ?
+  ON CONFLICT (record) DO UPDATE SET pin = ${STRONGER_PIN},
+    edited_at = coalesce(marks.edited_at, excluded.edited_at)`;
 
 const OUTPUTS = `SELECT o.id FROM outputs o WHERE o.space = ?
   AND NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.space = ? AND t.digest = o.digest) LIMIT ${BATCH}`;
@@ -116,8 +134,8 @@ const DROP_COPIES =
   'DELETE FROM outputs WHERE space = ? AND id IN (SELECT value FROM json_each(?))';
 
 /** A conversation that continues must not bring back forgotten records. */
-const MOVE_TOMBSTONES = `INSERT OR IGNORE INTO tombstones (space, digest, at)
-  SELECT ?, t.digest, t.at FROM tombstones t WHERE t.space = ?
+const MOVE_TOMBSTONES = `INSERT OR IGNORE INTO tombstones (space, digest, at, is_moved)
+  SELECT ?, t.digest, t.at, t.is_moved FROM tombstones t WHERE t.space = ?
   AND NOT EXISTS (SELECT 1 FROM records r WHERE r.space = ? AND r.digest = t.digest)
   AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.space = ? AND o.digest = t.digest)`;
 

@@ -142,6 +142,7 @@ export class Store {
       capture: (given) => captureAll({ records, outputs }, given),
       retrieve: (key) => records.retrieve(key) ?? outputs.retrieve(key),
       list: (filter) => records.list(filter),
+      page: (filter) => records.page(filter),
       references: (start) => referencesIn(database, start),
       forget,
       moveSome: (move) => mover.moveSome(move),

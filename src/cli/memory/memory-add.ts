@@ -55,7 +55,10 @@ export async function addMemory(
   }
 }
 
-/** Kept in the other space first, then forgotten in its own: nothing is lost in between. */
+/**
+ * The embedded store moves each in one transaction, with its marks, and it can be moved back. A service
+ * keeps it in the other space first, then forgets it in its own.
+ */
 export async function moveMemories(
   request: { readonly refs: readonly string[]; readonly options: MoveOptions },
   context: CommandContext,
@@ -71,6 +74,13 @@ export async function moveMemories(
         await memory.list({ refs: [ref], limit: 1000, ...inSpace(options.space) }, deadline())
       ).filter(({ space }) => space !== to);
       if (record === undefined) continue;
+      if (memory.moveSome !== undefined) {
+        const move = { from: record.space, to, refs: [ref] };
+        const { memories } = await memory.moveSome(move, deadline());
+        if (memories === 0) throw forgottenThere(to);
+        count += memories;
+        continue;
+      }
       const { ref: _, ...kept } = record;
       const [state] = await memory.capture([{ ...kept, space: to }], deadline());
       if (state === 'forgotten') throw forgottenThere(to);

@@ -1,5 +1,4 @@
 import { writeLine } from '../../core/memory/memory-lines.ts';
-import type { SpokenRecord } from '../../ports/memory.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline, withStore } from './memory.ts';
 import type { OpenStore } from '../compose-store.ts';
@@ -13,24 +12,37 @@ export interface ExportOptions {
 /** As many as the store gives at once. */
 const PAGE = 1000;
 
-/** Newest first, on stdout; the number on stderr. Memories stored meanwhile are not among them. */
+/**
+ * Newest first, on stdout; the number on stderr. Memories stored meanwhile are not among them. A memory
+ * service has pages by number only: there, memories that others forget meanwhile may move one out.
+ */
 export async function exportMemories(
   { space }: ExportOptions,
   context: CommandContext,
   openStore: OpenStore,
 ): Promise<void> {
   const { terminal } = context;
-  const filter = { until: Date.now(), limit: PAGE, ...(space === undefined ? {} : { space }) };
+  const filter = { limit: PAGE, ...(space === undefined ? {} : { space }) };
   const count = await withStore(context, openStore, async ({ memory }) => {
-    let offset = 0;
-    let page: readonly SpokenRecord[];
-    do {
-      page = await memory.list({ ...filter, offset }, deadline());
-      for (const record of page) terminal.out(writeLine(record));
-      offset += page.length;
-      terminal.progress(`${offset} memories`);
-    } while (page.length === PAGE);
-    return offset;
+    let written = 0;
+    let next: number | undefined;
+    for (;;) {
+      const page =
+        memory.page === undefined
+          ? {
+              records: await memory.list({ ...filter, offset: written }, deadline()),
+              next: undefined,
+            }
+          : await memory.page(
+              { ...filter, ...(next === undefined ? {} : { before: next }) },
+              deadline(),
+            );
+      for (const record of page.records) terminal.out(writeLine(record));
+      written += page.records.length;
+      terminal.progress(`${written} memories`);
+      if (page.records.length < PAGE) return written;
+      ({ next } = page);
+    }
   });
   terminal.progressDone();
   terminal.note(`Exported: ${count}.`);

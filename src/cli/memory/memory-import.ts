@@ -1,5 +1,4 @@
-import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
+import { linesOf, linesOfFile } from '../../adapters/files/lines.ts';
 import { readLine } from '../../core/memory/memory-lines.ts';
 import { isSpace } from '../../core/request/space.ts';
 import { CliError } from '../cli-error.ts';
@@ -96,9 +95,8 @@ async function* linesFrom(
   { stdin }: CommandContext,
 ): AsyncGenerator<string> {
   if (file !== undefined && file !== '-') {
-    const stream = createReadStream(file, 'utf8');
     try {
-      yield* createInterface({ input: stream, crlfDelay: Infinity });
+      yield* linesOfFile(file);
     } catch (error) {
       const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
       if (typeof code !== 'string') throw error;
@@ -114,17 +112,4 @@ async function* linesFrom(
     );
   }
   yield* linesOf(stdin);
-}
-
-async function* linesOf(pieces: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
-  let rest = '';
-  for await (const piece of pieces) {
-    rest += typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true });
-    if (!rest.includes('\n')) continue;
-    const lines = rest.split('\n');
-    rest = lines.pop() ?? '';
-    yield* lines;
-  }
-  yield rest + decoder.decode();
 }

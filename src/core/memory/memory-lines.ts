@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { captureStored } from './captures.ts';
-import { isExchange, isName, type MemoryRecord, type SpeakerRole } from './record.ts';
+import { isExchange, isName, isPin, type MemoryRecord, type SpeakerRole } from './record.ts';
 import { isoTime, isTime } from './times.ts';
 
 /**
@@ -16,12 +16,15 @@ export type ReadLine =
   /** `problem` names the field and never quotes the line. */
   | { readonly kind: 'wrong'; readonly problem: string };
 
+/** Programs that end a line at U+2028 or U+2029 read it too: both are escaped. */
 export function writeLine(record: MemoryRecord<SpeakerRole> & { readonly ref?: string }): string {
   const { ref, space, role, text, at, conversation, exchange, client, branch } = record;
-  const { fingerprint, source } = record;
+  const { fingerprint, source, pin } = record;
   const time = isoTime(at);
   const line = { ref, space, role, text, at: time, conversation, exchange, client, branch };
-  return JSON.stringify({ ...line, fingerprint, source });
+  return JSON.stringify({ ...line, fingerprint, source, pin })
+    .replaceAll('\u2028', String.raw`\u2028`)
+    .replaceAll('\u2029', String.raw`\u2029`);
 }
 
 /** Only `text` is needed; `now` and `user` are the defaults for time and role. */
@@ -29,12 +32,13 @@ export function readLine(line: string, given: { space?: string; now: number }): 
   if (line.trim() === '') return { kind: 'nothing' };
   const fields = fieldsOf(line);
   if (fields === undefined) return wrong('it is not a JSON object');
-  const { text, role = 'user', at = given.now, exchange = 0, branch } = fields;
+  const { text, role = 'user', at = given.now, exchange = 0, branch, pin } = fields;
   if (typeof text !== 'string') return wrong('text is missing');
   if (role !== 'user' && role !== 'assistant') return wrong('role must be user or assistant');
   const time = typeof at === 'string' ? Date.parse(at) : at;
   if (!isTime(time)) return wrong('at is not a time');
   if (!isExchange(exchange)) return wrong('exchange must be a whole number');
+  if (pin !== undefined && !isPin(pin)) return wrong('pin must be always or never');
   const space = given.space ?? nameIn(fields['space']);
   if (space === undefined) return wrong('space is missing: it can be given by --space');
   const captured = captureStored(role, text);
@@ -51,6 +55,7 @@ export function readLine(line: string, given: { space?: string; now: number }): 
     ...(nameIn(branch) === undefined ? {} : { branch: String(branch) }),
     ...(fields['at'] === undefined ? {} : { isTimed: true as const }),
     ...(fields['source'] === undefined ? {} : { source: 'unverified' as const }),
+    ...(pin === undefined ? {} : { pin }),
   };
   return { kind: 'record', record };
 }

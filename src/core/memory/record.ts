@@ -41,6 +41,15 @@ export interface MemoryRecord<Role extends TextRole = TextRole> {
   readonly isTimed?: true;
   /** A person brought it from a file or a client's transcripts; it did not come by as it was said. */
   readonly isImported?: true;
+  /** The choice of a person for this memory. Only the embedded store keeps it. */
+  readonly pin?: Pin;
+}
+
+/** Whether every prompt of the space recalls it, or none. */
+export type Pin = 'always' | 'never';
+
+export function isPin(value: unknown): value is Pin {
+  return value === 'always' || value === 'never';
 }
 
 /** A text without the place where it was said. */
@@ -54,7 +63,7 @@ export type SpokenRecord = StoredRecord<SpeakerRole>;
 
 export interface StoredRecord<Role extends TextRole = TextRole> extends Omit<
   MemoryRecord<Role>,
-  'isTimed' | 'isImported'
+  'isTimed' | 'isImported' | 'pin'
 > {
   /** Short, stable, safe in a shell: `m_` and lower-case base32 of the digest's first 10 bytes. */
   readonly ref: string;

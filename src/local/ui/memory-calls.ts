@@ -241,30 +241,22 @@ async function edit(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswe
   return { ref: referenceOf(text.digest) };
 }
 
-/** Kept in the other project first, then forgotten in its own: nothing is lost in between. */
 async function move(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswer> {
   const { memory } = parts;
   const desk = deskOf(parts);
   const [space, to] = [spaceIn(body, 'space'), newSpaceIn(body, 'to')];
   const { records } = await desk.browse({ space, refs: refsIn(body), limit: 500 });
   let moved = 0;
-  for (const record of records) {
+  for (const { ref } of records) {
+    const change = { from: space, to, refs: [ref] };
     // oxlint-disable-next-line no-await-in-loop -- One after the other: each is whole.
-    const [state] = await memory.capture([recordOfDesk(record, to)], deadline());
-    if (state !== 'stored' && state !== 'duplicate') {
+    const done = await memory.moveSome?.(change, deadline());
+    if (done === undefined || done.memories === 0) {
       throw new UiRefusal(409, 'buried', 'This text was forgotten there, so it stays where it is.');
     }
-    // oxlint-disable-next-line no-await-in-loop -- As above.
-    await desk.mark([{ ...record, space: to }]);
-    // oxlint-disable-next-line no-await-in-loop -- As above.
-    moved += await memory.forget({ refs: [record.ref], space }, deadline());
+    moved += done.memories;
   }
   return { moved };
-}
-
-function recordOfDesk(record: DeskRecord, space: string) {
-  const { pin: _, editedAt: __, importedAt: ___, ref: ____, ...rest } = record;
-  return { ...rest, space };
 }
 
 interface Chosen {

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { DeskRecord, Pin } from '../../ports/memory-desk.ts';
+import type { Pin } from '../../core/memory/record.ts';
+import type { DeskRecord } from '../../ports/memory-desk.ts';
 import type { MemoryAnswer } from '../../ports/ui-api.ts';
 import { post } from '../client/api.ts';
 import { hrefOf, hrefWith, route } from '../client/router.ts';
