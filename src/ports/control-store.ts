@@ -18,6 +18,11 @@ export interface Page {
   readonly after: string | undefined;
 }
 
+export interface KeyPage extends Page {
+  /** Without keys that are revoked. */
+  readonly isLive?: boolean;
+}
+
 export interface ServiceControl extends VaultStore {
   /** The changes after this number; undefined: only the last number is asked for. */
   changesSince(after: number | undefined, signal: AbortSignal): Promise<ChangeList>;
@@ -33,7 +38,8 @@ export interface ServiceControl extends VaultStore {
 
 export interface TenantControl {
   /** Oldest first. */
-  listKeys(page?: Page): Promise<readonly StoredKey[]>;
+  /** Without a page: all, revoked ones too. */
+  listKeys(page?: KeyPage): Promise<readonly StoredKey[]>;
   /** A key of this tenant. */
   getKey(keyId: string): Promise<StoredKey | undefined>;
   noteKeyUse(keyId: string, at: number): Promise<void>;

@@ -49,9 +49,10 @@ export interface ProxyDependencies {
   readonly choose: ChooseUpstream;
   /**
    * The space in which a request may use memory, given the one that it names or that was derived for
-   * it. Throws ProxyError where it may use none. Absent: every space is allowed.
+   * it. Undefined: it has no memory. Throws ProxyError for a named space that it may not use. Absent:
+   * every space is allowed.
    */
-  readonly placeIn?: (space: string, isNamed: boolean) => string;
+  readonly placeIn?: (space: string, isNamed: boolean) => string | undefined;
   readonly memory: Memory;
   /**
    * Holds back the end of an answer, at most so long, until what was noted of it is stored. Undefined: what

@@ -135,7 +135,8 @@ class RequestHandler {
     // 4 and 6: a typed view over the bytes, the upstream, who asks, and the exchanges.
     const { request, read, configured } = await this.#readRouted(asked);
     const { compressionMode = settings.compressionMode } = configured.settings;
-    const modes = this.#modesOf(request, settings, compressionMode);
+    const hasSpace = typeof read === 'string' || read.hasNoSpace !== true;
+    const modes = this.#modesOf(request, settings, compressionMode, hasSpace);
     record.decided(modes);
     record.sentTo(configured.settings);
     record.routed(request);
@@ -218,8 +219,9 @@ class RequestHandler {
     request: ClientRequest,
     { memoryMode }: ProxySettings,
     compressionMode: CompressionMode,
+    hasSpace = true,
   ): Modes {
-    const { supports } = this.#dependencies.memory;
+    const supports = hasSpace ? this.#dependencies.memory.supports : NO_MEMORY;
     return decideModes(request.headers, { memoryMode, compressionMode, supports });
   }
 
@@ -334,6 +336,9 @@ class RequestHandler {
     return this.#slices.run(estimateSteps(body, 0, body.length));
   }
 }
+
+/** For a request that may use memory in no space. */
+const NO_MEMORY = { read: false, write: false } as const;
 
 interface RequestContext {
   readonly request: ClientRequest;

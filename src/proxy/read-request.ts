@@ -31,6 +31,8 @@ export interface Reading {
   readonly workplace: Workplace | undefined;
   /** History, or items of it, are kept at the provider: nothing new may be put in or left out. */
   readonly hasProviderState: boolean;
+  /** The request may use memory in no space: its mode is off. */
+  readonly hasNoSpace?: true;
   /** The request does not begin where its conversation does. */
   readonly hasProviderHistory: boolean;
   /** The request asks for the longest window that its model has. */
@@ -133,6 +135,7 @@ export function placeReading(
 ): Reading {
   const isNamed = headerOf(request.headers, SPACE_HEADER) !== undefined;
   const space = placeIn(reading.place.space, isNamed);
+  if (space === undefined) return { ...reading, hasNoSpace: true };
   if (space === reading.place.space) return reading;
   const place = { ...reading.place, space };
   return { ...reading, place, olderSpaces: [], state: conversations.states.of(place) };

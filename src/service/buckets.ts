@@ -28,6 +28,10 @@ export class Buckets {
     return takeTurn(this.#rate, this.#due.get(name), now).waitMs;
   }
 
+  has(name: string): boolean {
+    return this.#due.has(name);
+  }
+
   #forgetFirst(): void {
     const [first] = this.#due.keys();
     if (first !== undefined) this.#due.delete(first);
@@ -39,20 +43,36 @@ const FAILURES: Rate = { perMinute: 30, burst: 20 };
 /** Hashes of keys that were good a moment ago: their owners are let in past a neighbour's failures. */
 const KNOWN_MAX = 10_000;
 
-/** Failed authentication, by address. */
+/**
+ * Failed authentication. A key that fails again and again, as a revoked one in a program's loop does, is
+ * slowed by itself. Only different keys from one address look like a search, and slow that address. A
+ * text that cannot be a key is refused without a look at the store, so it stops no key of a neighbour.
+ */
 export class FailureGuard {
-  readonly #buckets = new Buckets(FAILURES);
+  readonly #addresses = new Buckets(FAILURES);
+  readonly #keys = new Buckets(FAILURES);
+  readonly #malformed = new Buckets(FAILURES);
   readonly #known = new Set<string>();
 
-  /** Milliseconds to wait before this address may try another key; 0: now. */
+  /** Milliseconds to wait before this key may be tried from this address; 0: now. */
   waitMs(address: string, hash: string | undefined, now: number): number {
-    if (hash !== undefined && this.#known.has(hash)) return 0;
-    return this.#buckets.look(addressBlock(address), now);
+    const block = addressBlock(address);
+    if (hash === undefined) return this.#malformed.look(block, now);
+    if (this.#known.has(hash)) return 0;
+    // It counted for the address when it failed first.
+    if (this.#keys.has(hash)) return this.#keys.look(hash, now);
+    return this.#addresses.look(block, now);
   }
 
   failed(address: string, hash: string | undefined, now: number): void {
-    if (hash !== undefined) this.#known.delete(hash);
-    this.#buckets.take(addressBlock(address), now);
+    const block = addressBlock(address);
+    if (hash === undefined) {
+      this.#malformed.take(block, now);
+      return;
+    }
+    this.#known.delete(hash);
+    if (!this.#keys.has(hash)) this.#addresses.take(block, now);
+    this.#keys.take(hash, now);
   }
 
   passed(hash: string): void {

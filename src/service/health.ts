@@ -50,14 +50,18 @@ export class HealthCheck {
   }
 
   async #check(): Promise<Health> {
-    const { vault, signer, receipts } = this.#parts;
-    const [store, vaultCheck, signerCheck, journal] = await Promise.all([
+    const { vault, signer, receipts, limiter } = this.#parts;
+    const [store, vaultCheck, signerCheck, journal, limits] = await Promise.all([
       this.#timed(() => this.#askStore()),
       this.#timed(() => vault.problem()),
       this.#timed(() => signer.problem()),
       this.#timed(async () => receipts.problem()),
+      this.#timed(async () => {
+        await limiter.ping?.();
+        return undefined;
+      }),
     ]);
-    const checks = { store, vault: vaultCheck, signer: signerCheck, journal };
+    const checks = { store, vault: vaultCheck, signer: signerCheck, journal, limiter: limits };
     const isWell = Object.values(checks).every(({ status }) => status === 'ok');
     return { status: isWell ? 'ok' : 'fail', checks };
   }

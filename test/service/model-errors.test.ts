@@ -127,7 +127,7 @@ test("a provider's own error passes unchanged, and says whose it is", async () =
   });
 });
 
-test('a space that the key may not use is refused where it is named, and replaced where it is not', async () => {
+test('a space that the key may not use is refused where it is named, and memory is off where it is not', async () => {
   const stage = await openModelService();
   const { send, makeKey, addProvider, provider } = stage;
   await addProvider('anthropic_messages');
@@ -138,9 +138,9 @@ test('a space that the key may not use is refused where it is named, and replace
     headers: { 'x-svc-memory-space': 'other' },
   });
   expect([named.status, errorIn(named).code]).toEqual([403, 'SPACE_DENIED']);
-  const derived = await send('anthropic_messages', body, { key: team });
-  expect([derived.status, errorIn(derived).code]).toEqual([403, 'SPACE_DENIED']);
   expect(provider.seen).toEqual([]);
+  const derived = await send('anthropic_messages', body, { key: team });
+  expect([derived.status, derived.headers['x-svc-memory-mode']]).toEqual([200, 'off']);
   const own = await send('anthropic_messages', body, {
     key: team,
     headers: { 'x-svc-memory-space': 'team/a' },

@@ -50,7 +50,13 @@ test('a test sends one tiny request, and tells status and time alone', async () 
   const { ask, addProvider, provider } = await openModelService();
   const id = await addProvider('anthropic_messages');
   const well = await ask(`POST providers/${id}/test`, {});
-  expect(well.json).toEqual({ ok: true, status: 200, error_code: null, ms: expect.any(Number) });
+  expect(well.json).toEqual({
+    ok: true,
+    status: 200,
+    error_code: null,
+    error_message: null,
+    ms: expect.any(Number),
+  });
   expect(provider.seen.length).toBe(1);
   expect(provider.seen[0]?.body.length).toBeLessThan(600);
   provider.reply = () => ({ status: 401, headers: {}, body: 'CANARY' });

@@ -1,5 +1,5 @@
 import type { AuditEvent } from '../../core/service/audit.ts';
-import type { Page } from '../../ports/control-store.ts';
+import type { KeyPage, Page } from '../../ports/control-store.ts';
 import type {
   AnswerKey,
   AnswerState,
@@ -212,10 +212,16 @@ function answerCalls({ tenant, database }: TenantPlace) {
 
 function controlCalls({ tenant, database }: TenantPlace) {
   return {
-    async listKeys({ limit, after = '' } = EVERY) {
+    async listKeys({ limit, after = '', isLive = false }: KeyPage = EVERY) {
       const { connections } = await database();
       return connections.read(async (rows) => {
-        const found = await rows.all<KeyRow>(CONTROL.listKeys, tenant, after, limit);
+        const found = await rows.all<KeyRow>(
+          CONTROL.listKeys,
+          tenant,
+          after,
+          limit,
+          isLive ? 1 : 0,
+        );
         return found.map((row) => keyOf(keyRowOf(row)));
       });
     },

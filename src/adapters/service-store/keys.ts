@@ -5,7 +5,7 @@ import {
   type Rotation,
   type StoredKey,
 } from '../../core/service/keys.ts';
-import type { Page } from '../../ports/control-store.ts';
+import type { KeyPage } from '../../ports/control-store.ts';
 import type { Database } from '../store/database.ts';
 import type { KeyChange } from './protocol.ts';
 
@@ -48,15 +48,17 @@ export class KeyTable {
     return row === undefined ? undefined : keyOf(row);
   }
 
-  list(tenant: string, { limit, after = '' }: Page): StoredKey[] {
+  list(tenant: string, { limit, after = '', isLive = false }: KeyPage): StoredKey[] {
     return this.#database
       .all<KeyRow>(
         `SELECT * FROM service_keys WHERE tenant = ?1 AND (created_at, id) > (
            coalesce((SELECT created_at FROM service_keys WHERE tenant = ?1 AND id = ?2), -1), ?2)
+           AND (NOT ?4 OR revoked_at IS NULL)
          ORDER BY created_at, id LIMIT ?3`,
         tenant,
         after,
         limit,
+        isLive ? 1 : 0,
       )
       .map(keyOf);
   }

@@ -10,6 +10,7 @@ import type {
   Caller,
   ChangeList,
   ChangeOutcome,
+  KeyPage,
   Page,
   ServiceChange,
   TenantChange,
@@ -76,7 +77,7 @@ export interface FoundAnswer extends ServiceAnswer {
 /** The calls between the main thread and the service store's worker. Spaces and keys of answers carry their tenant: tenant-store.ts. */
 export interface ServiceCalls {
   findCaller(keyId: string): Caller | undefined;
-  listKeys(input: { tenant: string; page: Page }): readonly StoredKey[];
+  listKeys(input: { tenant: string; page: KeyPage }): readonly StoredKey[];
   getKey(input: { tenant: string; keyId: string }): StoredKey | undefined;
   noteKeyUse(input: KeyChange): void;
   listTenants(page: Page): readonly Tenant[];

@@ -2,7 +2,11 @@ import type { Command } from 'commander';
 import type { CommandContext } from '../context.ts';
 import type { ConsoleOptions } from '../service/console-access.ts';
 import type { AdminOptions, AuditOptions } from '../service/service-admins.ts';
-import type { KeyCreateOptions, KeyRotateOptions } from '../service/service-keys.ts';
+import type {
+  KeyCreateOptions,
+  KeyListOptions,
+  KeyRotateOptions,
+} from '../service/service-keys.ts';
 import type { PlanOptions, TenantOptions } from '../service/service-tenants.ts';
 import { withConsoleOptions } from './console-options.ts';
 import type { Finish } from './program.ts';
@@ -33,7 +37,7 @@ function addKeys(service: Command, context: CommandContext): void {
   withConsoleOptions(keys.command('create'))
     .description('Create a key and print it once')
     .option('--name <name>', 'a name for the key, such as its owner')
-    .option('--scopes <list>', 'some of read, write, receipt:read', 'read,write')
+    .option('--scopes <list>', 'some of read, write, receipt:read, or none', 'read,write')
     .option('--space <glob...>', 'only these spaces; * matches any characters')
     .option('--model <name...>', 'only these models; the last character may be *')
     .option('--expires <when>', 'days from now (90d) or a date')
@@ -48,6 +52,7 @@ function addKeys(service: Command, context: CommandContext): void {
 Examples:
   $ svc service keys create --name laptop
   $ svc service keys create --name intern --tokens-per-day 2000000
+  $ svc service keys create --name models-only --scopes none
   $ svc service keys create --name ci --scopes read --space 'project/*' --expires 90d`,
     )
     .action(async (options: KeyCreateOptions) => {
@@ -56,8 +61,9 @@ Examples:
     });
   withConsoleOptions(keys.command('list'))
     .description('List keys with their permissions and last use; never the keys themselves')
+    .option('--revoked', 'also list keys that are revoked')
     .addHelpText('after', '\nExamples:\n  $ svc service keys list')
-    .action(async (options: ConsoleOptions) => {
+    .action(async (options: KeyListOptions) => {
       const { listKeys } = await import('../service/service-keys.ts');
       await listKeys(options, context);
     });

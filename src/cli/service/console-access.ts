@@ -39,7 +39,11 @@ export async function withConsole<Result>(
 }
 
 /** Every element of a list, page by page. */
-export async function listAll(console: ConsoleAccess, path: string): Promise<readonly Fields[]> {
+export async function listAll(
+  console: ConsoleAccess,
+  path: string,
+  query: Readonly<Record<string, string>> = {},
+): Promise<readonly Fields[]> {
   const found: Fields[] = [];
   let after: string | undefined;
   do {
@@ -48,7 +52,7 @@ export async function listAll(console: ConsoleAccess, path: string): Promise<rea
     const page = await console.call({
       method: 'GET',
       path,
-      ...(after === undefined ? {} : { query: { after } }),
+      query: after === undefined ? query : { ...query, after },
     });
     const { data, next_cursor: next } = page;
     if (Array.isArray(data)) found.push(...data.map(asRecord));

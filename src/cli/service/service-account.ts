@@ -4,8 +4,8 @@ import type { CommandContext } from '../context.ts';
 import { count, limitOf, timeText } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
 import { table } from '../text-table.ts';
-import { type ConsoleOptions, withConsole } from './console-access.ts';
-import { type Fields, textOf, timeOf } from './console-fields.ts';
+import { type ConsoleOptions, listAll, withConsole } from './console-access.ts';
+import { type ConsoleAccess, type Fields, textOf, timeOf } from './console-fields.ts';
 import { timeIn } from './service-receipts.ts';
 
 /** `svc service settings`, `usage`, `sources` and `purge`: what belongs to one tenant. */
@@ -100,10 +100,13 @@ export async function showUsage(options: UsageOptions, context: CommandContext):
     ...(to === undefined ? {} : { to: timeIn(to, '--to <when>').slice(0, DAY_CHARS) }),
     ...(key === undefined ? {} : { api_key_id: key }),
   };
-  const page = await withConsole(options, context, (console) =>
-    console.call({ method: 'GET', path: 'usage', query }),
-  );
-  const sums = asList(page['data']).map(asRecord);
+  const { page, names } = await withConsole(options, context, async (console) => ({
+    page: await console.call({ method: 'GET', path: 'usage', query }),
+    names: await namesFor(by, console),
+  }));
+  const sums = asList(page['data'])
+    .map(asRecord)
+    .map((sum): Fields => ({ ...sum, ...namesIn(sum, names) }));
   if (options.json === true) {
     terminal.json(sums);
     return;
@@ -111,7 +114,7 @@ export async function showUsage(options: UsageOptions, context: CommandContext):
   const rows = sums.map((sum) => [
     ...['day', 'api_key_id', 'provider_id', 'model']
       .filter((name) => name in sum)
-      .map((name) => oneLine(textOf(sum[name]), 40) || '-'),
+      .map((name) => oneLine(textOf(sum[NAME_OF[name] ?? ''] ?? sum[name]), 40) || '-'),
     `${String(sum['requests'])} requests`,
     `${String(sum['failed'])} failed`,
     `${String(sum['original_input_tokens'])} in`,
@@ -123,6 +126,28 @@ export async function showUsage(options: UsageOptions, context: CommandContext):
   for (const line of table(rows, shape)) terminal.out(line);
   if (page['has_more'] === true)
     terminal.note('There are more rows: name fewer days, or use --json.');
+}
+
+/** Members with an id, and those beside them with its name. */
+const NAME_OF: Readonly<Record<string, string>> = {
+  api_key_id: 'api_key_name',
+  provider_id: 'provider_name',
+};
+
+/** Names of keys, also of revoked ones, and of providers: by id, as far as the groups have them. */
+async function namesFor(by: string, console: ConsoleAccess): Promise<ReadonlyMap<string, string>> {
+  const groups = by.split(',');
+  const keys = groups.includes('key') ? await listAll(console, 'keys', { revoked: 'true' }) : [];
+  const providers = groups.includes('provider') ? await listAll(console, 'providers') : [];
+  return new Map([
+    ...keys.map((key) => [textOf(key['key_id']), textOf(key['name'])] as const),
+    ...providers.map((one) => [textOf(one['provider_id']), textOf(one['name'])] as const),
+  ]);
+}
+
+function namesIn(sum: Fields, names: ReadonlyMap<string, string>): Fields {
+  const found = Object.entries(NAME_OF).map(([id, name]) => [name, names.get(textOf(sum[id]))]);
+  return Object.fromEntries(found.filter(([, name]) => name !== undefined));
 }
 
 export interface SpaceOptions extends ConsoleOptions {

@@ -23,6 +23,11 @@ export interface KeyCreateOptions extends ConsoleOptions {
   readonly tokensPerMonth?: string;
 }
 
+export interface KeyListOptions extends ConsoleOptions {
+  /** Revoked keys too. */
+  readonly revoked?: boolean;
+}
+
 export interface KeyRotateOptions extends ConsoleOptions {
   /** `0`, `90s`, `12h` or `7d`. */
   readonly grace?: string;
@@ -64,9 +69,10 @@ function tokensOf(text: string | undefined, flag: string): number | null {
   throw new CliError(`${flag}: expected a whole number.`, `Try ${flag} 2000000`, 2);
 }
 
-export async function listKeys(options: ConsoleOptions, context: CommandContext): Promise<void> {
+export async function listKeys(options: KeyListOptions, context: CommandContext): Promise<void> {
   const { terminal } = context;
-  const found = await withConsole(options, context, (console) => listAll(console, 'keys'));
+  const query = options.revoked === true ? { revoked: 'true' } : {};
+  const found = await withConsole(options, context, (console) => listAll(console, 'keys', query));
   const keys = found.map(shown);
   if (options.json === true) {
     terminal.json(keys);
@@ -159,11 +165,13 @@ function textsOf(value: unknown): readonly string[] | undefined {
 }
 
 function scopesOf(text: string): readonly KeyScope[] {
+  // Such a key may call models, without memory and without receipts.
+  if (text.trim() === 'none') return [];
   const named = text.split(',').map((scope) => scope.trim());
   const scopes = SCOPES.filter((scope) => named.includes(scope));
   if (scopes.length === named.length && scopes.length > 0) return scopes;
   const hint = 'Separate them by commas: --scopes read,write';
-  throw new CliError(`--scopes: expected some of ${SCOPES.join(', ')}.`, hint, 2);
+  throw new CliError(`--scopes: expected some of ${SCOPES.join(', ')}, or none.`, hint, 2);
 }
 
 function spacesOf(given: readonly string[] | undefined): readonly string[] | undefined {

@@ -87,14 +87,19 @@ export async function testProvider(
   context: CommandContext,
 ): Promise<ExitCode> {
   const { terminal } = context;
-  const { ok, status, error_code, ms } = await withConsole(options, context, async (console) => {
-    const provider = await findProvider(console, name);
-    return console.call({ method: 'POST', path: `${pathOf(provider)}/test`, body: {} });
-  });
-  if (options.json === true) terminal.json({ ok, status, error_code, ms });
+  const { ok, status, error_code, error_message, ms } = await withConsole(
+    options,
+    context,
+    async (console) => {
+      const provider = await findProvider(console, name);
+      return console.call({ method: 'POST', path: `${pathOf(provider)}/test`, body: {} });
+    },
+  );
+  if (options.json === true) terminal.json({ ok, status, error_code, error_message, ms });
   else {
     const outcome = typeof status === 'number' ? String(status) : textOf(error_code);
     terminal.out(`${outcome} in ${String(ms)} ms`);
+    if (typeof error_message === 'string') terminal.note(error_message);
   }
   return ok === true ? 0 : 1;
 }

@@ -2,8 +2,9 @@ import { asRecord } from '../bytes/json-fields.ts';
 import { type PublicJwk, verifyObject, type VerifyOutcome } from './jws.ts';
 
 /**
- * Finds out whether receipts are whole: each as it was signed, and of every node and tenant all
- * numbers from 1 to the last. Only signed facts count, so a forged receipt cannot hide a gap.
+ * Finds out whether receipts are whole: each as it was signed, of every node and tenant all numbers
+ * from 1 to the last, and of every tenant as many as it ever had. Only signed facts count, so a forged
+ * receipt cannot hide a gap.
  */
 
 export interface WrongReceipt {
@@ -19,11 +20,18 @@ export interface MissingReceipts {
   readonly to: number;
 }
 
+/** Receipts that a tenant had, and no head accounts for: of a node that is gone, or of a tail. */
+export interface UnknownReceipts {
+  readonly tenant: string;
+  readonly count: number;
+}
+
 export interface AuditResult {
   readonly receipts: number;
   readonly heads: number;
   readonly wrong: readonly WrongReceipt[];
   readonly missing: readonly MissingReceipts[];
+  readonly unknown: readonly UnknownReceipts[];
 }
 
 /** The numbers that one node gave to one tenant. */
@@ -41,6 +49,8 @@ export class ReceiptAudit {
   readonly #keys: readonly Pick<PublicJwk, 'kid' | 'x'>[];
   readonly #wrong: WrongReceipt[] = [];
   readonly #numbers = new Map<string, Numbers>();
+  /** By tenant: how many receipts it had when the service said so last. */
+  readonly #totals = new Map<string, number>();
   #receipts = 0;
   #heads = 0;
 
@@ -52,8 +62,9 @@ export class ReceiptAudit {
   take(value: unknown): void {
     const fields = asRecord(value);
     const isHead = fields['object'] === 'svc.receipt_head';
+    const isTotal = fields['object'] === 'svc.receipt_total';
     if (isHead) this.#heads += 1;
-    else this.#receipts += 1;
+    else if (!isTotal) this.#receipts += 1;
     const id = idOf(fields) ?? `number ${this.#receipts + this.#heads}`;
     const outcome = verifyObject(fields, this.#keys);
     if (outcome !== 'valid') {
@@ -61,6 +72,12 @@ export class ReceiptAudit {
       return;
     }
     const { tenant_id: tenant } = fields;
+    if (isTotal) {
+      const { receipts } = fields;
+      if (typeof tenant !== 'string' || typeof receipts !== 'number') return;
+      this.#totals.set(tenant, Math.max(receipts, this.#totals.get(tenant) ?? 0));
+      return;
+    }
     const { node, last } = isHead
       ? { node: fields['node'], last: fields['last_seq'] }
       : { node: asRecord(fields['issuer'])['node'], last: asRecord(fields['issuer'])['seq'] };
@@ -80,7 +97,16 @@ export class ReceiptAudit {
         ? gapsIn(numbers, numbers.first, numbers.lastSeen)
         : gapsIn(numbers, 1, numbers.last),
     );
-    return { receipts: this.#receipts, heads: this.#heads, wrong: this.#wrong, missing };
+    const unknown = isPartial ? [] : this.#unknown();
+    return { receipts: this.#receipts, heads: this.#heads, wrong: this.#wrong, missing, unknown };
+  }
+
+  #unknown(): readonly UnknownReceipts[] {
+    return [...this.#totals].flatMap(([tenant, total]) => {
+      const own = [...this.#numbers.values()].filter((numbers) => numbers.tenant === tenant);
+      const count = total - own.reduce((sum, { last }) => sum + last, 0);
+      return count > 0 ? [{ tenant, count }] : [];
+    });
   }
 
   #numbersOf(tenant: string, node: string): Numbers {

@@ -316,6 +316,20 @@ export function headOf(
   } as const;
 }
 
+/**
+ * Says how many receipts a tenant ever had, by the sums of its usage, which outlive receipts. More than
+ * its heads account for: a head is gone with its receipts, or was replaced by an older one.
+ */
+export function totalOf({ tenant, receipts, at }: TotalFacts) {
+  return { object: 'svc.receipt_total', tenant_id: tenant, receipts, at } as const;
+}
+
+interface TotalFacts {
+  readonly tenant: string;
+  readonly receipts: number;
+  readonly at: string;
+}
+
 interface HeadFacts {
   readonly tenant: string;
   readonly node: string;

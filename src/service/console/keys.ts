@@ -21,12 +21,13 @@ import {
   storeOf,
 } from './console-call.ts';
 
-/** Live keys. A key is in one answer, the one that made it, and never stored. */
+/** Keys of a tenant; revoked ones are listed only on request. A key is in one answer, the one that made it, and never stored. */
 
 export async function listKeys(call: ConsoleCall): Promise<ConsoleReply> {
   await findTenant(call);
   const page = pageOf(call.query);
-  const keys = await storeOf(call).listKeys(page);
+  const isLive = call.query.get('revoked') !== 'true';
+  const keys = await storeOf(call).listKeys({ ...page, isLive });
   const wireOf = (key: StoredKey): object => keyWire(key, call.now);
   return listReply(keys, page, { idOf: ({ keyId }) => keyId, wireOf });
 }

@@ -89,11 +89,9 @@ export async function testProvider(call: ConsoleCall): Promise<ConsoleReply> {
   const answer = await ask(call, provider, asked);
   const ms = Math.round(call.parts.clock.monotonic() - began);
   const status = 'code' in answer ? null : answer.status;
-  const code = 'code' in answer ? answer.code : null;
-  return {
-    status: 200,
-    body: { ok: status !== null && status < 300, status, error_code: code, ms },
-  };
+  const { code = null, message = null } = 'code' in answer ? answer : {};
+  const ok = status !== null && status < 300;
+  return { status: 200, body: { ok, status, error_code: code, error_message: message, ms } };
 }
 
 /** Whether a secret that the caller has is the one in the vault, without opening the vault. */
@@ -143,12 +141,18 @@ interface Asked {
   readonly body: string;
 }
 
+/** `message`: a constant of svc's own, with a code of the network or of TLS such as CERT_HAS_EXPIRED. */
+interface Unreached {
+  readonly code: string;
+  readonly message: string;
+}
+
 /** The credential is opened for this one call. */
 async function ask(
   { parts, tenantId }: ConsoleCall,
   provider: TenantProvider,
   { method, target, body }: Asked,
-): Promise<WholeAnswer | { readonly code: string }> {
+): Promise<WholeAnswer | Unreached> {
   try {
     const settings = await openSettings(parts, tenantId, provider);
     const { callHeaders } = apiOf(provider.apiStyle);
@@ -158,8 +162,12 @@ async function ask(
     const limits = { bytesMax: LIST_BYTES_MAX, signal: AbortSignal.timeout(PROBE_MS) };
     return await parts.links.ask(provider, { settings, request, ...limits });
   } catch (error) {
-    if (error instanceof ProxyError) return { code: serviceError(error.code).code };
-    if (error instanceof DOMException) return { code: 'PROVIDER_TIMEOUT' };
+    if (error instanceof ProxyError) {
+      return { code: serviceError(error.code).code, message: error.message };
+    }
+    if (error instanceof DOMException) {
+      return { code: 'PROVIDER_TIMEOUT', message: 'The provider did not answer in 10 seconds.' };
+    }
     throw error;
   }
 }

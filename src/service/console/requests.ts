@@ -21,7 +21,7 @@ export async function getRequest(call: ConsoleCall): Promise<ConsoleReply> {
 
 export async function listRequestHeads(call: ConsoleCall): Promise<ConsoleReply> {
   await findTenant(call);
-  const { query, now, parts } = call;
-  const asked = { store: storeOf(call), query, signer: parts.signer, now };
+  const { tenantId: tenant, query, now, parts } = call;
+  const asked = { tenant, store: storeOf(call), query, signer: parts.signer, now };
   return { status: 200, body: await headPage(asked) };
 }

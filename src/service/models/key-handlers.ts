@@ -281,11 +281,10 @@ function objectsUrlOf(publicUrl: string | undefined): string | undefined {
 }
 
 /** A space that was only derived may be another one; one that was named is meant. */
-function placeIn(key: StoredKey, space: string, isNamed: boolean): string {
+function placeIn(key: StoredKey, space: string, isNamed: boolean): string | undefined {
   if (mayUse(key, space)) return space;
-  if (!isNamed && mayUse(key, DEFAULT_SPACE)) return DEFAULT_SPACE;
-  const usesMemory = key.scopes.includes('read') || key.scopes.includes('write');
-  if (!isNamed && !usesMemory) return space;
+  // A plain SDK names no space: it is served without memory.
+  if (!isNamed) return mayUse(key, DEFAULT_SPACE) ? DEFAULT_SPACE : undefined;
   throw new ProxyError('SPACE_DENIED', 'The key may not use this space.');
 }
 

@@ -6,7 +6,7 @@ import {
   type ReceiptsQuery,
   receiptsQuery,
 } from '../../core/service/receipt-query.ts';
-import { headOf } from '../../core/service/receipts.ts';
+import { headOf, totalOf } from '../../core/service/receipts.ts';
 import { isoTime } from '../../core/memory/times.ts';
 import type { ReceiptFilter } from '../../ports/receipt-store.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
@@ -22,8 +22,10 @@ export const listReceipts: Operation = async ({ store, head, signal }) =>
 export const getReceipt: Operation = async ({ store, parameter, signal, now }) =>
   replyJson(await oneReceipt({ store, receiptId: parameter, signal, now }));
 
-export const listReceiptHeads: Operation = async ({ store, head, now }, { parts }) =>
-  replyJson(await headPage({ store, query: head.query, signer: parts.signer, now }));
+export const listReceiptHeads: Operation = async ({ key, store, head, now }, { parts }) =>
+  replyJson(
+    await headPage({ tenant: key.tenant, store, query: head.query, signer: parts.signer, now }),
+  );
 
 interface Asked {
   readonly store: TenantStore;
@@ -94,17 +96,21 @@ export async function oneReceipt({ store, receiptId, signal, now }: OneAsked): P
 }
 
 export interface HeadsAsked extends Asked {
+  readonly tenant: string;
   readonly signer: Signer;
   readonly now: number;
 }
 
 /** A head that is not closed is signed as it is now, and its node continues. */
-export async function headPage({ store, query, signer, now }: HeadsAsked) {
+export async function headPage({ tenant, store, query, signer, now }: HeadsAsked) {
   const { limit = 100, after } = readValue(queryFields(query), headsQuery);
+  // Before the heads: receipts that are stored meanwhile are then in the heads alone.
+  const receipts = await countReceipts(store);
   const found = await store.listHeads({ limit: limit + 1, after });
   const shown = found.slice(0, limit);
   const at = isoTime(now);
   const open = await signer.signAll(shown.map((head) => headOf(head, { at, isClosed: false })));
+  const [total] = await signer.signAll([totalOf({ tenant, receipts, at })]);
   const [first, last] = [shown[0], shown.at(-1)];
   const hasMore = found.length > limit;
   return {
@@ -114,5 +120,20 @@ export async function headPage({ store, query, signer, now }: HeadsAsked) {
     last_id: last?.node ?? null,
     has_more: hasMore,
     next_cursor: hasMore ? (last?.node ?? null) : null,
+    total,
   } as const;
+}
+
+/** 270 years of days. */
+const DAYS_MAX = 100_000;
+
+/** Every receipt that was ever stored counts in the usage of its day. */
+async function countReceipts(store: TenantStore): Promise<number> {
+  const days = await store.listUsage({
+    from: '0000-01-01',
+    to: '9999-12-31',
+    groups: ['day'],
+    limit: DAYS_MAX,
+  });
+  return days.reduce((sum, { requests }) => sum + requests, 0);
 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ReceiptAudit } from '../../../src/core/service/receipt-audit.ts';
-import { headOf, receiptOf } from '../../../src/core/service/receipts.ts';
+import { headOf, receiptOf, totalOf } from '../../../src/core/service/receipts.ts';
 import { closingOf, openingOf, testSigner } from '../../support/receipt-facts.ts';
 
 const { signer, jwk } = testSigner();
@@ -82,4 +82,23 @@ test('an altered, added or removed member, another key and a copy are each found
     expect(missing).toMatchObject([{ tenant: 'acme', from: 1, to: 1 }]);
   }
   expect(auditOf([first, first, ...others]).wrong).toMatchObject([{ outcome: 'twice' }]);
+});
+
+test('receipts that are gone together with their head are missed by the number of all', () => {
+  const values = whole();
+  const total = signer.sign(totalOf({ tenant: 'acme', receipts: COUNT, at: 'now' }));
+  expect(auditOf([...values, total])).toMatchObject({ wrong: [], missing: [], unknown: [] });
+  const isAcme = (one: Record<string, unknown>): boolean => one['tenant_id'] === 'acme';
+  const unknown = (left: readonly unknown[]) => auditOf([...left, total]).unknown;
+  // A whole node.
+  expect(unknown(values.filter((one) => !isAcme(one)))).toEqual([{ tenant: 'acme', count: COUNT }]);
+  // The end of one, whose head was replaced by an earlier one.
+  const acme = values.filter((one) => isAcme(one) && one['object'] === 'svc.receipt').slice(0, 9);
+  const head = headOf({ node: 'node_a', tenant: 'acme', lastSeq: 9 }, { at: 'x', isClosed: false });
+  expect(unknown([...acme, signer.sign(head)])).toEqual([{ tenant: 'acme', count: 3 }]);
+  // Only a signed number counts, and an older one hides nothing.
+  const forged = { ...total, receipts: 2 };
+  const older = signer.sign(totalOf({ tenant: 'acme', receipts: 4, at: 'then' }));
+  expect(auditOf([...acme, forged]).wrong).toHaveLength(1);
+  expect(auditOf([...acme, older, total, older]).unknown).toEqual([{ tenant: 'acme', count: 3 }]);
 });

@@ -11,6 +11,7 @@ export const CONTROL = {
   getKey: `SELECT * FROM service_keys WHERE tenant_id = $1 AND id = $2`,
   listKeys: `SELECT * FROM service_keys WHERE tenant_id = $1 AND (created_at, id) > (
       coalesce((SELECT created_at FROM service_keys WHERE tenant_id = $1 AND id = $2), -1), $2::text)
+      AND ($4::integer = 0 OR revoked_at IS NULL)
     ORDER BY created_at, id LIMIT $3`,
   countKeys: `SELECT count(*) AS keys FROM service_keys
     WHERE tenant_id = $1 AND revoked_at IS NULL`,
