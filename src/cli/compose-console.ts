@@ -12,6 +12,7 @@ import { isOwnMachineUrl } from '../core/settings/own-machine.ts';
 import { runConsole } from '../service/console/console.ts';
 import type { ConsoleActor } from '../service/console/console-call.ts';
 import { ServiceFault } from '../service/fault.ts';
+import { urlOf } from './addresses.ts';
 import { CliError } from './cli-error.ts';
 import { catalogIn, systemClock } from './compose-common.ts';
 import { openLinks } from './compose-models.ts';
@@ -72,6 +73,24 @@ async function openLocal(
       await store.close();
     },
   };
+}
+
+/** The console of a service that runs on this machine. */
+export function openConsoleAt(
+  { host, port, certificate }: ServiceAt,
+  { token, tenant }: { readonly token: string; readonly tenant: string | undefined },
+): Pick<ConsoleAccess, 'call'> {
+  // A service that listens on every address is asked on loopback.
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
+  const url = new URL(urlOf({ host: name, port }, certificate === undefined ? 'http' : 'https'));
+  return { call: (ask) => callRemote({ url, token, certificate }, ask, tenant) };
+}
+
+export interface ServiceAt {
+  readonly host: string;
+  readonly port: number;
+  /** Undefined: plain HTTP. */
+  readonly certificate: string | undefined;
 }
 
 function openRemote(

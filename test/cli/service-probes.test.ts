@@ -17,10 +17,17 @@ test('presets are listed, models fetched and a provider tested, here and with --
     request.path === '/v1/models' ? { status: 200, headers: {}, body: models } : answer(request);
   provider.reply = listing;
   const body = providerBody('openai_responses', place.baseUrl, { name: 'gateway' });
-  await consoleOf(service, token)('POST providers', body);
+  const call = consoleOf(service, token);
+  await call('POST providers', body);
+  // The service counts probes by tenant, and makes those of both.
+  await call('POST tenants', { tenant_id: 'acme' });
+  await call('POST providers', body, { tenant: 'acme' });
   const away = (...words: string[]) => {
     const env = { ...environment, SVC_ADMIN_TOKEN: token };
-    return runCli(['service', 'providers', ...words, '--url', service.url], { home, env });
+    return runCli(['service', 'providers', ...words, '--url', service.url, '--tenant', 'acme'], {
+      home,
+      env,
+    });
   };
   const here = (...words: string[]) => place.svc('providers', ...words);
   for (const run of [here, away]) {
@@ -45,7 +52,7 @@ test('presets are listed, models fetched and a provider tested, here and with --
     expect((await run('models', 'nobody')).code).toBe(1);
     /* oxlint-enable no-await-in-loop */
   }
-  // The last of six probes a minute was taken over HTTP.
+  // Six probes a minute.
   await away('test', 'gateway');
   await away('test', 'gateway');
   expect((await away('test', 'gateway')).stderr).toContain('RATE_LIMIT_EXCEEDED');
@@ -58,7 +65,7 @@ test('presets are listed, models fetched and a provider tested, here and with --
     'typed-by-hand',
   );
   expect(typed.code).toBe(0);
-  const shown = JSON.parse((await here('show', 'gateway', '--json')).stdout);
+  const shown = JSON.parse((await away('show', 'gateway', '--json')).stdout);
   expect(shown.allowed_models).toEqual(['typed-by-hand']);
 });
 

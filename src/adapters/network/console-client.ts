@@ -7,6 +7,8 @@ export interface ConsoleEndpoint {
   /** Without a path: `https://svc.example.com`. */
   readonly url: URL;
   readonly token: string;
+  /** The certificate of a service on this machine, which is trusted whatever name it is for. */
+  readonly certificate?: string | undefined;
 }
 
 export interface ConsoleHttpCall {
@@ -32,7 +34,7 @@ const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Rejects with Node's own error when there is no whole answer in time. */
 export function callConsole(
-  { url, token }: ConsoleEndpoint,
+  { url, token, certificate }: ConsoleEndpoint,
   { method, path, tenant, body, ifVersion }: ConsoleHttpCall,
 ): Promise<ConsoleHttpAnswer> {
   const headers = {
@@ -52,6 +54,9 @@ export function callConsole(
       agent: false,
       signal: AbortSignal.timeout(WAIT_MS),
       rejectUnauthorized: true,
+      ...(certificate === undefined
+        ? {}
+        : { ca: certificate, checkServerIdentity: () => undefined }),
       minVersion: 'TLSv1.2',
     });
     asked.on('error', reject);

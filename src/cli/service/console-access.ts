@@ -40,7 +40,7 @@ export async function withConsole<Result>(
 
 /** Every element of a list, page by page. */
 export async function listAll(
-  console: ConsoleAccess,
+  console: Pick<ConsoleAccess, 'call'>,
   path: string,
   query: Readonly<Record<string, string>> = {},
 ): Promise<readonly Fields[]> {

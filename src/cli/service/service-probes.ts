@@ -7,6 +7,7 @@ import { oneLine } from '../terminal.ts';
 import { table } from '../text-table.ts';
 import { type ConsoleOptions, withConsole } from './console-access.ts';
 import { textOf } from './console-fields.ts';
+import { withRunningConsole } from './running-console.ts';
 import { findProvider, pathOf } from './service-providers.ts';
 
 /** `svc service providers presets`, `models`, `test` and `fingerprint`: what a person looks at to set a provider up. */
@@ -52,7 +53,7 @@ export async function fetchModels(
   context: CommandContext,
 ): Promise<ExitCode> {
   const { terminal } = context;
-  const found = await withConsole(options, context, async (console) => {
+  const found = await withRunningConsole(options, context, async (console) => {
     const provider = await findProvider(console, name);
     return console.call({ method: 'POST', path: `${pathOf(provider)}/models`, body: {} });
   });
@@ -87,7 +88,7 @@ export async function testProvider(
   context: CommandContext,
 ): Promise<ExitCode> {
   const { terminal } = context;
-  const { ok, status, error_code, error_message, ms } = await withConsole(
+  const { ok, status, error_code, error_message, ms } = await withRunningConsole(
     options,
     context,
     async (console) => {

@@ -196,7 +196,10 @@ function pairOf(text: string, separator: ':' | '='): Fields {
   );
 }
 
-export async function findProvider(console: ConsoleAccess, name: string): Promise<Fields> {
+export async function findProvider(
+  console: Pick<ConsoleAccess, 'call'>,
+  name: string,
+): Promise<Fields> {
   const all = await listAll(console, 'providers');
   const found = all.find((one) => one['name'] === name || one['provider_id'] === name);
   if (found !== undefined) return found;
