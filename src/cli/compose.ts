@@ -123,7 +123,10 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
       if (JSON.stringify(next.memory) !== JSON.stringify(settings.memory)) {
         terminal.warn('A new place for memories applies after a restart: svc stop && svc start');
       }
+      const { blockKey } = runtime;
       runtime.apply(next);
+      // Both are made from the local token. Whoever opened the page with the old one must open it again.
+      if (runtime.blockKey !== blockKey) void ui.renew(next);
     },
     stop: async () => {
       stopResting();
@@ -232,11 +235,23 @@ interface Closable {
 }
 
 /** The page's code is loaded when it is first requested: a start and a request never pay for it. */
-function lazyUi(parts: UiParts): Closable & { open(): Promise<UiDoor> } {
+function lazyUi(first: UiParts): Closable & {
+  open(): Promise<UiDoor>;
+  /** Ends all links and sessions of the page. */
+  renew(settings: Settings): Promise<void>;
+} {
+  let parts = first;
   let door: Promise<UiDoor> | undefined;
+  const close = async (): Promise<void> => (await door)?.close();
   return {
     open: () => (door ??= import('./compose-ui.ts').then(({ openUi }) => openUi(parts))),
-    close: async () => (await door)?.close(),
+    close,
+    renew: async (settings) => {
+      parts = { ...parts, settings };
+      const ended = close();
+      door = undefined;
+      await ended;
+    },
   };
 }
 

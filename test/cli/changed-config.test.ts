@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { type RunningProxy, startProxy } from '../../src/cli/compose.ts';
 import { Terminal } from '../../src/cli/terminal.ts';
+import { UI_SECRET_HEADER } from '../../src/core/http/ui-gate.ts';
 import { blockKeyOf, withoutOwnBlocks } from '../../src/core/recall/own-blocks.ts';
 import type { ProxySettings, Settings } from '../../src/core/settings/settings.ts';
 import { answerTo, requestWith, said } from '../support/dialect-wire.ts';
@@ -158,4 +159,32 @@ test('a stop waits for open answers as long as the changed configuration says', 
   apply({ proxy: { drainMs: 10 } });
   // The deadline of the test is a tenth of the first limit.
   await Promise.all([proxy.stop(), answer.text().catch(() => '')]);
+});
+
+test('R47: a rotated token ends the sessions and the links of the page', async () => {
+  const provider = await startRecordingProvider();
+  const { proxy, apply } = await running(provider.url);
+  const url = `http://127.0.0.1:${proxy.port}`;
+  const call = (path: string, headers: Record<string, string>, body?: string): Promise<Response> =>
+    fetch(url + path, {
+      headers: { 'content-type': 'application/json', ...headers },
+      ...(body === undefined ? {} : { method: 'POST', body }),
+    });
+  const newCode = async (): Promise<string> => {
+    const answer = await call('/svc/ui-link', { authorization: `Bearer ${TOKEN}` }, '{}');
+    return ((await answer.json()) as { link: string }).link.slice('/svc/ui#link='.length);
+  };
+  const open = (code: string): Promise<Response> =>
+    call('/svc/ui/api/session', { origin: url }, JSON.stringify({ code }));
+  const opened = await open(await newCode());
+  const { secret } = (await opened.json()) as { secret: string };
+  const cookie = opened.headers.get('set-cookie')?.split(';')[0] ?? '';
+  const ask = async (): Promise<number> =>
+    (await call('/svc/ui/api/about', { cookie, [UI_SECRET_HEADER]: secret })).status;
+  const unused = await newCode();
+  apply({ header: 'next' });
+  expect(await ask()).toBe(200);
+  apply({ token: `${TOKEN}-next` });
+  await expect.poll(ask).toBe(401);
+  expect((await open(unused)).status).toBe(401);
 });

@@ -16,6 +16,8 @@ export interface Replacement {
   readonly mode?: number;
   /** False for what need not outlive a power cut, and must not wait for the disk. */
   readonly isSynced?: boolean;
+  /** Called when the draft is whole. If it throws, the file stays what it is. */
+  readonly beforeRename?: () => Promise<void>;
 }
 
 /** No write takes this long: the process that made the draft was killed. */
@@ -29,7 +31,7 @@ const STALE_MS = 60_000;
 export async function replaceFile(
   path: string,
   content: string | Uint8Array,
-  { draft, mode, isSynced = true }: Replacement = {},
+  { draft, mode, isSynced = true, beforeRename }: Replacement = {},
 ): Promise<void> {
   if (draft === undefined) await removeStaleDrafts(path);
   const staged = draft ?? `${path}.${randomBytes(8).toString('hex')}`;
@@ -42,6 +44,7 @@ export async function replaceFile(
     } finally {
       await handle.close();
     }
+    await beforeRename?.();
     await rename(staged, path);
   } catch (error) {
     await rm(staged, { force: true }).catch(() => undefined);

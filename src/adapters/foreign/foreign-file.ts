@@ -66,14 +66,21 @@ export async function readForeignFile(named: string): Promise<ForeignFile> {
   }
 }
 
-/** Puts this text in the file's place, under its mode. Throws FileError, and then nothing changed. */
+/**
+ * Puts this text in the file's place, under its mode. Throws FileError, and then nothing changed: also where
+ * another program has changed the file since it was read.
+ */
 export async function replaceForeignFile(file: ForeignFile, text: string): Promise<void> {
   const folder = dirname(file.path);
   const draft = join(folder, `.svc-${randomBytes(8).toString('hex')}.tmp`);
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const content = file.hasMark ? MARK + text : text;
-    await replaceFile(file.path, content, { draft, mode: file.mode });
+    await replaceFile(file.path, content, {
+      draft,
+      mode: file.mode,
+      beforeRename: () => checkUnchanged(file),
+    });
   } catch (error) {
     throw notWritten(file.path, error);
   }
@@ -83,9 +90,11 @@ export async function replaceForeignFile(file: ForeignFile, text: string): Promi
 
 /** Removes a file that was made here, and the folders made for it as far as they are empty. */
 export async function removeForeignFile(
-  path: string,
+  file: ForeignFile,
   madeFolder: string | undefined,
 ): Promise<void> {
+  const { path } = file;
+  await checkUnchanged(file);
   await rm(path).catch((error: unknown) => {
     throw notWritten(path, error);
   });
@@ -103,7 +112,14 @@ export function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
+async function checkUnchanged({ path, text }: ForeignFile): Promise<void> {
+  const now = await readForeignFile(path);
+  if (now.text === text) return;
+  throw new FileError(`${path} was changed meanwhile.`, 'Nothing was changed. Try again.');
+}
+
 function notWritten(path: string, cause: unknown): FileError {
+  if (cause instanceof FileError) return cause;
   const code = codeOf(cause) || 'unknown error';
   const hint = 'Nothing was changed. Make the file and its folder writable for you.';
   return new FileError(`${path} cannot be written (${code}).`, hint, { cause });

@@ -88,7 +88,7 @@ export function undoClientFile(form: ClientFileForm, dataFolder: string): Promis
     // A file that was moved, such as into a repository of settings, belongs to the person now.
     const isOwn = record.isMade && path === record.path;
     const isLeftOver = isOwn && (isUnchanged || form.isEmpty(base));
-    if (isLeftOver) await removeForeignFile(path, record.madeFolder);
+    if (isLeftOver) await removeForeignFile(file, record.madeFolder);
     else if (base !== text) await replaceForeignFile(file, base);
     await records.remove(name);
     if (isLeftOver) return { path, outcome: 'removed' };
