@@ -125,7 +125,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
       }
       const { blockKey } = runtime;
       runtime.apply(next);
-      // Both are made from the local token. Whoever opened the page with the old one must open it again.
+      // Both are made from the local token. A page that was opened with the old one must be opened again.
       if (runtime.blockKey !== blockKey) void ui.renew(next);
     },
     stop: async () => {

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExpectedBody } from '../core/http/http-form.ts';
 import { ProxyError } from '../core/errors.ts';
 import { freeChunk } from './free-chunk.ts';
@@ -96,4 +96,18 @@ class GrowingBytes implements Bytes {
     for (const chunk of this.#chunks.splice(0)) freeChunk(chunk);
     return whole;
   }
+}
+
+/**
+ * Sends `100 Continue`. Node puts it behind the head of the answer where an earlier answer on the connection is
+ * not out yet, so svc waits until the connection is this answer's.
+ */
+export function askForBody(outgoing: ServerResponse): void {
+  if (outgoing.socket !== null) {
+    outgoing.writeContinue();
+    return;
+  }
+  outgoing.once('socket', () => {
+    if (!outgoing.headersSent) outgoing.writeContinue();
+  });
 }

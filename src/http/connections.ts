@@ -34,10 +34,13 @@ export class Connections {
     });
   }
 
-  /** Part of an answer is on its way: nothing else may be written to this socket. */
+  /**
+   * Part of an answer is on its way, or a whole request waits for its answer: the next bytes on this socket
+   * belong to that answer.
+   */
   isAnswering(socket: Socket): boolean {
     const answers = this.#answers.get(socket) ?? [];
-    return [...answers].some((outgoing) => outgoing.headersSent);
+    return [...answers].some(({ headersSent, req }) => headersSent || req.complete);
   }
 
   /**

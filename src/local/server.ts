@@ -29,6 +29,7 @@ import type { RequestRow } from '../ports/request-log.ts';
 import type { Handler } from '../proxy/client-request.ts';
 import { goneSignal } from '../proxy/gone-signal.ts';
 import { type ListenerBounds, serverOptions, serveWith } from '../http/bounded-server.ts';
+import { askForBody } from '../http/body.ts';
 import { Connections, dropBody, endRaw } from '../http/connections.ts';
 import { listenAt } from '../http/listen.ts';
 import { describeFault } from '../http/faults.ts';
@@ -186,7 +187,7 @@ class Listener implements LocalServer {
       if (door !== undefined) return this.#answerUi(call, door);
     }
     const admission = this.#admit(incoming.socket, head);
-    if (admission.awaitsContinue && admission.body !== undefined) outgoing.writeContinue();
+    if (admission.awaitsContinue && admission.body !== undefined) askForBody(outgoing);
     const { route } = admission;
     if (route.kind === 'local') {
       answerHealth(outgoing, this.#proofFor(head));

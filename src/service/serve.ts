@@ -15,7 +15,7 @@ import {
 } from '../core/service/routes.ts';
 import { describeFault } from '../http/faults.ts';
 import { dropBody } from '../http/connections.ts';
-import { readBody } from '../http/body.ts';
+import { askForBody, readBody } from '../http/body.ts';
 import { ByteBudget, type Lease } from '../http/byte-budget.ts';
 import { MemoryError } from '../ports/memory.ts';
 import { goneSignal } from '../proxy/gone-signal.ts';
@@ -282,7 +282,7 @@ export class CallServer {
     try {
       const lease = await this.#bodies.take(length ?? 0, gone, owner);
       story.lease = lease;
-      if (headerOf(headers, 'expect') !== undefined) outgoing.writeContinue();
+      if (headerOf(headers, 'expect') !== undefined) askForBody(outgoing);
       const grow = length === undefined ? (bytes: number) => lease.resize(bytes) : undefined;
       const body = await readBody(incoming, expected, grow);
       story.bytesIn = body?.length ?? 0;

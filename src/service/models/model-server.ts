@@ -17,6 +17,7 @@ import { newReceiptId } from '../../core/service/receipt-id.ts';
 import { listedModels } from '../../core/service/routing.ts';
 import { ACCOUNT_DEFAULTS, type AccountSettings } from '../../core/service/account-settings.ts';
 import { MODEL_BODY_BYTES } from '../../core/service/served-settings.ts';
+import { askForBody } from '../../http/body.ts';
 import { dropBody } from '../../http/connections.ts';
 import { describeFault } from '../../http/faults.ts';
 import { RequestBodies } from '../../http/request-bodies.ts';
@@ -145,7 +146,7 @@ export class ModelServer {
     const form = read.form();
     if (known === undefined) this.#heads.keep(socket, head, { ...read, form: () => form });
     const { body: expected, awaitsContinue } = form;
-    if (awaitsContinue && expected !== undefined) outgoing.writeContinue();
+    if (awaitsContinue && expected !== undefined) askForBody(outgoing);
     if (call.kind === 'models') return this.#listModels(stage, call, read);
     const sender = { gone: goneSignal(outgoing), owner: call.caller.key.tenant };
     const { headers } = read;
