@@ -25,7 +25,7 @@ test('from nothing to a wired client and imported sessions', async () => {
   expect(session.notes()).toContain('Secrets are masked (0 in these)');
   prompts.keypress('enter');
   await asked('Write ');
-  expect(session.notes()).toContain('Clients    Claude Code: settings changed to use svc');
+  expect(session.notes()).toContain('Clients    svc will change the settings of Claude Code');
   expect(existsSync(join(home, '.claude/settings.json'))).toBe(false);
   prompts.keypress('enter');
   expect(await session.ended).toBe(0);
@@ -67,8 +67,9 @@ test('a login is offered beside keys, states its risk, and is off unless the per
   const settings = readFileSync(join(home, '.claude/settings.json'), 'utf8');
   expect(settings).toContain('/t/svc_path_');
   expect(settings).not.toContain('apiKeyHelper');
-  // Nothing restarts the proxy for a login.
-  expect(session.notes()).toMatch(/^Next: svc start --detach, then claude$/m);
+  // Its hook starts the proxy.
+  expect(session.notes()).toMatch(/^Next: claude$/m);
+  expect(session.notes()).toContain('api.anthropic.com, the login of its client');
   expect(session.notes()).not.toContain('Imported of');
 });
 

@@ -70,6 +70,10 @@ Examples:
   $ svc setup --yes --remove openai
   $ svc setup --login claude --replace
 
+Shortening works with models that do not bind their thinking to what was sent before. With Claude Opus 5.5, Sonnet 5.5,
+Haiku 5.5, Fable 5.1 and newer ones, and newer models of OpenAI, svc only adds memory and saves nothing. Such a
+conversation cannot continue without svc once svc added a memory to it. See docs/modes.md.
+
 A key is never an argument, because other programs can read it there.`,
     )
     .action((options: SetupOptions & RawFlags & { login?: string }) =>

@@ -9,6 +9,7 @@ import { replacedText } from '../memory/replaced-store.ts';
 import { loadAccess } from '../setup/load-config.ts';
 import { wrapped } from '../text-table.ts';
 import { lateCaptures } from './late-captures.ts';
+import { nameBound, recentTrouble } from './recent-trouble.ts';
 import { refusedKeyText } from './refused-keys.ts';
 import { isOtherBuild, otherBuildText } from './other-build.ts';
 import { findProxies, type OwnProxy, type Proxies, stopProxy } from './own-proxies.ts';
@@ -50,6 +51,9 @@ export async function status(options: StatusOptions, context: CommandContext): P
   }
   const replaced = replacedText(dataFolder(context.environment), Date.now());
   if (replaced !== undefined) terminal.warn(replaced);
+  for (const line of recentTrouble(dataFolder(context.environment), Date.now()))
+    terminal.warn(line);
+  nameBound(dataFolder(context.environment), Date.now(), terminal);
   const facts = { now: Date.now(), isRunning: own.length > 0 };
   for (const { found, fix } of lateCaptures(dataFolder(context.environment), facts)) {
     terminal.warn(`${found}. ${fix}`);
@@ -57,8 +61,18 @@ export async function status(options: StatusOptions, context: CommandContext): P
   return own.length > 0 ? 0 : 1;
 }
 
-/** Ends when they have ended. A process that has not proven to be ours is never sent a signal. */
+/** As `stopProxies`; also names what cannot continue without them. */
 export async function stop(options: StopOptions, context: CommandContext): Promise<ExitCode> {
+  const code = await stopProxies(options, context);
+  nameBound(dataFolder(context.environment), Date.now(), context.terminal);
+  return code;
+}
+
+/** Ends when they have ended. A process that has not proven to be ours is never sent a signal. */
+export async function stopProxies(
+  options: StopOptions,
+  context: CommandContext,
+): Promise<ExitCode> {
   const { terminal, environment } = context;
   if (options.port !== undefined && parseProxySetting('port', options.port) === undefined) {
     throw new CliError('--port: expected a whole number from 0 to 65535.', 'See: svc status', 2);

@@ -22,6 +22,7 @@ export type Confirm = (message: string) => Promise<boolean>;
 export const LOGIN_RISK = [
   'With a login, svc passes on the requests of your own client, on your own machine, with the login that the client sends. svc never logs in. It never reads, stores, refreshes or lends a login.',
   'Your provider decides whether it accepts a client with another base URL. Anthropic’s terms allow a subscription login for Claude Code and claude.ai, and forbid third parties to offer it or to route requests through it for their users. The provider may limit or close an account.',
+  'With the newest models, a conversation in which svc placed a memory cannot continue without svc: Claude Code repairs it once and loses the model’s earlier thinking.',
   'A custom base URL also disables some features of Claude Code, such as managed settings and Remote Control.',
 ];
 

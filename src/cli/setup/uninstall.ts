@@ -23,7 +23,8 @@ import { codexFile, providerBlock } from '../clients/codex-file.ts';
 import { jsonSettings } from '../clients/json-settings.ts';
 import type { CommandContext } from '../context.ts';
 import { findProxies, type Proxies } from '../proxy/own-proxies.ts';
-import { stop } from '../proxy/status.ts';
+import { nameBound } from '../proxy/recent-trouble.ts';
+import { stopProxies } from '../proxy/status.ts';
 import { uninstallUnit, unitFileIn, type UnitParts } from '../proxy/unit.ts';
 
 /**
@@ -59,6 +60,7 @@ export async function uninstall(
 ): Promise<ExitCode> {
   const findings = await find(options, context, dependencies.unit);
   report(findings, options, context);
+  nameBound(dataFolder(context.environment), Date.now(), context.terminal);
   if (options.dryRun === true || isNothing(findings)) return 0;
   if (options.yes !== true) {
     if (dependencies.confirm === undefined) {
@@ -197,7 +199,7 @@ async function remove(
     await removeEmptyFolders(join(folder, 'default.target.wants'), 0);
     await removeEmptyFolders(folder, 1);
   }
-  if (proxies.own.length > 0) await stop({}, context);
+  if (proxies.own.length > 0) await stopProxies({}, context);
   const failed: string[] = [];
   for (const form of clientFiles) {
     const isRestored = await restore(form, context);

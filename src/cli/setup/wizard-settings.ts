@@ -51,7 +51,8 @@ const MEMORY_WORDS = {
 } as const;
 
 const COMPRESSION_WORDS = {
-  deterministic: 'leave out old tool output if that is proven safe and saves money',
+  deterministic:
+    'leave out old tool output if that is proven safe and saves money; nothing with the newest models, which bind their thinking to it',
   shadow: 'change nothing and measure what could be left out',
   passthrough: 'change nothing',
 } as const;

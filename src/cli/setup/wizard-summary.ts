@@ -44,8 +44,13 @@ function memoryText(memory: unknown, environment: Environment): string {
 function upstreamText(upstream: unknown, environment: Environment): string {
   if (!isRecord(upstream)) return '?';
   const { name, apiStyle, baseUrl, providerKey, auth } = upstream;
-  const key = auth === 'none' ? 'no key' : `key ${maskedKey(providerKey, environment)}`;
-  return [name, apiStyle, hostOf(baseUrl), key].map(String).join(', ');
+  return [name, apiStyle, hostOf(baseUrl), credentialOf(auth)].map(String).join(', ');
+
+  function credentialOf(kind: unknown): string {
+    if (kind === 'none') return 'no key';
+    if (kind === 'client') return 'the login of its client';
+    return `key ${maskedKey(providerKey, environment)}`;
+  }
 }
 
 function hostOf(baseUrl: unknown): string {

@@ -24,6 +24,10 @@ import { summaryOf } from './wizard-summary.ts';
 import { askUpstreams } from './wizard-upstream.ts';
 import { confirm, type PromptStreams, select } from './wizard-prompts.ts';
 
+/** A person must know it before the first session, and not when svc is stopped. */
+const BOUND_NOTE =
+  'With the newest models svc adds memory and shortens nothing, and a conversation with such a memory cannot continue without svc. docs/modes.md says which models these are.';
+
 /**
  * `svc setup` on a terminal: asks for what a configuration needs, which clients shall use it and whether
  * earlier sessions become memories. It does all of that at the end; leaving earlier changes nothing. A
@@ -118,8 +122,8 @@ function plannedText({ wiring, imports = [] }: Answers): readonly string[] {
   return [
     ...(titles.length === 0
       ? []
-      : [`  Clients    ${listText(titles)}: settings changed to use svc`]),
-    ...(imports.length === 0 ? [] : ['  Sessions   imported as memories']),
+      : [`  Clients    svc will change the settings of ${listText(titles)}`]),
+    ...(imports.length === 0 ? [] : ['  Sessions   svc will import them as memories']),
   ];
 }
 
@@ -133,6 +137,7 @@ async function carryOut(answers: Answers): Promise<ExitCode> {
     // oxlint-disable-next-line no-await-in-loop -- One store, one writer.
     await importTranscripts({ client, options: { yes: true } }, context, openStore);
   }
+  context.terminal.note(BOUND_NOTE);
   noteNext(saved, context.terminal, wired);
   return failed === 0 ? 0 : 1;
 }

@@ -1,0 +1,84 @@
+import { expect, test, vi } from 'vitest';
+import { join } from 'node:path';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import type { RequestRow } from '../../src/ports/request-log.ts';
+import { runCli } from '../support/cli.ts';
+import { validConfig } from '../support/config.ts';
+import { homeWith } from '../support/home.ts';
+import { requestRow } from '../support/request-row.ts';
+
+// Many processes on a machine that may be busy.
+vi.setConfig({ testTimeout: 60_000 });
+
+const HOUR_MS = 3_600_000;
+const block = { edit: 'block' as const, count: 0, tokens: 9, refs: ['f1'] };
+
+async function homeAfter(rows: readonly RequestRow[]) {
+  const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
+  const env = { SVC_DATA_HOME: join(home, 'data') };
+  const store = openEmbeddedStore({ folder: env.SVC_DATA_HOME, report: () => undefined });
+  for (const row of rows) store.requestLog.add(row);
+  await store.close();
+  return (...args: string[]) => runCli(args, { home, env });
+}
+
+const bound = (changes: Partial<RequestRow>) =>
+  ({
+    ...requestRow({ at: Date.now() - HOUR_MS, items: [block], ...changes }),
+    isBound: true,
+  }) as RequestRow;
+
+test('status, stop and uninstall name the conversations that cannot continue without svc', async () => {
+  const svc = await homeAfter([
+    bound({ id: 'r1', conversation: 'bound-now' }),
+    bound({ id: 'r2', conversation: 'bound-last-week', at: Date.now() - 170 * HOUR_MS }),
+    bound({ id: 'r3', conversation: 'without-a-block', items: [] }),
+    requestRow({ id: 'r4', at: Date.now() - HOUR_MS, conversation: 'unbound', items: [block] }),
+    bound({ id: 'r5', conversation: 'compacted', at: Date.now() - 2 * HOUR_MS }),
+    requestRow({ id: 'r6', at: Date.now() - HOUR_MS, conversation: 'compacted' }),
+  ]);
+  for (const args of [['status'], ['stop'], ['uninstall', '--dry-run'], ['uninstall']]) {
+    const { stderr } = await svc(...args);
+    expect([args, stderr]).toEqual([
+      args,
+      expect.stringContaining('1 conversation of the last day cannot continue without svc'),
+    ]);
+    expect(stderr).toContain('bound-now');
+    expect(stderr).not.toMatch(/last-week|without-a-block|unbound|compacted/);
+    expect(stderr.match(/cannot continue/g)).toHaveLength(1);
+  }
+});
+
+test('status says that the provider was not reached and that memory failed, until a request succeeds', async () => {
+  const at = (minutes: number) => Date.now() - minutes * 60_000;
+  const failed = [
+    requestRow({ id: 'r1', at: at(9), end: 'complete' }),
+    requestRow({
+      id: 'r2',
+      at: at(5),
+      end: 'UPSTREAM_UNREACHABLE',
+      memoryState: 'degraded_unavailable',
+    }),
+    requestRow({
+      id: 'r3',
+      at: at(4),
+      end: 'UPSTREAM_UNREACHABLE',
+      memoryState: 'degraded_unavailable',
+    }),
+  ];
+  const { stderr } = await (await homeAfter(failed))('status');
+  expect(stderr).toContain('The last 2 requests did not reach the provider (UPSTREAM_UNREACHABLE');
+  expect(stderr).toContain('Memory could not help in the last 2 requests (degraded_unavailable');
+  const again = [
+    ...failed,
+    requestRow({ id: 'r4', at: at(1), end: 'complete', memoryState: 'empty' }),
+  ];
+  const { stderr: well } = await (await homeAfter(again))('status');
+  expect(well).not.toMatch(/did not reach|could not help/);
+});
+
+test('where there is no request log, status makes none and has no bad news', async () => {
+  const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
+  const { stderr } = await runCli(['status'], { home });
+  expect(stderr).toBe('svc: svc is not running. Start it with: svc start\n'.replace('svc: ', ''));
+});
