@@ -56,7 +56,7 @@ interface Left {
 }
 
 /** No session meets another one in its ledger. */
-const BENCH = { tenant: LOCAL_TENANT, space: 'bench', conversation: 'bench' };
+const BENCH = { tenant: LOCAL_TENANT, scope: 'bench', conversation: 'bench' };
 
 /**
  * What each call of a session leaves out: the same functions as in the proxy, on the same bodies, with

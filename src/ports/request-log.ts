@@ -146,6 +146,10 @@ export interface RequestRow {
   readonly price?: Price;
   /** Calls that read left-out outputs again, answered in this request; absent for none. */
   readonly readings?: number;
+  /** The conversation holds thinking that is bound to what was sent, so nothing sent may change. */
+  readonly isBound?: true;
+  /** Blocks stay out for good, because the conversation was continued without svc. */
+  readonly isForeign?: true;
   /** Milliseconds of each step, by name. */
   readonly ms: Readonly<Record<string, number>>;
 }

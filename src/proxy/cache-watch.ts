@@ -62,6 +62,6 @@ export class CacheWatch {
   }
 }
 
-function addressOf({ tenant, space, conversation }: ConversationOwner) {
-  return { kind: 'last-request', tenant, space, conversation } as const;
+function addressOf({ tenant, conversation }: ConversationOwner) {
+  return { kind: 'last-request', tenant, conversation } as const;
 }

@@ -254,9 +254,9 @@ function placeOf({ identity, view }: Reading): ExchangePlace | undefined {
   return exchange === undefined || number === undefined ? undefined : { exchange, number };
 }
 
-/** In any conversation of the space with the same words so far: a fork has the same half answer. */
+/** In any conversation of the scope with the same words so far: a fork has the same half answer. */
 function cutAddress({ place }: Reading, fingerprint: string): AddressOf<'cut-answer'> {
-  return { kind: 'cut-answer', tenant: place.tenant, space: place.space, fingerprint };
+  return { kind: 'cut-answer', tenant: place.tenant, scope: place.scope, fingerprint };
 }
 
 /** The conversation up to the exchange's human item; undefined for what precedes the first one. */

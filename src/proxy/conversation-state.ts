@@ -43,8 +43,8 @@ export class ConversationState {
   wasRead = false;
   /** The newest prompt up to which no refusal of shortening was found. */
   unrefused: Unrefused | undefined;
-  /** When the provider last refused one of its requests in both forms, by the monotonic clock. */
-  refusedBothAt: number | undefined;
+  /** The first item of a history that is known to hold bound thinking, by fingerprint: a compacted one has another first item. */
+  boundFrom: string | undefined;
 
   prefix: KnownPrefix | undefined;
   /** Who first changed what its thoughts are bound to; undefined where that is not known, or did not happen. */

@@ -53,6 +53,8 @@ export interface ProxyDependencies {
    * every space is allowed.
    */
   readonly placeIn?: (space: string, isNamed: boolean) => string | undefined;
+  /** Whether the caller may read memories of this space. Absent: of every space. */
+  readonly mayRead?: (space: string) => boolean;
   readonly memory: Memory;
   /**
    * Holds back the end of an answer, at most so long, until what was noted of it is stored. Undefined: what

@@ -15,6 +15,7 @@ import type { Route } from '../core/http/routes.ts';
 import type { Cancellation } from '../ports/cancellation.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
+import { PeekedAnswer } from './peeked-answer.ts';
 import type { ProxySettings, UpstreamSettings } from '../core/settings/settings.ts';
 import type { ChooseUpstream, ConfiguredUpstream } from './dependencies.ts';
 
@@ -71,46 +72,90 @@ function relayChoices(dialect: Dialect | undefined): readonly Dialect[] {
   return dialect === undefined ? [...names(kin), ...names(others)] : [dialect, ...names(kin)];
 }
 
-/** How the provider took the client's own bytes. Accepted: svc's change was why it had refused. */
-export type OwnBytes = 'accepted' | 'refused' | 'failed';
+/** One form of a request: with all edits, with the accepted ones, or as the client wrote it. */
+export interface Form {
+  /** Undefined for the client's own bytes. */
+  readonly body: readonly Uint8Array[] | undefined;
+  /** It leaves out edits in front of bound thinking, so it is sent only after a refusal that speaks of that. */
+  readonly breaksBond?: boolean;
+}
 
 export interface ForwardCall {
   readonly configured: ConfiguredUpstream;
   readonly request: ClientRequest;
-  /** The changed body; undefined when the client's own bytes are sent. */
-  readonly changed: readonly Uint8Array[] | undefined;
+  /** The planned form first. Each is different from those before it. */
+  readonly forms: readonly [Form, ...Form[]];
   readonly signal: Cancellation;
-  /** False once this conversation was refused in both forms: then a refusal is passed on. */
-  readonly isTriedAgain: boolean;
-  /** The provider refused the changed request, and the client's own bytes were sent instead. */
-  readonly onRefused: (own: OwnBytes) => Promise<void>;
+  /**
+   * Called when the provider refused the planned form, before its answer is returned. `accepted`: the number of
+   * the form that it took; undefined where it took none.
+   */
+  readonly onRefused: (accepted: number | undefined) => Promise<void>;
 }
 
 /**
- * Sends the planned bytes. When the provider refuses a changed request as a request (not as a
- * rate), svc sends the client's own bytes once, before the client has seen anything. An answer must
- * never fail because of svc's additions.
+ * Sends the planned form. When the provider refuses it as a request (not as a rate), svc sends the other forms
+ * in their order, before the client has seen anything: an answer must never fail because of svc's additions.
+ * When all are refused, the client gets the provider's first answer, because clients repair themselves by its
+ * words.
  */
-export function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer> {
-  return call.changed === undefined ? forwardUntouched(call) : forwardChanged(call, call.changed);
+export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer> {
+  const [planned, ...others] = call.forms;
+  const answer = await sendForm(planned.body, call);
+  if (others.length === 0 || !isRefusal(answer)) return answer;
+  const first = await PeekedAnswer.of(answer, call.signal);
+  let isBondBroken = speaksOfBond(first);
+  for (const [at, form] of others.entries()) {
+    if (form.breaksBond === true && !isBondBroken) continue;
+    // One form after the other: each is sent only because the one before was refused.
+    // oxlint-disable-next-line no-await-in-loop
+    const next = await tryForm(call, form);
+    if (next === undefined) break;
+    if (!isRefusal(next)) {
+      first.abort();
+      const isAccepted = next.status < FIRST_ERROR;
+      // oxlint-disable-next-line no-await-in-loop
+      if (isAccepted) await call.onRefused(at + 1);
+      return next;
+    }
+    // oxlint-disable-next-line no-await-in-loop
+    const refused = await PeekedAnswer.of(next, call.signal);
+    isBondBroken ||= speaksOfBond(refused);
+    refused.abort();
+  }
+  await call.onRefused(undefined);
+  return first;
 }
 
-async function forwardChanged(
-  call: ForwardCall,
-  changed: readonly Uint8Array[],
+/** Undefined where the provider could not be reached any more: then its first answer counts. */
+async function tryForm(call: ForwardCall, form: Form): Promise<UpstreamAnswer | undefined> {
+  try {
+    return await sendForm(form.body, call);
+  } catch (error) {
+    if (call.signal.aborted) throw error;
+    return undefined;
+  }
+}
+
+type SendCall = Pick<ForwardCall, 'configured' | 'request' | 'signal'>;
+
+/** Sends one form of a request. `body`: undefined for the client's own bytes. */
+export function sendForm(
+  body: readonly Uint8Array[] | undefined,
+  call: SendCall,
 ): Promise<UpstreamAnswer> {
-  const answer = await send(call, changed);
-  if (!call.isTriedAgain || !isRefusal(answer)) return answer;
-  answer.abort();
-  const again = await forwardUntouched(call);
-  await call.onRefused(fateOf(again));
-  return again;
+  return body === undefined ? forwardUntouched(call) : send(call, body);
+}
+
+/** platform.claude.com, preserved thinking (2026-11): the opening of the refusal when a prefix changed. */
+const BOND_WORDS = 'bound to a different conversation';
+
+function speaksOfBond({ status, start }: PeekedAnswer): boolean {
+  return status === 400 && start.includes(BOND_WORDS);
 }
 
 /** Sends the client's own bytes. */
-export function forwardUntouched(
-  call: Pick<ForwardCall, 'configured' | 'request' | 'signal'>,
-): Promise<UpstreamAnswer> {
+function forwardUntouched(call: SendCall): Promise<UpstreamAnswer> {
   const { body, encoded } = call.request;
   // A login's provider gets the body in the client's own encoding; others may not know it.
   if (encoded !== undefined) return send(call, [encoded.bytes], encoded.encoding);
@@ -118,7 +163,7 @@ export function forwardUntouched(
 }
 
 function send(
-  { configured, request, signal }: Pick<ForwardCall, 'configured' | 'request' | 'signal'>,
+  { configured, request, signal }: SendCall,
   body: readonly Uint8Array[],
   encoding: Encoding = 'identity',
 ): Promise<UpstreamAnswer> {
@@ -164,17 +209,16 @@ export function headersForClient(
   return status === UNAUTHORIZED && hasOwnKey ? withoutRetry(answered) : answered;
 }
 
-function fateOf(answer: UpstreamAnswer): OwnBytes {
-  if (isRefusal(answer)) return 'refused';
-  return answer.status < FIRST_ERROR ? 'accepted' : 'failed';
-}
-
 const FIRST_ERROR = 400;
 
-// 400 and 413 judge the request itself. Some providers say with a 429 that names no limit and no
-// time that a request is too big for the account.
+/**
+ * 400, 413 and 422 judge the request itself, 403 and 451 what it says. Some providers say with a 429 that names
+ * no limit and no time that a request is too big for the account.
+ */
+const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422, 451]);
+
 function isRefusal({ status, headers }: UpstreamAnswer): boolean {
-  if (status === 400 || status === 413) return true;
+  if (REFUSALS.has(status)) return true;
   return status === 429 && !headers.some((name, at) => at % 2 === 0 && isRateHeader(name));
 }
 

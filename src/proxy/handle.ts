@@ -1,10 +1,18 @@
 import type { ServerResponse } from 'node:http';
+import type { Dialect } from '../core/conversation/dialect.ts';
 import type { Answer } from '../core/dialects/answer.ts';
+import { apiOf } from '../core/dialects/apis.ts';
 import { decideModes, type Modes } from '../core/http/modes.ts';
 import type { Edit } from '../core/plan/edits.ts';
 import { applyEdits } from '../core/plan/edits.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
-import { makePlan, type Plan, type Unread, untouchedPlan } from '../core/plan/plan.ts';
+import {
+  makePlan,
+  type Plan,
+  type PlanFacts,
+  type Unread,
+  untouchedPlan,
+} from '../core/plan/plan.ts';
 import type { CompressionMode, ProxySettings } from '../core/settings/settings.ts';
 import { estimateSteps } from '../core/bytes/tokens.ts';
 import { AnswerWatch } from './answer-watch.ts';
@@ -13,11 +21,12 @@ import type { ClientRequest, Handler } from './client-request.ts';
 import { CacheWatch } from './cache-watch.ts';
 import { Conversations } from './conversations.ts';
 import { LongCacheWatch } from './long-cache-watch.ts';
-import { forwardPlanned, headersForClient, type OwnBytes } from './forward.ts';
+import { type Form, forwardPlanned, headersForClient } from './forward.ts';
+import { Bonds } from './bonds.ts';
+import type { Bond } from '../core/recall/injections.ts';
 import type { ConfiguredUpstream, ProxyDependencies } from './dependencies.ts';
 import { placeReading, type Reading, readSteps, settleProject } from './read-request.ts';
 import { type RecallCall, type Recalled, Recaller } from './recall.ts';
-import { isTriedAgain } from './refusal-watch.ts';
 import { Deadline } from './deadline.ts';
 import { type GoneSignal, goneSignal } from './gone-signal.ts';
 import { BusyCounter } from './background-queue.ts';
@@ -74,6 +83,7 @@ class RequestHandler {
   readonly #background: BackgroundWork;
   readonly #longCaches: LongCacheWatch;
   readonly #caches: CacheWatch;
+  readonly #bonds: Bonds;
 
   constructor(dependencies: ProxyDependencies) {
     this.#dependencies = dependencies;
@@ -89,6 +99,7 @@ class RequestHandler {
     this.#background = new BackgroundWork(dependencies, keepers);
     this.#longCaches = new LongCacheWatch(dependencies);
     this.#caches = new CacheWatch(dependencies);
+    this.#bonds = new Bonds(dependencies);
   }
 
   async drain(withinMs: number): Promise<void> {
@@ -112,7 +123,10 @@ class RequestHandler {
     try {
       const context = { request, outgoing, record, gone, held };
       if (request.route.kind === 'model') await this.#answer(context);
-      else await relayUntouched(this.#dependencies, context);
+      else {
+        const changed = await this.#repeat(request);
+        await relayUntouched(this.#dependencies, { ...context, changed });
+      }
     } catch (error) {
       if (gone.aborted) record.ended('client-gone');
       else record.failed(error);
@@ -152,25 +166,28 @@ class RequestHandler {
 
     // 7 to 9: recall, the proofs of what may be left out, the plan from facts alone, edits by span.
     const change = await this.#change({ request, read, modes, settings });
-    const { recalled, plan } = change;
-    const { placements } = recalled;
-    record.recalled(recalled);
-    record.planned(plan);
+    // The edits that the provider took: those that were planned, unless it refuses them.
+    let taken: TakenForm = change;
+    record.recalled(change.recalled);
+    record.planned(change.plan);
+    record.bound(change.bond, change.recalled.isForeign === true);
     this.#keepWhole(request, change, settings.keepRequests);
 
     this.#dependencies.planned?.(record.known());
+
+    const { bond } = change;
 
     // 10 and 11: headers with the credential last, one attempt at the provider.
     // A person who stops an answer, begun or not, has asked: that is theirs to keep.
     const sent = forwardPlanned({
       configured,
       request,
-      changed: change.body,
+      forms: [change, ...change.fallbacks],
       signal: gone,
-      isTriedAgain: reading === undefined || isTriedAgain(reading.state, this.#dependencies.clock),
-      onRefused: async (own) => {
-        record.refused();
-        if (reading !== undefined) await this.#noteRefusal(reading, change, own);
+      onRefused: async (accepted) => {
+        taken = accepted === undefined ? change : (change.fallbacks[accepted - 1] ?? change);
+        if (taken !== change) record.refused(taken);
+        if (reading !== undefined) await this.#noteRefusal(reading, change, taken);
       },
     });
     // After this line nothing delays the request; before the answer's first byte little may delay that.
@@ -188,7 +205,12 @@ class RequestHandler {
     const watch = new AnswerWatch(request, answer, {
       onAnswer: (said) => {
         record.said(said);
-        if (reading !== undefined) this.#noteAnswer(record, { reading, modes, said, change });
+        if (reading !== undefined) this.#noteAnswer(record, { reading, modes, said, taken, bond });
+      },
+      onThought: (thought, model) => {
+        if (reading === undefined) return;
+        const { placements } = taken.recalled;
+        this.#bonds.relayed(thought, model, { reading, bond, placements });
       },
     });
     const relaying = relay({
@@ -212,7 +234,40 @@ class RequestHandler {
     if (reading === undefined || !modes.writes) return;
     if (isLeft) this.#keeper.keepHuman(reading);
     else if (watch.isCut) this.#keeper.noteCut(reading);
-    this.#background.keepLater({ reading, modes, settings }, placements);
+    this.#background.keepLater({ reading, modes, settings }, taken.recalled.placements);
+  }
+
+  /**
+   * Repeats in a request beside the conversation what was changed in it before. Token counts and compactions
+   * carry the history, and the provider checks it there too. Undefined: svc sends the client's own bytes.
+   */
+  async #repeat(asked: ClientRequest): Promise<readonly Uint8Array[] | undefined> {
+    const { route, body } = asked;
+    if (route.kind !== 'relay' || route.dialect === undefined || body === undefined)
+      return undefined;
+    if (!carriesHistory(asked.target, route.dialect)) return undefined;
+    try {
+      const settings = this.#dependencies.settings();
+      const request = { ...asked, route: { kind: 'model', dialect: route.dialect } as const };
+      const modes = this.#modesOf(request, settings, settings.compressionMode);
+      const read = await this.#read(request);
+      if (typeof read === 'string') return undefined;
+      const reading = { ...read, identity: { ...read.identity, kind: 'count' as const } };
+      const deadline = new Deadline(this.#dependencies.clock, settings.recallMs);
+      const bond = await this.#bonds.look(reading, deadline);
+      const facts = { isCacheCold: false, firstUnsent: undefined } as const;
+      const call = { modes, settings, deadline, reading, bond, ...facts };
+      const candidates = await this.#shortener.findCandidates(call);
+      const replayed = await this.#recaller.replay(call, async () => leavingOf(candidates));
+      const recalled = await this.#recaller.recall(call, replayed);
+      const shortening = await this.#shortener.settle(call, candidates, recalled);
+      const { placements } = recalled;
+      const { view } = reading;
+      const { edits } = makePlan({ view, modes, placements, shortening, cacheMarks: [] });
+      return edits.length === 0 ? undefined : applyEdits(body, edits);
+    } catch {
+      return undefined;
+    }
   }
 
   #modesOf(
@@ -239,9 +294,9 @@ class RequestHandler {
     const { projects, placeIn } = this.#dependencies;
     const conversations = this.#conversations;
     const parsed = await this.#slices.run(readSteps(conversations, request, this.#dependencies));
-    const read = await settleProject(parsed, { conversations, projects });
+    const read = await settleProject(parsed, projects);
     if (typeof read === 'string' || placeIn === undefined) return read;
-    return placeReading(read, request, { conversations, placeIn });
+    return placeReading(read, request, placeIn);
   }
 
   /**
@@ -252,22 +307,26 @@ class RequestHandler {
     try {
       const { request, read, modes } = call;
       const reading = typeof read === 'string' ? undefined : read;
-      const { recalled, shortening, cacheMarks } = await this.#askMemory(call, reading);
+      const asked = await this.#askMemory(call, reading);
+      const { recalled, shortening, cacheMarks, bond } = asked;
       if (reading === undefined || shortening === undefined) {
-        return {
-          recalled,
-          plan: untouchedPlan(modes, await this.#estimate(request), unreadOf(read)),
-        };
+        const plan = untouchedPlan(modes, await this.#estimate(request), unreadOf(read));
+        return { recalled, plan, bond, fallbacks: [], body: undefined };
       }
-      const { placements } = recalled;
-      const plan = makePlan({ view: reading.view, modes, placements, shortening, cacheMarks });
-      const change = { recalled, plan, cacheMarks };
-      if (request.body === undefined || plan.edits.length === 0) return change;
-      return { ...change, body: applyEdits(request.body, plan.edits) };
+      const facts = { view: reading.view, modes, placements: recalled.placements, shortening };
+      const plan = makePlan({ ...facts, cacheMarks });
+      const { body } = request;
+      if (body === undefined || plan.edits.length === 0) {
+        return { recalled, plan, bond, cacheMarks, fallbacks: [], body: undefined };
+      }
+      const fallbacks = fallbacksOf(body, { ...facts, cacheMarks }, { recalled, bond });
+      const changed = applyEdits(body, plan.edits);
+      return { recalled, plan, bond, cacheMarks, fallbacks, body: changed };
     } catch {
       const recalled = { placements: [], state: 'degraded_invalid' } as const;
       const tokens = await this.#estimate(call.request);
-      return { recalled, plan: untouchedPlan(call.modes, tokens, 'recall_degraded') };
+      const plan = untouchedPlan(call.modes, tokens, 'recall_degraded');
+      return { recalled, plan, bond: undefined, fallbacks: [], body: undefined };
     }
   }
 
@@ -277,14 +336,15 @@ class RequestHandler {
     const deadline = new Deadline(clock, settings.recallMs);
     const asked = { modes, settings, deadline };
     if (reading === undefined) {
-      const call: RecallCall = { ...asked, reading, isCacheCold: false };
+      const call: RecallCall = { ...asked, reading, bond: undefined };
       const replayed = await this.#recaller.replay(call, async () => NOTHING_LEAVES);
       const recalled = await this.#recaller.recall(call, replayed);
-      return { recalled, shortening: undefined, cacheMarks: [] };
+      return { recalled, shortening: undefined, cacheMarks: [], bond: undefined };
     }
+    const bond = await this.#bonds.look(reading, deadline);
     // Half of the time: a ledger that hangs must not take what a recall needs.
     const pause = await this.#caches.pauseOf(reading, deadline.msLeft / 2);
-    const call = { ...asked, reading, isCacheCold: pause.isCold };
+    const call = { ...asked, reading, bond, isCacheCold: pause.isCold };
     const finding = this.#shortener.findCandidates(call);
     // An error of `finding` is thrown by the await below; here it only means that nothing leaves.
     const leaving = () => finding.then(leavingOf).catch(() => NOTHING_LEAVES);
@@ -298,32 +358,39 @@ class RequestHandler {
     const settleCall = { ...call, firstUnsent: replayed.firstUnsent };
     const shortening = await this.#shortener.settle(settleCall, candidates, recalled);
     const state = shortening.isRecorded ? recalled.state : ('degraded_unavailable' as const);
-    return { recalled: { ...recalled, state }, shortening, cacheMarks };
+    return { recalled: { ...recalled, state }, shortening, cacheMarks, bond };
   }
 
   /** Called with an answer before the client has its last byte. */
-  #noteAnswer(record: RequestRecord, { reading, modes, said, change }: SaidAnswer): void {
-    const { placements } = change.recalled;
+  #noteAnswer(record: RequestRecord, { reading, modes, said, taken, bond }: SaidAnswer): void {
+    const { placements } = taken.recalled;
     this.#shortener.measured(reading, said.usage);
     this.#longCaches.measured(reading, said.usage);
     // Without this entry a fork may get another block, and nothing worse happens.
     if (said.isComplete) {
+      this.#bonds.answered(said, { reading, bond, placements });
       this.#recaller.answered(reading, said, placements).catch(() => undefined);
     }
     if (modes.writes) record.captures(() => this.#keeper.keepAnswer(reading, said, placements));
   }
 
-  /** The provider does not say which change it refused: each kind that the request carried is off. */
-  async #noteRefusal(
-    reading: Reading,
-    { plan, cacheMarks = [] }: Change,
-    own: OwnBytes,
-  ): Promise<void> {
-    if (own === 'refused') reading.state.refusedBothAt = this.#dependencies.clock.monotonic();
-    if (own !== 'accepted') return;
-    if (plan.recalledTokens > 0) await this.#recaller.refused(reading);
-    if (plan.elidedItems > 0) await this.#shortener.refused(reading);
-    if (cacheMarks.length > 0) await this.#longCaches.refused(reading);
+  /**
+   * Takes the refused additions back. A kind of change is off for an hour only where the provider took the request
+   * without it. `taken`: the form that it took; the planned one where it took none.
+   */
+  async #noteRefusal(reading: Reading, planned: Change, taken: TakenForm): Promise<void> {
+    const isAtFault = taken !== planned;
+    const kept = new Set(isAtFault ? taken.recalled.placements : []);
+    const { placements } = planned.recalled;
+    const refused = placements.filter((one) => (isAtFault ? !kept.has(one) : one.isNew === true));
+    await this.#recaller.refused(reading, refused, isAtFault);
+    const { shortening } = planned.plan;
+    const isShortened = planned.plan.elidedItems > 0;
+    const wasShortened = taken.plan.elidedItems === planned.plan.elidedItems;
+    if (shortening !== undefined && isShortened) {
+      await this.#shortener.refused(reading, shortening, isAtFault && !wasShortened);
+    }
+    if (isAtFault && (planned.cacheMarks ?? []).length > 0) await this.#longCaches.refused(reading);
   }
 
   #keepWhole({ id, body }: ClientRequest, change: Change, most: number): void {
@@ -354,7 +421,8 @@ interface SaidAnswer {
   readonly reading: Reading;
   readonly modes: Modes;
   readonly said: Answer;
-  readonly change: Change;
+  readonly taken: TakenForm;
+  readonly bond: Bond | undefined;
 }
 
 interface RoutedRequest {
@@ -370,14 +438,65 @@ interface ChangeCall {
   readonly settings: ProxySettings;
 }
 
-/** The change that svc makes to a request. */
-interface Change {
+/** A form of the request, with what it carries. */
+interface TakenForm extends Form {
   readonly recalled: Recalled;
   readonly plan: Plan;
+}
+
+/** The change that svc makes to a request. */
+interface Change extends TakenForm {
+  readonly bond: Bond | undefined;
+  /** The forms to send when the provider refuses this one. */
+  readonly fallbacks: readonly TakenForm[];
   /** Lifetimes for the client's own cache marks; none unless the setting asks for it. */
   readonly cacheMarks?: readonly Edit[];
-  /** Undefined when the client's own bytes are sent. */
-  readonly body?: readonly Uint8Array[];
+}
+
+/**
+ * The forms to send when the provider refuses the planned one: the edits that it took before, then the client's
+ * own bytes. Bytes without the edits in front of bound thinking would lose that thinking.
+ */
+function fallbacksOf(
+  body: Buffer,
+  facts: PlanFacts,
+  { recalled, bond }: Pick<Change, 'recalled' | 'bond'>,
+): readonly TakenForm[] {
+  const { view, modes, shortening } = facts;
+  const before = recalled.placements.filter(({ isNew }) => isNew !== true);
+  const elided = shortening.elided.filter(({ output }) => shortening.added?.has(output) !== true);
+  const omitted = shortening.omitted.filter((omission) => shortening.added?.has(omission) !== true);
+  const isShorter = elided.length + omitted.length > 0;
+  const isAdding =
+    before.length < recalled.placements.length ||
+    elided.length < shortening.elided.length ||
+    omitted.length < shortening.omitted.length ||
+    facts.cacheMarks.length > 0;
+  const outcome = isShorter ? shortening.outcome : 'provider_refused';
+  const accepted = makePlan({
+    view,
+    modes,
+    placements: before,
+    shortening: { ...shortening, elided, omitted, outcome },
+    cacheMarks: [],
+  });
+  const nothing = { ...shortening, elided: [], omitted: [], outcome: 'provider_refused' } as const;
+  const own: TakenForm = {
+    recalled: { ...recalled, placements: [], state: 'skipped_unsupported' },
+    plan: makePlan({ view, modes, placements: [], shortening: nothing, cacheMarks: [] }),
+    body: undefined,
+  };
+  if (accepted.edits.length === 0) return [own];
+  const thoughtAt = view.items[bond?.thoughtAt ?? -1]?.start ?? 0;
+  const breaksBond =
+    bond?.isBound === true && accepted.edits.some(({ start }) => start < thoughtAt);
+  const state = before.length > 0 ? recalled.state : ('skipped_unsupported' as const);
+  const form = {
+    recalled: { ...recalled, placements: before, state },
+    plan: accepted,
+    body: applyEdits(body, accepted.edits),
+  };
+  return isAdding ? [form, { ...own, breaksBond }] : [{ ...own, breaksBond }];
 }
 
 /** The answer is whole then, and so are its facts. */
@@ -393,6 +512,12 @@ function holdBackOf({ holdBack }: ProxyDependencies, record: RequestRecord): Hol
 
 const NO_BYTES = Buffer.alloc(0);
 const NOTHING_LEAVES: Leaving = { gone: [], going: [] };
+
+/** Whether the path takes a conversation: count_tokens, input_tokens and compact. */
+function carriesHistory(target: string, dialect: Dialect): boolean {
+  const [path = ''] = target.split('?', 1);
+  return apiOf(dialect).helperPaths.includes(path);
+}
 
 function unreadOf(read: Reading | Unread): Unread {
   return typeof read === 'string' ? read : 'unparseable';

@@ -102,6 +102,6 @@ export class LongCacheWatch {
   }
 }
 
-function addressOf({ tenant, space, conversation }: Reading['place']) {
-  return { kind: 'long-cache', tenant, space, conversation } as const;
+function addressOf({ tenant, conversation }: Reading['place']) {
+  return { kind: 'long-cache', tenant, conversation } as const;
 }

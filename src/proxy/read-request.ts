@@ -82,7 +82,8 @@ export function* readSteps(
   const stated = statedFactsOf(headers, view);
   const { folder, conversation, isStated } = stated;
   const known = folder === undefined ? undefined : projects?.known(folder);
-  const place = { tenant, space: known?.space ?? stated.space, conversation, isStated };
+  const { space: scope } = stated;
+  const place = { tenant, scope, space: known?.space ?? scope, conversation, isStated };
   return {
     view,
     identity: stated.identity,
@@ -98,18 +99,13 @@ export function* readSteps(
   };
 }
 
-interface ProjectFinder {
-  readonly conversations: Conversations;
-  readonly projects: Projects | undefined;
-}
-
 /**
  * The reading with the space of its project. Waits only for a folder that was not looked at since the
  * start, and then not long.
  */
 export async function settleProject(
   read: Reading | Unread,
-  { conversations, projects }: ProjectFinder,
+  projects: Projects | undefined,
 ): Promise<Reading | Unread> {
   if (typeof read === 'string' || read.unknownFolder === undefined) return read;
   if (projects === undefined) return read;
@@ -123,7 +119,6 @@ export async function settleProject(
     branch,
     workplace: workplaceOf(read.unknownFolder, project),
     unknownFolder: undefined,
-    state: conversations.states.of(place),
   };
 }
 
@@ -131,14 +126,14 @@ export async function settleProject(
 export function placeReading(
   reading: Reading,
   request: Pick<ClientRequest, 'headers'>,
-  { conversations, placeIn }: { conversations: Conversations; placeIn: PlaceIn },
+  placeIn: PlaceIn,
 ): Reading {
   const isNamed = headerOf(request.headers, SPACE_HEADER) !== undefined;
   const space = placeIn(reading.place.space, isNamed);
   if (space === undefined) return { ...reading, hasNoSpace: true };
   if (space === reading.place.space) return reading;
   const place = { ...reading.place, space };
-  return { ...reading, place, olderSpaces: [], state: conversations.states.of(place) };
+  return { ...reading, place, olderSpaces: [] };
 }
 
 type PlaceIn = NonNullable<ProxyDependencies['placeIn']>;

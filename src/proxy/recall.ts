@@ -4,15 +4,17 @@ import { questionText } from '../core/memory/captures.ts';
 import type { MemoryState } from '../core/plan/memory-state.ts';
 import { type Exchange, groupExchanges } from '../core/conversation/exchanges.ts';
 import { isModelWork } from '../core/conversation/so-far.ts';
-import { type BlockFact, keyOf } from '../core/ledger/entries.ts';
+import { type BlockFact, keyOf, type LedgerEntry } from '../core/ledger/entries.ts';
 import { isRefused, refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
 import {
+  type Bond,
   blockAddresses,
   entriesFor,
   type HumanItem,
   humanItems,
   newestAnswered,
   NO_BLOCK,
+  placedMarks,
   type Placement,
   replayBlocks,
   roomForBlock,
@@ -47,6 +49,8 @@ import { RecallGuard } from './recall-guard.ts';
 export interface Recalled {
   readonly placements: readonly Placement[];
   readonly state: MemoryState;
+  /** Blocks stay out for good, because the conversation was continued without svc. */
+  readonly isForeign?: boolean;
   /** The generation that the memory answered from; undefined where it was not asked, or has none. */
   readonly generation?: string | undefined;
 }
@@ -62,18 +66,27 @@ const BRIEF_TOKENS_MAX = 125;
 // The entry was just recorded or used, so no table is asked.
 const PIN_MS = 1_000;
 
+/** A bound conversation without its blocks loses its thinking, so its ledger gets longer than a recall. */
+const BOUND_MS = 2_000;
+
 const NOTHING: readonly Placement[] = [];
+const UNREADABLE: Recalled = { placements: NOTHING, state: 'degraded_unavailable' };
+const DENIED = { state: 'degraded_denied' } as const;
 
 export interface RecallCall {
   readonly reading: Reading | undefined;
   readonly modes: Modes;
   readonly settings: ProxySettings;
-  readonly isCacheCold: boolean;
+  /** Says what the request must repeat of earlier ones; undefined if the ledger could not be read. */
+  readonly bond: Bond | undefined;
   readonly deadline: Deadline;
 }
 
 interface ReadCall extends RecallCall {
   readonly reading: Reading;
+  readonly bond: Bond;
+  /** Why nothing new is placed; undefined where something may be. */
+  readonly silence: MemoryState | undefined;
   readonly leaving: () => Promise<Leaving>;
 }
 
@@ -83,15 +96,15 @@ export type Replayed = Pick<BatchMoment, 'firstUnsent'> &
 
 interface OpenPrompt {
   readonly kind: 'open';
+  readonly call: ReadCall;
   readonly reading: Reading;
   readonly prompt: HumanItem;
   readonly placements: readonly Placement[];
   readonly leaving: Leaving;
+  readonly isForeign: boolean;
   /** The ledger's, before it was asked. */
   readonly generation: number;
 }
-
-type BlockRoom = NonNullable<ReturnType<typeof roomForBlock>>;
 
 /** Replays the blocks that the ledger knows, recalls for a new prompt, and records what it placed. */
 export class Recaller {
@@ -112,18 +125,20 @@ export class Recaller {
    * recalled again.
    */
   async replay(call: RecallCall, leaving: () => Promise<Leaving>): Promise<Replayed> {
-    const { reading } = call;
-    const state = stateWithout(call);
-    if (reading === undefined || state !== undefined) {
-      return settled({ placements: NOTHING, state: state ?? 'skipped_unsupported' });
+    const { reading, bond } = call;
+    const silence = silenceOf(call);
+    if (reading === undefined || !mayRepeat(call, silence)) {
+      return settled({ placements: NOTHING, state: silence ?? 'skipped_unsupported' });
     }
+    if (bond === undefined) return settled(UNREADABLE);
     const generation = this.#dependencies.ledger.generation();
-    const loop = loopOf(reading);
+    const loop = silence === undefined ? loopOf(reading) : undefined;
     const known = loop === undefined ? undefined : reading.state.blocks.get(loop);
     if (known?.generation === generation) {
-      return settled(stateOf(known.blocks.flatMap((block) => atItem(reading, block))));
+      const placements = known.blocks.flatMap((block) => atItem(reading, block));
+      if (isSame(placements, bond)) return settled(stateOf(placements));
     }
-    const asked = { ...call, reading, leaving };
+    const asked = { ...call, reading, bond, silence, leaving };
     const { replayed, isLasting } = await this.#askLedger(asked, generation);
     if (loop !== undefined && isLasting && replayed.kind === 'settled') {
       const blocks = replayed.recalled.placements.map(blockOf);
@@ -136,11 +151,8 @@ export class Recaller {
   async recall(call: RecallCall, replayed: Replayed): Promise<Recalled> {
     if (replayed.kind === 'settled') return replayed.recalled;
     const { reading, prompt, placements, leaving } = replayed;
-    const { recalledTokensMax } = call.settings;
-    const facts = { recalledTokensMax, isCacheCold: call.isCacheCold };
-    const room = roomForBlock(reading.view, placements, facts);
-    if (room === undefined) return this.#settle(replayed, placements, undefined);
-    const { tokensMax } = room;
+    const tokensMax = roomForBlock(placements, call.settings.recalledTokensMax);
+    if (tokensMax === undefined) return this.#settle(replayed, placements, undefined);
     const agent = agentFactsOf(reading, call.settings);
     const question = await this.#question(reading, prompt, {
       tokensMax,
@@ -155,38 +167,38 @@ export class Recaller {
       // A disk that hangs must not take what the proofs need.
       withinMs: call.deadline.msLeft / 2,
     });
-    const recalled = await this.#place(replayed, room, { answer, state });
+    const recalled = await this.#place(replayed, tokensMax, { answer, state });
     return { ...recalled, generation: found.generation };
   }
 
   /** Writes the block for a new prompt from what the memory answered. */
   async #place(
     open: OpenPrompt,
-    { tokensMax, dropsEarlier }: BlockRoom,
+    tokensMax: number,
     { answer, state }: { readonly answer: CheckedAnswer; readonly state: MemoryState },
   ): Promise<Recalled> {
     const { reading, prompt, placements, generation, leaving } = open;
-    // A forget ran while the memory was asked: the blocks found or placed before may hold forgotten
-    // text.
-    if (this.#dependencies.ledger.generation() !== generation) {
-      return { placements: NOTHING, state: 'degraded_unavailable' };
+    // A forget ran while the memory was asked: the blocks that were found may hold forgotten text.
+    const now = this.#dependencies.ledger.generation();
+    if (now !== generation) {
+      const { replayed } = await this.#askLedger(open.call, now);
+      const { placements: left } = replayed.kind === 'open' ? replayed : replayed.recalled;
+      return { placements: left, state: 'degraded_unavailable' };
     }
     // A degraded recall is not recorded: the next request of this prompt asks again.
     if (state !== 'recalled' && state !== 'empty') return { placements, state };
-    const earlier = dropsEarlier ? NOTHING : placements;
-    const told = toldBy(earlier, leaving);
+    const told = toldBy(placements, leaving);
     const written = blockFor(answer, tokensMax - MARK_TOKENS, told);
     const block = marked(written, this.#dependencies.blockKey);
     const form = contentForm(reading.view, prompt.item);
     if (block.text === '' || form === undefined) {
       return this.#settle(open, placements, undefined);
     }
-    const placement = { item: prompt.item, block: block.text, form, tokens: block.tokens };
-    return this.#settle(open, [...earlier, placement], {
-      block: block.text,
-      form,
-      dropsEarlier,
-    });
+    const { space } = reading.place;
+    const fact = { block: block.text, form, space };
+    const { tokens } = block;
+    const placement = { item: prompt.item, block: block.text, form, tokens, isNew: true } as const;
+    return this.#settle(open, [...placements, placement], fact);
   }
 
   /**
@@ -206,39 +218,55 @@ export class Recaller {
     await this.#dependencies.ledger.record(spokenEntries(humans, found, { text, placements }));
   }
 
-  /** The provider refused the changed request: this conversation is left alone for an hour. */
-  async refused({ view, place, state }: Reading): Promise<void> {
+  /**
+   * Takes refused blocks back. `isAtFault`: the provider took the request without them, so no later request
+   * carries them, and nothing new is placed in this conversation for an hour. Otherwise svc decides about the prompt again.
+   */
+  async refused(
+    { view, place, state }: Reading,
+    placements: readonly Placement[],
+    isAtFault: boolean,
+  ): Promise<void> {
+    if (placements.length === 0) return;
     state.blocks.clear();
-    const addresses = refusalAddresses(view, place, 'recall');
-    await this.#dependencies.ledger.record(
-      refusalEntries(addresses, this.#dependencies.clock.now()),
-    );
+    const at = this.#dependencies.clock.now();
+    const humans = humanItems(view, place);
+    const entries = placements.flatMap(({ item, isNew }): LedgerEntry[] => {
+      const human = humans.find((one) => one.item === item);
+      if (human === undefined) return [];
+      const nothing = { ...NO_BLOCK, at, ...(!isAtFault && { isOpen: true as const }) };
+      const own = { ...human.own, ...nothing };
+      return isNew === true ? [own, { ...human.shared, ...nothing, replaces: true }] : [own];
+    });
+    const refusals = isAtFault ? refusalEntries(refusalAddresses(view, place, 'recall'), at) : [];
+    await this.#dependencies.ledger.record([...entries, ...refusals]);
   }
 
   /** `isLasting`: true of the later requests of this prompt too. */
   async #askLedger(
-    { reading, settings, deadline, leaving: leavingLater }: ReadCall,
+    call: ReadCall,
     generation: number,
   ): Promise<{ readonly replayed: Replayed; readonly isLasting: boolean }> {
+    const { reading, deadline, bond, silence } = call;
     const { view, place } = reading;
+    const { ledger, memory } = this.#dependencies;
     const humans = humanItems(view, place);
     const refusals = refusalAddresses(view, place, 'recall');
     const asked = [...refusals, ...blockAddresses(humans)];
-    const found = await this.#dependencies.ledger.find(asked, deadline.msLeft);
-    const now = this.#dependencies.clock.now();
-    if (isRefused(refusals, found, now)) {
-      const recalled = { placements: NOTHING, state: 'skipped_unsupported' } as const;
-      return { replayed: settled(recalled), isLasting: false };
+    const found = await ledger.find(asked, bond.isBound ? BOUND_MS : deadline.msLeft);
+    if (found.missing !== undefined && bond.isBound) {
+      return { replayed: settled(UNREADABLE), isLasting: false };
     }
+    const now = this.#dependencies.clock.now();
     const { isStated } = place;
-    const { recalledTokensMax } = settings;
-    const unanswered = unansweredItem(view);
-    const leaving = await leavingLater();
+    const unanswered = silence === undefined ? unansweredItem(view) : undefined;
+    const leaving = await call.leaving();
     const isGone = (item: Item): boolean => isOmitted(item, leaving.gone);
-    const isElsewhere = this.#dependencies.memory.supports.kind === 'hosted';
-    const blockAgeMaxMs = isElsewhere ? SERVICE_BLOCK_MS : undefined;
-    const facts = { unanswered, isStated, now, recalledTokensMax, blockAgeMaxMs, isGone };
-    const { placements, isSettled, isWhole, pins } = replayBlocks(humans, found, facts);
+    const blockAgeMaxMs = memory.supports.kind === 'hosted' ? SERVICE_BLOCK_MS : undefined;
+    const mayRead = (space: string): boolean => this.#mayRead(space);
+    const facts = { unanswered, isStated, now, bond, mayRead, blockAgeMaxMs, isGone };
+    const replay = replayBlocks(humans, found, facts);
+    const { placements, isSettled, isWhole, pins } = replay;
     const prompt = isSettled ? undefined : humans.find(({ item }) => item === unanswered);
     if (found.missing !== undefined && !(isWhole && prompt === undefined)) {
       // To place something new beside blocks that are not known would break the prefix twice.
@@ -247,17 +275,31 @@ export class Recaller {
     }
     const isKnown = found.missing === undefined;
     // Where they are not known elsewhere, another node finds the same blocks by the shared entries.
-    if (isKnown) await this.#dependencies.ledger.commit(pins);
+    if (isKnown && silence === undefined) await ledger.commit(pins);
+    const marks = { isForeign: replay.isForeign, ...(replay.isDenied && DENIED) };
+    if (silence !== undefined) {
+      const recalled = { placements, state: silence, ...marks };
+      return { replayed: settled(recalled), isLasting: false };
+    }
     const firstUnsent = isKnown ? firstUnsentItem(humans, found) : undefined;
     if (prompt === undefined) {
-      return { replayed: { ...settled(stateOf(placements)), firstUnsent }, isLasting: true };
+      const recalled = { ...stateOf(placements), ...marks };
+      return { replayed: { ...settled(recalled), firstUnsent }, isLasting: !replay.isForeign };
     }
-    if (reading.hasProviderState) {
+    const isOff = isRefused(refusals, found, now);
+    if (reading.hasProviderState || isOff || replay.isDenied) {
       const state = placements.length === 0 ? 'skipped_unsupported' : 'recalled';
-      return { replayed: settled({ placements, state }), isLasting: false };
+      return { replayed: settled({ placements, state, ...marks }), isLasting: false };
     }
-    const open = { kind: 'open', reading, prompt, placements, leaving, generation } as const;
-    return { replayed: { ...open, firstUnsent }, isLasting: false };
+    const { isForeign } = replay;
+    const open = { kind: 'open', call, reading, prompt, placements, leaving, generation } as const;
+    return { replayed: { ...open, firstUnsent, isForeign }, isLasting: false };
+  }
+
+  /** Whether the caller may read what a block quotes from this space. */
+  #mayRead(space: string): boolean {
+    const { memory, mayRead } = this.#dependencies;
+    return memory.supports.read && mayRead?.(space) !== false;
   }
 
   /**
@@ -265,14 +307,15 @@ export class Recaller {
    * repeats it. A decision that could not be recorded is not carried out.
    */
   async #settle(
-    { prompt, placements: before }: OpenPrompt,
+    { prompt, placements: before, isForeign }: OpenPrompt,
     placements: readonly Placement[],
     decided: BlockFact | undefined,
   ): Promise<Recalled> {
     const at = this.#dependencies.clock.now();
     const entries = entriesFor(prompt, { ...(decided ?? NO_BLOCK), at });
     const isKnown = await this.#dependencies.ledger.commit(entries);
-    return isKnown ? stateOf(placements) : { placements: before, state: 'degraded_unavailable' };
+    if (!isKnown) return { placements: before, state: 'degraded_unavailable', isForeign };
+    return { ...stateOf(placements), isForeign };
   }
 
   async #question(reading: Reading, human: HumanItem, asked: Asked): Promise<RecallQuestion> {
@@ -366,8 +409,8 @@ function digestsOf({ gone, going }: Leaving): ReadonlySet<string> {
   return new Set([...gone, ...going].flatMap(({ texts }) => texts.map(({ digest }) => digest)));
 }
 
-/** The state of a request that carries no block, whatever the ledger knows. */
-function stateWithout({ reading, modes }: RecallCall): MemoryState | undefined {
+/** Why nothing new is placed in this request; undefined where something may be. */
+function silenceOf({ reading, modes }: RecallCall): MemoryState | undefined {
   if (modes.memory === 'off') return 'off';
   if (!modes.reads) return 'write_only';
   if (reading === undefined) return 'skipped_unsupported';
@@ -376,6 +419,32 @@ function stateWithout({ reading, modes }: RecallCall): MemoryState | undefined {
   const isShadow = modes.compression === 'shadow';
   const isElsewhere = reading.hasProviderHistory || isUnplaced(reading.place.space);
   return isShadow || isElsewhere ? 'skipped_unsupported' : undefined;
+}
+
+/**
+ * Whether blocks that were placed before are placed again. A provider checks them in requests of every kind.
+ * Where thinking is bound to them no mode takes them back; only shadow forwards the original.
+ */
+function mayRepeat(
+  { reading, modes, bond }: RecallCall,
+  silence: MemoryState | undefined,
+): boolean {
+  if (reading === undefined || reading.hasProviderHistory) return false;
+  if (modes.compression === 'shadow') return false;
+  const isBound = bond === undefined || bond.isBound;
+  return isBound || silence === undefined || silence === 'skipped_side_call';
+}
+
+/** Whether these are the blocks in front of the newest bound thinking. */
+function isSame(placements: readonly Placement[], { placed, thoughtAt }: Bond): boolean {
+  if (placed === undefined) return true;
+  if (placed === 'foreign') return false;
+  const before = placements.filter(({ item }) => (item.soFar.humans?.index ?? 0) < thoughtAt);
+  const marks = placedMarks(before);
+  return (
+    marks.length === placed.length &&
+    marks.every(({ item, block }, at) => placed[at]?.item === item && placed[at]?.block === block)
+  );
 }
 
 /**

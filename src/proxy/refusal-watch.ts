@@ -2,22 +2,9 @@ import { refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
 import { newestPrompt } from '../core/recall/injections.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ledger } from '../ports/ledger.ts';
-import type { ConversationState } from './conversation-state.ts';
 import type { Reading } from './read-request.ts';
 
-/** Remembers what a provider refused: a request in both of its forms, or one that was shortened. */
-
-// As long as a change that was refused alone stays off.
-const REMEMBERED_MS = 3_600_000;
-
-/**
- * Whether a refused change of this conversation is sent once more without it. Where the provider refused
- * a request as svc had changed it and as the client wrote it, the client's own request is at fault. So sending
- * the next one twice is useless.
- */
-export function isTriedAgain({ refusedBothAt }: ConversationState, clock: Clock): boolean {
-  return refusedBothAt === undefined || clock.monotonic() - refusedBothAt > REMEMBERED_MS;
-}
+/** Remembers shortened requests that a provider refused. */
 
 /** So long the ledger itself believes that there is no entry: another process may write one. */
 const UNREFUSED_MS = 60_000;

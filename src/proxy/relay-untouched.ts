@@ -6,7 +6,7 @@ import type { UpstreamAnswer } from '../ports/upstream.ts';
 import { AnswerWatch } from './answer-watch.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { GoneSignal } from './gone-signal.ts';
-import { forwardUntouched, headersForClient } from './forward.ts';
+import { headersForClient, sendForm } from './forward.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { relay } from './relay.ts';
 import type { RequestRecord } from './request-record.ts';
@@ -15,10 +15,13 @@ import type { RequestRecord } from './request-record.ts';
 // without one both clients continue at once.
 const LIST_HEADERS_MS = 3_000;
 
-/** Relays a request that memory has no business with: the client's bytes, the provider's bytes. */
+/**
+ * Relays a request that memory has no business with: the client's bytes, the provider's bytes. `changed`: the
+ * body with what the ledger repeats in it; undefined for the client's own.
+ */
 export async function relayUntouched(
   dependencies: ProxyDependencies,
-  { request: asked, outgoing, record, gone }: RelayedScene,
+  { request: asked, outgoing, record, gone, changed }: RelayedScene,
 ): Promise<void> {
   const chosen = await dependencies.choose({ request: asked, read: 'relayed' });
   const { configured } = chosen;
@@ -35,13 +38,13 @@ export async function relayUntouched(
   }
   dependencies.planned?.(record.known());
   const answering = withinDeadline(request.method === 'POST', (late) =>
-    forwardUntouched({
+    sendForm(changed, {
       configured,
       request,
       signal: late === undefined ? gone : AbortSignal.any([gone.toAbortSignal(), late]),
     }),
   );
-  record.forwarded(undefined);
+  record.forwarded(changed);
   const answer = await answering;
   record.answered(answer);
   // svc does not read these answers; it only counts bytes, for budgets.
@@ -69,6 +72,7 @@ interface RelayedScene {
   readonly record: RequestRecord;
   /** Aborts when the client hangs up. */
   readonly gone: GoneSignal;
+  readonly changed: readonly Uint8Array[] | undefined;
 }
 
 async function withinDeadline(

@@ -1,7 +1,7 @@
 import type { Answer } from '../core/dialects/answer.ts';
 import type { Modes } from '../core/http/modes.ts';
-import type { ConversationOwner } from '../core/ledger/entries.ts';
 import type { MemoryState } from '../core/plan/memory-state.ts';
+import type { ConversationPlace } from '../core/recall/injections.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import type { RawHeaders } from '../core/http/headers.ts';
 import type { UpstreamSettings } from '../core/settings/settings.ts';
@@ -24,7 +24,7 @@ export interface RequestFacts extends KnownFacts {
 export interface KnownFacts {
   readonly request: ClientRequest;
   /** Undefined for a request that svc does not read. */
-  readonly place: ConversationOwner | undefined;
+  readonly place: ConversationPlace | undefined;
   /** Undefined while they are not decided. */
   readonly modes: Modes | undefined;
   readonly plan: Plan;

@@ -11,7 +11,7 @@ import { isUnfit, type LostThoughts } from '../core/conversation/lost-thoughts.t
 import { cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
 import { meter, paidFor } from '../core/shortening/meter.ts';
 import { cachePrices } from '../core/shortening/pricing.ts';
-import type { Placement } from '../core/recall/injections.ts';
+import type { Bond, Placement } from '../core/recall/injections.ts';
 import { recallUse } from '../core/recall/recall-use.ts';
 import type { UpstreamSettings } from '../core/settings/settings.ts';
 import type { RequestRow } from '../ports/request-log.ts';
@@ -24,6 +24,13 @@ import { watchPrefix } from './prefix-watch.ts';
 import type { Reading } from './read-request.ts';
 import type { AnswerWatcher, RelayEnd } from './relay.ts';
 import type { Captured, KnownFacts, RequestFacts } from './request-facts.ts';
+
+/** A form of the request that the provider took. */
+interface TakenForm {
+  readonly recalled: Recalled;
+  readonly plan: Plan;
+  readonly body: readonly Uint8Array[] | undefined;
+}
 
 interface Recalled {
   readonly state: MemoryState;
@@ -43,6 +50,8 @@ export class RequestRecord {
   #memoryState: MemoryState = 'off';
   #memoryGeneration: string | undefined;
   #plan: Plan | undefined;
+  #isBound = false;
+  #isForeign = false;
   #status = 0;
   #end = 'INTERNAL';
   #answer: Answer | undefined;
@@ -127,30 +136,23 @@ export class RequestRecord {
     this.#mark('recall');
   }
 
+  /** `isForeign`: blocks stay out, because the conversation was continued without svc. */
+  bound(bond: Bond | undefined, isForeign: boolean): void {
+    this.#isBound = bond?.isBound === true;
+    this.#isForeign = isForeign;
+  }
+
   planned(plan: Plan): void {
     this.#plan = plan;
     this.#mark('plan');
   }
 
-  /** The provider would not take the changed request: what was forwarded is the client's own. */
-  refused(): void {
-    this.#hashes?.forwarded(undefined);
-    if (this.#plan === undefined) return;
-    const { originalTokens } = this.#plan;
-    this.#memoryState = 'skipped_unsupported';
-    this.#placements = [];
-    const { shortening: _, ...plan } = this.#plan;
-    this.#plan = {
-      ...plan,
-      edits: [],
-      compressionMode: 'passthrough',
-      continuityState: 'bypassed_provider_refused',
-      forwardedTokens: originalTokens,
-      recalledTokens: 0,
-      elidedItems: 0,
-      elidedTokens: 0,
-      elidedRefs: [],
-    };
+  /** The provider refused the planned form of the request, and took another one. */
+  refused(taken: TakenForm): void {
+    this.#hashes?.forwarded(taken.body);
+    this.#memoryState = taken.recalled.state;
+    this.#placements = taken.recalled.placements;
+    this.#plan = taken.plan;
   }
 
   answered({ status, headers }: UpstreamAnswer): void {
@@ -318,6 +320,8 @@ export class RequestRecord {
       ...(plan.elidedRefs.length === 0 ? {} : { elidedRefs: plan.elidedRefs }),
       ...(this.#upstream?.auth === 'client' ? { isLogin: true } : {}),
       ...(usage === undefined ? {} : { usage }),
+      ...(this.#isBound ? { isBound: true } : {}),
+      ...(this.#isForeign ? { isForeign: true } : {}),
       ...cacheOf(reading),
       ...this.#lost(),
       ...(readings > 0 ? { readings } : {}),

@@ -1,5 +1,5 @@
 import type { Usage } from '../core/dialects/answer.ts';
-import { keyOf, type ElisionKind, type LeftOut } from '../core/ledger/entries.ts';
+import { keyOf, type ElisionKind, type LedgerEntry, type LeftOut } from '../core/ledger/entries.ts';
 import { isRefused } from '../core/ledger/refusals.ts';
 import {
   type Batch,
@@ -17,6 +17,7 @@ import { groupExchanges } from '../core/conversation/exchanges.ts';
 import type { RequestView } from '../core/conversation/view.ts';
 import type { Modes } from '../core/http/modes.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
+import type { Bond } from '../core/recall/injections.ts';
 import { obstacleOf, type Outcome } from '../core/plan/continuity.ts';
 import type { Shortening } from '../core/plan/plan.ts';
 import { inputRoom } from '../core/settings/model-facts.ts';
@@ -56,8 +57,8 @@ export interface ShorteningCall {
   readonly settings: ProxySettings;
   readonly deadline: Deadline;
   readonly isCacheCold: boolean;
-  /** Whether thinking binds this request to what precedes it, where that is known. */
-  readonly bond?: { readonly isBound: boolean } | undefined;
+  /** Undefined where the ledger could not be read: then svc sends the client's own bytes. */
+  readonly bond: Bond | undefined;
 }
 
 /** `firstUnsent`: as firstUnsentItem() says. */
@@ -147,9 +148,12 @@ export class Shortener {
     const { view, place, state } = reading;
     // Also where nothing may be left out: a store that was replaced gets the outputs again.
     this.#keeper.refresh();
+    if (call.bond === undefined) return { outcome: 'unanswered' };
+    const { isBound } = call.bond;
     const isOverBudget = view.tokens > settings.inputBudget;
     const outcome = obstacleOf({
       modes,
+      isBound,
       isOverBudget,
       hasProviderState: reading.hasProviderState,
       isElisionEnabled: settings.elisionEnabled,
@@ -176,7 +180,7 @@ export class Shortener {
     // At first sight nothing is stored: a long history need not be read before it is forwarded. On
     // a cold cache a batch costs nothing, so svc asks the memory: another process may have stored
     // it.
-    const isKnown = hasBatches || call.isCacheCold || state.wasRead;
+    const isKnown = hasBatches || isBound || call.isCacheCold || state.wasRead;
     state.wasRead = true;
     if (elision === 'real' && !isKnown) return { outcome: outcomeAtFirstSight(call) };
     const known = hasBatches
@@ -232,9 +236,22 @@ export class Shortener {
     await this.#keeper.keep(reading, outputs, { limit: settings.elisionCaptureLimit, thread });
   }
 
-  /** The provider refused the shortened request: this conversation is not shortened for an hour. */
-  async refused(reading: Reading): Promise<void> {
-    await this.#refusals.record(reading);
+  /**
+   * Takes a refused batch back. `isAtFault`: the provider took the request without it, so the conversation is not
+   * shortened for an hour.
+   */
+  async refused(
+    reading: Reading,
+    { recorded = [] }: Shortening,
+    isAtFault: boolean,
+  ): Promise<void> {
+    const at = this.#dependencies.clock.now();
+    const leftOut = { before: 0, marks: [] };
+    const taken = recorded.flatMap((entry) =>
+      'leftOut' in entry ? [{ ...entry, leftOut, at, replaces: true as const }] : [],
+    );
+    await this.#dependencies.ledger.record(taken);
+    if (isAtFault) await this.#refusals.record(reading);
   }
 
   #factsOf(
@@ -292,29 +309,31 @@ export class Shortener {
       if (!digests.has(digest)) this.#keeper.lost(call.reading.place, digest);
     }
     const settled = settle(facts, removal, digests);
-    const isRecorded = await this.#record(call, settled);
-    if (isRecorded) return { ...this.#leftOut(view, settled), isRecorded };
+    const recorded = this.#entriesOf(call, settled);
+    const isRecorded = await this.#dependencies.ledger.commit(recorded);
+    if (isRecorded) return { ...this.#leftOut(view, settled), recorded, isRecorded };
     // Nothing leaves for the first time that another node would not leave out again.
     const nothingNew = { ...facts, takesNew: false };
     const earlier = settle(nothingNew, removalOf(nothingNew), digests);
     return { ...this.#leftOut(view, earlier), isRecorded };
   }
 
-  #leftOut(view: RequestView, { elided, omitted, outcome }: Settled): Shortening {
+  #leftOut(view: RequestView, settled: Settled): Shortening {
+    const { elided, omitted, outcome, batch, omissions } = settled;
     const { outputFolder, objectsUrl } = this.#dependencies;
     const readings = countReadings(view.items, elided, (item) => this.#read.toolsOf(view, item));
     const replacements = replacementsOf(elided, { outputFolder, objectsUrl });
-    return { elided: replacements, omitted, outcome, readings };
+    const added = new Set([...batch, ...omissions]);
+    return { elided: replacements, omitted, outcome, readings, added };
   }
 
-  /** Before it is forwarded, so that a restart or another node repeats it. False: it is not known. */
-  async #record({ reading, modes, firstUnsent }: SettleCall, chosen: Batch): Promise<boolean> {
+  /** The ledger's entries of what leaves for the first time, so that a restart or another node repeats it. */
+  #entriesOf({ reading, modes, firstUnsent }: SettleCall, chosen: Batch): readonly LedgerEntry[] {
     const { view, place: owner } = reading;
-    const isNew = chosen.batch.length + chosen.omissions.length > 0;
-    if (!isNew) return true;
+    if (chosen.batch.length + chosen.omissions.length === 0) return [];
     const place: ElisionPlace = { view, owner, elision: kindOf(modes) };
     const at = this.#dependencies.clock.now();
-    return this.#dependencies.ledger.commit(elisionEntries(chosen, place, { at, firstUnsent }));
+    return elisionEntries(chosen, place, { at, firstUnsent });
   }
 }
 

@@ -46,10 +46,7 @@ function openLedger(folder: string, store: LedgerStore): JournalLedger {
 test('an entry is found right after it was recorded, without asking the table', async () => {
   const store = new MapStore();
   const ledger = openLedger(tempFolder(), store);
-  const entries = [
-    blockEntry('a'),
-    blockEntry('b', { block: '', form: 'part', dropsEarlier: true }),
-  ];
+  const entries = [blockEntry('a'), blockEntry('b', { block: '', form: 'part', space: '' })];
   await ledger.record(entries);
   const found = await ledger.find(['a', 'b'].map(blockAddress), 30_000);
   expect(['a', 'b'].map((name) => found.get(blockAddress(name)))).toEqual(entries);
@@ -110,7 +107,7 @@ test('the entries of a killed process are there for the first request of the nex
   const second = openLedger(folder, store);
   expect(await foundBlock(second, 'a')).toBe('block of a');
   await second.close();
-  expect(store.rows.get(keyOf(blockAddress('a')))?.block).toBe('block of a');
+  expect(store.rows.get(keyOf(blockAddress('a')))?.block).toBe('default\nblock of a');
   expect(readdirSync(folder)).toEqual([]);
 });
 
@@ -123,8 +120,8 @@ function leaveBehind(folder: string): void {
 
 test('an entry that conversations share is written once', async () => {
   const ledger = openLedger(tempFolder(), new MapStore());
-  const shared = { kind: 'shared-block', tenant: 't', space: 's', fingerprint: 'f' } as const;
-  const fact = { form: 'text', dropsEarlier: false } as const;
+  const shared = { kind: 'shared-block', tenant: 't', scope: 's', fingerprint: 'f' } as const;
+  const fact = { form: 'text', space: 'shop' } as const;
   await ledger.record([{ ...shared, ...fact, block: 'first', at: 1 }]);
   await ledger.record([{ ...shared, ...fact, block: 'second', at: 2 }]);
   expect((await foundEntries(ledger, [shared])).get(shared)?.block).toBe('first');

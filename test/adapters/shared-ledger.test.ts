@@ -37,14 +37,14 @@ function openNode(table: SharedTable, folder = tempFolder()): JournalLedger {
   return ledger;
 }
 
-const own = { tenant: 't', space: 's', conversation: 'c', fingerprint: 'f' } as const;
+const own = { tenant: 't', conversation: 'c', fingerprint: 'f' } as const;
 /** Written once: every conversation with these words finds it. */
-const shared = { kind: 'shared-block', tenant: 't', space: 's', fingerprint: 'f' } as const;
+const shared = { kind: 'shared-block', tenant: 't', scope: 's', fingerprint: 'f' } as const;
 const sharedBlock = (block: string): LedgerEntry => {
-  return { ...shared, block, form: 'text', dropsEarlier: false, at: 1 };
+  return { ...shared, block, form: 'text', space: 's', at: 1 };
 };
 const ownBlock = (block: string, at: number): LedgerEntry => {
-  return { kind: 'own-block', ...own, block, form: 'text', dropsEarlier: false, at };
+  return { kind: 'own-block', ...own, block, form: 'text', space: 's', at };
 };
 
 test('"no entry" is not believed: what another node commits is found by the next request', async () => {

@@ -1,3 +1,4 @@
+import { NO_BLOCK } from '../../src/core/recall/injections.ts';
 import { expect, onTestFinished, test } from 'vitest';
 import { openState, type State } from '../../src/adapters/state/state.ts';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
@@ -39,8 +40,8 @@ test('what one process records is found by the others at once, also where they m
 
 test('an entry that conversations share is written once, whichever process is first', async () => {
   const folder = tempFolder();
-  const shared = { kind: 'shared-block', tenant: 'local', space: 's', fingerprint: 'f' } as const;
-  const fact = { form: 'text', dropsEarlier: false } as const;
+  const shared = { kind: 'shared-block', tenant: 'local', scope: 's', fingerprint: 'f' } as const;
+  const fact = { form: 'text', space: 'shop' } as const;
   const [one, two] = [open(folder).ledger, open(folder).ledger];
   await one.record([{ ...shared, ...fact, block: 'first', at: 1 }]);
   await two.record([{ ...shared, ...fact, block: 'second', at: 2 }]);
@@ -48,14 +49,39 @@ test('an entry that conversations share is written once, whichever process is fi
   expect((await foundEntries(one, [shared])).get(shared)?.block).toBe('first');
 });
 
-const OWNER = { tenant: 'local', space: 'default', conversation: 'c1' };
-const AT_ITEM = { tenant: 'local', space: 'default', fingerprint: 'F' };
-const BLOCK = { block: 'block', form: 'part', dropsEarlier: true } as const;
+const OWNER = { tenant: 'local', conversation: 'c1' };
+const AT_ITEM = { tenant: 'local', scope: 'default', fingerprint: 'F' };
+const BLOCK = { block: 'block', form: 'part', space: 'shop' } as const;
+const MARKS = [
+  { item: 'i1', block: 'b1' },
+  { item: 'i2', block: 'b2' },
+];
 const BATCH = { leftOut: { before: 5, marks: ['abc', '~def'] } } as const;
 
 const EACH_KIND: readonly LedgerEntry[] = [
   { kind: 'own-block', ...OWNER, fingerprint: 'F', ...BLOCK, at: 7 },
   { kind: 'shared-block', ...AT_ITEM, ...BLOCK, at: 7 },
+  // A decision that was taken back.
+  { kind: 'own-block', ...OWNER, fingerprint: 'G', ...NO_BLOCK, isOpen: true, at: 7 },
+  {
+    kind: 'thought',
+    tenant: 'local',
+    thought: 'T',
+    fingerprint: 'F',
+    isBound: true,
+    blocks: MARKS,
+    at: 7,
+  },
+  {
+    kind: 'thought',
+    tenant: 'local',
+    thought: 'U',
+    fingerprint: 'F',
+    isBound: false,
+    blocks: [],
+    at: 7,
+  },
+  { kind: 'bound', ...OWNER, fingerprint: 'F', at: 7 },
   { kind: 'answered-block', ...AT_ITEM, answer: 'A', ...BLOCK, at: 7 },
   { kind: 'refusal', change: 'recall', ...OWNER, at: 7 },
   { kind: 'refusal-at', change: 'shortening', ...AT_ITEM, at: 7 },

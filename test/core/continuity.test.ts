@@ -47,6 +47,7 @@ test.each(OUTCOMES)('%s has one state in each mode, and only a bypass changes th
 const MODES: Modes = { memory: 'read', reads: true, writes: false, compression: 'deterministic' };
 const FREE: Obstacles = {
   modes: MODES,
+  isBound: false,
   isOverBudget: true,
   hasProviderState: false,
   isElisionEnabled: true,
@@ -56,6 +57,9 @@ const BLIND = { ...MODES, reads: false };
 test.each<[Outcome | undefined, Partial<Obstacles>]>([
   [undefined, {}],
   ['side_call', { modes: { ...MODES, compression: 'passthrough' } }],
+  // What left before leaves again, whatever the mode: thinking is bound to it.
+  [undefined, { isBound: true, modes: { ...BLIND, compression: 'passthrough' } }],
+  ['provider_state', { isBound: true, hasProviderState: true }],
   ['within_budget', { isOverBudget: false, modes: BLIND, hasProviderState: true }],
   ['memory_off', { modes: BLIND, hasProviderState: true, isElisionEnabled: false }],
   ['provider_state', { hasProviderState: true, isElisionEnabled: false }],

@@ -32,7 +32,7 @@ function placeAfter(count: number, said = 'r', conversation = 'c'): ElisionPlace
 function placeWith(said: readonly SaidRound[], conversation = 'c'): ElisionPlace {
   const rounds = said.map((round): Round => ({ ...round, tool: 'Bash', args: {} }));
   const view = viewOf('anthropic_messages', sessionBody('anthropic_messages', rounds));
-  const owner = { tenant: LOCAL_TENANT, space: 's', conversation };
+  const owner = { tenant: LOCAL_TENANT, scope: 's', conversation };
   return { view, owner, elision: 'real' };
 }
 

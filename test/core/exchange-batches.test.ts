@@ -27,7 +27,7 @@ function chatOf(numbers: readonly number[]) {
   const omissions = findOmissions(view, groupExchanges(view.items), (it) =>
     readExchangeTexts(view, it),
   );
-  const owner = { tenant: LOCAL_TENANT, space: 'test', conversation: 'c1' };
+  const owner = { tenant: LOCAL_TENANT, scope: 'test', conversation: 'c1' };
   return { place: { view, owner, elision: 'real' } as const, omissions };
 }
 

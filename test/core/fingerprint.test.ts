@@ -159,3 +159,31 @@ describe('a Responses message', () => {
     expect(typed(text)).not.toBe(typed(codex));
   });
 });
+
+describe('what a client may leave out or move', () => {
+  const digestOf = (text: string): string => digest(text);
+  const plain = digestOf('{"role":"assistant","content":[{"type":"text","text":"a"}]}');
+
+  test.each([
+    [
+      'thinking',
+      '[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"a"}]',
+    ],
+    ['redacted thinking', '[{"type":"text","text":"a"},{"data":"x","type":"redacted_thinking"}]'],
+    ['a breakpoint', '[{"type":"text","text":"a","prompt_cache_breakpoint":{"mode":"explicit"}}]'],
+    ['a cache mark', '[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]'],
+  ])('%s does not count', (_name, content) => {
+    expect(digestOf(`{"role":"assistant","content":${content}}`)).toBe(plain);
+  });
+
+  test('reasoning of a chat message does not count', () => {
+    const message = '{"role":"assistant","reasoning_content":"hm","content":"a"}';
+    expect(digestOf(message)).toBe(digestOf('{"role":"assistant","content":"a"}'));
+  });
+
+  test('thinking that a person quotes counts', () => {
+    const quoted =
+      '{"role":"user","content":[{"type":"text","text":"{\\"type\\":\\"thinking\\"}"}]}';
+    expect(digestOf(quoted)).not.toBe(digestOf('{"role":"user","content":[]}'));
+  });
+});

@@ -6,6 +6,7 @@ import {
   entriesFor,
   humanItems,
   NO_BLOCK,
+  UNBOUND,
   replayBlocks,
   unansweredItem,
 } from '../../src/core/recall/injections.ts';
@@ -14,7 +15,7 @@ import { viewOf } from '../support/view-of.ts';
 /** A ledger after some requests, each a list of texts that the person and the model say in turn. */
 function open() {
   const entries: LedgerEntry[] = [];
-  const place = { tenant: LOCAL_TENANT, space: 's', conversation: 'c', isStated: true };
+  const place = { tenant: LOCAL_TENANT, scope: 's', space: 's', conversation: 'c', isStated: true };
   const read = (texts: readonly string[], conversation: string) => {
     const messages = texts.map((content, at) => ({
       role: at % 2 === 0 ? 'user' : 'assistant',
@@ -29,8 +30,8 @@ function open() {
       const { view, humans } = read(texts, conversation);
       const found = new FoundEntries(entries);
       const first = firstUnsentItem(humans, found);
-      const facts = { unanswered: unansweredItem(view), isStated: true, now: 1 };
-      const { pins } = replayBlocks(humans, found, { ...facts, recalledTokensMax: 512 });
+      const facts = { unanswered: unansweredItem(view), isStated: true, now: 1, bond: UNBOUND };
+      const { pins } = replayBlocks(humans, found, facts);
       const newest = humans.at(-1);
       entries.push(...pins);
       if (newest !== undefined) entries.push(...entriesFor(newest, { ...NO_BLOCK, at: 1 }));

@@ -81,7 +81,7 @@ const claude = ['User-Agent', 'claude-cli/2.1.329 (external, cli)'];
 function ask(dialect: Dialect, headers: readonly string[], body: Record<string, unknown>) {
   const view = viewOf(dialect, body);
   const identity = identify(dialect, headers, view);
-  return { view, identity, ...conversationKey(identity, view) };
+  return { view, identity, ...conversationKey(identity, view, 'default') };
 }
 
 describe('the client of a request', () => {

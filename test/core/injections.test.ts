@@ -1,11 +1,14 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
+  type Bond,
   entriesFor,
   humanItems,
+  placedMarks,
   replayBlocks,
   roomForBlock,
   SERVICE_BLOCK_MS,
+  UNBOUND,
   unansweredItem,
 } from '../../src/core/recall/injections.ts';
 import type { BlockFact, LedgerEntry } from '../../src/core/ledger/entries.ts';
@@ -13,9 +16,15 @@ import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 
-const place = { tenant: 'local', space: 'default', conversation: 'c1', isStated: true };
+const place = {
+  tenant: 'local',
+  scope: 'default',
+  space: 'default',
+  conversation: 'c1',
+  isStated: true,
+};
 const HOUR_MS = 3_600_000;
-const BLOCK: BlockFact = { block: 'block one', form: 'text', dropsEarlier: false };
+const BLOCK: BlockFact = { block: 'block one', form: 'text', space: 'default' };
 
 type Message = readonly [role: 'user' | 'assistant', text: string];
 
@@ -37,7 +46,7 @@ function placed(
 ) {
   const human = humanItems(view, place).at(-1);
   if (human === undefined) throw new Error('The view of this test has no human item.');
-  return entriesFor(human, { block, form: 'text', dropsEarlier: false, at: 0, ...options });
+  return entriesFor(human, { block, form: 'text', space: 'default', at: 0, ...options });
 }
 
 test('a new prompt is unanswered; inside a tool loop and after an answer nothing is', () => {
@@ -65,7 +74,7 @@ test('R26: a block of a service comes back for a week, and a prompt of then is r
   const first = viewOf(['user', 'a']);
   const entries = ledgerOf(placed(first, 'block one'));
   const later = viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']);
-  const facts = { recalledTokensMax: 512, isStated: true, blockAgeMaxMs: SERVICE_BLOCK_MS };
+  const facts = { bond: UNBOUND, isStated: true, blockAgeMaxMs: SERVICE_BLOCK_MS };
   const at = (view: RequestView, now: number) => {
     const unanswered = unansweredItem(view);
     return replayBlocks(humanItems(view, place), entries, { ...facts, unanswered, now });
@@ -81,7 +90,7 @@ test('a block comes back on every later request that still holds its message', (
   const entries = ledgerOf(placed(first, 'block one'));
   const later = viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']);
   const facts = {
-    recalledTokensMax: 512,
+    bond: UNBOUND,
     unanswered: unansweredItem(later),
     isStated: true,
     now: 30 * HOUR_MS,
@@ -95,7 +104,7 @@ test('a fork under a new id replays the history but asks anew for its own prompt
   const first = viewOf(['user', 'a']);
   const entries = ledgerOf(placed(first, 'block one'));
   const elsewhere = { ...place, conversation: 'c2' };
-  const facts = { recalledTokensMax: 512, isStated: true, now: 0 };
+  const facts = { bond: UNBOUND, isStated: true, now: 0 };
   const fork = viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']);
   expect(
     replayBlocks(humanItems(fork, elsewhere), entries, {
@@ -114,7 +123,7 @@ test('a fork under a new id replays the history but asks anew for its own prompt
 test('an answered item without an entry stays without a block when another conversation gets one there', () => {
   // The person edited the first message, so it was never the newest one of this conversation.
   const edited = viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']);
-  const facts = { recalledTokensMax: 512, isStated: true, now: 7 };
+  const facts = { bond: UNBOUND, isStated: true, now: 7 };
   const { pins } = replayBlocks(humanItems(edited, place), ledgerOf([]), {
     ...facts,
     unanswered: unansweredItem(edited),
@@ -138,12 +147,72 @@ test('an answered item without an entry stays without a block when another conve
   }
 });
 
-test('R25: an entry of one space is unknown in another', () => {
+test('R25: conversations that share words share no block across what their clients state', () => {
   const view = viewOf(['user', 'a'], ['assistant', 'b']);
   const entries = ledgerOf(placed(view, 'block one'));
-  const other = humanItems(view, { ...place, space: 'project/other' });
-  const facts = { recalledTokensMax: 512, unanswered: undefined, isStated: true, now: 0 };
-  expect(replayBlocks(other, entries, facts).placements).toEqual([]);
+  const other = { ...place, conversation: 'c2', scope: 'project/other' };
+  const facts = { bond: UNBOUND, unanswered: undefined, isStated: true, now: 0 };
+  expect(replayBlocks(humanItems(view, other), entries, facts).placements).toEqual([]);
+});
+
+test('a block is found again when its project is found late, moves or is renamed', () => {
+  const view = viewOf(['user', 'a'], ['assistant', 'b']);
+  const entries = ledgerOf(placed(view, 'block one'));
+  const renamed = humanItems(view, { ...place, space: 'project/other' });
+  const facts = { bond: UNBOUND, unanswered: undefined, isStated: true, now: 0 };
+  expect(replayBlocks(renamed, entries, facts).placements).toHaveLength(1);
+});
+
+test('a key that may not read the space of a block never gets it', () => {
+  const view = viewOf(['user', 'a'], ['assistant', 'b']);
+  const entries = ledgerOf(placed(view, 'block one'));
+  const facts = { bond: UNBOUND, unanswered: undefined, isStated: true, now: 0 };
+  const mayRead = (space: string): boolean => space !== 'default';
+  const replay = replayBlocks(humanItems(view, place), entries, { ...facts, mayRead });
+  expect(replay).toMatchObject({ placements: [], isDenied: true });
+});
+
+/** After two prompts with a block each, with thinking behind the second one. */
+function boundHistory() {
+  const one = viewOf(['user', 'a']);
+  const two = viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']);
+  const three = viewOf(
+    ['user', 'a'],
+    ['assistant', 'b'],
+    ['user', 'c'],
+    ['assistant', 'd'],
+    ['user', 'e'],
+  );
+  const entries = ledgerOf([...placed(one, 'one'), ...placed(two, 'two')]);
+  const facts = { unanswered: unansweredItem(three), isStated: true, now: 0 };
+  const replay = (bond: Bond) =>
+    replayBlocks(humanItems(three, place), entries, { ...facts, bond });
+  const sent = replayBlocks(humanItems(three, place), entries, { ...facts, bond: UNBOUND });
+  return { replay, sent: placedMarks(sent.placements) };
+}
+
+test('in front of bound thinking exactly those blocks come back that it was made with', () => {
+  const { replay, sent } = boundHistory();
+  const blocks = (bond: Bond) => replay(bond).placements.map(({ block }) => block);
+  const bond = { isBound: true, thoughtAt: 3 };
+  expect(blocks({ ...bond, placed: sent })).toEqual(['one', 'two']);
+  expect(blocks({ ...bond, placed: sent.slice(1) })).toEqual(['two']);
+  expect(blocks({ ...bond, placed: [] })).toEqual([]);
+  // A block of another text was sent there: that text is not known any more.
+  const other = sent.map((mark) => ({ ...mark, block: 'x' }));
+  expect(blocks({ ...bond, placed: other })).toEqual([]);
+  // What stands behind the thinking is found by its own entry.
+  expect(blocks({ ...bond, thoughtAt: 1, placed: [] })).toEqual(['two']);
+});
+
+test('a conversation that was continued without svc loses its blocks for good', () => {
+  const { replay } = boundHistory();
+  const foreign = replay({ isBound: true, thoughtAt: 3, placed: 'foreign' });
+  expect(foreign).toMatchObject({ placements: [], isForeign: true });
+  expect(foreign.pins.map(({ kind, block }) => [kind, block])).toEqual([
+    ['own-block', ''],
+    ['own-block', ''],
+  ]);
 });
 
 test('the same first words an hour later are a new conversation when the client states no id', () => {
@@ -154,57 +223,21 @@ test('the same first words an hour later are a new conversation when the client 
       unanswered: unansweredItem(view),
       isStated,
       now,
-      recalledTokensMax: 512,
+      bond: UNBOUND,
     }).isSettled;
   expect(at(HOUR_MS, false)).toBe(true);
   expect(at(HOUR_MS + 1, false)).toBe(false);
   expect(at(HOUR_MS + 1, true)).toBe(true);
 });
 
-test('an entry that drops the earlier ones does so in every later request, and not in a rewind', () => {
-  const one = viewOf(['user', 'a']);
-  const two = viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']);
-  const three = viewOf(
-    ['user', 'a'],
-    ['assistant', 'b'],
-    ['user', 'c'],
-    ['assistant', 'd'],
-    ['user', 'e'],
-  );
-  const entries = ledgerOf([...placed(one, 'one'), ...placed(two, 'two', { dropsEarlier: true })]);
-  const blocksOf = (view: RequestView) =>
-    replayBlocks(humanItems(view, place), entries, {
-      unanswered: unansweredItem(view),
-      isStated: true,
-      recalledTokensMax: 512,
-      now: 0,
-    }).placements.map(({ block }) => block);
-  expect(blocksOf(one)).toEqual(['one']);
-  expect(blocksOf(two)).toEqual(['two']);
-  expect(blocksOf(three)).toEqual(['two']);
-});
-
-test('older blocks make way when too little room is left, where that is cheap', () => {
-  const long = viewOf(['user', 'a'], ['assistant', 'word '.repeat(8_000)], ['user', 'c']);
-  const short = viewOf(['user', 'a'], ['assistant', 'b'], ['user', 'c']);
-  const used = (view: RequestView, tokens: number) => {
-    const item = view.items[0];
-    return item === undefined ? [] : [{ item, block: 'x', form: 'text' as const, tokens }];
-  };
-  const facts = { recalledTokensMax: 512, isCacheCold: false };
-  expect(roomForBlock(short, [], facts)).toEqual({ tokensMax: 512, dropsEarlier: false });
-  expect(roomForBlock(short, used(short, 384), facts)).toEqual({
-    tokensMax: 128,
-    dropsEarlier: false,
-  });
-  expect(roomForBlock(short, used(short, 385), facts)).toEqual({
-    tokensMax: 512,
-    dropsEarlier: true,
-  });
-  expect(roomForBlock(long, used(long, 385), facts)).toBeUndefined();
-  expect(roomForBlock(long, used(long, 385), { ...facts, isCacheCold: true })?.dropsEarlier).toBe(
-    true,
-  );
+test('a new block gets what the older ones leave, and too little room is none', () => {
+  const [item] = viewOf(['user', 'a']).items;
+  const used = (tokens: number) =>
+    item === undefined ? [] : [{ item, block: 'x', form: 'text' as const, tokens }];
+  expect(roomForBlock([], 512)).toBe(512);
+  expect(roomForBlock(used(384), 512)).toBe(128);
+  expect(roomForBlock(used(385), 512)).toBeUndefined();
+  expect(roomForBlock([], 0)).toBeUndefined();
 });
 
 test('law 6: the same request and the same ledger give the same placements', () => {
@@ -216,7 +249,7 @@ test('law 6: the same request and the same ledger give the same placements', () 
     },
   );
   fc.assert(
-    fc.property(texts, fc.array(fc.boolean(), { maxLength: 8 }), (messages, drops) => {
+    fc.property(texts, (messages) => {
       const view = viewOf(...(messages as Message[]));
       const humans = humanItems(view, place);
       const entries = ledgerOf(
@@ -224,13 +257,13 @@ test('law 6: the same request and the same ledger give the same placements', () 
           entriesFor(human, {
             block: `b${at}`,
             form: 'text',
-            dropsEarlier: drops[at] ?? false,
+            space: 'default',
             at: 0,
           }),
         ),
       );
       const facts = {
-        recalledTokensMax: 512,
+        bond: UNBOUND,
         unanswered: unansweredItem(view),
         isStated: true,
         now: 5,

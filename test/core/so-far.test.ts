@@ -47,7 +47,7 @@ test('what an item carries of the conversation is what reading all items gives',
 });
 
 test('the newest prompt with its answer is the last one of all prompts', () => {
-  const place = { tenant: 'local', space: 's', conversation: 'c', isStated: true };
+  const place = { tenant: 'local', scope: 's', space: 's', conversation: 'c', isStated: true };
   fc.assert(
     fc.property(fc.array(message, { minLength: 1, maxLength: 30 }), (messages) => {
       const view = viewOf('anthropic_messages', { messages });

@@ -93,7 +93,7 @@ export const STATE = [
   {
     name: 'an answer that thought does not lead to its block',
     file: INJECTIONS,
-    from: ': { ...answered, answer: spokenAnswer(openingText(view)) };',
+    from: ': { ...answered, answer: (spokenOpening ??= spokenAnswer(openingText(view))) };',
     to: ': undefined;',
     test: IDENTITY,
     only: 'that thought',
@@ -173,7 +173,7 @@ export const STATE = [
   {
     name: 'a fork asks anew for a prompt that was answered for its parent',
     file: INJECTIONS,
-    from: 'if (!isOpening) return used ?? found.get(shared);',
+    from: 'if (!isOpening) return decided(used) ?? decided(found.get(shared));',
     to: 'if (!isOpening && facts.isStated) return used;',
     test: IDENTITY,
     only: 'deep prompt',
@@ -245,8 +245,8 @@ export const STATE = [
   {
     name: 'what throws in recall fails the request',
     file: 'src/proxy/handle.ts',
-    from: '    } catch {\n',
-    to: '    } catch (error) {\n      throw error;\n',
+    from: '    } catch {\n      const recalled',
+    to: '    } catch (error) {\n      throw error;\n      const recalled',
     test: IDENTITY,
     only: 'throws',
   },

@@ -3,7 +3,7 @@ import type { RawHeaders } from '../../src/core/http/headers.ts';
 import type { UpstreamSettings } from '../../src/core/settings/settings.ts';
 import type { Upstream } from '../../src/ports/upstream.ts';
 import type { ClientRequest } from '../../src/proxy/client-request.ts';
-import { forwardUntouched } from '../../src/proxy/forward.ts';
+import { sendForm } from '../../src/proxy/forward.ts';
 
 const SETTINGS: UpstreamSettings = {
   name: 'provider',
@@ -43,7 +43,7 @@ async function forwarded(
     ...more,
   };
   const { signal } = new AbortController();
-  await forwardUntouched({ configured: { settings, upstream }, request, signal });
+  await sendForm(undefined, { configured: { settings, upstream }, request, signal });
   return sent;
 }
 

@@ -340,7 +340,7 @@ test('near the model’s window nothing is left out that was not left out before
 
 test('an unknown window is never near, and one that the provider has exceeded is none', async () => {
   const session = sessionBody('anthropic_messages', roundsOf(20, 11_000));
-  for (const model of ['house-model', 'claude-sonnet-4-5']) {
+  for (const model of ['gpt-oss-of-the-house', 'claude-sonnet-4-5']) {
     // oxlint-disable no-await-in-loop -- One conversation after the other.
     const accepted = { input: 230_000, cacheRead: 0, cacheWrite: 0 };
     const stage = await openStage({ provider: { usageOf: () => accepted } });

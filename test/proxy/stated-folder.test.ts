@@ -21,15 +21,15 @@ function readingIn(folder: string, headers: readonly string[] = []) {
     startedAt: 0,
   });
   if (reading === undefined) throw new Error('The body was not read.');
-  return { reading, conversations };
+  return { reading };
 }
 
 test('where no folder can be read, a project is the folder that the client states', async () => {
-  const { reading, conversations } = readingIn('/home/anna/shop');
+  const { reading } = readingIn('/home/anna/shop');
   expect(reading.place.space).toBe(folderSpace('/home/anna/shop'));
   expect(reading.unknownFolder).toBeUndefined();
   expect(reading.workplace).toBeUndefined();
-  expect(await settleProject(reading, { conversations, projects: undefined })).toBe(reading);
+  expect(await settleProject(reading, undefined)).toBe(reading);
 });
 
 test('a space that a header names comes before it', () => {

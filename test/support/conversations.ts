@@ -72,7 +72,9 @@ export function stepsOf(dialect: Dialect, conversation: Conversation): readonly 
 }
 
 export function bodyOf(dialect: Dialect, items: readonly WireItem[]): Buffer {
-  const extra = { tools: [{ type: 'function', name: 'shell' }], stream: true };
+  // Its thinking binds nothing: what a conversation here thought was not relayed.
+  const model = 'claude-opus-4-5';
+  const extra = { model, tools: [{ type: 'function', name: 'shell' }], stream: true };
   return Buffer.from(JSON.stringify(requestWith(dialect, items, extra)));
 }
 

@@ -4,7 +4,7 @@ import type { Ledger } from '../../src/ports/ledger.ts';
 
 /** The block that a conversation used at an item of this name. */
 export function blockAddress(name: string) {
-  const owner = { tenant: LOCAL_TENANT, space: 'default', conversation: 'c1' };
+  const owner = { tenant: LOCAL_TENANT, conversation: 'c1' };
   return { kind: 'own-block', ...owner, fingerprint: name } as const;
 }
 
@@ -13,7 +13,7 @@ export function blockEntry(
   fact: Partial<EntryOf<'own-block'>> = {},
 ): EntryOf<'own-block'> {
   const block = `block of ${name}`;
-  return { ...blockAddress(name), block, form: 'text', dropsEarlier: false, at: 1, ...fact };
+  return { ...blockAddress(name), block, form: 'text', space: 'default', at: 1, ...fact };
 }
 
 /** The entries that a ledger that can be read has at these addresses. */

@@ -8,7 +8,7 @@ export interface Round {
   readonly output: string;
 }
 
-export const SESSION_MODEL = 'test-model';
+export const SESSION_MODEL = 'claude-sonnet-4-5';
 
 /** A request body after these rounds of one prompt, as a client of the dialect sends it. */
 export function sessionBody(

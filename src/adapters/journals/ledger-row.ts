@@ -5,6 +5,7 @@ import {
   type LedgerAddress,
   type LedgerEntry,
   type LeftOut,
+  type ThoughtFact,
 } from '../../core/ledger/entries.ts';
 import { isTime } from '../../core/memory/times.ts';
 import type { LedgerRow } from '../../ports/ledger.ts';
@@ -13,8 +14,12 @@ import type { LedgerRow } from '../../ports/ledger.ts';
 
 type Said = Pick<LedgerRow, 'block' | 'form' | 'dropsEarlier'>;
 
+/** Between the space of a block and its text. No space contains it. */
+const SPACE_END = '\n';
+
 export function rowOf(entry: LedgerEntry): LedgerRow {
-  const once = isWrittenOnce(entry) ? ({ isOnce: true } as const) : {};
+  const isOnce = isWrittenOnce(entry) && entry.replaces !== true;
+  const once = isOnce ? ({ isOnce: true } as const) : {};
   return { key: keyOf(entry), ...saidBy(entry), at: entry.at, ...once };
 }
 
@@ -24,7 +29,7 @@ export function entryOf(row: LedgerRow, address: LedgerAddress): LedgerEntry {
     case 'own-block':
     case 'shared-block':
     case 'answered-block':
-      return { ...address, ...blockFact(row), at };
+      return { ...address, ...blockOf(row), at };
     case 'own-batch':
     case 'shared-batch':
       return { ...address, leftOut: leftOutOf(row.block), at };
@@ -32,11 +37,14 @@ export function entryOf(row: LedgerRow, address: LedgerAddress): LedgerEntry {
       const [isLong, bridged, isOver] = row.block.split(' ').map(Number);
       return { ...address, isLong: isLong === 1, bridged: bridged ?? 0, isOver: isOver === 1, at };
     }
+    case 'thought':
+      return { ...address, ...thoughtOf(row.block), at };
     case 'refusal':
     case 'refusal-at':
     case 'cut-answer':
     case 'batch-mark':
     case 'last-request':
+    case 'bound':
       return { ...address, at };
   }
 }
@@ -60,17 +68,20 @@ function saidBy(entry: LedgerEntry): Said {
     case 'own-block':
     case 'shared-block':
     case 'answered-block':
-      return blockFact(entry);
+      return blockText(entry);
     case 'own-batch':
     case 'shared-batch':
       return plain(textOf(entry.leftOut));
     case 'long-cache':
       return plain(`${Number(entry.isLong)} ${entry.bridged} ${Number(entry.isOver)}`);
+    case 'thought':
+      return plain(thoughtText(entry));
     case 'refusal':
     case 'refusal-at':
     case 'cut-answer':
     case 'batch-mark':
     case 'last-request':
+    case 'bound':
       return plain('');
   }
 }
@@ -79,8 +90,34 @@ function plain(block: string): Said {
   return { block, form: 'text', dropsEarlier: false };
 }
 
-function blockFact({ block, form, dropsEarlier }: BlockFact): BlockFact {
-  return { block, form, dropsEarlier };
+/** A forgotten block has no text left, so its space is gone too. */
+function blockText({ block, form, space, isOpen }: BlockFact): Said {
+  const hasText = block !== '' || isOpen === true;
+  return { block: hasText ? [space, block].join(SPACE_END) : '', form, dropsEarlier: false };
+}
+
+function blockOf({ block: text, form }: LedgerRow): BlockFact {
+  if (text === SPACE_END) return { block: '', form, space: '', isOpen: true };
+  const end = text.indexOf(SPACE_END);
+  return end === -1
+    ? { block: '', form, space: '' }
+    : { block: text.slice(end + 1), form, space: text.slice(0, end) };
+}
+
+const BOUND = 'bound';
+
+function thoughtText({ isBound, blocks }: ThoughtFact): string {
+  const marks = blocks.map(({ item, block }) => `${item}:${block}`);
+  return [isBound ? BOUND : 'unbound', ...marks].join(' ');
+}
+
+function thoughtOf(text: string): ThoughtFact {
+  const [state, ...marks] = text.split(' ');
+  const blocks = marks.map((mark) => {
+    const [item = '', block = ''] = mark.split(':');
+    return { item, block };
+  });
+  return { isBound: state === BOUND, blocks };
 }
 
 function textOf({ before, marks }: LeftOut): string {

@@ -7,6 +7,8 @@
  * message, or a message that states its type. SDKs change from one to the other within a
  * conversation: that does not count either, and spacing does not.
  *
+ * Thinking does not count either: a client may leave old thinking out, and its conversation stays the same.
+ *
  * Everything else counts, in the order and the form in which the client wrote it, so that 2^53+1 is
  * not 2^53. (A character and its escape are different here: no client changes that between its own
  * requests.)
@@ -50,6 +52,27 @@ const TEXT_INPUT_OPEN = Buffer.concat([
   INPUT_OPEN,
 ]);
 const TEXT_INPUT_CLOSE = Buffer.concat([BLOCK_CLOSE, OBJECT_CLOSE]);
+
+/** Cache marks: Anthropic's, and OpenAI's since GPT-5.6 (its prompt caching guide, 2026-09). Clients move both. */
+const MARKS = ['cache_control', 'prompt_cache_breakpoint'] as const;
+
+/** Blocks of an Anthropic message that are signed: thinking, and the text between it and a connector's call. */
+export const THINKING_TYPES: ReadonlySet<string> = new Set([
+  'thinking',
+  'redacted_thinking',
+  'connector_text',
+]);
+
+/** Members of a Chat Completions message: DeepSeek and Qwen; OpenRouter and vLLM; OpenRouter's and LiteLLM's signed forms. */
+export const REASONING_MEMBERS = [
+  'reasoning_content',
+  'reasoning',
+  'reasoning_details',
+  'thinking_blocks',
+] as const;
+
+/** Members of an item or a block that say nothing that counts. */
+const UNCOUNTED: readonly string[] = [...MARKS, ...REASONING_MEMBERS];
 
 /** `hasTypedMessages`: a message may state its type, and its text parts say who speaks. */
 export interface ItemForms {
@@ -130,7 +153,7 @@ class CanonicalWriter {
     let member = firstMember(bytes, open);
     while (member !== undefined) {
       const { key, valueStart } = member;
-      if (keyIs(bytes, key, 'cache_control')) {
+      if (isUncounted(bytes, key)) {
         end = valueEnd(bytes, valueStart);
       } else {
         if (!isFirst) this.#keepOne(skipSpace(bytes, end));
@@ -160,10 +183,16 @@ class CanonicalWriter {
     if (!opensList(bytes, start)) return this.#writeCompact(start);
     this.#keepOne(start);
     let end = start + 1;
+    let isFirst = true;
     let at = firstElement(bytes, start);
     while (at !== -1) {
-      if (end > start + 1) this.#keepOne(skipSpace(bytes, end));
-      end = opensObject(bytes, at) ? this.#writeBlock(at) : this.#writeCompact(at);
+      if (isThinkingBlock(bytes, at)) {
+        end = valueEnd(bytes, at);
+      } else {
+        if (!isFirst) this.#keepOne(skipSpace(bytes, end));
+        isFirst = false;
+        end = opensObject(bytes, at) ? this.#writeBlock(at) : this.#writeCompact(at);
+      }
       at = nextElement(bytes, end);
     }
     const close = skipSpace(bytes, end);
@@ -207,6 +236,20 @@ class CanonicalWriter {
   }
 }
 
+function isUncounted(bytes: Buffer, key: Span): boolean {
+  return UNCOUNTED.some((name) => keyIs(bytes, key, name));
+}
+
+function isThinkingBlock(bytes: Buffer, start: number): boolean {
+  let member = opensObject(bytes, start) ? firstMember(bytes, start) : undefined;
+  while (member !== undefined && !keyIs(bytes, member.key, 'type')) {
+    member = nextMember(bytes, valueEnd(bytes, member.valueStart));
+  }
+  if (member === undefined || !opensString(bytes, member.valueStart)) return false;
+  const type = spanOf(bytes, member.valueStart);
+  return [...THINKING_TYPES].some((name) => keyIs(bytes, type, name));
+}
+
 /** An item with a role and content that is a message, whether it says so or not. */
 interface Message {
   /** Where the values begin. */
@@ -225,7 +268,7 @@ function readMessage(bytes: Buffer, open: number): Message | undefined {
     if (type === -1 && keyIs(bytes, key, 'type')) type = valueStart;
     else if (role === -1 && keyIs(bytes, key, 'role')) role = valueStart;
     else if (content === -1 && keyIs(bytes, key, 'content')) content = valueStart;
-    else if (!keyIs(bytes, key, 'cache_control')) others.push(member);
+    else if (!isUncounted(bytes, key)) others.push(member);
     member = nextMember(bytes, valueEnd(bytes, valueStart));
   }
   if (role === -1 || content === -1) return undefined;

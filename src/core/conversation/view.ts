@@ -35,6 +35,10 @@ export interface ItemTraits {
   readonly toolResultIds: readonly string[];
   /** Thinking, encrypted reasoning or a provider's compaction: bytes that must stay as they are. */
   readonly hasReasoning: boolean;
+  /** The names of its signed thinking, in their order; see thoughtId. */
+  readonly thoughts: readonly string[];
+  /** It holds thinking and nothing else. A client may leave it out later, so no fingerprint counts it. */
+  readonly isThought?: true | undefined;
   /** A reference to an item that only the provider holds (`item_reference`). */
   readonly isReference: boolean;
   /** The person stopped the assistant here: what it had said so far is not a whole answer. */
@@ -54,7 +58,7 @@ export interface ItemTraits {
 }
 
 export interface Item extends ItemTraits, Span {
-  /** base64url sha256 of what the item says: cache marks and string-or-one-block form do not count. */
+  /** base64url sha256 of what the item says: thinking, cache marks and string-or-one-block form do not count. */
   readonly digest: string;
   /** base64url sha256 over the digests up to and including this item: the conversation so far. */
   readonly fingerprint: string;

@@ -8,6 +8,7 @@ export const NO_TRAITS: ItemTraits = Object.freeze({
   toolCalls: [],
   toolResultIds: [],
   hasReasoning: false,
+  thoughts: [],
   isInterruption: false,
   isReference: false,
 });

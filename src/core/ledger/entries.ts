@@ -6,19 +6,32 @@
 /** The owner of all entries of a proxy on its user's own machine. */
 export const LOCAL_TENANT = 'local';
 
-export interface SpaceOwner {
+interface Owner {
   /** The owner: `LOCAL_TENANT`, or a customer of a hosted proxy. */
   readonly tenant: string;
+}
+
+/**
+ * The client's own words for where it works: the header x-svc-memory-space or the folder that it states, and
+ * never the project or space that svc finds for them. So an address stays the same when a project is found
+ * late, moves to another origin, or when its space is renamed.
+ */
+export interface ScopeOwner extends Owner {
+  readonly scope: string;
+}
+
+/** The owner of the texts in a space. */
+export interface SpaceOwner extends Owner {
   readonly space: string;
 }
 
-export interface ConversationOwner extends SpaceOwner {
-  /** The conversation's key. */
+export interface ConversationOwner extends Owner {
+  /** The conversation's key. One that the client did not name contains the scope. */
   readonly conversation: string;
 }
 
 /** A place that every conversation with the same words so far shares: a fork, a resume, a rewind. */
-interface AtItem extends SpaceOwner {
+interface AtItem extends ScopeOwner {
   /** Fingerprint of the conversation up to and including an item. */
   readonly fingerprint: string;
 }
@@ -41,8 +54,26 @@ export interface BlockFact {
   /** '' when the recall found nothing worth saying. */
   readonly block: string;
   readonly form: 'text' | 'part';
-  /** Blocks of earlier items are left out from here on. */
-  readonly dropsEarlier: boolean;
+  /** The space whose memory it quotes: a key that may not read that space never gets it. */
+  readonly space: string;
+  /** The decision was taken back: no request with this block was accepted. svc decides about the prompt again. */
+  readonly isOpen?: true;
+}
+
+/** A block in front of a thought. */
+export interface PlacedMark {
+  /** The first characters of the fingerprint of the item that carried it; see markOf. */
+  readonly item: string;
+  /** The first characters of the digest of its text. */
+  readonly block: string;
+}
+
+/** The facts about a thinking block that svc relayed. */
+export interface ThoughtFact {
+  /** The model bound it to what was sent, or an earlier one of its conversation did so. */
+  readonly isBound: boolean;
+  /** The blocks in front of it, in their order. */
+  readonly blocks: readonly PlacedMark[];
 }
 
 /** Shadow mode leaves nothing out, so its batches are kept apart. */
@@ -97,6 +128,10 @@ interface Addresses {
   readonly 'long-cache': ConversationOwner;
   /** A request of it came, in whichever process: noted once a minute. */
   readonly 'last-request': ConversationOwner;
+  /** A thinking block that svc relayed, by its thoughtId, behind the last item that the model did not make. */
+  readonly thought: Owner & { readonly thought: string; readonly fingerprint: string };
+  /** This conversation, which began with this item, holds bound thinking. Compacted, it begins with another one. */
+  readonly bound: ConversationOwner & { readonly fingerprint: string };
 }
 
 /** The further facts of each kind of entry. */
@@ -112,6 +147,8 @@ interface Facts {
   readonly 'batch-mark': unknown;
   readonly 'long-cache': LongCache;
   readonly 'last-request': unknown;
+  readonly thought: ThoughtFact;
+  readonly bound: unknown;
 }
 
 export type LedgerKind = keyof Addresses;
@@ -121,7 +158,12 @@ export type AddressOf<Kind extends LedgerKind> = {
 }[Kind];
 
 export type EntryOf<Kind extends LedgerKind> = {
-  readonly [Each in Kind]: AddressOf<Each> & Facts[Each] & { readonly at: number };
+  readonly [Each in Kind]: AddressOf<Each> &
+    Facts[Each] & {
+      readonly at: number;
+      /** Takes the place of an earlier entry, also of one that is written once: its change was refused. */
+      readonly replaces?: true;
+    };
 }[Kind];
 
 export type LedgerAddress = AddressOf<LedgerKind>;
@@ -144,9 +186,8 @@ export function isWrittenOnce({ kind }: LedgerAddress): boolean {
 }
 
 /**
- * The key of an address. Fingerprints have one length, spaces and tenants are written without a colon,
- * and a conversation comes last, so two addresses never share a key. Rows of earlier releases have the
- * same keys; they know no tenant but the local one.
+ * The key of an address. Fingerprints have one length, scopes and tenants are written without a colon,
+ * and a conversation comes last, so two addresses never share a key.
  */
 export function keyOf(address: LedgerAddress): string {
   const key = keyInTenant(address);
@@ -154,8 +195,8 @@ export function keyOf(address: LedgerAddress): string {
 }
 
 /** Names a conversation among those of all tenants, for what a process remembers about it. */
-export function conversationKeyOf({ tenant, space, conversation }: ConversationOwner): string {
-  return `${withoutColon(tenant)}:${withoutColon(space)}:${conversation}`;
+export function conversationKeyOf({ tenant, conversation }: ConversationOwner): string {
+  return `${withoutColon(tenant)}:${conversation}`;
 }
 
 /** Names a space among those of all tenants, for what a process remembers about its texts. */
@@ -164,30 +205,33 @@ export function spaceKeyOf({ tenant, space }: SpaceOwner): string {
 }
 
 function keyInTenant(address: LedgerAddress): string {
-  const space = withoutColon(address.space);
   switch (address.kind) {
     case 'own-block':
-      return `e:${address.fingerprint}:${space}:${address.conversation}`;
+      return `e:${address.fingerprint}:${address.conversation}`;
     case 'shared-block':
-      return `l:${address.fingerprint}:${space}`;
+      return `l:${address.fingerprint}:${withoutColon(address.scope)}`;
     case 'answered-block':
-      return `a:${address.fingerprint}:${address.answer}:${space}`;
+      return `a:${address.fingerprint}:${address.answer}:${withoutColon(address.scope)}`;
     case 'refusal':
-      return `${REFUSAL_TAGS[address.change]}:${space}:${address.conversation}`;
+      return `${REFUSAL_TAGS[address.change]}:${address.conversation}`;
     case 'refusal-at':
-      return `${REFUSAL_TAGS[address.change]}-at:${address.fingerprint}:${space}`;
+      return `${REFUSAL_TAGS[address.change]}-at:${address.fingerprint}:${withoutColon(address.scope)}`;
     case 'cut-answer':
-      return `cut:${address.fingerprint}:${space}`;
+      return `cut:${address.fingerprint}:${withoutColon(address.scope)}`;
     case 'own-batch':
-      return `o${ELISION_TAGS[address.elision]}:${address.fingerprint}:${space}:${address.conversation}`;
+      return `o${ELISION_TAGS[address.elision]}:${address.fingerprint}:${address.conversation}`;
     case 'shared-batch':
-      return `${ELISION_TAGS[address.elision]}:${address.fingerprint}:${space}`;
+      return `${ELISION_TAGS[address.elision]}:${address.fingerprint}:${withoutColon(address.scope)}`;
     case 'batch-mark':
-      return `m${ELISION_TAGS[address.elision]}:${address.fingerprint}:${space}`;
+      return `m${ELISION_TAGS[address.elision]}:${address.fingerprint}:${withoutColon(address.scope)}`;
     case 'long-cache':
-      return `long-cache:${space}:${address.conversation}`;
+      return `long-cache:${address.conversation}`;
     case 'last-request':
-      return `seen:${space}:${address.conversation}`;
+      return `seen:${address.conversation}`;
+    case 'thought':
+      return `thought:${address.thought}:${address.fingerprint}`;
+    case 'bound':
+      return `bound:${address.fingerprint}:${address.conversation}`;
   }
 }
 
@@ -200,4 +244,12 @@ const REFUSAL_TAGS: Readonly<Record<RefusedChange, string>> = {
 
 function withoutColon(text: string): string {
   return text.includes(':') ? text.replaceAll('%', '%25').replaceAll(':', '%3A') : text;
+}
+
+/** 96 random bits: enough to tell the blocks of one conversation apart. */
+const MARK_CHARS = 16;
+
+/** Shortens a fingerprint or a digest for a PlacedMark. */
+export function markOf(hash: string): string {
+  return hash.slice(0, MARK_CHARS);
 }

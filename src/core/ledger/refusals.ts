@@ -1,5 +1,11 @@
 import type { RequestView } from '../conversation/view.ts';
-import type { AddressOf, ConversationOwner, EntryOf, RefusedChange } from './entries.ts';
+import type {
+  AddressOf,
+  ConversationOwner,
+  EntryOf,
+  RefusedChange,
+  ScopeOwner,
+} from './entries.ts';
 import type { FoundEntries } from './found-entries.ts';
 
 /** The provider refused a changed request: this kind of change is off for its conversation. */
@@ -7,7 +13,7 @@ import type { FoundEntries } from './found-entries.ts';
 /** After an hour another provider, model or account may take what this one refused. */
 const REFUSAL_MS = 3_600_000;
 
-export interface RefusalPlace extends ConversationOwner {
+export interface RefusalPlace extends ConversationOwner, ScopeOwner {
   /** The client names its conversation; otherwise its key was derived from the first words. */
   readonly isStated: boolean;
 }
@@ -23,13 +29,13 @@ export function refusalAddresses(
   place: RefusalPlace,
   change: RefusedChange,
 ): readonly RefusalAddress[] {
-  const { tenant, space, conversation } = place;
-  if (place.isStated) return [{ kind: 'refusal', change, tenant, space, conversation }];
+  const { tenant, scope, conversation } = place;
+  if (place.isStated) return [{ kind: 'refusal', change, tenant, conversation }];
   const addresses: RefusalAddress[] = [];
   for (let at = view.items.at(-1)?.soFar.humans; at !== undefined; at = at.before) {
     const fingerprint = view.items[at.index]?.fingerprint;
     if (fingerprint === undefined) continue;
-    addresses.push({ kind: 'refusal-at', change, tenant, space, fingerprint });
+    addresses.push({ kind: 'refusal-at', change, tenant, scope, fingerprint });
   }
   return addresses;
 }

@@ -81,6 +81,8 @@ export function effectiveMode(mode: CompressionMode, outcome: Outcome): Compress
 /** The obstacles to shortening a request that are known before its history is read. */
 export interface Obstacles {
   readonly modes: Modes;
+  /** Text that left before leaves again in every mode, because thinking is bound to it. */
+  readonly isBound: boolean;
   readonly isOverBudget: boolean;
   readonly hasProviderState: boolean;
   readonly isElisionEnabled: boolean;
@@ -91,6 +93,9 @@ export interface Obstacles {
  * first time, which `decide` says: what left before stays out.
  */
 export function obstacleOf(facts: Obstacles): Outcome | undefined {
+  if (facts.isBound && facts.modes.compression !== 'shadow') {
+    return facts.hasProviderState ? 'provider_state' : undefined;
+  }
   if (facts.modes.compression === 'passthrough') return 'side_call';
   const obstacle = obstacleInside(facts);
   return obstacle === undefined || facts.isOverBudget ? obstacle : 'within_budget';

@@ -8,9 +8,11 @@ import {
 import type { Placement } from '../recall/injections.ts';
 import { referenceOf } from '../memory/reference.ts';
 import { insertBlock } from './item-edits.ts';
+import type { LedgerEntry } from '../ledger/entries.ts';
 import type { Modes } from '../http/modes.ts';
 import { isOmitted, omit, type Omission, type Omitting } from '../shortening/omissions.ts';
 import type { CompressionMode } from '../settings/settings.ts';
+import type { ToolOutput } from '../shortening/outputs.ts';
 import { elisionEdits, type Replacement } from '../shortening/replacements.ts';
 import type { RequestView } from '../conversation/view.ts';
 
@@ -28,6 +30,10 @@ export interface Shortening {
   readonly outcome: Outcome;
   /** Calls that read left-out outputs again, and that this request answers. */
   readonly readings?: number;
+  /** Those of them that leave for the first time. */
+  readonly added?: ReadonlySet<ToolOutput | Omission>;
+  /** The ledger's entries of those, to be taken back when the provider refuses them. */
+  readonly recorded?: readonly LedgerEntry[];
 }
 
 export interface PlanFacts {

@@ -1,5 +1,13 @@
+import { hash } from 'node:crypto';
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import type { AddressOf, BlockFact, EntryOf, LedgerAddress } from '../ledger/entries.ts';
+import {
+  type AddressOf,
+  type BlockFact,
+  type EntryOf,
+  type LedgerAddress,
+  markOf,
+  type PlacedMark,
+} from '../ledger/entries.ts';
 import type { FoundEntries } from '../ledger/found-entries.ts';
 import type { RefusalPlace } from '../ledger/refusals.ts';
 import { exchangeBefore } from '../conversation/exchanges.ts';
@@ -15,7 +23,9 @@ import type { Item, RequestView } from '../conversation/view.ts';
  */
 
 /** The owner of this conversation, and the space of its memories. */
-export type ConversationPlace = RefusalPlace;
+export interface ConversationPlace extends RefusalPlace {
+  readonly space: string;
+}
 
 /** A human item and the addresses at which the ledger may know its block. */
 export interface HumanItem {
@@ -26,7 +36,7 @@ export interface HumanItem {
   readonly answered: AddressOf<'answered-block'> | undefined;
   /** The same by the words of the whole answer; only of an opening, where conversations begin alike. */
   readonly spoken: AddressOf<'answered-block'> | undefined;
-  /** The first conversation of this space with the same words so far. */
+  /** The first conversation of this scope with the same words so far. */
   readonly shared: AddressOf<'shared-block'>;
   /** Nothing was answered before it, so conversations that have nothing in common may begin so. */
   readonly isOpening: boolean;
@@ -38,33 +48,37 @@ export interface Placement {
   readonly block: string;
   readonly form: 'text' | 'part';
   readonly tokens: number;
+  /** This request is the first to carry it. */
+  readonly isNew?: true;
 }
 
 /** The human items of a request, in their order. */
 export function humanItems(view: RequestView, place: ConversationPlace): readonly HumanItem[] {
-  const { tenant, space, conversation } = place;
+  const { tenant, scope, conversation } = place;
   const humans: HumanItem[] = [];
   const firstWork = view.items.findIndex(isModelWork);
+  let spokenOpening: string | undefined;
   let answer: string | undefined;
   for (let at = view.items.length - 1; at >= 0; at -= 1) {
     const item = view.items[at];
     if (item === undefined) continue;
     const { fingerprint } = item;
     if (item.humanText !== '') {
-      const own = { kind: 'own-block', tenant, space, conversation, fingerprint } as const;
-      const shared = { kind: 'shared-block', tenant, space, fingerprint } as const;
+      const own = { kind: 'own-block', tenant, conversation, fingerprint } as const;
+      const shared = { kind: 'shared-block', tenant, scope, fingerprint } as const;
       const answered =
         answer === undefined
           ? undefined
-          : ({ kind: 'answered-block', tenant, space, fingerprint, answer } as const);
+          : ({ kind: 'answered-block', tenant, scope, fingerprint, answer } as const);
       const isOpening = firstWork === -1 || at < firstWork;
       const spoken =
         answered === undefined || !isOpening
           ? undefined
-          : { ...answered, answer: spokenAnswer(openingText(view)) };
+          : { ...answered, answer: (spokenOpening ??= spokenAnswer(openingText(view))) };
       humans.push({ item, own, answered, spoken, shared, isOpening });
     }
-    if (isModelWork(item)) answer = fingerprint;
+    // Thinking alone has no fingerprint of its own.
+    if (isModelWork(item) && item.isThought !== true) answer = fingerprint;
   }
   return humans.toReversed();
 }
@@ -72,7 +86,7 @@ export function humanItems(view: RequestView, place: ConversationPlace): readonl
 /** The address of the newest human item with its answer: humanItems() says the same of it. */
 export function newestAnswered(
   { items }: RequestView,
-  { tenant, space }: ConversationPlace,
+  { tenant, scope }: ConversationPlace,
 ): AddressOf<'answered-block'> | undefined {
   const index = items.at(-1)?.soFar.humans?.index;
   const prompt = index === undefined ? undefined : items[index];
@@ -80,8 +94,8 @@ export function newestAnswered(
   const { fingerprint } = prompt;
   for (let at = index + 1; at < items.length; at += 1) {
     const item = items[at];
-    if (item === undefined || !isModelWork(item)) continue;
-    return { kind: 'answered-block', tenant, space, fingerprint, answer: item.fingerprint };
+    if (item === undefined || !isModelWork(item) || item.isThought === true) continue;
+    return { kind: 'answered-block', tenant, scope, fingerprint, answer: item.fingerprint };
   }
   return undefined;
 }
@@ -150,11 +164,26 @@ export function unansweredItem(view: RequestView): Item | undefined {
 const DERIVED_REUSE_MS = 3_600_000;
 
 /**
- * A block that quotes a memory service is put back for this long. The service tells no other machine what
- * it purged, so a purged text is in no prompt after a week. No provider caches a prompt for longer than a
- * day, so a conversation loses its prefix only if it continues for a week without a pause.
+ * A block that quotes a memory service is put back for this long, unless thinking is bound to it. The service
+ * tells no other machine what it purged, so a purged text is in no prompt after a week. No provider caches a
+ * prompt for longer than a day, so a conversation loses its prefix only if it continues for a week without a pause.
  */
 export const SERVICE_BLOCK_MS = 7 * 24 * 3_600_000;
+
+/** The facts that a request's newest thinking gives about the blocks in front of it. */
+export interface Bond {
+  /** The conversation holds thinking that is bound to what was sent: nothing sent may change. */
+  readonly isBound: boolean;
+  /** The index of the item with the newest thinking; -1 without any. */
+  readonly thoughtAt: number;
+  /**
+   * The blocks that were sent in front of that thinking. 'foreign': svc did not relay it, so it was made
+   * without blocks. Undefined where it is not bound.
+   */
+  readonly placed: readonly PlacedMark[] | 'foreign' | undefined;
+}
+
+export const UNBOUND: Bond = { isBound: false, thoughtAt: -1, placed: undefined };
 
 export interface Replay {
   readonly placements: readonly Placement[];
@@ -162,6 +191,10 @@ export interface Replay {
   readonly isSettled: boolean;
   /** Every answered item has the entry that counts for it, so a ledger that is late changes nothing. */
   readonly isWhole: boolean;
+  /** The key may not read the space of a block, so the block stays out. */
+  readonly isDenied: boolean;
+  /** Blocks stay out because the conversation was continued without svc. */
+  readonly isForeign: boolean;
   /** To be recorded, so that this conversation and each one that continues from it find them again. */
   readonly pins: readonly BlockEntry[];
 }
@@ -171,16 +204,18 @@ type BlockEntry = EntryOf<'own-block' | 'answered-block' | 'shared-block'>;
 type DatedFact = BlockFact & { readonly at: number };
 
 /** The decision that an item gets no block. */
-export const NO_BLOCK: BlockFact = { block: '', form: 'text', dropsEarlier: false };
+export const NO_BLOCK: BlockFact = { block: '', form: 'text', space: '' };
 
-interface ReplayFacts {
+export interface ReplayFacts {
   readonly unanswered: Item | undefined;
   readonly isStated: boolean;
   readonly now: number;
-  readonly recalledTokensMax: number;
+  readonly bond: Bond;
+  /** Whether the caller's key may read this space; undefined: every space. */
+  readonly mayRead?: ((space: string) => boolean) | undefined;
   /** Blocks that are older are not put back; undefined puts back all. */
   readonly blockAgeMaxMs?: number | undefined;
-  /** The item left the request with its exchange: its block is not sent and takes no room. */
+  /** The item left the request with its exchange: its block is not sent. */
   readonly isGone?: ((item: Item) => boolean) | undefined;
 }
 
@@ -188,41 +223,88 @@ interface ReplayFacts {
  * The blocks that the ledger already knows for this conversation. An answered item that it does not know
  * went out without a block. That is pinned like a block: another conversation that begins with the same
  * words may get one there later, and this conversation must not.
+ *
+ * In front of bound thinking only one thing counts: what was sent when that thinking was made.
  */
 export function replayBlocks(
   humans: readonly HumanItem[],
   found: FoundEntries,
   facts: ReplayFacts,
 ): Replay {
-  let placements: Placement[] = [];
-  let used = 0;
-  let isSettled = facts.unanswered === undefined;
-  let isWhole = true;
+  const { placed, thoughtAt } = facts.bond;
+  const placements: Placement[] = [];
   const pins: BlockEntry[] = [];
+  let [isSettled, isWhole] = [facts.unanswered === undefined, true];
+  let [isDenied, isForeign] = [false, false];
   for (const human of humans) {
     const isUnanswered = human.item === facts.unanswered;
-    const entry = entryOf(human, found, { ...facts, isUnanswered });
     const counts = facts.isStated ? human.own : human.answered;
-    isWhole &&= isUnanswered || (counts !== undefined && found.has(counts));
+    const sent = indexOf(human) < thoughtAt ? placed : undefined;
+    if (sent === 'foreign') {
+      const retired = retiredEntry(human, found, facts.now);
+      isForeign ||= retired !== undefined;
+      if (retired !== undefined) pins.push(retired);
+      continue;
+    }
+    const isForced = sent !== undefined;
+    const entry = isForced
+      ? placedEntry(human, found, sent)
+      : entryOf(human, found, { ...facts, isUnanswered });
+    isWhole &&= isForced || isUnanswered || (counts !== undefined && found.has(counts));
     if (entry === undefined && isUnanswered) continue;
     const fact = entry ?? { ...NO_BLOCK, at: facts.now };
-    if (isTooOld(fact, facts)) continue;
+    if (!isForced && isTooOld(fact, facts)) continue;
     if (isUnanswered) isSettled = true;
     pins.push(...pinsOf(human, fact, { found, isStated: facts.isStated }));
-    if (facts.isGone?.(human.item) === true) continue;
-    const { block, form, dropsEarlier } = fact;
-    const tokens = block === '' ? 0 : estimateTextTokens(block);
-    // The budget may have been lowered since, and a fork may join the blocks of two conversations.
-    const isTooLong = tokens > facts.recalledTokensMax;
-    if (dropsEarlier || (!isTooLong && used + tokens > facts.recalledTokensMax)) {
-      placements = [];
-      used = 0;
-    }
-    if (tokens === 0 || isTooLong) continue;
-    placements.push({ item: human.item, block, form, tokens });
-    used += tokens;
+    const { block, form, space } = fact;
+    if (block === '' || facts.isGone?.(human.item) === true) continue;
+    if (facts.mayRead?.(space) === false) isDenied = true;
+    else placements.push({ item: human.item, block, form, tokens: estimateTextTokens(block) });
   }
-  return { placements, isSettled, isWhole, pins };
+  return { placements, isSettled, isWhole, isDenied, isForeign, pins };
+}
+
+/** Reads the index of a human item: it is the newest human item of the conversation up to itself. */
+function indexOf({ item }: HumanItem): number {
+  return item.soFar.humans?.index ?? 0;
+}
+
+/** The entry whose block was sent at this item in front of the newest thinking; undefined where none was. */
+function placedEntry(
+  { item, own, answered, spoken, shared }: HumanItem,
+  found: FoundEntries,
+  placed: readonly PlacedMark[],
+): BlockEntry | undefined {
+  const mark = placed.find((one) => one.item === markOf(item.fingerprint));
+  if (mark === undefined) return undefined;
+  return [own, answered, spoken, shared]
+    .flatMap((address) => (address === undefined ? [] : (found.get(address) ?? [])))
+    .find(({ block }) => blockMark(block) === mark.block);
+}
+
+/** The mark of each block, as a thought remembers it. */
+export function placedMarks(placements: readonly Placement[]): readonly PlacedMark[] {
+  return placements.map(({ item, block }) => ({
+    item: markOf(item.fingerprint),
+    block: blockMark(block),
+  }));
+}
+
+function blockMark(block: string): string {
+  return markOf(hash('sha256', block, 'base64url'));
+}
+
+/** The entry that takes this conversation's block at an item back for good; undefined where it has none. */
+export function retiredEntry(
+  { own, answered, spoken, shared }: HumanItem,
+  found: FoundEntries,
+  now: number,
+): BlockEntry | undefined {
+  const used = found.get(own);
+  const known =
+    used ??
+    [answered, spoken, shared].flatMap((at) => (at === undefined ? [] : (found.get(at) ?? [])))[0];
+  return known === undefined || known.block === '' ? undefined : { ...own, ...NO_BLOCK, at: now };
 }
 
 function isTooOld({ at }: DatedFact, { now, blockAgeMaxMs }: ReplayFacts): boolean {
@@ -244,9 +326,14 @@ function entryOf(
     return known ?? found.get(shared);
   }
   // Behind an answer the same words so far are the same conversation, under whatever name.
-  if (!isOpening) return used ?? found.get(shared);
+  if (!isOpening) return decided(used) ?? decided(found.get(shared));
+  if (used?.isOpen === true) return undefined;
   const isFresh = used !== undefined && facts.now - used.at <= DERIVED_REUSE_MS;
   return facts.isStated || isFresh ? used : undefined;
+}
+
+function decided(entry: BlockEntry | undefined): BlockEntry | undefined {
+  return entry?.isOpen === true ? undefined : entry;
 }
 
 /**
@@ -265,44 +352,23 @@ function pinsOf(
 }
 
 /** As old as what it repeats, so that what was forgotten meanwhile is not said again. */
-function factOf({ block, form, dropsEarlier, at }: DatedFact): DatedFact {
-  return { block, form, dropsEarlier, at };
-}
-
-/** How many tokens a new block may take, and whether the older ones make way for it. */
-export interface Room {
-  readonly tokensMax: number;
-  readonly dropsEarlier: boolean;
+function factOf({ block, form, space, at }: DatedFact): DatedFact {
+  return { block, form, space, at };
 }
 
 // Under a quarter of the budget a block says too little to be worth its place.
 const ROOM_SHARE_MIN = 4;
-// Dropping rewrites everything behind the first block at 1.25 times the price instead of reading it
-// from the cache at 0.1. Up to this many tokens that is less than 1 cent per drop with the dearest
-// models. Above it, on a warm cache, memory would cost more than it is worth.
-const REWRITE_TOKENS_MAX = 4096;
 
 /**
- * Room for a new block beside those already placed. The sum of all blocks stays within
- * `recalledTokensMax`. When too little is left, the older blocks are dropped together, but only
- * where that is cheap: little text behind them, or a provider cache that is cold anyway. Undefined:
- * no room, so no recall.
+ * The most tokens of a new block beside those already placed: the sum of all stays within `recalledTokensMax`.
+ * Undefined: too little is left, so there is no recall. A placed block never makes way for a new one.
  */
 export function roomForBlock(
-  view: RequestView,
   placements: readonly Placement[],
-  facts: { readonly recalledTokensMax: number; readonly isCacheCold: boolean },
-): Room | undefined {
-  const { recalledTokensMax } = facts;
-  const used = placements.reduce((sum, { tokens }) => sum + tokens, 0);
-  const left = recalledTokensMax - used;
-  if (left * ROOM_SHARE_MIN >= recalledTokensMax) return { tokensMax: left, dropsEarlier: false };
-  const first = placements[0];
-  if (first === undefined) return undefined;
-  const { tokens, soFar } = first.item;
-  const behind = (view.items.at(-1)?.soFar.tokens ?? 0) - soFar.tokens + tokens;
-  if (!facts.isCacheCold && behind > REWRITE_TOKENS_MAX) return undefined;
-  return { tokensMax: recalledTokensMax, dropsEarlier: true };
+  recalledTokensMax: number,
+): number | undefined {
+  const left = recalledTokensMax - placements.reduce((sum, { tokens }) => sum + tokens, 0);
+  return left * ROOM_SHARE_MIN >= recalledTokensMax && left > 0 ? left : undefined;
 }
 
 /** The entries of one placement, as the ledger records them. */

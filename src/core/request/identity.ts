@@ -121,12 +121,13 @@ const OPENING_CHARS_MAX = 1 << 16;
 
 /**
  * Names the conversation. `isStated`: the client named it. Otherwise the name follows from the
- * conversation's beginning, so two that begin alike share it: use it to group, never to
- * distinguish.
+ * conversation's beginning and from the space that the client states, so two of one project that begin
+ * alike share it: use it to group, never to distinguish.
  */
 export function conversationKey(
   identity: RequestIdentity,
   view: RequestView,
+  space: string,
 ): { readonly key: string; readonly isStated: boolean } {
   // SDK programs put a label of their own into prompt_cache_key: it names no conversation.
   const isLabel =
@@ -136,7 +137,7 @@ export function conversationKey(
     return { key, isStated: true };
   }
   const typed = firstHumanText(view).slice(0, OPENING_CHARS_MAX);
-  const opening = [identity.session, systemHead(view), typed];
+  const opening = [identity.session, space, systemHead(view), typed];
   const hash = createHash('sha256').update(JSON.stringify(opening)).digest('base64url');
   return { key: `d_${hash}`, isStated: false };
 }

@@ -278,6 +278,8 @@ function makeItem(traits: ItemTraits, facts: ItemFacts): Item {
     toolCalls: traits.toolCalls,
     toolResultIds: traits.toolResultIds,
     hasReasoning: traits.hasReasoning,
+    thoughts: traits.thoughts,
+    isThought: traits.isThought,
     isReference: traits.isReference,
     isInterruption: traits.isInterruption,
     isSummary: traits.isSummary,
@@ -287,7 +289,10 @@ function makeItem(traits: ItemTraits, facts: ItemFacts): Item {
     branch: traits.branch,
     clientOrder: traits.clientOrder,
     digest: facts.digest,
-    fingerprint: chainFingerprint(facts.fingerprintBefore, facts.digest),
+    fingerprint:
+      traits.isThought === true
+        ? facts.fingerprintBefore
+        : chainFingerprint(facts.fingerprintBefore, facts.digest),
     tokens: facts.tokens,
     soFar: facts.soFar,
   };

@@ -114,11 +114,16 @@ function readFacts(headers: RawHeaders, view: RequestView): StatedFacts {
   const { client } = identity;
   const { folder, branch } = projectOf(headers, view, client);
   const isSpaceStated = headerOf(headers, SPACE_HEADER) !== undefined;
-  const { key, isStated } = conversationKey(identity, view);
+  const space = spaceOf(headers, {
+    folder,
+    client,
+    statesFolder: clientFacts(client).statesFolder,
+  });
+  const { key, isStated } = conversationKey(identity, view, space);
   return {
     identity,
     folder: isSpaceStated || folder === '' ? undefined : folder,
-    space: spaceOf(headers, { folder, client, statesFolder: clientFacts(client).statesFolder }),
+    space,
     branch,
     conversation: bounded(key),
     isStated,

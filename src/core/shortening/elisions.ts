@@ -4,6 +4,7 @@ import type {
   LeftOut,
   LedgerAddress,
   LedgerEntry,
+  ScopeOwner,
 } from '../ledger/entries.ts';
 import type { FoundEntries } from '../ledger/found-entries.ts';
 import { KEPT_EXCHANGES, type Omission } from './omissions.ts';
@@ -28,7 +29,7 @@ const DIGEST_CHARS = 12;
 /** A request, whose it is, and whether something is left out of it or only measured. */
 export interface ElisionPlace {
   readonly view: RequestView;
-  readonly owner: ConversationOwner;
+  readonly owner: ConversationOwner & ScopeOwner;
   readonly elision: ElisionKind;
 }
 
@@ -39,9 +40,9 @@ export interface ElisionPlace {
 export function elisionMark({ view, owner, elision }: ElisionPlace) {
   const first = view.items.find(isAnchor);
   if (first === undefined) return undefined;
-  const { tenant, space } = owner;
+  const { tenant, scope } = owner;
   const { fingerprint } = first;
-  return { kind: 'batch-mark', elision, tenant, space, fingerprint } as const;
+  return { kind: 'batch-mark', elision, tenant, scope, fingerprint } as const;
 }
 
 /** Something may have left this request before: it has a tool output, or more exchanges than are kept. */
@@ -146,7 +147,7 @@ export function elisionEntries(
  */
 function entriesAtUnsent(
   { batch, omissions, before }: Batch & { readonly before: number },
-  { view, owner: { tenant, space }, elision }: ElisionPlace,
+  { view, owner: { tenant, scope }, elision }: ElisionPlace,
   { at, firstUnsent }: BatchMoment,
 ): readonly LedgerEntry[] {
   const { items } = view;
@@ -174,7 +175,7 @@ function entriesAtUnsent(
     // New items may follow the last output of the batch, and one of them may have its words.
     const end = Math.min(index + 1, before);
     const leftOut = { before: end, marks: noted };
-    return [{ kind: 'shared-batch', elision, tenant, space, fingerprint, leftOut, at }];
+    return [{ kind: 'shared-batch', elision, tenant, scope, fingerprint, leftOut, at }];
   });
 }
 
@@ -186,11 +187,11 @@ function entriesAtEnd(leftOut: LeftOut, place: ElisionPlace, at: number): readon
 }
 
 function batchPlaces({ view, owner, elision }: ElisionPlace, count?: number) {
-  const { tenant, space, conversation } = owner;
+  const { tenant, scope, conversation } = owner;
   return anchorsOf(view, count).map(({ at, fingerprint }) => ({
     at,
-    own: { kind: 'own-batch', elision, tenant, space, conversation, fingerprint } as const,
-    shared: { kind: 'shared-batch', elision, tenant, space, fingerprint } as const,
+    own: { kind: 'own-batch', elision, tenant, conversation, fingerprint } as const,
+    shared: { kind: 'shared-batch', elision, tenant, scope, fingerprint } as const,
   }));
 }
 

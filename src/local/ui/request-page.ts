@@ -76,23 +76,19 @@ async function blocksOf(
 /** The blocks that the request carried, from the ledger; '' for one that was forgotten since. */
 export async function carriedBlocks(
   ledger: Ledger,
-  { space, conversation, items = [] }: RequestRow,
+  { conversation, items = [] }: RequestRow,
 ): Promise<readonly { readonly fingerprint: string; readonly block: string }[]> {
   const fingerprints = items
     .filter(({ edit }) => edit === 'block')
     .flatMap(({ refs = [] }) => refs);
   if (fingerprints.length === 0) return [];
-  const place = { tenant: LOCAL_TENANT, space };
-  const addressesOf = (fingerprint: string) =>
-    [
-      { kind: 'own-block', ...place, conversation, fingerprint },
-      { kind: 'shared-block', ...place, fingerprint },
-    ] as const;
-  const found = await ledger.find(fingerprints.flatMap(addressesOf), LEDGER_MS);
-  return fingerprints.map((fingerprint) => {
-    const [own, shared] = addressesOf(fingerprint);
-    return { fingerprint, block: (found.get(own) ?? found.get(shared))?.block ?? '' };
-  });
+  const addressOf = (fingerprint: string) =>
+    ({ kind: 'own-block', tenant: LOCAL_TENANT, conversation, fingerprint }) as const;
+  const found = await ledger.find(fingerprints.map(addressOf), LEDGER_MS);
+  return fingerprints.map((fingerprint) => ({
+    fingerprint,
+    block: found.get(addressOf(fingerprint))?.block ?? '',
+  }));
 }
 
 function keptOf(kept: KeptRequests, id: string): KeptTexts | null {

@@ -117,6 +117,7 @@ export class KeyHandler implements ShelvedHandler {
       settings: () => this.#settings,
       choose: (asked) => this.#choose(asked),
       placeIn: (space, isNamed) => placeIn(key, space, isNamed),
+      mayRead: (space) => key.scopes.includes('read') && mayUse(key, space),
       memory: memoryOf(tenant, key),
       ledger,
       outbox: outboxOf(tenant),

@@ -1,3 +1,5 @@
+import { THINKING_TYPES } from '../../conversation/fingerprint.ts';
+import { thoughtId } from '../../conversation/thoughts.ts';
 import { typedInOutput } from '../../conversation/end-reminders.ts';
 import { readUserText } from '../../conversation/human-text.ts';
 import { projectInUser } from '../../conversation/stated-project.ts';
@@ -74,7 +76,22 @@ function readAssistant(content: unknown): ItemTraits {
     toolCalls: calls.map((block) => toolCall(block['id'], block['name'])),
     toolResultIds: resultIds(blocks),
     hasReasoning: blocks.some((block) => REASONING.has(asRecord(block)['type'])),
+    thoughts: thoughtsIn(blocks),
+    ...(blocks.length > 0 && blocks.every(isThinking) && { isThought: true }),
   };
+}
+
+function isThinking(value: unknown): boolean {
+  return THINKING_TYPES.has(asText(asRecord(value)['type']));
+}
+
+/** Thinking without a signature is bound to nothing: other providers send it behind this dialect. */
+export function thoughtsIn(blocks: readonly unknown[]): readonly string[] {
+  const signed = blocks.filter(isThinking).map((value) => {
+    const block = asRecord(value);
+    return asText(block['type'] === 'redacted_thinking' ? block['data'] : block['signature']);
+  });
+  return signed.filter((signature) => signature !== '').map(thoughtId);
 }
 
 /** Blocks that only the provider can read, and that it wants back as they were. */

@@ -1,3 +1,5 @@
+import { REASONING_MEMBERS } from '../../conversation/fingerprint.ts';
+import { thoughtId } from '../../conversation/thoughts.ts';
 import { readUserText } from '../../conversation/human-text.ts';
 import { projectInUser } from '../../conversation/stated-project.ts';
 import type { ItemTraits, ToolCall } from '../../conversation/view.ts';
@@ -38,12 +40,19 @@ function readAssistant(message: Fields): ItemTraits {
     role: 'assistant',
     assistantText: textsOf(message['content']).join('').trim(),
     toolCalls: toolCalls(message),
-    hasReasoning: REASONING_FIELDS.some((field) => isFilled(message[field])),
+    hasReasoning: REASONING_MEMBERS.some((field) => isFilled(message[field])),
+    thoughts: SIGNED_MEMBERS.flatMap((field) => asList(message[field]).flatMap(thoughtsOf)),
   };
 }
 
-/** DeepSeek and Qwen; OpenRouter and vLLM; OpenRouter's signed form. */
-const REASONING_FIELDS = ['reasoning_content', 'reasoning', 'reasoning_details'] as const;
+/** Gateways that speak this dialect pass signed thinking on: OpenRouter's form, and LiteLLM's. */
+const SIGNED_MEMBERS = ['reasoning_details', 'thinking_blocks'] as const;
+
+function thoughtsOf(value: unknown): readonly string[] {
+  const part = asRecord(value);
+  const signature = asText(part['signature']) || asText(part['data']);
+  return signature === '' ? [] : [thoughtId(signature)];
+}
 
 function isFilled(value: unknown): boolean {
   return typeof value === 'string' ? value !== '' : asList(value).length > 0;

@@ -1,4 +1,5 @@
 import { readUserText, type UserText } from '../../conversation/human-text.ts';
+import { thoughtId } from '../../conversation/thoughts.ts';
 import { projectInUser } from '../../conversation/stated-project.ts';
 import type { ItemTraits } from '../../conversation/view.ts';
 import { asRecord, asText, type Fields } from '../../bytes/json-fields.ts';
@@ -16,11 +17,18 @@ export function readResponsesItem(value: unknown): ItemTraits {
   if (typeof type !== 'string') return NO_TRAITS;
   if (type === 'item_reference') return { ...NO_TRAITS, isReference: true };
   if (type === 'compaction_trigger') return { ...NO_TRAITS, clientOrder: 'compaction' };
-  if (type === 'reasoning') return { ...NO_TRAITS, hasReasoning: true };
+  if (type === 'reasoning') return readReasoning(item);
   if (COMPACTED.has(type)) return { ...NO_TRAITS, hasReasoning: true, isSummary: true };
   if (isCall(type)) return readCall(item);
   if (isResult(type)) return { ...NO_TRAITS, role: 'tool', toolResultIds: [resultId(item)] };
   return NO_TRAITS;
+}
+
+/** Without encrypted content the provider itself keeps the reasoning, under its id. */
+function readReasoning(item: Fields): ItemTraits {
+  const signature = asText(item['encrypted_content']) || asText(item['id']);
+  const thoughts = signature === '' ? [] : [thoughtId(signature)];
+  return { ...NO_TRAITS, hasReasoning: true, thoughts, isThought: true };
 }
 
 /** Items that the provider's own compaction made of a history: only the provider can read them. */

@@ -1,0 +1,37 @@
+/**
+ * Says which models may bind their thinking to what was sent before it. Providers add such models and none
+ * loses the check, so the table lists the models that are known not to bind. Every other model counts as one
+ * that does.
+ *
+ * Sources: platform.claude.com, preserved thinking and prefix checks (2026-11: Fable 5.1 and 5.2, Mythos 5.1 and
+ * 5.2, Opus 5.5, Sonnet 5.5, Haiku 5.5 check; Opus 5, Sonnet 5, Fable 5, Haiku 4.5 and older do not);
+ * developers.openai.com, keep prefix unchanged (2026-11: "newer frontier models", none is named).
+ */
+
+/** The newest version of each Claude family that does not bind: 5.0 is version 50. */
+const CLAUDE_UNBOUND: Readonly<Record<string, number>> = {
+  opus: 50,
+  sonnet: 50,
+  fable: 50,
+  haiku: 45,
+};
+
+// `claude-opus-4-5-20251101`, `us.anthropic.claude-opus-5-v1:0`, `claude-sonnet-5@20260901`, `claude-opus-5[1m]`.
+const CLAUDE = /claude-([a-z]+)-(\d)(?:[-.](\d))?(?![\d])/;
+// Names before Claude 4 begin with the version: `claude-3-5-sonnet-20241022`, `claude-2.1`, `claude-instant-1.2`.
+const OLD_CLAUDE = /claude-(?:[123](?:[-.]|$)|instant)/;
+/** GPT-5.6 is the first whose documents speak of reasoning kept between requests, so it may be a "newer" one. */
+const GPT_UNBOUND = 55;
+const GPT = /(?:^|[/.])gpt-(\d+)(?:\.(\d))?/;
+const OLD_OPENAI = /(?:^|[/.])(?:o[134](?:-|$)|chatgpt-4|codex-mini|gpt-oss)/;
+
+/** Whether thinking of this model may be bound to its prefix. A model without a name counts as one that binds. */
+export function bindsThinking(model: string | undefined): boolean {
+  const name = (model ?? '').toLowerCase();
+  const [, family = '', major = '', minor = '0'] = CLAUDE.exec(name) ?? [];
+  const newest = CLAUDE_UNBOUND[family];
+  if (newest !== undefined) return Number(major) * 10 + Number(minor) > newest;
+  if (OLD_CLAUDE.test(name) || OLD_OPENAI.test(name)) return false;
+  const [, gpt, point = '0'] = GPT.exec(name) ?? [];
+  return gpt === undefined || Number(gpt) * 10 + Number(point) > GPT_UNBOUND;
+}

@@ -1,0 +1,90 @@
+/** The rules of law 7, each switched off by one change, and the test that must then fail. */
+
+const BONDS = 'src/proxy/bonds.ts';
+const RECALL = 'src/proxy/recall.ts';
+const INJECTIONS = 'src/core/recall/injections.ts';
+const FORWARD = 'src/proxy/forward.ts';
+const HANDLE = 'src/proxy/handle.ts';
+const BOUND_TEST = 'test/proxy/placed-again.test.ts';
+const LADDER_TEST = 'test/proxy/refused-forms.test.ts';
+const CORE = 'test/core/injections.test.ts';
+
+export const BOUND = [
+  {
+    name: 'a model that binds counts as one that does not',
+    file: 'src/core/conversation/binding-models.ts',
+    from: 'Number(major) * 10 + Number(minor) > newest',
+    to: 'false',
+    test: BOUND_TEST,
+  },
+  {
+    name: 'thinking is not recorded',
+    file: BONDS,
+    from: 'void this.#dependencies.ledger.record([{ ...address, isBound, blocks, at }]);',
+    to: '',
+    test: BOUND_TEST,
+  },
+  {
+    name: 'the mode takes a placed block back',
+    file: RECALL,
+    from: "return isBound || silence === undefined || silence === 'skipped_side_call';",
+    to: 'return silence === undefined;',
+    test: BOUND_TEST,
+  },
+  {
+    name: 'a side request goes without the blocks before it',
+    file: RECALL,
+    from: " || silence === 'skipped_side_call'",
+    to: '',
+    test: BOUND_TEST,
+  },
+  {
+    name: 'what was sent in front of thinking does not count',
+    file: INJECTIONS,
+    from: 'indexOf(human) < thoughtAt ? placed : undefined',
+    to: 'undefined',
+    test: CORE,
+  },
+  {
+    name: 'a key gets the blocks of a space that it may not read',
+    file: INJECTIONS,
+    from: 'facts.mayRead?.(space) === false',
+    to: 'false',
+    test: CORE,
+  },
+  {
+    name: 'a bound conversation is shortened',
+    file: 'src/core/shortening/decide.ts',
+    from: "return facts.isBound ? 'protected' : 'leaves';",
+    to: "return 'leaves';",
+    test: 'test/core/decide.test.ts',
+  },
+  {
+    name: 'thinking is part of what a message says',
+    file: 'src/core/conversation/fingerprint.ts',
+    from: 'if (isThinkingBlock(bytes, at)) {',
+    to: 'if (false) {',
+    test: 'test/core/fingerprint.test.ts',
+  },
+  {
+    name: 'edits in front of bound thinking are left out at any refusal',
+    file: FORWARD,
+    from: 'if (form.breaksBond === true && !isBondBroken) continue;',
+    to: '',
+    test: LADDER_TEST,
+  },
+  {
+    name: 'the last refusal reaches the client',
+    file: FORWARD,
+    from: 'return first;\n}\n\n/** Undefined where',
+    to: 'return sendForm(planned.body, call);\n}\n\n/** Undefined where',
+    test: LADDER_TEST,
+  },
+  {
+    name: 'the accepted edits are not tried',
+    file: HANDLE,
+    from: 'return isAdding ? [form, { ...own, breaksBond }] : [{ ...own, breaksBond }];',
+    to: 'return [{ ...own, breaksBond }];',
+    test: LADDER_TEST,
+  },
+];

@@ -1,0 +1,146 @@
+import { expect, test } from 'vitest';
+import { said } from '../support/dialect-wire.ts';
+import { ask } from '../support/sockets.ts';
+import { TOKEN } from '../support/local-server.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { BINDING, NAMED, QUESTION, SECOND, startTalk } from '../support/strict-talk.ts';
+
+/**
+ * Law 7: in a conversation with thinking that is bound to its prefix, what svc sent once it sends again. The
+ * provider refuses every request that breaks this.
+ */
+
+const blocksIn = (body: string): string[] => body.match(/<svc-memory .*?<\/svc-memory>/g) ?? [];
+const asked = said('user', QUESTION);
+const second = said('user', SECOND);
+const third = said('user', 'Paint the mountains in winter, please.');
+
+/** After two prompts, each with a block, and their answers. */
+async function twoBlocks(options: Parameters<typeof startTalk>[0] = {}) {
+  const talk = await startTalk({ settings: { recalledTokensMax: 2_000 }, ...options });
+  const one = await talk.ask([asked]);
+  const two = await talk.ask([asked, one.item, second]);
+  expect(blocksIn(two.sent)).toHaveLength(2);
+  const items = [asked, one.item, second, two.item];
+  return { ...talk, items, blocks: blocksIn(two.sent) };
+}
+
+test.each([
+  ['memory off', { 'x-svc-memory-mode': 'off' }, 'off'],
+  ['memory that only writes', { 'x-svc-memory-mode': 'write' }, 'write_only'],
+  ['passthrough', { 'x-svc-compression-mode': 'passthrough' }, 'recalled'],
+  ['a side request', { 'x-claude-code-request-class': 'auxiliary' }, 'skipped_side_call'],
+  ['a compaction', { 'x-claude-code-request-class': 'compaction' }, 'skipped_side_call'],
+])('placed blocks are sent again with %s', async (_name, headers, state) => {
+  const { ask: send, items, blocks, strict } = await twoBlocks();
+  const answer = await send([...items, third], { headers: { ...NAMED, ...headers } });
+  expect(answer.status).toBe(200);
+  expect(blocksIn(answer.sent)).toEqual(blocks);
+  expect(answer.headers['x-svc-memory-state']).toBe(state);
+  expect(Number(answer.headers['x-svc-recalled-tokens'])).toBeGreaterThan(0);
+  expect([strict.refusals, strict.lost]).toEqual([[], []]);
+});
+
+test('a token count carries the placed blocks, because the provider checks it too', async () => {
+  const { items, blocks, strict, story, provider } = await twoBlocks();
+  const body = {
+    model: BINDING,
+    system: 'Be kind.',
+    thinking: { type: 'adaptive' },
+    messages: [...items, third],
+  };
+  const answer = await ask(story.port, {
+    path: '/v1/messages/count_tokens',
+    headers: [
+      'Authorization',
+      `Bearer ${TOKEN}`,
+      'Content-Type',
+      'application/json',
+      'session-id',
+      'session-one',
+    ],
+    body: Buffer.from(JSON.stringify(body)),
+  });
+  expect(answer.status).toBe(200);
+  expect(blocksIn(provider.seen.at(-1)?.body.toString() ?? '')).toEqual(blocks);
+  expect(strict.refusals).toEqual([]);
+});
+
+test('placed blocks are sent again after a restart, under another name and with a smaller budget', async () => {
+  const folder = tempFolder();
+  const { items, blocks, strict, story, provider } = await twoBlocks({ folder });
+  await story.stop();
+  const again = await startTalk({ folder, provider, strict, settings: { recalledTokensMax: 64 } });
+  const answer = await again.ask([...items, third], { headers: { 'session-id': 'a-fork' } });
+  expect([answer.status, blocksIn(answer.sent)]).toEqual([200, blocks]);
+  expect([strict.refusals, strict.lost]).toEqual([[], []]);
+});
+
+test('a client that leaves old thinking out keeps its blocks', async () => {
+  const { ask: send, items, blocks, strict } = await twoBlocks();
+  const stripped = items.map((item) =>
+    Array.isArray(item['content'])
+      ? { ...item, content: item['content'].filter(({ type }) => type !== 'thinking') }
+      : item,
+  );
+  const answer = await send([...stripped.slice(0, 3), items[3] ?? {}, third]);
+  expect([answer.status, blocksIn(answer.sent)]).toEqual([200, blocks]);
+  const without = await send([...stripped, third]);
+  expect([without.status, blocksIn(without.sent)]).toEqual([200, blocks]);
+  expect(strict.refusals).toEqual([]);
+});
+
+test('a change to a model that binds nothing, and back, keeps the blocks', async () => {
+  const { ask: send, items, blocks, strict } = await twoBlocks();
+  const other = await send([...items, third], {
+    model: 'claude-opus-4-5',
+    headers: { ...NAMED, 'x-svc-memory-mode': 'off' },
+  });
+  expect(blocksIn(other.sent)).toEqual(blocks);
+  const back = await send([...items, third, other.item, said('user', 'Go on, please.')]);
+  expect([back.status, blocksIn(back.sent)]).toEqual([200, blocks]);
+  expect(strict.refusals).toEqual([]);
+  expect(strict.lost.filter(({ reason }) => reason === 'prefix')).toEqual([]);
+});
+
+test('a model that binds nothing sends no block while memory is off', async () => {
+  const talk = await startTalk();
+  const model = 'claude-opus-4-5';
+  const one = await talk.ask([asked], { model });
+  expect(blocksIn(one.sent)).toHaveLength(1);
+  const off = { ...NAMED, 'x-svc-memory-mode': 'off' };
+  const two = await talk.ask([asked, one.item, third], { model, headers: off });
+  expect(blocksIn(two.sent)).toEqual([]);
+  // Bound thinking was made behind that request, so the block stays out.
+  const bound = await talk.ask([asked, one.item, third, two.item, second], { headers: off });
+  const items = [asked, one.item, third, two.item, second, bound.item, said('user', 'And now?')];
+  const last = await talk.ask(items);
+  expect([last.status, talk.strict.refusals]).toEqual([200, []]);
+  expect(blocksIn(last.sent)).toEqual([]);
+});
+
+test('a conversation that was continued without svc gets its earlier blocks back never more', async () => {
+  const { ask: send, direct, items, strict, story } = await twoBlocks();
+  // The provider refuses the history without its blocks, so the client leaves all thinking out once.
+  const stripped = items.map((item) =>
+    Array.isArray(item['content'])
+      ? { ...item, content: item['content'].filter(({ type }) => type !== 'thinking') }
+      : item,
+  );
+  const foreign = direct([...stripped, third]);
+  const continued = [...stripped, third, foreign];
+  const back = await send([...continued, said('user', 'And now?')]);
+  expect([back.status, blocksIn(back.sent)]).toEqual([200, []]);
+  expect(story.rows.at(-1)).toMatchObject({ isBound: true, isForeign: true });
+  const later = await send([...continued, said('user', 'And now?'), back.item, third]);
+  expect([later.status, blocksIn(later.sent)]).toEqual([200, []]);
+  expect([strict.refusals, strict.lost]).toEqual([[], []]);
+});
+
+test('a compacted conversation is bound no more until its new history thinks', async () => {
+  const { ask: send, story } = await twoBlocks();
+  const summary = said('user', 'This session continues. Summary: all is well.');
+  const answer = await send([summary], { headers: { ...NAMED, 'x-svc-memory-mode': 'off' } });
+  expect(answer.status).toBe(200);
+  expect(story.rows.at(-1)?.isBound).toBeUndefined();
+});
