@@ -178,8 +178,8 @@ export const MUTANTS = [
   {
     name: 'no proof is needed for what was out',
     file: REMOVAL,
-    from: 'removal.repeated.filter(isHeld)',
-    to: 'removal.repeated',
+    from: ': removal.repeated.filter(isHeld)',
+    to: ': removal.repeated',
     test: PROXY,
     only: 'lost',
   },
@@ -188,6 +188,27 @@ export const MUTANTS = [
     file: DECIDE,
     from: 'return rent >= cost;',
     to: 'return rent >= 0 || cost < 0;',
+    test: RULE,
+  },
+  {
+    name: 'a bound conversation leaves out something new',
+    file: DECIDE,
+    from: "return facts.isBound ? 'protected' : 'leaves';",
+    to: "return 'leaves';",
+    test: RULE,
+  },
+  {
+    name: 'a stub of a bound conversation needs a proof',
+    file: REMOVAL,
+    from: 'facts.isBound ? removal.repeated : removal.repeated.filter(isHeld)',
+    to: 'removal.repeated.filter(isHeld)',
+    test: CORE,
+  },
+  {
+    name: 'an unknown price of a cache read counts as known',
+    file: DECIDE,
+    from: 'if (!prices.isKnown) return false;',
+    to: '',
     test: RULE,
   },
   {
