@@ -41,7 +41,12 @@ export interface Memory {
    * Leaves tombstones: what was forgotten is not captured again. Resolves to the number forgotten. By
    * words the embedded store takes outputs along, others need not: their outputs are in no index.
    */
-  forget(filter: ForgetFilter, signal: AbortSignal): Promise<number>;
+  forget(
+    filter: ForgetFilter,
+    signal: AbortSignal,
+    /** Hears of each part. */
+    progress?: (forgotten: number, all: number) => void,
+  ): Promise<number>;
   /**
    * Proves, now, which outputs and records it holds: one answer for each digest held in this space,
    * in any order, none for the others. The proof is made from the stored text itself.

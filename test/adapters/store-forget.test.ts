@@ -84,7 +84,9 @@ async function placedIn(store: EmbeddedStore, text: string) {
 
 /** The files of the folder that hold the word. */
 function holdersOf(folder: string, word: string): readonly string[] {
-  return readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes(word));
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const paths = files.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name));
+  return paths.filter((path) => readFileSync(path).includes(word));
 }
 
 test('R26: svc memory forget reaches what a proxy placed that runs, in every file', async () => {
@@ -133,30 +135,62 @@ test('R26: what waits for a lock while something is forgotten is written without
   expect(await foundBlock(proxy.ledger, 'placed')).toBe('');
 });
 
-test('R26: a forget that was interrupted between its two files is ended by the next start', async () => {
-  const folder = tempFolder();
-  const store = openEmbeddedStore({ folder, report: () => undefined });
-  const { entry } = await placedIn(store, 'The passphrase is zebrafishlantern.');
-  const later = recordOf('The second passphrase is zebrafishlantern too.');
-  await store.ledger.record([entry]);
-  expect(store.outbox.keep([later])).toBe(true);
-  await store.close();
-  interrupt(folder);
-  const next = openStore(folder);
-  await expect.poll(() => foundBlock(next.ledger, 'placed')).toBe('');
-  await next.close();
-  expect(holdersOf(folder, 'zebrafishlantern')).toEqual([]);
-});
+test.each([0, 1])(
+  'R26: a forget that was interrupted after %i parts is ended by the next start',
+  async (parts) => {
+    const folder = tempFolder();
+    const store = openEmbeddedStore({ folder, report: () => undefined });
+    const { entry } = await placedIn(store, 'The passphrase is zebrafishlantern.');
+    const later = recordOf('The second passphrase is zebrafishlantern too.');
+    await store.ledger.record([entry]);
+    expect(store.outbox.keep([later])).toBe(true);
+    await store.close();
+    interrupt(folder, parts);
+    const next = openStore(folder);
+    await expect.poll(() => foundBlock(next.ledger, 'placed')).toBe('');
+    await next.close();
+    expect(holdersOf(folder, 'zebrafishlantern')).toEqual([]);
+  },
+);
 
-/** Deletes the memories as `forget` does, and ends before it comes to the ledger. */
-function interrupt(folder: string): void {
+/** Begins as `forget` does, deletes some of the memories, and ends before it comes to the ledger. */
+function interrupt(folder: string, parts: number): void {
   const descriptors = new Descriptors();
   const driver = loadDriver();
   const database = openDatabase({ folder, driver, descriptors, now: 1, report: () => undefined });
-  expect(new Records(database).forget({ words: 'zebrafishlantern' }, 1)).toBe(2);
+  const records = new Records(database);
+  expect(records.beginForget({ words: 'zebrafishlantern' })).toBe(2);
+  for (let part = 0; part < parts; part += 1) records.forgetSome(1);
   database.checkpoint();
   database.close();
 }
+
+test('R26: a forget whose caller gives up leaves no file of what it has deleted, and is ended later', async () => {
+  const folder = tempFolder();
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  const output = outputRecordOf('The zebrafishlantern output.');
+  const facts = Array.from({ length: 600 }, (_, at) => recordOf(`Berth ${at}: zebrafishlantern.`));
+  await store.memory.capture([output, ...facts], patience());
+  store.memory.keepFiles(output.space, [output.digest]);
+  await expect.poll(() => holdersOf(folder, 'zebrafishlantern output').length).toBeGreaterThan(1);
+  const giveUp = new AbortController();
+  const parts: number[] = [];
+  const forgetting = store.memory.forget({ space: output.space }, giveUp.signal, (done, all) => {
+    parts.push(done, all);
+    giveUp.abort();
+  });
+  await expect(forgetting).rejects.toThrow('time');
+  expect(parts).toEqual([256, 601]);
+  expect(holdersOf(folder, 'zebrafishlantern output')).toEqual([]);
+  await store.close();
+  const next = openStore(folder);
+  await expect
+    .poll(() => next.memory.list({ limit: 1 }, patience()), { timeout: 20_000 })
+    .toEqual([]);
+  expect(await next.memory.capture(facts.slice(-1), patience())).toEqual(['forgotten']);
+  await next.close();
+  expect(holdersOf(folder, 'zebrafishlantern')).toEqual([]);
+});
 
 test('R26: a clock that was ahead while something was forgotten empties no later block', async () => {
   const folder = tempFolder();

@@ -9,7 +9,7 @@ import type {
   WeighedMemory,
 } from '../../ports/memory-desk.ts';
 import type { MemoryRecord, SpeakerRole } from '../../core/memory/record.ts';
-import type { RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
+import type { ForgetFilter, RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { Desk } from './desk.ts';
 import type { StoreCalls } from './protocol.ts';
@@ -35,7 +35,7 @@ export interface DeskParts {
   readonly records: Records;
   readonly signals: Signals;
   /** Leaves no trace of the words; see Store. */
-  readonly forget: StoreCalls['forget'];
+  readonly forget: (filter: ForgetFilter) => void;
 }
 
 /** More than a person reads; each costs the reading of a text. */

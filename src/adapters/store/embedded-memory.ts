@@ -95,16 +95,40 @@ export class EmbeddedMemory implements Memory {
     return this.#client.call('references', start, signal);
   }
 
-  async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
+  async forget(
+    filter: ForgetFilter,
+    signal: AbortSignal,
+    progress?: (forgotten: number, all: number) => void,
+  ): Promise<number> {
     await this.#settle();
-    const forgotten = await this.#client.call('forget', filter, signal);
+    const all = await this.#client.call('beginForget', filter, signal);
     try {
-      await this.#mirror.sweep();
-    } catch (cause) {
-      const message = 'svc forgot a tool output, but could not remove its file.';
-      throw new MemoryError('unavailable', message, { cause });
+      await this.#forgetBegun(signal, (done) => progress?.(Math.min(done, all), all));
+    } finally {
+      // Also after a part: what is gone from the tables must not be in a block, a log or a file.
+      await this.#client.call('endForgetting', true);
+      await this.#mirror.sweep().catch((cause: unknown) => {
+        const message = 'svc forgot a tool output, but could not remove its file.';
+        throw new MemoryError('unavailable', message, { cause });
+      });
     }
-    return forgotten;
+    return all;
+  }
+
+  /** Ends a `forget` that was interrupted in this or another process. */
+  async endForgetting(): Promise<void> {
+    await this.#forgetBegun();
+    await this.#client.call('endForgetting', false);
+  }
+
+  async #forgetBegun(signal?: AbortSignal, progress?: (done: number) => void): Promise<void> {
+    for (let done = 0; ;) {
+      const some = await this.#client.call('forgetSome', undefined, signal);
+      if (some === 0) return;
+      done += some;
+      progress?.(done);
+      await sleep(REST_MS);
+    }
   }
 
   moveSome(move: SpaceMove, signal: AbortSignal): Promise<SpaceMoved> {

@@ -90,7 +90,7 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
   // The thread that answers requests makes the file, and then the store's thread may open it.
   setImmediate(() => {
     state.open();
-    client.call('endForgetting', undefined).then(
+    memory.endForgetting().then(
       () => proofs.begin(),
       () => undefined,
     );

@@ -51,10 +51,13 @@ export interface StoreCalls {
   list(filter: ListFilter): readonly SpokenRecord[];
   page(filter: PageFilter): RecordPage;
   references(start: string): readonly string[];
-  forget(filter: ForgetFilter): number;
+  /** Notes what is to be forgotten; `forgetSome` deletes it, and `endForgetting` follows. */
+  beginForget(filter: ForgetFilter): number;
+  /** Returns how many it has deleted; 0 when none is left. */
+  forgetSome(): number;
   moveSome(move: SpaceMove): SpaceMoved;
-  /** Ends a `forget` that a kill interrupted. */
-  endForgetting(): void;
+  /** Empties the blocks that quote what was forgotten, and the logs. */
+  endForgetting(isBegun: boolean): void;
   /** Empties what was placed and quotes one of these texts, or all of it. Returns how many blocks. */
   forgetPlaced(texts: readonly string[] | 'all'): number;
   hold(question: HoldQuestion): readonly Holding[];

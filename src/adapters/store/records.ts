@@ -148,27 +148,31 @@ export class Records implements Holder {
       .map(storedRecord);
   }
 
-  /**
-   * Leaves tombstones, and notes the lines by which recalled blocks may quote the texts. The words are in
-   * the write-ahead log until the caller has cleared it.
-   */
-  forget(filter: ForgetFilter, at: number): number {
+  /** From now on these memories will be deleted, by `forgetSome` in this or another process. */
+  beginForget(filter: ForgetFilter): number {
     const { where, values } = whereOf(filter);
-    let count = 0;
-    for (;;) {
-      const batch = this.#database.transaction(() => {
-        const rows = this.#database.all<ForgottenRow>(
-          `SELECT r.id, r.space, r.digest, r.text, r.is_utf16 ${RECORDS} ${where} LIMIT ${FORGET_BATCH}`,
-          ...values,
-        );
-        const quotes = new Set<string>();
-        for (const row of rows) this.#forgetOne(row, { at, quotes });
-        noteForgetting(this.#database, quotes);
-        return rows.length;
-      });
-      count += batch;
-      if (batch < FORGET_BATCH) return count;
-    }
+    return this.#database.run(
+      `INSERT OR IGNORE INTO to_forget SELECT r.id ${RECORDS} ${where}`,
+      ...values,
+    );
+  }
+
+  /**
+   * Deletes some of them, leaves tombstones, and notes the lines by which recalled blocks may quote the
+   * texts. Returns how many: 0 when none is left. The words are in the write-ahead log until the caller
+   * has cleared it.
+   */
+  forgetSome(at: number): number {
+    return this.#database.transaction(() => {
+      const rows = this.#database.all<ForgottenRow>(
+        `SELECT r.id, r.space, r.digest, r.text, r.is_utf16
+         FROM to_forget f JOIN records r ON r.id = f.record LIMIT ${FORGET_BATCH}`,
+      );
+      const quotes = new Set<string>();
+      for (const row of rows) this.#forgetOne(row, { at, quotes });
+      noteForgetting(this.#database, quotes);
+      return rows.length;
+    });
   }
 
   /** Tombstones for what is on its way; a record that is held is the business of `forget`. */

@@ -200,6 +200,14 @@ const VERSION_11 = `
 ALTER TABLE tombstones ADD COLUMN is_moved INTEGER NOT NULL DEFAULT 0;
 `;
 
+// The memories that a person has forgotten and that are not deleted yet: any process ends the work. A
+// forgotten record asks for the records of its exchange, also in a conversation of thousands.
+const VERSION_12 = `
+CREATE TABLE to_forget (record INTEGER PRIMARY KEY REFERENCES records(id) ON DELETE CASCADE);
+DROP INDEX records_by_conversation;
+CREATE INDEX records_by_conversation ON records(space, conversation, exchange);
+`;
+
 const MIGRATIONS: readonly string[] = [
   VERSION_1,
   VERSION_2,
@@ -212,6 +220,7 @@ const MIGRATIONS: readonly string[] = [
   VERSION_9,
   VERSION_10,
   VERSION_11,
+  VERSION_12,
 ];
 
 /** A file of a later svc is left alone: what it means is not known here. */

@@ -132,8 +132,11 @@ export class Store {
     const records = new Records(database, () => signals.write());
     const search = new FileSearch(database, signals, marksOf(database));
     const mover = new SpaceMover(database);
-    const forget = (filter: ForgetFilter): number =>
-      this.#forget({ database, records, outputs }, filter);
+    const forget = (filter: ForgetFilter): void => {
+      this.#beginForget({ database, records, outputs }, filter);
+      while (records.forgetSome(Date.now()) > 0);
+      this.#endForgetting(database, true);
+    };
     const requests = <Result>(read: (table: RequestTable) => Result): Result =>
       this.#onState((rows) => read(new RequestTable(rows)));
     return {
@@ -144,9 +147,10 @@ export class Store {
       list: (filter) => records.list(filter),
       page: (filter) => records.page(filter),
       references: (start) => referencesIn(database, start),
-      forget,
+      beginForget: (filter) => this.#beginForget({ database, records, outputs }, filter),
+      forgetSome: () => records.forgetSome(Date.now()),
       moveSome: (move) => mover.moveSome(move),
-      endForgetting: () => this.#endForgetting(database),
+      endForgetting: (isBegun) => this.#endForgetting(database, isBegun),
       forgetPlaced: (texts) => this.#forgetPlaced(texts),
       hold: (question) => proveHeld([outputs, records], question, Date.now()),
       heldOutputs: (refs) => outputs.heldRefs(refs),
@@ -171,14 +175,13 @@ export class Store {
     };
   }
 
-  /** No trace of the words is left: neither in a table nor in a write-ahead log. */
-  #forget({ database, records, outputs }: Tables, filter: ForgetFilter): number {
+  /** Returns how many memories and outputs are forgotten, also those that are still to be deleted. */
+  #beginForget({ database, records, outputs }: Tables, filter: ForgetFilter): number {
     const now = Date.now();
     const buried = this.#bury(records, filter, now);
-    const forgotten = outputs.forget(filter, now) + records.forget(filter, now);
-    this.#endForgetting(database);
-    if (forgotten > 0) database.checkpoint();
-    return buried + forgotten;
+    return (
+      database.transaction(() => buried + records.beginForget(filter)) + outputs.forget(filter, now)
+    );
   }
 
   /** Captures on their way get tombstones, and leave the outbox. */
@@ -198,12 +201,17 @@ export class Store {
     return buried;
   }
 
-  /** Empties the blocks that quote forgotten texts; also those that an interrupted call left. */
-  #endForgetting(database: Database): void {
+  /**
+   * Empties the blocks that quote forgotten texts; also those that an interrupted call left. Then no trace
+   * of the words is left: neither in a table nor in a write-ahead log.
+   */
+  #endForgetting(database: Database, isBegun: boolean): void {
     const forgetting = forgettingIn(database);
-    if (forgetting.size === 0) return;
-    if (this.#state.isThere) this.#emptyBlocks((quote) => forgetting.has(quote));
-    forgetting.end();
+    if (forgetting.size > 0) {
+      if (this.#state.isThere) this.#emptyBlocks((quote) => forgetting.has(quote));
+      forgetting.end();
+    }
+    if (isBegun || forgetting.size > 0) database.checkpoint();
   }
 
   /** Empties the blocks that quote memories of another store. */

@@ -175,8 +175,13 @@ export async function forgetMemories(
   const forgotten = await withStore(context, openStore, async ({ memory }) => {
     const { filter, question } = await forgetChoice(request, context, memory);
     const isSure = options.yes === true || (await confirm?.(question)) === true;
-    return isSure ? memory.forget(filter, deadline()) : undefined;
+    if (!isSure) return undefined;
+    // Half done it is no use: however many there are, the command waits for them.
+    return memory.forget(filter, new AbortController().signal, (done, all) =>
+      terminal.progress(`${done} of ${all} forgotten`),
+    );
   });
+  terminal.progressDone();
   if (forgotten === undefined) {
     terminal.note('Nothing was forgotten.');
     return 130;
