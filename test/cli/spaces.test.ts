@@ -66,6 +66,12 @@ test('spaces are listed, renamed, merged and joined, and the project of a folder
   const unknown = await svc('spaces', 'rename', 'team/nowhere', 'team/f');
   expect(unknown).toMatchObject({ code: 1 });
   expect(unknown.stderr).toContain('There is no space team/nowhere.');
+  const odd = join(home, 'odd\u001b[31m\u0007');
+  mkdirSync(odd);
+  await svc('spaces', 'join', 'team/e', odd);
+  const shown = (await svc('spaces')).stdout;
+  expect(shown).toContain('odd\ufffd[31m\ufffd');
+  expect(shown).not.toContain('\u001b');
   const gone = await svc('spaces', 'join', 'team/a', join(home, 'gone'));
   expect(gone).toMatchObject({ code: 1, stdout: '' });
   expect(gone.stderr).toContain('svc finds no such folder.');

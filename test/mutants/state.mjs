@@ -141,7 +141,7 @@ export const STATE = [
   {
     name: 'a forget that was interrupted is never ended',
     file: 'src/adapters/store/records.ts',
-    from: '        noteForgetting(this.#database, quotes);\n',
+    from: '      noteForgetting(this.#database, quotes);\n',
     to: '',
     test: FORGETS,
     only: 'interrupted',

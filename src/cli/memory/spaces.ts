@@ -10,10 +10,11 @@ import {
 } from '../../adapters/projects/registry.ts';
 import { findRepository } from '../../adapters/projects/repository.ts';
 import { isSpace } from '../../core/request/space.ts';
-import type { Memory } from '../../ports/memory.ts';
+import type { Memory, RecordPage } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline, withStore, wrongSpace } from './memory.ts';
+import { printable } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
 import { isKept } from './record-writer.ts';
 import type { OpenStore } from '../compose-store.ts';
@@ -51,7 +52,8 @@ export async function listSpaces(
     return;
   }
   for (const { space, memories, folders } of rows) {
-    const row = [space, String(memories), folders.at(-1) ?? ''].join('  ').trimEnd();
+    // The name of a folder may have any character.
+    const row = printable([space, String(memories), folders.at(-1) ?? ''].join('  ').trimEnd());
     const columns = context.terminal.columns(Infinity);
     for (const line of wrapped(row, columns, '    ')) context.terminal.out(line);
   }
@@ -160,10 +162,18 @@ async function moveCopies(memory: Memory, from: string, to: string): Promise<num
 
 async function countSpaces(memory: Memory): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
+  let next: number | undefined;
   for (let page = 0; page < PAGES_MAX; page += 1) {
-    const found = await memory.list({ limit: PAGE, offset: page * PAGE }, deadline());
-    for (const { space } of found) counts.set(space, (counts.get(space) ?? 0) + 1);
-    if (found.length < PAGE) break;
+    const found: RecordPage =
+      memory.page === undefined
+        ? { records: await memory.list({ limit: PAGE, offset: page * PAGE }, deadline()), next }
+        : await memory.page(
+            { limit: PAGE, ...(next !== undefined && { before: next }) },
+            deadline(),
+          );
+    for (const { space } of found.records) counts.set(space, (counts.get(space) ?? 0) + 1);
+    if (found.records.length < PAGE) break;
+    ({ next } = found);
   }
   return counts;
 }
