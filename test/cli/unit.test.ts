@@ -19,6 +19,7 @@ test('the unit holds its words as they are, whatever systemd would read in them'
     String.raw`ExecStart="/usr/bin/node" "/opt/50%% \"$$HOME\"/svc.js" start --quiet`,
   );
   expect(text).toContain('Environment="SVC_DATA_HOME=/da $ta"');
+  expect(text.slice(0, text.indexOf('[Service]'))).toContain('StartLimitIntervalSec=60');
   const plist = launchdPlist({ ...facts, script: '/opt/<&>/svc.js' });
   expect(plist).toContain('<string>/opt/&lt;&amp;&gt;/svc.js</string>');
 });

@@ -16,12 +16,15 @@ export function systemdUnit({ node, script, environment }: UnitFacts): string {
     '[Unit]',
     'Description=svc local proxy: memory for coding agents',
     'After=network-online.target',
+    // A wrong configuration does not become right by itself: five tries in a minute are enough. By its
+    // default systemd counts within 10 s, in which a try every 2 s never comes to five.
+    'StartLimitIntervalSec=60',
+    'StartLimitBurst=5',
     '',
     '[Service]',
     ...environment.map(([name, value]) => `Environment=${systemdWord(`${name}=${value}`)}`),
     // In a command line, and only there, systemd expands variables.
     `ExecStart=${[node, script].map(systemdWord).join(' ').replaceAll('$', '$$$$')} start --quiet`,
-    // A wrong configuration does not get right by itself: five tries in a minute are enough.
     'Restart=on-failure',
     'RestartSec=2',
     'NoNewPrivileges=true',
