@@ -61,7 +61,7 @@ test('an export has what was stored by a clock that was ahead, and its marks, wh
     env: { SVC_DATA_HOME: other },
     input: exported.stdout,
   });
-  expect(imported.stderr).toContain('Imported of 1 memories: 1 new');
+  expect(imported.stderr).toContain('Imported 1 of 1 memories: 1 new');
   const { desk, memory } = openStore(other);
   const { records } = await desk.browse({ space: SPACE, limit: 10 });
   expect(records).toMatchObject([{ pin: 'never', text: fact.text }]);

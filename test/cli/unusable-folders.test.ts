@@ -1,7 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { runCli } from '../support/cli.ts';
+import { BIN, runCli, runProgram, tempFolder } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
@@ -61,3 +62,20 @@ test('a data folder that is none is told by its name, with the variable that mov
   expect(refused.stderr).not.toContain('unexpected');
   expect(refused.stderr).toContain(dirname(nowhere.data));
 });
+
+const canMount = spawnSync('unshare', ['-m', 'true']).status === 0;
+
+test.runIf(canMount)(
+  'a home on a read-only file system is said, and nobody is sent to setup',
+  async () => {
+    const home = tempFolder();
+    const script = 'mount -t tmpfs -o ro tmpfs "$HOME" && exec "$0" "$@"';
+    const words = [process.execPath, BIN, 'setup', '--yes', '--upstream', 'ollama'];
+    const ran = await runProgram(['unshare', '-m', 'sh', '-c', script, ...words], {
+      home,
+      cwd: '/',
+    });
+    expect([ran.code, ran.stderr]).toEqual([1, expect.stringContaining('read-only')]);
+    expect(ran.stderr).not.toContain('Run: svc setup');
+  },
+);

@@ -34,7 +34,9 @@ test('from nothing to a wired client and imported sessions', async () => {
     apiKeyHelper: expect.stringContaining('config token --start'),
     env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:8765' },
   });
-  expect(session.notes()).toMatch(/Imported of \d+ memories in 1 session of claude-code: \d+ new/);
+  expect(session.notes()).toMatch(
+    /Imported \d+ of \d+ memories in 1 session of claude-code: \d+ new/,
+  );
   expect(session.notes()).toMatch(/^Next: claude$/m);
   expect(existsSync(join(home, '.codex'))).toBe(false);
 });
@@ -70,7 +72,7 @@ test('a login is offered beside keys, states its risk, and is off unless the per
   // Its hook starts the proxy.
   expect(session.notes()).toMatch(/^Next: claude$/m);
   expect(session.notes()).toContain('api.anthropic.com, the login of its client');
-  expect(session.notes()).not.toContain('Imported of');
+  expect(session.notes()).not.toContain('Imported ');
 });
 
 test('a client whose file cannot be changed is told, the rest is done, and the exit code says so', async () => {

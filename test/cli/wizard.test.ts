@@ -112,7 +112,7 @@ test('with a memory service Enter alone imports nothing', async () => {
   prompts.keypress('enter');
   await answer('Write ');
   expect(await session.ended).toBe(0);
-  expect(session.notes()).not.toContain('Imported of');
+  expect(session.notes()).not.toContain('Imported ');
 });
 
 test('left at any question with Ctrl-C: exit 130, and nothing is written', async () => {

@@ -26,7 +26,15 @@ export async function ensurePrivateFolder(path: string, kind?: FolderKind): Prom
     const made = await mkdir(path, { recursive: true, mode: FOLDER_MODE });
     if (made !== undefined) return;
   } catch (error) {
-    throw folderError(path, error);
+    // Node looks at the path after EROFS, and reports that there is none.
+    if (codeOf(error) !== 'ENOENT') throw folderError(path, error);
+    throw new FileError(
+      `${path} cannot be made: its file system is read-only.`,
+      folderHint('EROFS'),
+      {
+        cause: error,
+      },
+    );
   }
   await tightenFolder(path, kind);
 }

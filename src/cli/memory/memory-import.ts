@@ -77,7 +77,8 @@ async function importLines(
   const dryRun = options.dryRun === true;
   if (options.json === true) terminal.json({ dryRun, ...found, ...counts });
   else if (dryRun) terminal.note(`Found ${found.records} memories. Nothing was written.`);
-  else terminal.note(`Imported of ${found.records} memories: ${countsText(counts)}.`);
+  else
+    terminal.note(`Imported ${counts.stored} of ${found.records} memories: ${countsText(counts)}.`);
   if (found.wrong === 0) return;
   const others = !dryRun && found.records > 0 ? 'The other lines were imported. ' : '';
   throw new CliError(

@@ -177,7 +177,7 @@ function reportTranscripts(
   const unread = unreadable > 0 ? ` ${unreadable} files could not be read.` : '';
   const hidden = masked > 0 ? ` Secrets masked in them: ${masked}.` : '';
   if (counts !== undefined)
-    terminal.note(`Imported of ${what}: ${countsText(counts)}.${hidden}${unread}`);
+    terminal.note(`Imported ${counts.stored} of ${what}: ${countsText(counts)}.${hidden}${unread}`);
   else if (records === 0) terminal.note(`There is nothing to import from ${client}.${unread}`);
   else
     terminal.note(
