@@ -63,7 +63,9 @@ test('a data folder that is none is told by its name, with the variable that mov
   expect(refused.stderr).toContain(dirname(nowhere.data));
 });
 
-const canMount = spawnSync('unshare', ['-m', 'true']).status === 0;
+/** A mount of its own, which the rest of the machine does not see; for root alone. */
+const [unshare, ...ownMounts] = ['unshare', '-m'] as const;
+const canMount = spawnSync(unshare, [...ownMounts, 'true']).status === 0;
 
 test.runIf(canMount)(
   'a home on a read-only file system is said, and nobody is sent to setup',
@@ -71,7 +73,7 @@ test.runIf(canMount)(
     const home = tempFolder();
     const script = 'mount -t tmpfs -o ro tmpfs "$HOME" && exec "$0" "$@"';
     const words = [process.execPath, BIN, 'setup', '--yes', '--upstream', 'ollama'];
-    const ran = await runProgram(['unshare', '-m', 'sh', '-c', script, ...words], {
+    const ran = await runProgram([unshare, ...ownMounts, 'sh', '-c', script, ...words], {
       home,
       cwd: '/',
     });
