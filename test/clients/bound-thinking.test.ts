@@ -22,9 +22,6 @@ import {
 type Way = 'without svc' | 'through svc';
 const WAYS: readonly Way[] = ['without svc', 'through svc'];
 
-/** svc does not keep all of it yet: `SVC_TEST_BOUND=1` adds the tests of the rest. */
-const HAS_ALL = process.env['SVC_TEST_BOUND'] === '1';
-
 const CLAUDE = await installedClient('claude');
 const CODEX = await installedClient('codex');
 
@@ -102,16 +99,13 @@ describe.each(['claude', 'codex'] as const)('bound thinking under %s', (name) =>
     expect(strict.lost.filter(({ reason }) => reason === 'prefix')).toEqual([]);
   });
 
-  test.each(HAS_ALL ? WAYS : WAYS.slice(0, 1))(
-    'is kept over 40 rounds of long outputs, %s',
-    async (way) => {
-      const { stage, strict } = await openStrict();
-      const plan = '[[plan=bash:seq {i}00000 {i}02000*40]]';
-      const session = await ask(stage, way, { prompt: `Count. ${plan} ` });
-      expect(session.stdout, session.stderr).toContain('4002000');
-      expect(strict).toMatchObject(NOTHING_LOST);
-    },
-  );
+  test.each(WAYS)('is kept over 40 rounds of long outputs, %s', async (way) => {
+    const { stage, strict } = await openStrict();
+    const plan = '[[plan=bash:seq {i}00000 {i}02000*40]]';
+    const session = await ask(stage, way, { prompt: `Count. ${plan} ` });
+    expect(session.stdout, session.stderr).toContain('4002000');
+    expect(strict).toMatchObject(NOTHING_LOST);
+  });
 
   test('is kept when the person goes on without svc, and comes back', async () => {
     const { stage, strict } = await openStrict();
@@ -121,7 +115,7 @@ describe.each(['claude', 'codex'] as const)('bound thinking under %s', (name) =>
     expect(strict).toMatchObject(NOTHING_LOST);
   });
 
-  test.each(HAS_ALL ? ['through svc'] : [])(
+  test.each(['through svc'])(
     'is lost once, when the person leaves svc behind a recalled block, and comes back %s',
     async () => {
       const { stage, strict } = await openStrict();

@@ -1,8 +1,7 @@
 /**
  * `npm run fuzz:conversations`: random histories against the built program, for as many requests as are
  * asked for. `--seed` chooses the first history. A failure writes the steps of its history to a file, one
- * a line, and prints the command that plays them again: `--steps FILE`. `--bound` asks models too whose
- * thinking is bound to what stands before it.
+ * a line, and prints the command that plays them again: `--steps FILE`.
  */
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
@@ -13,7 +12,6 @@ const { values } = parseArgs({
     requests: { type: 'string', default: '20000' },
     seed: { type: 'string', default: '1' },
     steps: { type: 'string' },
-    bound: { type: 'boolean', default: false },
     'shrink-seconds': { type: 'string', default: '300' },
   },
 });
@@ -26,7 +24,6 @@ const { status } = spawnSync('npx', ['vitest', 'run', '--project', 'unit', '--re
     FUZZ_REQUESTS: values.requests,
     FUZZ_SEED: values.seed,
     FUZZ_SHRINK_MS: String(Number(values['shrink-seconds']) * 1_000),
-    ...(values.bound && { FUZZ_BOUND: '1' }),
     ...(values.steps !== undefined && { FUZZ_STEPS: resolve(values.steps) }),
   },
 });

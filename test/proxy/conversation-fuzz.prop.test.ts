@@ -96,7 +96,7 @@ async function playOne(seed: number, counts: Counts): Promise<void> {
   writeFileSync(file, `${lines}\n`);
   throw new Error(
     `${String(result.errorInstance)}
-To repeat it: npm run fuzz:conversations -- --steps ${file}${process.env['FUZZ_BOUND'] === '1' ? ' --bound' : ''}
+To repeat it: npm run fuzz:conversations -- --steps ${file}
 The shortest history that was found has ${steps.length} steps:
 ${lines}`,
   );

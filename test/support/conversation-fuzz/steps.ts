@@ -55,10 +55,8 @@ const BOUND: Readonly<Record<Dialect, readonly string[]>> = {
   openai_chat_completions: [],
 };
 
-/** Without `FUZZ_BOUND=1`, no model with bound thinking is asked. */
 export function modelsOf(dialect: Dialect): readonly string[] {
-  const bound = process.env['FUZZ_BOUND'] === '1' ? BOUND[dialect] : [];
-  return [...UNBOUND[dialect], ...bound];
+  return [...UNBOUND[dialect], ...BOUND[dialect]];
 }
 
 const prompt = fc.nat(99);
