@@ -97,7 +97,8 @@ async function ask(modules, memory, { space, settings, own, prompt }) {
   });
   const modes = { memory: 'read-write', reads: true, writes: true, compression: 'deterministic' };
   const deadline = { msLeft: 60_000 };
-  const call = { reading, modes, settings, isCacheCold: false, deadline };
+  const bond = { isBound: false };
+  const call = { reading, modes, settings, bond, isCacheCold: false, deadline };
   const replayed = await recaller.replay(call, async () => ({ gone: [], going: [] }));
   const { placements, state } = await recaller.recall(call, replayed);
   if (state !== 'recalled' && state !== 'empty') {
