@@ -13,12 +13,16 @@ vi.setConfig({ testTimeout: 60_000 });
 const DAY_MS = 24 * 3600 * 1000;
 
 /** Runs the command beside a store that holds these rows. */
-async function runOn(rows: readonly RequestRow[], args: readonly string[]): Promise<CliResult> {
+async function runOn(
+  rows: readonly RequestRow[],
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<CliResult> {
   const folder = tempFolder();
   const store = openEmbeddedStore({ folder, report: () => undefined });
   for (const row of rows) store.requestLog.add(row);
   await store.close();
-  return runCli(args, { home: tempFolder(), env: { SVC_DATA_HOME: folder } });
+  return runCli(args, { home: tempFolder(), env: { SVC_DATA_HOME: folder, ...env } });
 }
 
 function rowsOfThreeDays(): readonly RequestRow[] {
@@ -97,6 +101,26 @@ test('stats sums by day, client and project what the log holds of these days', a
     ['other', 1],
   ]);
 });
+
+test.each([
+  // Clocks of Berlin go back an hour on the 25th of October, and ahead on the 29th of March.
+  ['2099-10-26T12:00:00+01:00', '2099-10-24T00:30:00+02:00', '2099-10-23T23:30:00+02:00'],
+  ['2099-03-30T12:00:00+02:00', '2099-03-28T00:30:00+01:00', '2099-03-27T23:30:00+01:00'],
+])(
+  'the first of three days begins at midnight across a clock change: %s',
+  async (now, inside, outside) => {
+    const rows = [inside, outside].map((at) => requestRow({ id: at, at: Date.parse(at) }));
+    const ahead = Date.parse(now) - Date.now();
+    const clock = `const { now } = Date; globalThis.Date = class extends Date {
+    constructor(...given) { super(...(given.length > 0 ? given : [now() + ${ahead}])); }
+    static now() { return now() + ${ahead}; } };`;
+    const preload = `data:text/javascript,${encodeURIComponent(clock)}`;
+    const env = { TZ: 'Europe/Berlin', NODE_OPTIONS: `--import=${preload}` };
+    const { stdout } = await runOn(rows, ['stats', '--days', '3', '--json'], env);
+    const { byDay } = JSON.parse(stdout) as Stats;
+    expect(byDay.map(({ name, requests }) => [name, requests])).toEqual([[inside.slice(0, 10), 1]]);
+  },
+);
 
 test('for people there are tables with bars, and nothing is an answer too', async () => {
   const { stdout } = await runOn(rowsOfThreeDays(), ['stats', '--days', '1']);

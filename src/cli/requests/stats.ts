@@ -20,7 +20,6 @@ export interface StatsOptions {
 
 /** The request log keeps 90 days. */
 const DAYS = { fallback: 30, max: 90, name: '--days' };
-const DAY_MS = 24 * 3600 * 1000;
 const BAR_COLUMNS = 20;
 const ROWS_MAX = 30;
 
@@ -44,11 +43,14 @@ export async function showStats(
 ): Promise<void> {
   const days = limitOf(options.days, DAYS);
   // Whole days, today being one of them: half a day would look like a quiet one.
-  const today = new Date().setHours(0, 0, 0, 0);
+  const since = new Date();
+  since.setHours(0, 0, 0, 0);
+  // By the calendar: a day of a clock change has 23 or 25 hours.
+  since.setDate(since.getDate() - (days - 1));
   const report = (line: string): void => terminal.warn(line);
   const store = await openStore(dataFolder(environment), { report });
   try {
-    const sums = await store.requests.sum({ since: today - (days - 1) * DAY_MS });
+    const sums = await store.requests.sum({ since: since.getTime() });
     const total = totalOf(sums);
     const groups = {
       byDay: grouped(sums, ({ day }) => day),
