@@ -57,6 +57,7 @@ export interface DeskFilter {
   readonly role?: SpeakerRole;
   readonly client?: string;
   readonly conversation?: string;
+  readonly exchange?: number;
   readonly refs?: readonly string[];
   readonly since?: number;
   readonly until?: number;

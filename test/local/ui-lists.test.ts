@@ -1,10 +1,18 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 import { LiveRequests } from '../../src/local/ui/live-requests.ts';
+import { memoryRoutes } from '../../src/local/ui/memory-calls.ts';
 import { requestRoutes } from '../../src/local/ui/request-calls.ts';
 import { savingsRoutes } from '../../src/local/ui/savings-calls.ts';
 import type { ApiCall, UiRoute } from '../../src/local/ui/ui-routes.ts';
 import type { RequestLog, RequestRow, RequestSum } from '../../src/ports/request-log.ts';
+import type { MemoryAnswer } from '../../src/ports/ui-api.ts';
 import { InFlight } from '../../src/proxy/in-flight.ts';
+import { FakeMemory } from '../support/fake-memory.ts';
+import { recordOf } from '../support/records.ts';
+import { requestRow } from '../support/request-row.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 /** Lists and sums stay small and cheap, however long the request log is. */
 
@@ -74,4 +82,50 @@ test('savings are summed a day at a time, and only days that can have changed ar
   // The log drops old rows by and by.
   now += 601_000;
   expect(await get(14)).toBe(14);
+});
+
+test('a session of any length is named by its first prompt, and its memories by all requests that quoted them', async () => {
+  const store = openEmbeddedStore({ folder: tempFolder(), report: () => undefined });
+  onTestFinished(() => store.close());
+  const { memory, desk, requestLog } = store;
+  const at = (exchange: number) => NOW + exchange * 1000;
+  const records = Array.from({ length: 150 }, (_, exchange) => [
+    recordOf(`Prompt ${exchange} of the harbour.`, { exchange, at: at(exchange) }),
+    recordOf(`Answer ${exchange}.`, { exchange, at: at(exchange), role: 'assistant' }),
+  ]).flat();
+  await memory.capture(records, AbortSignal.timeout(30_000));
+  const [prompt, answer] = records.map(({ digest }) => referenceOf(digest));
+  const recall = { exchange: 0, refs: [answer ?? ''], isUsed: false };
+  requestLog.add(requestRow({ id: 'quotes', at: NOW, recall }));
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- This call needs no other part.
+  const parts = {
+    memory,
+    desk,
+    sightings: (refs: readonly string[]) => desk.sightings(refs),
+    now: () => NOW,
+  } as never;
+  const found = (await call(memoryRoutes(parts), 'GET memory', `ref=${prompt}`)) as MemoryAnswer;
+  expect(found.session).toBe('Prompt 0 of the harbour.');
+  expect(found.sightings.map(({ id }) => id)).toEqual(['quotes']);
+});
+
+test('a session of a memory service that is too long to be read to its beginning has no name', async () => {
+  const memory = new FakeMemory();
+  const prompts = (count: number, conversation: string) =>
+    Array.from({ length: count }, (_, exchange) =>
+      recordOf(`Prompt ${exchange} of ${conversation}.`, { exchange, conversation, at: exchange }),
+    );
+  await memory.capture(
+    [...prompts(199, 's1'), ...prompts(201, 's2')],
+    new AbortController().signal,
+  );
+  const parts = { memory, desk: undefined, sightings: async () => [] };
+  const titled = { space: 'project', conversation: 's1' };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- These calls need no other part.
+  const routes = [...requestRoutes(parts as never), ...memoryRoutes(parts as never)];
+  const body = { conversations: [titled, { ...titled, conversation: 's2' }] };
+  const [, titles] = routes.find(([one]) => one === 'POST titles') ?? [];
+  expect(await titles?.({ query: new URLSearchParams(), body })).toEqual({
+    titles: { s1: 'Prompt 0 of s1.', s2: '' },
+  });
 });

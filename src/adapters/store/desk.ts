@@ -139,9 +139,10 @@ export class Desk {
   }
 }
 
-function conditionsOf({ kind, source, client, ...filter }: DeskFilter): Conditions {
+function conditionsOf({ kind, source, client, exchange, ...filter }: DeskFilter): Conditions {
   const conditions = whereOf(filter);
   conditions.add('r.client = ?', client);
+  conditions.add('r.exchange = ?', exchange);
   if (kind !== undefined) conditions.require(KINDS[kind]);
   if (source !== undefined) conditions.require(SOURCES[source]);
   return conditions;

@@ -15,6 +15,7 @@ import type {
 } from '../../ports/ui-api.ts';
 import { isRefs, memberText, optionalMember } from './call-members.ts';
 import { ForgottenRecords } from './forgotten-records.ts';
+import { beginningsOf } from './request-calls.ts';
 import {
   type ApiAnswer,
   type ApiCall,
@@ -56,6 +57,8 @@ const TEXT_CHARS_MAX = 32_768;
 const PROMPT_CHARS_MAX = 8_000;
 /** Longer ones would take the room of everything else. */
 const ALWAYS_CHARS_MAX = 600;
+/** A memory service lists a session newest first, and not by its exchanges. */
+const EXCHANGE_READ_MAX = 200;
 /** Records that can be taken back for a minute; more of them would take too much memory. */
 const UNDO_MAX = 500;
 
@@ -149,15 +152,24 @@ async function memoryOf(parts: MemoryCallParts, { query }: ApiCall): Promise<Mem
   if (record === undefined) {
     throw new UiRefusal(404, 'forgotten', 'This memory was forgotten, edited or moved.');
   }
-  const { memory } = parts;
-  const beside = await memory.list(
-    { space: record.space, conversation: record.conversation, limit: 200 },
-    deadline(),
-  );
-  const exchange = beside.filter((one) => one.exchange === record.exchange);
-  const sightings = await parts.sightings(exchange.map((one) => one.ref));
-  const first = beside.toSorted((one, other) => one.exchange - other.exchange)[0];
-  return { record, sightings, session: first?.text.slice(0, 160) ?? '' };
+  const [[session = ''], refs] = await Promise.all([
+    beginningsOf(parts, [record]),
+    exchangeRefs(parts, record),
+  ]);
+  return { record, sightings: await parts.sightings(refs), session };
+}
+
+/** A block quotes a whole exchange under the reference of one of its memories. */
+async function exchangeRefs(
+  { desk, memory }: MemoryCallParts,
+  { space, conversation, exchange }: DeskRecord,
+): Promise<readonly string[]> {
+  const filter = { space, conversation, limit: EXCHANGE_READ_MAX };
+  const beside =
+    desk === undefined
+      ? await memory.list(filter, deadline())
+      : (await desk.browse({ ...filter, exchange })).records;
+  return beside.filter((one) => one.exchange === exchange).map(({ ref }) => ref);
 }
 
 /** The whole reference, or the beginning of one. */

@@ -77,25 +77,32 @@ async function requests({ requestLog }: RequestCallParts, { query }: ApiCall): P
   return { rows: rows.map(listed) };
 }
 
-/** The first prompt of each conversation, as far as the memory holds it. */
 async function titles(parts: RequestCallParts, { body }: ApiCall): Promise<TitlesAnswer> {
-  const { memory, desk } = parts;
   const asked: unknown = isRecord(body) ? body['conversations'] : undefined;
   const wanted = (Array.isArray(asked) ? asked : []).filter(isConversation).slice(0, TITLES_MAX);
-  if (desk !== undefined) {
-    const beginnings = await desk.beginnings(wanted);
-    const pairs = wanted.map(({ conversation: key }, at) => [key, beginnings[at] ?? ''] as const);
-    return { titles: Object.fromEntries(pairs) };
-  }
-  const found = await Promise.all(
-    wanted.map(async ({ space, conversation: key }) => {
+  const found = await beginningsOf(parts, wanted);
+  const pairs = wanted.map(({ conversation: key }, at) => [key, found[at] ?? ''] as const);
+  return { titles: Object.fromEntries(pairs) };
+}
+
+/**
+ * The beginning of each conversation's first prompt; '' where the memory does not hold it. A memory
+ * service lists the newest prompts first, so it gives none for a conversation of too many.
+ */
+export async function beginningsOf(
+  { desk, memory }: Pick<RequestCallParts, 'desk' | 'memory'>,
+  places: readonly ConversationPlace[],
+): Promise<readonly string[]> {
+  if (desk !== undefined) return desk.beginnings(places);
+  return Promise.all(
+    places.map(async ({ space, conversation: key }) => {
       const filter = { space, conversation: key, role: 'user', limit: PROMPTS_READ_MAX } as const;
       const records = await memory.list(filter, deadline());
+      if (records.length === PROMPTS_READ_MAX) return '';
       const [first] = records.toSorted((one, other) => one.exchange - other.exchange);
-      return [key, first?.text.slice(0, TITLE_CHARS) ?? ''] as const;
+      return first?.text.slice(0, TITLE_CHARS) ?? '';
     }),
   );
-  return { titles: Object.fromEntries(found) };
 }
 
 function isConversation(value: unknown): value is ConversationPlace {
