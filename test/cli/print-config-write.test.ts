@@ -593,6 +593,26 @@ describe('svc config token --start', () => {
       /SVC_DATA_HOME=.*"config", "token", "--start"/,
     );
   });
+
+  test.skipIf(process.platform !== 'linux')(
+    'a proxy that the client starts uses the data folder of XDG_DATA_HOME',
+    async () => {
+      const home = await homeOnFreePort();
+      const env = { XDG_DATA_HOME: join(home, "own data'") };
+      expect((await runCli(['print-config', 'claude', '--write'], { home, env })).code).toBe(0);
+      const { apiKeyHelper } = JSON.parse(read(join(home, FILES.claude))) as {
+        apiKeyHelper: string;
+      };
+      const { stdout } = await runProgram(['sh', '-c', apiKeyHelper], { home });
+      expect(stdout).toBe(`${LOCAL_TOKEN}\n`);
+      expect((await runCli(['stop'], { home, env })).code).toBe(0);
+      expect(existsSync(join(env.XDG_DATA_HOME, 'svc', 'state.db'))).toBe(true);
+      expect(existsSync(join(home, '.local', 'share', 'svc'))).toBe(false);
+      const usual = { XDG_DATA_HOME: join(home, '.local', 'share') };
+      await runCli(['print-config', 'claude', '--write'], { home, env: usual });
+      expect(read(join(home, FILES.claude))).not.toContain('XDG_DATA_HOME');
+    },
+  );
 });
 
 function homeFile(home: string, config: object): void {

@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { findProgram } from '../../adapters/foreign/client-files.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
@@ -39,13 +39,19 @@ export function commandLine(words: readonly string[]): string {
 
 /** A proxy that the command starts must use the same configuration and the same memory. */
 function ownFolders(environment: Environment): readonly string[] {
+  const home = clientHome(environment);
   const config = configFolder(environment);
-  const isUsual = config === join(clientHome(environment), '.config', 'svc');
-  const hasOwnData = Boolean(environment['SVC_DATA_HOME']);
-  return [
-    ...(isUsual ? [] : [`SVC_CONFIG_HOME=${config}`]),
-    ...(hasOwnData ? [`SVC_DATA_HOME=${dataFolder(environment)}`] : []),
-  ];
+  const isUsual = config === join(home, '.config', 'svc');
+  return [...(isUsual ? [] : [`SVC_CONFIG_HOME=${config}`]), ...dataVariable(environment, home)];
+}
+
+function dataVariable(environment: Environment, home: string): readonly string[] {
+  const data = dataFolder(environment);
+  if (environment['SVC_DATA_HOME']) return [`SVC_DATA_HOME=${data}`];
+  const shared = resolve(environment['XDG_DATA_HOME'] || join(home, '.local', 'share'));
+  // macOS has its data elsewhere, and the variable does nothing.
+  const isUsed = dirname(data) === shared;
+  return isUsed && shared !== join(home, '.local', 'share') ? [`XDG_DATA_HOME=${shared}`] : [];
 }
 
 /** `svc` where that is this very program: it stays right over an update of Node. */
