@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { createServer as createSocketServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { type CliOptions, runCli, tempFolder } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
+import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
 
 // Many processes on a machine that may be busy.
@@ -226,7 +227,8 @@ test('clients are found with whether they point here, and with what hinders them
   expect(find(pointed, 'Codex')).toMatchObject({ level: 'warning' });
   expect(find(pointed, 'Codex')?.found).toContain('no proxy runs');
   const elsewhere = toml.replace('8791', '9999');
-  writeFileSync(join(home, '.codex/config.toml'), `${elsewhere}\n[profiles.old]\n`);
+  writeFileSync(join(home, '.codex/config.toml'), `${elsewhere}\n[profiles.svc]\n`);
+  writeFileSync(join(home, '.codex/svc.config.toml'), toml);
   const settings = { env: { ANTHROPIC_BASE_URL: 'https://gateway.example.com/v1' } };
   writeFileSync(join(home, '.claude/settings.json'), JSON.stringify(settings));
   const approved = { customApiKeyResponses: { rejected: [LOCAL_TOKEN.slice(-20)] } };
@@ -236,4 +238,61 @@ test('clients are found with whether they point here, and with what hinders them
   expect(told.map(({ level }) => level)).toEqual(Array(5).fill('warning'));
   expect(told.every(({ fix }) => fix !== undefined)).toBe(true);
   expect(code).toBe(0);
+});
+
+/** A home in which both clients are installed, with the settings that svc writes for them. */
+async function homeWithClients(upstreams: readonly object[] = []): Promise<CliOptions> {
+  const home = homeWith({
+    ...validConfig(),
+    proxy: { port: await freePort() },
+    ...(upstreams.length > 0 && { upstreams }),
+  });
+  mkdirSync(join(home, 'bin'));
+  for (const name of ['claude', 'codex']) {
+    writeFileSync(join(home, 'bin', name), '#!/bin/sh\necho 0.140.0\n', { mode: 0o755 });
+  }
+  const options = { home, env: { PATH: `${join(home, 'bin')}:${process.env['PATH'] ?? ''}` } };
+  for (const name of ['claude', 'codex']) {
+    expect((await runCli(['print-config', name, '--write'], options)).code).toBe(0);
+  }
+  return options;
+}
+
+const CLAUDE_LOGIN = {
+  name: 'claude-login',
+  apiStyle: 'anthropic_messages',
+  baseUrl: 'https://api.anthropic.com',
+  auth: 'client',
+};
+
+test('a client whose settings start the proxy needs none that runs', async () => {
+  const options = await homeWithClients();
+  const withKey = await report(options);
+  for (const client of ['Claude Code', 'Codex']) {
+    expect(find(withKey, client)).toEqual({
+      level: 'ok',
+      subject: client,
+      found: 'installed, and uses this proxy, which it starts itself',
+    });
+  }
+  // With a login a hook starts it.
+  const withLogin = await report(await homeWithClients([CLAUDE_LOGIN]));
+  const found = withLogin.checks.filter(({ subject }) => subject === 'Claude Code');
+  expect(found.map((one) => one.found)).not.toContain(
+    'its settings name this proxy, and no proxy runs: it cannot reach a model',
+  );
+});
+
+test('Codex is warned of an old profile only where it hinders the profile of svc', async () => {
+  const options = await homeWithClients();
+  const file = join(options.home, '.codex/config.toml');
+  const toml = readFileSync(file, 'utf8');
+  writeFileSync(file, `${toml}\n[profiles.mine]\nmodel = "x"\n\n[profiles.svc]\nmodel = "x"\n`);
+  expect(find(await report(options), 'Codex')?.level).toBe('ok');
+  writeFileSync(join(options.home, '.codex/svc.config.toml'), toml);
+  expect(find(await report(options), 'Codex')?.found).toContain('codex -p svc fails');
+  writeFileSync(file, `${toml}\n[profiles.mine]\nmodel = "x"\n`);
+  expect(find(await report(options), 'Codex')?.level).toBe('ok');
+  writeFileSync(file, `${toml}\nmodel = \n`);
+  expect(find(await report(options), 'Codex')?.found).toBe('its config.toml is not valid TOML');
 });

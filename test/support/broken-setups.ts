@@ -280,10 +280,11 @@ export const BROKEN_SETUPS: readonly Setup[] = [
   },
   {
     name: 'a client whose own settings send it here, and no proxy runs',
-    make: async () => {
+    make: () => {
       const home = homeWith(config({ proxy: { port: 18_799 } }));
       mkdirSync(join(home, '.claude'));
-      await runCli(['print-config', 'claude', '--write'], { home });
+      const env = { ANTHROPIC_BASE_URL: 'http://127.0.0.1:18799', ENABLE_TOOL_SEARCH: 'true' };
+      writeFileSync(join(home, '.claude/settings.json'), JSON.stringify({ env }));
       return { home };
     },
     level: 'warning',

@@ -12,13 +12,21 @@ import { clientHome } from './client-home.ts';
  * proxy where none runs: a client that finds no listener waits for a minute, or for ever.
  */
 export function tokenCommand(environment: Environment, script: string): readonly string[] {
-  return ownCommand(environment, script, ['config', 'token', '--start']);
+  return ownCommand(environment, script, TOKEN);
 }
 
 /** The command with which a client starts the proxy where none runs. It prints nothing on stdout. */
 export function startCommand(environment: Environment, script: string): readonly string[] {
-  return ownCommand(environment, script, ['start', '--detach', '--quiet']);
+  return ownCommand(environment, script, START);
 }
+
+/** True for one of these two commands, in whatever way its program and folders are named. */
+export function startsProxy(line: string): boolean {
+  return [TOKEN, START].some((args) => line.trimEnd().endsWith(` ${args.join(' ')}`));
+}
+
+const TOKEN = ['config', 'token', '--start'] as const;
+const START = ['start', '--detach', '--quiet'] as const;
 
 function ownCommand(
   environment: Environment,

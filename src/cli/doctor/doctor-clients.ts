@@ -1,5 +1,6 @@
 import { jsonFault } from '../../adapters/files/json-text.ts';
 import { isInstalled, readClientFile } from '../../adapters/foreign/client-files.ts';
+import { parseToml } from '../../adapters/foreign/toml-text.ts';
 import { hasLogin } from '../../adapters/foreign/client-logins.ts';
 import { LOGINS } from '../../core/http/logins.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
@@ -10,6 +11,7 @@ import { asList, asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { urlOf } from '../addresses.ts';
 import { isAnthropic, TOOL_SEARCH } from '../clients/client-variables.ts';
 import { takesLogin } from '../clients/launch.ts';
+import { startsProxy } from '../clients/token-command.ts';
 import type { Check } from './doctor-checks.ts';
 import { proxyVariables, sparesLoopback } from '../clients/proxy-variables.ts';
 
@@ -80,8 +82,9 @@ function checkClaude({
   const subject = 'Claude Code';
   const stated = environment['ANTHROPIC_BASE_URL'] ?? '';
   const text = readClientFile(environment, { ...CLAUDE, name: '.claude' }, 'settings.json');
-  const settings = asRecord(asRecord(parseJson(text))['env']);
-  const inFile = settings['ANTHROPIC_BASE_URL'];
+  const settings = asRecord(parseJson(text));
+  const variables = asRecord(settings['env']);
+  const inFile = variables['ANTHROPIC_BASE_URL'];
   const kept = typeof inFile === 'string' ? inFile : '';
   const checks: Check[] = [...checkSettingsText(text, environment)];
   for (const [place, base, fix] of [
@@ -103,10 +106,12 @@ function checkClaude({
     const found = 'its settings.json names another address, which overrides svc run';
     checks.push({ level: 'warning', subject, found, fix: CLAUDE_WRITE });
   }
-  if (pointsHere(kept, access) && !isRunning) checks.push(stranded(subject, 'claude'));
+  if (pointsHere(kept, access) && !isRunning && !startsByItself(settings)) {
+    checks.push(stranded(subject, 'claude'));
+  }
   const isHere = pointsHere(stated, access) || pointsHere(kept, access);
   const upstream = upstreams.find((one) => one['apiStyle'] === LOGIN_STYLES.claude);
-  const isSearching = TOOL_SEARCH in settings || TOOL_SEARCH in environment;
+  const isSearching = TOOL_SEARCH in variables || TOOL_SEARCH in environment;
   if (isHere && isAnthropic(upstream) && !isSearching) {
     const found = `${TOOL_SEARCH} is not set, so it puts every MCP tool into each prompt, and a server that connects late costs it the prompt cache and its thinking`;
     const fix = pointsHere(kept, access) ? CLAUDE_WRITE : `export ${TOOL_SEARCH}=true`;
@@ -114,55 +119,70 @@ function checkClaude({
   }
   if (checks.length > 0 || !isInstalled(environment, 'claude')) return checks;
   const found = isHere
-    ? 'installed, and uses this proxy'
+    ? usesProxy(isRunning || !startsByItself(settings))
     : 'installed; svc run claude starts it through svc';
   return [{ level: 'ok', subject, found }];
 }
 
+const CODEX = { variable: 'CODEX_HOME', name: '.codex' } as const;
+
 function checkCodex({ environment, access, isRunning }: ClientsQuestion): readonly Check[] {
   const subject = 'Codex';
-  const toml = readClientFile(
-    environment,
-    { variable: 'CODEX_HOME', name: '.codex' },
-    'config.toml',
-  );
+  const toml = parseToml(readClientFile(environment, CODEX, 'config.toml').replace(/^\ufeff/, ''));
+  if (toml === undefined) {
+    const fix = `Correct ${environment[CODEX.variable] || '~/.codex'}/config.toml`;
+    return [{ level: 'warning', subject, found: 'its config.toml is not valid TOML', fix }];
+  }
   const checks: Check[] = [];
-  if (/^\s*\[profiles[.\]]/m.test(toml)) {
-    const found = 'its config.toml has [profiles], so codex -p svc fails';
-    const fix = 'Move each profile into its own file, ~/.codex/NAME.config.toml';
+  const isTwice =
+    'svc' in asRecord(toml['profiles']) &&
+    readClientFile(environment, CODEX, 'svc.config.toml') !== '';
+  if (isTwice) {
+    // A profile of another name does not matter (github.com/openai/codex/pull/24059, May 2026).
+    const found = 'its config.toml has [profiles.svc], so codex -p svc fails';
+    const fix = 'Remove that table: svc.config.toml is the profile';
     checks.push({ level: 'warning', subject, found, fix });
   }
-  const base = providerBase(toml);
-  if (base !== undefined && !pointsHere(base, access)) {
+  const { svc } = asRecord(toml['model_providers']);
+  const provider = asRecord(svc);
+  const { base_url: url } = provider;
+  const base = typeof url === 'string' ? url : '';
+  if (svc !== undefined && !pointsHere(base, access)) {
     const found = '[model_providers.svc] in its config.toml has another address than svc';
     checks.push({ level: 'warning', subject, found, fix: CODEX_WRITE });
   }
-  if (base !== undefined && !base.endsWith('/v1')) {
+  if (svc !== undefined && !base.endsWith('/v1')) {
     const found = 'base_url in [model_providers.svc] does not end in /v1';
     checks.push({ level: 'warning', subject, found, fix: CODEX_WRITE });
   }
-  const isChosen = base !== undefined && /^\s*model_provider\s*=\s*["']svc["']/m.test(toml);
-  if (isChosen && checks.length === 0 && !isRunning) checks.push(stranded(subject, 'codex'));
+  const isChosen = svc !== undefined && toml['model_provider'] === 'svc';
+  const { command, args } = asRecord(provider['auth']);
+  const isStarting = startsProxy([command, ...asList(args)].join(' '));
+  if (isChosen && checks.length === 0 && !isRunning && !isStarting) {
+    checks.push(stranded(subject, 'codex'));
+  }
   if (checks.length > 0 || !isInstalled(environment, 'codex')) return checks;
-  const found = isChosen
-    ? 'installed, and uses this proxy'
-    : 'installed; svc run codex starts it through svc';
+  const found = isChosen ? usesProxy(isRunning) : 'installed; svc run codex starts it through svc';
   return [{ level: 'ok', subject, found }];
 }
 
-/** Its own file sends it here however it is started, and no proxy listens here. */
+function usesProxy(isRunning: boolean): string {
+  return `installed, and uses this proxy${isRunning ? '' : ', which it starts itself'}`;
+}
+
+/** Its own file sends it here however it is started, and nothing there starts a proxy. */
 function stranded(subject: string, client: 'claude' | 'codex'): Check {
   const found = 'its settings name this proxy, and no proxy runs: it cannot reach a model';
   const fix = `svc start --detach, or permanently: svc unit install; or svc print-config ${client} --undo`;
   return { level: 'warning', subject, found, fix };
 }
 
-/** base_url of the table [model_providers.svc], as print-config writes it. */
-function providerBase(toml: string): string | undefined {
-  const table = /^\s*\[model_providers\.svc\]\s*$([^[]*)/m.exec(toml)?.[1];
-  return table === undefined
-    ? undefined
-    : (/^\s*base_url\s*=\s*["']([^"'\n]*)["']/m.exec(table)?.[1] ?? '');
+/** The settings of Claude Code have a command that starts the proxy: for a key, or with a session. */
+function startsByItself(settings: Readonly<Record<string, unknown>>): boolean {
+  const groups = asList(asRecord(settings['hooks'])['SessionStart']);
+  const hooks = groups.flatMap((group) => asList(asRecord(group)['hooks']));
+  const commands = [settings['apiKeyHelper'], ...hooks.map((hook) => asRecord(hook)['command'])];
+  return commands.some((one) => typeof one === 'string' && startsProxy(one));
 }
 
 function pointsHere(base: string, access: Access | undefined): boolean {
