@@ -1,7 +1,8 @@
 import { bindsThinking } from '../core/conversation/binding-models.ts';
-import type { RequestView } from '../core/conversation/view.ts';
+import type { Item, RequestView } from '../core/conversation/view.ts';
 import type { Answer } from '../core/dialects/answer.ts';
-import type { AddressOf } from '../core/ledger/entries.ts';
+import type { AddressOf, ThoughtFact } from '../core/ledger/entries.ts';
+import type { FoundEntries } from '../core/ledger/found-entries.ts';
 import { textDigest } from '../core/memory/reference.ts';
 import { type Bond, placedMarks, type Placement, UNBOUND } from '../core/recall/injections.ts';
 import type { Deadline } from './deadline.ts';
@@ -24,31 +25,62 @@ export class Bonds {
 
   /**
    * Reads what binds this request. Undefined: the ledger could not be read in time, so it is not known what
-   * was sent before. The newest thinking alone decides: its entry repeats what was true of the earlier ones.
+   * was sent before. The newest thinking decides: its entry repeats what was true of the earlier ones.
    */
   async look(reading: Reading, deadline: Deadline): Promise<Bond | undefined> {
     const { view, state } = reading;
     const mark = boundAddress(reading);
     if (mark === undefined) return UNBOUND;
     const thoughtAt = view.items.findLastIndex(({ thoughts }) => thoughts.length > 0);
-    const thought = thoughtAddress(reading, view.items[thoughtAt]?.thoughts.at(-1), thoughtAt);
+    const thought = this.#thoughtAt(reading, thoughtAt);
     const isMarked = state.boundFrom === mark.fingerprint;
     if (isMarked && thought === undefined) return { ...UNBOUND, isBound: true };
     const mayBind = isMarked || (thought !== undefined && bindsThinking(modelOf(reading)));
-    const said = thought === undefined ? undefined : saidAddress(thought, textOf(view, thoughtAt));
-    const asked = [isMarked ? undefined : mark, thought, said].flatMap((one) => one ?? []);
+    const asked = [isMarked ? [] : [mark], thought?.addresses ?? []].flat();
     const found = await this.#dependencies.ledger.find(
       asked,
       mayBind ? LOOK_MS : deadline.msLeft / 2,
     );
-    const [known] = [thought, said].flatMap((one) => (one && found.get(one)) ?? []);
+    const known = thought === undefined ? undefined : knownIn(found, thought);
     if (mayBind && known === undefined && found.missing !== undefined) return undefined;
     // Who made it may not be known. Most people stay with a model, so the one that is asked now is taken for it.
     const isBound = isMarked || found.has(mark) || (known?.isBound ?? mayBind);
     if (!isBound) return { ...UNBOUND, thoughtAt };
     this.#mark(reading);
     if (thought === undefined) return { ...UNBOUND, isBound };
-    return { isBound, thoughtAt, placed: known?.blocks ?? 'foreign' };
+    if (known === undefined) return { isBound, thoughtAt, placed: 'foreign' };
+    if (known.behind === thought.behind) return { isBound, thoughtAt, placed: known.blocks };
+    return this.#lookBefore(reading, thoughtAt);
+  }
+
+  /**
+   * Reads what binds the part of a history in front of an edit of the client. Thinking behind the edit is lost,
+   * so the newest thinking whose own prefix is unchanged decides.
+   */
+  async #lookBefore(reading: Reading, end: number): Promise<Bond | undefined> {
+    const thoughts = reading.view.items.slice(0, end).flatMap((_, index) => {
+      const thought = this.#thoughtAt(reading, index);
+      return thought === undefined ? [] : [{ index, thought }];
+    });
+    const addresses = thoughts.flatMap(({ thought }) => thought.addresses);
+    const found = await this.#dependencies.ledger.find(addresses, LOOK_MS);
+    if (found.missing !== undefined) return undefined;
+    for (const { index, thought } of thoughts.toReversed()) {
+      const known = knownIn(found, thought);
+      const bond = { isBound: true, thoughtAt: index };
+      if (known === undefined) return { ...bond, placed: 'foreign' };
+      if (known.behind === thought.behind) return { ...bond, placed: known.blocks };
+    }
+    return { ...UNBOUND, isBound: true };
+  }
+
+  #thoughtAt({ view, place: { tenant } }: Reading, index: number): ThoughtPlace | undefined {
+    const id = view.items[index]?.thoughts.at(-1);
+    if (id === undefined) return undefined;
+    const behind = givenBefore(view, index);
+    const said = saidId(textOf(view, index), behind);
+    const addresses = [id, said].map((thought) => ({ kind: 'thought', tenant, thought }) as const);
+    return { behind, addresses };
   }
 
   /**
@@ -60,14 +92,8 @@ export class Bonds {
     model: string | undefined,
     { reading, bond, placements }: Relayed,
   ): void {
-    const address = thoughtAddress(reading, thought, reading.view.items.length);
     const isBound = bond?.isBound !== false || bindsThinking(model ?? modelOf(reading));
-    const at = this.#dependencies.clock.now();
-    const blocks = placedMarks(placements);
-    // Never rejects. Where it cannot be written, this process knows it nevertheless.
-    if (address !== undefined) {
-      void this.#dependencies.ledger.record([{ ...address, isBound, blocks, at }]);
-    }
+    this.#record(thought, isBound, { reading, placements });
     if (isBound) this.#mark(reading);
   }
 
@@ -77,12 +103,23 @@ export class Bonds {
    */
   answered({ text, thoughts, model }: Answer, { reading, bond, placements }: Relayed): void {
     if (thoughts.length > 0 || placements.length === 0) return;
-    const address = thoughtAddress(reading, '', reading.view.items.length);
-    if (address === undefined) return;
+    const { view } = reading;
     const isBound = bond?.isBound !== false || bindsThinking(model ?? modelOf(reading));
+    const said = saidId(text, givenBefore(view, view.items.length));
+    this.#record(said, isBound, { reading, placements });
+  }
+
+  /** Never rejects. Where the entry cannot be written, this process knows it nevertheless. */
+  #record(
+    thought: string,
+    isBound: boolean,
+    { reading: { view, place }, placements }: Pick<Relayed, 'reading' | 'placements'>,
+  ): void {
+    const behind = givenBefore(view, view.items.length);
+    const blocks = placedMarks(placements);
     const at = this.#dependencies.clock.now();
-    const entry = { ...saidAddress(address, text), isBound, blocks: placedMarks(placements), at };
-    void this.#dependencies.ledger.record([entry]);
+    const address = { kind: 'thought', tenant: place.tenant, thought } as const;
+    void this.#dependencies.ledger.record([{ ...address, isBound, behind, blocks, at }]);
   }
 
   /** Records that the conversation holds bound thinking: its client may leave old thinking out later. */
@@ -115,34 +152,41 @@ function boundAddress({ view, place }: Reading): AddressOf<'bound'> | undefined 
   return { kind: 'bound', tenant, conversation, fingerprint };
 }
 
-/**
- * The address of a thinking block in the item at `index`: its name, behind the last item that the model did not
- * make. So a provider whose signatures repeat confuses no two conversations.
- */
-function thoughtAddress(
-  { view, place }: Reading,
-  thought: string | undefined,
-  index: number,
-): AddressOf<'thought'> | undefined {
-  if (thought === undefined) return undefined;
-  const before = view.items.slice(0, index).findLast(({ role }) => GIVEN.has(role));
-  const fingerprint = before?.fingerprint ?? '';
-  return { kind: 'thought', tenant: place.tenant, thought, fingerprint };
+/** Where the entry of a thinking block may be, and what it must stand behind to be valid. */
+interface ThoughtPlace {
+  readonly behind: string;
+  readonly addresses: readonly AddressOf<'thought'>[];
+}
+
+function knownIn(found: FoundEntries, { addresses }: ThoughtPlace): ThoughtFact | undefined {
+  return addresses.flatMap((address) => found.get(address) ?? [])[0];
+}
+
+/** Fingerprint of the conversation up to the last item before `index` that no model made. */
+function givenBefore({ items }: RequestView, index: number): string {
+  return items[lastGiven(items, index)]?.fingerprint ?? '';
+}
+
+/** The index of the last item before `end` that no model made; -1 without one. */
+function lastGiven(items: readonly Item[], end: number): number {
+  let at = end - 1;
+  while (at >= 0 && !GIVEN.has(items[at]?.role ?? '')) at -= 1;
+  return at;
 }
 
 /** The roles of items that no model makes. */
 const GIVEN: ReadonlySet<string> = new Set(['user', 'tool', 'system']);
 
-/** The same place, by the visible words of the answer. */
-function saidAddress(address: AddressOf<'thought'>, text: string): AddressOf<'thought'> {
-  return { ...address, thought: `said-${textDigest('assistant', text.trim())}` };
+/** Names an answer by its visible words, at its place. No thoughtId looks like it. */
+function saidId(text: string, behind: string): string {
+  return `said-${textDigest('assistant', text.trim())}-${behind}`;
 }
 
 /** The visible text of the answer that holds the item at `index`. */
 function textOf({ items }: RequestView, index: number): string {
-  const start = items.slice(0, index).findLastIndex(({ role }) => GIVEN.has(role)) + 1;
-  const length = items.slice(index).findIndex(({ role }) => GIVEN.has(role));
-  const end = length === -1 ? items.length : index + length;
+  const start = lastGiven(items, index) + 1;
+  let end = index + 1;
+  while (end < items.length && !GIVEN.has(items[end]?.role ?? '')) end += 1;
   const texts = items.slice(start, end).map(({ assistantText }) => assistantText);
   return texts.filter((text) => text !== '').join('\n\n');
 }

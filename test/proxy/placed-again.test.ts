@@ -137,6 +137,23 @@ test('a conversation that was continued without svc gets its earlier blocks back
   expect([strict.refusals, strict.lost]).toEqual([[], []]);
 });
 
+test('a client that edits a later prompt keeps the blocks in front of the edit', async () => {
+  const { ask: send, items, blocks, strict } = await twoBlocks();
+  const three = await send([...items, third]);
+  const edited = [
+    ...items,
+    said('user', 'Paint the sea instead.'),
+    three.item,
+    said('user', 'Go on.'),
+  ];
+  const answer = await send(edited, { model: 'claude-opus-4-5' });
+  expect([answer.status, blocksIn(answer.sent)]).toEqual([200, blocks]);
+  // The client's own edit costs the thinking behind it, and that alone.
+  const back = await send([...items, said('user', 'Paint the sea instead.')]);
+  expect([back.status, blocksIn(back.sent)]).toEqual([200, blocks]);
+  expect(strict.refusals).toEqual([]);
+});
+
 test('a compacted conversation is bound no more until its new history thinks', async () => {
   const { ask: send, story } = await twoBlocks();
   const summary = said('user', 'This session continues. Summary: all is well.');

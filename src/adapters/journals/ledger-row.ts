@@ -106,18 +106,18 @@ function blockOf({ block: text, form }: LedgerRow): BlockFact {
 
 const BOUND = 'bound';
 
-function thoughtText({ isBound, blocks }: ThoughtFact): string {
+function thoughtText({ isBound, behind, blocks }: ThoughtFact): string {
   const marks = blocks.map(({ item, block }) => `${item}:${block}`);
-  return [isBound ? BOUND : 'unbound', ...marks].join(' ');
+  return [isBound ? BOUND : 'unbound', behind, ...marks].join(' ');
 }
 
 function thoughtOf(text: string): ThoughtFact {
-  const [state, ...marks] = text.split(' ');
+  const [state, behind = '', ...marks] = text.split(' ');
   const blocks = marks.map((mark) => {
     const [item = '', block = ''] = mark.split(':');
     return { item, block };
   });
-  return { isBound: state === BOUND, blocks };
+  return { isBound: state === BOUND, behind, blocks };
 }
 
 function textOf({ before, marks }: LeftOut): string {

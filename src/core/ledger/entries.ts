@@ -72,6 +72,8 @@ export interface PlacedMark {
 export interface ThoughtFact {
   /** The model bound it to what was sent, or an earlier one of its conversation did so. */
   readonly isBound: boolean;
+  /** Fingerprint of the conversation up to the last item in front of it that no model made. */
+  readonly behind: string;
   /** The blocks in front of it, in their order. */
   readonly blocks: readonly PlacedMark[];
 }
@@ -128,8 +130,8 @@ interface Addresses {
   readonly 'long-cache': ConversationOwner;
   /** A request of it came, in whichever process: noted once a minute. */
   readonly 'last-request': ConversationOwner;
-  /** A thinking block that svc relayed, by its thoughtId, behind the last item that the model did not make. */
-  readonly thought: Owner & { readonly thought: string; readonly fingerprint: string };
+  /** A thinking block that svc relayed, by its thoughtId. */
+  readonly thought: Owner & { readonly thought: string };
   /** This conversation, which began with this item, holds bound thinking. Compacted, it begins with another one. */
   readonly bound: ConversationOwner & { readonly fingerprint: string };
 }
@@ -229,7 +231,7 @@ function keyInTenant(address: LedgerAddress): string {
     case 'last-request':
       return `seen:${address.conversation}`;
     case 'thought':
-      return `thought:${address.thought}:${address.fingerprint}`;
+      return `thought:${address.thought}`;
     case 'bound':
       return `bound:${address.fingerprint}:${address.conversation}`;
   }
