@@ -153,7 +153,7 @@ function expectWholeWords(shown: string, columns: number): void {
   const broken = lines.filter((line, index) => {
     const next = lines[index + 1] ?? '';
     const isPath = /\S{40}/.test(line);
-    return line.length === columns && /\S$/.test(line) && /^\S/.test(next) && !isPath;
+    return line.length === columns && /\w$/.test(line) && /^\w/.test(next) && !isPath;
   });
   expect(broken).toEqual([]);
 }

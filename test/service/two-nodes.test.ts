@@ -18,7 +18,7 @@ import { startTwoNodes, type TwoNodes } from '../support/two-nodes.ts';
 
 const missing = [missingPostgres(), missingRedis()].find((reason) => reason !== undefined);
 const DIALECT = 'anthropic_messages';
-const ROUNDS = 20;
+const ROUNDS = 30;
 const START_MS = 240_000;
 
 /** The items of a forwarded body as texts, without the newest one. */
@@ -34,7 +34,7 @@ async function receiptsOf({ nodes }: TwoNodes, key: string): Promise<readonly Re
 
 describe.skipIf(missing !== undefined)('two nodes', () => {
   test(
-    'a session of 20 rounds whose requests alternate keeps its prefix, its recalls and its receipts',
+    'a session of 30 rounds whose requests alternate keeps its prefix, its recalls and its receipts',
     async () => {
       const two = await startTwoNodes();
       const { place, nodes, send, makeKey, console } = two;
