@@ -152,7 +152,7 @@ function boundAddress({ view, place }: Reading): AddressOf<'bound'> | undefined 
   return { kind: 'bound', tenant, conversation, fingerprint };
 }
 
-/** Where the entry of a thinking block may be, and what it must stand behind to be valid. */
+/** The addresses of the entry of a thinking block, and the prefix with which the block is valid. */
 interface ThoughtPlace {
   readonly behind: string;
   readonly addresses: readonly AddressOf<'thought'>[];

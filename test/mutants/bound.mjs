@@ -20,8 +20,15 @@ export const BOUND = [
   {
     name: 'thinking is not recorded',
     file: BONDS,
-    from: 'void this.#dependencies.ledger.record([{ ...address, isBound, blocks, at }]);',
+    from: 'void this.#dependencies.ledger.record([{ ...address, isBound, behind, blocks, at }]);',
     to: '',
+    test: BOUND_TEST,
+  },
+  {
+    name: 'an edit of the client takes the blocks in front of it away',
+    file: BONDS,
+    from: 'if (known.behind === thought.behind) return { isBound, thoughtAt, placed: known.blocks };\n    return',
+    to: "return { isBound, thoughtAt, placed: known.behind === thought.behind ? known.blocks : 'foreign' };\n    return",
     test: BOUND_TEST,
   },
   {
