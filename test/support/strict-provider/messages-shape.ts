@@ -14,6 +14,7 @@ const RULES = [
   calls,
   results,
   cacheMarks,
+  contextManagement,
 ];
 
 export function refusedShape(request: ModelRequest, readings: Readings): Refusal | undefined {
@@ -201,6 +202,51 @@ function cacheMarks({ json }: ModelRequest): Refusal | undefined {
   [system, tools, messages].forEach(count);
   if (found <= 4) return undefined;
   return shape('', `A maximum of 4 blocks with cache_control may be provided. Found ${found}.`);
+}
+
+export const CONTEXT_BETA = 'context-management-2025-06-27';
+
+/**
+ * A parameter of the request, no part of the prefix. It needs its header; `clear_thinking` is first in the list
+ * (context-editing, 2026-08-22). The types of the fields are those of the SDK (2026-09), the words are made up.
+ */
+function contextManagement({ json, betas }: ModelRequest): Refusal | undefined {
+  const management = field(json, 'context_management');
+  if (management === undefined || management === null) return undefined;
+  if (!betas.includes(CONTEXT_BETA)) {
+    return shape('context_management', 'Extra inputs are not permitted');
+  }
+  const edits = listField(management, 'edits');
+  const badly = edits.findIndex((edit) => !isContextEdit(edit));
+  if (badly !== -1) return shape(`context_management.edits.${badly}`, 'Input should be an edit');
+  const types = edits.map((edit) => textField(edit, 'type'));
+  if (new Set(types).size < types.length) {
+    return shape('context_management.edits', 'each strategy may be given once');
+  }
+  if (types.indexOf('clear_thinking_20251015') <= 0) return undefined;
+  return shape('context_management.edits', 'clear_thinking_20251015 must be the first edit');
+}
+
+const CLEARING_FIELDS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  type: () => true,
+  trigger: (value) => isAmount(value, ['input_tokens', 'tool_uses']),
+  keep: (value) => isAmount(value, ['tool_uses']),
+  clear_at_least: (value) => isAmount(value, ['input_tokens']),
+  exclude_tools: (value) => Array.isArray(value) && value.every((it) => typeof it === 'string'),
+  clear_tool_inputs: (value) => typeof value === 'boolean' || Array.isArray(value),
+};
+
+function isContextEdit(edit: unknown): boolean {
+  const type = textField(edit, 'type');
+  if (type === 'clear_thinking_20251015' || type === 'compact_20260112') return true;
+  if (type !== 'clear_tool_uses_20250919' || !isObject(edit)) return false;
+  return Object.entries(edit).every(([name, value]) => CLEARING_FIELDS[name]?.(value) === true);
+}
+
+function isAmount(value: unknown, types: readonly string[]): boolean {
+  if (!isObject(value) || Object.keys(value).toSorted().join(',') !== 'type,value') return false;
+  const isKnown = types.includes(textField(value, 'type'));
+  return isKnown && Number.isInteger(value['value']) && Number(value['value']) >= 0;
 }
 
 function blocksOf(message: unknown): readonly unknown[] {

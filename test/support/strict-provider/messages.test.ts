@@ -14,6 +14,7 @@ import {
   withMessages,
   withoutThinking,
 } from './conversation.ts';
+import { CONTEXT_BETA } from './messages-shape.ts';
 import { type StrictSettings, strictSettings } from './settings.ts';
 import { StrictProvider, causedBetween, sealBoth } from './strict-provider.ts';
 
@@ -449,6 +450,33 @@ describe('what Anthropic refuses', () => {
     expect(outcome(judgeMessages(new StrictProvider(), request))).toMatch(
       /Unexpected role "system"/,
     );
+  });
+});
+
+describe('context_management', () => {
+  const clearing = { type: 'clear_tool_uses_20250919', keep: { type: 'tool_uses', value: 4 } };
+  const thinkingEdit = { type: 'clear_thinking_20251015', keep: 'all' };
+  const judged = (edits: readonly object[], betas = [CONTEXT_BETA]) => {
+    const provider = new StrictProvider();
+    const request = { ...talk(provider), context_management: { edits } };
+    return outcome(judgeMessages(provider, request, { betas }));
+  };
+
+  test('is a parameter outside the prefix, and needs its header', () => {
+    expect(judged([clearing])).toEqual([]);
+    expect(judged([thinkingEdit, clearing])).toEqual([]);
+    expect(judged([clearing], [])).toMatch(/^context_management: Extra inputs/);
+  });
+
+  test.each([
+    [[clearing, thinkingEdit], /must be the first/],
+    [[clearing, clearing], /once/],
+    [[{ ...clearing, keep: 4 }], /edits\.0: Input/],
+    [[{ ...clearing, trigger: { type: 'tokens', value: 4 } }], /edits\.0: Input/],
+    [[{ ...clearing, more: true }], /edits\.0: Input/],
+    [[{ type: 'clear_all' }], /edits\.0: Input/],
+  ])('refuses %j', (edits, words) => {
+    expect(judged(edits)).toMatch(words);
   });
 });
 
