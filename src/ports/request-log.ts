@@ -1,6 +1,6 @@
 import type { Dialect } from '../core/conversation/dialect.ts';
 import type { LostThoughts, ThoughtSums } from '../core/conversation/lost-thoughts.ts';
-import type { Usage } from '../core/dialects/answer.ts';
+import type { Cleared, Usage } from '../core/dialects/answer.ts';
 import type { ItemNote } from '../core/plan/item-notes.ts';
 import type { Price } from '../core/shortening/meter.ts';
 import type { RecallUse } from '../core/recall/recall-use.ts';
@@ -138,6 +138,8 @@ export interface RequestRow {
   readonly usage?: Usage;
   /** Thoughts in it that the provider did not use as they were sent; absent where there are none. */
   readonly lostThoughts?: LostThoughts;
+  /** Tool outputs that the provider itself cleared; 0 where svc asked for that and it cleared none. */
+  readonly cleared?: Cleared;
   /** Who first changed what the thoughts are bound to; only beside `lostThoughts`, where svc knows it. */
   readonly prefixChangedBy?: 'client' | 'svc';
   /** Milliseconds that the provider's prompt cache lives; absent where it is the default. */

@@ -6,6 +6,7 @@ import {
   answerHeaders,
   forwardHeaders,
   isRedirect,
+  withBeta,
   withoutPlace,
   withoutRetry,
 } from '../core/http/header-rules.ts';
@@ -76,6 +77,8 @@ function relayChoices(dialect: Dialect | undefined): readonly Dialect[] {
 export interface Form {
   /** Undefined for the client's own bytes. */
   readonly body: readonly Uint8Array[] | undefined;
+  /** The value of `anthropic-beta` that its edits need. */
+  readonly beta?: string | undefined;
   /** It leaves out edits in front of bound thinking, so it is sent only after a refusal that speaks of that. */
   readonly breaksBond?: boolean;
 }
@@ -101,7 +104,7 @@ export interface ForwardCall {
  */
 export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer> {
   const [planned, ...others] = call.forms;
-  const answer = await sendForm(planned.body, call);
+  const answer = await sendForm(planned.body, { ...call, beta: planned.beta });
   if (others.length === 0 || !isRefusal(answer)) return answer;
   const first = await PeekedAnswer.of(answer, call.signal);
   let isBondBroken = speaksOfBond(first);
@@ -130,14 +133,14 @@ export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer>
 /** Undefined where the provider could not be reached any more: then its first answer counts. */
 async function tryForm(call: ForwardCall, form: Form): Promise<UpstreamAnswer | undefined> {
   try {
-    return await sendForm(form.body, call);
+    return await sendForm(form.body, { ...call, beta: form.beta });
   } catch (error) {
     if (call.signal.aborted) throw error;
     return undefined;
   }
 }
 
-type SendCall = Pick<ForwardCall, 'configured' | 'request' | 'signal'>;
+type SendCall = Pick<ForwardCall, 'configured' | 'request' | 'signal'> & Pick<Form, 'beta'>;
 
 /** Sends one form of a request. `body`: undefined for the client's own bytes. */
 export function sendForm(
@@ -163,12 +166,13 @@ function forwardUntouched(call: SendCall): Promise<UpstreamAnswer> {
 }
 
 function send(
-  { configured, request, signal }: SendCall,
+  { configured, request, signal, beta }: SendCall,
   body: readonly Uint8Array[],
   encoding: Encoding = 'identity',
 ): Promise<UpstreamAnswer> {
   const { method, target } = request;
-  const plain = forwardedHeaders(request.headers, configured.settings);
+  const own = forwardedHeaders(request.headers, configured.settings);
+  const plain = beta === undefined ? own : withBeta(own, beta);
   const headers = encoding === 'identity' ? plain : [...plain, 'content-encoding', encoding];
   return configured.upstream.send({ method, target, headers, body }, signal);
 }

@@ -6,6 +6,7 @@ import { decideModes, type Modes } from '../core/http/modes.ts';
 import type { Edit } from '../core/plan/edits.ts';
 import { applyEdits } from '../core/plan/edits.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
+import { CLEARING_BETA } from '../core/shortening/provider-clearing.ts';
 import {
   makePlan,
   type Plan,
@@ -165,7 +166,7 @@ class RequestHandler {
     }
 
     // 7 to 9: recall, the proofs of what may be left out, the plan from facts alone, edits by span.
-    const change = await this.#change({ request, read, modes, settings });
+    const change = await this.#change({ request, read, modes, settings, configured });
     // The edits that the provider took: those that were planned, unless it refuses them.
     let taken: TakenForm = change;
     record.recalled(change.recalled);
@@ -308,20 +309,22 @@ class RequestHandler {
       const { request, read, modes } = call;
       const reading = typeof read === 'string' ? undefined : read;
       const asked = await this.#askMemory(call, reading);
-      const { recalled, shortening, cacheMarks, bond } = asked;
+      const { recalled, shortening, cacheMarks, clearing, bond } = asked;
       if (reading === undefined || shortening === undefined) {
         const plan = untouchedPlan(modes, await this.#estimate(request), unreadOf(read));
         return { recalled, plan, bond, fallbacks: [], body: undefined };
       }
-      const facts = { view: reading.view, modes, placements: recalled.placements, shortening };
-      const plan = makePlan({ ...facts, cacheMarks });
+      const { placements } = recalled;
+      const facts = { view: reading.view, modes, placements, shortening, cacheMarks, clearing };
+      const plan = makePlan(facts);
       const { body } = request;
       if (body === undefined || plan.edits.length === 0) {
         return { recalled, plan, bond, cacheMarks, fallbacks: [], body: undefined };
       }
-      const fallbacks = fallbacksOf(body, { ...facts, cacheMarks }, { recalled, bond });
+      const fallbacks = fallbacksOf(body, facts, { recalled, bond });
       const changed = applyEdits(body, plan.edits);
-      return { recalled, plan, bond, cacheMarks, fallbacks, body: changed };
+      const beta = plan.asksToClear === true ? CLEARING_BETA : undefined;
+      return { recalled, plan, bond, cacheMarks, fallbacks, body: changed, beta };
     } catch {
       const recalled = { placements: [], state: 'degraded_invalid' } as const;
       const tokens = await this.#estimate(call.request);
@@ -331,7 +334,7 @@ class RequestHandler {
   }
 
   /** Finds what may be left out and what was recalled before, recalls, and settles what goes. */
-  async #askMemory({ modes, settings }: ChangeCall, reading: Reading | undefined) {
+  async #askMemory({ modes, settings, configured }: ChangeCall, reading: Reading | undefined) {
     const { clock } = this.#dependencies;
     const deadline = new Deadline(clock, settings.recallMs);
     const asked = { modes, settings, deadline };
@@ -339,7 +342,8 @@ class RequestHandler {
       const call: RecallCall = { ...asked, reading, bond: undefined };
       const replayed = await this.#recaller.replay(call, async () => NOTHING_LEAVES);
       const recalled = await this.#recaller.recall(call, replayed);
-      return { recalled, shortening: undefined, cacheMarks: [], bond: undefined };
+      const bond = undefined;
+      return { recalled, shortening: undefined, cacheMarks: [], clearing: undefined, bond };
     }
     const bond = await this.#bonds.look(reading, deadline);
     // Half of the time: a ledger that hangs must not take what a recall needs.
@@ -348,6 +352,9 @@ class RequestHandler {
     const finding = this.#shortener.findCandidates(call);
     // An error of `finding` is thrown by the await below; here it only means that nothing leaves.
     const leaving = () => finding.then(leavingOf).catch(() => NOTHING_LEAVES);
+    const clearing = finding
+      .then(() => this.#shortener.findClearing(call, configured.settings))
+      .catch(() => undefined);
     const [candidates, replayed, cacheMarks] = await Promise.all([
       finding,
       this.#recaller.replay(call, leaving),
@@ -358,7 +365,8 @@ class RequestHandler {
     const settleCall = { ...call, firstUnsent: replayed.firstUnsent };
     const shortening = await this.#shortener.settle(settleCall, candidates, recalled);
     const state = shortening.isRecorded ? recalled.state : ('degraded_unavailable' as const);
-    return { recalled: { ...recalled, state }, shortening, cacheMarks, bond };
+    const facts = { shortening, cacheMarks, clearing: await clearing, bond };
+    return { recalled: { ...recalled, state }, ...facts };
   }
 
   /** Called with an answer before the client has its last byte. */
@@ -391,6 +399,9 @@ class RequestHandler {
       await this.#shortener.refused(reading, shortening, isAtFault && !wasShortened);
     }
     if (isAtFault && (planned.cacheMarks ?? []).length > 0) await this.#longCaches.refused(reading);
+    if (isAtFault && planned.plan.asksToClear === true) {
+      await this.#shortener.refusedClearing(reading);
+    }
   }
 
   #keepWhole({ id, body }: ClientRequest, change: Change, most: number): void {
@@ -436,6 +447,7 @@ interface ChangeCall {
   readonly read: Reading | Unread;
   readonly modes: Modes;
   readonly settings: ProxySettings;
+  readonly configured: ConfiguredUpstream;
 }
 
 /** A form of the request, with what it carries. */
@@ -471,7 +483,8 @@ function fallbacksOf(
     before.length < recalled.placements.length ||
     elided.length < shortening.elided.length ||
     omitted.length < shortening.omitted.length ||
-    facts.cacheMarks.length > 0;
+    facts.cacheMarks.length > 0 ||
+    facts.clearing !== undefined;
   const outcome = isShorter ? shortening.outcome : 'provider_refused';
   const accepted = makePlan({
     view,

@@ -25,6 +25,8 @@ const KNOWN_BYTES = 200;
 interface KeepOptions {
   readonly limit: number;
   readonly thread: ThreadTime;
+  /** Also those that are too short to be left out by svc itself. */
+  readonly keepsShort: boolean;
 }
 
 export class OutputKeeper {
@@ -74,11 +76,11 @@ export class OutputKeeper {
   async keep(
     reading: Reading,
     outputs: readonly ToolOutput[],
-    { limit, thread }: KeepOptions,
+    { thread, ...which }: KeepOptions,
   ): Promise<void> {
     const { place } = reading;
     const space = spaceKeyOf(place);
-    const chosen = thread.run(() => this.#freshOf(space, outputs, limit));
+    const chosen = thread.run(() => this.#freshOf(space, outputs, which));
     for (const { digest } of chosen) this.#underway.add(space, digest);
     const clean: ToolOutput[] = [];
     for (const output of chosen) {
@@ -93,11 +95,17 @@ export class OutputKeeper {
   }
 
   /** Outputs that the memory was never given. */
-  #freshOf(space: string, outputs: readonly ToolOutput[], limit: number): readonly ToolOutput[] {
+  #freshOf(
+    space: string,
+    outputs: readonly ToolOutput[],
+    { limit, keepsShort }: Omit<KeepOptions, 'thread'>,
+  ): readonly ToolOutput[] {
+    const tokensMin = keepsShort ? 0 : undefined;
     const fresh = new Map<string, ToolOutput>();
     for (const output of outputs) {
       if (fresh.size === limit) break;
-      if (isElidable(output) && !this.#isKnown(space, output)) fresh.set(output.digest, output);
+      if (!isElidable(output, tokensMin) || this.#isKnown(space, output)) continue;
+      fresh.set(output.digest, output);
     }
     return [...fresh.values()];
   }

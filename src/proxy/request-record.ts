@@ -1,4 +1,4 @@
-import type { Answer } from '../core/dialects/answer.ts';
+import type { Answer, Cleared } from '../core/dialects/answer.ts';
 import { ProxyError } from '../core/errors.ts';
 import { itemNotes } from '../core/plan/item-notes.ts';
 import { evidenceHeaders, NOTHING_PLANNED, sourceHeaders } from '../core/plan/evidence.ts';
@@ -320,6 +320,7 @@ export class RequestRecord {
       ...(plan.elidedRefs.length === 0 ? {} : { elidedRefs: plan.elidedRefs }),
       ...(this.#upstream?.auth === 'client' ? { isLogin: true } : {}),
       ...(usage === undefined ? {} : { usage }),
+      ...clearedIn(plan, this.#answer),
       ...(this.#isBound ? { isBound: true } : {}),
       ...(this.#isForeign ? { isForeign: true } : {}),
       ...cacheOf(reading),
@@ -347,6 +348,12 @@ export class RequestRecord {
 /** The kind of a request that svc could not read, or had no reason to. */
 function kindUnread({ route, target }: ClientRequest): string {
   return route.kind === 'model' ? 'main' : (kindOfPath(target) ?? 'relayed');
+}
+
+function clearedIn(plan: Plan, answer: Answer | undefined): { readonly cleared?: Cleared } {
+  const nothing = plan.asksToClear === true ? { outputs: 0, tokens: 0 } : undefined;
+  const cleared = answer?.cleared ?? nothing;
+  return cleared === undefined ? {} : { cleared };
 }
 
 /** Said where it is not the default. */

@@ -1,6 +1,6 @@
 import type { Usage } from '../core/dialects/answer.ts';
 import { keyOf, type ElisionKind, type LedgerEntry, type LeftOut } from '../core/ledger/entries.ts';
-import { isRefused } from '../core/ledger/refusals.ts';
+import { isRefused, refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
 import {
   type Batch,
   batchesIn,
@@ -13,15 +13,17 @@ import {
   newestAnchor,
 } from '../core/shortening/elisions.ts';
 import { cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
+import { dialectOf } from '../core/dialects/dialects.ts';
 import { groupExchanges } from '../core/conversation/exchanges.ts';
 import type { RequestView } from '../core/conversation/view.ts';
 import type { Modes } from '../core/http/modes.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
 import type { Bond } from '../core/recall/injections.ts';
 import { obstacleOf, type Outcome } from '../core/plan/continuity.ts';
+import type { Edit } from '../core/plan/edits.ts';
 import type { Shortening } from '../core/plan/plan.ts';
 import { inputRoom } from '../core/settings/model-facts.ts';
-import type { ProxySettings } from '../core/settings/settings.ts';
+import type { ProxySettings, UpstreamSettings } from '../core/settings/settings.ts';
 import { cachePrices } from '../core/shortening/pricing.ts';
 import {
   isShort,
@@ -33,6 +35,7 @@ import {
   type Settled,
   type ShorteningFacts,
 } from '../core/shortening/removal.ts';
+import { clearableOutputs, clearingEdit } from '../core/shortening/provider-clearing.ts';
 import { countReadings } from '../core/shortening/read-counts.ts';
 import { replacementsOf } from '../core/shortening/replacements.ts';
 import type { ThreadTime } from './background-pace.ts';
@@ -67,6 +70,21 @@ type SettleCall = ShorteningCall & Pick<BatchMoment, 'firstUnsent'>;
 export interface SettledShortening extends Shortening {
   /** False: the ledger took nothing new, so nothing leaves for the first time. */
   readonly isRecorded: boolean;
+}
+
+const TOOL = 'tool' as const;
+
+/** The person chose it, and a key pays: a login's client stays as its provider made it. */
+function mayAskToClear(
+  { reading, modes, settings, bond }: ShorteningCall,
+  { apiStyle, auth }: UpstreamSettings,
+): boolean {
+  const isChosen = settings.boundShortening === 'provider' && settings.elisionEnabled;
+  const isAllowed = modes.compression === 'deterministic' && modes.reads;
+  const hasKey = auth === 'x-api-key' || auth === 'bearer';
+  const isMain = reading.identity.kind === 'main' && reading.view.tokens > settings.inputBudget;
+  const isBound = bond?.isBound === true && dialectOf(apiStyle).clearsOutputs;
+  return isChosen && isAllowed && hasKey && isMain && isBound;
 }
 
 export type KeepCall = Pick<ShorteningCall, 'reading' | 'modes' | 'settings'>;
@@ -219,6 +237,40 @@ export class Shortener {
     return { batches: all, takesNew: !isSentAgain };
   }
 
+  /**
+   * The edit that asks the provider to clear old outputs, where the person chose that and the memory proves now
+   * that it holds every output which may be cleared. Undefined otherwise.
+   */
+  async findClearing(call: ShorteningCall, upstream: UpstreamSettings): Promise<Edit | undefined> {
+    const { reading, settings, deadline } = call;
+    const { view, place } = reading;
+    if (!mayAskToClear(call, upstream)) return undefined;
+    await this.#slices.run(this.#read.readSteps(view, view.items.length - 1));
+    const outputs = this.#read.seenOutputsOf(view);
+    const clearable = clearableOutputs(view, outputs, settings.elisionKeepRounds);
+    const edit = clearable === undefined ? undefined : clearingEdit(view, clearable);
+    if (clearable === undefined || edit === undefined) return undefined;
+    const refusals = refusalAddresses(view, place, 'clearing');
+    const found = await this.#dependencies.ledger.find(refusals, deadline.msLeft);
+    const isOff = isRefused(refusals, found, this.#dependencies.clock.now());
+    if (found.missing !== undefined || isOff) return undefined;
+    const texts = clearable.outputs.map(({ digest, text }) => ({ digest, role: TOOL, text }));
+    const asked = { texts, space: place.space, deadlineMs: deadline.msLeft };
+    const possession = await this.#possession.begin(asked).possession;
+    if (possession.kind !== 'proven') return undefined;
+    const missing = texts.filter(({ digest }) => !possession.digests.has(digest));
+    for (const { digest } of missing) this.#keeper.lost(place, digest);
+    return missing.length === 0 ? edit : undefined;
+  }
+
+  /** The provider took the request without that edit: it is not asked to clear in this conversation for an hour. */
+  async refusedClearing({ view, place }: Reading): Promise<void> {
+    const addresses = refusalAddresses(view, place, 'clearing');
+    await this.#dependencies.ledger.record(
+      refusalEntries(addresses, this.#dependencies.clock.now()),
+    );
+  }
+
   /** The provider has counted what was forwarded: the window is at least as long. */
   measured({ state }: Reading, usage: Usage | undefined): void {
     if (usage === undefined) return;
@@ -233,7 +285,11 @@ export class Shortener {
     if (!isWanted || !isMain || !settings.elisionEnabled) return;
     await this.#slices.run(this.#read.readSteps(reading.view), thread);
     const outputs = thread.run(() => this.#read.outputsOf(reading.view));
-    await this.#keeper.keep(reading, outputs, { limit: settings.elisionCaptureLimit, thread });
+    // The provider clears short outputs too.
+    const keepsShort =
+      settings.boundShortening === 'provider' && reading.state.boundFrom !== undefined;
+    const limit = settings.elisionCaptureLimit;
+    await this.#keeper.keep(reading, outputs, { limit, thread, keepsShort });
   }
 
   /**

@@ -98,6 +98,19 @@ describe('Messages', () => {
     expect(read1(block('thinking'), thinking, block('tool_use'), json).text).toBe('');
   });
 
+  test('the end says what the provider itself cleared; its other edits do not count', () => {
+    const clearing = { type: 'clear_tool_uses_20250919', cleared_tool_uses: 8 };
+    const thinking = { type: 'clear_thinking_20251015', cleared_input_tokens: 7 };
+    const applied_edits = [thinking, { ...clearing, cleared_input_tokens: 50_000 }];
+    const start = { type: 'message_start', message: { context_management: null } };
+    const end = { type: 'message_delta', delta: { stop_reason: 'end_turn' } };
+    const told = { ...end, context_management: { applied_edits } };
+    expect(read1(start, told).cleared).toEqual({ outputs: 8, tokens: 50_000 });
+    expect(read1(start, end)).not.toHaveProperty('cleared');
+    const none = { ...end, context_management: { applied_edits: [] } };
+    expect(read1(start, none)).not.toHaveProperty('cleared');
+  });
+
   test('usage is the start and what the end corrects', () => {
     const usage = {
       input_tokens: 5,

@@ -42,6 +42,7 @@ test('the defaults are those of the interface', () => {
     elisionKeepRounds: 4,
     elisionCaptureLimit: 8,
     cacheTtl: 'client',
+    boundShortening: 'off',
     bodyBytesMax: 64 * 1024 * 1024,
     zstdBytesMax: 16 * 1024 * 1024,
     recallMs: 300,
@@ -251,6 +252,7 @@ test('every setting has its variable', () => {
     SVC_UPSTREAM_HEADERS_MS: '1000',
     SVC_DRAIN_MS: '0',
     SVC_KEEP_REQUESTS: '7',
+    SVC_BOUND_SHORTENING: 'provider',
     SVC_RELAY_PATHS: '/v1/embeddings, /v1/audio',
   });
   expect(settings?.proxy).toEqual({
@@ -266,6 +268,7 @@ test('every setting has its variable', () => {
     elisionKeepRounds: 3,
     elisionCaptureLimit: 5,
     cacheTtl: 'auto',
+    boundShortening: 'provider',
     bodyBytesMax: 2048,
     zstdBytesMax: 1024,
     recallMs: 50,

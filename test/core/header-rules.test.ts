@@ -4,6 +4,7 @@ import {
   forwardHeaders,
   headerCount,
   headerOf,
+  withBeta,
 } from '../../src/core/http/header-rules.ts';
 
 const anthropic = { auth: 'x-api-key', providerKey: 'provider-key', headers: {} } as const;
@@ -230,4 +231,17 @@ test('R44: an answer without a body has no length', () => {
     expect(answerHeaders(provider, status)).toEqual(['ETag', 'x', ...nosniff]);
   }
   expect(answerHeaders(provider, 200)).toEqual([...provider, ...nosniff]);
+});
+
+test('a beta joins the client’s own list, once, and has its own header where there is none', () => {
+  expect(withBeta(['a', '1'], 'new')).toEqual(['a', '1', 'anthropic-beta', 'new']);
+  expect(withBeta(['Anthropic-Beta', 'a,b', 'x', 'y'], 'new')).toEqual([
+    'Anthropic-Beta',
+    'a,b,new',
+    'x',
+    'y',
+  ]);
+  expect(withBeta(['anthropic-beta', ''], 'new')).toEqual(['anthropic-beta', 'new']);
+  const has = ['anthropic-beta', 'a', 'Anthropic-Beta', 'b, new'];
+  expect(withBeta(has, 'new')).toBe(has);
 });

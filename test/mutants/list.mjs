@@ -108,7 +108,7 @@ export const MUTANTS = [
   {
     name: 'small outputs go too',
     file: REMOVAL,
-    from: 'output.tokens >= OUTPUT_TOKENS_MIN &&',
+    from: 'output.tokens >= tokensMin &&',
     to: '',
     test: CORE,
   },
@@ -150,16 +150,23 @@ export const MUTANTS = [
   {
     name: 'the last rounds go',
     file: REMOVAL,
-    from: 'const before = Math.min(view.items.length - 1, ...kept);',
-    to: 'const before = view.items.length + kept.length;',
+    from: 'return Math.min(items.length - 1, ...kept);',
+    to: 'return items.length + kept.length;',
     test: CORE,
   },
   {
     name: 'the outputs of sub-agents and file lists go',
     file: REMOVAL,
-    from: ' && !KEPT_TOOLS.has(tool.toLowerCase())',
+    from: ' && !isKeptTool(tool)',
     to: ' && tool !== undefined',
     test: CORE,
+  },
+  {
+    name: 'the provider clears what is not proven',
+    file: 'src/proxy/shortener.ts',
+    from: 'missing.length === 0 ? edit : undefined',
+    to: 'missing.length >= 0 ? edit : undefined',
+    test: 'test/proxy/bound-shortening.test.ts',
   },
   {
     name: 'nothing needs to be stored',

@@ -22,6 +22,7 @@ export const PROXY_SETTINGS: ProxySettings = {
   elisionKeepRounds: 4,
   elisionCaptureLimit: 8,
   cacheTtl: 'client',
+  boundShortening: 'off',
   bodyBytesMax: 64 << 20,
   zstdBytesMax: 16 << 20,
   recallMs: 300,

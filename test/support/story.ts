@@ -10,7 +10,7 @@ import { CodeFiles } from '../../src/adapters/projects/code-files.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
-import type { ProxySettings } from '../../src/core/settings/settings.ts';
+import type { ProxySettings, UpstreamAuth } from '../../src/core/settings/settings.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import type { Memory } from '../../src/ports/memory.ts';
@@ -122,6 +122,8 @@ export interface StoryOptions {
   readonly folder?: string;
   readonly settings?: Partial<ProxySettings>;
   readonly dialects?: readonly Dialect[];
+  /** Who pays at the provider: a key of svc's otherwise. */
+  readonly auth?: UpstreamAuth;
   /** The real one otherwise. */
   readonly clock?: Clock;
   /** Every folder is its own project otherwise, and no file is looked at. */
@@ -250,6 +252,7 @@ function openParts(
 function openUpstreams({
   provider,
   dialects = DIALECTS,
+  auth,
 }: StoryOptions): Map<Dialect, ConfiguredUpstream> {
   return new Map(
     dialects.map((apiStyle) => {
@@ -257,7 +260,7 @@ function openUpstreams({
         apiStyle,
         baseUrl: provider.url,
         providerKey: PROVIDER_KEY,
-        auth: apiStyle === 'anthropic_messages' ? 'x-api-key' : 'bearer',
+        auth: auth ?? (apiStyle === 'anthropic_messages' ? 'x-api-key' : 'bearer'),
         allowPrivate: true,
       });
       return [apiStyle, { settings, upstream: createUpstream(settings, { headersMs: 600_000 }) }];

@@ -54,6 +54,10 @@ function changeText(row: RequestRow): string {
       ? [`${row.elidedItems} items of about ${row.elidedTokens} tokens left out`]
       : []),
   ];
+  if (row.cleared !== undefined) {
+    const { outputs, tokens } = row.cleared;
+    changes.push(`the provider cleared ${outputs} tool outputs of ${tokens} tokens`);
+  }
   return changes.length === 0 ? 'nothing; svc sent the client’s own bytes' : changes.join(', ');
 }
 

@@ -23,6 +23,9 @@ export function summaryOf(draft: Draft, environment: Environment): readonly stri
     ...(proxy.cacheTtl === 'auto'
       ? ['  Cache      an hour for tools and system prompt after a pause']
       : []),
+    ...(proxy.boundShortening === 'provider'
+      ? ['  Bound      the provider clears old tool outputs of bound conversations']
+      : []),
     ...upstreams.map((upstream: unknown) => `  Provider   ${upstreamText(upstream, environment)}`),
     ...(upstreams.length === 0 ? ['  Provider   none yet'] : []),
   ];

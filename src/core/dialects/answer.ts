@@ -13,6 +13,12 @@ export interface Usage {
   readonly output: number;
 }
 
+/** Tool outputs that the provider itself left out of the prompt, as it says. */
+export interface Cleared {
+  readonly outputs: number;
+  readonly tokens: number;
+}
+
 export interface Answer {
   /** Visible assistant text, in order; never reasoning, refusals' metadata or tool arguments. */
   readonly text: string;
@@ -29,6 +35,7 @@ export interface Answer {
   /** The thoughts of the request that the provider did not use as they were sent. */
   readonly lostThoughts?: LostThoughts;
   readonly usage?: Usage;
+  readonly cleared?: Cleared;
   /** The answer's own name at the provider. */
   readonly id?: string;
   /** The model that answered, as the provider says. */

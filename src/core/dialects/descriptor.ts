@@ -34,6 +34,9 @@ export interface DialectDescriptor extends DialectApi {
   /** The event that completes a signed thought contains one of these texts. */
   readonly thoughtMarks: readonly string[];
 
+  /** The provider can be asked to clear old tool outputs; see core/shortening/provider-clearing.ts. */
+  readonly clearsOutputs: boolean;
+
   /** Where the model's own prices are not known. */
   readonly cachePrices: CachePrices;
 

@@ -263,6 +263,21 @@ export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): s
   return forwarded;
 }
 
+/** Adds a value to the list of `anthropic-beta`, unless one of these headers has it. */
+export function withBeta(headers: RawHeaders, beta: string): RawHeaders {
+  const places = [...headers.keys()].filter((at) => at % 2 === 1 && isBeta(headers[at - 1] ?? ''));
+  const [first] = places;
+  if (first === undefined) return [...headers, 'anthropic-beta', beta];
+  const values = places.flatMap((at) => (headers[at] ?? '').split(','));
+  if (values.some((value) => value.trim() === beta)) return headers;
+  const list = headers[first] ?? '';
+  return headers.with(first, list.trim() === '' ? beta : `${list},${beta}`);
+}
+
+function isBeta(name: string): boolean {
+  return isNamed(name, 'anthropic-beta');
+}
+
 /** An answer of these has no body: a client that believes its length takes the next answer for it. */
 export const BODYLESS: ReadonlySet<number> = new Set([204, 304]);
 

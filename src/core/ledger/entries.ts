@@ -102,7 +102,7 @@ export interface LongCache {
 }
 
 /** The change that a provider refused. */
-export type RefusedChange = 'recall' | 'shortening';
+export type RefusedChange = 'recall' | 'shortening' | 'clearing';
 
 interface OfChange {
   readonly change: RefusedChange;
@@ -242,6 +242,7 @@ const ELISION_TAGS: Readonly<Record<ElisionKind, string>> = { real: 'x', shadow:
 const REFUSAL_TAGS: Readonly<Record<RefusedChange, string>> = {
   recall: 'refused',
   shortening: 'refused-shortening',
+  clearing: 'refused-clearing',
 };
 
 function withoutColon(text: string): string {

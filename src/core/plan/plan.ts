@@ -44,10 +44,14 @@ export interface PlanFacts {
   readonly shortening: Shortening;
   /** Lifetimes in the client's cache marks; see longCacheEdits. */
   readonly cacheMarks: readonly Edit[];
+  /** Asks the provider to clear old tool outputs; see clearingEdit. */
+  readonly clearing?: Edit | undefined;
 }
 
 export interface Plan {
   readonly edits: readonly Edit[];
+  /** The provider is asked to clear old tool outputs. */
+  readonly asksToClear?: true;
   /** Effective: after any safe fallback. */
   readonly compressionMode: CompressionMode;
   readonly continuityState: ContinuityState;
@@ -75,6 +79,7 @@ export function makePlan(facts: PlanFacts): Plan {
   const elidedTokens = shortening.elided.reduce((sum, { saved }) => sum + saved, omitting.saved);
   return {
     edits,
+    ...(facts.clearing !== undefined && !isShadow && { asksToClear: true as const }),
     compressionMode: effectiveMode(modes.compression, shortening.outcome),
     continuityState: continuityState(modes.compression, shortening.outcome),
     originalTokens: view.tokens,
@@ -95,10 +100,11 @@ interface Changes {
 const NOTHING_CHANGED: Changes = { edits: [], recalledTokens: 0 };
 
 function changesOf(
-  { view, placements, shortening, cacheMarks }: PlanFacts,
+  { view, placements, shortening, cacheMarks, clearing }: PlanFacts,
   omitting: Omitting,
 ): Changes {
   const edits: Edit[] = [...elisionEdits(shortening.elided), ...omitting.edits, ...cacheMarks];
+  if (clearing !== undefined) edits.push(clearing);
   let recalledTokens = 0;
   for (const { item, block, form, tokens } of placements) {
     // A block in an exchange leaves with it.

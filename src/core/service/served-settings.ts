@@ -35,6 +35,8 @@ export function servedSettings(
     sessionBrief: true,
     recallQuietPercent: 65,
     cacheTtl: 'client',
+    // A person's choice for their own machine and key.
+    boundShortening: 'off',
     bodyBytesMax: MODEL_BODY_BYTES.decoded,
     zstdBytesMax: MODEL_BODY_BYTES.zstd,
     recallMs,

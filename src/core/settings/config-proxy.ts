@@ -1,4 +1,6 @@
 import {
+  BOUND_SHORTENINGS,
+  type BoundShortening,
   CACHE_TTLS,
   type CacheTtl,
   COMPRESSION_MODES,
@@ -64,6 +66,7 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   elisionCaptureLimit: whole(8, { min: 0, max: 1000 }),
   // Unasked, svc adds nothing to a body.
   cacheTtl: oneOf<CacheTtl>(CACHE_TTLS, 'client'),
+  boundShortening: oneOf<BoundShortening>(BOUND_SHORTENINGS, 'off'),
   // R10. A V8 string ends just below 512 MiB.
   bodyBytesMax: whole(64 * MIB, { min: 1024, max: 511 * MIB }),
   zstdBytesMax: whole(16 * MIB, { min: 1024, max: 511 * MIB }),
@@ -122,6 +125,7 @@ export function readProxySettings(
     elisionKeepRounds: read('elisionKeepRounds'),
     elisionCaptureLimit: read('elisionCaptureLimit'),
     cacheTtl: read('cacheTtl'),
+    boundShortening: read('boundShortening'),
     bodyBytesMax: read('bodyBytesMax'),
     zstdBytesMax: read('zstdBytesMax'),
     recallMs: read('recallMs'),

@@ -12,6 +12,10 @@ export type CompressionMode = (typeof COMPRESSION_MODES)[number];
 export const CACHE_TTLS = ['client', 'auto'] as const;
 export type CacheTtl = (typeof CACHE_TTLS)[number];
 
+/** `provider`: in bound conversations svc asks the provider itself to clear old tool outputs. */
+export const BOUND_SHORTENINGS = ['off', 'provider'] as const;
+export type BoundShortening = (typeof BOUND_SHORTENINGS)[number];
+
 export interface ProxySettings {
   /** A loopback address: 127.0.0.1 or ::1. */
   readonly host: string;
@@ -31,6 +35,7 @@ export interface ProxySettings {
   readonly elisionKeepRounds: number;
   readonly elisionCaptureLimit: number;
   readonly cacheTtl: CacheTtl;
+  readonly boundShortening: BoundShortening;
   /** Decoded bytes of a request body. */
   readonly bodyBytesMax: number;
   /** Bytes of a zstd request body on the wire. */

@@ -216,13 +216,17 @@ const KEPT_TOOLS: ReadonlySet<string> = new Set(['task', 'agent', 'glob', 'spawn
 const LEAVES_AGAIN_MAX = 2;
 
 /** Whether an output may ever be left out, whatever its age. A secret in it is looked for later. */
-export function isElidable(output: ToolOutput): boolean {
-  return output.tokens >= OUTPUT_TOKENS_MIN && output.isStorable && mayLeave(output);
+export function isElidable(output: ToolOutput, tokensMin = OUTPUT_TOKENS_MIN): boolean {
+  return output.tokens >= tokensMin && output.isStorable && mayLeave(output);
 }
 
 /** Depends on what precedes the output and on nothing behind it: what left stays out. */
 function mayLeave({ isClients, timesRead, tool }: ToolOutput): boolean {
-  return !isClients && timesRead <= LEAVES_AGAIN_MAX && !KEPT_TOOLS.has(tool.toLowerCase());
+  return !isClients && timesRead <= LEAVES_AGAIN_MAX && !isKeptTool(tool);
+}
+
+export function isKeptTool(tool: string): boolean {
+  return KEPT_TOOLS.has(tool.toLowerCase());
 }
 
 /** Elidable outputs of rounds older than the last `keepRounds`. */
@@ -230,11 +234,20 @@ export function oldOutputs(
   { view, outputs, keepRounds }: Pick<RequestFacts, 'view' | 'outputs' | 'keepRounds'>,
   exchanges: readonly Exchange[],
 ): readonly ToolOutput[] {
+  const before = keptFrom(view, exchanges, keepRounds);
+  return outputs.filter((output) => output.item < before && isElidable(output));
+}
+
+/** The index of the first item whose outputs stay because they are new. */
+export function keptFrom(
+  { items }: RequestView,
+  exchanges: readonly Exchange[],
+  keepRounds: number,
+): number {
   const rounds = answeredRounds(exchanges);
   // Keeping none, everything but the newest item may go: the model has not seen that one yet.
   const kept = rounds.slice(Math.max(0, rounds.length - keepRounds));
-  const before = Math.min(view.items.length - 1, ...kept);
-  return outputs.filter((output) => output.item < before && isElidable(output));
+  return Math.min(items.length - 1, ...kept);
 }
 
 /** For each round that is answered, the item where its answers begin. */

@@ -1,4 +1,5 @@
 import type { AnswerParserOptions } from '../answer-parser.ts';
+import type { Answer, Cleared } from '../answer.ts';
 import { DialectAnswer } from '../dialect-answer.ts';
 import {
   asCount,
@@ -14,6 +15,7 @@ import {
 export class MessagesAnswer extends DialectAnswer {
   #callsTools = false;
   #lastBlock: unknown;
+  #cleared: Cleared | undefined;
 
   constructor(options: AnswerParserOptions) {
     super(options, { mark: '"text":"', textIn: plainDelta });
@@ -24,6 +26,7 @@ export class MessagesAnswer extends DialectAnswer {
     this.isFailed = isRecord(message['error']);
     this.noteNames(message);
     this.noteLostThoughts(message);
+    this.#readCleared(message);
     for (const [index, block] of asList(message['content']).entries()) {
       this.#startBlock(index, asRecord(block));
     }
@@ -31,6 +34,11 @@ export class MessagesAnswer extends DialectAnswer {
     this.#readUsage(message['usage']);
     this.#stop(message['stop_reason']);
     this.isComplete = message['type'] === 'message' && typeof message['stop_reason'] === 'string';
+  }
+
+  override answer(): Answer {
+    const answer = super.answer();
+    return this.#cleared === undefined ? answer : { ...answer, cleared: this.#cleared };
   }
 
   protected passesBy(data: string): boolean {
@@ -61,6 +69,7 @@ export class MessagesAnswer extends DialectAnswer {
         break;
       case 'message_delta':
         this.noteLostThoughts(event);
+        this.#readCleared(event);
         this.#readUsage(event['usage']);
         this.#stop(asRecord(event['delta'])['stop_reason']);
         break;
@@ -94,6 +103,17 @@ export class MessagesAnswer extends DialectAnswer {
     // The person sees a refusal, but recalling it later would only teach the model to refuse.
     else if (reason === 'refusal') this.isFailed = true;
     else if (typeof reason === 'string' && !WHOLE.has(reason)) this.isCutShort = true;
+  }
+
+  /** In the last event of a stream ("Context editing", 2026-08-22). */
+  #readCleared({ context_management: told }: Fields): void {
+    const edits = asList(asRecord(told)['applied_edits']).map(asRecord);
+    const clearings = edits.filter(({ type }) => asText(type).startsWith('clear_tool_uses_'));
+    if (clearings.length === 0) return;
+    this.#cleared = {
+      outputs: sum(clearings.map((edit) => asCount(edit['cleared_tool_uses']))),
+      tokens: sum(clearings.map((edit) => asCount(edit['cleared_input_tokens']))),
+    };
   }
 
   #readUsage(value: unknown): void {
@@ -132,6 +152,10 @@ function signatureIn(event: Fields): unknown {
 function plainDelta(event: Fields): string | undefined {
   const isDelta = event['type'] === 'content_block_delta' && !isRecord(event['error']);
   return isDelta ? textIn(event) : undefined;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }
 
 const MESSAGE_STOP = '{"type":"message_stop"}';

@@ -28,6 +28,7 @@ export const MESSAGES: DialectDescriptor = {
   createAnswerParser: (options) => new MessagesAnswer(options),
   endMarks: ['message_stop'],
   thoughtMarks: ['block_stop'],
+  clearsOutputs: true,
   cachePrices: CACHE,
   cacheDefaultMs: () => CACHE_DEFAULT_MS,
   pictureTokens,

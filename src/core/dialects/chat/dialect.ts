@@ -20,6 +20,7 @@ export const CHAT: DialectDescriptor = {
   endMarks: ['[DONE]'],
   thoughtMarks: ['finish_reason":"', 'finish_reason": "'],
   // Many providers speak this dialect, and what they ask for a cache read differs a hundredfold.
+  clearsOutputs: false,
   cachePrices: { ...OPENAI_CACHE, isKnown: false },
   cacheDefaultMs: openAiCacheMs,
   pictureTokens: openAiPictureTokens,

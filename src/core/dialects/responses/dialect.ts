@@ -18,6 +18,7 @@ export const RESPONSES: DialectDescriptor = {
   createAnswerParser: (options) => new ResponsesAnswer(options),
   endMarks: ['response.completed', 'response.incomplete', 'response.failed'],
   thoughtMarks: ['item.done'],
+  clearsOutputs: false,
   cachePrices: OPENAI_CACHE,
   cacheDefaultMs: openAiCacheMs,
   pictureTokens: openAiPictureTokens,

@@ -1,0 +1,117 @@
+import { asList, asRecord, asText, isRecord } from '../bytes/json-fields.ts';
+import { elementsOf, memberValue, skipSpace, valueEnd } from '../bytes/json-scan.ts';
+import { groupExchanges } from '../conversation/exchanges.ts';
+import type { RequestView } from '../conversation/view.ts';
+import type { Edit } from '../plan/edits.ts';
+import type { ToolOutput } from './outputs.ts';
+import { isElidable, isKeptTool, keptFrom } from './removal.ts';
+
+/**
+ * Asks the provider to clear old tool outputs itself, with the setting `boundShortening: "provider"`. The history
+ * that the client and svc send stays as it is, so thinking that is bound to it stays valid.
+ *
+ * platform.claude.com, "Context editing" (2026-08-22): the fields of the edit, the header, and that
+ * `clear_thinking` comes first in the list. "Preserved thinking" (2026-09-26): the check compares what was sent.
+ */
+
+/** The value of `anthropic-beta` that a request with `context_management` needs. */
+export const CLEARING_BETA = 'context-management-2025-06-27';
+
+const FIELD = 'context_management';
+const TYPE = 'clear_tool_uses_20250919';
+/** A later version of the same edit counts as one of the client's own. */
+const TYPE_OF_ANY_DAY = /^clear_tool_uses_/;
+const TRIGGER_TOKENS = 60_000;
+/** Less is not worth the cache that each clearing costs. */
+const CLEARED_TOKENS_MIN = 20_000;
+
+/** The outputs that the provider may clear, and the terms that say so. */
+export interface Clearable {
+  readonly outputs: readonly ToolOutput[];
+  /** The newest tool calls, whose outputs stay. */
+  readonly keptCalls: number;
+  /** The tools whose outputs always stay. */
+  readonly keptTools: readonly string[];
+}
+
+/**
+ * Undefined where nothing is old, or where something old must stay: it cannot be proven, the client or the model
+ * needs it, or a part of it did not come from the tool. `outputs`: seenOutputsOf() of the view.
+ */
+export function clearableOutputs(
+  view: RequestView,
+  outputs: readonly ToolOutput[],
+  keepRounds: number,
+): Clearable | undefined {
+  const { items, bytes } = view;
+  // A provider's own tools answer in the model's item. Which of their results it clears is not known.
+  if (items.some((item) => item.role === 'assistant' && item.toolResultIds.length > 0)) {
+    return undefined;
+  }
+  // The newest round always stays: the model may not have answered it yet.
+  const before = keptFrom(view, groupExchanges(items), Math.max(1, keepRounds));
+  const names = new Map(
+    items.flatMap(({ toolCalls }) => toolCalls.map(({ id, name }) => [id, name] as const)),
+  );
+  const known = new Map(outputs.map((output) => [output.callId, output]));
+  const keptTools = new Set<string>();
+  const old: ToolOutput[] = [];
+  for (const id of items.slice(0, before).flatMap(({ toolResultIds }) => toolResultIds)) {
+    const name = names.get(id) ?? '';
+    const output = known.get(id);
+    if (isKeptTool(name)) keptTools.add(name);
+    else if (output !== undefined && mayClear(bytes, output)) old.push(output);
+    else return undefined;
+  }
+  if (old.length === 0) return undefined;
+  const keptCalls = items.slice(before).reduce((sum, it) => sum + it.toolResultIds.length, 0);
+  return { outputs: old, keptCalls, keptTools: [...keptTools] };
+}
+
+const QUOTE = 0x22;
+
+/** The provider clears all of an output, so a reminder behind the tool's text would go with it. */
+function mayClear(bytes: Buffer, output: ToolOutput): boolean {
+  return isElidable(output, 0) && bytes[output.content.end] === QUOTE;
+}
+
+/** The edit of the body; undefined where the client itself says how to clear, or says it in a way unknown to svc. */
+export function clearingEdit(view: RequestView, clearable: Clearable): Edit | undefined {
+  const { bytes, shell } = view;
+  const asked = textOf(clearable);
+  const open = skipSpace(bytes, 0);
+  if (!Object.hasOwn(shell.value, FIELD)) {
+    return inserted(open + 1, `"${FIELD}":{"edits":[${asked}]},`);
+  }
+  const own = shell.value[FIELD];
+  const span = memberValue(bytes, open, FIELD);
+  if (span === undefined) return undefined;
+  if (own === null) return { ...span, bytes: Buffer.from(`{"edits":[${asked}]}`) };
+  if (!isRecord(own)) return undefined;
+  if (!Object.hasOwn(own, 'edits')) {
+    const comma = Object.keys(own).length === 0 ? '' : ',';
+    return inserted(span.start + 1, `"edits":[${asked}]${comma}`);
+  }
+  if (!Array.isArray(own['edits'])) return undefined;
+  const types = asList(own['edits']).map((edit) => asText(asRecord(edit)['type']));
+  if (types.some((type) => TYPE_OF_ANY_DAY.test(type))) return undefined;
+  const list = memberValue(bytes, span.start, 'edits');
+  if (list === undefined) return undefined;
+  const last = elementsOf(bytes, list).at(-1);
+  if (last === undefined) return inserted(list.start + 1, asked);
+  return inserted(valueEnd(bytes, last), `,${asked}`);
+}
+
+function textOf({ keptCalls, keptTools }: Clearable): string {
+  return JSON.stringify({
+    type: TYPE,
+    trigger: { type: 'input_tokens', value: TRIGGER_TOKENS },
+    keep: { type: 'tool_uses', value: keptCalls },
+    clear_at_least: { type: 'input_tokens', value: CLEARED_TOKENS_MIN },
+    ...(keptTools.length > 0 && { exclude_tools: keptTools }),
+  });
+}
+
+function inserted(at: number, text: string): Edit {
+  return { start: at, end: at, bytes: Buffer.from(text) };
+}
