@@ -28,6 +28,7 @@ import type { Upstream } from '../ports/upstream.ts';
 import type { Handler } from '../proxy/client-request.ts';
 import { createHandler, type ProxyHandler } from '../proxy/handle.ts';
 import { chooseByRoute, findUpstream, type LiveSettings } from '../proxy/forward.ts';
+import { nameBoundInShadow } from './proxy/recent-trouble.ts';
 import { InFlight } from '../proxy/in-flight.ts';
 import { KeptRequests } from '../proxy/kept-requests.ts';
 import type { ConfiguredUpstream } from '../proxy/dependencies.ts';
@@ -124,6 +125,10 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
         terminal.warn('A new place for memories applies after a restart: svc stop && svc start');
       }
       const { blockKey } = runtime;
+      const isShadow = next.proxy.compressionMode === 'shadow';
+      if (isShadow && runtime.live.proxy.compressionMode !== 'shadow') {
+        nameBoundInShadow(options.dataFolder, Date.now(), terminal);
+      }
       runtime.apply(next);
       // Both are made from the local token. A page that was opened with the old one must be opened again.
       if (runtime.blockKey !== blockKey) void ui.renew(next);

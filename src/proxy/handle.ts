@@ -188,6 +188,7 @@ class RequestHandler {
       onRefused: async (accepted) => {
         taken = accepted === undefined ? change : (change.fallbacks[accepted - 1] ?? change);
         if (taken !== change) record.refused(taken);
+        if (bond?.isBound === true && taken.body === undefined) record.prefixChanged('svc');
         if (reading !== undefined) await this.#noteRefusal(reading, change, taken);
       },
     });

@@ -5,6 +5,8 @@ import type { RequestRow } from '../../src/ports/request-log.ts';
 import { runCli } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
+import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
+import { recordOf } from '../support/records.ts';
 import { requestRow } from '../support/request-row.ts';
 
 // Many processes on a machine that may be busy.
@@ -47,6 +49,35 @@ test('status, stop and uninstall name the conversations that cannot continue wit
     expect(stderr).not.toMatch(/last-week|without-a-block|unbound|compacted/);
     expect(stderr.match(/cannot continue/g)).toHaveLength(1);
   }
+});
+
+test('forget names the running conversations that lose thinking', async () => {
+  const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
+  const env = { SVC_DATA_HOME: join(home, 'data') };
+  const store = openEmbeddedStore({ folder: env.SVC_DATA_HOME, report: () => undefined });
+  const told = 'The staging database of the walrus shop listens on port 6431.';
+  const record = recordOf(told, { space: 'default' });
+  await store.memory.capture([record], AbortSignal.timeout(30_000));
+  const own = {
+    kind: 'own-block',
+    tenant: 'local',
+    conversation: 'holds-it',
+    fingerprint: 'f1',
+  } as const;
+  const text = writeRecallBlock([record], 512, []).text;
+  await store.ledger.record([
+    { ...own, block: text, form: 'text', space: 'default', at: Date.now() },
+  ]);
+  store.requestLog.add(bound({ id: 'r1', conversation: 'holds-it' }));
+  store.requestLog.add(bound({ id: 'r2', conversation: 'holds-another', items: [] }));
+  await store.close();
+  const { stderr } = await runCli(['memory', 'forget', '--search', 'walrus', '--yes'], {
+    home,
+    env,
+  });
+  expect(stderr).toContain('1 running conversation held what was forgotten');
+  expect(stderr).toContain('holds-it');
+  expect(stderr).not.toContain('holds-another');
 });
 
 test('status says that the provider was not reached and that memory failed, until a request succeeds', async () => {

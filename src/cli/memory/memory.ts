@@ -13,6 +13,7 @@ import type { CliStore, OpenStore } from '../compose-store.ts';
 import { changeReader } from './changed-since.ts';
 import { awaitCaptures } from './captures-on-their-way.ts';
 import { noSuchReference, wholeReference, wholeReferences } from './whole-reference.ts';
+import { nameForgotten } from '../proxy/recent-trouble.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
 
@@ -172,14 +173,18 @@ export async function forgetMemories(
       2,
     );
   }
-  const forgotten = await withStore(context, openStore, async ({ memory }) => {
+  const forgotten = await withStore(context, openStore, async (store) => {
+    const { memory } = store;
     const { filter, question } = await forgetChoice(request, context, memory);
     const isSure = options.yes === true || (await confirm?.(question)) === true;
     if (!isSure) return undefined;
     // Half done it is no use: however many there are, the command waits for them.
-    return memory.forget(filter, new AbortController().signal, (done, all) =>
+    const number = await memory.forget(filter, new AbortController().signal, (done, all) =>
       terminal.progress(`${done} of ${all} forgotten`),
     );
+    terminal.progressDone();
+    if (number > 0) await nameForgotten(store, Date.now(), terminal);
+    return number;
   });
   terminal.progressDone();
   if (forgotten === undefined) {

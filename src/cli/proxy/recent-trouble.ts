@@ -1,5 +1,8 @@
 import { statfsSync } from 'node:fs';
 import { type RecentRequest, recentRequests } from '../../adapters/state/recent-requests.ts';
+import { carriedBlocks } from '../../local/ui/request-page.ts';
+import type { Ledger } from '../../ports/ledger.ts';
+import type { RequestLog, RequestRow } from '../../ports/request-log.ts';
 import { count, timeText } from '../listing.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 
@@ -21,17 +24,17 @@ export function recentTrouble(folder: string, now: number): readonly string[] {
   return [
     ...runOf(rows, ({ end }) => UNREACHED.has(end)).map(
       ({ last, number }) =>
-        `The last ${requests(number)} did not reach the provider (${last.end}, ${timeText(last.at)}). Check: svc doctor`,
+        `The last ${requestsOf(number)} did not reach the provider (${last.end}, ${timeText(last.at)}). Check: svc doctor`,
     ),
     ...runOf(rows, ({ memoryState }) => memoryState.startsWith('degraded_')).map(
       ({ last, number }) =>
-        `Memory could not help in the last ${requests(number)} (${last.memoryState}, ${timeText(last.at)}). Check: svc doctor`,
+        `Memory could not help in the last ${requestsOf(number)} (${last.memoryState}, ${timeText(last.at)}). Check: svc doctor`,
     ),
     ...fullDisk(folder),
   ];
 }
 
-function requests(number: number): string {
+function requestsOf(number: number): string {
   return number === 1 ? 'request' : `${number} requests`;
 }
 
@@ -64,18 +67,62 @@ function fullDisk(folder: string): readonly string[] {
  */
 export function nameBound(folder: string, now: number, terminal: Terminal): boolean {
   const bound = boundConversations(recentRequests(folder, now - DAY_MS));
-  const [first] = bound;
-  if (first === undefined) return false;
+  if (bound.length === 0) return false;
   terminal.warn(
     `${count(bound.length, 'conversation')} of the last day cannot continue without svc: the model's thinking in ` +
       'them is bound to memories that svc added. Claude Code repairs itself once, without that thinking; another client gets an error.',
   );
-  for (const { at, client, space, conversation } of bound.slice(0, NAMED_MAX)) {
-    terminal.note(`  ${timeText(at)}  ${oneLine(`${client}  ${space}  ${conversation}`, 120)}`);
-  }
-  if (bound.length > NAMED_MAX) terminal.note(`  … and ${bound.length - NAMED_MAX} more`);
+  nameAll(bound, terminal);
   terminal.note('  To leave svc, finish or compact them first, or begin new sessions.');
   return true;
+}
+
+/** Names the same conversations when shadow begins: it forwards them without the memories. */
+export function nameBoundInShadow(folder: string, now: number, terminal: Terminal): void {
+  const bound = boundConversations(recentRequests(folder, now - DAY_MS));
+  if (bound.length === 0) return;
+  terminal.warn(
+    `The mode shadow sends ${count(bound.length, 'running conversation')} without the memories in them, so the model's ` +
+      'thinking behind these memories is lost.',
+  );
+  nameAll(bound, terminal);
+}
+
+/** Names the conversations of the last day that lose thinking because a memory in them was forgotten. */
+export async function nameForgotten(
+  { requests, ledger }: { readonly requests: RequestLog; readonly ledger: Ledger },
+  now: number,
+  terminal: Terminal,
+): Promise<void> {
+  const rows = await requests.list({ limit: ROWS_MAX, since: now - DAY_MS });
+  const newest = new Map<string, RequestRow>();
+  for (const row of rows) if (!newest.has(row.conversation)) newest.set(row.conversation, row);
+  const lost: RequestRow[] = [];
+  for (const row of newest.values()) {
+    if (row.isBound !== true) continue;
+    // oxlint-disable-next-line no-await-in-loop -- A handful of conversations.
+    const blocks = await carriedBlocks(ledger, row);
+    if (blocks.some(({ block }) => block === '')) lost.push(row);
+  }
+  if (lost.length === 0) return;
+  terminal.warn(
+    `${count(lost.length, 'running conversation')} held what was forgotten. The model's thinking behind it is lost.`,
+  );
+  nameAll(lost, terminal);
+}
+
+/** A day of one person. */
+const ROWS_MAX = 2_000;
+
+function nameAll(
+  conversations: readonly Pick<RequestRow, 'at' | 'client' | 'space' | 'conversation'>[],
+  terminal: Terminal,
+): void {
+  for (const { at, client, space, conversation } of conversations.slice(0, NAMED_MAX)) {
+    terminal.note(`  ${timeText(at)}  ${oneLine(`${client}  ${space}  ${conversation}`, 120)}`);
+  }
+  const more = conversations.length - NAMED_MAX;
+  if (more > 0) terminal.note(`  … and ${more} more`);
 }
 
 /** The newest request of each. After a compaction nothing is bound any more. */
