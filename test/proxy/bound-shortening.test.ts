@@ -153,3 +153,15 @@ test('a provider that refuses the edit gets the request without it, and is not a
   expect(asked()).toEqual([1, 0, 0]);
   expect(talk.strict.refusals).toEqual([]);
 });
+
+test('a request of a sub-agent, and one with a mode of its own, go out as they came', async () => {
+  const { talk, next } = await begun();
+  expect(editsIn((await next()).sent)).toHaveLength(1);
+  // It repeats the same history, so that nothing but its kind makes the difference.
+  const agent = { ...NAMED, 'x-claude-code-agent-id': 'agent-one' };
+  const passing = { ...NAMED, 'x-svc-compression-mode': 'passthrough' };
+  expect(editsIn((await next({ headers: agent })).sent)).toEqual([]);
+  expect(talk.story.rows.at(-1)).toMatchObject({ kind: 'subagent', status: 200 });
+  expect(editsIn((await next({ headers: passing })).sent)).toEqual([]);
+  expect(editsIn((await next()).sent)).toHaveLength(1);
+});
