@@ -87,6 +87,8 @@ export interface KnownBlocks {
   /** The ledger's value when they were placed. If it has changed, some blocks may be forgotten. */
   readonly generation: number;
   readonly blocks: readonly KnownBlock[];
+  /** The newest thinking was made without svc, and the ledger had no block to take back in front of it. */
+  readonly isForeign: boolean;
 }
 
 export interface KnownBlock {

@@ -36,7 +36,7 @@ import { isOpening, offersTools } from '../core/recall/openings.ts';
 import { type RecallBlock, writeRecallBlock } from '../core/recall/recall-block.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import type { AgentFacts, RecallQuestion } from '../ports/memory.ts';
-import type { KnownBlock } from './conversation-state.ts';
+import type { KnownBlock, KnownBlocks } from './conversation-state.ts';
 import type { Deadline } from './deadline.ts';
 import { HeldDigests } from './held-digests.ts';
 import type { ProxyDependencies } from './dependencies.ts';
@@ -136,13 +136,14 @@ export class Recaller {
     const known = loop === undefined ? undefined : reading.state.blocks.get(loop);
     if (known?.generation === generation) {
       const placements = known.blocks.flatMap((block) => atItem(reading, block));
-      if (isSame(placements, bond)) return settled(stateOf(placements));
+      if (isSame(placements, bond, known)) return settled(stateOf(placements));
     }
     const asked = { ...call, reading, bond, silence, leaving };
     const { replayed, isLasting } = await this.#askLedger(asked, generation);
     if (loop !== undefined && isLasting && replayed.kind === 'settled') {
       const blocks = replayed.recalled.placements.map(blockOf);
-      reading.state.blocks.set(loop, { generation, blocks });
+      const isForeign = bond.placed === 'foreign';
+      reading.state.blocks.set(loop, { generation, blocks, isForeign });
     }
     return replayed;
   }
@@ -435,11 +436,15 @@ function mayRepeat(
   return isBound || silence === undefined || silence === 'skipped_side_call';
 }
 
-/** Whether these are the blocks in front of the newest bound thinking. */
-function isSame(placements: readonly Placement[], { placed, thoughtAt }: Bond): boolean {
+/** Whether these known blocks are the ones in front of the newest bound thinking. */
+function isSame(
+  placements: readonly Placement[],
+  { placed, thoughtAt }: Bond,
+  { isForeign }: KnownBlocks,
+): boolean {
   if (placed === undefined) return true;
-  if (placed === 'foreign') return false;
   const before = placements.filter(({ item }) => (item.soFar.humans?.index ?? 0) < thoughtAt);
+  if (placed === 'foreign') return isForeign && before.length === 0;
   const marks = placedMarks(before);
   return (
     marks.length === placed.length &&
