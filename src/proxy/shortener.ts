@@ -14,7 +14,7 @@ import {
 } from '../core/shortening/elisions.ts';
 import { cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
 import { dialectOf } from '../core/dialects/dialects.ts';
-import { groupExchanges } from '../core/conversation/exchanges.ts';
+import { answeredRounds, groupExchanges } from '../core/conversation/exchanges.ts';
 import type { RequestView } from '../core/conversation/view.ts';
 import type { Modes } from '../core/http/modes.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
@@ -27,6 +27,7 @@ import type { ProxySettings, UpstreamSettings } from '../core/settings/settings.
 import { cachePrices } from '../core/shortening/pricing.ts';
 import {
   isShort,
+  mayOmit,
   readFacts,
   recallObstacle,
   type Removal,
@@ -205,7 +206,8 @@ export class Shortener {
       ? await this.#findBatches(reading, elisionPlace, deadline)
       : NO_BATCHES;
     if (known === undefined) return { outcome: 'unanswered' };
-    await this.#slices.run(this.#read.candidateSteps(view, groupExchanges(view.items)));
+    const exchanges = mayOmit({ view, ...known }) ? groupExchanges(view.items) : [];
+    await this.#slices.run(this.#read.candidateSteps(view, exchanges));
     const facts = this.#factsOf(call, { ...known, takesNew: known.takesNew && isMain });
     const removal = removalOf(facts);
     const isCertain = removal.omissions.length === 0;
@@ -404,8 +406,9 @@ function outcomeUnchanged({ identity: { kind } }: Reading): Outcome {
  * forwarded.
  */
 function outcomeAtFirstSight({ reading, settings }: ShorteningCall): Outcome {
-  const exchanges = groupExchanges(reading.view.items);
-  const isNew = isShort({ exchanges, keepRounds: settings.elisionKeepRounds });
+  const { view } = reading;
+  const rounds = answeredRounds(view.items);
+  const isNew = isShort({ view, rounds, keepRounds: settings.elisionKeepRounds });
   return isNew ? 'nothing_old' : 'not_stored';
 }
 

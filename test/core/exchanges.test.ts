@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
-import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
+import { answeredRounds, groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import { recordings } from '../support/recordings.ts';
 import { viewOf } from '../support/view-of.ts';
 
@@ -195,6 +195,25 @@ test('exchanges cover the items without a gap, and only the first may lack a per
         at = exchange.end;
       }
       expect(at).toBe(list.length);
+    }),
+  );
+});
+
+test('the answered rounds are those of all exchanges, also where ids repeat and answers are late', () => {
+  const id = fc.constantFrom('', '1', '2', '3');
+  const ids = fc.array(id, { minLength: 1, maxLength: 3 });
+  const item = fc.oneof(
+    fc.constantFrom(user('a'), said('A.')),
+    ids.map((some) => calls(...some)),
+    ids.map((some) => answers(...some)),
+    id.map((one) => ({ role: 'user', content: [...answers(one).content, ...user('b').content] })),
+  );
+  fc.assert(
+    fc.property(fc.array(item, { maxLength: 20 }), (list) => {
+      const { items } = viewOf('anthropic_messages', { messages: list });
+      const rounds = groupExchanges(items).flatMap((exchange) => exchange.rounds);
+      const starts = rounds.flatMap(({ results }) => results.slice(0, 1));
+      expect(answeredRounds(items)).toEqual(starts.toSorted((a, b) => a - b));
     }),
   );
 });

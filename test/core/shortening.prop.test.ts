@@ -289,16 +289,14 @@ test('140,000 outputs are judged in one go: the work grows as the conversation d
     { id: 'a', tool: 'Bash', args: { command: 'ls' }, output: longOutput('x', 400) },
     { id: 'b', tool: 'Bash', args: { command: 'ls' }, output: longOutput('y', 400) },
   ]);
-  const { exchanges, outputs } = factsOf(view);
-  const [item, exchange, output] = [view.items[1], exchanges[0], outputs[0]];
-  if (item === undefined || exchange === undefined || output === undefined) throw new Error('No.');
+  const [item, output] = [view.items[1], factsOf(view).outputs[0]];
+  if (item === undefined || output === undefined) throw new Error('No.');
   const count = 140_000;
   const many = Array.from({ length: count }, (_, at) => ({ ...output, item: 2 * at + 1 }));
-  const answered = many.map((one) => ({ calls: [one.item - 1], results: [one.item] }));
   const facts = {
     ...factsOf(view, { isCacheCold: false }),
     view: { ...view, items: Array.from({ length: 2 * count }, () => item) },
-    exchanges: [{ ...exchange, rounds: answered }],
+    rounds: many.map((one) => one.item),
     outputs: many,
     repeated: many.slice(0, count / 2),
     old: many.slice(count / 2, -4),

@@ -66,6 +66,28 @@ function readExchanges(items: readonly ItemTraits[]): readonly Exchange[] {
 }
 
 /**
+ * For each answered round, the item where its answers begin, in ascending order. Finds the rounds that
+ * groupExchanges() finds, without the texts: that takes a fifth of the time.
+ */
+export function answeredRounds(items: readonly Item[]): readonly number[] {
+  const starts: number[] = [];
+  const roundsById = new Map<string, { isAnswered: boolean }>();
+  let newest: { isAnswered: boolean } | undefined;
+  for (const [index, { soFar, toolCalls, toolResultIds }] of items.entries()) {
+    if (soFar.exchange.start === index) newest = undefined;
+    if (toolCalls.length > 0 && newest?.isAnswered !== false) newest = { isAnswered: false };
+    for (const { id } of toolCalls) if (newest !== undefined) roundsById.set(id, newest);
+    for (const id of toolResultIds) {
+      const round = id === '' ? undefined : roundsById.get(id);
+      if (round?.isAnswered !== false) continue;
+      round.isAnswered = true;
+      starts.push(index);
+    }
+  }
+  return starts;
+}
+
+/**
  * The newest exchange alone, with indexes of the whole list: reading it costs what it holds, not
  * what the conversation holds. Undefined for no items. It does not see a round whose call is in an
  * earlier exchange.

@@ -1,6 +1,6 @@
 import { asList, asRecord, asText, isRecord } from '../bytes/json-fields.ts';
 import { elementsOf, memberValue, skipSpace, valueEnd } from '../bytes/json-scan.ts';
-import { groupExchanges } from '../conversation/exchanges.ts';
+import { answeredRounds } from '../conversation/exchanges.ts';
 import type { RequestView } from '../conversation/view.ts';
 import type { Edit } from '../plan/edits.ts';
 import type { ToolOutput } from './outputs.ts';
@@ -49,7 +49,7 @@ export function clearableOutputs(
     return undefined;
   }
   // The newest round always stays: the model may not have answered it yet.
-  const before = keptFrom(view, groupExchanges(items), Math.max(1, keepRounds));
+  const before = keptFrom(view, answeredRounds(items), Math.max(1, keepRounds));
   const names = new Map(
     items.flatMap(({ toolCalls }) => toolCalls.map(({ id, name }) => [id, name] as const)),
   );

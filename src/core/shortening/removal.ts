@@ -4,7 +4,7 @@
  * answer. The proxy, its warm-up and the bench share these functions.
  */
 import { tellsExchanges } from '../recall/agent-block.ts';
-import { type Exchange, groupExchanges } from '../conversation/exchanges.ts';
+import { answeredRounds, type Exchange, groupExchanges } from '../conversation/exchanges.ts';
 import type { RequestView } from '../conversation/view.ts';
 import type { LeftOut } from '../ledger/entries.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
@@ -53,7 +53,8 @@ export interface RequestFacts {
 
 /** The same facts, with what the request's own items say. */
 export interface ShorteningFacts extends RequestFacts {
-  readonly exchanges: readonly Exchange[];
+  /** answeredRounds() of the items. */
+  readonly rounds: readonly number[];
   /** Outputs and exchanges that earlier requests left out. */
   readonly repeated: readonly ToolOutput[];
   readonly omitted: readonly Omission[];
@@ -73,22 +74,32 @@ export interface Removal extends Batch {
 
 export function readFacts(request: RequestFacts): ShorteningFacts {
   const { view, batches, outputs } = request;
-  const exchanges = groupExchanges(view.items);
-  const omissions = findOmissions(view, exchanges, request.textsOf);
+  const rounds = answeredRounds(view.items);
+  const omissions = mayOmit(request)
+    ? findOmissions(view, groupExchanges(view.items), request.textsOf)
+    : [];
   const omitted = repeatedOmissions(omissions, batches);
   const repeated = repeatedOutputs(outputs, batches);
-  const callsTools = view.items.some(({ toolCalls }) => toolCalls.length > 0);
   const canRead = canReadMemory(view);
   return {
     ...request,
-    exchanges,
+    rounds,
     repeated: [...repeated].filter((output) => request.isBound || mayLeave(output)),
     omitted: [...omitted],
-    old: oldOutputs(request, exchanges).filter((output) => !repeated.has(output)),
-    omittable: callsTools
+    old: oldOutputs(request, rounds).filter((output) => !repeated.has(output)),
+    omittable: callsTools(view)
       ? []
       : omissions.filter((it) => !omitted.has(it) && (canRead || isShortText(it))),
   };
+}
+
+/** Whether exchanges may be out. Where a tool was called, only those that left before it was. */
+export function mayOmit({ view, batches }: Pick<RequestFacts, 'view' | 'batches'>): boolean {
+  return batches.length > 0 || !callsTools(view);
+}
+
+function callsTools({ items }: RequestView): boolean {
+  return items.some(({ toolCalls }) => toolCalls.length > 0);
 }
 
 /** The removal that is worth a proof. */
@@ -110,14 +121,14 @@ export function removalOf(facts: ShorteningFacts): Removal {
 
 /** The numbers that decide about this batch. */
 export function batchFacts(facts: ShorteningFacts, { batch, omissions }: Batch): BatchFacts {
-  const { view, repeated, omitted, keepRounds } = facts;
+  const { view, rounds, repeated, omitted, keepRounds } = facts;
   const gone = sum(repeated.map(savedTokens)) + sum(omitted.map(({ tokens }) => tokens));
-  const rounds = answeredRounds(facts.exchanges);
   const carriedOutputs = batch.map((output) => {
     const later = countFrom(rounds, output.item + 1);
     return savedTokens(output) * Math.max(0, later - keepRounds);
   });
-  const starts = facts.exchanges.map(({ start }) => view.items[start]?.start ?? 0);
+  const exchanges = omissions.length === 0 ? [] : groupExchanges(view.items);
+  const starts = exchanges.map(({ start }) => view.items[start]?.start ?? 0);
   const carriedExchanges = omissions.map(({ span, tokens }) => {
     const later = countFrom(starts, span.end);
     return tokens * Math.max(0, later - KEPT_EXCHANGES);
@@ -128,7 +139,7 @@ export function batchFacts(facts: ShorteningFacts, { batch, omissions }: Batch):
     wholeTokens: facts.tokens,
     inputBudget: facts.inputBudget,
     room: facts.room,
-    messages: sum(view.items.map(({ tokens }) => tokens)) - gone,
+    messages: (view.items.at(-1)?.soFar.tokens ?? 0) - gone,
     gain: sum(batch.map(savedTokens)) + sum(omissions.map(({ tokens }) => tokens)),
     carried: sum(carriedOutputs) + sum(carriedExchanges),
     prices: facts.prices,
@@ -137,10 +148,12 @@ export function batchFacts(facts: ShorteningFacts, { batch, omissions }: Batch):
 
 /** Nothing of the conversation is old enough to be left out, of whatever kind it is. */
 export function isShort({
-  exchanges,
+  view,
+  rounds,
   keepRounds,
-}: Pick<ShorteningFacts, 'exchanges' | 'keepRounds'>): boolean {
-  return exchanges.length <= KEPT_EXCHANGES && answeredRounds(exchanges).length <= keepRounds;
+}: Pick<ShorteningFacts, 'view' | 'rounds' | 'keepRounds'>): boolean {
+  const exchanges = (view.items.at(-1)?.soFar.exchange.number ?? -1) + 1;
+  return exchanges <= KEPT_EXCHANGES && rounds.length <= keepRounds;
 }
 
 /** The texts that are left out, and the outcome to report. */
@@ -169,7 +182,8 @@ export function settle(
     omissions: removal.omissions.filter(areHeld),
   };
   // The memory may prove less than was wanted, and the rest may not be worth a batch any more.
-  const leaves = decide(batchFacts(facts, held)) === 'leaves';
+  const isAny = held.batch.length + held.omissions.length > 0;
+  const leaves = isAny && decide(batchFacts(facts, held)) === 'leaves';
   const { batch, omissions } = leaves ? held : { batch: [], omissions: [] };
   const elided = [...repeated, ...batch];
   const omitted = [...gone, ...omissions];
@@ -232,29 +246,21 @@ export function isKeptTool(tool: string): boolean {
 /** Elidable outputs of rounds older than the last `keepRounds`. */
 export function oldOutputs(
   { view, outputs, keepRounds }: Pick<RequestFacts, 'view' | 'outputs' | 'keepRounds'>,
-  exchanges: readonly Exchange[],
+  rounds: readonly number[],
 ): readonly ToolOutput[] {
-  const before = keptFrom(view, exchanges, keepRounds);
+  const before = keptFrom(view, rounds, keepRounds);
   return outputs.filter((output) => output.item < before && isElidable(output));
 }
 
 /** The index of the first item whose outputs stay because they are new. */
 export function keptFrom(
   { items }: RequestView,
-  exchanges: readonly Exchange[],
+  rounds: readonly number[],
   keepRounds: number,
 ): number {
-  const rounds = answeredRounds(exchanges);
   // Keeping none, everything but the newest item may go: the model has not seen that one yet.
   const kept = rounds.slice(Math.max(0, rounds.length - keepRounds));
   return Math.min(items.length - 1, ...kept);
-}
-
-/** For each round that is answered, the item where its answers begin. */
-function answeredRounds(exchanges: readonly Exchange[]): readonly number[] {
-  const rounds = exchanges.flatMap((exchange) => exchange.rounds);
-  const starts = rounds.flatMap(({ results: [first] }) => (first === undefined ? [] : [first]));
-  return starts.toSorted((one, other) => one - other);
 }
 
 /** How many of these ascending numbers are at least `least`. */
