@@ -1,9 +1,18 @@
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type TestContext, beforeEach, describe, expect, test } from 'vitest';
+import { strictSettings } from '../support/strict-provider/settings.ts';
 import { StrictProvider } from '../support/strict-provider/strict-provider.ts';
+import { missingTmux } from '../support/tmux.ts';
 import { runClaude } from './support/claude-code.ts';
 import { runCodex } from './support/codex.ts';
 import { installedClient } from './support/installed-client.ts';
-import type { ProgramEnd } from './support/program.ts';
+import {
+  openClaudeScreen,
+  openCodexScreen,
+  rewindClaude,
+  rewindCodex,
+} from './support/screen-session.ts';
 import { type Stage, openStage } from './support/stage.ts';
 import {
   FACT,
@@ -27,36 +36,73 @@ const CODEX = await installedClient('codex');
 
 interface Asked {
   readonly prompt: string;
+  /** Goes on with the newest session. */
   readonly isResumed?: boolean;
+  /** Begins a new session with everything of this one. */
+  readonly forked?: string;
+  /** Goes on with this session. */
+  readonly resumed?: string;
   /** The other model of the client. */
   readonly isOther?: boolean;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 const CLIENTS = {
   claude: {
     installed: CLAUDE,
-    ask: (stage: Stage, way: Way, { prompt, isResumed, isOther }: Asked): Promise<ProgramEnd> =>
+    ask: (stage: Stage, way: Way, { prompt, isOther, args = [], env, ...session }: Asked) =>
       runClaude(CLAUDE, stage, {
         prompt,
         args: [
           '--model',
-          isOther === true ? 'claude-fable-5-2' : 'claude-opus-5-5',
-          ...(isResumed === true ? ['--continue'] : []),
+          isOther === true ? 'claude-fable-5-2' : CLAUDE_MODEL,
+          ...(session.isResumed === true ? ['--continue'] : []),
+          ...(session.resumed === undefined ? [] : ['--resume', session.resumed]),
+          ...(session.forked === undefined ? [] : ['--resume', session.forked, '--fork-session']),
+          ...args,
         ],
-        ...(way === 'without svc' && { env: { ANTHROPIC_BASE_URL: stage.provider.url } }),
+        env: { ...env, ...(way === 'without svc' && { ANTHROPIC_BASE_URL: stage.provider.url }) },
       }),
+    serverArgs: (file: string): readonly string[] => {
+      const server = { command: process.execPath, args: [file] };
+      return ['--mcp-config', JSON.stringify({ mcpServers: { late: server } })];
+    },
+    screen: async (stage: Stage, url: string): Promise<Screen> => {
+      const session = await openClaudeScreen(CLAUDE, stage, { url, model: CLAUDE_MODEL });
+      return {
+        say: (prompt) => session.say(prompt),
+        takeBack: (prompt) => rewindClaude(session, prompt),
+      };
+    },
   },
   codex: {
     installed: CODEX,
-    ask: (stage: Stage, way: Way, { prompt, isResumed, isOther }: Asked): Promise<ProgramEnd> =>
+    ask: (stage: Stage, way: Way, { isOther, ...asked }: Asked) =>
       runCodex(CODEX, stage, {
-        prompt,
-        ...(isResumed !== undefined && { isResumed }),
-        model: isOther === true ? 'gpt-6.2' : 'gpt-6',
+        ...asked,
+        model: isOther === true ? 'gpt-6.2' : CODEX_MODEL,
         ...(way === 'without svc' && { url: stage.provider.url }),
       }),
+    serverArgs: (file: string): readonly string[] => [
+      '-c',
+      `mcp_servers.late={command=${JSON.stringify(process.execPath)},args=[${JSON.stringify(file)}]}`,
+    ],
+    screen: async (stage: Stage, url: string): Promise<Screen> => {
+      const session = await openCodexScreen(CODEX, stage, { url, model: CODEX_MODEL });
+      return {
+        say: (prompt) => session.say(prompt),
+        takeBack: (_, count) => rewindCodex(session, count),
+      };
+    },
   },
 } as const;
+
+interface Screen {
+  readonly say: (prompt: string) => Promise<void>;
+  /** Takes the newest prompt back, which is the `count`th. */
+  readonly takeBack: (prompt: string, count: number) => Promise<void>;
+}
 
 describe.each(['claude', 'codex'] as const)('bound thinking under %s', (name) => {
   const { installed, ask } = CLIENTS[name];
@@ -134,14 +180,193 @@ describe.each(['claude', 'codex'] as const)('bound thinking under %s', (name) =>
   );
 });
 
+describe.each([
+  ['claude', 'new'],
+  ['claude', 'old'],
+  ['codex', 'new'],
+] as const)('under %s with the %s account svc loses no more thinking', (name, account) => {
+  const { installed, serverArgs, screen } = CLIENTS[name];
+
+  beforeEach((context: TestContext) => {
+    if (installed.missing !== undefined) context.skip(installed.missing);
+  });
+
+  test('when the conversation is compacted', async (context) => {
+    if (name === 'codex') context.skip('a compaction of Codex is not compared yet');
+    await expectNoMoreLost('compaction', async ({ ask }) => {
+      await ask({ prompt: FACT });
+      await ask({ prompt: `${QUESTION} ${STEPS}` });
+      await ask({ prompt: `Paint the mountains. ${STEPS}`, isResumed: true });
+      await ask({ prompt: '/compact', isResumed: true });
+      await ask({ prompt: `${QUESTION} ${STEPS}`, isResumed: true });
+      await ask({ prompt: END, isResumed: true });
+    });
+  });
+
+  test('when the conversation is forked, and both go on', async () => {
+    await expectNoMoreLost('fork', async ({ stage, ask }) => {
+      await ask({ prompt: FACT });
+      await ask({ prompt: `${QUESTION} ${STEPS}` });
+      const first = newestSession(stage);
+      await ask({ prompt: `Paint the mountains. ${STEPS}`, forked: first });
+      const second = newestSession(stage);
+      expect(second).not.toBe(first);
+      await ask({ prompt: `${QUESTION} ${STEPS}`, resumed: first });
+      await ask({ prompt: `${QUESTION} ${STEPS}`, resumed: second });
+      await ask({ prompt: END, resumed: first });
+      await ask({ prompt: END, resumed: second });
+    });
+  });
+
+  test.each(name === 'claude' ? ['false', 'true'] : ['false'])(
+    'when an MCP server is there from the second prompt on (tool search of Claude Code: %s)',
+    async (search) => {
+      await expectNoMoreLost(`MCP server, tool search ${search}`, async ({ stage, ask }) => {
+        const args = serverArgs(toolServer(stage));
+        const env = { ENABLE_TOOL_SEARCH: search };
+        await ask({ prompt: FACT, env });
+        await ask({ prompt: `${QUESTION} ${STEPS}`, env });
+        await ask({ prompt: `${QUESTION} ${STEPS}`, args, env, isResumed: true });
+        await ask({ prompt: END, args, env, isResumed: true });
+        expect(lastBody(stage)).toContain('late');
+      });
+    },
+  );
+
+  test('when a prompt is taken back', async (context) => {
+    const missing = missingTmux();
+    if (missing !== undefined) context.skip(missing);
+    await expectNoMoreLost('rewind', async ({ stage, url, ask }) => {
+      await ask({ prompt: FACT });
+      const session = await screen(stage, url);
+      const say = async (prompt: string, answer: string): Promise<void> => {
+        await session.say(prompt);
+        await stage.provider.until((records) =>
+          records.some((record) => record.isOver && record.body.includes(`echo ${answer}`)),
+        );
+      };
+      await say(`${QUESTION} [[plan=bash:echo one-{i}*3]]`, 'one-3');
+      await say('Paint it. [[plan=bash:echo two-{i}*3]]', 'two-3');
+      await session.takeBack('Paint it.', 2);
+      await say('On which port? [[plan=bash:echo three-{i}*3]]', 'three-3');
+      await say('Once more. [[plan=bash:echo four-{i}*3]]', 'four-3');
+    });
+  });
+
+  /** The same session twice: alone with the provider, and with svc in between. */
+  async function expectNoMoreLost(
+    title: string,
+    play: (session: Played) => Promise<void>,
+  ): Promise<void> {
+    const loss = async (way: Way): Promise<Loss> => {
+      const { stage, strict } = await openStrict(account);
+      const url = way === 'without svc' ? stage.provider.url : stage.url;
+      await play({
+        stage,
+        url,
+        ask: async (asked) => {
+          const end = await CLIENTS[name].ask(stage, way, asked);
+          expect(end, end.stderr).toMatchObject({ status: 0 });
+        },
+      });
+      const blocks = stage.provider.records.filter(({ body }) => body.includes('<svc-memory '));
+      expect(blocks.length > 0).toBe(way === 'through svc');
+      return {
+        refused: way === 'without svc' ? strict.refusals.length : refusedToClient(stage),
+        lost: new Set(strict.lost.map(({ seal }) => seal)).size,
+        kept: thoughtsIn(lastBody(stage)),
+      };
+    };
+    const [direct, through] = await Promise.all([loss('without svc'), loss('through svc')]);
+    process.stderr.write(
+      `MEASURED ${name}, ${account} account, ${title}: without svc ${JSON.stringify(direct)}, through svc ${JSON.stringify(through)}\n`,
+    );
+    expect(through.refused).toBeLessThanOrEqual(direct.refused);
+    expect(through.lost).toBeLessThanOrEqual(direct.lost);
+    expect(through.kept).toBeGreaterThanOrEqual(direct.kept);
+  }
+});
+
+interface Played {
+  readonly stage: Stage;
+  /** Of svc, or of the provider itself. */
+  readonly url: string;
+  readonly ask: (asked: Asked) => Promise<void>;
+}
+
+interface Loss {
+  /** Answers of status 400 that reached the client. */
+  readonly refused: number;
+  /** Thoughts that the provider dropped, each once. */
+  readonly lost: number;
+  /** Thoughts in the last request. */
+  readonly kept: number;
+}
+
+function refusedToClient({ tap }: Stage): number {
+  return tap.exchanges.filter(({ answer }) => answer?.startLine.includes(' 400 ')).length;
+}
+
+function thoughtsIn(body: string): number {
+  return body.split(/"signature":|"encrypted_content":/).length - 1;
+}
+
+/** Both clients keep each session in a file with its id in the name. */
+function newestSession({ home }: Stage): string {
+  const files = readdirSync(home, { recursive: true, encoding: 'utf8' })
+    .filter((file) => SESSION_FILE.test(file))
+    .toSorted((one, other) => changedAt(join(home, one)) - changedAt(join(home, other)));
+  return SESSION_FILE.exec(files.at(-1) ?? '')?.[1] ?? '';
+}
+
+const SESSION_FILE = /([\da-f]{8}-[\da-f-]{27})\.jsonl$/;
+
+function changedAt(path: string): number {
+  return statSync(path).mtimeMs;
+}
+
+/** An MCP server with one tool. */
+function toolServer(stage: Stage): string {
+  const file = join(stage.newFolder('late'), 'server.mjs');
+  writeFileSync(file, TOOL_SERVER);
+  return file;
+}
+
+const TOOL_SERVER = `
+import { createInterface } from 'node:readline';
+
+const tool = { name: 'late_tool', description: 'Comes late.', inputSchema: { type: 'object' } };
+const results = {
+  initialize: ({ protocolVersion }) => ({
+    protocolVersion,
+    capabilities: { tools: {} },
+    serverInfo: { name: 'late', version: '1.0.0' },
+  }),
+  'tools/list': () => ({ tools: [tool] }),
+};
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) continue;
+  const result = results[method]?.(params);
+  const error = { code: -32601, message: 'Method not found' };
+  const answer = { jsonrpc: '2.0', id, ...(result === undefined ? { error } : { result }) };
+  process.stdout.write(JSON.stringify(answer) + '\\n');
+}
+`;
+
+const CLAUDE_MODEL = 'claude-opus-5-5';
+const CODEX_MODEL = 'gpt-6';
+
 const STEPS = '[[plan=bash:ls*3]]';
 const END = '[[final=All is said.]]';
 
 const NOTHING_LOST = { refusals: [], lost: [] };
 
-async function openStrict(): Promise<{ stage: Stage; strict: StrictProvider }> {
+async function openStrict(
+  account: 'new' | 'old' = 'new',
+): Promise<{ stage: Stage; strict: StrictProvider }> {
   const stage = await openStage();
-  const strict = new StrictProvider();
+  const strict = new StrictProvider(strictSettings({ account }));
   stage.provider.options = { strict };
   return { stage, strict };
 }

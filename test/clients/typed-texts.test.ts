@@ -12,6 +12,8 @@ import {
   callWith,
   openClaudeScreen,
   openCodexScreen,
+  rewindClaude,
+  rewindCodex,
   sentWith,
   typedTexts,
 } from './support/screen-session.ts';
@@ -43,22 +45,7 @@ describe('Claude Code', () => {
     await callWith(stage, HERON);
     await session.say(WALRUS);
     await callWith(stage, WALRUS);
-    await session.say('/rewind');
-    await session.shows('Restore the code and/or conversation');
-    session.press('Up');
-    await session.shows(`❯ ${WALRUS}`);
-    session.press('Enter');
-    await session.shows('Restore conversation');
-    session.press('Enter');
-    // The prompt that was taken back stands in the input, to be typed anew.
-    await vi.waitFor(
-      () => {
-        expect(session.screen()).not.toContain('Restore conversation');
-        expect(session.screen().split(WALRUS).length).toBe(2);
-      },
-      { timeout: 30_000 },
-    );
-    session.press('C-u');
+    await rewindClaude(session, WALRUS);
     await session.say(OTTER);
     const { clientBody, forwardedBody } = await callWith(stage, OTTER);
     expect(clientBody.includes(WALRUS)).toBe(false);
@@ -125,16 +112,7 @@ describe('Codex', () => {
     await session.shows('Worked for');
     await session.say(WALRUS);
     await callWith(stage, WALRUS);
-    await vi.waitFor(() => expect(session.screen().split('Worked for').length).toBe(3), {
-      timeout: 30_000,
-    });
-    session.press('Escape');
-    await session.shows('esc again to edit');
-    session.press('Escape');
-    await session.shows('Browsing transcript');
-    session.press('Enter');
-    await session.shows('Conversation reverted');
-    session.press('C-u');
+    await rewindCodex(session, 2);
     await session.say(OTTER);
     const { clientBody, forwardedBody } = await callWith(stage, OTTER);
     expect(clientBody.includes(WALRUS)).toBe(false);

@@ -17,6 +17,11 @@ export interface CodexStart {
   readonly pictures?: readonly string[];
   /** Goes on with the newest session. */
   readonly isResumed?: boolean;
+  /** Begins a new session with everything of this one. */
+  readonly forked?: string;
+  /** Goes on with this session. */
+  readonly resumed?: string;
+  readonly args?: readonly string[];
   readonly setup?: CodexSetup;
   readonly model?: string;
   /** Another server than the stage's. */
@@ -36,11 +41,17 @@ export function startCodex(client: InstalledClient, stage: Stage, start: CodexSt
   const config = [codexConfig(start.url ?? stage.url, start), ...(start.config ?? [])].join('\n');
   writeFileSync(join(folder, 'config.toml'), config);
   if (start.setup === 'signed-in') writeFileSync(join(folder, 'auth.json'), signIn(token));
-  const resume = start.isResumed === true ? ['resume', '--last'] : [];
   const pictures = (start.pictures ?? []).map((path) => `--image=${path}`);
   return runProgram({
     file: binaryOf(client, 'codex'),
-    args: ['exec', ...resume, '--skip-git-repo-check', ...pictures, start.prompt],
+    args: [
+      'exec',
+      ...earlierSession(start),
+      '--skip-git-repo-check',
+      ...pictures,
+      ...(start.args ?? []),
+      start.prompt,
+    ],
     folder: start.project ?? stage.project,
     env: {
       ...clientEnvironment(stage),
@@ -49,6 +60,12 @@ export function startCodex(client: InstalledClient, stage: Stage, start: CodexSt
       ...start.env,
     },
   });
+}
+
+function earlierSession({ isResumed, forked, resumed }: CodexStart): readonly string[] {
+  if (forked !== undefined) return ['fork', forked];
+  if (resumed !== undefined) return ['resume', resumed];
+  return isResumed === true ? ['resume', '--last'] : [];
 }
 
 export async function runCodex(

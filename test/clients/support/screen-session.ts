@@ -16,18 +16,26 @@ export interface ScreenSession extends TmuxSession {
   say(text: string): Promise<void>;
 }
 
+/** Another server than the stage's, and another model than the client's own. */
+export interface ScreenChoice {
+  readonly url?: string;
+  readonly model?: string;
+}
+
 const COLUMNS = 140;
 
 export async function openClaudeScreen(
   client: InstalledClient,
   stage: Stage,
+  { url = stage.url, model }: ScreenChoice = {},
 ): Promise<ScreenSession> {
   const trust = { [stage.project]: { hasTrustDialogAccepted: true } };
   const state = { hasCompletedOnboarding: true, projects: trust };
   writeFileSync(join(stage.home, '.claude.json'), JSON.stringify(state));
-  const command = `'${binaryOf(client, 'claude')}' --allowedTools Bash`;
+  const choice = model === undefined ? '' : ` --model ${model}`;
+  const command = `'${binaryOf(client, 'claude')}' --allowedTools Bash${choice}`;
   const session = openScreen(stage, command, {
-    ANTHROPIC_BASE_URL: stage.url,
+    ANTHROPIC_BASE_URL: url,
     ANTHROPIC_AUTH_TOKEN: stage.svc.token,
     CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
@@ -40,11 +48,13 @@ export async function openClaudeScreen(
 export async function openCodexScreen(
   client: InstalledClient,
   stage: Stage,
+  { url = stage.url, model }: ScreenChoice = {},
 ): Promise<ScreenSession> {
   const folder = join(stage.home, '.codex');
   mkdirSync(folder, { recursive: true });
+  const choice = model === undefined ? {} : { model };
   const trust = `[projects."${stage.project}"]\ntrust_level = "trusted"\n`;
-  writeFileSync(join(folder, 'config.toml'), `${codexConfig(stage.url)}${trust}`);
+  writeFileSync(join(folder, 'config.toml'), `${codexConfig(url, choice)}${trust}`);
   // Without --no-daemon a server stays behind that keeps the environment of the first session.
   const command = `'${binaryOf(client, 'codex')}' --no-daemon`;
   const session = openScreen(stage, command, {
@@ -53,6 +63,40 @@ export async function openCodexScreen(
   });
   await session.shows('›');
   return session;
+}
+
+/** Takes `prompt`, the newest one, back with the conversation from it on. */
+export async function rewindClaude(session: ScreenSession, prompt: string): Promise<void> {
+  await session.say('/rewind');
+  await session.shows('Restore the code and/or conversation');
+  session.press('Up');
+  await session.shows(`❯ ${prompt}`);
+  session.press('Enter');
+  await session.shows('Restore conversation');
+  session.press('Enter');
+  // The prompt that was taken back stands in the input, to be typed anew.
+  await vi.waitFor(
+    () => {
+      expect(session.screen()).not.toContain('Restore conversation');
+      expect(session.screen().split(prompt).length).toBe(2);
+    },
+    { timeout: 30_000 },
+  );
+  session.press('C-u');
+}
+
+/** Takes the newest prompt, the `count`th, back with the conversation from it on. */
+export async function rewindCodex(session: ScreenSession, count: number): Promise<void> {
+  await vi.waitFor(() => expect(session.screen().split('Worked for').length).toBe(count + 1), {
+    timeout: 30_000,
+  });
+  session.press('Escape');
+  await session.shows('esc again to edit');
+  session.press('Escape');
+  await session.shows('Browsing transcript');
+  session.press('Enter');
+  await session.shows('Conversation reverted');
+  session.press('C-u');
 }
 
 function openScreen(
