@@ -55,6 +55,10 @@ const BOUND: Readonly<Record<Dialect, readonly string[]>> = {
   openai_chat_completions: [],
 };
 
+export function isBinding(dialect: Dialect, model: string): boolean {
+  return BOUND[dialect].includes(model);
+}
+
 export function modelsOf(dialect: Dialect): readonly string[] {
   return [...UNBOUND[dialect], ...BOUND[dialect]];
 }

@@ -11,7 +11,14 @@ import { type Judged, judgeBody, textsIn } from './judge.ts';
 import { expectPricedPrefix, type Sent } from './prefix.ts';
 import { RunningProxy } from './running.ts';
 import { BINDING_BETA } from '../strict-provider/messages-shape.ts';
-import { type BranchKind, type MemoryHeader, modelsOf, type Probe, type Step } from './steps.ts';
+import {
+  type BranchKind,
+  type MemoryHeader,
+  isBinding,
+  modelsOf,
+  type Probe,
+  type Step,
+} from './steps.ts';
 import { StrictPair } from './strict-pair.ts';
 
 /** One home with a real proxy, its store, and the conversations that a history has with it. */
@@ -295,8 +302,9 @@ export class World {
     if (elided > 0 !== isTold) throw new Error(`what was left out is not told: ${evidence}`);
     this.counts.blocks += forwarded.toString().split('<svc-memory').length - 1;
     await this.#expectStored(branch.kind, judged);
-    // Where nothing is bound, a header that lowers memory takes blocks and stubs away.
-    if (branch.memory !== 'on') return branch.sent;
+    // Where nothing is bound, a header that lowers memory takes blocks and stubs away. Thinking that is
+    // bound meanwhile was made without them, so they stay away.
+    if (branch.memory !== 'on') return isBinding(dialect, branch.model) ? [] : branch.sent;
     const isUndecided = headers.get('x-svc-memory-state')?.startsWith('degraded') === true;
     const now: Sent = { judged, isUndecided, isBatchTold: isTold };
     try {
