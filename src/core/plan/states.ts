@@ -36,7 +36,7 @@ const MEMORY: Readonly<Record<MemoryState, Row>> = {
     'To search the memory yourself: svc memory search WORDS',
   ],
   skipped_side_call: [
-    'The request is not a conversation but a title, a topic, a token count, a sub-agent or a compaction. svc leaves these alone.',
+    'The request is not a conversation but a title, a topic, a token count, a sub-agent or a compaction. svc adds nothing new here, and repeats what it changed in the same history before.',
   ],
   skipped_unsupported: [
     'svc could not parse the request well enough to add memories, or the provider refused them. svc sent the client’s own bytes.',
