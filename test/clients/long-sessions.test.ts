@@ -16,9 +16,17 @@ import { type CallPair, type Stage, callPairs, evidence, openStage } from './sup
  * notices, and a model that needs one of them again reads it back in its own shell.
  */
 
+/** Nothing leaves a conversation with bound thinking, and the client's own default model binds it. */
+const UNBOUND = ['--model', 'claude-opus-5'];
+
 const CLIENTS = {
-  claude: { installed: await installedClient('claude'), list: 'messages', run: runClaude },
-  codex: { installed: await installedClient('codex'), list: 'input', run: runCodex },
+  claude: {
+    installed: await installedClient('claude'),
+    list: 'messages',
+    run: runClaude,
+    args: UNBOUND,
+  },
+  codex: { installed: await installedClient('codex'), list: 'input', run: runCodex, args: [] },
 } as const;
 
 const ROUNDS = 40;
@@ -29,7 +37,7 @@ const REREAD = 3;
 const PROMPT = `Read the logs one after the other. [[plan=bash:cat logs/{i}.txt*${ROUNDS}|reread:${REREAD}]]`;
 
 describe.each(['claude', 'codex'] as const)('a session of 40 rounds under %s', (name) => {
-  const { installed, list, run } = CLIENTS[name];
+  const { installed, list, run, args } = CLIENTS[name];
 
   beforeEach((context: TestContext) => {
     if (installed.missing !== undefined) context.skip(installed.missing);
@@ -40,7 +48,7 @@ describe.each(['claude', 'codex'] as const)('a session of 40 rounds under %s', (
     stage.provider.options = { usageOf: promptCache() };
     const logs = writeLogs(stage);
     const env = shellEnvironment(stage);
-    const session = await run(installed, stage, { prompt: PROMPT, env });
+    const session = await run(installed, stage, { prompt: PROMPT, env, args });
     expect(session, session.stderr).toMatchObject({ status: 0 });
 
     const pairs = mainCalls(stage);

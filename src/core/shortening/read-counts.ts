@@ -52,7 +52,8 @@ export function countReadings(
   toolsOf: (item: Item) => ItemTools,
 ): number {
   const references = new Set(elided.map(({ digest }) => referenceOf(digest)));
-  const calling = items.findLastIndex(({ toolResultIds }) => toolResultIds.length === 0);
+  // A client may add a note of its own behind the answers.
+  const calling = items.findLastIndex(({ role }) => role === 'assistant');
   const answered = new Set(items.slice(calling + 1).flatMap((item) => item.toolResultIds));
   if (answered.size === 0) return 0;
   let count = 0;
