@@ -48,8 +48,8 @@ export class Bonds {
     if (!isBound) return { ...UNBOUND, thoughtAt };
     this.#mark(reading);
     if (thought === undefined) return { ...UNBOUND, isBound };
-    if (known === undefined) return { isBound, thoughtAt, placed: 'foreign' };
-    if (known.behind === thought.behind) return { isBound, thoughtAt, placed: known.blocks };
+    if (known === undefined) return { ...FOREIGN, thoughtAt };
+    if (known.behind === thought.behind) return bondOf(known, thoughtAt);
     return this.#lookBefore(reading, thoughtAt);
   }
 
@@ -67,9 +67,8 @@ export class Bonds {
     if (found.missing !== undefined) return undefined;
     for (const { index, thought } of thoughts.toReversed()) {
       const known = knownIn(found, thought);
-      const bond = { isBound: true, thoughtAt: index };
-      if (known === undefined) return { ...bond, placed: 'foreign' };
-      if (known.behind === thought.behind) return { ...bond, placed: known.blocks };
+      if (known === undefined) return { ...FOREIGN, thoughtAt: index };
+      if (known.behind === thought.behind) return bondOf(known, index);
     }
     return { ...UNBOUND, isBound: true };
   }
@@ -90,10 +89,10 @@ export class Bonds {
   relayed(
     thought: string,
     model: string | undefined,
-    { reading, bond, placements }: Relayed,
+    { reading, bond, placements, isShortened }: Relayed,
   ): void {
     const isBound = bond?.isBound !== false || bindsThinking(model ?? modelOf(reading));
-    this.#record(thought, isBound, { reading, placements });
+    this.#record(thought, isBound, { reading, placements, isShortened });
     if (isBound) this.#mark(reading);
   }
 
@@ -101,25 +100,30 @@ export class Bonds {
    * Records an answer in which svc read no thinking, by its words: the client may send thinking back that came
    * in a form or an encoding that svc does not read.
    */
-  answered({ text, thoughts, model }: Answer, { reading, bond, placements }: Relayed): void {
-    if (thoughts.length > 0 || placements.length === 0) return;
+  answered(
+    { text, thoughts, model }: Answer,
+    { reading, bond, placements, isShortened }: Relayed,
+  ): void {
+    if (thoughts.length > 0 || (placements.length === 0 && !isShortened)) return;
     const { view } = reading;
     const isBound = bond?.isBound !== false || bindsThinking(model ?? modelOf(reading));
     const said = saidId(text, givenBefore(view, view.items.length));
-    this.#record(said, isBound, { reading, placements });
+    this.#record(said, isBound, { reading, placements, isShortened });
   }
 
   /** Never rejects. Where the entry cannot be written, this process knows it nevertheless. */
   #record(
     thought: string,
     isBound: boolean,
-    { reading: { view, place }, placements }: Pick<Relayed, 'reading' | 'placements'>,
+    { reading: { view, place }, placements, isShortened }: Omit<Relayed, 'bond'>,
   ): void {
     const behind = givenBefore(view, view.items.length);
     const blocks = placedMarks(placements);
     const at = this.#dependencies.clock.now();
     const address = { kind: 'thought', tenant: place.tenant, thought } as const;
-    void this.#dependencies.ledger.record([{ ...address, isBound, behind, blocks, at }]);
+    void this.#dependencies.ledger.record([
+      { ...address, isBound, isShortened, behind, blocks, at },
+    ]);
   }
 
   /** Records that the conversation holds bound thinking: its client may leave old thinking out later. */
@@ -135,6 +139,15 @@ export interface Relayed {
   readonly reading: Reading;
   readonly bond: Bond | undefined;
   readonly placements: readonly Placement[];
+  /** The accepted request left something out. */
+  readonly isShortened: boolean;
+}
+
+/** The bond of thinking that svc did not relay. */
+const FOREIGN = { isBound: true, placed: 'foreign', isWhole: true } as const;
+
+function bondOf({ blocks, isShortened }: ThoughtFact, thoughtAt: number): Bond {
+  return { isBound: true, thoughtAt, placed: blocks, isWhole: !isShortened };
 }
 
 /** A conversation whose state cannot be read loses its thinking, so svc waits for longer than for a recall. */

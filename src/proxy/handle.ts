@@ -212,7 +212,8 @@ class RequestHandler {
       onThought: (thought, model) => {
         if (reading === undefined) return;
         const { placements } = taken.recalled;
-        this.#bonds.relayed(thought, model, { reading, bond, placements });
+        const isShortened = isShortenedForm(taken);
+        this.#bonds.relayed(thought, model, { reading, bond, placements, isShortened });
       },
     });
     const relaying = relay({
@@ -377,7 +378,12 @@ class RequestHandler {
     this.#longCaches.measured(reading, said.usage);
     // Without this entry a fork may get another block, and nothing worse happens.
     if (said.isComplete) {
-      this.#bonds.answered(said, { reading, bond, placements });
+      this.#bonds.answered(said, {
+        reading,
+        bond,
+        placements,
+        isShortened: isShortenedForm(taken),
+      });
       this.#recaller.answered(reading, said, placements).catch(() => undefined);
     }
     if (modes.writes) record.captures(() => this.#keeper.keepAnswer(reading, said, placements));
@@ -455,6 +461,11 @@ interface ChangeCall {
 interface TakenForm extends Form {
   readonly recalled: Recalled;
   readonly plan: Plan;
+}
+
+/** Shadow counts what would leave, and sends the client's own bytes. */
+function isShortenedForm({ body, plan }: TakenForm): boolean {
+  return body !== undefined && plan.elidedItems > 0;
 }
 
 /** The change that svc makes to a request. */

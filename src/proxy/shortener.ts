@@ -181,7 +181,7 @@ export class Shortener {
     const isMain = reading.identity.kind === 'main';
     const elision = kindOf(modes);
     const elisionPlace = { view, owner: place, elision };
-    const mark = mayRepeat(view) ? elisionMark(elisionPlace) : undefined;
+    const mark = mayRepeat(view) && !call.bond.isWhole ? elisionMark(elisionPlace) : undefined;
     const isNew = isOverBudget && isMain;
     if (!isNew && mark === undefined) return { outcome: outcomeUnchanged(reading) };
     const refusals = this.#refusals.addresses(reading);

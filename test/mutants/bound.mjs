@@ -20,15 +20,15 @@ export const BOUND = [
   {
     name: 'thinking is not recorded',
     file: BONDS,
-    from: 'void this.#dependencies.ledger.record([{ ...address, isBound, behind, blocks, at }]);',
-    to: '',
+    from: '    const blocks = placedMarks(placements);\n    const at',
+    to: '    const blocks = [];\n    const at',
     test: BOUND_TEST,
   },
   {
     name: 'an edit of the client takes the blocks in front of it away',
     file: BONDS,
-    from: 'if (known.behind === thought.behind) return { isBound, thoughtAt, placed: known.blocks };\n    return',
-    to: "return { isBound, thoughtAt, placed: known.behind === thought.behind ? known.blocks : 'foreign' };\n    return",
+    from: 'if (known.behind === thought.behind) return bondOf(known, thoughtAt);\n    return this.#lookBefore(reading, thoughtAt);',
+    to: 'return known.behind === thought.behind ? bondOf(known, thoughtAt) : { ...FOREIGN, thoughtAt };',
     test: BOUND_TEST,
   },
   {

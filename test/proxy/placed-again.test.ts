@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { said } from '../support/dialect-wire.ts';
+import { said, toolRound } from '../support/dialect-wire.ts';
+import { longOutput } from '../support/tool-session.ts';
 import { ask } from '../support/sockets.ts';
 import { TOKEN } from '../support/local-server.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -152,6 +153,31 @@ test('a client that edits a later prompt keeps the blocks in front of the edit',
   const back = await send([...items, said('user', 'Paint the sea instead.')]);
   expect([back.status, blocksIn(back.sent)]).toEqual([200, blocks]);
   expect(strict.refusals).toEqual([]);
+});
+
+test('stubs that were away when thinking was bound stay away, and others are repeated for good', async () => {
+  const settings = { inputBudget: 1, elisionKeepRounds: 1, elisionCaptureLimit: 100 };
+  const talk = await startTalk({ settings });
+  const model = 'claude-opus-4-5';
+  const rounds = Array.from({ length: 40 }, (_, at) =>
+    toolRound('anthropic_messages', `call_${at}`, longOutput(`r${at}`, 900)),
+  ).flat();
+  const stubs = (sent: string): number => sent.split('[svc left out').length - 1;
+  const items = [third, ...rounds];
+  await talk.ask(items, { model });
+  await talk.story.drained();
+  const shortened = await talk.ask(items, { model });
+  expect(stubs(shortened.sent)).toBeGreaterThan(0);
+  const off = { ...NAMED, 'x-svc-memory-mode': 'off' };
+  // Memory is off while the one thinking is bound, and on while the other one is.
+  const whole = await talk.ask(items, { headers: off });
+  expect(stubs(whole.sent)).toBe(0);
+  const after = await talk.ask([...items, whole.item, second]);
+  expect([after.status, stubs(after.sent)]).toEqual([200, 0]);
+  const bound = await talk.ask(items);
+  const repeated = await talk.ask([...items, bound.item, second], { headers: off });
+  expect([repeated.status, stubs(repeated.sent)]).toEqual([200, stubs(bound.sent)]);
+  expect([talk.strict.refusals, talk.strict.lost]).toEqual([[], []]);
 });
 
 test('a compacted conversation is bound no more until its new history thinks', async () => {

@@ -106,18 +106,21 @@ function blockOf({ block: text, form }: LedgerRow): BlockFact {
 
 const BOUND = 'bound';
 
-function thoughtText({ isBound, behind, blocks }: ThoughtFact): string {
+const SHORTENED = 'shortened';
+
+function thoughtText({ isBound, isShortened, behind, blocks }: ThoughtFact): string {
   const marks = blocks.map(({ item, block }) => `${item}:${block}`);
-  return [isBound ? BOUND : 'unbound', behind, ...marks].join(' ');
+  const states = [isBound ? BOUND : 'unbound', isShortened ? SHORTENED : 'whole'];
+  return [...states, behind, ...marks].join(' ');
 }
 
 function thoughtOf(text: string): ThoughtFact {
-  const [state, behind = '', ...marks] = text.split(' ');
+  const [state, length, behind = '', ...marks] = text.split(' ');
   const blocks = marks.map((mark) => {
     const [item = '', block = ''] = mark.split(':');
     return { item, block };
   });
-  return { isBound: state === BOUND, behind, blocks };
+  return { isBound: state === BOUND, isShortened: length === SHORTENED, behind, blocks };
 }
 
 function textOf({ before, marks }: LeftOut): string {

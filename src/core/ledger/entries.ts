@@ -74,6 +74,8 @@ export interface ThoughtFact {
   readonly isBound: boolean;
   /** Fingerprint of the conversation up to the last item in front of it that no model made. */
   readonly behind: string;
+  /** Its request left out what earlier batches left out. */
+  readonly isShortened: boolean;
   /** The blocks in front of it, in their order. */
   readonly blocks: readonly PlacedMark[];
 }

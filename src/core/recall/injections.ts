@@ -181,9 +181,11 @@ export interface Bond {
    * without blocks. Undefined where it is not bound.
    */
   readonly placed: readonly PlacedMark[] | 'foreign' | undefined;
+  /** That bound thinking was made with nothing left out in front of it. */
+  readonly isWhole: boolean;
 }
 
-export const UNBOUND: Bond = { isBound: false, thoughtAt: -1, placed: undefined };
+export const UNBOUND: Bond = { isBound: false, thoughtAt: -1, placed: undefined, isWhole: false };
 
 export interface Replay {
   readonly placements: readonly Placement[];

@@ -71,6 +71,8 @@ export function gptVersion(model: string): Version | undefined {
 }
 
 interface Binding {
+  /** The model that made it is one that binds. */
+  readonly isBound: boolean;
   readonly head: string;
   readonly before: readonly string[];
 }
@@ -108,12 +110,16 @@ export class BoundReasoning {
       }
       const binding = this.#bindings.get(seal);
       if (binding === undefined) damaged ??= item;
-      else if (isBound && !isUnchanged(binding, { head, before }, items)) {
+      else if (
+        isBound &&
+        (binding.isBound || this.#readings.olderBlocksAreBound) &&
+        !isUnchanged(binding, { head, before, isBound }, items)
+      ) {
         mismatched.push({ seal, item });
       }
       if (this.#readings.earlierReasoningCounts) before.push(item.digest);
     }
-    return { damaged, mismatched, seal: (output) => this.#seal(output, { head, before }) };
+    return { damaged, mismatched, seal: (output) => this.#seal(output, { head, before, isBound }) };
   }
 
   /** Tools and `text.format`; `instructions` before GPT-6.2, which puts them behind the input (2026-11-19). */
@@ -130,7 +136,7 @@ export class BoundReasoning {
 
   #seal<Part extends object>(
     output: readonly Part[],
-    { head, before }: { readonly head: string; readonly before: readonly string[] },
+    { head, before, isBound }: Binding,
   ): readonly Part[] {
     const made: string[] = [];
     return output.map((part) => {
@@ -140,7 +146,7 @@ export class BoundReasoning {
       }
       const given = textField(part, 'encrypted_content');
       const seal = given === '' ? `gAAAA${randomBytes(96).toString('base64url')}` : given;
-      this.#bindings.set(seal, { head, before: [...before, ...made] });
+      this.#bindings.set(seal, { head, before: [...before, ...made], isBound });
       return { ...part, encrypted_content: seal };
     });
   }

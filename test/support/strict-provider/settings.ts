@@ -21,7 +21,7 @@ export interface Readings {
   readonly toolOrderCounts: boolean;
   /** The page of 2026-09-26 exempts Mythos 5.1; those of November name it among the checked models. */
   readonly mythos51IsChecked: boolean;
-  /** Whether a thinking block of a model without the check is checked by a model that has it. */
+  /** Whether thinking of a model without the check is checked by a model that has it: no document says so. */
   readonly olderBlocksAreBound: boolean;
   /** "It usually ends with a sentence naming what changed" (preserved-thinking, 2026-09-26). */
   readonly errorNamesChange: boolean;
