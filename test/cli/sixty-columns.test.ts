@@ -139,7 +139,7 @@ function commandsFor(request: string): readonly string[] {
     'unit install --dry-run',
     'uninstall --dry-run',
     'service status',
-    'memory forget --space default',
+    'memory forget --space nothing-here --yes',
     'nonsense',
     'stop',
   ];

@@ -28,5 +28,15 @@ export function cachePrices({ dialect, facts, cacheMs }: PriceQuestion): CachePr
 function ownPrices(usual: CachePrices, facts: ModelFacts | undefined): CachePrices {
   const { input = 0, cacheRead, cacheWrite = input } = facts?.price ?? {};
   if (input === 0 || cacheRead === undefined) return usual;
-  return { ...usual, isKnown: true, read: cacheRead / input, write: cacheWrite / input };
+  return {
+    ...usual,
+    isKnown: true,
+    read: share(cacheRead, input),
+    write: share(cacheWrite, input),
+  };
+}
+
+/** 0.3 of 3 is 0.1, and not 0.09999999999999999: a person reads it. */
+function share(price: number, input: number): number {
+  return Math.round((price / input) * 1e6) / 1e6;
 }
