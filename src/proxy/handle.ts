@@ -178,8 +178,8 @@ class RequestHandler {
 
     const { bond } = change;
 
-    // 10 and 11: headers with the credential last, one attempt at the provider.
-    // A person who stops an answer, begun or not, has asked: that is theirs to keep.
+    // 10 and 11: headers with the credential last, then the provider: the other forms only after a refusal.
+    // If the user stops the answer, still store the question.
     const sent = forwardPlanned({
       configured,
       request,
@@ -192,7 +192,7 @@ class RequestHandler {
         if (reading !== undefined) await this.#noteRefusal(reading, change, taken);
       },
     });
-    // After this line nothing delays the request; before the answer's first byte little may delay that.
+    // The request has been sent. Until the first byte arrives, do only cheap work here.
     record.forwarded(change.body);
     held.releaseAfter(SWIFT_ANSWER_MS, () => record.count());
     const answer = await sent.catch((error: unknown) => {

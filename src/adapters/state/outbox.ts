@@ -54,7 +54,7 @@ export class StateOutbox implements Outbox {
   readonly #options: StateOutboxOptions;
   /** The records that this process has kept: the words of an exchange are offered with each of its requests. */
   readonly #kept = new Set<string>();
-  /** Bytes of this process's records, and of those that it found when a delivery failed. */
+  /** Counts the bytes of all records that this process knows to wait. It bounds what the outbox takes. */
   #waitingBytes = 0;
   #areBytesCounted = false;
   #batchMax = BATCH_RECORDS_MAX;

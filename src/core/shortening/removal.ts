@@ -220,7 +220,7 @@ export function recallObstacle(
 
 // Under this a stub saves little more than itself.
 const OUTPUT_TOKENS_MIN = 120;
-/** Two in three of what these answer are quoted soon: leaving them out has them fetched again. */
+/** Tools whose outputs never leave: the model quotes two in three of them soon, and would call the tool again. */
 const KEPT_TOOLS: ReadonlySet<string> = new Set(['task', 'agent', 'glob', 'spawn_agent', 'wait']);
 /**
  * A text that was left out and read again may leave again, at most so often. Each time but the last
