@@ -41,7 +41,6 @@ export interface LedgerRow {
   /** A recalled block, or what another kind of entry says. */
   readonly block: string;
   readonly form: 'text' | 'part';
-  readonly dropsEarlier: boolean;
   readonly at: number;
   /** An earlier row with this key stays. */
   readonly isOnce?: true;

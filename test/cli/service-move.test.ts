@@ -80,7 +80,6 @@ describe.skipIf(missing !== undefined)('a service that moves from its file to Po
         key: 'a',
         block: `words of ${tenant}`,
         form: 'text',
-        dropsEarlier: true,
         at: 5,
       } as const;
       // oxlint-disable-next-line no-await-in-loop

@@ -51,7 +51,7 @@ test('no entrance takes it: an import, a journal, an answer of a memory service'
     // JSON has no such numbers, and says null for them.
     if (Number.isFinite(at)) expect(readLine(JSON.stringify(line), { now: 0 }).kind).toBe('wrong');
     expect(readRecord(recordOf('We deploy on Tuesdays.', { at }))).toBeUndefined();
-    const row = { key: 'k', block: '', form: 'text', dropsEarlier: false };
+    const row = { key: 'k', block: '', form: 'text' };
     expect(rowFrom({ ...row, at: 1 })).toBeDefined();
     expect(rowFrom({ ...row, at })).toBeUndefined();
   }

@@ -12,7 +12,7 @@ import type { LedgerRow } from '../../ports/ledger.ts';
 
 /** Only this file knows the meaning of each column of a stored entry. */
 
-type Said = Pick<LedgerRow, 'block' | 'form' | 'dropsEarlier'>;
+type Said = Pick<LedgerRow, 'block' | 'form'>;
 
 /** Between the space of a block and its text. No space contains it. */
 const SPACE_END = '\n';
@@ -57,7 +57,6 @@ export function rowFrom(value: unknown): LedgerRow | undefined {
     typeof fields.key === 'string' &&
     typeof fields.block === 'string' &&
     (fields.form === 'text' || fields.form === 'part') &&
-    typeof fields.dropsEarlier === 'boolean' &&
     isTime(fields.at);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every field was looked at.
   return isWhole ? (fields as LedgerRow) : undefined;
@@ -87,13 +86,13 @@ function saidBy(entry: LedgerEntry): Said {
 }
 
 function plain(block: string): Said {
-  return { block, form: 'text', dropsEarlier: false };
+  return { block, form: 'text' };
 }
 
 /** A forgotten block has no text left, so its space is gone too. */
 function blockText({ block, form, space, isOpen }: BlockFact): Said {
   const hasText = block !== '' || isOpen === true;
-  return { block: hasText ? [space, block].join(SPACE_END) : '', form, dropsEarlier: false };
+  return { block: hasText ? [space, block].join(SPACE_END) : '', form };
 }
 
 function blockOf({ block: text, form }: LedgerRow): BlockFact {

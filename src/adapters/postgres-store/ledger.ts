@@ -14,20 +14,13 @@ const WRITES_PER_DROP = 256;
 /** The row that says when the tenant last forgot something. No key of an entry is without a colon. */
 const FORGOTTEN_KEY = 'forgotten';
 
-interface StoredRow extends Omit<LedgerRow, 'dropsEarlier' | 'isOnce'> {
-  readonly drops_earlier: boolean;
-}
-
 export function ledgerCalls({ tenant, database }: TenantPlace) {
   let writes = 0;
   return {
     async findLedger(keys) {
       const { connections } = await database();
       const asked = { statement: MEMORY.findLedger, values: [tenant, keys] };
-      const found = await connections.look<StoredRow>(asked);
-      return found.map(({ drops_earlier: dropsEarlier, ...row }): LedgerRow => {
-        return { ...row, dropsEarlier };
-      });
+      return connections.look<LedgerRow>(asked);
     },
     async recordLedger(given) {
       if (given.length === 0) return;
@@ -102,7 +95,6 @@ function columnsOf(rows: readonly LedgerRow[]) {
     rows.map(({ key }) => key),
     rows.map(({ block }) => block),
     rows.map(({ form }) => form),
-    rows.map(({ dropsEarlier }) => String(dropsEarlier)),
     rows.map(({ at }) => at),
   ];
 }

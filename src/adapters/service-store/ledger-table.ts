@@ -11,10 +11,6 @@ const WRITES_PER_PRUNE = 256;
 /** The row that says when a tenant last forgot something. No key of an entry is without a colon. */
 const FORGOTTEN_KEY = 'forgotten';
 
-interface StoredRow extends Omit<LedgerRow, 'dropsEarlier' | 'isOnce'> {
-  readonly drops_earlier: number;
-}
-
 export class ServiceLedgerTable {
   readonly #database: Database;
   #writes = 0;
@@ -24,14 +20,12 @@ export class ServiceLedgerTable {
   }
 
   find(tenant: string, keys: readonly string[]): LedgerRow[] {
-    return this.#database
-      .all<StoredRow>(
-        `SELECT key, block, form, drops_earlier, at FROM tenant_ledger
-         WHERE tenant = ? AND key IN (SELECT value FROM json_each(?))`,
-        tenant,
-        JSON.stringify(keys),
-      )
-      .map(({ drops_earlier: drops, ...row }) => ({ ...row, dropsEarlier: drops === 1 }));
+    return this.#database.all<LedgerRow>(
+      `SELECT key, block, form, at FROM tenant_ledger
+       WHERE tenant = ? AND key IN (SELECT value FROM json_each(?))`,
+      tenant,
+      JSON.stringify(keys),
+    );
   }
 
   /**
@@ -58,10 +52,10 @@ export class ServiceLedgerTable {
    * prompt from being recalled for again.
    */
   forgetBlocks(tenant: string, at: number): void {
-    const row = { key: FORGOTTEN_KEY, block: '', form: 'text', dropsEarlier: false, at } as const;
+    const row = { key: FORGOTTEN_KEY, block: '', form: 'text', at } as const;
     this.#put(tenant, row);
     const sql = "UPDATE tenant_ledger SET block = '', at = ? WHERE tenant = ? AND key = ?";
-    for (const { key, block } of this.#database.all<Pick<StoredRow, 'key' | 'block'>>(
+    for (const { key, block } of this.#database.all<Pick<LedgerRow, 'key' | 'block'>>(
       "SELECT key, block FROM tenant_ledger WHERE tenant = ? AND block <> ''",
       tenant,
     )) {
@@ -69,20 +63,19 @@ export class ServiceLedgerTable {
     }
   }
 
-  #put(tenant: string, { key, block, form, dropsEarlier, at, isOnce }: LedgerRow): void {
+  #put(tenant: string, { key, block, form, at, isOnce }: LedgerRow): void {
     const conflict =
       isOnce === true
         ? 'DO NOTHING'
         : `DO UPDATE SET block = excluded.block, form = excluded.form,
-         drops_earlier = excluded.drops_earlier, at = excluded.at WHERE excluded.at >= tenant_ledger.at`;
+         at = excluded.at WHERE excluded.at >= tenant_ledger.at`;
     this.#database.run(
-      `INSERT INTO tenant_ledger (tenant, key, block, form, drops_earlier, at) VALUES (?, ?, ?, ?, ?, ?)
+      `INSERT INTO tenant_ledger (tenant, key, block, form, at) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (tenant, key) ${conflict}`,
       tenant,
       key,
       block,
       form,
-      dropsEarlier ? 1 : 0,
       at,
     );
   }

@@ -52,7 +52,7 @@ const SELECTS: Readonly<Record<MovedTable, string>> = {
     ORDER BY tenant, node`,
   receipts: `SELECT tenant AS tenant_id, id, key AS key_id, provider AS provider_id, model, status, body
     FROM receipts ORDER BY tenant, id`,
-  tenant_ledger: `SELECT tenant AS tenant_id, key, block, form, drops_earlier, at FROM tenant_ledger
+  tenant_ledger: `SELECT tenant AS tenant_id, key, block, form, at FROM tenant_ledger
     ORDER BY tenant, key`,
 };
 
@@ -128,12 +128,12 @@ function* pages(database: Database, select: string, ...values: string[]) {
   }
 }
 
-/** PostgreSQL has no text with a NUL in it, and true and false where the file has 1 and 0. */
+/** PostgreSQL has no text with a NUL in it. */
 function sendable(row: MovedRow): MovedRow {
-  const entries = Object.entries(row).map(([name, value]) => {
-    if (name === 'drops_earlier') return [name, value === 1];
-    return [name, typeof value === 'string' ? value.replaceAll('\0', '�') : value];
-  });
+  const entries = Object.entries(row).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value.replaceAll('\0', '�') : value,
+  ]);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The same names and kinds.
   return Object.fromEntries(entries) as MovedRow;
 }

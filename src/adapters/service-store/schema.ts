@@ -274,7 +274,6 @@ CREATE TABLE tenant_ledger (
   key TEXT NOT NULL,
   block TEXT NOT NULL,
   form TEXT NOT NULL,
-  drops_earlier INTEGER NOT NULL,
   at INTEGER NOT NULL,
   PRIMARY KEY (tenant, key)
 ) WITHOUT ROWID;

@@ -248,24 +248,24 @@ export const MEMORY = {
       request_hash = excluded.request_hash, body = excluded.body, at = excluded.at`,
   dropAnswers: `DELETE FROM answers WHERE tenant_id = $1 AND at <= $2`,
 
-  findLedger: `SELECT key, block, form, drops_earlier, at FROM tenant_ledger
+  findLedger: `SELECT key, block, form, at FROM tenant_ledger
     WHERE tenant_id = $1 AND key = ANY($2::text[]) ORDER BY key`,
-  makeForgotten: `INSERT INTO tenant_ledger (tenant_id, key, block, form, drops_earlier, at)
-    VALUES ($1, $2, '', 'text', false, -1) ON CONFLICT DO NOTHING`,
+  makeForgotten: `INSERT INTO tenant_ledger (tenant_id, key, block, form, at)
+    VALUES ($1, $2, '', 'text', -1) ON CONFLICT DO NOTHING`,
   holdForgotten: `SELECT at FROM tenant_ledger WHERE tenant_id = $1 AND key = $2 FOR SHARE`,
-  markForgotten: `INSERT INTO tenant_ledger (tenant_id, key, block, form, drops_earlier, at)
-    VALUES ($1, $2, '', 'text', false, $3) ON CONFLICT (tenant_id, key) DO UPDATE SET
+  markForgotten: `INSERT INTO tenant_ledger (tenant_id, key, block, form, at)
+    VALUES ($1, $2, '', 'text', $3) ON CONFLICT (tenant_id, key) DO UPDATE SET
       at = greatest(tenant_ledger.at, excluded.at)`,
   ledgerBlocks: `SELECT key, block FROM tenant_ledger WHERE tenant_id = $1 AND block <> ''`,
   emptyLedger: `UPDATE tenant_ledger SET block = '', at = $3
     WHERE tenant_id = $1 AND key = ANY($2::text[])`,
-  addLedgerOnce: `INSERT INTO tenant_ledger (tenant_id, key, block, form, drops_earlier, at)
-    SELECT $1, n.* FROM unnest($2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[]) AS n
+  addLedgerOnce: `INSERT INTO tenant_ledger (tenant_id, key, block, form, at)
+    SELECT $1, n.* FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS n
     ON CONFLICT DO NOTHING`,
-  addLedger: `INSERT INTO tenant_ledger (tenant_id, key, block, form, drops_earlier, at)
-    SELECT $1, n.* FROM unnest($2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[]) AS n
+  addLedger: `INSERT INTO tenant_ledger (tenant_id, key, block, form, at)
+    SELECT $1, n.* FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS n
     ON CONFLICT (tenant_id, key) DO UPDATE SET block = excluded.block, form = excluded.form,
-      drops_earlier = excluded.drops_earlier, at = excluded.at
+      at = excluded.at
     WHERE excluded.at >= tenant_ledger.at`,
   dropLedger: `DELETE FROM tenant_ledger
     WHERE tenant_id = $1 AND at < $2 AND key LIKE '%:%'`,

@@ -49,7 +49,7 @@ export const ADDING: Readonly<Record<MovedTable, string>> = {
   ),
   receipt_heads: adding('receipt_heads', 'tenant_id, node, last_seq, body'),
   receipts: adding('receipts', 'tenant_id, id, key_id, provider_id, model, status, body'),
-  tenant_ledger: adding('tenant_ledger', 'tenant_id, key, block, form, drops_earlier, at'),
+  tenant_ledger: adding('tenant_ledger', 'tenant_id, key, block, form, at'),
 };
 
 export const counting = (table: MovedTable): string => `SELECT count(*) AS count FROM ${table}`;

@@ -288,7 +288,6 @@ const VERSION_1: readonly string[] = [
     key text COLLATE "C" NOT NULL,
     block text NOT NULL,
     form text NOT NULL,
-    drops_earlier boolean NOT NULL,
     at bigint NOT NULL,
     PRIMARY KEY (tenant_id, key)
   )`,
