@@ -1,4 +1,5 @@
 import { type Dialect, DIALECTS } from '../core/conversation/dialect.ts';
+import { isThoughtRefusal } from '../core/conversation/lost-thoughts.ts';
 import { DIALECT_APIS, apiOf } from '../core/dialects/apis.ts';
 import { ProxyError } from '../core/errors.ts';
 import type { Encoding } from '../core/http/http-form.ts';
@@ -150,11 +151,8 @@ export function sendForm(
   return body === undefined ? forwardUntouched(call) : send(call, body);
 }
 
-/** platform.claude.com, preserved thinking (2026-11): the opening of the refusal when a prefix changed. */
-const BOND_WORDS = 'bound to a different conversation';
-
 function speaksOfBond({ status, start }: PeekedAnswer): boolean {
-  return status === 400 && start.includes(BOND_WORDS);
+  return status === 400 && isThoughtRefusal(start);
 }
 
 /** Sends the client's own bytes. */
