@@ -166,7 +166,8 @@ class RequestHandler {
     }
 
     // 7 to 9: recall, the proofs of what may be left out, the plan from facts alone, edits by span.
-    const change = await this.#change({ request, read, modes, settings, configured });
+    const upstream = configured.settings;
+    const change = await this.#change({ request, read, modes, settings, upstream });
     // The edits that the provider took: those that were planned, unless it refuses them.
     let taken: TakenForm = change;
     record.recalled(change.recalled);
@@ -256,18 +257,7 @@ class RequestHandler {
       const read = await this.#read(request);
       if (typeof read === 'string') return undefined;
       const reading = { ...read, identity: { ...read.identity, kind: 'count' as const } };
-      const deadline = new Deadline(this.#dependencies.clock, settings.recallMs);
-      const bond = await this.#bonds.look(reading, deadline);
-      const facts = { isCacheCold: false, firstUnsent: undefined } as const;
-      const call = { modes, settings, deadline, reading, bond, ...facts };
-      const candidates = await this.#shortener.findCandidates(call);
-      const replayed = await this.#recaller.replay(call, async () => leavingOf(candidates));
-      const recalled = await this.#recaller.recall(call, replayed);
-      const shortening = await this.#shortener.settle(call, candidates, recalled);
-      const { placements } = recalled;
-      const { view } = reading;
-      const { edits } = makePlan({ view, modes, placements, shortening, cacheMarks: [] });
-      return edits.length === 0 ? undefined : applyEdits(body, edits);
+      return (await this.#change({ request, read: reading, modes, settings })).body;
     } catch {
       return undefined;
     }
@@ -336,7 +326,7 @@ class RequestHandler {
   }
 
   /** Finds what may be left out and what was recalled before, recalls, and settles what goes. */
-  async #askMemory({ modes, settings, configured }: ChangeCall, reading: Reading | undefined) {
+  async #askMemory({ modes, settings, upstream }: ChangeCall, reading: Reading | undefined) {
     const { clock } = this.#dependencies;
     const deadline = new Deadline(clock, settings.recallMs);
     const asked = { modes, settings, deadline };
@@ -355,7 +345,7 @@ class RequestHandler {
     // An error of `finding` is thrown by the await below; here it only means that nothing leaves.
     const leaving = () => finding.then(leavingOf).catch(() => NOTHING_LEAVES);
     const clearing = finding
-      .then(() => this.#shortener.findClearing(call, configured.settings))
+      .then(() => upstream && this.#shortener.findClearing(call, upstream))
       .catch(() => undefined);
     const [candidates, replayed, cacheMarks] = await Promise.all([
       finding,
@@ -454,7 +444,8 @@ interface ChangeCall {
   readonly read: Reading | Unread;
   readonly modes: Modes;
   readonly settings: ProxySettings;
-  readonly configured: ConfiguredUpstream;
+  /** Undefined for a request beside the conversation. */
+  readonly upstream?: ConfiguredUpstream['settings'];
 }
 
 /** A form of the request, with what it carries. */
