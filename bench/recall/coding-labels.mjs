@@ -120,7 +120,8 @@ export function sourcesIn(prior) {
   };
 }
 
-function answerOf({ items }) {
+/** The visible words of an answer. */
+export function answerOf({ items }) {
   return items.flatMap(({ t }) => (t === undefined ? [] : [t])).join('\n\n');
 }
 

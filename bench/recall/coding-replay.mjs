@@ -1,8 +1,8 @@
 /**
  * Replays the sessions of one project in time order through the product: its capture rules, store,
  * ranking and blocks, asked as the proxy asks. Every prompt is asked, labelled or not, because recall
- * compares a prompt with those before it. The ledger is empty each time, so no earlier block of the
- * session takes room.
+ * compares a prompt with those before it, and because the blocks of a session share one room: the ledger
+ * keeps them, and later requests carry them again.
  */
 import { createHash } from 'node:crypto';
 import { withStore } from '../lib/product.mjs';
@@ -21,6 +21,7 @@ export async function replay(modules, exchanges, { settings, isBaselineAsked, lo
     const capture = capturing(modules, memory, space);
     const waiting = exchanges.toSorted((a, b) => a.end - b.end);
     const passages = [];
+    const ledger = new BlockLedger(modules);
     const { cutPassages } = modules.passages;
     for (const prompt of exchanges.toSorted((a, b) => a.at - b.at)) {
       while (waiting.length > 0 && waiting[0].end <= prompt.at) {
@@ -35,13 +36,15 @@ export async function replay(modules, exchanges, { settings, isBaselineAsked, lo
       const own = exchanges.filter(
         ({ session, at }) => session === prompt.session && at < prompt.at,
       );
-      const block = await ask(modules, memory, { space, settings, own, prompt });
+      const asked = { space, settings, own, prompt, ledger };
+      const { block, earlier } = await ask(modules, memory, asked);
       const plainBlock = () => baseline(modules, passages, prompt);
       await look({
         prompt,
         prior,
         isFirst: own.length === 0,
         block,
+        earlier,
         plain: isBaselineAsked(prompt) ? plainBlock() : '',
       });
     }
@@ -74,15 +77,45 @@ function capturing({ transcripts }, memory, space) {
   };
 }
 
-/** The block that a request with this prompt would carry; '' for none. */
-async function ask(modules, memory, { space, settings, own, prompt }) {
+/** The ledger of one run: it is gone with the process, and nothing in it is forgotten. */
+class BlockLedger {
+  isShared = false;
+  #entries = new Map();
+  #modules;
+
+  constructor({ found, entries }) {
+    this.#modules = { found, entries };
+  }
+
+  async find(addresses) {
+    const { found, entries } = this.#modules;
+    return new found.FoundEntries(
+      addresses.flatMap((one) => this.#entries.get(entries.keyOf(one)) ?? []),
+    );
+  }
+
+  generation() {
+    return 0;
+  }
+
+  async record(list) {
+    const { keyOf, isWrittenOnce } = this.#modules.entries;
+    for (const entry of list) {
+      const key = keyOf(entry);
+      const stays = isWrittenOnce(entry) && entry.replaces !== true;
+      if (!stays || !this.#entries.has(key)) this.#entries.set(key, entry);
+    }
+  }
+
+  async commit(list) {
+    await this.record(list);
+    return true;
+  }
+}
+
+/** The new block that a request with this prompt carries, '' for none, and those of its earlier prompts. */
+async function ask(modules, memory, { space, settings, own, prompt, ledger }) {
   const clock = { now: () => prompt.at, monotonic: () => performance.now() };
-  const ledger = {
-    find: async () => new modules.found.FoundEntries([]),
-    generation: () => 0,
-    record: async () => undefined,
-    commit: async () => true,
-  };
   const slices = new modules.slices.Slices(clock);
   const dependencies = { memory, ledger, clock, blockKey: 'bench' };
   const recaller = new modules.recall.Recaller(dependencies, slices);
@@ -104,7 +137,9 @@ async function ask(modules, memory, { space, settings, own, prompt }) {
   if (state !== 'recalled' && state !== 'empty') {
     throw new Error(`${prompt.id}: the recall ended as ${state}`);
   }
-  return placements.at(-1)?.block ?? '';
+  const blocks = (isNew) =>
+    placements.filter((one) => (one.isNew === true) === isNew).map(({ block }) => block);
+  return { block: blocks(true)[0] ?? '', earlier: blocks(false) };
 }
 
 /** Plain BM25 over passages of other sessions, by the prompt alone, without a threshold. */

@@ -1,8 +1,9 @@
 /** Does recall help a coding agent's next prompt? Real sessions, labelled by readers; see ../README.md. */
 import { writeFileSync } from 'node:fs';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
-import { drawTable } from '../lib/statistics.mjs';
-import { entriesOf, readCoding, sourcesIn } from './coding-labels.mjs';
+import { drawTable, percentile } from '../lib/statistics.mjs';
+import { FAULTS, faultsOf } from './coding-faults.mjs';
+import { answerOf, entriesOf, readCoding, sourcesIn } from './coding-labels.mjs';
 import { replay } from './coding-replay.mjs';
 
 /** Undefined when it was skipped, which it says. */
@@ -19,20 +20,27 @@ export async function measureCoding(modules, options) {
     const exchanges = set.exchanges.filter((exchange) => exchange.repo === repo);
     /** By session: earlier sessions that the block at its first prompt names or quotes. */
     const briefs = new Map();
+    /** By session: the newest sessions at its first prompt, as many as a brief has lines. */
+    const newest = new Map();
     const isBaselineAsked = ({ id }) => options.isQuiet !== true && labels.has(id);
-    const look = ({ prompt, prior, isFirst, block, plain }) => {
+    const look = ({ prompt, prior, isFirst, block, earlier, plain }) => {
       const sources = sourcesIn(prior);
       if (isFirst) briefs.set(prompt.session, sessionsIn(block, sources));
-      const row = { id: prompt.id, repo, prompt: prompt.human, block, isFirst };
+      if (!newest.has(prompt.session)) newest.set(prompt.session, newestSessions(prior));
+      const { id, human, session } = prompt;
+      const texts = block === '' ? [] : prior.flatMap((one) => [one.human, answerOf(one)]);
+      const faults = faultsOf(block, { prompt: human, earlier, sources: texts });
+      const row = { id, repo, session, prompt: human, block, isFirst, faults };
       const label = labels.get(prompt.id);
       if (label === undefined) return rows.push(row);
       const given = { label, facts: facts?.get(prompt.id) };
-      const relevant = prior.filter(({ id }) => label.relevant.has(id));
+      const relevant = prior.filter((one) => label.relevant.has(one.id));
       return rows.push({
         ...row,
         label,
         listed: briefs.get(prompt.session) ?? new Set(),
-        relevantSessions: new Set(relevant.map(({ session }) => session)),
+        newest: newest.get(prompt.session),
+        relevantSessions: new Set(relevant.map((one) => one.session)),
         svc: judged(block, sources, given),
         plain: judged(plain, sources, given),
       });
@@ -51,6 +59,12 @@ export async function measureCoding(modules, options) {
 function defaultsOf({ settings }) {
   const findings = { problem() {}, warnUnknown() {}, problems: [] };
   return settings.readProxySettings({}, { environment: {}, flags: {} }, findings);
+}
+
+/** Four: a brief names so many. */
+function newestSessions(prior) {
+  const byEnd = prior.toSorted((a, b) => b.end - a.end).map(({ session }) => session);
+  return new Set([...new Set(byEnd)].slice(0, 4));
 }
 
 function sessionsIn(block, sources) {
@@ -84,10 +98,7 @@ function tokensOf(text) {
   return countTokens(text, { disallowedSpecial: new Set() });
 }
 
-/** Commit c9fa49f over 320 labelled prompts, 120 of which are the set `dev`: see ../RESULTS.md. */
-const EARLIER = { dev: { needless: 0.51, byLines: 0.45, fact: 0.16, tokens: 220 } };
-
-/** The figures of each repository alone. */
+/** The figures of each repository alone: nothing may be fitted to one of them. */
 function byRepo(rows) {
   const labelled = rows.filter(({ label }) => label !== undefined);
   const repos = [...new Set(labelled.map(({ repo }) => repo))];
@@ -95,52 +106,135 @@ function byRepo(rows) {
   return repos.map((repo) => [repo, figuresOf(own(repo), 'svc')]);
 }
 
+const SHARES = [
+  ['needless', 'needless'],
+  ['byLines', 'met by lines'],
+  ['byEither', 'lines or brief'],
+  ['useful', 'useful'],
+  ['fact', 'fact'],
+];
+
 /** `name`: the set's; undefined prints nothing. */
 function report(rows, name, hasFacts) {
   const labelled = rows.filter(({ label }) => label !== undefined);
-  const figures = { svc: figuresOf(labelled, 'svc'), plain: figuresOf(labelled, 'plain') };
+  const figures = {
+    svc: figuresOf(labelled, 'svc'),
+    plain: figuresOf(labelled, 'plain'),
+    newest: figuresOf(labelled, 'newest'),
+    faults: sumOfFaults(rows),
+  };
   if (name === undefined) return { ...figures, hasFacts };
+  const repos = byRepo(rows);
   const list = [
     ['svc', figures.svc],
     ['plain BM25', figures.plain],
+    ['the 4 newest sessions', figures.newest],
+    ...repos.map(([repo, own]) => [`svc, ${repo}`, own]),
+    ...(repos.length < 3 ? [] : repos).map(([left]) => [
+      `svc, without ${left}`,
+      figuresOf(
+        labelled.filter(({ repo }) => repo !== left),
+        'svc',
+      ),
+    ]),
   ];
-  for (const [repo, own] of byRepo(rows)) list.push([`svc, ${repo}`, own]);
-  if (EARLIER[name] !== undefined) list.push(['c9fa49f', EARLIER[name]]);
-  const columns = ['needless', 'byLines', 'byEither', 'useful', ...(hasFacts ? ['fact'] : [])];
+  const columns = SHARES.filter(([column]) => column !== 'fact' || hasFacts);
+  const intervals = intervalsOf(labelled);
   const needs = labelled.filter(({ label }) => label.need === 'yes').length;
+  const sessions = new Set(labelled.map(keyOf)).size;
   process.stdout.write(
-    `\nCoding sessions "${name}": ${rows.length} prompts asked, ${labelled.length} labelled, ${needs} in need (%)\n\n${drawTable(
+    `\nCoding sessions "${name}": ${rows.length} prompts asked, ${labelled.length} labelled, ${needs} in need, ${sessions} sessions (%)\n\n${drawTable(
+      ['', ...columns.map(([, title]) => title), 'tokens a prompt', 'a shown block', 'most'],
       [
-        '',
-        'needless',
-        'met by lines',
-        'lines or brief',
-        'useful',
-        ...(hasFacts ? ['fact'] : []),
-        'tokens a prompt',
-        'a shown block',
-        'most',
+        ...list.map(([who, it]) => [
+          who,
+          ...columns.map(([column]) => percentOf(it[column])),
+          ...['tokens', 'shownTokens', 'mostTokens'].map((column) => it[column]?.toFixed(0) ?? '-'),
+        ]),
+        [
+          'svc, 90 % of draws by session',
+          ...columns.map(([column]) => intervals[column].map(percentOf).join(' to ')),
+          intervals.tokens.map((one) => one.toFixed(0)).join(' to '),
+          '-',
+          '-',
+        ],
       ],
-      list.map(([who, it]) => [
-        who,
-        ...columns.map((column) =>
-          it[column] === undefined ? '-' : (100 * it[column]).toFixed(1),
-        ),
-        ...['tokens', 'shownTokens', 'mostTokens'].map((column) => it[column]?.toFixed(0) ?? '-'),
-      ]),
     )}\n`,
   );
-  return { ...figures, hasFacts };
+  reportFaults(rows);
+  return { ...figures, intervals, hasFacts };
+}
+
+function percentOf(share) {
+  return share === undefined || Number.isNaN(share) ? '-' : (100 * share).toFixed(1);
+}
+
+function keyOf({ repo, session }) {
+  return `${repo} ${session}`;
+}
+
+const DRAWS = 1000;
+
+/** The prompts of a session are alike, so whole sessions are drawn. */
+function intervalsOf(labelled) {
+  const keys = [...new Set(labelled.map(keyOf))];
+  const sessions = keys.map((key) => labelled.filter((row) => keyOf(row) === key));
+  const random = seeded(20_260_501);
+  const draws = Array.from({ length: DRAWS }, () =>
+    figuresOf(
+      sessions.flatMap(() => sessions[Math.floor(random() * sessions.length)]),
+      'svc',
+    ),
+  );
+  const within = (column) => {
+    const values = draws.map((one) => one[column]).filter((value) => !Number.isNaN(value));
+    return [percentile(values, 0.05), percentile(values, 0.95)];
+  };
+  return Object.fromEntries(
+    [...SHARES.map(([column]) => column), 'tokens'].map((column) => [column, within(column)]),
+  );
+}
+
+function sumOfFaults(rows) {
+  const blocks = rows.filter(({ block }) => block !== '');
+  const sum = (test) => blocks.reduce((total, { faults }) => total + test(faults), 0);
+  return {
+    blocks: blocks.length,
+    lines: sum(({ lines }) => lines),
+    ...Object.fromEntries(FAULTS.map((kind) => [kind, sum((faults) => faults[kind].length)])),
+    blocksWithFragment: sum(({ fragments }) => (fragments.length > 0 ? 1 : 0)),
+  };
+}
+
+const FAULT_TITLES = {
+  fragments: 'fragments',
+  cut: 'cut lines',
+  cutValues: 'of them without their value',
+  inPrompt: 'lines of the prompt',
+  repeated: 'repeated lines',
+  unanswered: 'questions without an answer',
+};
+
+function reportFaults(rows) {
+  const all = sumOfFaults(rows);
+  process.stdout.write(
+    `\nForm of all ${all.blocks} blocks, ${all.lines} lines; ${all.blocksWithFragment} blocks hold a fragment\n\n${drawTable(
+      ['', ...Object.values(FAULT_TITLES)],
+      [['svc', ...Object.keys(FAULT_TITLES).map((kind) => String(all[kind]))]],
+    )}\n`,
+  );
 }
 
 function figuresOf(rows, who) {
   const share = (list, test) =>
     list.length === 0 ? Number.NaN : list.filter(test).length / list.length;
   const yes = rows.filter(({ label }) => label.need === 'yes');
+  const holdsOne = (sessions, { relevantSessions }) =>
+    [...relevantSessions].some((session) => sessions.has(session));
+  if (who === 'newest') return { byEither: share(yes, (row) => holdsOne(row.newest, row)) };
   const no = rows.filter(({ label }) => label.need === 'no');
   const shown = rows.filter((row) => row[who].isShown);
-  const isListed = ({ listed, relevantSessions }) =>
-    who === 'svc' && [...relevantSessions].some((session) => listed.has(session));
+  const isListed = (row) => who === 'svc' && holdsOne(row.listed, row);
   const tokens = rows.map((row) => row[who].tokens);
   const sum = tokens.reduce((total, one) => total + one, 0);
   return {
@@ -158,9 +252,9 @@ function figuresOf(rows, who) {
   };
 }
 
-const READ = { blocks: 20, briefs: 10, silences: 20 };
+const READ = { blocks: 30, briefs: 15, silences: 30 };
 
-/** 20 blocks, 10 briefs and 20 silences by a fixed seed, to be read by a person. */
+/** 30 blocks, 15 briefs and 30 silences by a fixed seed, to be read by a person. */
 export function reading(rows) {
   const random = seeded(20_260_501);
   const drawn = (list, count) =>
@@ -184,9 +278,10 @@ export function reading(rows) {
   ];
   return parts
     .flatMap(([title, list]) =>
-      list.map(({ id, prompt, block, label, svc }) => {
+      list.map(({ id, prompt, block, faults, label, svc }) => {
         const verdict = label === undefined ? '' : ` need=${label.need} ${svc.kinds.join(' ')}`;
-        return `== ${title} ${id}${verdict}\n${prompt.slice(0, 600)}\n${block === '' ? '(nothing)' : `---\n${block}`}\n`;
+        const found = FAULTS.flatMap((kind) => faults[kind].map((line) => `\n! ${kind}: ${line}`));
+        return `== ${title} ${id}${verdict}\n${prompt.slice(0, 600)}\n${block === '' ? '(nothing)' : `---\n${block}`}${found.join('')}\n`;
       }),
     )
     .join('\n');

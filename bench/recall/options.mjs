@@ -12,7 +12,7 @@ export const USAGE = `npm run bench:recall -- [options]
   --data FILE        other data for the one suite that --suite names: exchanges for coding, else LoCoMo's form
   --labels FILE      coding: labels of readers; may be given several times
   --facts FILE       coding: patterns of the text that was needed
-  --read FILE        coding: writes 20 blocks, 10 briefs and 20 silences for a person to read
+  --read FILE        coding: writes 30 blocks, 15 briefs and 30 silences for a person to read
   --quiet PERCENT    coding: another share of silence
   --brief false      coding: no brief
   --half HALF        LoCoMo's form: ${HALVES.join(', ')}; test unless told, dev for ablations

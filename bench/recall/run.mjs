@@ -29,6 +29,7 @@ const MODULES = {
   recall: 'src/proxy/recall.ts',
   slices: 'src/proxy/slices.ts',
   found: 'src/core/ledger/found-entries.ts',
+  entries: 'src/core/ledger/entries.ts',
   reading: 'src/proxy/read-request.ts',
   conversations: 'src/proxy/conversations.ts',
 };
@@ -237,12 +238,17 @@ function judge({ coding, evidence, dialogues, silence, speed }, isOther) {
   const bars = [];
   if (coding !== undefined) {
     const { needless, byLines, byEither, useful, fact, tokens } = coding.svc;
-    bars.push(atMost('coding, needless lines, %', 100 * needless, 22));
-    bars.push(atLeast('coding, needs met by lines, %', 100 * byLines, 45));
+    const { inPrompt, repeated, cutValues, unanswered } = coding.faults;
+    bars.push(atMost('coding, needless lines, %', 100 * needless, 20));
+    bars.push(atLeast('coding, needs met by lines, %', 100 * byLines, 42));
     bars.push(atLeast('coding, needs met by lines or brief, %', 100 * byEither, 75));
-    bars.push(atLeast('coding, blocks with anything useful, %', 100 * useful, 62));
-    if (coding.hasFacts) bars.push(atLeast('coding, fact in block, %', 100 * fact, 36));
+    bars.push(atLeast('coding, blocks with anything useful, %', 100 * useful, 65));
+    if (coding.hasFacts) bars.push(atLeast('coding, fact in block, %', 100 * fact, 28));
     bars.push(atMost('coding, tokens a prompt', tokens, 120));
+    bars.push(atMost('coding, lines that stand in the prompt', inPrompt, 0));
+    bars.push(atMost('coding, repeated lines', repeated, 0));
+    bars.push(atMost('coding, cut values', cutValues, 0));
+    bars.push(atMost('coding, questions without an answer', unanswered, 0));
   }
   if (evidence !== undefined) {
     const { share, over, dialog10Published } = evidence.svc;
