@@ -86,8 +86,8 @@ export const STATE = [
   {
     name: 'a first answer does not lead to its block before a request brings it',
     file: INJECTIONS,
-    from: 'if (used?.block !== placed) return [];',
-    to: "if (used?.block !== placed || placed !== '') return [];",
+    from: "(used.block !== placed && placed !== '')",
+    to: "placed !== ''",
     test: 'test/proxy/forked-after-one-answer.test.ts',
   },
   {
@@ -157,10 +157,26 @@ export const STATE = [
   {
     name: 'a block is found by its name before its answer, named or not',
     file: INJECTIONS,
-    from: 'facts.isStated ? (used ?? answeredSo) : (answeredSo ?? used)',
-    to: 'used ?? answeredSo',
+    from: 'if (facts.isStated && used !== undefined) return used;',
+    to: 'if (used !== undefined) return used;',
     test: IDENTITY,
     only: 'an hour later',
+  },
+  {
+    name: 'a new conversation gets a block whose memory was retired since',
+    file: 'src/adapters/state/ledger-table.ts',
+    from: '(row) => ({ ...row, at: 0 })',
+    to: '(row) => row',
+    test: IDENTITY,
+    only: 'retired',
+  },
+  {
+    name: 'an opening that nothing was decided for gets the block of an old conversation',
+    file: INJECTIONS,
+    from: '(!isOpening || isFresh(entry, facts))',
+    to: 'true',
+    test: IDENTITY,
+    only: 'nothing was decided',
   },
   {
     name: 'the block in front of an answer is not pinned',

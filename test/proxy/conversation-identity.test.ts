@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
-import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { referenceOf, textDigest } from '../../src/core/memory/reference.ts';
+import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import {
   answerTo,
   DIALECTS,
@@ -115,6 +116,73 @@ test.each(DIALECTS)(
     expect((await again.ask(dialect, other)).blocks).toEqual([two]);
   },
 );
+
+const taught = { space: 'default', ref: referenceOf(textDigest('user', portFact(6431))) };
+const retire = async ({ desk }: EmbeddedStore): Promise<void> => {
+  expect(await desk.pin({ ...taught, pin: 'never' })).toBe(true);
+};
+const edit = async ({ desk }: EmbeddedStore): Promise<void> => {
+  const text = portFact(7000);
+  const change = { ...taught, text: { digest: textDigest('user', text), text }, at: 1 };
+  expect(await desk.edit(change)).toBe('edited');
+};
+const forget = async (store: EmbeddedStore): Promise<void> => {
+  await store.memory.forget({ words: 'walrus' }, AbortSignal.timeout(30_000));
+};
+
+// Another process does it, as the page or a command.
+test.each([
+  ['retired', retire],
+  ['edited', edit],
+  ['forgotten', forget],
+])(
+  'a new conversation that begins like an old one gets no block whose memory was %s since',
+  async (_, change) => {
+    const folder = tempFolder();
+    const { story, ask } = await startAsking({ folder });
+    await teach(story, portFact(6431));
+    const loop = (id: string) => [asked, ...toolRound('anthropic_messages', id, 'nothing')];
+    const [one = ''] = (await ask('anthropic_messages', [asked])).blocks;
+    expect(one).toContain('6431');
+    expect((await ask('anthropic_messages', loop('call_one'))).blocks).toEqual([one]);
+    const store = openEmbeddedStore({ folder, report: () => undefined });
+    await change(store);
+    await store.close();
+    for (const name of [undefined, 'named']) {
+      // oxlint-disable-next-line no-await-in-loop
+      expect((await ask('anthropic_messages', [asked], name)).blocks.join()).not.toContain('6431');
+    }
+    // The first conversation keeps what it was sent, unless it was to be forgotten.
+    const longer = [...loop('call_one'), said('user', SECOND)];
+    const kept = change === retire ? [one] : [];
+    expect((await ask('anthropic_messages', longer)).blocks).toEqual(kept);
+  },
+);
+
+test('an opening that nothing was decided for gets no block of an old conversation that begins like it', async () => {
+  const clock = manualClock();
+  const { story, provider } = await startAsking({ clock });
+  const send = async (items: readonly WireItem[], headers = {}) => {
+    await story.send('anthropic_messages', requestWith('anthropic_messages', items), headers);
+    return blocksIn(provider.seen.at(-1)?.body);
+  };
+  await teach(story, portFact(6431));
+  expect(await send([asked])).toHaveLength(1);
+  for (const name of [{}, { 'session-id': 'named' }]) {
+    clock.goOn(2 * HOUR_MS);
+    // oxlint-disable-next-line no-await-in-loop
+    expect(await send([asked], { ...name, 'x-svc-memory-mode': 'off' })).toEqual([]);
+    const loop = [asked, ...toolRound('anthropic_messages', `call_${clock.now()}`, 'nothing')];
+    // oxlint-disable-next-line no-await-in-loop
+    expect(await send(loop, name)).toEqual([]);
+  }
+  // Another one decides at the same time. The words of the first answer tell them apart.
+  expect(await send([asked])).toHaveLength(1);
+  provider.reply = (request) => answerTo(request, { text: 'I do not know.' });
+  expect(await send([asked], { 'x-svc-memory-mode': 'off' })).toEqual([]);
+  const thanked = [...answered('I do not know.'), said('user', 'Thank you for that.')];
+  expect(await send(thanked)).toEqual([]);
+});
 
 test('a fork that asks the same deep prompt again sends the same bytes, whatever was learned', async () => {
   const { story, ask, provider } = await startAsking();

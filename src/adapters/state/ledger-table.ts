@@ -43,12 +43,28 @@ export function noteForgotten(rows: Statements): void {
 
 /**
  * Empties the blocks with quotes that `isForgotten` knows, and returns how many. A forgotten text must not
- * be sent again, though the provider's cache breaks there once. The rows are read in the order of
- * their numbers, and the last of them in the transaction that writes the note. So a block that was recorded
- * before the note was looked at here, and one that is recorded after it finds the note.
+ * be sent again, though the provider's cache breaks there once.
  */
 export function emptyBlocks(rows: Statements, isForgotten: (quote: string) => boolean): number {
-  let emptied = 0;
+  return changeBlocks(rows, isForgotten, (row) => ({ ...row, block: '' }));
+}
+
+/** Makes the blocks with such quotes too old for a new conversation. Conversations that have them keep them. */
+export function retireBlocks(rows: Statements, isRetired: (quote: string) => boolean): number {
+  return changeBlocks(rows, isRetired, (row) => ({ ...row, at: 0 }));
+}
+
+/**
+ * The rows are read in the order of their numbers, and the last of them in the transaction that writes the
+ * note. So a block that was recorded before the note was looked at here, and one that is recorded after it
+ * finds the note.
+ */
+function changeBlocks(
+  rows: Statements,
+  isQuoted: (quote: string) => boolean,
+  change: (row: LedgerRow) => LedgerRow,
+): number {
+  let changed = 0;
   let last = 0;
   for (;;) {
     const read = rows.transaction(() => {
@@ -59,16 +75,16 @@ export function emptyBlocks(rows: Statements, isForgotten: (quote: string) => bo
       );
       for (const { key, value } of some) {
         const row = rowIn(key, value);
-        if (row === undefined || !quotesIn(row.block).some(isForgotten)) continue;
+        if (row === undefined || !quotesIn(row.block).some(isQuoted)) continue;
         const sql = 'INSERT OR REPLACE INTO ledger (key, value) VALUES (?, ?)';
-        rows.run(sql, key, valueOf({ ...row, block: '' }));
-        emptied += 1;
+        rows.run(sql, key, valueOf(change(row)));
+        changed += 1;
       }
       last = some.at(-1)?.n ?? last;
       if (some.length < FORGET_ROWS) noteForgotten(rows);
       return some.length;
     });
-    if (read < FORGET_ROWS) return emptied;
+    if (read < FORGET_ROWS) return changed;
   }
 }
 

@@ -5,6 +5,7 @@ import type {
   DeskEdit,
   DeskRecord,
   EditState,
+  PinChange,
   RecallLook,
   WeighedMemory,
 } from '../../ports/memory-desk.ts';
@@ -36,6 +37,8 @@ export interface DeskParts {
   readonly signals: Signals;
   /** Leaves no trace of the words; see Store. */
   readonly forget: (filter: ForgetFilter) => void;
+  /** Keeps the blocks that quote it from new conversations. */
+  readonly retire: (text: string) => void;
 }
 
 /** More than a person reads; each costs the reading of a text. */
@@ -54,7 +57,7 @@ export function deskCalls(parts: DeskParts): Pick<StoreCalls, DeskCallName> {
     browse: (filter) => desk.browse(filter),
     look: (question) => look.at(question),
     beginnings: (conversations) => desk.beginnings(conversations),
-    pin: (change) => desk.pin(change),
+    pin: (change) => pin(parts, desk, change),
     edit: (change) => edit(parts, desk, change),
     restore: (given) => {
       desk.unbury(given);
@@ -63,6 +66,12 @@ export function deskCalls(parts: DeskParts): Pick<StoreCalls, DeskCallName> {
       return states.filter((state) => state === 'stored' || state === 'duplicate').length;
     },
   };
+}
+
+function pin({ records, retire }: DeskParts, desk: Desk, change: PinChange): boolean {
+  const isPinned = desk.pin(change);
+  if (isPinned && change.pin === 'never') retire(records.retrieve(change)?.text ?? '');
+  return isPinned;
 }
 
 /** The new text is held before the old one goes, so that nothing is lost in between. */

@@ -17,7 +17,7 @@ import { isSpoken } from '../../core/memory/record.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { StoreCallName, StoreCalls } from './protocol.ts';
 import { quotesOfTexts } from '../../core/recall/quotes-of-texts.ts';
-import { emptyBlocks, pruneLedger } from '../state/ledger-table.ts';
+import { emptyBlocks, pruneLedger, retireBlocks } from '../state/ledger-table.ts';
 import { RequestTable } from '../state/request-table.ts';
 import { STATE_VERSION, StateFile } from '../state/state-file.ts';
 import type { Descriptors } from './descriptors.ts';
@@ -166,7 +166,7 @@ export class Store {
       emptyLog: () => database.checkpoint(),
       pruneState: () => this.#pruneState(),
       checkpointState: () => this.#onState(checkpointState),
-      ...deskCalls({ database, records, signals, forget }),
+      ...deskCalls({ database, records, signals, forget, retire: (text) => this.#retire(text) }),
       keepProvenance: (notes) => keepProvenance(database, notes),
       listProvenance: (filter) => listProvenance(database, filter),
       health: () => this.#health(database),
@@ -218,6 +218,12 @@ export class Store {
   #forgetPlaced(texts: readonly string[] | 'all'): number {
     const isForgotten = texts === 'all' ? () => true : quotesOfTexts(texts);
     return texts.length === 0 ? 0 : this.#emptyBlocks(isForgotten);
+  }
+
+  /** Keeps the blocks that quote this text from new conversations. */
+  #retire(text: string): void {
+    if (!this.#state.isThere) return;
+    this.#onState((rows) => retireBlocks(rows, quotesOfTexts([text])));
   }
 
   #emptyBlocks(isForgotten: (quote: string) => boolean): number {

@@ -115,7 +115,7 @@ function spokenAnswer(text: string): string {
 /**
  * The blocks in front of a first answer that just ended, so that a fork finds them before a request brings
  * that answer. A client may continue under another name at once, from a conversation that begins like others.
- * `placements`: the blocks that the request carried. A block that the ledger knows otherwise is left out.
+ * `placements`: the blocks that the request carried. A block that the ledger has forgotten meanwhile is left out.
  */
 export function spokenEntries(
   humans: readonly HumanItem[],
@@ -126,8 +126,9 @@ export function spokenEntries(
   return humans.flatMap(({ item, own, shared }) => {
     const placed = placements.find((placement) => placement.item === item)?.block ?? '';
     const used = found.get(own);
-    if (used?.block !== placed) return [];
-    return [{ ...shared, kind: 'answered-block', answer, ...factOf(used) }];
+    if (used === undefined || (used.block !== placed && placed !== '')) return [];
+    const fact = used.block === placed ? factOf(used) : { ...NO_BLOCK, at: used.at };
+    return [{ ...shared, kind: 'answered-block', answer, ...fact }];
   });
 }
 
@@ -158,10 +159,12 @@ export function unansweredItem(view: RequestView): Item | undefined {
   return undefined;
 }
 
-// Conversations without a stated id are identified by their words alone, so the same first words
-// said again later are a new conversation. One hour is the longest life of a provider's prompt
-// cache: until then the same bytes save money, after that a fresh recall costs nothing.
-const DERIVED_REUSE_MS = 3_600_000;
+/**
+ * A decision about an opening holds for so long in another conversation that begins with the same words: without
+ * a stated id both look the same. One hour is the longest life of a provider's prompt cache: until then the same
+ * bytes save money, and after that a fresh recall costs nothing.
+ */
+const ALIKE_REUSE_MS = 3_600_000;
 
 /**
  * A block that quotes a memory service is put back for this long, unless thinking is bound to it. The service
@@ -324,14 +327,19 @@ function entryOf(
       address === undefined ? [] : (found.get(address) ?? []),
     )[0];
     // A name is the client's word for one conversation. A derived name is shared by all that begin alike.
-    const known = facts.isStated ? (used ?? answeredSo) : (answeredSo ?? used);
-    return known ?? found.get(shared);
+    if (facts.isStated && used !== undefined) return used;
+    if (answeredSo !== undefined) return answeredSo;
+    const alike = [used, found.get(shared)];
+    return alike.find((entry) => entry !== undefined && (!isOpening || isFresh(entry, facts)));
   }
   // Behind an answer the same words so far are the same conversation, under whatever name.
   if (!isOpening) return decided(used) ?? decided(found.get(shared));
-  if (used?.isOpen === true) return undefined;
-  const isFresh = used !== undefined && facts.now - used.at <= DERIVED_REUSE_MS;
-  return facts.isStated || isFresh ? used : undefined;
+  if (used === undefined || used.isOpen === true) return undefined;
+  return facts.isStated || isFresh(used, facts) ? used : undefined;
+}
+
+function isFresh({ at }: DatedFact, { now }: Pick<ReplayFacts, 'now'>): boolean {
+  return now - at <= ALIKE_REUSE_MS;
 }
 
 function decided(entry: BlockEntry | undefined): BlockEntry | undefined {
