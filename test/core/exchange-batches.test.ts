@@ -17,12 +17,15 @@ import {
 import { plainItem } from '../support/plain-chat.ts';
 import { viewOf } from '../support/view-of.ts';
 
-/** A chat of plain exchanges; equal numbers are equal words. */
-function chatOf(numbers: readonly number[]) {
-  const messages = numbers.flatMap((number) => [
-    plainItem('anthropic_messages', 'user', `Which port does server number ${number} listen on?`),
-    plainItem('anthropic_messages', 'assistant', `It listens on port ${6000 + number}.`),
-  ]);
+/** A chat of plain exchanges; equal numbers are equal words. A pair has an answer of its own. */
+function chatOf(exchanges: readonly (number | readonly [prompt: number, answer: number])[]) {
+  const messages = exchanges.flatMap((one) => {
+    const [prompt, answer] = typeof one === 'number' ? [one, one] : one;
+    return [
+      plainItem('anthropic_messages', 'user', `Which port does server number ${prompt} listen on?`),
+      plainItem('anthropic_messages', 'assistant', `It listens on port ${6000 + answer}.`),
+    ];
+  });
   const view = viewOf('anthropic_messages', { messages });
   const omissions = findOmissions(view, groupExchanges(view.items), (it) =>
     readExchangeTexts(view, it),
@@ -61,4 +64,14 @@ test('an exchange that was never sent stays out behind its own next prompt, not 
     const out = repeatedOf(other, left, moment);
     expect(out).toEqual(other.omissions.slice(0, kept - 1));
   }
+});
+
+test('an exchange that went with the prompt behind it stays where that prompt got another answer', () => {
+  const left = chatOf([0, 1, 2, 3, 4, 5]);
+  const moment = { at: 0, firstUnsent: 0 };
+  // The last exchange of the batch was one of the two newest when prompt 4 was asked, and so it went whole.
+  const other = chatOf([0, 1, 2, 3, [4, 9], 5]);
+  expect(repeatedOf(other, left, moment)).toEqual(other.omissions.slice(0, 3));
+  const same = chatOf([0, 1, 2, 3, 4, 9]);
+  expect(repeatedOf(same, left, moment)).toEqual(same.omissions);
 });

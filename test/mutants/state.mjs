@@ -62,11 +62,11 @@ export const STATE = [
   },
   {
     name: 'an exchange that was kept as one of the two newest leaves again without a batch',
-    file: ELISIONS,
-    from: 'indexes.get(omission.span.end)',
-    to: 'indexes.get(omission.span.start)',
+    file: 'src/core/shortening/omissions.ts',
+    from: 'fingerprint: shown.fingerprint',
+    to: 'fingerprint: items.at(-1)?.fingerprint ?? shown.fingerprint',
     test: 'test/core/exchange-batches.test.ts',
-    only: 'another prompt',
+    only: 'another',
   },
   {
     name: 'a request that is sent again leaves out more, which no entry of the ledger says',

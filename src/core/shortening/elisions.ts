@@ -17,7 +17,7 @@ import type { Item, RequestView } from '../conversation/view.ts';
  * which it was made. When the person goes back before that item, the request no longer holds it,
  * and the batch does not apply: what it left out was sent whole in front of that item. Where it never
  * was, because the client edited its history, an output stays left out from its own item on, and an
- * exchange from the next prompt on.
+ * exchange from the end of the next exchange on.
  */
 
 // The conversation at the newest item; and at the one before, in case the client rewrites its last
@@ -139,11 +139,9 @@ export function elisionEntries(
 /**
  * No request sent the items from `firstUnsent` on before, so none sent their outputs whole. Where the
  * next request goes another way in front of the batch's own anchors, it shares items with this request
- * alone, and repeats what was left out of them. So each text is noted where the forwarded items show
- * that it is out: an output at its own item, which has the stub, and an exchange at the prompt behind
- * it. A request that asks something else there has the exchange among the two newest, which are always
- * kept, and continues with it. A text in front of `firstUnsent` may have gone whole: it is noted at the first
- * anchor behind.
+ * alone, and repeats what was left out of them. So an output is noted at its own item, which has the stub.
+ * One in front of `firstUnsent` may have gone whole: it is noted at the first anchor behind. There the
+ * exchanges are noted too, because their marks say where they are out.
  */
 function entriesAtUnsent(
   { batch, omissions, before }: Batch & { readonly before: number },
@@ -162,12 +160,7 @@ function entriesAtUnsent(
     else noted.push(mark);
   };
   for (const { item, mark } of batch) note(item, mark);
-  const indexes = new Map(
-    omissions.length === 0 ? [] : items.map((item, index) => [item.start, index]),
-  );
-  for (const omission of omissions) {
-    note(indexes.get(omission.span.end) ?? start, exchangeMark(omission));
-  }
+  for (const omission of omissions) note(start, exchangeMark(omission));
   const ends = new Set(anchorsOf(view, ANCHORS).map(({ at: index }) => index));
   return [...marks].flatMap(([index, noted]): LedgerEntry[] => {
     const { fingerprint } = items[index] ?? {};

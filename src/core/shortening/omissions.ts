@@ -23,7 +23,11 @@ export interface Omission {
   readonly span: Span;
   /** All texts of the exchange: the memory must prove that it holds each of them. */
   readonly texts: readonly RecordText[];
-  /** Fingerprint of the conversation up to its end: the same words elsewhere are another exchange. */
+  /**
+   * Fingerprint of the conversation up to the end of the next exchange: the same words elsewhere are another
+   * exchange. Until then this one is among the two newest and goes whole, so a conversation that got another
+   * answer there has sent it.
+   */
   readonly fingerprint: string;
   readonly items: number;
   /** Estimated tokens of its items. */
@@ -62,12 +66,13 @@ export function findOmissions(
   exchanges: readonly Exchange[],
   textsOf: (exchange: Exchange) => ExchangeTexts,
 ): readonly Omission[] {
-  return exchanges.slice(0, -KEPT_EXCHANGES).flatMap((exchange): Omission[] => {
+  return exchanges.slice(0, -KEPT_EXCHANGES).flatMap((exchange, at): Omission[] => {
     const items = view.items.slice(exchange.start, exchange.end);
-    const [first, last, next] = [items[0], items.at(-1), view.items[exchange.end]];
+    const [first, next] = [items[0], view.items[exchange.end]];
+    const shown = view.items[(exchanges[at + 1]?.end ?? 0) - 1];
     // The exchange began with a person's message. The next item must be one too, so that roles
     // still alternate once the exchange is gone.
-    if (first === undefined || last === undefined || next?.role !== 'user') return [];
+    if (first === undefined || shown === undefined || next?.role !== 'user') return [];
     // Whether an answer was cut short is said by what follows it.
     if (exchange.isOpen || exchange.wasInterrupted) return [];
     if (exchange.hasToolState || exchange.hasReasoning) return [];
@@ -75,7 +80,7 @@ export function findOmissions(
     if (texts === undefined) return [];
     const span = { start: first.start, end: next.start };
     const tokens = items.reduce((sum, item) => sum + item.tokens, 0);
-    return [{ span, texts, fingerprint: last.fingerprint, items: items.length, tokens }];
+    return [{ span, texts, fingerprint: shown.fingerprint, items: items.length, tokens }];
   });
 }
 
