@@ -1,12 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import {
-  quoteOf,
-  quotesIn,
-  withoutWholeBlocks,
-  writeRecallBlock,
-} from '../../src/core/recall/recall-block.ts';
-import { markBlock } from '../../src/core/recall/own-blocks.ts';
+import { quoteOf, quotesIn, writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 
 const passage = {
@@ -88,15 +82,6 @@ test('only the assistant is marked, and no text can lose its mark', () => {
     '- We deploy on Tuesdays.',
   ]);
   expect(lines).toContain("the user's words unless marked");
-});
-
-test('whole blocks of any machine are taken out of a stored text, and nothing else', () => {
-  const { text } = writeRecallBlock([passage], 512);
-  expect(withoutWholeBlocks(`before ${text} after`)).toBe('before   after');
-  expect(withoutWholeBlocks(`${text}\n${markBlock(text, 'another machine')}`)).toBe('');
-  for (const typed of [`before ${text.slice(0, -3)}`, 'how does <svc-memory work?', 'nothing']) {
-    expect(withoutWholeBlocks(typed)).toBe(typed);
-  }
 });
 
 test('what a block quotes is read from it again, whatever it says', () => {

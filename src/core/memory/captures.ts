@@ -7,7 +7,6 @@ import type { Exchange } from '../conversation/exchanges.ts';
 import { isFiller, isOrder } from './orders.ts';
 import { withoutReminders } from '../conversation/human-text.ts';
 import { NO_BLOCKS, type OwnBlocks, withoutOwnBlocks } from '../recall/own-blocks.ts';
-import { withoutWholeBlocks } from '../recall/recall-block.ts';
 import { maskSecrets, stripPrivate } from '../redaction/redaction.ts';
 import { hasTerms } from '../recall/terms.ts';
 import { withoutWrittenThoughts } from './written-thoughts.ts';
@@ -48,11 +47,12 @@ export function captureAssistant(
 }
 
 /**
- * A text that was a memory before, as an export has it. It is masked once more, because a line may
- * come from anywhere, but neither cut nor judged. Undefined when nothing is left of it.
+ * A text that was a memory before, as an export has it, or that a person wrote as one. It is masked once
+ * more, because a line may come from anywhere, but neither cut nor judged: svc's own blocks went when it was
+ * captured, and whoever else writes the fence wrote a text. Undefined when nothing is left of it.
  */
 export function captureStored(role: 'user' | 'assistant', text: string): RecordText | undefined {
-  const kept = maskSecrets(stripPrivate(withoutWholeBlocks(text))).text;
+  const kept = maskSecrets(stripPrivate(text)).text;
   return kept.trim() === '' ? undefined : captured(role, kept);
 }
 

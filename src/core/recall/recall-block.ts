@@ -81,28 +81,6 @@ export class LineSizes {
   }
 }
 
-/** How every block begins, whichever release wrote it, and whichever machine's mark it has. */
-const OPENINGS = /<svc-memory (?:id="[a-z]{8}" )?note="/g;
-
-/**
- * A stored text without any whole block, for texts of other machines: their marks cannot be checked.
- * A blank stays, so that what is left on both sides cannot join to a new block.
- */
-export function withoutWholeBlocks(text: string): string {
-  const kept: string[] = [];
-  let from = 0;
-  for (const { index } of text.matchAll(OPENINGS)) {
-    if (index < from) continue;
-    const end = text.indexOf(CLOSE, index);
-    if (end === -1) break;
-    kept.push(text.slice(from, index));
-    from = end + CLOSE.length;
-  }
-  if (from === 0) return text;
-  kept.push(text.slice(from));
-  return kept.join(' ').trim();
-}
-
 /**
  * The quotes of a block, as `quoteOf` writes them; twice where it is unclear whose mark a line
  * begins with. Also the references under which the block quotes lines of exchanges.
