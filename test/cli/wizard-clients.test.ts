@@ -96,6 +96,9 @@ test('a client whose file cannot be changed is told, the rest is done, and the e
   await find('openai', 'openai \\(\\$OPENAI');
   await choose('Where is the key of openai?', 'In \\$OPENAI_API_KEY');
   await choose('What now?', 'Keep it anyway');
+  await asked('What do you want to change?');
+  // The end of the list is on the screen without scrolling.
+  expect(prompts.getScreen()).toMatch(/Add or change a provider[^]*Finish: show the summary/);
   await choose('What do you want to change?', 'Finish');
   await choose('Should Claude Code and Codex use svc from now on?', 'Yes');
   await answer('Write ');
@@ -106,4 +109,24 @@ test('a client whose file cannot be changed is told, the rest is done, and the e
     'model_provider = "svc"',
   );
   expect(session.notes()).toMatch(/^Next: codex$/m);
+});
+
+test('of several clients a person chooses any', async () => {
+  const { home, environment } = usedHome(['claude', 'codex', 'qwen', 'opencode']);
+  const session = open(home, { ...environment, OPENAI_API_KEY: 'sk-x' });
+  await find('openai', 'openai \\(\\$OPENAI');
+  await choose('Where is the key of openai?', 'In \\$OPENAI_API_KEY');
+  await choose('What now?', 'Keep it anyway');
+  await answer('Where should memories be stored?');
+  await choose('use svc from now on?', 'Some of them');
+  await answer('Should Codex use svc?');
+  await answer('Should opencode use svc?', 'n');
+  await answer('Should Qwen Code use svc?');
+  await answer('Import 1 session', 'n');
+  await asked('Write ');
+  expect(session.notes()).toContain('svc will change the settings of Codex and Qwen Code');
+  prompts.keypress('enter');
+  expect(await session.ended).toBe(0);
+  expect(existsSync(join(home, '.codex/config.toml'))).toBe(true);
+  expect(existsSync(join(home, '.qwen/settings.json'))).toBe(true);
 });

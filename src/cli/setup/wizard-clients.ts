@@ -11,7 +11,7 @@ import { writeClaudeConfig, writeCodexConfig } from '../clients/write-config.ts'
 import type { CommandContext } from '../context.ts';
 import type { StartedClient } from './setup-save.ts';
 import type { Answers, Wiring } from './wizard-answers.ts';
-import { select } from './wizard-prompts.ts';
+import { confirm, select } from './wizard-prompts.ts';
 
 /** Which of the clients that are installed here shall use svc however they are started. */
 
@@ -64,19 +64,20 @@ export async function askClients(answers: Answers): Promise<Wiring> {
     return { offered, chosen };
   }
   const titles = listText(found.map(({ title }) => title));
-  const each = found.map(({ name, title }) => ({ value: name, name: `${title} only` }));
   const choice = await select(
     {
       message: `Should ${titles} use svc from now on?`,
       choices: [
         {
-          value: ALL,
+          value: 'all' as const,
           name: found.length === 1 ? 'Yes' : `Yes: ${titles}`,
           description: 'svc changes their settings files; svc uninstall restores every byte',
         },
-        ...(found.length === 1 ? [] : each),
+        ...(found.length === 1
+          ? []
+          : [{ value: 'some' as const, name: 'Some of them', description: 'svc asks for each' }]),
         {
-          value: NONE,
+          value: 'none' as const,
           name: 'No, I start them with svc run',
           description: `svc changes no file: svc run ${found[0]?.name ?? ''}`,
         },
@@ -84,13 +85,16 @@ export async function askClients(answers: Answers): Promise<Wiring> {
     },
     dependencies.streams,
   );
-  if (choice === NONE) return { offered, chosen: [] };
-  return { offered, chosen: choice === ALL ? offered : [choice] };
+  if (choice === 'none') return { offered, chosen: [] };
+  if (choice === 'all') return { offered, chosen: offered };
+  const chosen: string[] = [];
+  for (const { name, title } of found) {
+    // oxlint-disable-next-line no-await-in-loop -- One question after the other.
+    if (await confirm({ message: `Should ${title} use svc?` }, dependencies.streams))
+      chosen.push(name);
+  }
+  return { offered, chosen };
 }
-
-/** Values of choices that are no client's name. */
-const ALL = '*';
-const NONE = '-';
 
 function isServed({ dialects, hasLogin }: WirableClient, draft: Draft): boolean {
   return upstreamEntries(draft).some((one) => {

@@ -28,6 +28,8 @@ interface Typed {
 
 /** The mark before a question or a choice. */
 const MARK = '  ';
+/** A list of up to so many lines is shown whole; above that it scrolls, so that it fits on a screen. */
+const LINES_MAX = 15;
 /** Behind the question of `confirm`. */
 const YES_NO = ' (Y/n)';
 
@@ -61,7 +63,9 @@ export function select<Value>(
 ): Promise<Value> {
   const message = fitted(question.message, streams);
   const choices = question.choices.map((choice) => fittedChoice(choice, message, streams));
-  return selectPrompt<Value>({ ...question, message, choices }, streams);
+  const lines = choices.flatMap(({ name }) => name.split('\n')).length;
+  const pageSize = Math.min(lines, LINES_MAX);
+  return selectPrompt<Value>({ ...question, message, choices, pageSize }, streams);
 }
 
 export function search(
