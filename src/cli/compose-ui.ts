@@ -6,7 +6,7 @@ import type { EmbeddedStore } from '../adapters/store/embedded-store.ts';
 import { rememberOwnSecrets } from '../core/redaction/own-secrets.ts';
 import { ownSecretsOf } from '../core/settings/own-secrets.ts';
 import type { Settings } from '../core/settings/settings.ts';
-import { VERSION } from '../core/version.ts';
+import { VERSION, VERSION_AND_BUILD } from '../core/version.ts';
 import { EventStreams } from '../local/ui/event-streams.ts';
 import { LiveRequests } from '../local/ui/live-requests.ts';
 import { memoryRoutes, type SpaceChange } from '../local/ui/memory-calls.ts';
@@ -112,7 +112,7 @@ async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<Sto
     engine: `SQLite ${sqliteVersion}, ${driver}`,
     waiting,
     service: settings.memory.kind === 'hosted' ? new URL(settings.memory.baseUrl).host : '',
-    svc: VERSION,
+    svc: VERSION_AND_BUILD,
     node: process.versions.node,
   };
 }

@@ -70,7 +70,12 @@ test('a proxy that a person or a service manager started is named and goes on', 
   await run('start', '--detach');
   const old = await running();
   age({ isDetached: false });
-  expect((await run('status')).stderr).toContain('another build of svc');
+  const said = (await run('status')).stderr.replaceAll(/\s+/g, ' ');
+  expect(said).toContain('another build of svc');
+  expect(said).toContain('0.1.2 (build older-build)');
+  expect(said).toContain(`This is ${(await run('--version')).stdout.trim()}.`);
+  const checks = (await run('doctor')).stdout.replaceAll(/\s+/g, ' ');
+  expect(checks).toContain(`is build older-build of 0.1.2, this command is build ${old.build}`);
   const { code, stderr } = await run('run', 'claude');
   expect([code, stderr]).toEqual([0, expect.stringContaining('Restart it yourself')]);
   expect((await running()).pid).toBe(old.pid);

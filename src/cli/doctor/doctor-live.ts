@@ -7,12 +7,13 @@ import { type Access, parseUpstream } from '../../core/settings/config-schema.ts
 import type { Environment } from '../../core/settings/config-values.ts';
 import { DIALECTS } from '../../core/conversation/dialect.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
-import { VERSION } from '../../core/version.ts';
+import { BUILD, VERSION } from '../../core/version.ts';
 import { urlOf } from '../addresses.ts';
 import { checkDialect, type DialectCheck } from './dialect-check.ts';
 import type { Check } from './doctor-checks.ts';
 import { checkNetwork } from './doctor-network.ts';
 import { checkKey, type KeyCheck, type OpenUpstream } from './key-check.ts';
+import { isOtherBuild } from '../proxy/other-build.ts';
 import { findProxies } from '../proxy/own-proxies.ts';
 
 /** The checks that need a call: the running proxy, and each provider. */
@@ -33,8 +34,12 @@ export async function checkRunning(
         const found = `${place} does not accept the local token (${status ?? 'no answer'})`;
         return { level: 'problem', subject, found, fix: 'svc stop && svc start' };
       }
-      if (proxy.version !== undefined && proxy.version !== VERSION) {
-        const found = `${place} is version ${proxy.version}, this command is ${VERSION}`;
+      if (isOtherBuild(proxy)) {
+        const { version, build = 'unknown' } = proxy;
+        const found =
+          version === VERSION
+            ? `${place} is build ${build} of ${version}, this command is build ${BUILD}`
+            : `${place} is version ${version}, this command is ${VERSION}`;
         return { level: 'warning', subject, found, fix: 'svc stop && svc start --detach' };
       }
       return { level: 'ok', subject, found: `${place} accepts the local token` };

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { VERSION } from '../../core/version.ts';
+import { VERSION_AND_BUILD } from '../../core/version.ts';
 import { CliError, reportError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { Terminal } from '../terminal.ts';
@@ -59,7 +59,7 @@ export function emptyProgram(terminal: Terminal): Command {
       .description(
         'Memory for coding agents: a proxy on this machine between them and their provider.',
       )
-      .version(VERSION)
+      .version(VERSION_AND_BUILD)
       .exitOverride()
       // On a narrow screen the descriptions are in a narrow column, not behind the edge.
       .configureHelp({ minWidthToWrap: 20 })

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { askOpenRequests } from '../../adapters/processes/open-requests.ts';
 import { removeRunFile } from '../../adapters/processes/run-files.ts';
-import { BUILD } from '../../core/version.ts';
+import { BUILD, VERSION, VERSION_AND_BUILD, versionText } from '../../core/version.ts';
 import { urlOf } from '../addresses.ts';
 import type { CommandContext } from '../context.ts';
 import { count, timeText } from '../listing.ts';
@@ -50,13 +50,13 @@ export async function endOtherBuild(
 
 /** Without a file nothing is known of it. */
 export function isOtherBuild({ version, build }: OwnProxy): boolean {
-  return version !== undefined && build !== BUILD;
+  return version !== undefined && (version !== VERSION || build !== BUILD);
 }
 
 export function otherBuildText(proxy: OwnProxy): string {
-  const { version = '', startedAt } = proxy;
-  const since = startedAt === undefined ? '' : `, since ${timeText(startedAt)}`;
-  return `The proxy on ${urlOf(proxy)} runs another build of svc (version ${version}${since}).`;
+  const { version = '', build = 'unknown', startedAt } = proxy;
+  const since = startedAt === undefined ? '' : ` since ${timeText(startedAt)}`;
+  return `The proxy on ${urlOf(proxy)} runs another build of svc${since}: ${versionText(version, build)}. This is ${VERSION_AND_BUILD}.`;
 }
 
 /** How many requests are open once none is, or once the deadline has come. */
