@@ -78,7 +78,7 @@ export interface RecallLook {
   readonly isQuestion: boolean;
   /** The score that the best one needs. */
   readonly needed: number;
-  /** Best first. */
+  /** The highest score first. */
   readonly weighed: readonly WeighedMemory[];
   /** The lines that an agent would get. */
   readonly exchanges: readonly RecalledExchange[];

@@ -94,6 +94,34 @@ test('a record that was imported says so, keeps its mark when it is edited or ma
   expect(edited?.importedAt).toBeGreaterThan(NOW - HOUR_MS * 1e6);
 });
 
+test('what a prompt finds is in the order of the score that is shown', async () => {
+  const { memory, desk } = openDesk();
+  const subjects = ['berth', 'crane', 'gate', 'ferry', 'tide', 'pilot', 'quay', 'tug'];
+  const records = subjects.flatMap((subject, nth) => [
+    recordOf(`The ${subject} of the harbour listens on port ${nth}.`, {
+      at: NOW - nth * HOUR_MS * 900,
+    }),
+    recordOf(`Deploy the harbour's ${subject} on Fridays only, and its port with it.`, {
+      at: NOW - nth * HOUR_MS,
+    }),
+    recordOf(`We named the ${subject} after a ${subjects[(nth + 3) % 8]}.`, {
+      role: 'assistant',
+      at: NOW,
+    }),
+  ]);
+  await memory.capture(
+    records.map((one) => ({ ...one, space: 'a' })),
+    patience(),
+  );
+  const humanText =
+    'On which port does the harbour listen, and when do we deploy its crane and gate?';
+  const question = { humanText, assistantText: '', excludeDigests: [], tokensMax: 60, now: NOW };
+  const { weighed } = await desk.look({ ...question, space: 'a' });
+  const scores = weighed.map(({ score }) => score);
+  expect(new Set(scores).size).toBeGreaterThan(4);
+  expect(scores).toEqual(scores.toSorted((a, b) => b - a));
+});
+
 test('the sightings of a memory are the requests whose blocks quoted one of its references', async () => {
   const { requestLog, desk } = openDesk();
   const use = (refs: readonly string[]) => ({ recall: { exchange: 0, refs, isUsed: false } });

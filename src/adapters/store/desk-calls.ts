@@ -129,7 +129,8 @@ class Look {
     return {
       isQuestion,
       needed: strengthNeeded(isQuestion),
-      weighed: [...weighed, ...this.#fromOthers(chat)],
+      // Recall itself places newer texts and other sayings higher: a person sees the score, and its order.
+      weighed: [...weighed, ...this.#fromOthers(chat)].toSorted((a, b) => b.score - a.score),
       exchanges: this.#search.recall(question).exchanges ?? [],
     };
   }

@@ -51,7 +51,7 @@ export const MEMORY = {
   by: (who: string, when: string, client: string) => `${who}, ${when}, ${client}`,
   badges: { always: 'Always', never: 'Never', edited: 'Edited', unverified: 'Unverified' },
   found: (weighed: number) => `${count(weighed, 'memory', 'memories')} ranked, best first`,
-  asRecall: (ms: string) => `exactly as recall ranks them, in ${ms}`,
+  asRecall: (ms: string) => `scored exactly as recall does, in ${ms}`,
   nothingWeighed: 'No memory of this project shares a significant word with this prompt.',
   limit: (needed: number) =>
     `Recall adds nothing below this line: the best memory needs ${needed.toFixed(2)}`,
