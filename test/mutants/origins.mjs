@@ -39,6 +39,20 @@ export const ORIGINS = [
     test: 'test/core/identity.test.ts',
   },
   {
+    name: 'the system prompt names the project before Claude Code’s own environment',
+    file: 'src/core/request/identity.ts',
+    from: 'own ?? system.workingFolder',
+    to: 'system.workingFolder ?? own',
+    test: 'test/core/identity.test.ts',
+  },
+  {
+    name: 'a hook that prints an environment names the project',
+    file: 'src/core/conversation/stated-project.ts',
+    from: 'places.some(({ value }) => value !== place.value)',
+    to: 'false',
+    test: 'test/core/identity.test.ts',
+  },
+  {
     name: 'a request has the facts that an earlier one stated in its headers',
     file: 'src/core/request/stated-facts.ts',
     from: 'READ_HEADERS.has(name.toLowerCase())) return false;',

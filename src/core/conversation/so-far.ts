@@ -7,6 +7,7 @@ const NOTHING: SoFar = {
   cacheMs: 0,
   firstHumanText: '',
   systemFolder: undefined,
+  isSystemPlace: false,
   userFolder: undefined,
   branch: undefined,
   systemOrder: undefined,
@@ -36,6 +37,7 @@ export function addItem(
     firstHumanText: so.firstHumanText === '' ? traits.humanText : so.firstHumanText,
     // Later system messages carry what hooks and tools print, so they may quote any document.
     systemFolder: isFirstSystem ? traits.workingFolder : so.systemFolder,
+    isSystemPlace: isFirstSystem ? traits.isPlace === true : so.isSystemPlace,
     userFolder: so.userFolder ?? userFolder(traits, so.exchange),
     branch: so.branch ?? (traits.role === 'system' && !isFirstSystem ? undefined : traits.branch),
     systemOrder: isFirstSystem ? traits.clientOrder : so.systemOrder,

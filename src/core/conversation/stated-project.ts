@@ -9,6 +9,10 @@ import { isWrapper } from './human-text.ts';
 
 export interface StatedProject {
   readonly workingFolder?: string;
+  /** The folder is in the part in which the client describes its environment. */
+  readonly isPlace?: true;
+  /** The folder is in Claude Code's own block of the system prompt. */
+  readonly isBlock?: true;
   readonly branch?: string;
   /** The client that writes this form of environment into a user message. */
   readonly statedBy?: string;
@@ -47,9 +51,19 @@ const HEAD_CHARS = 400;
 export function projectInSystem(texts: readonly string[]): StatedProject {
   const folders = texts.flatMap((text) => foldersIn(text, SYSTEM_MARKS));
   const isLast = texts.some((text) => text.slice(0, HEAD_CHARS).includes(STATES_LAST));
-  const own = isLast ? folders.at(-1) : (folders.find((it) => it.isInElement) ?? folders[0]);
-  return stated(own?.value, branchesIn(texts));
+  const branches = branchesIn(texts);
+  if (isLast) return stated(folders.at(-1)?.value, branches);
+  const places = folders.filter(({ isInElement }) => isInElement);
+  const [place] = places;
+  if (place === undefined) return stated(folders[0]?.value, branches);
+  // What a hook prints is before Claude Code's own part, and may be written like it.
+  const isForged = HOOK.test(texts[0] ?? '') && places.some(({ value }) => value !== place.value);
+  return isForged
+    ? stated(undefined, branches)
+    : { ...stated(place.value, branches), isPlace: true };
 }
+
+const HOOK = /^SessionStart\b/;
 
 // Codex alone writes `<cwd>`, and in a user message.
 const SYSTEM_MARKS = FOLDER_MARKS.filter(([text]) => text !== '<cwd>');
@@ -66,7 +80,7 @@ const ELEMENT_CHARS_MAX = 100;
 export function projectInPrompt(texts: readonly string[]): StatedProject {
   const project = projectInSystem(texts);
   const [folder] = texts.flatMap((text) => SIMPLE.exec(text)?.[1] ?? []);
-  return folder === undefined ? project : { ...project, workingFolder: folder };
+  return folder === undefined ? project : { ...project, workingFolder: folder, isBlock: true };
 }
 
 const SIMPLE = /^CWD: ((?:\/|[A-Za-z]:[\\/]|\\\\)[^\n]{0,4095})\nDate: \d{4}-\d{2}-\d{2}(?:\n|$)/;

@@ -49,6 +49,8 @@ export interface ItemTraits {
   readonly isUnverified?: true | undefined;
   /** The project folder that the client states in this item's text, when it does. */
   readonly workingFolder?: string | undefined;
+  /** That folder is in the part in which the client describes its environment. */
+  readonly isPlace?: true;
   /** In a user message: the client that writes its environment in this form. */
   readonly statedBy?: string | undefined;
   /** The git branch that the client states in this item's text, when it does. */
@@ -80,6 +82,8 @@ export interface SoFar {
   readonly firstHumanText: string;
   /** Stated in the first system message. */
   readonly systemFolder: string | undefined;
+  /** That folder is in the part in which the client describes its environment. */
+  readonly isSystemPlace: boolean;
   /** Stated first in a user message before the model had answered anything, with the client that states it so. */
   readonly userFolder: StatedFolder | undefined;
   /** Stated first. */

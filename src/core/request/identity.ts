@@ -99,7 +99,12 @@ function projectInTexts(view: RequestView, client: string): StatedProject {
   const so = view.items.at(-1)?.soFar;
   const inUser = so?.userFolder?.statedBy === client ? so.userFolder.folder : undefined;
   const system = projectInShell(view.shell);
-  const named = system.workingFolder ?? so?.systemFolder ?? inUser ?? liveFolder(view.shell.value);
+  // Claude Code states its environment in a message. Its system prompt has a project's output style and what
+  // a person appends, which may quote any document.
+  const placed = so?.isSystemPlace === true ? so.systemFolder : inUser;
+  const own = client === 'claude-code' && system.isBlock !== true ? placed : undefined;
+  const named =
+    own ?? system.workingFolder ?? so?.systemFolder ?? inUser ?? liveFolder(view.shell.value);
   const branch = so?.branch ?? system.branch;
   return {
     ...(named !== undefined && { workingFolder: named }),
