@@ -44,6 +44,20 @@ test('all well: exit 0, and every upstream with its key masked', async () => {
   );
 });
 
+test('a provider has its name with digits, and a login is no missing key', async () => {
+  const baseUrl = 'https://api.anthropic.com';
+  const [style, other] = ['anthropic_messages', 'openai_responses'];
+  const upstreams = [
+    { name: 'team-2', apiStyle: style, baseUrl, auth: 'client' },
+    { name: 'ab12cd34ef56', apiStyle: other, baseUrl, providerKey: PROVIDER_KEY, auth: 'bearer' },
+  ];
+  const { checks } = await report({ home: homeWith({ ...validConfig(), upstreams }) });
+  expect(checks.filter(({ subject }) => subject === 'Upstream').map(({ found }) => found)).toEqual([
+    `team-2, ${style}, api.anthropic.com, the login of its client`,
+    `?, ${other}, api.anthropic.com, key: …8d9e`,
+  ]);
+});
+
 test('for people there is a line for each, and the mending below it', async () => {
   const { stdout, stderr, code } = await runCli(['doctor'], { home: tempFolder() });
   expect(code).toBe(1);

@@ -129,14 +129,20 @@ function checkUpstream(environment: Environment): (upstream: Record<string, unkn
     const style = wordOf(upstream['apiStyle']);
     const base = typeof upstream['baseUrl'] === 'string' ? upstream['baseUrl'] : '';
     const host = URL.canParse(base) ? new URL(base).host : '?';
-    const key = keyText(upstream['providerKey'], environment);
-    return { level: 'ok', subject: 'Upstream', found: `${name}, ${style}, ${host}, key: ${key}` };
+    const pays =
+      upstream['auth'] === 'client'
+        ? 'the login of its client'
+        : `key: ${keyText(upstream['providerKey'], environment)}`;
+    return { level: 'ok', subject: 'Upstream', found: `${name}, ${style}, ${host}, ${pays}` };
   };
 }
 
 function wordOf(value: unknown): string {
-  return typeof value === 'string' && /^[a-z][a-z_-]{0,39}$/.test(value) ? value : '?';
+  return typeof value === 'string' && WORD.test(value) ? value : '?';
 }
+
+/** A key has more digits. */
+const WORD = /^(?!(?:.*\d){5})[a-z0-9][a-z0-9_-]{0,39}$/;
 
 function keyText(value: unknown, environment: Environment): string {
   const name = namedVariable(value);
