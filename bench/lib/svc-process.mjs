@@ -7,9 +7,9 @@ import { join } from 'node:path';
 const ROOT = join(import.meta.dirname, '..', '..');
 export const TOKEN = 'svc_local_benchbenchbenchbenchbenchbenchbenchbenchbenc';
 
-/** `proxy`: its settings. `node`: flags of Node. `stdio`: of the process. */
+/** `proxy`: its settings. `node`: flags of Node. `args`: in front of `start`. `stdio`: of the process. */
 export async function startSvc(home, providerPort, given = {}) {
-  const { proxy = {}, node = [], bin = join(ROOT, 'bin', 'svc.js') } = given;
+  const { proxy = {}, node = [], bin = join(ROOT, 'bin', 'svc.js'), args = [] } = given;
   const { stdio = ['ignore', 'pipe', 'inherit'] } = given;
   const anthropic = {
     name: 'anthropic',
@@ -22,7 +22,7 @@ export async function startSvc(home, providerPort, given = {}) {
   const config = { version: 1, proxy, upstreams: [anthropic], localToken: TOKEN };
   mkdirSync(join(home, 'config'), { mode: 0o700 });
   writeFileSync(join(home, 'config', 'config.json'), JSON.stringify(config), { mode: 0o600 });
-  const child = spawn(process.execPath, [...node, bin, 'start', '--port', '0', '--json'], {
+  const child = spawn(process.execPath, [...node, bin, ...args, 'start', '--port', '0', '--json'], {
     env: {
       PATH: process.env.PATH,
       HOME: home,
