@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { decodedBound } from '../core/encoding/decoded-bound.ts';
+import { readZstdFrames } from '../core/encoding/zstd-frame.ts';
 import type { Encoding, ExpectedBody } from '../core/http/http-form.ts';
 import type { Cancellation } from '../ports/cancellation.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
@@ -160,6 +160,30 @@ const WAITING_MAX = 16;
  * on a machine that is busy.
  */
 const DECODE_MS = 10_000;
+
+// The best that deflate can do: 258 bytes from two bits.
+const DEFLATE_RATIO_MAX = 1_032;
+
+/**
+ * Bytes that a body may decode to at most, known before anything is decoded. Throws ProxyError for a
+ * zstd body whose frames are malformed or declare more than `decodedBytesMax`.
+ */
+function decodedBound(encoded: Uint8Array, encoding: Encoding, decodedBytesMax: number): number {
+  switch (encoding) {
+    case 'identity':
+      return encoded.length;
+    case 'gzip':
+    case 'deflate':
+      return Math.min(decodedBytesMax, encoded.length * DEFLATE_RATIO_MAX);
+    case 'br': // A few bytes may repeat for ever.
+      return decodedBytesMax;
+    case 'zstd': {
+      const frames = readZstdFrames(encoded, decodedBytesMax);
+      const bound = frames.reduce((sum, frame) => sum + frame.decodedBytesMax, 0);
+      return Math.min(decodedBytesMax, bound);
+    }
+  }
+}
 
 /** A body without an announced length takes its room as it arrives. */
 function readInto(

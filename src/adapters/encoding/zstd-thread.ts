@@ -45,7 +45,8 @@ export class ZstdThread {
       throw new ProxyError('BODY_TOO_LARGE', 'The body takes too much time to decode.');
     }
     if ('code' in result) throw new ProxyError(result.code, result.message);
-    return Buffer.from(result.decoded.buffer);
+    const { buffer, byteOffset, byteLength } = result.decoded;
+    return Buffer.from(buffer, byteOffset, byteLength);
   }
 
   #use(): Running {

@@ -2,32 +2,26 @@ import { ProxyError } from '../errors.ts';
 
 /**
  * Where the frames of a zstd body are and what they claim, read from their headers alone (RFC 8878)
- * before any decoder sees a byte. Decoders trust these claims: fzstd allocates what a 16-byte frame
+ * before any decoder sees a byte. Decoders trust these claims: fzstd allocates the window that a 16-byte frame
  * declares, and Node's own zstd takes a cut-off body for a whole one.
  *
  * Throws ProxyError: BODY_UNREADABLE for what is not whole zstd, BODY_TOO_LARGE for what would take
  * more memory than is allowed. Never reads what the blocks hold.
  */
 export interface ZstdFrame {
-  /** Offsets in the body: the magic number, the first block, the checksum if any, the end. */
+  /** Offsets in the body: the magic number, the end. */
   readonly start: number;
-  readonly blocks: number;
-  readonly blocksEnd: number;
   readonly end: number;
-  /** Bytes that one block may decode to. */
-  readonly blockBytesMax: number;
   /** Decoded bytes as declared; undefined when the frame does not say. */
   readonly contentSize: number | undefined;
   /** Bytes that the frame decodes to at most. */
   readonly decodedBytesMax: number;
-  readonly checksum: number | undefined;
 }
 
-export interface ZstdBlock {
+interface ZstdBlock {
   readonly isLast: boolean;
   readonly kind: 'raw' | 'repeated' | 'compressed';
-  /** Offsets of what follows the block's header. */
-  readonly start: number;
+  /** The offset behind the block. */
   readonly end: number;
   /** Decoded bytes of a raw or repeated block; encoded bytes of a compressed one. */
   readonly size: number;
@@ -75,19 +69,6 @@ export function readZstdFrames(body: Uint8Array, decodedBytesMax: number): reado
   return frames;
 }
 
-/** The block whose header is at `at`; its content is inside the body. */
-export function readBlock(body: Uint8Array, at: number, blockBytesMax: number): ZstdBlock {
-  const header = readInteger(body, at, 3);
-  const kind = (['raw', 'repeated', 'compressed'] as const)[(header >> 1) & 3];
-  const size = header >> 3;
-  if (kind === undefined) throw unreadable('The zstd body has a block of an unknown kind.');
-  if (size > blockBytesMax) throw unreadable('The zstd body has a block that is too long.');
-  const start = at + 3;
-  const end = start + (kind === 'repeated' ? 1 : size);
-  if (end > body.length) throw unreadable('The zstd body is cut off.');
-  return { isLast: (header & 1) === 1, kind, start, end, size };
-}
-
 interface Budget {
   frames: number;
   blocks: number;
@@ -114,16 +95,9 @@ function readFrame(body: Uint8Array, start: number, budget: Budget): ZstdFrame {
     isLast = block.isLast;
   }
   budget.decodedBytes -= Math.max(known, contentSize ?? 0);
-  return {
-    start,
-    blocks: header.blocks,
-    blocksEnd: at,
-    end: header.hasChecksum ? at + 4 : at,
-    blockBytesMax,
-    contentSize,
-    decodedBytesMax: contentSize ?? possible,
-    checksum: header.hasChecksum ? readInteger(body, at, 4) : undefined,
-  };
+  if (header.hasChecksum) at += 4;
+  if (at > body.length) throw unreadable('The zstd body is cut off.');
+  return { start, end: at, contentSize, decodedBytesMax: contentSize ?? possible };
 }
 
 interface FrameHeader {
@@ -158,6 +132,18 @@ function readFrameHeader(body: Uint8Array, start: number): FrameHeader {
     contentSize: sizeBytes === 0 ? undefined : size,
     hasChecksum: (descriptor & 0x04) !== 0,
   };
+}
+
+/** The block whose header is at `at`; its content is inside the body. */
+function readBlock(body: Uint8Array, at: number, blockBytesMax: number): ZstdBlock {
+  const header = readInteger(body, at, 3);
+  const kind = (['raw', 'repeated', 'compressed'] as const)[(header >> 1) & 3];
+  const size = header >> 3;
+  if (kind === undefined) throw unreadable('The zstd body has a block of an unknown kind.');
+  if (size > blockBytesMax) throw unreadable('The zstd body has a block that is too long.');
+  const end = at + 3 + (kind === 'repeated' ? 1 : size);
+  if (end > body.length) throw unreadable('The zstd body is cut off.');
+  return { isLast: (header & 1) === 1, kind, end, size };
 }
 
 /** Little-endian and unsigned; exact below 2^53, and far over every limit above it. */
