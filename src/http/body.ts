@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExpectedBody } from '../core/http/http-form.ts';
 import { ProxyError } from '../core/errors.ts';
-import { freeChunk } from './free-chunk.ts';
 
 /**
  * Collects a request body into one Buffer, up to its limit. The server's `requestTimeout` limits
@@ -16,7 +15,7 @@ export function readBody(
 ): Promise<Buffer | undefined> {
   const bytes = length === undefined ? new GrowingBytes() : new ExpectedBytes(length);
   return new Promise((resolve, reject) => {
-    const onData = (chunk: Buffer<ArrayBuffer>): void => {
+    const onData = (chunk: Buffer): void => {
       try {
         bytes.add(chunk);
         if (bytes.length > wireBytesMax) {
@@ -47,8 +46,7 @@ function ignore(): void {}
 
 interface Bytes {
   readonly length: number;
-  /** Takes the chunk over: its memory may be freed. */
-  add(chunk: Buffer<ArrayBuffer>): void;
+  add(chunk: Buffer): void;
   /** Once: the bytes are the caller's then. */
   take(): Buffer;
 }
@@ -63,7 +61,7 @@ class ExpectedBytes implements Bytes {
     this.#expected = expected;
   }
 
-  add(chunk: Buffer<ArrayBuffer>): void {
+  add(chunk: Buffer): void {
     const at = this.length;
     this.length += chunk.length;
     if (chunk.length === this.#expected) {
@@ -72,7 +70,6 @@ class ExpectedBytes implements Bytes {
     }
     this.#whole ??= Buffer.allocUnsafeSlow(this.#expected);
     chunk.copy(this.#whole, at);
-    freeChunk(chunk);
   }
 
   take(): Buffer {
@@ -83,18 +80,16 @@ class ExpectedBytes implements Bytes {
 }
 
 class GrowingBytes implements Bytes {
-  readonly #chunks: Buffer<ArrayBuffer>[] = [];
+  readonly #chunks: Buffer[] = [];
   length = 0;
 
-  add(chunk: Buffer<ArrayBuffer>): void {
+  add(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.length += chunk.length;
   }
 
   take(): Buffer {
-    const whole = Buffer.concat(this.#chunks, this.length);
-    for (const chunk of this.#chunks.splice(0)) freeChunk(chunk);
-    return whole;
+    return Buffer.concat(this.#chunks.splice(0), this.length);
   }
 }
 

@@ -138,20 +138,6 @@ export const LIMITS = [
     test: 'test/ports/service-store.test.ts',
   },
   {
-    name: 'a chunk is freed though its memory is shared',
-    file: 'src/http/free-chunk.ts',
-    from: ' || byteLength !== buffer.byteLength',
-    to: '',
-    test: 'test/http/body.test.ts',
-  },
-  {
-    name: 'a chunk is freed though it is the whole body',
-    file: 'src/http/body.ts',
-    from: 'this.#whole = chunk;\n      return;',
-    to: 'this.#whole = chunk;\n      freeChunk(chunk);\n      return;',
-    test: 'test/http/body.test.ts',
-  },
-  {
     name: 'the room of a body never comes back',
     file: 'src/http/request-bodies.ts',
     from: 'return { body, ...asSent, release: () => lease.release() };',
