@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { parseSync, Visitor } from 'oxc-parser';
 import { defineConfig, type Options } from 'tsup';
 
 // svc speaks HTTP/1.1 to providers, whatever they offer. Loading Node's own HTTP/2 for undici takes
@@ -14,34 +13,6 @@ const withoutHttp2: NonNullable<Options['esbuildPlugins']>[number] = {
     build.onLoad({ filter: isMeant }, () => ({ contents }));
   },
 };
-
-// An object literal that begins with a spread copies the shape of what it spreads, which has no room: V8 of Node 20
-// then takes 0.7 us for each further member, and 0.02 us behind the spread of an empty list. That was a tenth of the CPU
-// of a request. esbuild removes every other spread of nothing.
-const withRoomForMembers: NonNullable<Options['esbuildPlugins']>[number] = {
-  name: 'with-room-for-members',
-  setup(build) {
-    build.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path }) => {
-      if (path.includes('node_modules')) return undefined;
-      const source = readFileSync(path, 'utf8');
-      return { contents: withRoom(source, path), loader: 'ts' };
-    });
-  },
-};
-
-function withRoom(source: string, path: string): string {
-  const found: number[] = [];
-  const visitor = new Visitor({
-    ObjectExpression({ properties: [first, second] }) {
-      if (first?.type === 'SpreadElement' && second !== undefined) found.push(first.start);
-    },
-  });
-  visitor.visit(parseSync(path, source).program);
-  // From the end, so that the places in front stay right.
-  return found
-    .toSorted((one, other) => other - one)
-    .reduce((text, at) => `${text.slice(0, at)}...[], ${text.slice(at)}`, source);
-}
 
 /** The same in every bundle, and for the same sources and packages. */
 function buildDigest(): string {
@@ -112,7 +83,7 @@ const common: Options = {
   external: ['@photostructure/sqlite', 'node:sqlite'],
   // tsup would resolve `node:assert` before the alias below.
   removeNodeProtocol: false,
-  esbuildPlugins: [withoutHttp2, withRoomForMembers],
+  esbuildPlugins: [withoutHttp2],
   esbuildOptions(options) {
     options.alias = {
       undici: join(import.meta.dirname, 'src/adapters/network/undici-pool.cjs'),
@@ -201,8 +172,7 @@ export default defineConfig([
       ui: 'src/cli/compose-ui.ts',
       catalog: 'src/adapters/catalog/served-catalog.ts',
       conf: 'node_modules/conf/dist/source/index.js',
-      'store-worker': 'src/adapters/store/cached-worker.cjs',
-      'store-thread': 'src/adapters/store/worker.ts',
+      'store-worker': 'src/adapters/store/worker.ts',
       'service-store-worker': 'src/adapters/service-store/worker.ts',
       'zstd-worker': 'src/adapters/encoding/zstd-worker.ts',
     },
@@ -212,10 +182,10 @@ export default defineConfig([
     splitting: false,
     esbuildOptions(options, context) {
       common.esbuildOptions?.(options, context);
-      // require() instead: what is run from a code cache has no loader of ES modules behind it.
+      // require() instead: import() would load the loader of ES modules.
       options.supported = { ...options.supported, 'dynamic-import': false };
     },
-    esbuildPlugins: [withoutHttp2, withRoomForMembers, withoutConf, withoutLater, withoutAskedFor],
+    esbuildPlugins: [withoutHttp2, withoutConf, withoutLater, withoutAskedFor],
     plugins: [inAscii],
   }),
   // The page. Its files' names hold a hash of their content, so that a browser may keep them for ever.

@@ -36,9 +36,8 @@ const SECOND_MS = 1_000;
 const LASTS_MS = 60_000;
 
 /**
- * Milliseconds after the start. V8 refuses code that was saved under other flags, and `bin/svc.js` saves
- * what was compiled one second after the start, and again at its end. Without this, and without `close`,
- * every start compiles all of it again.
+ * Milliseconds after the start. V8 refuses compiled code that was saved under other flags, and `bin/svc.js` saves it
+ * one second after the start and at its end.
  */
 const FIRST_MS = 3_000;
 
