@@ -32,7 +32,6 @@ import { nameBoundInShadow } from './proxy/recent-trouble.ts';
 import { InFlight } from '../proxy/in-flight.ts';
 import { KeptRequests } from '../proxy/kept-requests.ts';
 import type { ConfiguredUpstream } from '../proxy/dependencies.ts';
-import { warmUp } from '../proxy/warm-up.ts';
 import { newRequestId, reportTo, systemClock } from './compose-common.ts';
 import type { UiParts } from './compose-ui.ts';
 import type { Terminal } from './terminal.ts';
@@ -225,8 +224,6 @@ function warmAll(runtime: Runtime, store: EmbeddedStore, terminal: Terminal): vo
   runtime.warm();
   void store.warm();
   void store.memory.sweepFiles().catch(() => undefined);
-  const [dialect] = runtime.live.upstreams.keys();
-  if (dialect !== undefined) void warmUp(dialect).catch(() => {});
   // Requests continue without a memory, so the person would not notice.
   store.health().catch(() => {
     terminal.warn(

@@ -87,14 +87,12 @@ export interface CachePrices {
   readonly tokenRatio: number;
 }
 
-/** The least of a dialect that a question and an answer need: demo, warm-up and tests use it. */
+/** The least of a dialect that a question and an answer need: demo and tests use it. */
 export interface DialectSample {
   /** A question as a client sends it. */
   request(model: string, text: string, isStreamed: boolean): object;
   /** The same question behind a long prefix that the provider's prompt cache can keep. */
   cacheableRequest(call: CacheableCall): object;
-  /** A client's request after these rounds of tool calls. */
-  agentRequest(shell: object, text: string, outputs: readonly string[]): object;
   /** The newest message of a request, as JSON. */
   newestMessage(request: unknown): unknown;
   /** A whole answer with this text. */

@@ -1,7 +1,7 @@
 /**
  * Finds what may leave a request, asks `decide` whether it leaves now, and settles what really leaves
  * once the memory has proven what it holds. Pure: the same request, ledger and proofs give the same
- * answer. The proxy, its warm-up and the bench share these functions.
+ * answer. The proxy and the bench share these functions.
  */
 import { tellsExchanges } from '../recall/agent-block.ts';
 import { answeredRounds, type Exchange, groupExchanges } from '../conversation/exchanges.ts';

@@ -11,10 +11,6 @@ export const MESSAGES_SAMPLE: DialectSample = {
     system: [{ type: 'text', text: prefix, cache_control: { type: 'ephemeral' } }],
     messages: [said(question)],
   }),
-  agentRequest: (shell, text, outputs) => ({
-    ...shell,
-    messages: [said(text), ...outputs.flatMap((output, round) => roundOf(text, output, round))],
-  }),
   newestMessage: (request) => memberAt(request, 'messages', -1),
   answer: (model, text) => answerOf(model, [{ type: 'text', text }], 'end_turn'),
   events: (model, pieces) => [
@@ -38,15 +34,4 @@ function answerOf(model: string, content: readonly object[], stopReason: string 
   const usage = { input_tokens: 1, output_tokens: 1 };
   const common = { id: ID, type: 'message', role: 'assistant', model };
   return { ...common, content, stop_reason: stopReason, usage };
-}
-
-function roundOf(text: string, output: string, round: number): readonly object[] {
-  const input = { command: 'ls' };
-  const call = { type: 'tool_use', id: `call_${round}`, name: 'Bash', input };
-  const content = [{ type: 'text', text: output }];
-  const result = { type: 'tool_result', tool_use_id: `call_${round}`, content };
-  return [
-    { role: 'assistant', content: [{ type: 'text', text }, call] },
-    { role: 'user', content: [result] },
-  ];
 }

@@ -11,10 +11,6 @@ export const CHAT_SAMPLE: DialectSample = {
     [isOpenAi ? 'max_completion_tokens' : 'max_tokens']: answerTokensMax,
     messages: [{ role: 'system', content: prefix }, said(question)],
   }),
-  agentRequest: (shell, text, outputs) => ({
-    ...shell,
-    messages: [said(text), ...outputs.flatMap((output, round) => roundOf(text, output, round))],
-  }),
   newestMessage: (request) => memberAt(request, 'messages', -1),
   answer: (model, content) => ({
     id: ID,
@@ -35,13 +31,4 @@ export const CHAT_SAMPLE: DialectSample = {
 function chunkOf(model: string, delta: object, finishReason: string | null): object {
   const choices = [{ index: 0, delta, finish_reason: finishReason }];
   return { id: ID, object: 'chat.completion.chunk', model, choices };
-}
-
-function roundOf(text: string, output: string, round: number): readonly object[] {
-  const id = `call_${round}`;
-  const call = { id, type: 'function', function: { name: 'Bash', arguments: '{"a":"ls"}' } };
-  return [
-    { role: 'assistant', content: text, tool_calls: [call] },
-    { role: 'tool', tool_call_id: id, content: output },
-  ];
 }

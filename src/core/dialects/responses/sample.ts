@@ -12,11 +12,6 @@ export const RESPONSES_SAMPLE: DialectSample = {
     instructions: prefix,
     input: question,
   }),
-  agentRequest: (shell, text, outputs) => ({
-    ...shell,
-    instructions: text,
-    input: [said(text), ...outputs.flatMap(roundOf)],
-  }),
   newestMessage: (request) => memberAt(request, 'input', -1),
   answer: answerOf,
   events: (model, pieces) => [
@@ -35,13 +30,4 @@ function answerOf(model: string, text: string): object {
   const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
   const common = { id: ID, object: 'response', status: 'completed', model };
   return { ...common, output: [message], usage };
-}
-
-function roundOf(output: string, round: number): readonly object[] {
-  const call_id = `call_${round}`;
-  return [
-    { type: 'reasoning', summary: [], encrypted_content: 'aGVsbG8=' },
-    { type: 'function_call', call_id, name: 'Bash', arguments: '{"command":"ls"}' },
-    { type: 'function_call_output', call_id, output },
-  ];
 }
