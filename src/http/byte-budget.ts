@@ -1,5 +1,4 @@
 import { ProxyError } from '../core/errors.ts';
-import type { Cancellation } from '../ports/cancellation.ts';
 
 /**
  * Bounds the bytes of all bodies that a process holds at once. A body that does not fit waits in a
@@ -39,7 +38,7 @@ export class ByteBudget {
    * client hangs up first. Small requests overtake large ones that wait. `owner`: undefined for a budget
    * that is not shared.
    */
-  take(bytes: number, signal: Cancellation, owner?: string): Promise<Lease> {
+  take(bytes: number, signal: AbortSignal, owner?: string): Promise<Lease> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
       const lease = this.takeNow(bytes, owner);
@@ -132,7 +131,7 @@ interface Waiting {
 interface Asked {
   readonly bytes: number;
   readonly owner: string | undefined;
-  readonly signal: Cancellation;
+  readonly signal: AbortSignal;
   readonly resolve: (lease: Lease) => void;
   readonly reject: (reason: unknown) => void;
 }

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { readZstdFrames } from '../core/encoding/zstd-frame.ts';
 import type { Encoding, ExpectedBody } from '../core/http/http-form.ts';
-import type { Cancellation } from '../ports/cancellation.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
 import { readBody } from './body.ts';
 import { ByteBudget, type Lease } from './byte-budget.ts';
@@ -126,7 +125,7 @@ function encodedBytes(bytesMax: number): number {
 
 export interface BodySender {
   /** Aborts when the client hangs up. */
-  readonly gone: Cancellation;
+  readonly gone: AbortSignal;
   /** Whose body it is, where a process serves several who do not know each other. */
   readonly owner?: string;
 }

@@ -1,12 +1,10 @@
-import type { Cancellation } from './cancellation.ts';
-
 export interface DecodeLimits {
   /** Bytes that the body may have once it is decoded. */
   readonly decodedBytesMax: number;
   /** Milliseconds from the moment the work starts. */
   readonly deadlineMs: number;
   /** Ends the work when the caller stops waiting; the promise rejects with the signal's reason. */
-  readonly signal?: Cancellation | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**

@@ -1,5 +1,4 @@
 import type { RawHeaders } from '../core/http/headers.ts';
-import type { Cancellation } from './cancellation.ts';
 
 /**
  * The provider, seen from the proxy: one request out, one answer back, bytes untouched.
@@ -12,7 +11,7 @@ export interface Upstream {
    * Never sends twice, never follows a redirect. An abort of `signal` closes the connection at once
    * and rejects with the signal's reason; once `deliver` was called, only `abort` counts.
    */
-  send(request: UpstreamRequest, signal: Cancellation): Promise<UpstreamAnswer>;
+  send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer>;
   /** Opens a connection ahead of need; failures are ignored. */
   warm(): void;
   /** Lets running answers finish, then closes all connections. */

@@ -14,7 +14,6 @@ import {
 import type { RawHeaders } from '../core/http/headers.ts';
 import type { Issuer } from '../core/plan/evidence.ts';
 import type { Route } from '../core/http/routes.ts';
-import type { Cancellation } from '../ports/cancellation.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import { PeekedAnswer } from './peeked-answer.ts';
@@ -89,7 +88,7 @@ export interface ForwardCall {
   readonly request: ClientRequest;
   /** The planned form first. Each is different from those before it. */
   readonly forms: readonly [Form, ...Form[]];
-  readonly signal: Cancellation;
+  readonly signal: AbortSignal;
   /**
    * Called when the provider refused the planned form, before its answer is returned. `accepted`: the number of
    * the form that it took; undefined where it took none.

@@ -29,7 +29,7 @@ import type { ConfiguredUpstream, ProxyDependencies } from './dependencies.ts';
 import { placeReading, type Reading, readSteps, settleProject } from './read-request.ts';
 import { type RecallCall, type Recalled, Recaller } from './recall.ts';
 import { Deadline } from './deadline.ts';
-import { type GoneSignal, goneSignal } from './gone-signal.ts';
+import { goneSignal } from './gone-signal.ts';
 import { BusyCounter } from './background-queue.ts';
 import { BackgroundWork } from './background-work.ts';
 import { ProvenanceKeeper } from './provenance-keeper.ts';
@@ -420,7 +420,7 @@ interface RequestContext {
   readonly outgoing: ServerResponse;
   readonly record: RequestRecord;
   /** Aborts when the client hangs up. */
-  readonly gone: GoneSignal;
+  readonly gone: AbortSignal;
   /** To be released when the request is on its way, or will not be. */
   readonly held: ReturnType<BusyCounter['hold']>;
 }

@@ -1,5 +1,4 @@
 import type { RawHeaders } from '../core/http/headers.ts';
-import type { Cancellation } from '../ports/cancellation.ts';
 import type { AnswerSink, UpstreamAnswer } from '../ports/upstream.ts';
 
 /** An error body is shorter; what comes behind is relayed as it comes. */
@@ -24,7 +23,7 @@ export class PeekedAnswer implements UpstreamAnswer {
   }
 
   /** Resolves when the whole body is read, or as much of it as is read ahead. Never rejects. */
-  static of(answer: UpstreamAnswer, signal: Cancellation): Promise<PeekedAnswer> {
+  static of(answer: UpstreamAnswer, signal: AbortSignal): Promise<PeekedAnswer> {
     const peeked = new PeekedAnswer(answer);
     return new Promise((resolve) => {
       const done = (): void => {

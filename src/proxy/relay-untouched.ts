@@ -5,7 +5,6 @@ import { relayedEvidence, sourceHeaders } from '../core/plan/evidence.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import { AnswerWatch } from './answer-watch.ts';
 import type { ClientRequest } from './client-request.ts';
-import type { GoneSignal } from './gone-signal.ts';
 import { headersForClient, sendForm } from './forward.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { relay } from './relay.ts';
@@ -41,7 +40,7 @@ export async function relayUntouched(
     sendForm(changed, {
       configured,
       request,
-      signal: late === undefined ? gone : AbortSignal.any([gone.toAbortSignal(), late]),
+      signal: late === undefined ? gone : AbortSignal.any([gone, late]),
     }),
   );
   record.forwarded(changed);
@@ -71,7 +70,7 @@ interface RelayedScene {
   readonly outgoing: ServerResponse;
   readonly record: RequestRecord;
   /** Aborts when the client hangs up. */
-  readonly gone: GoneSignal;
+  readonly gone: AbortSignal;
   readonly changed: readonly Uint8Array[] | undefined;
 }
 

@@ -17,21 +17,18 @@ function answer(destroyed = false): { readonly stub: Stub; readonly outgoing: Se
 test('a client that hangs up aborts once, for those who still listen', () => {
   const { stub, outgoing } = answer();
   const gone = goneSignal(outgoing);
-  expect(goneSignal(outgoing)).toBe(gone);
   const calls: string[] = [];
   const left = (): void => void calls.push('left');
   gone.addEventListener('abort', left);
   gone.addEventListener('abort', () => calls.push('stayed'));
   gone.removeEventListener('abort', left);
-  const signal = gone.toAbortSignal();
-  expect([gone.aborted, signal.aborted]).toEqual([false, false]);
+  expect(gone.aborted).toBe(false);
   gone.throwIfAborted();
 
   stub.emit('close');
   stub.emit('close');
   expect(calls).toEqual(['stayed']);
-  expect([gone.aborted, signal.aborted]).toEqual([true, true]);
-  expect(signal.reason).toBe(gone.reason);
+  expect(gone.aborted).toBe(true);
   expect(() => gone.throwIfAborted()).toThrow('The client has gone.');
 });
 
@@ -45,5 +42,5 @@ test('an answer that is whole aborts nothing', () => {
 
 test('a client that went before is gone from the start', () => {
   const gone = goneSignal(answer(true).outgoing);
-  expect([gone.aborted, gone.toAbortSignal().aborted]).toEqual([true, true]);
+  expect(gone.aborted).toBe(true);
 });

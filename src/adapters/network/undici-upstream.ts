@@ -7,7 +7,6 @@ import {
   parseUpstreamBase,
   type UpstreamBase,
 } from '../../core/http/upstream-target.ts';
-import type { Cancellation } from '../../ports/cancellation.ts';
 import type {
   AnswerSink,
   Upstream,
@@ -121,7 +120,7 @@ class UndiciUpstream implements Upstream {
     this.#way = way;
   }
 
-  send(request: UpstreamRequest, signal: Cancellation): Promise<UpstreamAnswer> {
+  send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
       const { base, isRefused, pool } = this.#way;
@@ -173,7 +172,7 @@ interface Settle {
 /** One request under way and, once its head is in, its answer. */
 class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
   readonly #settle: Settle;
-  readonly #signal: Cancellation;
+  readonly #signal: AbortSignal;
   readonly #onSignal = (): void => this.#stop();
 
   #status = 0;
@@ -184,7 +183,7 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
   #waitingBytes = 0;
   #state: 'open' | 'ended' | 'cut' | 'aborted' = 'open';
 
-  constructor(signal: Cancellation, settle: Settle) {
+  constructor(signal: AbortSignal, settle: Settle) {
     this.#settle = settle;
     this.#signal = signal;
     signal.addEventListener('abort', this.#onSignal, { once: true });
