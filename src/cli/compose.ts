@@ -174,7 +174,6 @@ function handlerOn(
       isNeeded: () => store.state.writer.isBehind,
       stored: async (_facts, msLeft) => void (await store.state.writer.caughtUp(msLeft)),
     },
-    busy: (isBusy) => store.quiet.busy(isBusy),
     clock: systemClock,
     projects: new GitProjects(dataFolder),
     code: isEmbedded ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,

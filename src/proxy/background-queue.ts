@@ -25,14 +25,8 @@ const PATIENCE_MS = 1_000;
 
 /** Counts the requests that svc has in hand. While a provider thinks, a request is not in hand. */
 export class BusyCounter {
-  readonly #onChange: (isBusy: boolean) => void;
   #count = 0;
   readonly #byConversation = new Map<string, number>();
-
-  /** `onChange`: called when the first request is in hand, and when none is any more. */
-  constructor(onChange: (isBusy: boolean) => void = () => undefined) {
-    this.#onChange = onChange;
-  }
 
   get isIdle(): boolean {
     return this.#count === 0;
@@ -48,9 +42,7 @@ export class BusyCounter {
 
   #add(by: 1 | -1, key: string | undefined): void {
     if (key === undefined) {
-      const wasIdle = this.isIdle;
       this.#count += by;
-      if (this.isIdle !== wasIdle) this.#onChange(wasIdle);
       return;
     }
     const count = (this.#byConversation.get(key) ?? 0) + by;

@@ -93,8 +93,6 @@ export interface ProxyDependencies {
   readonly note: (facts: RequestFacts) => void;
   /** The pace of background work, where handlers share one. */
   readonly background?: BackgroundPace;
-  /** Called when the first request is in hand, and when none is any more: while a provider thinks, none is. */
-  readonly busy?: (isBusy: boolean) => void;
   /** Called when background work has changed what the handler holds in memory. */
   readonly changed?: () => void;
   /** The facts tell hashes of the bodies. */

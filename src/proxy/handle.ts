@@ -89,7 +89,7 @@ class RequestHandler {
   constructor(dependencies: ProxyDependencies) {
     this.#dependencies = dependencies;
     this.#slices = new Slices(dependencies.clock);
-    this.#busy = new BusyCounter(dependencies.busy);
+    this.#busy = new BusyCounter();
     this.#recaller = new Recaller(dependencies, this.#slices);
     this.#shortener = new Shortener(dependencies, this.#slices);
     this.#provenance = new ProvenanceKeeper(dependencies, this.#busy);

@@ -1,6 +1,5 @@
 import type { MemoryDesk } from '../../ports/memory-desk.ts';
 import type { LocalStore } from '../../ports/local-store.ts';
-import type { Memory } from '../../ports/memory.ts';
 import type { ProvenanceStore } from '../../ports/provenance.ts';
 import type { StateLedger } from '../state/ledger.ts';
 import { type StateOutbox, STORE_TARGET } from '../state/outbox.ts';
@@ -9,7 +8,6 @@ import { openState, type State } from '../state/state.ts';
 import { EmbeddedMemory } from './embedded-memory.ts';
 import { OutputMirror } from './output-mirror.ts';
 import { ProofState } from './proof-state.ts';
-import { QuietTime } from './quiet-time.ts';
 import { SteadyClient } from './steady-client.ts';
 
 /**
@@ -38,8 +36,6 @@ export interface EmbeddedStore extends LocalStore {
   readonly state: Pick<State, 'outboxFor' | 'writer'>;
   readonly provenance: ProvenanceStore;
   readonly desk: MemoryDesk;
-  /** To be told of the requests in hand: writes wait for the time between them. */
-  readonly quiet: Pick<QuietTime, 'busy'>;
   /**
    * Makes the first recall as quick as later ones; calls of requests run between its parts. Never
    * rejects: a failing memory reports it to the calls that need it.
@@ -82,11 +78,7 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
       state.open();
     },
   });
-  const quiet = new QuietTime();
-  const target: Pick<Memory, 'capture'> = {
-    capture: (records, signal) => quiet.run(() => memory.capture(records, signal)),
-  };
-  const outbox = state.outboxFor(STORE_TARGET, target);
+  const outbox = state.outboxFor(STORE_TARGET, memory);
   // The thread that answers requests makes the file, and then the store's thread may open it.
   setImmediate(() => {
     state.open();
@@ -112,7 +104,6 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
       list: (filter) => client.call('listProvenance', filter),
     },
     desk: deskOver(client),
-    quiet,
     health: () => client.call('health', undefined),
     warm: () => warm(client).catch(() => undefined),
     isWhole: () => client.call('isWhole', undefined),
