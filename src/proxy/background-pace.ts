@@ -2,7 +2,7 @@
  * Decides when background work runs: one piece after the other, in the time that requests leave over.
  *
  * On a person's machine each queue has a pace of its own. In a service one pace serves the queues of
- * all keys, which take their pieces by turns: the pieces together take a share of the thread at most,
+ * all keys, which take their pieces by turns: the pieces together take a share of the time at most,
  * however many keys have work.
  */
 
@@ -10,13 +10,13 @@
 export interface PacedQueue {
   readonly isEmpty: boolean;
   /** Begins a piece; undefined where none may run now. Never rejects. */
-  begin(thread: ThreadTime): Promise<void> | undefined;
+  begin(): Promise<void> | undefined;
 }
 
 export interface PaceOptions {
   /** Milliseconds before each piece. */
   readonly paceMs: number;
-  /** The pieces take no larger part of the thread's time. */
+  /** The pieces, with their waits, take no larger part of the time. */
   readonly share?: number;
 }
 
@@ -50,13 +50,14 @@ export class BackgroundPace {
   }
 
   async #step(): Promise<void> {
-    const thread = new ThreadTime();
-    await this.#beginOne(thread);
+    const began = performance.now();
+    await this.#beginOne();
     this.#isPlanned = false;
-    if (this.#queues.size > 0) this.#plan(Math.max(this.#paceMs, thread.ms * this.#restRatio));
+    const tookMs = performance.now() - began;
+    if (this.#queues.size > 0) this.#plan(Math.max(this.#paceMs, tookMs * this.#restRatio));
   }
 
-  #beginOne(thread: ThreadTime): Promise<void> | undefined {
+  #beginOne(): Promise<void> | undefined {
     let looks = Math.min(this.#queues.size, LOOKS_MAX);
     for (const queue of this.#queues) {
       if (looks === 0) break;
@@ -64,32 +65,9 @@ export class BackgroundPace {
       this.#queues.delete(queue);
       if (queue.isEmpty) continue;
       this.#queues.add(queue);
-      const begun = queue.begin(thread);
+      const begun = queue.begin();
       if (begun !== undefined) return begun;
     }
     return undefined;
-  }
-}
-
-/** Measures the time that a piece takes of this thread. Its waits for a disk or a memory do not count. */
-export class ThreadTime {
-  #ms = 0;
-  #isRunning = false;
-
-  get ms(): number {
-    return this.#ms;
-  }
-
-  /** Runs `work`, whose time counts until it returns. */
-  run<Result>(work: () => Result): Result {
-    if (this.#isRunning) return work();
-    this.#isRunning = true;
-    const began = performance.now();
-    try {
-      return work();
-    } finally {
-      this.#ms += performance.now() - began;
-      this.#isRunning = false;
-    }
   }
 }

@@ -1,5 +1,5 @@
 import { conversationKeyOf, type ConversationOwner } from '../core/ledger/entries.ts';
-import { type BackgroundPace, type PacedQueue, ThreadTime } from './background-pace.ts';
+import type { BackgroundPace, PacedQueue } from './background-pace.ts';
 import { withinDeadline } from './memory-deadline.ts';
 
 /**
@@ -90,8 +90,8 @@ class HeldRequest {
 
 /** Work of one conversation. */
 export interface QueuedWork {
-  /** One piece; says whether there was one. Work after a wait is run by `thread.run`, so that it counts. */
-  readonly doOne: (thread: ThreadTime) => boolean | Promise<boolean>;
+  /** One piece; says whether there was one. */
+  readonly doOne: () => boolean | Promise<boolean>;
   /** At most so many pieces. */
   readonly times: number;
   /** Bytes that it holds on to while it waits. */
@@ -147,10 +147,10 @@ export class BackgroundQueue implements PacedQueue {
     this.#bytes = 0;
   }
 
-  begin(thread: ThreadTime): Promise<void> | undefined {
+  begin(): Promise<void> | undefined {
     const key = this.#next();
     if (key === undefined) return undefined;
-    this.#running = this.#run(key, thread);
+    this.#running = this.#run(key);
     return this.#running;
   }
 
@@ -165,7 +165,7 @@ export class BackgroundQueue implements PacedQueue {
       const [key] = this.#waiting.keys();
       if (key === undefined) return;
       // oxlint-disable-next-line no-await-in-loop -- The store takes one after the other.
-      await this.#run(key, new ThreadTime());
+      await this.#run(key);
     }
   }
 
@@ -180,10 +180,10 @@ export class BackgroundQueue implements PacedQueue {
     return undefined;
   }
 
-  async #run(key: string, thread: ThreadTime): Promise<void> {
+  async #run(key: string): Promise<void> {
     const work = this.#take(key);
     if (work === undefined) return;
-    const isMore = (await tryOne(work, thread)) && work.times > 1;
+    const isMore = (await tryOne(work)) && work.times > 1;
     // Behind the others: they alternate. A later request may have replaced it meanwhile.
     if (!isMore || this.#isClosed || this.#waiting.has(key)) return;
     this.#put(key, { ...work, times: work.times - 1 });
@@ -204,9 +204,9 @@ export class BackgroundQueue implements PacedQueue {
 }
 
 // No caller awaits this promise: an uncaught error would end the process, and every answer with it.
-async function tryOne({ doOne }: QueuedWork, thread: ThreadTime): Promise<boolean> {
+async function tryOne({ doOne }: QueuedWork): Promise<boolean> {
   try {
-    return await thread.run(() => doOne(thread));
+    return await doOne();
   } catch {
     return false;
   }

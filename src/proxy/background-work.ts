@@ -1,5 +1,5 @@
 import type { Placement } from '../core/recall/injections.ts';
-import { BackgroundPace, type ThreadTime } from './background-pace.ts';
+import { BackgroundPace } from './background-pace.ts';
 import { BackgroundQueue, type BusyCounter } from './background-queue.ts';
 import type { CaptureKeeper } from './capture-keeper.ts';
 import { heldBytes } from './conversations.ts';
@@ -48,15 +48,15 @@ export class BackgroundWork {
     const { reading, settings } = call;
     const { keeper, shortener } = this.#keepers;
     const bytes = heldBytes(reading.view);
-    const keepOutputs = async (thread: ThreadTime): Promise<boolean> => {
-      await shortener.keepAhead(call, thread);
+    const keepOutputs = async (): Promise<boolean> => {
+      await shortener.keepAhead(call);
       this.#changed();
       return false;
     };
     this.#ahead.add(reading.place, { doOne: keepOutputs, times: 1, bytes });
     // The exchanges before svc came.
-    const keepHistory = async (thread: ThreadTime): Promise<boolean> => {
-      const isMore = await keeper.keepHistory(reading, placements, thread);
+    const keepHistory = async (): Promise<boolean> => {
+      const isMore = await keeper.keepHistory(reading, placements);
       this.#changed();
       return isMore;
     };

@@ -6,7 +6,6 @@ import { currentExchange, type Exchange, exchangeBefore } from '../core/conversa
 import type { AddressOf } from '../core/ledger/entries.ts';
 import type { Placement } from '../core/recall/injections.ts';
 import type { MemoryRecord, SpeakerRole } from '../ports/memory.ts';
-import { ThreadTime } from './background-pace.ts';
 import type { ConversationState } from './conversation-state.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import type { FinishedExchange } from './provenance-keeper.ts';
@@ -59,11 +58,7 @@ export class CaptureKeeper {
    * `placements`: the recalled blocks that the request carried; text that an answer repeats from
    * them is not stored. Never rejects.
    */
-  async keepHistory(
-    reading: Reading,
-    placements: readonly Placement[],
-    thread = new ThreadTime(),
-  ): Promise<boolean> {
+  async keepHistory(reading: Reading, placements: readonly Placement[]): Promise<boolean> {
     const { items } = reading.view;
     const { keptExchanges, keptHistories } = this.#keptOf(reading);
     let end = items.at(-1)?.soFar.exchange.start ?? 0;
@@ -77,11 +72,10 @@ export class CaptureKeeper {
         const wasCut = await this.#wasCut(reading, id);
         // Unknown; the next request contains the history again.
         if (wasCut === undefined) return false;
-        thread.run(() => {
-          const exchange = exchangeBefore(items, end);
-          if (exchange === undefined) return;
+        const exchange = exchangeBefore(items, end);
+        if (exchange !== undefined) {
           this.#keepFinished(reading, { exchange, number, wasCut }, placements);
-        });
+        }
         keptExchanges.set(id, true);
         return true;
       }

@@ -5,7 +5,6 @@ import { isElidable } from '../core/shortening/removal.ts';
 import { OUTPUT_PLACE } from '../core/memory/record.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Memory, MemoryRecord } from '../ports/memory.ts';
-import type { ThreadTime } from './background-pace.ts';
 import { KnownTexts } from './known-texts.ts';
 import type { Reading } from './read-request.ts';
 
@@ -24,7 +23,6 @@ const KNOWN_BYTES = 200;
 
 interface KeepOptions {
   readonly limit: number;
-  readonly thread: ThreadTime;
   /** Also those that are too short to be left out by svc itself. */
   readonly keepsShort: boolean;
 }
@@ -73,24 +71,20 @@ export class OutputKeeper {
   }
 
   /** Keeps at most `limit` outputs that the memory was never given, the oldest first. Never rejects. */
-  async keep(
-    reading: Reading,
-    outputs: readonly ToolOutput[],
-    { thread, ...which }: KeepOptions,
-  ): Promise<void> {
+  async keep(reading: Reading, outputs: readonly ToolOutput[], which: KeepOptions): Promise<void> {
     const { place } = reading;
     const space = spaceKeyOf(place);
-    const chosen = thread.run(() => this.#freshOf(space, outputs, which));
+    const chosen = this.#freshOf(space, outputs, which);
     for (const { digest } of chosen) this.#underway.add(space, digest);
     const clean: ToolOutput[] = [];
     for (const output of chosen) {
       // One a round of the event loop: looking for secrets takes 25 ms in 100 kB.
       // oxlint-disable-next-line no-await-in-loop
       await new Promise((resolve) => setImmediate(resolve));
-      if (thread.run(() => this.#isSecret(output.text))) this.#refused.add(space, output.digest);
+      if (this.#isSecret(output.text)) this.#refused.add(space, output.digest);
       else clean.push(output);
     }
-    await thread.run(() => this.#capture(reading, clean));
+    await this.#capture(reading, clean);
     for (const { digest } of chosen) this.#underway.delete(space, digest);
   }
 
@@ -98,7 +92,7 @@ export class OutputKeeper {
   #freshOf(
     space: string,
     outputs: readonly ToolOutput[],
-    { limit, keepsShort }: Omit<KeepOptions, 'thread'>,
+    { limit, keepsShort }: KeepOptions,
   ): readonly ToolOutput[] {
     const tokensMin = keepsShort ? 0 : undefined;
     const fresh = new Map<string, ToolOutput>();

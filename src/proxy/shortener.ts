@@ -39,7 +39,6 @@ import {
 import { clearableOutputs, clearingEdit } from '../core/shortening/provider-clearing.ts';
 import { countReadings } from '../core/shortening/read-counts.ts';
 import { replacementsOf } from '../core/shortening/replacements.ts';
-import type { ThreadTime } from './background-pace.ts';
 import type { Deadline } from './deadline.ts';
 import { OutputKeeper } from './output-keeper.ts';
 import type { ProxyDependencies } from './dependencies.ts';
@@ -281,17 +280,17 @@ export class Shortener {
   }
 
   /** Stores the outputs that may be left out later. Never rejects; no request waits for it. */
-  async keepAhead({ reading, modes, settings }: KeepCall, thread: ThreadTime): Promise<void> {
+  async keepAhead({ reading, modes, settings }: KeepCall): Promise<void> {
     const isWanted = modes.compression === 'deterministic' && modes.writes && modes.reads;
     const isMain = reading.identity.kind === 'main' && !reading.hasProviderState;
     if (!isWanted || !isMain || !settings.elisionEnabled) return;
-    await this.#slices.run(this.#read.readSteps(reading.view), thread);
-    const outputs = thread.run(() => this.#read.outputsOf(reading.view));
+    await this.#slices.run(this.#read.readSteps(reading.view));
+    const outputs = this.#read.outputsOf(reading.view);
     // The provider clears short outputs too.
     const keepsShort =
       settings.boundShortening === 'provider' && reading.state.boundFrom !== undefined;
     const limit = settings.elisionCaptureLimit;
-    await this.#keeper.keep(reading, outputs, { limit, thread, keepsShort });
+    await this.#keeper.keep(reading, outputs, { limit, keepsShort });
   }
 
   /**

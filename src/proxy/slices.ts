@@ -1,6 +1,5 @@
 import type { Steps } from '../core/bytes/steps.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { ThreadTime } from './background-pace.ts';
 
 /**
  * Runs long work in slices, so that no request holds up the others (R39). Works that are under way at
@@ -16,9 +15,9 @@ export class Slices {
   }
 
   /** The first slice is taken at once: most work is done with it. Rejects with what a step throws. */
-  async run<Result>(steps: Steps<Result>, thread?: ThreadTime): Promise<Result> {
+  async run<Result>(steps: Steps<Result>): Promise<Result> {
     for (;;) {
-      const { done, value } = thread?.run(() => this.#slice(steps)) ?? this.#slice(steps);
+      const { done, value } = this.#slice(steps);
       if (done === true) return value;
       // oxlint-disable-next-line no-await-in-loop -- Others go first: that is the point.
       await this.#pause();

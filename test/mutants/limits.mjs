@@ -14,7 +14,7 @@ export const LIMITS = [
   {
     name: 'background work of all keys takes the thread as it likes',
     file: PACE,
-    from: 'Math.max(this.#paceMs, thread.ms * this.#restRatio)',
+    from: 'Math.max(this.#paceMs, tookMs * this.#restRatio)',
     to: 'Math.max(this.#paceMs, this.#restRatio * 0)',
     test: 'test/proxy/background-pace.test.ts',
   },

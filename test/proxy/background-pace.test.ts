@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { BackgroundPace, ThreadTime } from '../../src/proxy/background-pace.ts';
+import { BackgroundPace } from '../../src/proxy/background-pace.ts';
 import { BackgroundQueue, BusyCounter } from '../../src/proxy/background-queue.ts';
 
 const SHARE = 0.05;
@@ -27,10 +27,10 @@ function fill(queue: BackgroundQueue, done: () => void): void {
   queue.add(placeOf('a'), {
     times: PIECES,
     bytes: 1,
-    doOne: async (thread) => {
+    doOne: async () => {
       spent += 4;
       await new Promise((resolve) => setTimeout(resolve, 15));
-      thread.run(() => (spent += 6));
+      spent += 6;
       done();
       return true;
     },
@@ -75,19 +75,6 @@ test('thousands of keys whose work may not run yet cost a bounded look at each s
   await vi.advanceTimersByTimeAsync(1_000);
   expect(looks).toBeGreaterThan(0);
   expect(looks).toBeLessThanOrEqual(50 * 64);
-});
-
-test('waits do not count, and a measure within a measure counts once', async () => {
-  const thread = new ThreadTime();
-  const work = thread.run(async () => {
-    thread.run(() => (spent += 3));
-    spent += 2;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    spent += 100;
-    return thread.run(() => 'done');
-  });
-  await vi.advanceTimersByTimeAsync(50);
-  expect([await work, thread.ms]).toEqual(['done', 5]);
 });
 
 test('a queue that is closed forgets its work, takes none, and leaves the pace to the others', async () => {
