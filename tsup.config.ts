@@ -100,11 +100,13 @@ const common: Options = {
 const inAscii: NonNullable<Options['plugins']>[number] = {
   name: 'in-ascii',
   renderChunk(code) {
-    const escaped = (unit: string): string =>
-      String.raw`\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
     return { code: code.replaceAll(/[^\0-\x7f]/g, escaped) };
   },
 };
+
+function escaped(unit: string): string {
+  return String.raw`\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
 
 // conf comes with a compiler of JSON schemas, a quarter of all code of svc, and is needed once: to
 // write the first configuration.
