@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
@@ -8,7 +8,9 @@ import { openState } from '../../src/adapters/state/state.ts';
 import { openDatabase } from '../../src/adapters/store/database.ts';
 import { Descriptors } from '../../src/adapters/store/descriptors.ts';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
+import { Outputs } from '../../src/adapters/store/outputs.ts';
 import { Records } from '../../src/adapters/store/records.ts';
+import { Store } from '../../src/adapters/store/store.ts';
 import { MemoryError } from '../../src/ports/memory.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
@@ -153,11 +155,117 @@ test.each([0, 1])(
   },
 );
 
-/** Begins as `forget` does, deletes some of the memories, and ends before it comes to the ledger. */
-function interrupt(folder: string, parts: number): void {
+test('R26: the process that runs ends what another one was interrupted in', async () => {
+  const folder = tempFolder();
+  const running = openStore(folder);
+  const { entry } = await placedIn(running, 'The passphrase is zebrafishlantern.');
+  const later = recordOf('The second passphrase is zebrafishlantern too.');
+  await running.ledger.record([entry]);
+  await running.memory.capture([later], patience());
+  interrupt(folder, 1);
+  expect(holdersOf(folder, 'zebrafishlantern')).not.toEqual([]);
+  await expect.poll(() => holdersOf(folder, 'zebrafishlantern')).toEqual([]);
+  expect(await foundBlock(running.ledger, 'placed')).toBe('');
+});
+
+test('R26: a forget that was interrupted behind the outputs alone is ended by the next start', async () => {
+  const folder = tempFolder();
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  const output = outputRecordOf('The zebrafishlantern output.');
+  await store.memory.capture([output], patience());
+  store.memory.keepFiles(output.space, [output.digest]);
+  await expect.poll(() => holdersOf(folder, 'zebrafishlantern').length).toBeGreaterThan(1);
+  await store.close();
+  const database = openDatabaseIn(folder);
+  expect(new Outputs(database).forget({ words: 'zebrafishlantern' }, 1)).toBe(1);
+  database.close();
+  plantIn(folder, 'memory.db', 'zebrafishlantern');
+  const next = openStore(folder);
+  await expect.poll(() => holdersOf(folder, 'zebrafishlantern')).toEqual([]);
+  await next.close();
+});
+
+test('R26: a captured text that waits for its tombstone to be looked at is in no file either', async () => {
+  const folder = tempFolder();
+  const state = openState({ folder, report: () => undefined });
+  const away = { capture: () => Promise.reject(new MemoryError('unavailable', 'away')) };
+  const waiting = recordOf('The passphrase is zebrafishlantern.');
+  expect(state.outboxFor(STORE_TARGET, away).keep([waiting])).toBe(true);
+  await state.close();
+  // As `forget` begins, killed before it comes to the outbox.
+  const database = openDatabaseIn(folder);
+  const records = new Records(database);
+  records.capture([recordOf('The weather is fine.')]);
+  expect(records.bury([waiting], 1)).toBe(1);
+  database.close();
+  // Nothing delivers the captures here.
+  const store = new Store({ folder, descriptors: new Descriptors(), report: () => undefined });
+  const last = await store.call('emptyForgotten', undefined);
+  expect(await store.call('eraseForgotten', last)).toBe(true);
+  expect(holdersOf(folder, 'zebrafishlantern')).toEqual([]);
+  await store.call('close', undefined);
+});
+
+test('R26: the words are gone from the bytes of the files that SQLite does not use', async () => {
+  const folder = tempFolder();
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  const { ref, entry } = await placedIn(store, 'The passphrase is zebrafishlantern.');
+  await store.ledger.record([entry]);
+  await store.close();
+  for (const file of ['memory.db', 'state.db']) plantIn(folder, file, 'OLDzebrafishlantern');
+  const next = openStore(folder);
+  await next.memory.forget({ refs: [ref] }, patience());
+  expect(holdersOf(folder, 'zebrafishlantern')).toEqual([]);
+});
+
+test('R26: beside a program that reads the file, a forget says so, and the words go once it has ended', async () => {
+  const folder = tempFolder();
+  const lines: string[] = [];
+  const store = openEmbeddedStore({ folder, report: (line) => lines.push(line) });
+  onTestFinished(() => store.close());
+  const { ref } = await placedIn(store, 'The passphrase is zebrafishlantern.');
+  const reader = loadDriver().open(join(folder, 'memory.db'));
+  reader.exec('BEGIN');
+  reader.prepare('SELECT count(*) FROM records').get();
+  const logBytes = statSync(join(folder, 'memory.db-wal')).size;
+  expect(await store.memory.forget({ refs: [ref] }, patience())).toBe(1);
+  expect(lines.join()).toContain('Another program reads');
+  expect(holdersOf(folder, 'zebrafishlantern')).not.toEqual([]);
+  // No attempt has written the file once more.
+  expect(statSync(join(folder, 'memory.db-wal')).size).toBeLessThan(logBytes + 100_000);
+  reader.exec('COMMIT');
+  reader.close();
+  await expect.poll(() => holdersOf(folder, 'zebrafishlantern'), { timeout: 50_000 }).toEqual([]);
+}, 120_000);
+
+function openDatabaseIn(folder: string) {
   const descriptors = new Descriptors();
   const driver = loadDriver();
-  const database = openDatabase({ folder, driver, descriptors, now: 1, report: () => undefined });
+  return openDatabase({ folder, driver, descriptors, now: 1, report: () => undefined });
+}
+
+/** Writes a word where SQLite leaves a row that it has moved to another page: before the rows of a page. */
+function plantIn(folder: string, file: string, word: string): void {
+  const path = join(folder, file);
+  const bytes = readFileSync(path);
+  for (let page = PAGE_BYTES; page < bytes.length; page += PAGE_BYTES) {
+    const isLeaf = bytes[page] === LEAF_OF_TABLE;
+    const pointersEnd = page + 8 + 2 * bytes.readUInt16BE(page + 3);
+    const rowsStart = page + bytes.readUInt16BE(page + 5);
+    if (!isLeaf || rowsStart - pointersEnd < 100) continue;
+    bytes.write(word, rowsStart - 50);
+    writeFileSync(path, bytes);
+    return;
+  }
+  throw new Error('No page has room.');
+}
+
+const PAGE_BYTES = 4096;
+const LEAF_OF_TABLE = 0x0d;
+
+/** Begins as `forget` does, deletes some of the memories, and ends before it comes to the ledger. */
+function interrupt(folder: string, parts: number): void {
+  const database = openDatabaseIn(folder);
   const records = new Records(database);
   expect(records.beginForget({ words: 'zebrafishlantern' })).toBe(2);
   for (let part = 0; part < parts; part += 1) records.forgetSome(1);

@@ -1,5 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { replacedAt } from '../../src/adapters/files/marks.ts';
@@ -57,9 +65,9 @@ async function heldBoth(): Promise<{ folder: string; store: Opened; backup: stri
 }
 
 /** Makes the file larger, and moves all that the log holds into it. */
-async function grow({ memory }: Opened, folder: string): Promise<void> {
+async function grow({ memory }: Opened, folder: string, how = 'once'): Promise<void> {
   const bulk = Array.from({ length: 64 }, (_, at) =>
-    outputRecordOf(`Output ${at}. ${'It grows. '.repeat(800)}`),
+    outputRecordOf(`Output ${at} ${how}. ${'It grows. '.repeat(800)}`),
   );
   await memory.capture(bulk, patience());
   const connection = loadDriver().open(join(folder, 'memory.db'));
@@ -157,6 +165,69 @@ test('law 2: a backup copied over the open file is what proofs are made from', a
   expect(await store.memory.capture([LATER], patience())).toEqual(['stored']);
   expect(await open(folder).held()).toEqual(BOTH);
 });
+
+test('law 2: a database that a forget made smaller is the same one', async () => {
+  const { folder, store } = await heldBoth();
+  await grow(store, folder);
+  const pages = headerOf(folder, 'pages');
+  const commandLine = open(folder);
+  await commandLine.memory.forget({ words: 'grows' }, patience());
+  expect(headerOf(folder, 'pages')).toBeLessThan(pages / 2);
+  expect([await store.held(), await commandLine.held()]).toEqual([BOTH, BOTH]);
+  expect([...store.lines, ...commandLine.lines]).toEqual([]);
+});
+
+test('law 2: a backup from before a forget is what proofs are made from', async () => {
+  const { folder, store } = await heldBoth();
+  await grow(store, folder);
+  const path = join(folder, 'memory.db');
+  const backup = readFileSync(path);
+  await store.memory.forget({ words: 'second' }, patience());
+  await grow(store, folder, 'again');
+  expect(await store.held()).toEqual([EARLIER.digest]);
+  writeFileSync(path, backup);
+  await expect.poll(() => store.held().catch(() => undefined)).toEqual(BOTH);
+  expectToldOnce(store, folder);
+});
+
+test.each(['before', 'after'])(
+  'law 2: a smaller database of another machine, copied over the file %s a forget, is what proofs are made from',
+  async (when) => {
+    const other = join(tempFolder(), 'other');
+    for (let write = 0; write < 20; write += 1) {
+      const writer = open(other);
+      // oxlint-disable-next-line no-await-in-loop
+      await writer.memory.capture(
+        [EARLIER, outputRecordOf(`${write}${'.'.repeat(5000)}`)],
+        patience(),
+      );
+      // oxlint-disable-next-line no-await-in-loop
+      await writer.close();
+    }
+    const { folder, store } = await heldBoth();
+    await grow(store, folder);
+    if (when === 'after') await store.memory.forget({ words: 'output 1' }, patience());
+    expect(await store.held()).toEqual(BOTH);
+    expect(headerOf(other, 'changes')).toBeGreaterThanOrEqual(headerOf(folder, 'changes'));
+    expect(headerOf(other, 'pages')).toBeLessThan(headerOf(folder, 'pages'));
+    writeFileSync(join(folder, 'memory.db'), readFileSync(join(other, 'memory.db')));
+    await expect.poll(() => store.held().catch(() => undefined)).toEqual([EARLIER.digest]);
+    expectToldOnce(store, folder);
+  },
+);
+
+test('law 2: nothing is proven from a file that another program has cut off', async () => {
+  const { folder, store } = await heldBoth();
+  await grow(store, folder);
+  truncateSync(join(folder, 'memory.db'), 8192);
+  await expect(store.held()).rejects.toMatchObject({ reason: 'unavailable' });
+  await expect.poll(() => store.held().catch(() => undefined)).toEqual([]);
+  expect(store.lines.join()).toContain('damaged');
+});
+
+function headerOf(folder: string, name: 'changes' | 'pages'): number {
+  return readFileSync(join(folder, 'memory.db')).readUInt32BE(name === 'changes' ? 24 : 28);
+}
 
 test('law 2: a byte of the file that another program changed is in the proof', async () => {
   const { folder, store } = await heldBoth();

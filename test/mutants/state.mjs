@@ -141,7 +141,7 @@ export const STATE = [
   {
     name: 'a forget that was interrupted is never ended',
     file: 'src/adapters/store/records.ts',
-    from: '      noteForgetting(this.#database, quotes);\n',
+    from: 'if (rows.length > 0) noteForgetting(this.#database, quotes);',
     to: '',
     test: FORGETS,
     only: 'interrupted',

@@ -1,14 +1,16 @@
 /** Safety checks of the store; see list.mjs. */
 
 const OPENED_FILE = 'src/adapters/store/opened-file.ts';
+const STORE_FILE = 'src/adapters/store/store.ts';
 const STEADY_CLIENT = 'src/adapters/store/steady-client.ts';
+const FORGETS = 'test/adapters/store-forget.test.ts';
 const REPLACED = 'test/adapters/store-replaced.test.ts';
 const STEADY = 'test/adapters/store-steady.test.ts';
 
 export const STORE = [
   {
     name: 'a file that was deleted is asked on',
-    file: 'src/adapters/store/store.ts',
+    file: STORE_FILE,
     from: '    leaveReplaced(database, this.#options);\n',
     to: '',
     test: REPLACED,
@@ -33,6 +35,62 @@ export const STORE = [
     from: 'if (isEarlier(header, this.#header)) {',
     to: 'if (false) {',
     test: REPLACED,
+  },
+  {
+    name: 'another database is taken for the file that a forget has made smaller',
+    file: OPENED_FILE,
+    from: ' || now.schema < before.schema) return true;',
+    to: ') return true;',
+    test: REPLACED,
+    only: 'after a forget',
+  },
+  {
+    name: 'another database is not known by its size',
+    file: OPENED_FILE,
+    from: 'return now.schema === before.schema && now.pages < before.pages;',
+    to: 'return false;',
+    test: REPLACED,
+    only: 'before a forget',
+  },
+  {
+    name: 'forgotten words stay in the bytes that SQLite does not use',
+    file: STORE_FILE,
+    from: "  file.exec('VACUUM');\n",
+    to: '',
+    test: FORGETS,
+    only: 'does not use',
+  },
+  {
+    name: 'a log that another program reads counts as emptied',
+    file: 'src/adapters/store/statements.ts',
+    from: "return this.value('PRAGMA wal_checkpoint(TRUNCATE)') === 0;",
+    to: "return this.value('PRAGMA wal_checkpoint(TRUNCATE)') !== undefined;",
+    test: FORGETS,
+    only: 'a program that reads',
+  },
+  {
+    name: 'forgotten outputs leave no note of what is to do',
+    file: 'src/adapters/store/outputs.ts',
+    from: 'if (forgotten > 0) noteForgetting(this.#database);',
+    to: '',
+    test: FORGETS,
+    only: 'outputs alone',
+  },
+  {
+    name: 'a captured text that was forgotten on its way stays in the outbox',
+    file: STORE_FILE,
+    from: "        rows.run('DELETE FROM outbox WHERE n IN (SELECT value FROM json_each(?))', numbers);\n",
+    to: '        void numbers;\n',
+    test: FORGETS,
+    only: 'waits for its tombstone',
+  },
+  {
+    name: 'a process that runs ends no forget of another one',
+    file: 'src/adapters/store/embedded-memory.ts',
+    from: 'if (await this.#endBegun()) this.#pause = 0;',
+    to: '',
+    test: FORGETS,
+    only: 'the process that runs',
   },
   {
     name: 'logs of a deleted database stay beside a new one',

@@ -100,6 +100,11 @@ export class Database {
     this.#rows.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
+  /** See Statements. */
+  emptyLog(): boolean {
+    return this.#rows.emptyLog();
+  }
+
   /** The file has another path or none: it gets what its log holds, and the path is left clean. */
   leaveMoved(): void {
     try {

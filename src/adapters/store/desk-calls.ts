@@ -35,7 +35,7 @@ export interface DeskParts {
   readonly database: Database;
   readonly records: Records;
   readonly signals: Signals;
-  /** Leaves no trace of the words; see Store. */
+  /** `emptyForgotten` is to follow. */
   readonly forget: (filter: ForgetFilter) => void;
   /** Keeps the blocks that quote it from new conversations. */
   readonly retire: (text: string) => void;

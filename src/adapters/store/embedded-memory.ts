@@ -41,12 +41,21 @@ const BATCHES = {
  */
 const REST_MS = 5;
 
+/** Ten seconds in all. A read of svc takes some milliseconds; one of another program may take hours. */
+const ERASE_ATTEMPTS = 40;
+const ERASE_REST_MS = 250;
+/** A full disk and a long read do not end at once, and each attempt may write the whole file. */
+const LOOKS_BETWEEN = 5;
+const READ_BY_OTHERS =
+  "Another program reads the memory's files, so they may still have the forgotten words. svc removes them as soon as that program lets it.";
+
 export interface EmbeddedMemoryParts {
   readonly client: SteadyClient;
   readonly mirror: OutputMirror;
   readonly proofs: ProofState;
   /** Stores what is on its way, as far as that is possible now. */
   readonly settle: () => Promise<void>;
+  readonly report: (line: string) => void;
 }
 
 export class EmbeddedMemory implements Memory {
@@ -55,12 +64,19 @@ export class EmbeddedMemory implements Memory {
   readonly #mirror: OutputMirror;
   readonly #proofs: ProofState;
   readonly #settle: EmbeddedMemoryParts['settle'];
+  readonly #report: EmbeddedMemoryParts['report'];
+  /** What `endInterrupted` found at its last look. */
+  #unended = '';
+  #changes = '';
+  /** Looks until the next attempt, after one that failed. */
+  #pause = 0;
 
-  constructor({ client, mirror, settle, proofs }: EmbeddedMemoryParts) {
+  constructor({ client, mirror, settle, proofs, report }: EmbeddedMemoryParts) {
     this.#client = client;
     this.#proofs = proofs;
     this.#mirror = mirror;
     this.#settle = settle;
+    this.#report = report;
   }
 
   recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
@@ -106,19 +122,60 @@ export class EmbeddedMemory implements Memory {
       await this.#forgetBegun(signal, (done) => progress?.(Math.min(done, all), all));
     } finally {
       // Also after a part: what is gone from the tables must not be in a block, a log or a file.
-      await this.#client.call('endForgetting', true);
-      await this.#mirror.sweep().catch((cause: unknown) => {
-        const message = 'svc forgot a tool output, but could not remove its file.';
-        throw new MemoryError('unavailable', message, { cause });
-      });
+      await this.endForgetting();
     }
     return all;
   }
 
-  /** Ends a `forget` that was interrupted in this or another process. */
+  /** Takes what was deleted out of all files: now, or later where another program reads one of them. */
   async endForgetting(): Promise<void> {
+    const failure = await this.#mirror.sweep().catch((cause: unknown) => {
+      const message = 'svc forgot a tool output, but could not remove its file.';
+      return new MemoryError('unavailable', message, { cause });
+    });
+    const last = await this.#client.call('emptyForgotten', undefined);
+    for (let attempt = 1; !(await this.#erase(last)); attempt += 1) {
+      if (attempt === ERASE_ATTEMPTS) {
+        this.#report(READ_BY_OTHERS);
+        break;
+      }
+      await sleep(ERASE_REST_MS);
+    }
+    if (failure !== undefined) throw failure;
+  }
+
+  /** To be called once, as soon as the file may be opened. Ends what an earlier process has begun to forget. */
+  async begin(): Promise<void> {
+    const unended = await this.#client.call('unended', undefined);
+    this.#proofs.begin();
+    if (unended !== '') await this.#endBegun();
+  }
+
+  /**
+   * To be called every few seconds. Ends a forgetting that was interrupted, in this or another process: one
+   * that stood still from one call to the next.
+   */
+  async endInterrupted(): Promise<void> {
+    this.#pause -= 1;
+    const changes = this.#proofs.changes();
+    // An idle worker is not woken.
+    if (this.#pause > 0 || (this.#unended === '' && changes === this.#changes)) return;
+    this.#changes = changes;
+    const before = this.#unended;
+    this.#unended = await this.#client.call('unended', undefined);
+    if (this.#unended === '' || this.#unended !== before) return;
+    this.#pause = LOOKS_BETWEEN;
+    if (await this.#endBegun()) this.#pause = 0;
+  }
+
+  async #endBegun(): Promise<boolean> {
     await this.#forgetBegun();
-    await this.#client.call('endForgetting', false);
+    await this.#mirror.sweep();
+    return this.#erase(await this.#client.call('emptyForgotten', undefined));
+  }
+
+  async #erase(last: number): Promise<boolean> {
+    return last === 0 || this.#client.call('eraseForgotten', last);
   }
 
   async #forgetBegun(signal?: AbortSignal, progress?: (done: number) => void): Promise<void> {
@@ -136,8 +193,10 @@ export class EmbeddedMemory implements Memory {
   }
 
   /** Takes what quotes memories that are kept elsewhere out of what was placed; see StoreCalls. */
-  forgetPlaced(texts: readonly string[] | 'all', signal: AbortSignal): Promise<number> {
-    return this.#client.call('forgetPlaced', texts, signal);
+  async forgetPlaced(texts: readonly string[] | 'all', signal: AbortSignal): Promise<number> {
+    const emptied = await this.#client.call('forgetPlaced', texts, signal);
+    await this.endForgetting();
+    return emptied;
   }
 
   async hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]> {
@@ -158,7 +217,7 @@ export class EmbeddedMemory implements Memory {
    */
   async dropOutputs(space: string): Promise<void> {
     await this.#client.call('dropOutputs', space);
-    await this.sweepFiles();
+    await this.endForgetting();
   }
 
   outputSpaces(limit: number): Promise<readonly string[]> {

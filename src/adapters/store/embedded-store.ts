@@ -18,6 +18,9 @@ import { SteadyClient } from './steady-client.ts';
 /** Captures that take longer at shutdown stay in the outbox. */
 const CLOSE_FLUSH_MS = 2000;
 
+/** A forgetting that stands still for so long was interrupted. */
+const LOOK_MS = 3000;
+
 /** The first takes 30 ms, a fourth would be no quicker than the third. */
 const WARMING_TIMES = 3;
 
@@ -72,6 +75,7 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     client,
     mirror,
     proofs,
+    report,
     settle: async () => {
       // Also what a dead process left: it must not come back after the forgetting.
       await outbox.flush(CLOSE_FLUSH_MS);
@@ -82,12 +86,12 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
   // The thread that answers requests makes the file, and then the store's thread may open it.
   setImmediate(() => {
     state.open();
-    memory.endForgetting().then(
-      () => proofs.begin(),
-      () => undefined,
-    );
+    memory.begin().catch(() => undefined);
   });
+  const looking = setInterval(() => void memory.endInterrupted().catch(() => undefined), LOOK_MS);
+  looking.unref();
   const close = async (): Promise<void> => {
+    clearInterval(looking);
     await outbox.flush(CLOSE_FLUSH_MS);
     outbox.close();
     await memory.close();
@@ -103,7 +107,7 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
       keep: async (notes) => void (await client.call('keepProvenance', notes)),
       list: (filter) => client.call('listProvenance', filter),
     },
-    desk: deskOver(client),
+    desk: deskOver(client, memory),
     health: () => client.call('health', undefined),
     warm: () => warm(client).catch(() => undefined),
     isWhole: () => client.call('isWhole', undefined),
@@ -125,7 +129,7 @@ function requestReader(state: State, client: SteadyClient): RequestReader {
   };
 }
 
-function deskOver(client: SteadyClient): MemoryDesk {
+function deskOver(client: SteadyClient, memory: EmbeddedMemory): MemoryDesk {
   return {
     shelves: () => client.call('shelves', undefined),
     days: (space) => client.call('days', space),
@@ -134,7 +138,11 @@ function deskOver(client: SteadyClient): MemoryDesk {
     beginnings: (conversations) => client.call('beginnings', conversations),
     sightings: (refs) => client.call('sightings', refs),
     pin: (change) => client.call('pin', change),
-    edit: (change) => client.call('edit', change),
+    edit: async (change) => {
+      const state = await client.call('edit', change);
+      if (state === 'edited') await memory.endForgetting();
+      return state;
+    },
     restore: (records) => client.call('restore', records),
   };
 }

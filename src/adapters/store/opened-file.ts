@@ -25,9 +25,10 @@ export type FileState =
 const LOG_SUFFIXES = ['-wal', '-shm'] as const;
 const HEADER_BYTES = 100;
 const MAGIC = 'SQLite format 3\0';
-/** Big-endian numbers of SQLite's file header: writes of the first page, and pages in the file. */
+/** Big-endian numbers of SQLite's file header: writes of the first page, pages, changes of the tables. */
 const CHANGES_AT = 24;
 const PAGES_AT = 28;
+const SCHEMA_AT = 40;
 /** A file system notes times in steps of up to 10 ms: a second write in the same step changes none. */
 const TIME_STEP_MS = 50;
 /** A program that copies a file writes to it all the time. Half a copy must not be taken for the whole. */
@@ -37,6 +38,7 @@ interface Header {
   readonly isDatabase: boolean;
   readonly changes: number;
   readonly pages: number;
+  readonly schema: number;
 }
 
 export class OpenedFile {
@@ -123,6 +125,7 @@ export class OpenedFile {
       isDatabase: read === HEADER_BYTES && bytes.toString('latin1', 0, MAGIC.length) === MAGIC,
       changes: bytes.readUInt32BE(CHANGES_AT),
       pages: bytes.readUInt32BE(PAGES_AT),
+      schema: bytes.readUInt32BE(SCHEMA_AT),
     };
   }
 }
@@ -145,10 +148,14 @@ function birthOf(path: string): string | undefined {
   return stat === undefined ? undefined : `${stat.ino} ${stat.birthtimeNs}`;
 }
 
-/** svc never shrinks a database, and SQLite never counts backwards. */
+/**
+ * SQLite never counts backwards. Only VACUUM makes a database of svc smaller, and it counts as a change of
+ * the tables. Writes of one connection may all have the same number, so a backup is known by its size too.
+ */
 function isEarlier(now: Header, before: Header): boolean {
   if (!before.isDatabase) return false;
-  return !now.isDatabase || now.changes < before.changes || now.pages < before.pages;
+  if (!now.isDatabase || now.changes < before.changes || now.schema < before.schema) return true;
+  return now.schema === before.schema && now.pages < before.pages;
 }
 
 function identityOf(path: string): string | undefined {

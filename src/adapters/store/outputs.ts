@@ -10,6 +10,7 @@ import type {
   StoredRecord,
 } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
+import { noteForgetting } from './forgetting.ts';
 import type { Holder, StoredBytes } from './possessions.ts';
 import { listTerms, spaceId } from './records.ts';
 import { textOf } from './text.ts';
@@ -125,14 +126,18 @@ export class Outputs implements Holder {
         now,
         ...values,
       );
-      return this.#database.run(`DELETE FROM outputs AS o WHERE ${where}`, ...values);
+      const forgotten = this.#database.run(`DELETE FROM outputs AS o WHERE ${where}`, ...values);
+      if (forgotten > 0) noteForgetting(this.#database);
+      return forgotten;
     });
   }
 
-  /** The number of outputs that were in the space. */
-  drop(space: string): number {
+  /** Takes the outputs of the space out as forgotten ones, but without tombstones. */
+  drop(space: string): void {
     const sql = 'DELETE FROM outputs WHERE space = (SELECT id FROM spaces WHERE name = ?)';
-    return this.#database.run(sql, space);
+    this.#database.transaction(() => {
+      if (this.#database.run(sql, space) > 0) noteForgetting(this.#database);
+    });
   }
 
   /** Used last first. */

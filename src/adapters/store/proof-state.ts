@@ -37,6 +37,14 @@ export class ProofState {
     this.#isOpen = true;
   }
 
+  /** Changes with each write to the file or its log, whichever process makes it. */
+  changes(): string {
+    return ['', '-wal']
+      .map((suffix) => statSync(this.#path + suffix, { bigint: true, throwIfNoEntry: false }))
+      .map((stat) => `${identityOf(stat)} ${stat?.ctimeNs}`)
+      .join();
+  }
+
   /**
    * Stays the same as long as no text can have gone; undefined when that is not certain now. It is true at
    * the moment of the call.

@@ -51,19 +51,32 @@ export interface StoreCalls {
   list(filter: ListFilter): readonly SpokenRecord[];
   page(filter: PageFilter): RecordPage;
   references(start: string): readonly string[];
-  /** Notes what is to be forgotten; `forgetSome` deletes it, and `endForgetting` follows. */
+  /** Notes what is to be forgotten; `forgetSome` deletes it, and `emptyForgotten` follows. */
   beginForget(filter: ForgetFilter): number;
   /** Returns how many it has deleted; 0 when none is left. */
   forgetSome(): number;
   moveSome(move: SpaceMove): SpaceMoved;
-  /** Empties the blocks that quote what was forgotten, and the logs. */
-  endForgetting(isBegun: boolean): void;
-  /** Empties what was placed and quotes one of these texts, or all of it. Returns how many blocks. */
+  /** Changes with each part of a forgetting; empty where none is to be ended. */
+  unended(): string;
+  /** Empties the blocks that quote what was forgotten. Returns the last note about it; 0 where there is none. */
+  emptyForgotten(): number;
+  /**
+   * Takes what was forgotten out of the unused bytes of the files and out of their logs, and deletes the
+   * notes up to the given one. False: nothing was done, because another program reads a file.
+   */
+  eraseForgotten(last: number): boolean;
+  /**
+   * Empties what was placed and quotes one of these texts, or all of it. Returns how many blocks.
+   * `eraseForgotten` is to follow.
+   */
   forgetPlaced(texts: readonly string[] | 'all'): number;
   hold(question: HoldQuestion): readonly Holding[];
   /** The references among these that name a stored output. */
   heldOutputs(refs: readonly string[]): readonly string[];
-  /** Takes the outputs of a space out, without tombstones: where they belong they may be held on. */
+  /**
+   * Takes the outputs of a space out, without tombstones: where they belong they may be held on.
+   * `eraseForgotten` is to follow.
+   */
   dropOutputs(space: string): void;
   /** Spaces that have outputs, used last first. */
   outputSpaces(limit: number): readonly string[];

@@ -159,8 +159,7 @@ export class Records implements Holder {
 
   /**
    * Deletes some of them, leaves tombstones, and notes the lines by which recalled blocks may quote the
-   * texts. Returns how many: 0 when none is left. The words are in the write-ahead log until the caller
-   * has cleared it.
+   * texts. Returns how many: 0 when none is left. The words are in the files until they are erased.
    */
   forgetSome(at: number): number {
     return this.#database.transaction(() => {
@@ -170,7 +169,7 @@ export class Records implements Holder {
       );
       const quotes = new Set<string>();
       for (const row of rows) this.#forgetOne(row, { at, quotes });
-      noteForgetting(this.#database, quotes);
+      if (rows.length > 0) noteForgetting(this.#database, quotes);
       return rows.length;
     });
   }
@@ -189,8 +188,16 @@ export class Records implements Holder {
           at,
         );
       }
+      if (buried > 0) noteForgetting(this.#database);
       return buried;
     });
+  }
+
+  /** Whether a tombstone keeps it from being captured. */
+  isBuried({ space, digest }: Pick<MemoryRecord, 'space' | 'digest'>): boolean {
+    const sql = `SELECT 1 AS found FROM tombstones t JOIN spaces s ON s.id = t.space
+      WHERE s.name = ? AND t.digest = ?`;
+    return this.#database.get(sql, space, digest) !== undefined;
   }
 
   #captureOne({ record, passages }: Prepared, add: AddText): CaptureState {

@@ -208,6 +208,13 @@ DROP INDEX records_by_conversation;
 CREATE INDEX records_by_conversation ON records(space, conversation, exchange);
 `;
 
+// The notes of a forgetting are numbered, and no number is given twice (forgetting.ts): a process deletes
+// the notes that it has read, and none that another one has written meanwhile.
+const VERSION_13 = `
+DROP TABLE forgetting;
+CREATE TABLE forgetting (n INTEGER PRIMARY KEY AUTOINCREMENT, quote TEXT NOT NULL);
+`;
+
 const MIGRATIONS: readonly string[] = [
   VERSION_1,
   VERSION_2,
@@ -221,6 +228,7 @@ const MIGRATIONS: readonly string[] = [
   VERSION_10,
   VERSION_11,
   VERSION_12,
+  VERSION_13,
 ];
 
 /** A file of a later svc is left alone: what it means is not known here. */

@@ -1,5 +1,8 @@
 import type { Connection, SqlValue, Statement } from './driver.ts';
 
+/** A recall takes some 20 ms. A write to the ledger that waits for longer than 250 ms is given up. */
+const READER_MS = 100;
+
 /** A connection's statements, each prepared once. */
 export class Statements {
   readonly #connection: Connection;
@@ -45,6 +48,22 @@ export class Statements {
     } catch (error) {
       this.#rollBack();
       throw error;
+    }
+  }
+
+  /**
+   * Moves the write-ahead log into the file and empties it. Returns false while another connection reads
+   * what the file was before. Nobody can write while this waits for such a reader.
+   */
+  emptyLog(): boolean {
+    // Nearly all of the work, while others write.
+    this.value('PRAGMA wal_checkpoint(PASSIVE)');
+    const usualMs = Number(this.value('PRAGMA busy_timeout'));
+    this.exec(`PRAGMA busy_timeout = ${READER_MS}`);
+    try {
+      return this.value('PRAGMA wal_checkpoint(TRUNCATE)') === 0;
+    } finally {
+      this.exec(`PRAGMA busy_timeout = ${usualMs}`);
     }
   }
 

@@ -23,7 +23,7 @@ import { STATE_VERSION, StateFile } from '../state/state-file.ts';
 import type { Descriptors } from './descriptors.ts';
 import { deskCalls } from './desk-calls.ts';
 import { databaseBytes, databaseFile } from '../files/database-file.ts';
-import { forgettingIn } from './forgetting.ts';
+import { endForgetting, forgettingIn, noteForgetting, unended } from './forgetting.ts';
 import { leaveReplaced } from './replaced-file.ts';
 import { Outputs } from './outputs.ts';
 import { listProvenance, keepProvenance } from './provenance.ts';
@@ -35,7 +35,7 @@ import { FileSearch } from './file-search.ts';
 import { Signals } from './signals.ts';
 import { SpaceMover } from './space-mover.ts';
 import type { Statements } from './statements.ts';
-import { waitingRecords } from './waiting-records.ts';
+import { matcherOf, waitingRecords } from './waiting-records.ts';
 
 /**
  * The store itself, inside its worker: one call after the other, each whole. Every error becomes a
@@ -135,7 +135,6 @@ export class Store {
     const forget = (filter: ForgetFilter): void => {
       this.#beginForget({ database, records, outputs }, filter);
       while (records.forgetSome(Date.now()) > 0);
-      this.#endForgetting(database, true);
     };
     const requests = <Result>(read: (table: RequestTable) => Result): Result =>
       this.#onState((rows) => read(new RequestTable(rows)));
@@ -150,13 +149,13 @@ export class Store {
       beginForget: (filter) => this.#beginForget({ database, records, outputs }, filter),
       forgetSome: () => records.forgetSome(Date.now()),
       moveSome: (move) => mover.moveSome(move),
-      endForgetting: (isBegun) => this.#endForgetting(database, isBegun),
-      forgetPlaced: (texts) => this.#forgetPlaced(texts),
+      unended: () => unended(database),
+      emptyForgotten: () => this.#emptyForgotten(database, records),
+      eraseForgotten: (last) => this.#eraseForgotten(database, last),
+      forgetPlaced: (texts) => this.#forgetPlaced(database, texts),
       hold: (question) => proveHeld([outputs, records], question, Date.now()),
       heldOutputs: (refs) => outputs.heldRefs(refs),
-      dropOutputs: (space) => {
-        if (outputs.drop(space) > 0) database.checkpoint();
-      },
+      dropOutputs: (space) => outputs.drop(space),
       outputSpaces: (limit) => outputs.spaces(limit),
       listRequests: (filter) => requests((table) => table.list(filter)),
       findRequests: (filter) => requests((table) => table.find(filter)),
@@ -184,54 +183,55 @@ export class Store {
     );
   }
 
-  /** Captures on their way get tombstones, and leave the outbox. */
+  /** Captures on their way get tombstones. */
   #bury(records: Records, filter: ForgetFilter, now: number): number {
     if (!this.#state.isThere) return 0;
-    const waiting = this.#onState((rows) => waitingRecords(rows, filter));
-    if (waiting.length === 0) return 0;
-    const buried = records.bury(
+    const waiting = this.#onState((rows) => waitingRecords(rows, matcherOf(filter)));
+    return records.bury(
       waiting.map(({ record }) => record),
       now,
     );
-    const numbers = JSON.stringify(waiting.map(({ n }) => n));
-    this.#onState((rows) => {
-      rows.run('DELETE FROM outbox WHERE n IN (SELECT value FROM json_each(?))', numbers);
-      rows.exec(TRUNCATE);
-    });
-    return buried;
+  }
+
+  /** Takes what was forgotten out of the ledger and the outbox; also what an interrupted call left there. */
+  #emptyForgotten(database: Database, records: Records): number {
+    const forgetting = forgettingIn(database);
+    if (forgetting === undefined) return 0;
+    if (this.#state.isThere) {
+      this.#onState((rows) => {
+        const waiting = waitingRecords(rows, (record) => records.isBuried(record));
+        const numbers = JSON.stringify(waiting.map(({ n }) => n));
+        rows.run('DELETE FROM outbox WHERE n IN (SELECT value FROM json_each(?))', numbers);
+        emptyBlocks(rows, (quote) => forgetting.has(quote));
+      });
+    }
+    return forgetting.last;
   }
 
   /**
-   * Empties the blocks that quote forgotten texts; also those that an interrupted call left. Then no trace
-   * of the words is left: neither in a table nor in a write-ahead log.
+   * Writes both files anew from their rows. It does not begin beside a long read: each attempt would make
+   * the log longer by the whole file.
    */
-  #endForgetting(database: Database, isBegun: boolean): void {
-    const forgetting = forgettingIn(database);
-    if (forgetting.size > 0) {
-      if (this.#state.isThere) this.#emptyBlocks((quote) => forgetting.has(quote));
-      forgetting.end();
-    }
-    if (isBegun || forgetting.size > 0) database.checkpoint();
+  #eraseForgotten(database: Database, last: number): boolean {
+    const inBoth = (work: (file: DatabaseFile) => boolean): boolean =>
+      (!this.#state.isThere || this.#onState(work)) && work(database);
+    const isErased = inBoth(emptyLog) && inBoth(vacuum) && inBoth(emptyLog);
+    if (isErased) endForgetting(database, last);
+    return isErased;
   }
 
   /** Empties the blocks that quote memories of another store. */
-  #forgetPlaced(texts: readonly string[] | 'all'): number {
+  #forgetPlaced(database: Database, texts: readonly string[] | 'all'): number {
+    if (texts.length === 0) return 0;
+    noteForgetting(database);
     const isForgotten = texts === 'all' ? () => true : quotesOfTexts(texts);
-    return texts.length === 0 ? 0 : this.#emptyBlocks(isForgotten);
+    return this.#onState((rows) => emptyBlocks(rows, isForgotten));
   }
 
   /** Keeps the blocks that quote this text from new conversations. */
   #retire(text: string): void {
     if (!this.#state.isThere) return;
     this.#onState((rows) => retireBlocks(rows, quotesOfTexts([text])));
-  }
-
-  #emptyBlocks(isForgotten: (quote: string) => boolean): number {
-    return this.#onState((rows) => {
-      const emptied = emptyBlocks(rows, isForgotten);
-      rows.exec(TRUNCATE);
-      return emptied;
-    });
   }
 
   /** Its failures are of another file than the memory's, which must not be set aside for them. */
@@ -311,13 +311,22 @@ function captureAll(
   return given.map((record) => (isSpoken(record) ? saidNext : keptNext).next().value ?? 'rejected');
 }
 
+type DatabaseFile = Pick<Statements, 'emptyLog' | 'exec'>;
+
+function emptyLog(file: DatabaseFile): boolean {
+  return file.emptyLog();
+}
+
+function vacuum(file: DatabaseFile): true {
+  file.exec('VACUUM');
+  return true;
+}
+
 interface Tables {
   readonly database: Database;
   readonly records: Records;
   readonly outputs: Outputs;
 }
-
-const TRUNCATE = 'PRAGMA wal_checkpoint(TRUNCATE)';
 
 /**
  * Moves the log of the state into its file. PASSIVE alone never lets the log start again under steady

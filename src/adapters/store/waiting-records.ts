@@ -17,9 +17,11 @@ export interface WaitingRecord {
   readonly record: MemoryRecord;
 }
 
-/** The captures on their way to the store that match a filter: a record to forget may be one of them. */
-export function waitingRecords(rows: Statements, filter: ForgetFilter): readonly WaitingRecord[] {
-  const isMeant = matcherOf(filter);
+/** The captures on their way to the store that `isMeant` knows: a record to forget may be one of them. */
+export function waitingRecords(
+  rows: Statements,
+  isMeant: (record: MemoryRecord) => boolean,
+): readonly WaitingRecord[] {
   return rows
     .all<WaitingRow>('SELECT n, record FROM outbox WHERE target = ? ORDER BY n', STORE_TARGET)
     .flatMap(({ n, record: text }) => {
@@ -29,7 +31,7 @@ export function waitingRecords(rows: Statements, filter: ForgetFilter): readonly
 }
 
 /** As the store's tables are searched: every word, in any order. */
-function matcherOf(filter: ForgetFilter): (record: MemoryRecord) => boolean {
+export function matcherOf(filter: ForgetFilter): (record: MemoryRecord) => boolean {
   const isInSpace = ({ space }: MemoryRecord): boolean => space === (filter.space ?? space);
   if ('refs' in filter) {
     const refs = new Set(filter.refs);
