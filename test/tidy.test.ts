@@ -177,7 +177,6 @@ const OWNED = /\$\{[^}]*\b(?:tenant|space|conversation|fingerprint)\b[^}]*\}/;
 
 /** Each of these says why it is not a part of ConversationState. */
 const REMEMBERING = [
-  'src/proxy/background-pace.ts',
   'src/proxy/background-queue.ts',
   'src/proxy/conversation-state.ts',
   'src/proxy/held-digests.ts',

@@ -1,6 +1,5 @@
 import type { Placement } from '../core/recall/injections.ts';
-import { BackgroundPace } from './background-pace.ts';
-import { BackgroundQueue, type BusyCounter } from './background-queue.ts';
+import { BackgroundPace, BackgroundQueue, type BusyCounter } from './background-queue.ts';
 import type { CaptureKeeper } from './capture-keeper.ts';
 import { heldBytes } from './conversations.ts';
 import type { ProxyDependencies } from './dependencies.ts';

@@ -11,7 +11,7 @@ import type { Code } from '../ports/code.ts';
 import type { ProvenanceStore } from '../ports/provenance.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { Upstream } from '../ports/upstream.ts';
-import type { BackgroundPace } from './background-pace.ts';
+import type { BackgroundPace } from './background-queue.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { InFlight } from './in-flight.ts';
 import type { KeptRequests } from './kept-requests.ts';

@@ -3,8 +3,7 @@ import type { Dialect } from '../core/conversation/dialect.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import { apiOf } from '../core/dialects/apis.ts';
 import { decideModes, type Modes } from '../core/http/modes.ts';
-import type { Edit } from '../core/plan/edits.ts';
-import { applyEdits } from '../core/plan/edits.ts';
+import { applyEdits, type Edit } from '../core/plan/edits.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
 import { CLEARING_BETA } from '../core/shortening/provider-clearing.ts';
 import {
@@ -30,8 +29,8 @@ import { placeReading, type Reading, readSteps, settleProject } from './read-req
 import { type RecallCall, type Recalled, Recaller } from './recall.ts';
 import { Deadline } from './deadline.ts';
 import { goneSignal } from './gone-signal.ts';
-import { BusyCounter } from './background-queue.ts';
 import { BackgroundWork } from './background-work.ts';
+import { BusyCounter } from './background-queue.ts';
 import { ProvenanceKeeper } from './provenance-keeper.ts';
 import { type HoldBack, relay } from './relay.ts';
 import { relayUntouched } from './relay-untouched.ts';

@@ -1,9 +1,7 @@
 import { concernedFiles } from '../core/memory/concerned-files.ts';
 import type { Exchange } from '../core/conversation/exchanges.ts';
 import type { MemoryRecord } from '../ports/memory.ts';
-import type { BusyCounter } from './background-queue.ts';
-import { BackgroundPace } from './background-pace.ts';
-import { BackgroundQueue } from './background-queue.ts';
+import { BackgroundPace, BackgroundQueue, type BusyCounter } from './background-queue.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
 

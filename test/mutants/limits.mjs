@@ -4,7 +4,7 @@ const BUDGET = 'test/http/byte-budget.test.ts';
 const SLICES = 'test/proxy/slices.test.ts';
 const LIMITER = 'src/adapters/limiter/process-limiter.ts';
 const ADMISSION = 'test/service/model-admission.test.ts';
-const PACE = 'src/proxy/background-pace.ts';
+const PACE = 'src/proxy/background-queue.ts';
 const LAST_HEAD = 'src/core/http/last-head.ts';
 const SHELF = 'src/service/models/handler-shelf.ts';
 const SHELVED = 'test/service/handler-shelf.test.ts';
@@ -20,7 +20,7 @@ export const LIMITS = [
   },
   {
     name: 'on a node that is never idle no background work runs',
-    file: 'src/proxy/background-queue.ts',
+    file: PACE,
     from: '      if (!this.#busy.isBusyWith(key)) return key;\n',
     to: '      void key;\n',
     test: 'test/proxy/background-pace.test.ts',

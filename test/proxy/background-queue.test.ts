@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { BackgroundPace } from '../../src/proxy/background-pace.ts';
-import { BackgroundQueue, BusyCounter } from '../../src/proxy/background-queue.ts';
+import { BackgroundPace, BackgroundQueue, BusyCounter } from '../../src/proxy/background-queue.ts';
 
 const STEP_MS = 100;
 

@@ -8,7 +8,7 @@ import { ACCOUNT_DEFAULTS, type AccountSettings } from '../../core/service/accou
 import { servedSettings } from '../../core/service/served-settings.ts';
 import type { ProxySettings } from '../../core/settings/settings.ts';
 import { JournalFullError } from '../../ports/receipts.ts';
-import { BackgroundPace } from '../../proxy/background-pace.ts';
+import { BackgroundPace } from '../../proxy/background-queue.ts';
 import type { ClientRequest } from '../../proxy/client-request.ts';
 import type { UpstreamQuestion } from '../../proxy/dependencies.ts';
 import { createHandler, type ProxyHandler } from '../../proxy/handle.ts';
