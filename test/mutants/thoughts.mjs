@@ -1,7 +1,7 @@
 /** Reading signed thoughts and their losses, each broken by one change, and the test file that must then fail. */
 
-const MESSAGES = 'src/core/dialects/anthropic/answers.ts';
-const CHAT = 'src/core/dialects/chat/answers.ts';
+const MESSAGES = 'src/core/dialects/anthropic/dialect.ts';
+const CHAT = 'src/core/dialects/chat/dialect.ts';
 const THOUGHTS = 'test/core/thoughts.test.ts';
 const LOST = 'test/core/lost-thoughts.test.ts';
 const READER = 'test/core/answer-reader.test.ts';
@@ -73,7 +73,7 @@ export const THOUGHT_MUTANTS = [
   },
   {
     name: 'a large last event ends no answer',
-    file: 'src/core/dialects/responses/answers.ts',
+    file: 'src/core/dialects/responses/dialect.ts',
     from: 'this.#end({ status, usage: lastUsage(tail) });',
     to: 'void tail;',
     test: READER,

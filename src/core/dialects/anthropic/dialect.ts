@@ -1,10 +1,44 @@
 import type { PictureSize } from '../../bytes/picture-size.ts';
 import { CACHE_DEFAULT_MS } from '../../conversation/cache-marks.ts';
-import type { CachePrices, DialectDescriptor } from '../descriptor.ts';
-import { MessagesAnswer } from './answers.ts';
+import {
+  type CachePrices,
+  type CallArguments,
+  type DialectDescriptor,
+  type ItemForm,
+  PLAIN_FORM,
+  type ResultPlace,
+} from '../descriptor.ts';
 import { MESSAGES_API } from './api.ts';
-import { callArguments, readMessagesItem, resultPlaces } from './items.ts';
 import { MESSAGES_SAMPLE } from './sample.ts';
+import type { AnswerParserOptions } from '../answer-parser.ts';
+import type { Answer, Cleared } from '../answer.ts';
+import { DialectAnswer } from '../dialect-answer.ts';
+import {
+  asCount,
+  asList,
+  asRecord,
+  asText,
+  type Fields,
+  hasAt,
+  isRecord,
+  joinParagraphs,
+} from '../../bytes/json-fields.ts';
+import { THINKING_TYPES } from '../../conversation/fingerprint.ts';
+import { thoughtId } from '../../conversation/thoughts.ts';
+import { typedInOutput } from '../../conversation/end-reminders.ts';
+import { readUserText } from '../../conversation/human-text.ts';
+import { projectInUser } from '../../conversation/stated-project.ts';
+import type { ItemTraits } from '../../conversation/view.ts';
+import {
+  elementsOf,
+  memberValue,
+  opensList,
+  opensObject,
+  parseJson,
+} from '../../bytes/json-scan.ts';
+import type { Span } from '../../bytes/span.ts';
+import { readSystemItem, textsOf } from '../system-text.ts';
+import { NO_TRAITS, toolCall } from '../traits.ts';
 
 // Entries exist at marked blocks only, so a change anywhere in the messages rewrites all of them.
 const CACHE: CachePrices = {
@@ -45,4 +79,295 @@ function pictureTokens(size: PictureSize | undefined): number {
   const scale = Math.min(1, EDGE_MAX / Math.max(size.width, size.height));
   const pixels = size.width * scale * (size.height * scale);
   return Math.min(PICTURE_TOKENS_MAX, Math.max(1, Math.ceil(pixels / PIXELS_A_TOKEN)));
+}
+
+/** Answers of Messages. Thinking and tool arguments pass by unread. */
+class MessagesAnswer extends DialectAnswer {
+  #callsTools = false;
+  #lastBlock: unknown;
+  #cleared: Cleared | undefined;
+
+  constructor(options: AnswerParserOptions) {
+    super(options, { mark: '"text":"', textIn: plainDelta });
+  }
+
+  readBody(body: unknown): void {
+    const message = asRecord(body);
+    this.isFailed = isRecord(message['error']);
+    this.noteNames(message);
+    this.noteLostThoughts(message);
+    this.#readCleared(message);
+    for (const [index, block] of asList(message['content']).entries()) {
+      this.#startBlock(index, asRecord(block));
+    }
+    this.thoughts.completeAll();
+    this.#readUsage(message['usage']);
+    this.#stop(message['stop_reason']);
+    this.isComplete = message['type'] === 'message' && typeof message['stop_reason'] === 'string';
+  }
+
+  override answer(): Answer {
+    const answer = super.answer();
+    return this.#cleared === undefined ? answer : { ...answer, cleared: this.#cleared };
+  }
+
+  protected passesBy(data: string): boolean {
+    if (data === MESSAGE_STOP) this.#end();
+    return data === MESSAGE_STOP || isInert(data);
+  }
+
+  protected isCalling(): boolean {
+    return this.#callsTools;
+  }
+
+  protected readParsed(event: Fields): void {
+    switch (event['type']) {
+      case 'message_start':
+        this.noteNames(asRecord(event['message']));
+        this.noteLostThoughts(asRecord(event['message']));
+        this.#readUsage(asRecord(event['message'])['usage']);
+        break;
+      case 'content_block_start':
+        this.#startBlock(event['index'], asRecord(event['content_block']));
+        break;
+      case 'content_block_delta':
+        this.text.append(textIn(event) ?? '');
+        this.thoughts.append(event['index'], signatureIn(event));
+        break;
+      case 'content_block_stop':
+        this.thoughts.complete(event['index']);
+        break;
+      case 'message_delta':
+        this.noteLostThoughts(event);
+        this.#readCleared(event);
+        this.#readUsage(event['usage']);
+        this.#stop(asRecord(event['delta'])['stop_reason']);
+        break;
+      case 'message_stop':
+        this.#end();
+        break;
+      default: // Kinds of event that are new to us say nothing we could use.
+    }
+  }
+
+  // Text blocks side by side are one paragraph, as in the item that the client will send back.
+  #startBlock(index: unknown, block: Fields): void {
+    const type = block['type'];
+    if (type === 'text' && this.#lastBlock !== undefined && this.#lastBlock !== 'text') {
+      this.text.open();
+    }
+    this.#lastBlock = type;
+    if (type === 'text') this.text.append(asText(block['text']));
+    if (type === 'tool_use') this.#callsTools = true;
+    if (SIGNED.has(type)) this.thoughts.append(index, block['signature']);
+    if (type === 'redacted_thinking') this.thoughts.append(index, block['data']);
+  }
+
+  #end(): void {
+    this.thoughts.completeAll();
+    this.isComplete = true;
+  }
+
+  #stop(reason: unknown): void {
+    if (CALLING.has(reason)) this.#callsTools = true;
+    // The person sees a refusal, but recalling it later would only teach the model to refuse.
+    else if (reason === 'refusal') this.isFailed = true;
+    else if (typeof reason === 'string' && !WHOLE.has(reason)) this.isCutShort = true;
+  }
+
+  /** In the last event of a stream ("Context editing", 2026-08-22). */
+  #readCleared({ context_management: told }: Fields): void {
+    const edits = asList(asRecord(told)['applied_edits']).map(asRecord);
+    const clearings = edits.filter(({ type }) => asText(type).startsWith('clear_tool_uses_'));
+    if (clearings.length === 0) return;
+    this.#cleared = {
+      outputs: sum(clearings.map((edit) => asCount(edit['cleared_tool_uses']))),
+      tokens: sum(clearings.map((edit) => asCount(edit['cleared_input_tokens']))),
+    };
+  }
+
+  #readUsage(value: unknown): void {
+    if (!isRecord(value)) return;
+    this.noteUsage(value);
+    const before = this.usage;
+    const hour = asRecord(value['cache_creation'])['ephemeral_1h_input_tokens'];
+    const cacheWriteHour = asCount(hour, before?.cacheWriteHour);
+    this.usage = {
+      input: asCount(value['input_tokens'], before?.input),
+      cacheRead: asCount(value['cache_read_input_tokens'], before?.cacheRead),
+      cacheWrite: asCount(value['cache_creation_input_tokens'], before?.cacheWrite),
+      output: asCount(value['output_tokens'], before?.output),
+      ...(cacheWriteHour > 0 ? { cacheWriteHour } : {}),
+    };
+  }
+}
+
+/** After these the client sends the conversation again by itself. */
+const CALLING: ReadonlySet<unknown> = new Set(['tool_use', 'pause_turn', 'compaction']);
+/** Anthropic checks these blocks alike (the types of its SDK, 2026-09). */
+const SIGNED: ReadonlySet<unknown> = new Set(['thinking', 'connector_text']);
+/** `stop` is the name that some other providers of this API send. Any other reason is a cut. */
+const WHOLE: ReadonlySet<string> = new Set(['end_turn', 'stop_sequence', 'stop']);
+
+function textIn(event: Fields): string | undefined {
+  const delta = asRecord(event['delta']);
+  return delta['type'] === 'text_delta' ? asText(delta['text']) : undefined;
+}
+
+function signatureIn(event: Fields): unknown {
+  const delta = asRecord(event['delta']);
+  return delta['type'] === 'signature_delta' ? delta['signature'] : undefined;
+}
+
+function plainDelta(event: Fields): string | undefined {
+  const isDelta = event['type'] === 'content_block_delta' && !isRecord(event['error']);
+  return isDelta ? textIn(event) : undefined;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+const MESSAGE_STOP = '{"type":"message_stop"}';
+/** As Anthropic writes it, and as others do. */
+const PINGS = ['{"type": "ping"', '{"type":"ping"'];
+
+/**
+ * Events that svc need not parse, recognised by the provider's spelling; any other spelling is
+ * parsed.
+ */
+function isInert(data: string): boolean {
+  if (hasAt(data, '{"type":"content_block_delta"', 0)) return isOtherDelta(data);
+  return PINGS.some((ping) => hasAt(data, ping, 0));
+}
+
+const DELTA = '"delta":{"type":"';
+
+function isOtherDelta(data: string): boolean {
+  const at = data.indexOf(DELTA);
+  const isRead = (kind: string): boolean => data.startsWith(kind, at + DELTA.length);
+  return at !== -1 && !isRead('text_') && !isRead('signature_');
+}
+
+/** Messages: `role` and a string, or a list of typed blocks. Newer clients also send role system. */
+function readMessagesItem(value: unknown, form: ItemForm = PLAIN_FORM): ItemTraits {
+  const message = asRecord(value);
+  const content = message['content'];
+  switch (message['role']) {
+    case 'user':
+      return readUser(content, form);
+    case 'assistant':
+      return readAssistant(content);
+    case 'system':
+      return readSystemItem(textsOf(content));
+    default:
+      return NO_TRAITS;
+  }
+}
+
+function readUser(content: unknown, { hasFrames }: ItemForm): ItemTraits {
+  const texts: string[] = typeof content === 'string' ? [content] : [];
+  const toolResultIds: string[] = [];
+  const framed: string[] = [];
+  for (const value of asList(content)) {
+    const block = asRecord(value);
+    const type = asText(block['type']);
+    const { text } = block;
+    if (type === 'text' && typeof text === 'string') texts.push(text);
+    if (!isResult(type)) continue;
+    toolResultIds.push(asText(block['tool_use_id']));
+    const typed = hasFrames && type === 'tool_result' ? typedInResult(block) : '';
+    if (typed !== '') framed.push(typed);
+  }
+  const said = readUserText(texts, toolResultIds.length > 0);
+  return {
+    ...NO_TRAITS,
+    role: 'user',
+    ...said,
+    ...(framed.length > 0 && {
+      humanText: [...framed, said.humanText].filter((text) => text !== '').join('\n'),
+      isUnverified: true,
+    }),
+    toolResultIds,
+    ...projectInUser(texts),
+  };
+}
+
+/** Claude Code glues what the person types meanwhile to the end of a tool's output; no other client does. */
+function typedInResult({ content }: Fields): string {
+  return typedInOutput(textsOf(content).at(-1) ?? '');
+}
+
+function readAssistant(content: unknown): ItemTraits {
+  const blocks = asList(content);
+  const calls = blocks.map(asRecord).filter((block) => asText(block['type']).endsWith('tool_use'));
+  return {
+    ...NO_TRAITS,
+    role: 'assistant',
+    assistantText: typeof content === 'string' ? content.trim() : visibleText(blocks),
+    toolCalls: calls.map((block) => toolCall(block['id'], block['name'])),
+    toolResultIds: resultIds(blocks),
+    hasReasoning: blocks.some((block) => REASONING.has(asRecord(block)['type'])),
+    thoughts: thoughtsIn(blocks),
+    ...(blocks.length > 0 && blocks.every(isThinking) && { isThought: true }),
+  };
+}
+
+function isThinking(value: unknown): boolean {
+  return THINKING_TYPES.has(asText(asRecord(value)['type']));
+}
+
+/** Thinking without a signature is bound to nothing: other providers send it behind this dialect. */
+function thoughtsIn(blocks: readonly unknown[]): readonly string[] {
+  const signed = blocks.filter(isThinking).map((value) => {
+    const block = asRecord(value);
+    return asText(block['type'] === 'redacted_thinking' ? block['data'] : block['signature']);
+  });
+  return signed.filter((signature) => signature !== '').map(thoughtId);
+}
+
+/** Blocks that only the provider can read, and that it wants back as they were. */
+const REASONING: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking', 'compaction']);
+
+/** `tool_result`, and what the provider's own tools answer: `web_search_tool_result`, … */
+function isResult(type: string): boolean {
+  return type.endsWith('tool_result');
+}
+
+function resultIds(blocks: readonly unknown[]): readonly string[] {
+  return blocks
+    .map(asRecord)
+    .filter((block) => isResult(asText(block['type'])))
+    .map((block) => asText(block['tool_use_id']));
+}
+
+/**
+ * Text blocks side by side are pieces of one sentence, which citations cut. Another block between
+ * them separates paragraphs.
+ */
+function visibleText(blocks: readonly unknown[]): string {
+  const paragraphs: string[] = [''];
+  for (const value of blocks) {
+    const block = asRecord(value);
+    if (block['type'] === 'text')
+      paragraphs.push(`${paragraphs.pop() ?? ''}${asText(block['text'])}`);
+    else paragraphs.push('');
+  }
+  return joinParagraphs(paragraphs);
+}
+
+function callArguments(message: Fields): readonly CallArguments[] {
+  return asList(message['content'])
+    .map(asRecord)
+    .map((block) => [asText(block['id']), block['input']]);
+}
+
+function resultPlaces(bytes: Buffer, item: Span): readonly ResultPlace[] {
+  const content = memberValue(bytes, item.start, 'content');
+  if (content === undefined || !opensList(bytes, content.start)) return [];
+  const results = elementsOf(bytes, content).filter((open) => {
+    const type = opensObject(bytes, open) ? memberValue(bytes, open, 'type') : undefined;
+    return type !== undefined && parseJson(bytes, type)?.value === 'tool_result';
+  });
+  return results.map((open) => ({ open, idName: 'tool_use_id', textName: 'content' }));
 }

@@ -1,9 +1,25 @@
-import type { DialectDescriptor } from '../descriptor.ts';
+import type { CallArguments, DialectDescriptor, ResultPlace } from '../descriptor.ts';
 import { OPENAI_CACHE, openAiCacheMs, openAiPictureTokens } from '../openai-common.ts';
-import { ChatAnswer } from './answers.ts';
 import { CHAT_API } from './api.ts';
-import { callArguments, readChatItem, resultPlaces } from './items.ts';
 import { CHAT_SAMPLE } from './sample.ts';
+import { type AnswerParserOptions, DeltaTemplate } from '../answer-parser.ts';
+import { DialectAnswer } from '../dialect-answer.ts';
+import {
+  asCount,
+  asList,
+  asRecord,
+  asText,
+  type Fields,
+  isRecord,
+} from '../../bytes/json-fields.ts';
+import { readSystemItem, textsOf } from '../system-text.ts';
+import { REASONING_MEMBERS } from '../../conversation/fingerprint.ts';
+import { thoughtId } from '../../conversation/thoughts.ts';
+import { readUserText } from '../../conversation/human-text.ts';
+import { projectInUser } from '../../conversation/stated-project.ts';
+import type { ItemTraits, ToolCall } from '../../conversation/view.ts';
+import type { Span } from '../../bytes/span.ts';
+import { NO_TRAITS, toolCall } from '../traits.ts';
 
 /** OpenAI Chat Completions, which many other providers speak too. */
 export const CHAT: DialectDescriptor = {
@@ -26,3 +42,250 @@ export const CHAT: DialectDescriptor = {
   pictureTokens: openAiPictureTokens,
   sample: CHAT_SAMPLE,
 };
+
+/** Answers of Chat Completions: of several choices the first. Reasoning and arguments pass by. */
+class ChatAnswer extends DialectAnswer {
+  /** Chunks that say nothing to us: most of a stream that thinks or calls tools. */
+  readonly #quiet = [
+    new DeltaTemplate('"arguments":"', quietArguments),
+    new DeltaTemplate('"reasoning_content":"', (chunk) =>
+      quietReasoning(chunk, 'reasoning_content'),
+    ),
+    new DeltaTemplate('"reasoning":"', (chunk) => quietReasoning(chunk, 'reasoning')),
+  ];
+  #callsTools = false;
+
+  constructor(options: AnswerParserOptions) {
+    super(options, { mark: '"content":"', textIn: plainDelta });
+  }
+
+  readBody(body: unknown): void {
+    this.#readChunk(asRecord(body), 'message');
+    this.thoughts.completeAll();
+  }
+
+  protected passesBy(data: string): boolean {
+    if (this.#quiet.some((template) => template.matches(data))) return true;
+    const isEnd = data.trim() === '[DONE]';
+    if (isEnd) {
+      this.thoughts.completeAll();
+      this.isComplete = true;
+    }
+    return isEnd;
+  }
+
+  protected readParsed(chunk: Fields): void {
+    this.#readChunk(chunk, 'delta');
+  }
+
+  protected isCalling(): boolean {
+    return this.#callsTools;
+  }
+
+  protected override learn(data: string, event: Fields): void {
+    super.learn(data, event);
+    for (const template of this.#quiet) template.learn(data, event);
+  }
+
+  #readChunk(chunk: Fields, member: 'delta' | 'message'): void {
+    if (isRecord(chunk['error'])) this.isFailed = true;
+    this.noteNames(chunk);
+    this.#readUsage(chunk['usage']);
+    const choice = firstChoice(chunk);
+    const said = asRecord(choice[member]);
+    if (!isThought(said)) this.text.append(textsOf(said['content']).join(''));
+    if (hasCalls(said)) this.#callsTools = true;
+    for (const name of SIGNED) this.#readThoughts(said[name], name);
+    this.#finish(choice['finish_reason']);
+  }
+
+  #readThoughts(list: unknown, name: string): void {
+    for (const entry of asList(list).map(asRecord)) {
+      const { index } = entry;
+      // An entry without an index is whole, so it has a key of its own.
+      const key = (kind: string) =>
+        typeof index === 'number' ? `${name} ${kind} ${index}` : Symbol(kind);
+      this.thoughts.append(key('signature'), entry['signature']);
+      this.thoughts.append(key('data'), entry['data']);
+    }
+  }
+
+  #finish(reason: unknown): void {
+    if (!isReason(reason)) return;
+    this.thoughts.completeAll();
+    this.isComplete = true;
+    const name = reason.toLowerCase();
+    if (CALLING.has(name)) this.#callsTools = true;
+    // A filtered text is like a refusal: seen, but nothing to remember.
+    else if (FILTERED.has(name)) this.isFailed = true;
+    else if (!WHOLE.has(name)) this.isCutShort = true;
+  }
+
+  #readUsage(value: unknown): void {
+    if (!isRecord(value)) return;
+    this.noteUsage(value);
+    const details = asRecord(value['prompt_tokens_details']);
+    const cacheRead = asCount(details['cached_tokens'], asCount(value['prompt_cache_hit_tokens']));
+    // Both are parts of the prompt's tokens. OpenAI reports the second since GPT-5.6.
+    const cacheWrite = asCount(details['cache_write_tokens']);
+    this.usage = {
+      input: Math.max(0, asCount(value['prompt_tokens']) - cacheRead - cacheWrite),
+      cacheRead,
+      cacheWrite,
+      output: asCount(value['completion_tokens']),
+    };
+  }
+}
+
+/** Where OpenRouter and LiteLLM put signed thoughts. */
+const SIGNED = ['reasoning_details', 'thinking_blocks'] as const;
+
+/**
+ * Reasons after which an answer is whole: OpenAI's `stop`, and the names that servers pass on from others
+ * (Hugging Face TGI, Cohere, Anthropic). An answer with any other reason is cut, such as DeepSeek's
+ * `insufficient_system_resource`, Mistral's `model_length`, `error` and `abort`.
+ */
+const WHOLE: ReadonlySet<string> = new Set([
+  'stop',
+  'eos',
+  'eos_token',
+  'stop_sequence',
+  'end_turn',
+  'complete',
+]);
+const CALLING: ReadonlySet<string> = new Set([
+  'tool_calls',
+  'function_call',
+  'tool_call',
+  'tool_use',
+]);
+const FILTERED: ReadonlySet<string> = new Set(['content_filter', 'safety', 'refusal']);
+
+/** Some providers send '' instead of null while the answer continues. */
+function isReason(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function firstChoice(chunk: Fields): Fields {
+  const choices = asList(chunk['choices']).map(asRecord);
+  return choices.find((choice) => (choice['index'] ?? 0) === 0) ?? {};
+}
+
+/** The first choice's delta, when the chunk holds nothing else that matters. */
+function soleDelta(chunk: Fields): Fields {
+  const choice = firstChoice(chunk);
+  const matters =
+    isReason(choice['finish_reason']) || isRecord(chunk['usage']) || isRecord(chunk['error']);
+  return matters ? {} : asRecord(choice['delta']);
+}
+
+function hasCalls(delta: Fields): boolean {
+  return asList(delta['tool_calls']).length > 0 || isRecord(delta['function_call']);
+}
+
+/** The text of a chunk that contains only text. */
+function plainDelta(chunk: Fields): string | undefined {
+  const delta = soleDelta(chunk);
+  const { content } = delta;
+  const isPlain = typeof content === 'string' && !hasCalls(delta) && !isThought(delta);
+  return isPlain ? content : undefined;
+}
+
+// That a tool is called was noticed when the first chunk of its kind was parsed.
+function quietArguments(chunk: Fields): string | undefined {
+  const delta = soleDelta(chunk);
+  const [call] = asList(delta['tool_calls']);
+  const { arguments: text } = asRecord(asRecord(call)['function']);
+  return typeof text === 'string' && !isSaid(delta) ? text : undefined;
+}
+
+function quietReasoning(chunk: Fields, member: string): string | undefined {
+  const delta = soleDelta(chunk);
+  const text = delta[member];
+  return typeof text === 'string' && !isSaid(delta) && !hasCalls(delta) ? text : undefined;
+}
+
+/**
+ * Gemini's OpenAI layer flags content that is a thought. A whole message may hold the answer behind it, and
+ * then the thought is in an element.
+ */
+function isThought(said: Fields): boolean {
+  const isFlagged = asRecord(asRecord(said['extra_content'])['google'])['thought'] === true;
+  return isFlagged && !textsOf(said['content']).join('').includes('</thought>');
+}
+
+function isSaid(delta: Fields): boolean {
+  return textsOf(delta['content']).join('') !== '';
+}
+
+/** Chat Completions: one message an item; calls are fields of the assistant's message. */
+function readChatItem(value: unknown): ItemTraits {
+  const message = asRecord(value);
+  switch (message['role']) {
+    case 'user':
+      return readUser(message);
+    case 'assistant':
+      return readAssistant(message);
+    case 'system':
+    case 'developer':
+      return readSystemItem(textsOf(message['content']));
+    case 'tool':
+      return { ...NO_TRAITS, role: 'tool', toolResultIds: [asText(message['tool_call_id'])] };
+    case 'function': // The form before tool calls: a result names the function, not the call.
+      return { ...NO_TRAITS, role: 'tool', toolResultIds: [asText(message['name'])] };
+    default:
+      return NO_TRAITS;
+  }
+}
+
+function readUser(message: Fields): ItemTraits {
+  const texts = textsOf(message['content']);
+  return { ...NO_TRAITS, role: 'user', ...readUserText(texts, false), ...projectInUser(texts) };
+}
+
+function readAssistant(message: Fields): ItemTraits {
+  return {
+    ...NO_TRAITS,
+    role: 'assistant',
+    assistantText: textsOf(message['content']).join('').trim(),
+    toolCalls: toolCalls(message),
+    hasReasoning: REASONING_MEMBERS.some((field) => isFilled(message[field])),
+    thoughts: SIGNED_MEMBERS.flatMap((field) => asList(message[field]).flatMap(thoughtsOf)),
+  };
+}
+
+/** Gateways that speak this dialect pass signed thinking on: OpenRouter's form, and LiteLLM's. */
+const SIGNED_MEMBERS = ['reasoning_details', 'thinking_blocks'] as const;
+
+function thoughtsOf(value: unknown): readonly string[] {
+  const part = asRecord(value);
+  const signature = asText(part['signature']) || asText(part['data']);
+  return signature === '' ? [] : [thoughtId(signature)];
+}
+
+function isFilled(value: unknown): boolean {
+  return typeof value === 'string' ? value !== '' : asList(value).length > 0;
+}
+
+function toolCalls(message: Fields): readonly ToolCall[] {
+  const calls = asList(message['tool_calls']).map((value) => {
+    const call = asRecord(value);
+    const named = asRecord(call['function'] ?? call['custom']);
+    return toolCall(call['id'], named['name']);
+  });
+  const legacy = message['function_call'];
+  return isRecord(legacy) ? [...calls, toolCall(legacy['name'], legacy['name'])] : calls;
+}
+
+function callArguments(message: Fields): readonly CallArguments[] {
+  return asList(message['tool_calls'])
+    .map(asRecord)
+    .map((call) => {
+      const named = asRecord(call['function'] ?? call['custom']);
+      return [asText(call['id']), named['arguments'] ?? named['input']];
+    });
+}
+
+function resultPlaces(_bytes: Buffer, item: Span): readonly ResultPlace[] {
+  return [{ open: item.start, idName: 'tool_call_id', textName: 'content' }];
+}

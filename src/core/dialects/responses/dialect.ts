@@ -1,9 +1,26 @@
-import type { DialectDescriptor } from '../descriptor.ts';
+import type { CallArguments, DialectDescriptor, ResultPlace } from '../descriptor.ts';
 import { OPENAI_CACHE, openAiCacheMs, openAiPictureTokens } from '../openai-common.ts';
-import { ResponsesAnswer } from './answers.ts';
 import { RESPONSES_API } from './api.ts';
-import { callArguments, readResponsesItem, resultPlaces } from './items.ts';
 import { RESPONSES_SAMPLE } from './sample.ts';
+import type { AnswerParserOptions, LargeEvent } from '../answer-parser.ts';
+import { DialectAnswer } from '../dialect-answer.ts';
+import {
+  asCount,
+  asList,
+  asRecord,
+  asText,
+  type Fields,
+  hasAt,
+  isRecord,
+  parseJson,
+} from '../../bytes/json-fields.ts';
+import { readUserText, type UserText } from '../../conversation/human-text.ts';
+import { thoughtId } from '../../conversation/thoughts.ts';
+import { projectInUser } from '../../conversation/stated-project.ts';
+import type { ItemTraits } from '../../conversation/view.ts';
+import type { Span } from '../../bytes/span.ts';
+import { readSystemItem, textsOf } from '../system-text.ts';
+import { NO_TRAITS, toolCall } from '../traits.ts';
 
 /** OpenAI Responses. */
 export const RESPONSES: DialectDescriptor = {
@@ -24,3 +41,278 @@ export const RESPONSES: DialectDescriptor = {
   pictureTokens: openAiPictureTokens,
   sample: RESPONSES_SAMPLE,
 };
+
+/** Answers of Responses. Reasoning summaries, arguments and audio pass by unread. */
+class ResponsesAnswer extends DialectAnswer {
+  /** Paragraph of each message, by its place in the output. */
+  readonly #paragraphs = new Map<unknown, number>();
+  readonly #waiting = new Set<string>();
+  readonly #answered = new Set<string>();
+
+  constructor(options: AnswerParserOptions) {
+    super(options, { mark: '"delta":"', textIn: plainDelta });
+  }
+
+  readBody(body: unknown): void {
+    this.#end(asRecord(body));
+  }
+
+  /** The last event repeats all output, pictures included. */
+  override skipEvent({ head, tail }: LargeEvent): void {
+    const status = LARGE_END.exec(head)?.[1];
+    if (status === undefined) return;
+    this.#end({ status, usage: lastUsage(tail) });
+  }
+
+  protected passesBy(data: string): boolean {
+    return isInert(data);
+  }
+
+  protected isCalling(): boolean {
+    return [...this.#waiting].some((id) => !this.#answered.has(id));
+  }
+
+  protected readParsed(event: Fields): void {
+    switch (event['type']) {
+      case 'response.output_text.delta':
+        this.#append(event);
+        break;
+      case 'response.created':
+        this.noteNames(asRecord(event['response']));
+        this.noteLostThoughts(asRecord(event['response']));
+        break;
+      case 'response.output_item.added':
+        this.#readItem(asRecord(event['item']));
+        break;
+      case 'response.output_item.done':
+        this.#readItem(asRecord(event['item']));
+        this.#readThought(asRecord(event['item']));
+        break;
+      case 'response.completed':
+      case 'response.incomplete':
+      case 'response.failed':
+        this.#end(asRecord(event['response']));
+        break;
+      default: // Kinds of event that are new to us say nothing we could use.
+    }
+  }
+
+  /** Each message is a paragraph, as each is an item when the client sends it back. */
+  #append(event: Fields): void {
+    const key = event['output_index'] ?? event['item_id'];
+    const paragraph = this.#paragraphs.get(key) ?? this.text.open();
+    this.#paragraphs.set(key, paragraph);
+    this.text.select(paragraph);
+    this.text.append(asText(event['delta']));
+  }
+
+  #readItem(item: Fields): void {
+    const type = asText(item['type']);
+    const id = isCall(type) ? clientCallId(item) : undefined;
+    if (id !== undefined && item['execution'] !== 'server') this.#waiting.add(id);
+    if (isResult(type)) this.#answered.add(resultId(item));
+  }
+
+  #readThought(item: Fields): void {
+    if (item['type'] === 'reasoning') this.thoughts.add(item['encrypted_content'] ?? item['id']);
+  }
+
+  #end(response: Fields): void {
+    this.noteNames(response);
+    this.noteLostThoughts(response);
+    const output = asList(response['output']).map(asRecord);
+    for (const item of output) {
+      this.#readItem(item);
+      this.#readThought(item);
+    }
+    if (this.text.isEmpty) this.#readMessages(output);
+    this.#readUsage(response['usage']);
+    this.isFailed ||= response['status'] === 'failed' || isRecord(response['error']);
+    this.isComplete = response['status'] === 'completed' || response['status'] === 'incomplete';
+    if (response['status'] !== 'incomplete') return;
+    // A filtered text is like a refusal: seen, but nothing to remember.
+    const { reason } = asRecord(response['incomplete_details']);
+    if (reason === 'content_filter') this.isFailed = true;
+    else this.isCutShort = true;
+  }
+
+  /** For providers that send the whole text at the end only. */
+  #readMessages(output: readonly Fields[]): void {
+    for (const item of output.filter(({ type }) => type === 'message')) {
+      this.text.open();
+      this.text.append(visibleText(item['content']));
+    }
+  }
+
+  #readUsage(value: unknown): void {
+    if (!isRecord(value)) return;
+    this.noteUsage(value);
+    const details = asRecord(value['input_tokens_details']);
+    // Both are parts of the input's tokens. OpenAI reports the second since GPT-5.6.
+    const cacheRead = asCount(details['cached_tokens']);
+    const cacheWrite = asCount(details['cache_write_tokens']);
+    this.usage = {
+      input: Math.max(0, asCount(value['input_tokens']) - cacheRead - cacheWrite),
+      cacheRead,
+      cacheWrite,
+      output: asCount(value['output_tokens']),
+    };
+  }
+}
+
+const LARGE_END = /"type"\s*:\s*"response\.(completed|incomplete|failed)"/;
+
+/** The last `usage` of a text that ends with the event. It holds numbers alone, so its braces tell its end. */
+function lastUsage(tail: string): unknown {
+  const [, open = ''] = /^[^]*"usage"\s*:\s*(\{[^]*)$/.exec(tail) ?? [];
+  let depth = 0;
+  for (let at = 0; at < open.length; at += 1) {
+    if (open[at] === '{') depth += 1;
+    if (open[at] === '}') depth -= 1;
+    if (depth === 0) return parseJson(open.slice(0, at + 1));
+  }
+  return undefined;
+}
+
+function plainDelta(event: Fields): string | undefined {
+  const isDelta = event['type'] === 'response.output_text.delta' && !isRecord(event['error']);
+  return isDelta && typeof event['delta'] === 'string' ? event['delta'] : undefined;
+}
+
+/**
+ * Events that svc need not parse, recognised by the provider's spelling; any other spelling is
+ * parsed.
+ */
+function isInert(data: string): boolean {
+  if (!hasAt(data, '{"type":"response.', 0)) return false;
+  const type = data.slice(18, data.indexOf('"', 18));
+  return INERT.has(type.slice(0, type.indexOf('.') + 1) || type);
+}
+
+/** Whole names, or families up to and including the dot. */
+const INERT: ReadonlySet<string> = new Set([
+  'in_progress',
+  'function_call_arguments.',
+  'custom_tool_call_input.',
+  'reasoning_text.',
+  'reasoning_summary_text.',
+  'reasoning_summary_part.',
+  'content_part.',
+  'refusal.',
+]);
+
+/** Responses: typed items, messages among them. `input` may also be one string: the person's. */
+function readResponsesItem(value: unknown): ItemTraits {
+  if (typeof value === 'string') return readUser({ content: value });
+  const item = asRecord(value);
+  const type = item['type'] ?? 'message';
+  if (type === 'message') return readMessage(item);
+  if (typeof type !== 'string') return NO_TRAITS;
+  if (type === 'item_reference') return { ...NO_TRAITS, isReference: true };
+  if (type === 'compaction_trigger') return { ...NO_TRAITS, clientOrder: 'compaction' };
+  if (type === 'reasoning') return readReasoning(item);
+  if (COMPACTED.has(type)) return { ...NO_TRAITS, hasReasoning: true, isSummary: true };
+  if (isCall(type)) return readCall(item);
+  if (isResult(type)) return { ...NO_TRAITS, role: 'tool', toolResultIds: [resultId(item)] };
+  return NO_TRAITS;
+}
+
+/** Without encrypted content the provider itself keeps the reasoning, under its id. */
+function readReasoning(item: Fields): ItemTraits {
+  const signature = asText(item['encrypted_content']) || asText(item['id']);
+  const thoughts = signature === '' ? [] : [thoughtId(signature)];
+  return { ...NO_TRAITS, hasReasoning: true, thoughts, isThought: true };
+}
+
+/** Items that the provider's own compaction made of a history: only the provider can read them. */
+const COMPACTED: ReadonlySet<string> = new Set([
+  'compaction',
+  'compaction_summary',
+  'context_compaction',
+]);
+
+function readMessage(item: Fields): ItemTraits {
+  switch (item['role']) {
+    case 'user':
+      return readUser(item);
+    case 'assistant':
+      return { ...NO_TRAITS, role: 'assistant', assistantText: visibleText(item['content']) };
+    case 'system':
+    case 'developer':
+      return readSystemItem(textsOf(item['content']));
+    default:
+      return NO_TRAITS;
+  }
+}
+
+function readUser(item: Fields): ItemTraits {
+  const texts = textsOf(item['content']);
+  return {
+    ...NO_TRAITS,
+    role: 'user',
+    ...readUserText(texts, false),
+    ...readMarked(item, texts),
+    ...projectInUser(texts),
+  };
+}
+
+/** Codex marks each part with its kind when it believes that it talks to OpenAI itself. */
+function readMarked(
+  item: Fields,
+  texts: readonly string[],
+): Pick<UserText, 'humanText'> | undefined {
+  const mark = asRecord(item['internal_chat_message_metadata_passthrough']);
+  const kinds = mark['content_item_kinds'];
+  if (!Array.isArray(kinds)) return undefined;
+  // Kinds count all parts, pictures too.
+  const parts = Array.isArray(item['content']) ? item['content'] : texts;
+  const typed = parts.filter((_, index) => kinds[index] === 'user.text');
+  const own = typed.map((part) =>
+    typeof part === 'string' ? part : asText(asRecord(part)['text']),
+  );
+  return { humanText: own.filter((text) => text.trim() !== '').join('\n') };
+}
+
+function visibleText(content: unknown): string {
+  return textsOf(content).join('').trim();
+}
+
+function isCall(type: string): boolean {
+  return type.endsWith('_call') || type === 'mcp_approval_request';
+}
+
+function isResult(type: string): boolean {
+  return type.endsWith('_output') || type === 'mcp_approval_response';
+}
+
+/**
+ * Calls that the client must answer carry a `call_id`; calls that the provider ran by itself do
+ * not.
+ */
+function clientCallId(item: Fields): string | undefined {
+  if (item['type'] === 'mcp_approval_request') return asText(item['id']);
+  return typeof item['call_id'] === 'string' ? item['call_id'] : undefined;
+}
+
+function resultId(item: Fields): string {
+  return asText(item['call_id'] ?? item['approval_request_id']);
+}
+
+function readCall(item: Fields): ItemTraits {
+  const waits = clientCallId(item);
+  const id = waits ?? asText(item['id']);
+  return {
+    ...NO_TRAITS,
+    role: 'assistant',
+    toolCalls: [toolCall(id, item['name'] ?? item['type'])],
+    toolResultIds: waits === undefined ? [id] : [],
+  };
+}
+
+function callArguments(item: Fields): readonly CallArguments[] {
+  return [[asText(item['call_id']), item['arguments'] ?? item['input'] ?? item['action']]];
+}
+
+function resultPlaces(_bytes: Buffer, item: Span): readonly ResultPlace[] {
+  return [{ open: item.start, idName: 'call_id', textName: 'output' }];
+}
