@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { forgetOldest } from '../../src/core/bytes/forget-oldest.ts';
+import { forgetOldest } from '../../src/core/bytes/recent.ts';
 
 test('what has stood there longest goes, from maps and sets, until the bound is held', () => {
   const set = new Set(['a', 'b', 'c', 'd']);

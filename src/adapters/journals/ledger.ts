@@ -1,11 +1,5 @@
-import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
-import { Recent } from '../../core/bytes/recent.ts';
-import {
-  isWrittenOnce,
-  keyOf,
-  type LedgerAddress,
-  type LedgerEntry,
-} from '../../core/ledger/entries.ts';
+import { forgetOldest, Recent } from '../../core/bytes/recent.ts';
+import { isWrittenOnce, keyOf, type LedgerAddress, type LedgerEntry } from '../../core/ledger/entries.ts';
 import { FoundEntries } from '../../core/ledger/found-entries.ts';
 import type { Ledger, LedgerRow } from '../../ports/ledger.ts';
 import { forgottenIn } from '../files/marks.ts';

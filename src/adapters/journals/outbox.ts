@@ -1,4 +1,4 @@
-import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
+import { forgetOldest } from '../../core/bytes/recent.ts';
 import type { CaptureState, Memory, MemoryRecord } from '../../ports/memory.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import type { Outbox } from '../../ports/outbox.ts';

@@ -1,4 +1,4 @@
-import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
+import { forgetOldest } from '../../core/bytes/recent.ts';
 import { COMMIT_SEQUENCE_MAX } from '../../core/memory-api/limits.ts';
 import { findOrphans, Journal, type JournalOptions } from '../journals/journal.ts';
 

@@ -1,4 +1,4 @@
-import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
+import { forgetOldest } from '../../core/bytes/recent.ts';
 import type { Connections } from './connections.ts';
 import { PENDING } from './statements/pending.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
+import { forgetOldest } from '../../core/bytes/recent.ts';
 import { SIGNALS_MAX } from '../../core/recall/running-share.ts';
 import type { SharedSignals } from '../store/exchange-search.ts';
 import { waitFor } from '../store/steps.ts';

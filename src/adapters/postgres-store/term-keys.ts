@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
+import { forgetOldest } from '../../core/bytes/recent.ts';
 import { Known } from '../../core/bytes/known.ts';
 import { timeTerms } from '../../core/recall/dates.ts';
 import { ARRAY_HEAD, ELEMENT_HEAD, newArray } from './wire-values.ts';

@@ -1,6 +1,6 @@
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
-import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
+import { forgetOldest } from '../../core/bytes/recent.ts';
 import { originIdentity, projectSpace } from '../../core/request/project-identity.ts';
 import { subfoldersOf } from './subfolders.ts';
 import { folderSpace } from '../../core/request/space.ts';

@@ -1,4 +1,4 @@
-import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
+import { forgetOldest } from '../../core/bytes/recent.ts';
 import { readRecord } from '../../core/memory/record.ts';
 import type { CaptureState, Memory, MemoryRecord } from '../../ports/memory.ts';
 import { MemoryError } from '../../ports/memory.ts';

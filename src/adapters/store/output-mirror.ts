@@ -5,7 +5,7 @@ import {
   removeOutputFiles,
   writeOutputFile,
 } from '../files/output-files.ts';
-import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
+import { forgetOldest } from '../../core/bytes/recent.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { forgetOldest } from '../../core/bytes/forget-oldest.ts';
+import { forgetOldest } from '../../core/bytes/recent.ts';
 import { SIGNALS_MAX } from '../../core/recall/running-share.ts';
 import type { Database } from './database.ts';
 
