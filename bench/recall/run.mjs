@@ -28,7 +28,7 @@ const MODULES = {
   settings: 'src/core/settings/config-proxy.ts',
   recall: 'src/proxy/recall.ts',
   slices: 'src/proxy/slices.ts',
-  found: 'src/core/ledger/found-entries.ts',
+  found: 'src/core/ledger/entries.ts',
   entries: 'src/core/ledger/entries.ts',
   reading: 'src/proxy/read-request.ts',
   conversations: 'src/proxy/conversations.ts',

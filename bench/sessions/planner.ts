@@ -1,5 +1,9 @@
-import { keyOf, LOCAL_TENANT, type LedgerEntry } from '../../src/core/ledger/entries.ts';
-import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import {
+  FoundEntries,
+  keyOf,
+  type LedgerEntry,
+  LOCAL_TENANT,
+} from '../../src/core/ledger/entries.ts';
 import { batchesIn, elisionEntries } from '../../src/core/shortening/elisions.ts';
 import {
   isElidable,
@@ -15,10 +19,11 @@ import {
   readExchangeTexts,
   writeOmissionNote,
 } from '../../src/core/shortening/omissions.ts';
-import { outputsOf, seenOutputsOf } from '../../src/core/shortening/output-list.ts';
 import {
   type ItemTools,
+  outputsOf,
   readItemTools,
+  seenOutputsOf,
   type ToolOutput,
 } from '../../src/core/shortening/outputs.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';

@@ -1,5 +1,4 @@
-import type { LedgerAddress, LedgerEntry } from '../core/ledger/entries.ts';
-import type { FoundEntries } from '../core/ledger/found-entries.ts';
+import type { FoundEntries, LedgerAddress, LedgerEntry } from '../core/ledger/entries.ts';
 
 /**
  * Everything that svc did to a conversation, so that it does the same again: after a restart, a

@@ -1,6 +1,6 @@
 import { isThoughtRefusal, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
 import type { Answer } from '../core/dialects/answer.ts';
-import type { AnswerParserOptions } from '../core/dialects/answer-parser.ts';
+import type { AnswerParserOptions } from '../core/dialects/dialect-answer.ts';
 import { AnswerReader, type Completes } from '../core/answer/answer-reader.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';

@@ -1,5 +1,5 @@
 import type { ConversationOwner } from '../core/ledger/entries.ts';
-import { cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
+import { cacheLifetimeMs } from '../core/shortening/pricing.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
 

@@ -3,7 +3,7 @@ import type { Dialect } from '../core/conversation/dialect.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import { apiOf } from '../core/dialects/apis.ts';
 import { decideModes, type Modes } from '../core/http/modes.ts';
-import { applyEdits, type Edit } from '../core/plan/edits.ts';
+import { applyEdits, type Edit } from '../core/plan/item-edits.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
 import { CLEARING_BETA } from '../core/shortening/provider-clearing.ts';
 import {

@@ -1,7 +1,7 @@
 import type { Usage } from '../core/dialects/answer.ts';
 import { dialectOf } from '../core/dialects/dialects.ts';
 import type { LongCache } from '../core/ledger/entries.ts';
-import type { Edit } from '../core/plan/edits.ts';
+import type { Edit } from '../core/plan/item-edits.ts';
 import { afterPause, longCacheEdits, wasServed } from '../core/shortening/long-cache.ts';
 import { hasLongCache } from '../core/shortening/pricing.ts';
 import type { Modes } from '../core/http/modes.ts';

@@ -1,8 +1,14 @@
 import { Pace, type Steps } from '../core/bytes/steps.ts';
 import type { Exchange } from '../core/conversation/exchanges.ts';
 import { type ExchangeTexts, readExchangeTexts } from '../core/shortening/omissions.ts';
-import { OutputList, outputsOf, seenOutputs } from '../core/shortening/output-list.ts';
-import { type ItemTools, readItemTools, type ToolOutput } from '../core/shortening/outputs.ts';
+import {
+  type ItemTools,
+  OutputList,
+  outputsOf,
+  readItemTools,
+  seenOutputs,
+  type ToolOutput,
+} from '../core/shortening/outputs.ts';
 import type { Item, RequestView } from '../core/conversation/view.ts';
 
 /** Claude Code moves its cache mark within the newest items: these are listed again in each request. */

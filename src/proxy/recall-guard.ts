@@ -1,4 +1,4 @@
-import type { MemoryState } from '../core/plan/memory-state.ts';
+import type { MemoryState } from '../core/plan/continuity.ts';
 import type { Clock } from '../ports/clock.ts';
 import {
   type Memory,

@@ -1,14 +1,21 @@
 import { isUnplaced } from '../core/request/space.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import { questionText } from '../core/memory/captures.ts';
-import type { MemoryState } from '../core/plan/memory-state.ts';
+import type { MemoryState } from '../core/plan/continuity.ts';
 import { type Exchange, groupExchanges } from '../core/conversation/exchanges.ts';
 import { isModelWork } from '../core/conversation/so-far.ts';
-import { type BlockFact, keyOf, type LedgerEntry } from '../core/ledger/entries.ts';
-import { isRefused, refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
 import {
-  type Bond,
+  type BlockFact,
+  isRefused,
+  keyOf,
+  type LedgerEntry,
+  type LedgerMiss,
+  refusalAddresses,
+  refusalEntries,
+} from '../core/ledger/entries.ts';
+import {
   blockAddresses,
+  type Bond,
   entriesFor,
   type HumanItem,
   humanItems,
@@ -23,7 +30,6 @@ import {
   unansweredItem,
 } from '../core/recall/injections.ts';
 import { firstUnsentItem } from '../core/recall/first-unsent.ts';
-import type { LedgerMiss } from '../core/ledger/found-entries.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import type { BatchMoment } from '../core/shortening/elisions.ts';
 import { isOmitted, type Leaving } from '../core/shortening/omissions.ts';

@@ -1,4 +1,4 @@
-import { refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
+import { refusalAddresses, refusalEntries } from '../core/ledger/entries.ts';
 import { newestPrompt } from '../core/recall/injections.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ledger } from '../ports/ledger.ts';

@@ -1,6 +1,6 @@
 import type { Answer } from '../core/dialects/answer.ts';
 import type { Modes } from '../core/http/modes.ts';
-import type { MemoryState } from '../core/plan/memory-state.ts';
+import type { MemoryState } from '../core/plan/continuity.ts';
 import type { ConversationPlace } from '../core/recall/injections.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import type { RawHeaders } from '../core/http/headers.ts';

@@ -1,6 +1,13 @@
 import type { Usage } from '../core/dialects/answer.ts';
-import { keyOf, type ElisionKind, type LedgerEntry, type LeftOut } from '../core/ledger/entries.ts';
-import { isRefused, refusalAddresses, refusalEntries } from '../core/ledger/refusals.ts';
+import {
+  type ElisionKind,
+  isRefused,
+  keyOf,
+  type LedgerEntry,
+  type LeftOut,
+  refusalAddresses,
+  refusalEntries,
+} from '../core/ledger/entries.ts';
 import {
   type Batch,
   batchesIn,
@@ -12,7 +19,7 @@ import {
   mayRepeat,
   newestAnchor,
 } from '../core/shortening/elisions.ts';
-import { cacheLifetimeMs } from '../core/shortening/cache-lifetime.ts';
+import { cacheLifetimeMs, cachePrices } from '../core/shortening/pricing.ts';
 import { dialectOf } from '../core/dialects/dialects.ts';
 import { answeredRounds, groupExchanges } from '../core/conversation/exchanges.ts';
 import type { RequestView } from '../core/conversation/view.ts';
@@ -20,11 +27,10 @@ import type { Modes } from '../core/http/modes.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
 import type { Bond } from '../core/recall/injections.ts';
 import { obstacleOf, type Outcome } from '../core/plan/continuity.ts';
-import type { Edit } from '../core/plan/edits.ts';
+import type { Edit } from '../core/plan/item-edits.ts';
 import type { Shortening } from '../core/plan/plan.ts';
 import { inputRoom } from '../core/settings/model-facts.ts';
 import type { ProxySettings, UpstreamSettings } from '../core/settings/settings.ts';
-import { cachePrices } from '../core/shortening/pricing.ts';
 import {
   isShort,
   mayOmit,
@@ -37,7 +43,7 @@ import {
   type ShorteningFacts,
 } from '../core/shortening/removal.ts';
 import { clearableOutputs, clearingEdit } from '../core/shortening/provider-clearing.ts';
-import { countReadings } from '../core/shortening/read-counts.ts';
+import { countReadings } from '../core/shortening/outputs.ts';
 import { replacementsOf } from '../core/shortening/replacements.ts';
 import type { Deadline } from './deadline.ts';
 import { OutputKeeper } from './output-keeper.ts';

@@ -1,4 +1,4 @@
-import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import { FoundEntries } from '../../src/core/ledger/entries.ts';
 import { expect, test } from 'vitest';
 import { CliError, reportError } from '../../src/cli/cli-error.ts';
 import { forgetMemories, getMemory, listMemories } from '../../src/cli/memory/memory.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
-import { cacheLifetimeMs } from '../../src/core/shortening/cache-lifetime.ts';
+import { cacheLifetimeMs } from '../../src/core/shortening/pricing.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { applyEdits, type Edit } from '../../src/core/plan/edits.ts';
+import { applyEdits, type Edit } from '../../src/core/plan/item-edits.ts';
 
 const body = fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes));
 

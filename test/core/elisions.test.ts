@@ -1,19 +1,22 @@
 import { expect, test } from 'vitest';
 import {
+  FoundEntries,
   isWrittenOnce,
   keyOf,
-  LOCAL_TENANT,
   type LedgerEntry,
+  LOCAL_TENANT,
 } from '../../src/core/ledger/entries.ts';
-import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
 import {
   batchesIn,
   elisionEntries,
   type ElisionPlace,
   repeatedOutputs,
 } from '../../src/core/shortening/elisions.ts';
-import { seenOutputsOf } from '../../src/core/shortening/output-list.ts';
-import { readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
+import {
+  readItemTools,
+  seenOutputsOf,
+  type ToolOutput,
+} from '../../src/core/shortening/outputs.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
 import { viewOf } from '../support/view-of.ts';
 

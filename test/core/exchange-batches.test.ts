@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
-import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
-import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import { FoundEntries, LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
 import {
   batchesIn,
   type BatchMoment,

@@ -1,14 +1,13 @@
 import { expect, test } from 'vitest';
-import { LOCAL_TENANT, type LedgerEntry } from '../../src/core/ledger/entries.ts';
-import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import { FoundEntries, type LedgerEntry, LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
 import { firstUnsentItem } from '../../src/core/recall/first-unsent.ts';
 import {
   entriesFor,
   humanItems,
   NO_BLOCK,
-  UNBOUND,
   replayBlocks,
   unansweredItem,
+  UNBOUND,
 } from '../../src/core/recall/injections.ts';
 import { viewOf } from '../support/view-of.ts';
 

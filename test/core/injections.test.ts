@@ -8,11 +8,10 @@ import {
   replayBlocks,
   roomForBlock,
   SERVICE_BLOCK_MS,
-  UNBOUND,
   unansweredItem,
+  UNBOUND,
 } from '../../src/core/recall/injections.ts';
-import type { BlockFact, LedgerEntry } from '../../src/core/ledger/entries.ts';
-import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import { type BlockFact, FoundEntries, type LedgerEntry } from '../../src/core/ledger/entries.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 

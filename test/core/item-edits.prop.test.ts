@@ -2,8 +2,13 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Dialect, DIALECTS } from '../../src/core/conversation/dialect.ts';
 import { dialectOf } from '../../src/core/dialects/dialects.ts';
-import { applyEdits, type Edit } from '../../src/core/plan/edits.ts';
-import { type ContentForm, contentForm, insertBlock } from '../../src/core/plan/item-edits.ts';
+import {
+  applyEdits,
+  contentForm,
+  type ContentForm,
+  type Edit,
+  insertBlock,
+} from '../../src/core/plan/item-edits.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
 import { recordedBodies } from '../support/recorded-bodies.ts';
 import { bodyOf, bodyParts } from '../support/json-texts.ts';

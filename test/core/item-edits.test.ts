@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
-import { applyEdits } from '../../src/core/plan/edits.ts';
-import { type ContentForm, contentForm, insertBlock } from '../../src/core/plan/item-edits.ts';
+import {
+  applyEdits,
+  contentForm,
+  type ContentForm,
+  insertBlock,
+} from '../../src/core/plan/item-edits.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
 
 function inserted(dialect: Dialect, text: string, form: ContentForm): string {

@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 import type { ToolCall } from '../../src/core/conversation/view.ts';
 import type { LeftOut } from '../../src/core/ledger/entries.ts';
 import { repeatedOutputs } from '../../src/core/shortening/elisions.ts';
-import { outputsOf } from '../../src/core/shortening/output-list.ts';
-import { readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
+import { outputsOf, readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
 import { longOutput, sessionBody } from '../support/tool-session.ts';
 import { viewOf } from '../support/view-of.ts';
 

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { textDigest } from '../../src/core/memory/reference.ts';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
-import { applyEdits, type Edit } from '../../src/core/plan/edits.ts';
+import { applyEdits, type Edit } from '../../src/core/plan/item-edits.ts';
 import { type Exchange, groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import {
   findOmissions,

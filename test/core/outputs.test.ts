@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest';
-import { DIALECTS } from '../../src/core/conversation/dialect.ts';
-import { outputsOf, seenOutputsOf } from '../../src/core/shortening/output-list.ts';
-import { readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
+import { type Dialect, DIALECTS } from '../../src/core/conversation/dialect.ts';
+import {
+  outputsOf,
+  readItemTools,
+  seenOutputsOf,
+  type ToolOutput,
+} from '../../src/core/shortening/outputs.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
-import { sessionBody, type Round } from '../support/tool-session.ts';
+import { type Round, sessionBody } from '../support/tool-session.ts';
 
 function viewOfRounds(dialect: Dialect, rounds: readonly Round[]): RequestView {
   return viewOfBody(dialect, sessionBody(dialect, rounds));

@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest';
-import { countReadings } from '../../src/core/shortening/read-counts.ts';
-import { seenOutputsOf } from '../../src/core/shortening/output-list.ts';
-import { readItemTools } from '../../src/core/shortening/outputs.ts';
+import { countReadings, readItemTools, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { longOutput } from '../support/tool-session.ts';
 import { viewOf } from '../support/view-of.ts';

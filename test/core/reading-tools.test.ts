@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { viewRequest } from '../../src/core/request/request-view.ts';
-import { canReadMemory } from '../../src/core/shortening/reading-tools.ts';
+import { canReadMemory } from '../../src/core/shortening/removal.ts';
 
 test.each([
   [true, [{ name: 'Bash' }]],

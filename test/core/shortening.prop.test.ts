@@ -1,9 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
-import { applyEdits } from '../../src/core/plan/edits.ts';
-import { outputsOf } from '../../src/core/shortening/output-list.ts';
-import { readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
+import { type Dialect, DIALECTS } from '../../src/core/conversation/dialect.ts';
+import { applyEdits } from '../../src/core/plan/item-edits.ts';
+import { outputsOf, readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
 import type { LeftOut } from '../../src/core/ledger/entries.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';

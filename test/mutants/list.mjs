@@ -128,7 +128,7 @@ export const MUTANTS = [
   },
   {
     name: 'the copy of a copy counts as another text',
-    file: 'src/core/shortening/read-counts.ts',
+    file: 'src/core/shortening/outputs.ts',
     from: 'if (first !== own) this.#origins.set(own, first);',
     to: '',
     test: CORE,

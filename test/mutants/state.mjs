@@ -196,7 +196,7 @@ export const STATE = [
   },
   {
     name: 'a refusal never ends',
-    file: 'src/core/ledger/refusals.ts',
+    file: 'src/core/ledger/entries.ts',
     from: 'now - entry.at < REFUSAL_MS',
     to: 'entry.at <= now',
     test: IDENTITY,
@@ -204,7 +204,7 @@ export const STATE = [
   },
   {
     name: 'a refusal belongs to all that begin alike',
-    file: 'src/core/ledger/refusals.ts',
+    file: 'src/core/ledger/entries.ts',
     from: 'if (place.isStated) return',
     to: 'if (place.conversation) return',
     test: IDENTITY,

@@ -88,14 +88,14 @@ export const UNASKED = [
   },
   {
     name: 'outputs of the newest items are listed for good',
-    file: 'src/core/shortening/output-list.ts',
+    file: 'src/core/shortening/outputs.ts',
     from: 'copy.#outputs = [...this.#outputs];',
     to: 'copy.#outputs = this.#outputs;',
     test: LISTED,
   },
   {
     name: 'what the newest items read again is counted for good',
-    file: 'src/core/shortening/output-list.ts',
+    file: 'src/core/shortening/outputs.ts',
     from: 'copy.#counts = this.#counts.copy();',
     to: 'copy.#counts = this.#counts;',
     test: LISTED,

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { keyOf, type LedgerEntry } from '../../src/core/ledger/entries.ts';
-import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import { FoundEntries, keyOf, type LedgerEntry } from '../../src/core/ledger/entries.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import { CacheWatch } from '../../src/proxy/cache-watch.ts';
 import { Conversations } from '../../src/proxy/conversations.ts';

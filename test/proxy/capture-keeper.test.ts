@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import { FoundEntries } from '../../src/core/ledger/entries.ts';
 import { CaptureKeeper } from '../../src/proxy/capture-keeper.ts';
 import { Conversations } from '../../src/proxy/conversations.ts';
 import type { MemoryRecord } from '../../src/ports/memory.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import { FoundEntries } from '../../src/core/ledger/entries.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import { referenceOf, textDigest } from '../../src/core/memory/reference.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import { FoundEntries } from '../../src/core/ledger/entries.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import { openProxyStage, type ProxyStage } from '../support/proxy-stage.ts';
 import { tempFolder } from '../support/temp-folder.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { JournalLedger } from '../../src/adapters/journals/ledger.ts';
-import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import { FoundEntries } from '../../src/core/ledger/entries.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import { MemoryError, type MemoryFailure, type RecallAnswer } from '../../src/ports/memory.ts';
 import { DIALECTS, promptOf, requestWith, said } from '../support/dialect-wire.ts';

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { outputsOf, seenOutputsOf } from '../../src/core/shortening/output-list.ts';
-import { readItemTools } from '../../src/core/shortening/outputs.ts';
+import { outputsOf, readItemTools, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
 import { finish } from '../../src/core/bytes/steps.ts';
 import { DIALECTS } from '../../src/core/conversation/dialect.ts';
 import type { Item } from '../../src/core/conversation/view.ts';

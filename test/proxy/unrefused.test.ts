@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { LedgerEntry } from '../../src/core/ledger/entries.ts';
-import { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import { FoundEntries, type LedgerEntry } from '../../src/core/ledger/entries.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import { openProxyStage } from '../support/proxy-stage.ts';
 import { tempFolder } from '../support/temp-folder.ts';

@@ -1,5 +1,9 @@
-import { type EntryOf, type LedgerAddress, LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
-import type { FoundEntries } from '../../src/core/ledger/found-entries.ts';
+import {
+  type EntryOf,
+  type FoundEntries,
+  type LedgerAddress,
+  LOCAL_TENANT,
+} from '../../src/core/ledger/entries.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 
 /** The block that a conversation used at an item of this name. */

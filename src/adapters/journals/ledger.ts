@@ -1,6 +1,11 @@
 import { forgetOldest, Recent } from '../../core/bytes/recent.ts';
-import { isWrittenOnce, keyOf, type LedgerAddress, type LedgerEntry } from '../../core/ledger/entries.ts';
-import { FoundEntries } from '../../core/ledger/found-entries.ts';
+import {
+  FoundEntries,
+  isWrittenOnce,
+  keyOf,
+  type LedgerAddress,
+  type LedgerEntry,
+} from '../../core/ledger/entries.ts';
 import type { Ledger, LedgerRow } from '../../ports/ledger.ts';
 import { forgottenIn } from '../files/marks.ts';
 import { within } from '../within.ts';

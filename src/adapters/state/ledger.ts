@@ -1,7 +1,11 @@
 import { setImmediate as nextRound, setTimeout as sleep } from 'node:timers/promises';
 import { Recent } from '../../core/bytes/recent.ts';
-import { keyOf, type LedgerAddress, type LedgerEntry } from '../../core/ledger/entries.ts';
-import { FoundEntries } from '../../core/ledger/found-entries.ts';
+import {
+  FoundEntries,
+  keyOf,
+  type LedgerAddress,
+  type LedgerEntry,
+} from '../../core/ledger/entries.ts';
 import { quotesIn } from '../../core/recall/recall-block.ts';
 import type { Ledger, LedgerRow } from '../../ports/ledger.ts';
 import { entryOf, rowOf } from '../journals/ledger-row.ts';

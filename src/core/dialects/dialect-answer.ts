@@ -3,16 +3,16 @@ import { ThoughtCollector } from '../conversation/thoughts.ts';
 import { usageNumbers } from './usage-numbers.ts';
 import type { Answer, Usage } from './answer.ts';
 import {
-  type AnswerParser,
-  type AnswerParserOptions,
-  DeltaTemplate,
-  type LargeEvent,
-  VisibleText,
-} from './answer-parser.ts';
-import { asRecord, type Fields, isRecord, parseJson } from '../bytes/json-fields.ts';
+  asRecord,
+  type Fields,
+  hasAt,
+  isRecord,
+  joinParagraphs,
+  parseJson,
+} from '../bytes/json-fields.ts';
 
 /** How DeltaTemplate recognises the text deltas of a dialect among its other events. */
-export interface DeltaForm {
+interface DeltaForm {
   readonly mark: string;
   readonly textIn: (event: Fields) => string | undefined;
 }
@@ -108,4 +108,213 @@ export abstract class DialectAnswer implements AnswerParser {
   protected learn(data: string, event: Fields): void {
     this.#template.learn(data, event);
   }
+}
+
+/** Reads one provider answer. Nothing throws: what is not understood is skipped. */
+export interface AnswerParser {
+  /** The data of one server-sent event, in order. */
+  readEvent(data: string): void;
+  /** The ends of an event that was too large to be read, in its order among the others. */
+  skipEvent(event: LargeEvent): void;
+  /** The whole answer of a provider that did not stream. */
+  readBody(body: unknown): void;
+  /** Called between batches of events, so that nothing keeps a batch's text alive. */
+  settle(): void;
+  /** The answer read so far. */
+  answer(): Answer;
+}
+
+/** An event of which only the beginning and the end are known. */
+export interface LargeEvent {
+  readonly head: string;
+  readonly tail: string;
+}
+
+export interface AnswerParserOptions {
+  /** Visible text beyond it is dropped. */
+  readonly textCharsMax: number;
+  /**
+   * Called once for each signed thought, while the event that completes it is read. `model`: the model
+   * that the answer has named so far. Must not throw.
+   */
+  readonly onThought?: ((id: string, model: string | undefined) => void) | undefined;
+}
+
+/** Visible text, collected in paragraphs. Only its beginning is kept when it outgrows the limit. */
+class VisibleText {
+  readonly #charsMax: number;
+  #chars = 0;
+  #paragraphs: string[] = [''];
+  #current = 0;
+  #pending: string[] = [];
+
+  constructor(charsMax: number) {
+    this.#charsMax = charsMax;
+  }
+
+  get isEmpty(): boolean {
+    return this.#chars === 0;
+  }
+
+  append(text: string): void {
+    const room = this.#charsMax - this.#chars;
+    this.#chars += text.length;
+    if (room > 0) this.#pending.push(text.slice(0, room));
+  }
+
+  /** Starts a new paragraph for the next text, and returns its number. */
+  open(): number {
+    this.settle();
+    this.#current = this.#paragraphs.push('') - 1;
+    return this.#current;
+  }
+
+  /** Appends the next text to the paragraph that `open` gave this number. */
+  select(paragraph: number): void {
+    if (paragraph === this.#current) return;
+    this.settle();
+    this.#current = paragraph;
+  }
+
+  // Pieces are slices of large buffers. Joining copies them, so that the buffers can be freed.
+  settle(): void {
+    if (this.#pending.length === 0) return;
+    const text = `${this.#paragraphs[this.#current] ?? ''}${this.#pending.join('')}`;
+    this.#paragraphs[this.#current] = text;
+    this.#pending = [];
+  }
+
+  toString(): string {
+    this.settle();
+    return joinParagraphs(this.#paragraphs);
+  }
+}
+
+/**
+ * Reads text deltas that look like the one before. A stream repeats the same event with another
+ * text in it, and parsing each costs twice what the rest of the reader does. So: cut a parsed
+ * event around its text, check by parsing that the cut is right, and compare from then on. An event
+ * that differs anywhere else is not read here.
+ *
+ * Two things may differ too, because providers count and pad: the digits of `sequence_number`, and
+ * an `obfuscation` at the end.
+ */
+export class DeltaTemplate {
+  readonly #mark: string;
+  readonly #textIn: (event: Readonly<Record<string, unknown>>) => string | undefined;
+  #shape: Shape | undefined;
+  #misses = 0;
+
+  /**
+   * `mark`: how the text's member begins, as in `"text":"`. `textIn`: the text of an event that is
+   * a text delta and nothing else; undefined for every other event.
+   */
+  constructor(
+    mark: string,
+    textIn: (event: Readonly<Record<string, unknown>>) => string | undefined,
+  ) {
+    this.#mark = mark;
+    this.#textIn = textIn;
+  }
+
+  /** The text, when the event is like the learned one. */
+  read(data: string): string | undefined {
+    const literal = this.#literalIn(data);
+    return literal === undefined ? undefined : unquote(literal);
+  }
+
+  /** True when the event is like the learned one, whatever its text. */
+  matches(data: string): boolean {
+    return this.#literalIn(data) !== undefined;
+  }
+
+  /** Learn from an event that was parsed. The one learned before is forgotten. */
+  learn(data: string, event: Readonly<Record<string, unknown>>): void {
+    if (this.#textIn(event) === undefined) return;
+    this.#shape = undefined;
+    if (this.#misses >= MISSES_MAX) return;
+    this.#misses += 1;
+    const start = data.indexOf(this.#mark) + this.#mark.length;
+    const end = start < this.#mark.length ? -1 : literalEnd(data, start);
+    if (end === -1) return;
+    const probe = `${data.slice(0, start)}${PROBE}${data.slice(end)}`;
+    if (this.#textIn(asRecord(parseJson(probe))) === PROBE) this.#shape = cut(data, start, end);
+  }
+
+  #literalIn(data: string): string | undefined {
+    const shape = this.#shape;
+    if (shape === undefined || !hasAt(data, shape.head, 0)) return undefined;
+    const start = shape.neck === undefined ? shape.head.length : afterNeck(data, shape, shape.neck);
+    const end = start === -1 ? -1 : literalEnd(data, start);
+    if (end === -1 || !hasAt(data, shape.tail, end)) return undefined;
+    if (!endsLike(data, end + shape.tail.length, shape.isPadded)) return undefined;
+    this.#misses = 0;
+    return data.slice(start, end);
+  }
+}
+
+/** A provider whose events never repeat is parsed: learning would only cost. */
+const MISSES_MAX = 16;
+const PROBE = 'svc';
+const SEQUENCE = '"sequence_number":';
+const PADDING = ',"obfuscation":"';
+
+interface Shape {
+  /** Up to the text, or up to the digits that change. */
+  readonly head: string;
+  /** From those digits up to the text. */
+  readonly neck: string | undefined;
+  /** From the text's closing quote to the end, or up to the padding. */
+  readonly tail: string;
+  readonly isPadded: boolean;
+}
+
+function cut(data: string, start: number, end: number): Shape {
+  const before = data.slice(0, start);
+  const digits = before.indexOf(SEQUENCE) + SEQUENCE.length;
+  const hasDigits = digits >= SEQUENCE.length;
+  const padding = data.indexOf(PADDING, end);
+  return {
+    head: hasDigits ? before.slice(0, digits) : before,
+    neck: hasDigits ? before.slice(digits).replace(/^\d+/, '') : undefined,
+    tail: padding === -1 ? data.slice(end) : data.slice(end, padding + PADDING.length),
+    isPadded: padding !== -1,
+  };
+}
+
+function afterNeck(data: string, shape: Shape, neck: string): number {
+  let at = shape.head.length;
+  while (isDigit(data.charCodeAt(at))) at += 1;
+  return at > shape.head.length && hasAt(data, neck, at) ? at + neck.length : -1;
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57;
+}
+
+/** The offset of the quote that closes the string literal that began before `start`. */
+function literalEnd(data: string, start: number): number {
+  let end = data.indexOf('"', start);
+  while (end !== -1 && isEscaped(data, start, end)) end = data.indexOf('"', end + 1);
+  return end;
+}
+
+function isEscaped(data: string, start: number, at: number): boolean {
+  let slashes = at;
+  while (slashes > start && data.charCodeAt(slashes - 1) === 92) slashes -= 1;
+  return (at - slashes) % 2 === 1;
+}
+
+function endsLike(data: string, at: number, isPadded: boolean): boolean {
+  if (!isPadded) return at === data.length;
+  const end = data.length - 2;
+  return data.endsWith('"}') && data.indexOf('"', at) === end && data.indexOf('\\', at) === -1;
+}
+
+// Control characters, which JSON forbids here, are let through: finding them would cost more than
+// all the rest, and a client fails on them anyway.
+function unquote(literal: string): string | undefined {
+  if (!literal.includes('\\')) return literal;
+  const text = parseJson(`"${literal}"`);
+  return typeof text === 'string' ? text : undefined;
 }

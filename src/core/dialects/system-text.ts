@@ -1,7 +1,6 @@
 import { projectInSystem } from '../conversation/stated-project.ts';
-import type { ClientOrder, ItemTraits } from '../conversation/view.ts';
+import type { ClientOrder, ItemTraits, ToolCall } from '../conversation/view.ts';
 import { asText, isRecord } from '../bytes/json-fields.ts';
-import { NO_TRAITS } from './traits.ts';
 
 /** System prompts of calls that a client makes for itself, by how they begin. */
 const ORDERS: readonly { readonly starts: string; readonly order: ClientOrder }[] = [
@@ -53,3 +52,24 @@ const REASONING_PARTS: ReadonlySet<unknown> = new Set([
   'reasoning_text',
   'summary_text',
 ]);
+
+/** An item about which nothing is known: svc leaves it alone. */
+export const NO_TRAITS: ItemTraits = Object.freeze({
+  role: 'other',
+  humanText: '',
+  assistantText: '',
+  toolCalls: [],
+  toolResultIds: [],
+  hasReasoning: false,
+  thoughts: [],
+  isInterruption: false,
+  isReference: false,
+});
+
+/** A call without a usable id cannot be paired with its result: '' pairs with nothing. */
+export function toolCall(id: unknown, name: unknown): ToolCall {
+  return {
+    id: typeof id === 'string' ? id : '',
+    name: typeof name === 'string' ? name : '',
+  };
+}

@@ -1,3 +1,5 @@
+import type { RequestView } from '../conversation/view.ts';
+
 /**
  * The entries of the ledger: each fact that svc must know again about a conversation, with the address
  * under which it is found. The port (ports/ledger.ts) says how they are kept.
@@ -104,7 +106,7 @@ export interface LongCache {
 }
 
 /** The change that a provider refused. */
-export type RefusedChange = 'recall' | 'shortening' | 'clearing';
+type RefusedChange = 'recall' | 'shortening' | 'clearing';
 
 interface OfChange {
   readonly change: RefusedChange;
@@ -155,7 +157,7 @@ interface Facts {
   readonly bound: unknown;
 }
 
-export type LedgerKind = keyof Addresses;
+type LedgerKind = keyof Addresses;
 
 export type AddressOf<Kind extends LedgerKind> = {
   readonly [Each in Kind]: { readonly kind: Each } & Addresses[Each];
@@ -257,4 +259,103 @@ const MARK_CHARS = 16;
 /** Shortens a fingerprint or a digest for a PlacedMark. */
 export function markOf(hash: string): string {
   return hash.slice(0, MARK_CHARS);
+}
+
+/** `late`: no answer in time. `unavailable`: it could not be read. */
+export type LedgerMiss = 'late' | 'unavailable';
+
+/** The entries that a ledger found at the addresses in question. */
+export class FoundEntries {
+  /** Why there may be more entries than were found; undefined when all are known. */
+  readonly missing: LedgerMiss | undefined;
+  readonly #entries: ReadonlyMap<string, LedgerEntry>;
+  /**
+   * Fingerprints of the items that have entries. Thousands of items are looked up and few have any,
+   * and a fingerprint is compared much faster than a key is built.
+   */
+  readonly #fingerprints = new Set<string>();
+
+  constructor(entries: Iterable<LedgerEntry>, missing?: LedgerMiss) {
+    this.missing = missing;
+    const byKey = new Map<string, LedgerEntry>();
+    for (const entry of entries) {
+      byKey.set(keyOf(entry), entry);
+      if ('fingerprint' in entry) this.#fingerprints.add(entry.fingerprint);
+    }
+    this.#entries = byKey;
+  }
+
+  get<Kind extends LedgerKind>(
+    address: LedgerAddress & { readonly kind: Kind },
+  ): EntryOf<Kind> | undefined {
+    const entry = this.#at(address);
+    return entry !== undefined && isOfKind(entry, address.kind) ? entry : undefined;
+  }
+
+  has(address: LedgerAddress): boolean {
+    return this.#at(address) !== undefined;
+  }
+
+  #at(address: LedgerAddress): LedgerEntry | undefined {
+    const isAbsent = 'fingerprint' in address && !this.#fingerprints.has(address.fingerprint);
+    return isAbsent ? undefined : this.#entries.get(keyOf(address));
+  }
+}
+
+function isOfKind<Kind extends LedgerKind>(
+  entry: LedgerEntry,
+  kind: Kind,
+): entry is EntryOf<Kind> & LedgerEntry {
+  return entry.kind === kind;
+}
+
+/** The provider refused a changed request: this kind of change is off for its conversation. */
+
+/** After an hour another provider, model or account may take what this one refused. */
+const REFUSAL_MS = 3_600_000;
+
+export interface RefusalPlace extends ConversationOwner, ScopeOwner {
+  /** The client names its conversation; otherwise its key was derived from the first words. */
+  readonly isStated: boolean;
+}
+
+type RefusalAddress = AddressOf<'refusal' | 'refusal-at'>;
+
+/**
+ * Where refusals that hold for this request are found. A conversation without an id is identified
+ * by its prompts, so a conversation with the same beginning does not inherit its refusal.
+ */
+export function refusalAddresses(
+  view: RequestView,
+  place: RefusalPlace,
+  change: RefusedChange,
+): readonly RefusalAddress[] {
+  const { tenant, scope, conversation } = place;
+  if (place.isStated) return [{ kind: 'refusal', change, tenant, conversation }];
+  const addresses: RefusalAddress[] = [];
+  for (let at = view.items.at(-1)?.soFar.humans; at !== undefined; at = at.before) {
+    const fingerprint = view.items[at.index]?.fingerprint;
+    if (fingerprint === undefined) continue;
+    addresses.push({ kind: 'refusal-at', change, tenant, scope, fingerprint });
+  }
+  return addresses;
+}
+
+/** The ledger entries of a refusal: it belongs to the newest prompt. */
+export function refusalEntries(
+  addresses: readonly RefusalAddress[],
+  at: number,
+): readonly EntryOf<'refusal' | 'refusal-at'>[] {
+  return addresses.slice(0, 1).map((address) => ({ ...address, at }));
+}
+
+export function isRefused(
+  addresses: readonly RefusalAddress[],
+  found: FoundEntries,
+  now: number,
+): boolean {
+  return addresses.some((address) => {
+    const entry = found.get(address);
+    return entry !== undefined && now - entry.at < REFUSAL_MS;
+  });
 }

@@ -1,4 +1,4 @@
-import type { MemoryState } from './memory-state.ts';
+import type { MemoryState } from './continuity.ts';
 import type { Modes } from '../http/modes.ts';
 import type { Plan } from './plan.ts';
 

@@ -1,4 +1,4 @@
-import type { Edit } from './edits.ts';
+import { type Edit, insertBlock } from './item-edits.ts';
 import {
   continuityState,
   type ContinuityState,
@@ -7,10 +7,9 @@ import {
 } from './continuity.ts';
 import type { Placement } from '../recall/injections.ts';
 import { referenceOf } from '../memory/reference.ts';
-import { insertBlock } from './item-edits.ts';
 import type { LedgerEntry } from '../ledger/entries.ts';
 import type { Modes } from '../http/modes.ts';
-import { isOmitted, omit, type Omission, type Omitting } from '../shortening/omissions.ts';
+import { isOmitted, type Omission, omit, type Omitting } from '../shortening/omissions.ts';
 import type { CompressionMode } from '../settings/settings.ts';
 import type { ToolOutput } from '../shortening/outputs.ts';
 import { elisionEdits, type Replacement } from '../shortening/replacements.ts';

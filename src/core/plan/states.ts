@@ -1,6 +1,5 @@
 import { ERROR_ROWS, type LocalErrorCode } from '../errors.ts';
-import type { MemoryState } from './memory-state.ts';
-import type { ContinuityState } from './continuity.ts';
+import type { ContinuityState, MemoryState } from './continuity.ts';
 
 /**
  * The meaning of every state of a request, in one table: `svc explain`, docs/states.md and a test

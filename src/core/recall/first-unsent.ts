@@ -1,4 +1,4 @@
-import type { FoundEntries } from '../ledger/found-entries.ts';
+import type { FoundEntries } from '../ledger/entries.ts';
 import type { HumanItem } from './injections.ts';
 
 /**

@@ -4,12 +4,12 @@ import {
   type AddressOf,
   type BlockFact,
   type EntryOf,
+  type FoundEntries,
   type LedgerAddress,
   markOf,
   type PlacedMark,
+  type RefusalPlace,
 } from '../ledger/entries.ts';
-import type { FoundEntries } from '../ledger/found-entries.ts';
-import type { RefusalPlace } from '../ledger/refusals.ts';
 import { exchangeBefore } from '../conversation/exchanges.ts';
 import { textDigest } from '../memory/reference.ts';
 import { isModelWork } from '../conversation/so-far.ts';

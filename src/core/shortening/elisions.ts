@@ -1,12 +1,12 @@
 import type {
   ConversationOwner,
   ElisionKind,
-  LeftOut,
+  FoundEntries,
   LedgerAddress,
   LedgerEntry,
+  LeftOut,
   ScopeOwner,
 } from '../ledger/entries.ts';
-import type { FoundEntries } from '../ledger/found-entries.ts';
 import { KEPT_EXCHANGES, type Omission } from './omissions.ts';
 import type { ToolOutput } from './outputs.ts';
 import type { Item, RequestView } from '../conversation/view.ts';

@@ -15,7 +15,7 @@ import type { Span } from '../bytes/span.ts';
 import { CACHE_DEFAULT_MS, lifetimeMs } from '../conversation/cache-marks.ts';
 import type { RequestView } from '../conversation/view.ts';
 import type { LongCache } from '../ledger/entries.ts';
-import type { Edit } from '../plan/edits.ts';
+import type { Edit } from '../plan/item-edits.ts';
 
 /**
  * Decides whether tools and system prompt are worth a cache that lives an hour, and writes that into

@@ -9,9 +9,8 @@
 import { captureAssistant, captureHuman } from '../memory/captures.ts';
 import type { RecordText } from '../memory/record.ts';
 import { asList, asRecord } from '../bytes/json-fields.ts';
-import type { Edit } from '../plan/edits.ts';
+import { contentForm, type ContentForm, type Edit, insertBlock } from '../plan/item-edits.ts';
 import type { Exchange } from '../conversation/exchanges.ts';
-import { type ContentForm, contentForm, insertBlock } from '../plan/item-edits.ts';
 import { parseJson } from '../bytes/json-scan.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import type { Span } from '../bytes/span.ts';

@@ -21,7 +21,7 @@ import {
   valueEnd,
 } from '../bytes/json-scan.ts';
 import { hasPrivate } from '../redaction/redaction.ts';
-import { REFERENCES, textDigest } from '../memory/reference.ts';
+import { referenceOf, REFERENCES, textDigest } from '../memory/reference.ts';
 import { toolTextLength } from '../conversation/end-reminders.ts';
 import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from '../bytes/tokens.ts';
@@ -29,7 +29,7 @@ import type { Span } from '../bytes/span.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
 /** The facts about one output that its own item shows. */
-export interface ItemOutput {
+interface ItemOutput {
   readonly callId: string;
   /**
    * The bytes that are replaced when the output is elided: those of `text` and no others, inside the
@@ -54,7 +54,7 @@ export interface ItemOutput {
 }
 
 /** The facts about a call that shortening needs. */
-export interface ItemCall {
+interface ItemCall {
   readonly id: string;
   /** The tool's name; '' for what is no call. */
   readonly tool: string;
@@ -101,7 +101,7 @@ export function readItemTools(view: RequestView, item: Item): ItemTools {
 }
 
 /** The client refers to an earlier output of the same file. */
-export const UNCHANGED = 'File unchanged since last read';
+const UNCHANGED = 'File unchanged since last read';
 
 /**
  * Texts that clients write in the place of an output. The first refers to an earlier output, which
@@ -194,6 +194,210 @@ function countMembers(bytes: Buffer, open: number): number {
   while (member !== undefined) {
     count += 1;
     member = nextMember(bytes, valueEnd(bytes, member.valueStart));
+  }
+  return count;
+}
+
+/**
+ * Lists the outputs of a conversation, item after item. The list of a conversation's earlier items is
+ * continued, not read again: a request that adds two items to a thousand reads two.
+ */
+
+// 72 random bits: two outputs of one conversation never share them, and the text is proven anyway.
+const MARK_CHARS = 12;
+
+/** The outputs of the first items of a conversation that are one text, in order. */
+export class OutputList {
+  /** The calls of the list that this one is a copy of. */
+  #earlierCalls: ReadonlyMap<string, ItemCall> | undefined;
+  readonly #calls = new Map<string, ItemCall>();
+  #counts = new ReadCounts();
+  #outputs: ToolOutput[] = [];
+  /** The file that the call of each names. */
+  #paths: string[] = [];
+  #isReferring = false;
+  #itemCount = 0;
+
+  /** How many items it has read. */
+  get itemCount(): number {
+    return this.#itemCount;
+  }
+
+  /** A list that is read on while this one stays. A copy is not copied again. */
+  copy(): OutputList {
+    const copy = new OutputList();
+    copy.#earlierCalls = this.#calls;
+    copy.#counts = this.#counts.copy();
+    copy.#outputs = [...this.#outputs];
+    copy.#paths = [...this.#paths];
+    copy.#isReferring = this.#isReferring;
+    copy.#itemCount = this.#itemCount;
+    return copy;
+  }
+
+  /** Reads on, up to the item at `end`. `toolsOf` is readItemTools, or something that remembers it. */
+  readOn(items: readonly Item[], end: number, toolsOf: (item: Item) => ItemTools): void {
+    for (; this.#itemCount < end; this.#itemCount += 1) {
+      const item = items[this.#itemCount];
+      if (item !== undefined && hasTools(item)) this.#add(toolsOf(item));
+    }
+  }
+
+  list(): readonly ToolOutput[] {
+    return this.#isReferring ? markReferred(this.#outputs, this.#paths) : this.#outputs;
+  }
+
+  #add({ calls, outputs }: ItemTools): void {
+    for (const call of calls) this.#calls.set(call.id, call);
+    for (const output of outputs) {
+      const call = this.#calls.get(output.callId) ?? this.#earlierCalls?.get(output.callId);
+      const timesRead = this.#counts.count(call?.references ?? [], output.digest);
+      const place = { item: this.#itemCount, tool: call?.tool ?? '', timesRead };
+      this.#outputs.push(inRequest(output, place));
+      this.#paths.push(call?.path ?? '');
+      this.#isReferring ||= output.isClientStub && output.text.startsWith(UNCHANGED);
+    }
+  }
+}
+
+/** All outputs of a request that are one text, in order. */
+export function outputsOf(
+  { items }: Pick<RequestView, 'items'>,
+  toolsOf: (item: Item) => ItemTools,
+): readonly ToolOutput[] {
+  const list = new OutputList();
+  list.readOn(items, items.length, toolsOf);
+  return list.list();
+}
+
+/**
+ * All outputs but those of the newest item. The model has not seen those yet, so they are never
+ * left out, and svc can read them after the request is sent.
+ */
+export function seenOutputsOf(
+  view: RequestView,
+  toolsOf: (item: Item) => ItemTools,
+): readonly ToolOutput[] {
+  return seenOutputs(view, (end) => outputsOf({ items: view.items.slice(0, end) }, toolsOf));
+}
+
+/** seenOutputsOf() for a caller that has the outputs of the items before `end` at hand. */
+export function seenOutputs(
+  { items, bytes }: RequestView,
+  outputsBefore: (end: number) => readonly ToolOutput[],
+): readonly ToolOutput[] {
+  const newest = items.at(-1);
+  if (newest === undefined) return [];
+  // It may refer to an earlier one.
+  const isReferring = bytes.subarray(newest.start, newest.end).includes(UNCHANGED);
+  if (!isReferring) return outputsBefore(items.length - 1);
+  return outputsBefore(items.length).filter(({ item }) => item < items.length - 1);
+}
+
+// Every member by name: a spread of this many costs several times as much.
+function inRequest(
+  output: ItemOutput,
+  { item, tool, timesRead }: Pick<ToolOutput, 'item' | 'tool' | 'timesRead'>,
+): ToolOutput {
+  return {
+    callId: output.callId,
+    content: output.content,
+    text: output.text,
+    digest: output.digest,
+    mark: output.digest.slice(0, MARK_CHARS),
+    tokens: output.tokens,
+    gist: output.gist,
+    isStorable: output.isStorable,
+    isClientStub: output.isClientStub,
+    item,
+    tool,
+    timesRead,
+    isClients: output.isClientStub,
+  };
+}
+
+function hasTools({ toolCalls, toolResultIds }: Item): boolean {
+  return toolCalls.length > 0 || toolResultIds.length > 0;
+}
+
+/**
+ * When the client says "unchanged", the model looks at an earlier output of the same file: that
+ * output must stay.
+ */
+function markReferred(
+  outputs: readonly ToolOutput[],
+  paths: readonly string[],
+): readonly ToolOutput[] {
+  const referred = new Set<string>();
+  const marked = outputs.toReversed().map((output, back) => {
+    const path = paths[outputs.length - 1 - back] ?? '';
+    if (output.text.startsWith(UNCHANGED)) referred.add(path);
+    return path !== '' && referred.has(path) ? { ...output, isClients: true } : output;
+  });
+  return marked.toReversed();
+}
+
+/**
+ * Counts how often a left-out text was read again by its reference, output after output. The count at
+ * an output depends on what precedes it alone, so it is the same in every later request.
+ */
+class ReadCounts {
+  /** By the reference under which a text left first. */
+  readonly #times = new Map<string, number>();
+  /** The answer of a reading is a text of its own, and leaves under a reference of its own. */
+  readonly #origins = new Map<string, string>();
+
+  copy(): ReadCounts {
+    const copy = new ReadCounts();
+    for (const [origin, times] of this.#times) copy.#times.set(origin, times);
+    for (const [reference, origin] of this.#origins) copy.#origins.set(reference, origin);
+    return copy;
+  }
+
+  /** `references`: those that the output's call names. How often its text has been read, this time too. */
+  count(references: readonly string[], digest: string): number {
+    if (references.length === 0) {
+      return this.#times.size === 0 ? 0 : (this.#times.get(this.#origin(referenceOf(digest))) ?? 0);
+    }
+    const origins = [...new Set(references.map((reference) => this.#origin(reference)))];
+    let most = 0;
+    for (const origin of origins) {
+      const times = (this.#times.get(origin) ?? 0) + 1;
+      this.#times.set(origin, times);
+      most = Math.max(most, times);
+    }
+    const own = referenceOf(digest);
+    const [first = own] = origins.filter((origin) => this.#times.get(origin) === most);
+    if (first !== own) this.#origins.set(own, first);
+    return most;
+  }
+
+  #origin(reference: string): string {
+    return this.#origins.get(reference) ?? reference;
+  }
+}
+
+/**
+ * How many calls that the end of the request answers have read one of these left-out outputs again.
+ * Each call counts in the one request that brings its answer.
+ */
+export function countReadings(
+  items: readonly Item[],
+  elided: readonly ToolOutput[],
+  toolsOf: (item: Item) => ItemTools,
+): number {
+  const references = new Set(elided.map(({ digest }) => referenceOf(digest)));
+  // A client may add a note of its own behind the answers.
+  const calling = items.findLastIndex(({ role }) => role === 'assistant');
+  const answered = new Set(items.slice(calling + 1).flatMap((item) => item.toolResultIds));
+  if (answered.size === 0) return 0;
+  let count = 0;
+  for (let at = calling; (items[at]?.toolCalls.length ?? 0) > 0; at -= 1) {
+    const item = items[at];
+    const calls = item === undefined ? [] : toolsOf(item).calls;
+    count += calls.filter(
+      (call) => answered.has(call.id) && call.references.some((one) => references.has(one)),
+    ).length;
   }
   return count;
 }

@@ -2,7 +2,7 @@ import { asList, asRecord, asText, isRecord } from '../bytes/json-fields.ts';
 import { elementsOf, memberValue, skipSpace, valueEnd } from '../bytes/json-scan.ts';
 import { answeredRounds } from '../conversation/exchanges.ts';
 import type { RequestView } from '../conversation/view.ts';
-import type { Edit } from '../plan/edits.ts';
+import type { Edit } from '../plan/item-edits.ts';
 import type { ToolOutput } from './outputs.ts';
 import { isElidable, isKeptTool, keptFrom } from './removal.ts';
 

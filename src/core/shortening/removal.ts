@@ -5,11 +5,10 @@
  */
 import { tellsExchanges } from '../recall/agent-block.ts';
 import { answeredRounds, type Exchange, groupExchanges } from '../conversation/exchanges.ts';
-import type { RequestView } from '../conversation/view.ts';
+import type { RequestView, Shell } from '../conversation/view.ts';
 import type { LeftOut } from '../ledger/entries.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
-import type { Outcome } from '../plan/continuity.ts';
-import type { MemoryState } from '../plan/memory-state.ts';
+import type { MemoryState, Outcome } from '../plan/continuity.ts';
 import { newestPrompt, type Placement } from '../recall/injections.ts';
 import { type BatchFacts, decide } from './decide.ts';
 import { type Batch, repeatedOmissions, repeatedOutputs } from './elisions.ts';
@@ -22,8 +21,8 @@ import {
   type Omission,
 } from './omissions.ts';
 import type { ToolOutput } from './outputs.ts';
-import { canReadMemory } from './reading-tools.ts';
 import { savedTokens } from './replacements.ts';
+import { asList, asRecord, asText } from '../bytes/json-fields.ts';
 
 /** Facts that the caller knows of a request beyond its bytes. */
 export interface RequestFacts {
@@ -244,7 +243,7 @@ export function isKeptTool(tool: string): boolean {
 }
 
 /** Elidable outputs of rounds older than the last `keepRounds`. */
-export function oldOutputs(
+function oldOutputs(
   { view, outputs, keepRounds }: Pick<RequestFacts, 'view' | 'outputs' | 'keepRounds'>,
   rounds: readonly number[],
 ): readonly ToolOutput[] {
@@ -276,4 +275,30 @@ function countFrom(ascending: readonly number[], least: number): number {
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
+}
+
+/** Finds out whether a request offers the model a tool with which it can read the memory. */
+
+/** A shell runs `svc memory get`; the others are those of `svc mcp`, under whatever prefix. */
+const SHELLS: ReadonlySet<string> = new Set(['bash', 'shell', 'powershell', 'terminal', 'exec']);
+const READERS =
+  /(?:^|[^a-z])(?:(?:exec|execute|run)_(?:shell_|terminal_)?commands?|memory_(?:get|search))$/;
+
+const known = new WeakMap<Shell, boolean>();
+
+export function canReadMemory({ shell }: Pick<RequestView, 'shell'>): boolean {
+  const found = known.get(shell) ?? asList(shell.value['tools']).some(reads);
+  known.set(shell, found);
+  return found;
+}
+
+/** Tools are named in the tool, in its `function`, or by a type that the provider knows. */
+function reads(tool: unknown): boolean {
+  const { name, type, function: own } = asRecord(tool);
+  return [name, type, asRecord(own)['name']].some((value) => {
+    const words = asText(value)
+      .replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_')
+      .toLowerCase();
+    return READERS.test(words) || words.split(/[^a-z]+/).some((word) => SHELLS.has(word));
+  });
 }

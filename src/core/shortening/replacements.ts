@@ -1,5 +1,5 @@
 /** Replaces the outputs that leave a request by their stubs. */
-import type { Edit } from '../plan/edits.ts';
+import type { Edit } from '../plan/item-edits.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import type { ToolOutput } from './outputs.ts';
 import { stubOf, writeNote } from './stubs.ts';

@@ -10,9 +10,8 @@ import {
 } from '../descriptor.ts';
 import { MESSAGES_API } from './api.ts';
 import { MESSAGES_SAMPLE } from './sample.ts';
-import type { AnswerParserOptions } from '../answer-parser.ts';
+import { type AnswerParserOptions, DialectAnswer } from '../dialect-answer.ts';
 import type { Answer, Cleared } from '../answer.ts';
-import { DialectAnswer } from '../dialect-answer.ts';
 import {
   asCount,
   asList,
@@ -37,8 +36,7 @@ import {
   parseJson,
 } from '../../bytes/json-scan.ts';
 import type { Span } from '../../bytes/span.ts';
-import { readSystemItem, textsOf } from '../system-text.ts';
-import { NO_TRAITS, toolCall } from '../traits.ts';
+import { NO_TRAITS, readSystemItem, textsOf, toolCall } from '../system-text.ts';
 
 // Entries exist at marked blocks only, so a change anywhere in the messages rewrites all of them.
 const CACHE: CachePrices = {

@@ -2,8 +2,7 @@ import type { CallArguments, DialectDescriptor, ResultPlace } from '../descripto
 import { OPENAI_CACHE, openAiCacheMs, openAiPictureTokens } from '../openai-common.ts';
 import { CHAT_API } from './api.ts';
 import { CHAT_SAMPLE } from './sample.ts';
-import { type AnswerParserOptions, DeltaTemplate } from '../answer-parser.ts';
-import { DialectAnswer } from '../dialect-answer.ts';
+import { type AnswerParserOptions, DeltaTemplate, DialectAnswer } from '../dialect-answer.ts';
 import {
   asCount,
   asList,
@@ -12,14 +11,13 @@ import {
   type Fields,
   isRecord,
 } from '../../bytes/json-fields.ts';
-import { readSystemItem, textsOf } from '../system-text.ts';
+import { NO_TRAITS, readSystemItem, textsOf, toolCall } from '../system-text.ts';
 import { REASONING_MEMBERS } from '../../conversation/fingerprint.ts';
 import { thoughtId } from '../../conversation/thoughts.ts';
 import { readUserText } from '../../conversation/human-text.ts';
 import { projectInUser } from '../../conversation/stated-project.ts';
 import type { ItemTraits, ToolCall } from '../../conversation/view.ts';
 import type { Span } from '../../bytes/span.ts';
-import { NO_TRAITS, toolCall } from '../traits.ts';
 
 /** OpenAI Chat Completions, which many other providers speak too. */
 export const CHAT: DialectDescriptor = {

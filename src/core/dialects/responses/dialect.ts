@@ -2,8 +2,7 @@ import type { CallArguments, DialectDescriptor, ResultPlace } from '../descripto
 import { OPENAI_CACHE, openAiCacheMs, openAiPictureTokens } from '../openai-common.ts';
 import { RESPONSES_API } from './api.ts';
 import { RESPONSES_SAMPLE } from './sample.ts';
-import type { AnswerParserOptions, LargeEvent } from '../answer-parser.ts';
-import { DialectAnswer } from '../dialect-answer.ts';
+import { type AnswerParserOptions, DialectAnswer, type LargeEvent } from '../dialect-answer.ts';
 import {
   asCount,
   asList,
@@ -19,8 +18,7 @@ import { thoughtId } from '../../conversation/thoughts.ts';
 import { projectInUser } from '../../conversation/stated-project.ts';
 import type { ItemTraits } from '../../conversation/view.ts';
 import type { Span } from '../../bytes/span.ts';
-import { readSystemItem, textsOf } from '../system-text.ts';
-import { NO_TRAITS, toolCall } from '../traits.ts';
+import { NO_TRAITS, readSystemItem, textsOf, toolCall } from '../system-text.ts';
 
 /** OpenAI Responses. */
 export const RESPONSES: DialectDescriptor = {
