@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { defineConfig, type Options } from 'tsup';
+
+// Not import.meta.dirname: the configuration of the service imports this file, and is bundled with it.
+const ROOT = dirname(fileURLToPath(import.meta.url));
 
 // svc speaks HTTP/1.1 to providers, whatever they offer. Loading Node's own HTTP/2 for undici takes
 // 4 ms of every start.
@@ -15,30 +19,29 @@ const withoutHttp2: NonNullable<Options['esbuildPlugins']>[number] = {
 };
 
 /** The same in every bundle, and for the same sources and packages. */
-function buildDigest(): string {
+export function buildDigest(sources: readonly string[], manifest: string): string {
   const hash = createHash('sha256');
-  const source = join(import.meta.dirname, 'src');
-  const names = readdirSync(source, { recursive: true, encoding: 'utf8' });
-  const files = names.filter((name) => /\.(?:ts|cjs|json)$/.test(name)).toSorted();
-  for (const name of files) hash.update(`${name}\n`).update(readFileSync(join(source, name)));
+  for (const source of sources.map((folder) => join(ROOT, folder))) {
+    const names = readdirSync(source, { recursive: true, encoding: 'utf8' });
+    const files = names.filter((name) => /\.(?:ts|cjs|json)$/.test(name)).toSorted();
+    for (const name of files) hash.update(`${name}\n`).update(readFileSync(join(source, name)));
+  }
   return hash
-    .update(readFileSync(join(import.meta.dirname, 'package.json')))
+    .update(readFileSync(join(ROOT, manifest)))
     .digest('base64url')
     .slice(0, 12);
 }
-
-const DIST = join(import.meta.dirname, 'dist');
-/** Each build has a folder of its own, so that two at once do not write into each other's. */
-const NEXT = join(import.meta.dirname, '.dist-next', String(process.pid));
 
 /**
  * `npm install -g .` links the clone, so its dist is the installed program: it must be whole at every moment.
  * What is built is moved file by file, each by one rename. A command reads its entry first, so the entries
  * (names without a hash) go last.
  */
-function moveTo(part: string, options: Options): Options {
-  const from = join(NEXT, part === '' ? 'main' : part);
-  const to = join(DIST, part);
+export function moveTo(part: string, options: Options, product = ''): Options {
+  // Each build has a folder of its own, so that two at once do not write into each other's.
+  const next = join(ROOT, product, '.dist-next', String(process.pid));
+  const from = join(next, part === '' ? 'main' : part);
+  const to = join(ROOT, product, 'dist', part);
   return {
     ...options,
     outDir: from,
@@ -53,7 +56,7 @@ function moveTo(part: string, options: Options): Options {
         if (!isOther && !names.includes(name)) rmSync(join(to, name), { force: true });
       }
       rmSync(from, { recursive: true, force: true });
-      if (readdirSync(NEXT).length === 0) rmSync(NEXT, { recursive: true, force: true });
+      if (readdirSync(next).length === 0) rmSync(next, { recursive: true, force: true });
     },
   };
 }
@@ -70,10 +73,10 @@ function hashLength(name: string): number {
   return /-([A-Z0-9]{8})\.js$/.exec(name)?.[1]?.length ?? 0;
 }
 
-const PLAIN_ASSERT = join(import.meta.dirname, 'src/adapters/network/assert.cjs');
+const PLAIN_ASSERT = join(ROOT, 'src/adapters/network/assert.cjs');
 
 const common: Options = {
-  define: { SVC_BUILD: JSON.stringify(buildDigest()) },
+  define: { SVC_BUILD: JSON.stringify(buildDigest(['src'], 'package.json')) },
   platform: 'node',
   target: 'node20',
   minify: true,
@@ -86,7 +89,7 @@ const common: Options = {
   esbuildPlugins: [withoutHttp2],
   esbuildOptions(options) {
     options.alias = {
-      undici: join(import.meta.dirname, 'src/adapters/network/undici-pool.cjs'),
+      undici: join(ROOT, 'src/adapters/network/undici-pool.cjs'),
       'node:assert': PLAIN_ASSERT,
       assert: PLAIN_ASSERT,
       // Its other build finds its own files by a require that no bundler can follow.
@@ -148,23 +151,39 @@ const withoutAskedFor: NonNullable<Options['esbuildPlugins']>[number] = {
   },
 };
 
+/** One file per lazily loaded command group, with every dependency inside: nothing walks node_modules. */
+export const commands: Options = {
+  ...common,
+  format: 'esm',
+  splitting: true,
+  // undici and fzstd are CommonJS inside: they call require() for Node's own modules.
+  banner: {
+    js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+  },
+};
+
+/** One file for each entry. */
+export const standalone: Options = {
+  ...common,
+  format: 'cjs',
+  // For import.meta.url.
+  shims: true,
+  splitting: false,
+  esbuildOptions(options, context) {
+    common.esbuildOptions?.(options, context);
+    // require() instead: import() would load the loader of ES modules.
+    options.supported = { ...options.supported, 'dynamic-import': false };
+  },
+  esbuildPlugins: [withoutHttp2, withoutConf, withoutLater, withoutAskedFor],
+  plugins: [inAscii],
+};
+
 export default defineConfig([
-  // One file per lazily loaded command group, with every dependency inside: nothing walks
-  // node_modules.
-  moveTo('', {
-    ...common,
-    entry: { main: 'src/cli/main.ts' },
-    format: 'esm',
-    splitting: true,
-    // undici and fzstd are CommonJS inside: they call require() for Node's own modules.
-    banner: {
-      js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
-    },
-  }),
+  moveTo('', { ...commands, entry: { main: 'src/cli/main.ts' } }),
   // The commands that clients run all the time, and `svc start` with its workers: one file each, and
   // none of the loader of ES modules, which alone costs 7 ms of CPU in every thread.
   moveTo('quick', {
-    ...common,
+    ...standalone,
     entry: {
       quick: 'src/cli/program/quick.ts',
       start: 'src/cli/program/quick-start.ts',
@@ -175,20 +194,8 @@ export default defineConfig([
       catalog: 'src/adapters/catalog/served-catalog.ts',
       conf: 'node_modules/conf/dist/source/index.js',
       'store-worker': 'src/adapters/store/worker.ts',
-      'service-store-worker': 'src/adapters/service-store/worker.ts',
       'zstd-worker': 'src/adapters/encoding/zstd-worker.ts',
     },
-    format: 'cjs',
-    // For import.meta.url.
-    shims: true,
-    splitting: false,
-    esbuildOptions(options, context) {
-      common.esbuildOptions?.(options, context);
-      // require() instead: import() would load the loader of ES modules.
-      options.supported = { ...options.supported, 'dynamic-import': false };
-    },
-    esbuildPlugins: [withoutHttp2, withoutConf, withoutLater, withoutAskedFor],
-    plugins: [inAscii],
   }),
   // The page. Its files' names hold a hash of their content, so that a browser may keep them for ever.
   moveTo('ui', {

@@ -19,7 +19,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['test/**/*.test.ts'],
+          include: ['test/**/*.test.ts', 'service/test/**/*.test.ts'],
           exclude: ['test/clients/**'],
           setupFiles: ['test/support/fixed-seed.ts'],
           // Limits find what hangs, and measure nothing: a machine that runs much else is no failure.

@@ -81,9 +81,7 @@ async function run() {
   const folder = join(import.meta.dirname, '..', '.bench', `run-${process.pid}`);
   mkdirSync(folder, { recursive: true });
   const provider = new ProviderProcess(await findFreePort());
-  const hosted = options['hosted-memory']
-    ? new HostedMemory({ folder, bin: options.bin })
-    : undefined;
+  const hosted = options['hosted-memory'] ? new HostedMemory({ folder }) : undefined;
   const bench = await prepare(provider, folder, hosted);
   process.once('SIGINT', () => void cleanUp(bench, hosted).then(() => process.exit(130)));
   try {

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Findings } from '../src/core/settings/config-values.ts';
 import { readProxySettings } from '../src/core/settings/config-proxy.ts';
@@ -8,8 +8,10 @@ import { TEXTS } from '../src/ui/texts/texts.ts';
 /** What the pages for users say must be true of the tree: links, settings, commands. */
 
 const root = join(import.meta.dirname, '..');
-const docs = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'));
-const PAGES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', ...docs.map((it) => `docs/${it}`)];
+const docs = ['docs', 'service/docs'].flatMap((folder) =>
+  readdirSync(join(root, folder)).flatMap((it) => (it.endsWith('.md') ? [`${folder}/${it}`] : [])),
+);
+const PAGES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'service/README.md', ...docs];
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
 test.each(PAGES)('every link of %s leads to a file', (page) => {
@@ -27,7 +29,7 @@ test('no page sends a reader to the repository address of package.json, which is
 
 test('every page of docs is linked from another page', () => {
   const all = PAGES.map(read).join('\n');
-  const alone = docs.filter((name) => !all.includes(`${name})`));
+  const alone = docs.filter((name) => !all.includes(`${basename(name)})`));
   expect(alone).toEqual([]);
 });
 

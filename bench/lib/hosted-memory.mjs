@@ -8,14 +8,16 @@ import { join } from 'node:path';
 import { makeCertificate } from '../hosted/certificate.mjs';
 import { findFreePort, startProcess, stopProcess, waitForPort } from './processes.mjs';
 
+const SERVICE_BIN = join(import.meta.dirname, '..', '..', 'service', 'bin', 'svc-service.js');
+
 export class HostedMemory {
   #command;
   #folder;
   #process;
 
-  constructor({ folder, bin }) {
+  constructor({ folder }) {
     this.#folder = join(folder, 'hosted-memory');
-    this.#command = (...args) => [bin, 'service', ...args];
+    this.#command = (...args) => [SERVICE_BIN, ...args];
   }
 
   /** Gives the member `memory` of a configuration, and the certificate to be trusted. */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { CliError } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
 import { type Declare, runProgram } from './program/program.ts';
 import { addClientConfigCommands } from './program/program-client-config.ts';
@@ -7,7 +8,6 @@ import { addConfigCommands } from './program/program-config.ts';
 import { addMemoryCommands } from './program/program-memory.ts';
 import { addProxyCommands } from './program/program-proxy.ts';
 import { addUi } from './program/program-ui.ts';
-import { addServiceCommands } from './program/program-service.ts';
 import { openStore } from './open-store.ts';
 
 /**
@@ -28,9 +28,26 @@ export const declareCommands: Declare = (program, context, finish) => {
   addProxyCommands(program, context, finish);
   addUi(program, context);
   addMemoryCommands(program, context, finish);
-  addServiceCommands(program, context, finish);
+  addService(program);
   addCompletion(program, context);
 };
+
+/** Says how to get the program of the service, which this package does not contain. */
+function addService(program: Command): void {
+  program
+    .command('service')
+    .description('Say how to get svc-service, the program that runs a memory service')
+    .argument('[words...]')
+    .allowUnknownOption()
+    .addHelpText('after', '\nExamples:\n  $ npm install -g svc-service\n  $ svc-service --help')
+    .action(() => {
+      throw new CliError(
+        'The service is a program of its own.',
+        'Install it with: npm install -g svc-service. See: svc-service --help',
+        2,
+      );
+    });
+}
 
 function addCompletion(program: Command, context: CommandContext): void {
   program

@@ -147,7 +147,7 @@ const SERVICE_ERRORS = {
   PROVIDER_NOT_CONFIGURED: {
     status: 422,
     retry: false,
-    hint: 'The operator adds a provider with: svc service providers add',
+    hint: 'The operator adds a provider with: svc-service providers add',
   },
   MODEL_AMBIGUOUS: { status: 422, retry: false, hint: 'Name exactly one model, as a string.' },
   PROVIDER_UNREACHABLE: { status: 502, retry: true, hint: 'Send it again in a moment.' },
@@ -161,12 +161,12 @@ const SERVICE_ERRORS = {
   VAULT_UNAVAILABLE: {
     status: 503,
     retry: true,
-    hint: 'The operator can find the cause with: svc service vault verify',
+    hint: 'The operator can find the cause with: svc-service vault verify',
   },
   JOURNAL_FULL: {
     status: 503,
     retry: true,
-    hint: 'The operator can find the cause with: svc service doctor',
+    hint: 'The operator can find the cause with: svc-service doctor',
   },
 } as const satisfies Record<string, ErrorRow>;
 

@@ -13,7 +13,7 @@ import { blockEntry, foundBlocks, foundEntries } from '../support/ledger-entries
 import { makeCertificate } from '../support/certificate.ts';
 import { FakeService, refuse } from '../support/fake-service.ts';
 import { openHostedScene, patience, settingsFor } from '../support/hosted.ts';
-import { startMemoryService } from '../support/memory-service.ts';
+import { startMemoryService } from '../../service/test/support/memory-service.ts';
 import { outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 

@@ -7,7 +7,7 @@ import { writeAgentBlock } from '../../src/core/recall/agent-block.ts';
 import type { AgentFacts, Memory, RecallAnswer } from '../../src/ports/memory.ts';
 import { referenceOf, shortReference } from '../../src/core/memory/reference.ts';
 import { blockEntry, foundBlock } from '../support/ledger-entries.ts';
-import { startMemoryService } from '../support/memory-service.ts';
+import { startMemoryService } from '../../service/test/support/memory-service.ts';
 import { recordOf, questionOf, FACTS } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 

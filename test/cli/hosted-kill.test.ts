@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { openHostedMemory } from '../../src/adapters/memory-client/open-hosted-memory.ts';
 import type { StoredRecord } from '../../src/ports/memory.ts';
 import { makeCertificate } from '../support/certificate.ts';
-import { runCli, tempFolder } from '../support/cli.ts';
+import { runServiceCli, SERVICE_BIN, tempFolder } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { answerTo, promptOf } from '../support/dialect-wire.ts';
 import { freePort } from '../support/free-port.ts';
@@ -47,9 +47,9 @@ async function openStage(): Promise<Stage> {
   const port = await freePort();
   const env = { HOME: folder };
   const flags = ['--port', String(port), '--tls-cert', certFile, '--tls-key', keyFile];
-  const made = await runCli(['service', 'init', ...flags], { home: folder });
+  const made = await runServiceCli(['init', ...flags], { home: folder });
   expect([made.code, made.stderr]).toEqual([0, made.stderr]);
-  const { stdout } = await runCli(['service', 'keys', 'create', '--json'], { home: folder });
+  const { stdout } = await runServiceCli(['keys', 'create', '--json'], { home: folder });
   const { key: serviceKey } = JSON.parse(stdout) as { key: string };
   const baseUrl = `https://localhost:${port}`;
   const memory = { kind: 'hosted', baseUrl, serviceKey, allowPrivate: true } as const;
@@ -61,7 +61,7 @@ async function openStage(): Promise<Stage> {
     memory,
   });
   return {
-    startService: () => startServerProcess(['service', 'start', '--json', '--quiet'], env),
+    startService: () => startServerProcess(['start', '--json', '--quiet'], env, SERVICE_BIN),
     startProxy: () => startProxyProcess(home, { NODE_EXTRA_CA_CERTS: certFile }),
     records: async () => {
       const hosted = openHostedMemory({

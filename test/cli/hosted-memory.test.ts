@@ -6,8 +6,12 @@ import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { promptOf } from '../support/dialect-wire.ts';
 import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
-import { type KeyOptions, keyIdOf, startMemoryService } from '../support/memory-service.ts';
-import { revokeKeyOf } from '../support/service-control.ts';
+import {
+  type KeyOptions,
+  keyIdOf,
+  startMemoryService,
+} from '../../service/test/support/memory-service.ts';
+import { revokeKeyOf } from '../../service/test/support/service-control.ts';
 import { type ServerProcess, startProxyProcess } from '../support/proxy-process.ts';
 import { type RecordingProvider, startRecordingProvider } from '../support/story.ts';
 

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { BIN, runCli } from '../support/cli.ts';
+import { BIN, runCli, runServiceCli } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 
@@ -28,8 +28,14 @@ function place(value: unknown = config) {
 test('wrong usage points to the help of the command that was meant', async () => {
   const { stderr } = await runCli(['memory', 'get'], place());
   expect(stderr).toContain('See: svc memory get --help');
-  const nested = await runCli(['service', 'keys', 'bogus'], place());
-  expect(nested.stderr).toContain('See: svc service keys --help');
+  const nested = await runServiceCli(['keys', 'bogus'], place());
+  expect(nested.stderr).toContain('See: svc-service keys --help');
+});
+
+test('svc service says how to get the program of the service', async () => {
+  const { code, stdout, stderr } = await runCli(['service', 'init', '--port', '0'], place());
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr).toContain('npm install -g svc-service');
 });
 
 test('a client that is not installed starts no proxy', async () => {

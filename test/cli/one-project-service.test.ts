@@ -6,7 +6,7 @@ import { git, newRepository, requestFrom } from '../support/claude-request.ts';
 import { PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { answerTo } from '../support/dialect-wire.ts';
 import { homeWith } from '../support/home.ts';
-import { startMemoryService } from '../support/memory-service.ts';
+import { startMemoryService } from '../../service/test/support/memory-service.ts';
 import { startProxyProcess } from '../support/proxy-process.ts';
 import { type RecordingProvider, startRecordingProvider } from '../support/story.ts';
 

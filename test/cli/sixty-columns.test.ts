@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, expect, onTestFinished, test, type TestContext, vi } from 'vitest';
-import { BIN, runCli } from '../support/cli.ts';
+import { BIN, runCli, SERVICE_BIN } from '../support/cli.ts';
 import { LOCAL_TOKEN, validConfig } from '../support/config.ts';
 import { freePort } from '../support/free-port.ts';
 import { homeWith } from '../support/home.ts';
@@ -161,7 +161,9 @@ test('no command breaks a word on a screen of 60 columns', async () => {
   const { home, request } = await usedPlace();
   const over: Record<string, readonly string[]> = {};
   for (const command of commandsFor(request)) {
-    const line = `'${process.execPath}' '${BIN}' ${command}; echo "ended: $?"; sleep 60`;
+    const isService = command.startsWith('service ');
+    const [program, words] = isService ? [SERVICE_BIN, command.slice(8)] : [BIN, command];
+    const line = `'${process.execPath}' '${program}' ${words}; echo "ended: $?"; sleep 60`;
     const terminal = openTmux({ command: line, home, columns: COLUMNS });
     await terminal.shows('ended: ');
     const broken = terminal.wholeLines().filter(hasBrokenWord);

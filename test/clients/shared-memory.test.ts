@@ -2,15 +2,15 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test, type TestContext } from 'vitest';
 import { makeCertificate } from '../support/certificate.ts';
-import { runCli, tempFolder } from '../support/cli.ts';
-import { callService, keyIdOf } from '../support/memory-service.ts';
+import { runServiceCli, tempFolder } from '../support/cli.ts';
+import { callService, keyIdOf } from '../../service/test/support/memory-service.ts';
 import { listField } from '../support/scripted-provider/loose-json.ts';
 import {
   initService,
   makeServiceKey,
   runService,
   type ServiceProcess,
-} from '../support/service-process.ts';
+} from '../../service/test/support/service-process.ts';
 import { runClaude } from './support/claude-code.ts';
 import { installedClient } from './support/installed-client.ts';
 import { expectSameAnswers, expectSameBodies, insertedText } from './support/laws.ts';
@@ -121,7 +121,7 @@ describe('Claude Code on two homes that share one memory service', () => {
     expect(evidence(await say(lost.stage, project, QUESTION), 'x-svc-memory-state')).toBe(
       'recalled',
     );
-    const revoked = await runCli(['service', 'keys', 'revoke', keyIdOf(lost.key)], { home });
+    const revoked = await runServiceCli(['keys', 'revoke', keyIdOf(lost.key)], { home });
     expect(revoked, revoked.stderr).toMatchObject({ code: 0 });
     // A new conversation: what is in an old one already goes on being replayed.
     const asked = await say(lost.stage, project, `Tell me once more. ${QUESTION}`);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { isOwnMachine, isOwnMachineUrl } from '../../src/core/settings/own-machine.ts';
 import { parseMemory } from '../../src/core/settings/config-schema.ts';
-import { parseServiceSettings } from '../../src/core/service/settings.ts';
+import { parseServiceSettings } from '../../service/src/core/settings.ts';
 
 const OWN = ['localhost', '127.0.0.1', '127.0.0.53', '127.255.255.254', '::1', '[::1]'];
 const NOT_OWN = [

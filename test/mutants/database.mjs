@@ -1,11 +1,11 @@
 /** A database server that moves, and limits beside it; see list.mjs. */
 
-const ORIGIN = 'src/adapters/postgres-store/origin.ts';
-const CONNECTIONS = 'src/adapters/postgres-store/connections.ts';
-const SESSION = 'src/adapters/postgres-store/session.ts';
-const SEARCH = 'src/adapters/postgres-store/host-search.ts';
-const FAILOVER = 'test/adapters/postgres-failover.test.ts';
-const TROUBLE = 'test/adapters/postgres-trouble.test.ts';
+const ORIGIN = 'service/src/adapters/postgres-store/origin.ts';
+const CONNECTIONS = 'service/src/adapters/postgres-store/connections.ts';
+const SESSION = 'service/src/adapters/postgres-store/session.ts';
+const SEARCH = 'service/src/adapters/postgres-store/host-search.ts';
+const FAILOVER = 'service/test/adapters/postgres-failover.test.ts';
+const TROUBLE = 'service/test/adapters/postgres-trouble.test.ts';
 
 export const DATABASE = [
   {
@@ -13,7 +13,7 @@ export const DATABASE = [
     file: SESSION,
     from: 'if (begin === undefined) return [asked];',
     to: 'if (begin === undefined) return [];',
-    test: 'test/adapters/postgres-connections.test.ts',
+    test: 'service/test/adapters/postgres-connections.test.ts',
     only: 'one statement alone',
   },
   {
@@ -66,17 +66,17 @@ export const DATABASE = [
   },
   {
     name: 'a move believes the digest that it sent',
-    file: 'src/adapters/postgres-store/move-target.ts',
+    file: 'service/src/adapters/postgres-store/move-target.ts',
     from: 'contentDigest(bytes) === digest',
     to: "bytes.length > 0 && digest !== ''",
-    test: 'test/cli/service-move.test.ts',
+    test: 'service/test/cli/service-move.test.ts',
     only: 'half filled',
   },
   {
     name: 'the counts of purged words stay',
-    file: 'src/adapters/postgres-store/statements/memory.ts',
+    file: 'service/src/adapters/postgres-store/statements/memory.ts',
     from: 'DELETE FROM word_counts WHERE tenant_id = $1 AND space_id = $2`',
     to: 'DELETE FROM word_counts WHERE tenant_id = $1 AND space_id = $2 AND found < 0`',
-    test: 'test/adapters/postgres-word-counts.test.ts',
+    test: 'service/test/adapters/postgres-word-counts.test.ts',
   },
 ];

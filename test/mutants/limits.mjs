@@ -2,12 +2,12 @@
 
 const BUDGET = 'test/http/byte-budget.test.ts';
 const SLICES = 'test/proxy/slices.test.ts';
-const LIMITER = 'src/adapters/limiter/process-limiter.ts';
-const ADMISSION = 'test/service/model-admission.test.ts';
+const LIMITER = 'service/src/adapters/limiter/process-limiter.ts';
+const ADMISSION = 'service/test/server/model-admission.test.ts';
 const PACE = 'src/proxy/background-queue.ts';
 const LAST_HEAD = 'src/core/http/last-head.ts';
-const SHELF = 'src/service/models/handler-shelf.ts';
-const SHELVED = 'test/service/handler-shelf.test.ts';
+const SHELF = 'service/src/server/models/handler-shelf.ts';
+const SHELVED = 'service/test/server/handler-shelf.test.ts';
 
 /** As in list.mjs. */
 export const LIMITS = [
@@ -58,11 +58,11 @@ export const LIMITS = [
     file: LIMITER,
     from: 'spent >= ask.max || spent + ask.cost > ask.max',
     to: 'spent >= ask.max',
-    test: 'test/ports/limiter.test.ts',
+    test: 'service/test/ports/limiter.test.ts',
   },
   {
     name: 'a place ends while its call runs',
-    file: 'src/service/model-admission.ts',
+    file: 'service/src/server/model-admission.ts',
     from: '        this.#tell((signal) => this.#parts.limiter.renew(leases, signal), leases.length);\n',
     to: '',
     test: ADMISSION,
@@ -72,25 +72,25 @@ export const LIMITS = [
     file: LIMITER,
     from: 'if (endsAt > now) break;',
     to: 'if (endsAt > 0) break;',
-    test: 'test/ports/limiter.test.ts',
+    test: 'service/test/ports/limiter.test.ts',
   },
   {
     name: 'a call is settled twice',
-    file: 'src/service/model-admission.ts',
+    file: 'service/src/server/model-admission.ts',
     from: 'if (!isSettled) this.#settle(',
     to: 'this.#settle(',
     test: ADMISSION,
   },
   {
     name: 'the budget of a key is that of its tenant',
-    file: 'src/core/service/limits.ts',
+    file: 'service/src/core/limits.ts',
     from: 'keyId === undefined ? `tenant:${tenant}` : `key:${keyId}`',
     to: "keyId === '' ? keyId : `tenant:${tenant}`",
     test: ADMISSION,
   },
   {
     name: 'the budgets of a day are those of the day before',
-    file: 'src/service/model-admission.ts',
+    file: 'service/src/server/model-admission.ts',
     from: 'now >= before.from && now < before.until',
     to: 'now >= before.from',
     test: ADMISSION,
@@ -125,17 +125,17 @@ export const LIMITS = [
   },
   {
     name: 'what a client got before it hung up is not booked',
-    file: 'src/service/models/receipt-facts.ts',
+    file: 'service/src/server/models/receipt-facts.ts',
     from: '    uncountedTokens,\n    providerUsage',
     to: '    providerUsage',
-    test: 'test/service/model-budgets.test.ts',
+    test: 'service/test/server/model-budgets.test.ts',
   },
   {
     name: 'counts of a provider are believed however large they are',
-    file: 'src/core/service/receipt-rows.ts',
+    file: 'service/src/core/receipt-rows.ts',
     from: 'output: Math.min(output, TOKENS_MAX),',
     to: 'output,',
-    test: 'test/ports/service-store.test.ts',
+    test: 'service/test/ports/service-store.test.ts',
   },
   {
     name: 'the room of a body never comes back',
@@ -235,21 +235,21 @@ export const LIMITS = [
     file: LAST_HEAD,
     from: 'difference |= ',
     to: 'difference = difference && ',
-    test: 'test/service/model-heads.test.ts',
+    test: 'service/test/server/model-heads.test.ts',
   },
   {
     name: 'a body like the last one may be longer than its limit',
     file: LAST_HEAD,
     from: 'length > 0 && length <= body.wireBytesMax',
     to: 'length > 0',
-    test: 'test/service/model-heads.test.ts',
+    test: 'service/test/server/model-heads.test.ts',
   },
   {
     name: 'a key that is refused on a connection opens it for the next',
-    file: 'src/service/authenticator.ts',
+    file: 'service/src/server/authenticator.ts',
     from: 'if (stored !== undefined && stored === this.#sameAs) return true;',
     to: 'if (this.#sameAs !== undefined) return true;',
-    test: 'test/service/model-heads.test.ts',
+    test: 'service/test/server/model-heads.test.ts',
   },
   {
     name: 'a listener keeps its policy when tokens change',

@@ -5,10 +5,10 @@ const CORE = 'test/core/network-proxy.test.ts';
 export const NETWORK = [
   {
     name: 'long answers of one tenant hold up the requests of the others',
-    file: 'src/adapters/network/provider-pools.ts',
+    file: 'service/src/adapters/network/provider-pools.ts',
     from: 'connectionsMax: CONNECTIONS_MAX',
     to: 'connectionsMax: CONNECTIONS_MAX / 8',
-    test: 'test/adapters/provider-pools.test.ts',
+    test: 'service/test/adapters/provider-pools.test.ts',
   },
   {
     name: 'this machine is reached through the network’s proxy where a setting says so',

@@ -1,10 +1,10 @@
 /** What makes receipts worth believing; see list.mjs. */
 
-const JOURNAL = 'src/adapters/journals/receipt-journal.ts';
-const JOURNAL_TEST = 'test/adapters/receipt-journal.test.ts';
-const SUITE = 'test/ports/service-store.test.ts';
-const TABLE = 'src/adapters/service-store/receipts.ts';
-const AUDIT = 'test/core/service/receipt-audit.prop.test.ts';
+const JOURNAL = 'service/src/adapters/journals/receipt-journal.ts';
+const JOURNAL_TEST = 'service/test/adapters/receipt-journal.test.ts';
+const SUITE = 'service/test/ports/service-store.test.ts';
+const TABLE = 'service/src/adapters/service-store/receipts.ts';
+const AUDIT = 'service/test/core/receipt-audit.prop.test.ts';
 
 export const RECEIPTS = [
   {
@@ -51,7 +51,7 @@ export const RECEIPTS = [
   },
   {
     name: 'receipts are stored without a signature',
-    file: 'src/adapters/journals/receipt-batches.ts',
+    file: 'service/src/adapters/journals/receipt-batches.ts',
     from: 'await sign(closed.map(({ receipt }) => receiptText(receipt)));',
     to: 'closed.map(({ receipt }) => receiptText(receipt));',
     test: JOURNAL_TEST,
@@ -82,59 +82,59 @@ export const RECEIPTS = [
   },
   {
     name: 'a receipt repeats a key that came as a model',
-    file: 'src/core/service/receipts.ts',
+    file: 'service/src/core/receipts.ts',
     from: "maskSecrets(text).text === text ? text : '[masked]'",
     to: "maskSecrets(text).text === '' ? '[masked]' : text",
-    test: 'test/core/service/receipts.prop.test.ts',
+    test: 'service/test/core/receipts.prop.test.ts',
   },
   {
     name: 'a receipt repeats a key that came as the id of an answer',
-    file: 'src/core/service/receipts.ts',
+    file: 'service/src/core/receipts.ts',
     from: 'areNames && maskSecrets(both).masked === 0',
     to: 'areNames && both.length > 0',
-    test: 'test/core/service/receipts.prop.test.ts',
+    test: 'service/test/core/receipts.prop.test.ts',
   },
   {
     name: 'a receipt that is not valid fills its number',
-    file: 'src/core/service/receipt-audit.ts',
+    file: 'service/src/core/receipt-audit.ts',
     from: '      this.#wrong.push({ id, outcome });\n      return;\n',
     to: '      this.#wrong.push({ id, outcome });\n',
     test: AUDIT,
   },
   {
     name: 'a number that is missing is not told',
-    file: 'src/core/service/receipt-audit.ts',
+    file: 'service/src/core/receipt-audit.ts',
     from: 'seq <= last; seq += 1',
     to: 'seq < 1; seq += 1',
     test: AUDIT,
   },
   {
     name: 'a provider is called before the receipt is open',
-    file: 'src/service/models/key-handlers.ts',
+    file: 'service/src/server/models/key-handlers.ts',
     from: 'call.receipt = this.#parts.receipts.open(openingOf(call, facts));',
     to: 'void openingOf(call, facts);',
-    test: 'test/service/model-kill.test.ts',
+    test: 'service/test/server/model-kill.test.ts',
     only: 'on SQLite',
   },
   {
     name: 'a restore brings back a credential that was replaced',
-    file: 'src/adapters/service-store/carry-secrets.ts',
+    file: 'service/src/adapters/service-store/carry-secrets.ts',
     from: '  carryCredentials(from, to);\n',
     to: '',
-    test: 'test/adapters/service-store.test.ts',
+    test: 'service/test/adapters/service-store.test.ts',
     only: 'restore',
   },
   {
     name: 'an answer with a new key is kept in the open',
-    file: 'src/service/console/answered-once.ts',
+    file: 'service/src/server/console/answered-once.ts',
     from: 'isSecret ? await sealAnswer(call, name, reply) : JSON.stringify(reply)',
     to: 'JSON.stringify(reply)',
-    test: 'test/service/account.test.ts',
+    test: 'service/test/server/account.test.ts',
     only: 'Idempotency-Key',
   },
   {
     name: 'settings that somebody else changed are overwritten',
-    file: 'src/adapters/service-store/account-settings.ts',
+    file: 'service/src/adapters/service-store/account-settings.ts',
     from: "    if (this.get(tenant).version !== ifVersion) return 'changed';\n",
     to: '',
     test: SUITE,

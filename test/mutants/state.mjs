@@ -3,7 +3,7 @@
 const IDENTITY = 'test/proxy/conversation-identity.test.ts';
 const LATE = 'test/proxy/late-ledger.test.ts';
 const LEDGER = 'test/adapters/state-ledger.test.ts';
-const SERVICE_LEDGER = 'test/adapters/ledger.test.ts';
+const SERVICE_LEDGER = 'service/test/adapters/ledger.test.ts';
 const STATE_LEDGER = 'src/adapters/state/ledger.ts';
 const FORGETS = 'test/adapters/store-forget.test.ts';
 const EDITED = 'test/proxy/edited-history.test.ts';
@@ -108,7 +108,7 @@ export const STATE = [
   },
   {
     name: 'a fork overwrites the shared block',
-    file: 'src/adapters/journals/ledger.ts',
+    file: 'service/src/adapters/journals/ledger.ts',
     from: 'return isOnce === true &&',
     to: 'return isOnce !== undefined && false &&',
     test: SERVICE_LEDGER,
@@ -212,7 +212,7 @@ export const STATE = [
   },
   {
     name: 'a late ledger drops the blocks that it knows',
-    file: 'src/adapters/journals/ledger.ts',
+    file: 'service/src/adapters/journals/ledger.ts',
     from: "return new FoundEntries(entries, 'late');",
     to: "return new FoundEntries([], 'late');",
     test: SERVICE_LEDGER,

@@ -150,10 +150,10 @@ export const STORE = [
   },
   {
     name: 'a service proves from a file that was deleted',
-    file: 'src/adapters/service-store/store.ts',
+    file: 'service/src/adapters/service-store/store.ts',
     from: '    if (!isOwnFile(database)) this.#fail();\n',
     to: '',
-    test: 'test/adapters/service-store.test.ts',
+    test: 'service/test/adapters/service-store.test.ts',
   },
   {
     name: 'reads wait for writes',

@@ -1,12 +1,12 @@
 import { expect, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { openServiceStore } from '../../src/adapters/service-store/sqlite-service-store.ts';
-import { memoryOf } from '../../src/cli/compose-service.ts';
+import { openServiceStore } from '../../service/src/adapters/service-store/sqlite-service-store.ts';
+import { memoryOf } from '../../service/src/cli/compose-service.ts';
 import { openHostedMemory } from '../../src/adapters/memory-client/open-hosted-memory.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
 import { FakeService } from '../support/fake-service.ts';
 import { makeCertificate } from '../support/certificate.ts';
-import { startMemoryService } from '../support/memory-service.ts';
+import { startMemoryService } from '../../service/test/support/memory-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { memorySuite } from './memory-suite.ts';
 

@@ -7,7 +7,7 @@ import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
 import { writeOmissionNote } from '../../src/core/shortening/omissions.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { patience } from '../support/hosted.ts';
-import { startMemoryService, type TestService } from '../support/memory-service.ts';
+import { startMemoryService, type TestService } from '../../service/test/support/memory-service.ts';
 import { bodyOf, plainItem, type PlainItem } from '../support/plain-chat.ts';
 import { openProxyStage } from '../support/proxy-stage.ts';
 import { recordOf } from '../support/records.ts';

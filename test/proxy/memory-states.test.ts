@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { JournalLedger } from '../../src/adapters/journals/ledger.ts';
+import { JournalLedger } from '../../service/src/adapters/journals/ledger.ts';
 import { FoundEntries } from '../../src/core/ledger/entries.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import { MemoryError, type MemoryFailure, type RecallAnswer } from '../../src/ports/memory.ts';

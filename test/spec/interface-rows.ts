@@ -45,15 +45,21 @@ const PURPOSE = {
     'Recall and saved text may use the hosted memory service.',
     'adapters/memory-client',
   ),
-  '1.7-vault': row('The hosted proxy keeps provider keys in an encrypted vault.', 'service/vault'),
+  '1.7-vault': row(
+    'The hosted proxy keeps provider keys in an encrypted vault.',
+    'service/src/server/vault',
+  ),
   '1.1-own-upstream': row(
     'The hosted proxy forwards to the caller’s own configured upstream.',
-    'service/models/provider-choice',
+    'service/src/server/models/provider-choice',
   ),
-  '1.4-receipt': row('Every hosted request leaves a receipt.', 'service/models/receipt-facts'),
+  '1.4-receipt': row(
+    'Every hosted request leaves a receipt.',
+    'service/src/server/models/receipt-facts',
+  ),
   '1.7-model-routed': row(
     'The hosted proxy routes a model against the allowed ones.',
-    'core/service/routing',
+    'service/src/core/routing',
   ),
 };
 
@@ -161,7 +167,7 @@ const MODES = {
   '3.1-scopes-none': row('A key that does neither: off.', 'core/http/modes'),
   '3.2-account-defaults': row(
     'Account defaults apply where no header does.',
-    'core/service/served-settings',
+    'service/src/core/served-settings',
   ),
 };
 
@@ -210,28 +216,40 @@ const ENDPOINTS = {
   '4.5-doctor': row('doctor checks and reports.', 'cli/doctor'),
   '4.2-list': row(
     'GET /v1/svc/requests lists receipts up to a limit.',
-    'service/operations/receipts',
+    'service/src/server/operations/receipts',
   ),
   '4.2-one': row(
     'GET /v1/svc/requests/{receipt_id} gives one receipt.',
-    'service/operations/receipts',
+    'service/src/server/operations/receipts',
   ),
-  '4.2-scope': row('Receipts need the scope receipt:read.', 'core/service/routes'),
-  '4.3-health': row('GET /health, /livez and /readyz on the hosted base.', 'service/health'),
+  '4.2-scope': row('Receipts need the scope receipt:read.', 'service/src/core/routes'),
+  '4.3-health': row(
+    'GET /health, /livez and /readyz on the hosted base.',
+    'service/src/server/health',
+  ),
   '4.6-console': row(
     'Keys, configurations and account defaults are console operations.',
-    'service/console',
+    'service/src/server/console',
   ),
-  '4.1-chat': row('POST /v1/chat/completions on the hosted base.', 'service/models/model-server'),
-  '4.1-responses': row('POST /v1/responses on the hosted base.', 'service/models/model-server'),
-  '4.1-messages': row('POST /v1/messages on the hosted base.', 'service/models/model-server'),
+  '4.1-chat': row(
+    'POST /v1/chat/completions on the hosted base.',
+    'service/src/server/models/model-server',
+  ),
+  '4.1-responses': row(
+    'POST /v1/responses on the hosted base.',
+    'service/src/server/models/model-server',
+  ),
+  '4.1-messages': row(
+    'POST /v1/messages on the hosted base.',
+    'service/src/server/models/model-server',
+  ),
   '4.1-evidence': row(
     'Hosted answers carry the receipt id, states and estimates.',
     'core/plan/evidence',
   ),
   '4.1-base-and-key': row(
     'A client changes its base URL and its key, nothing else.',
-    'service/models/model-server',
+    'service/src/server/models/model-server',
   ),
 };
 
@@ -254,7 +272,7 @@ const RULES = {
   ),
   '5.6-auto-admitted-pinned': row(
     'The address of an auto-admitted provider is pinned and public too.',
-    'adapters/network/provider-pools',
+    'service/src/adapters/network/provider-pools',
   ),
   '5.7-local-token': row(
     'The client shows the local token where its key would be.',
@@ -299,25 +317,31 @@ const RULES = {
   ),
   '5.1-api-key': row(
     'Hosted endpoints take the API key as bearer or x-api-key.',
-    'service/authenticator',
+    'service/src/server/authenticator',
   ),
-  '5.2-receipt-scope': row('Receipt endpoints need receipt:read.', 'core/service/routes'),
-  '5.3-401-403': row('A bad key is 401, a key without permission 403.', 'service/authenticator'),
+  '5.2-receipt-scope': row('Receipt endpoints need receipt:read.', 'service/src/core/routes'),
+  '5.3-401-403': row(
+    'A bad key is 401, a key without permission 403.',
+    'service/src/server/authenticator',
+  ),
   '5.4-shown-once': row(
     'Keys are shown once and stop working when revoked.',
-    'service/console/keys',
+    'service/src/server/console/keys',
   ),
-  '6-audit': row('The console shows audit events, sources and purge receipts.', 'service/console'),
+  '6-audit': row(
+    'The console shows audit events, sources and purge receipts.',
+    'service/src/server/console',
+  ),
   '7-403': row('403: the key or tenant may not do this.', 'core/memory-api/faults'),
   '8-plan-rates': row(
     'Rates and the number of configurations are limited by plan.',
-    'core/service/limits',
+    'service/src/core/limits',
   ),
   '8-slot-freed': row(
     'Deleting a provider configuration frees its slot in the plan.',
-    'service/console/providers',
+    'service/src/server/console/providers',
   ),
-  '9-receipt-v1': row('Receipt paths carry the segment v1.', 'core/service/routes'),
+  '9-receipt-v1': row('Receipt paths carry the segment v1.', 'service/src/core/routes'),
 };
 
 export const INTERFACE_ROWS: Readonly<Record<string, InterfaceRow>> = {

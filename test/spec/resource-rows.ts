@@ -19,48 +19,57 @@ export const RESOURCES = {
     'An API key is a live prefix and an opaque secret, shown once.',
     'core/memory-api/service-key',
   ),
-  '2.1-scopes': row('Scopes are read, write and receipt:read.', 'core/service/keys'),
-  '2.1-revoked': row('A revoked key stops authenticating.', 'core/service/keys'),
-  '2.2-signed': row('A receipt is signed and found by its id.', 'core/service/jws'),
+  '2.1-scopes': row('Scopes are read, write and receipt:read.', 'core/memory-api/keys'),
+  '2.1-revoked': row('A revoked key stops authenticating.', 'core/memory-api/keys'),
+  '2.2-signed': row('A receipt is signed and found by its id.', 'service/src/core/jws'),
   '2.2-original_input_tokens': row(
     'The receipt has the estimated input received.',
-    'core/service/receipts',
+    'service/src/core/receipts',
   ),
   '2.2-forwarded_input_tokens': row(
     'The receipt has the estimated input sent on.',
-    'core/service/receipts',
+    'service/src/core/receipts',
   ),
-  '2.2-recalled_tokens': row('The receipt has the memory tokens added.', 'core/service/receipts'),
+  '2.2-recalled_tokens': row(
+    'The receipt has the memory tokens added.',
+    'service/src/core/receipts',
+  ),
   '2.2-output_tokens': row(
     'The receipt has the provider’s output tokens when told.',
-    'core/service/receipts',
+    'service/src/core/receipts',
   ),
-  '2.2-memory_mode': row('The receipt has the requested memory access.', 'core/service/receipts'),
-  '2.2-memory_state': row('The receipt has what happened with memory.', 'core/service/receipts'),
+  '2.2-memory_mode': row(
+    'The receipt has the requested memory access.',
+    'service/src/core/receipts',
+  ),
+  '2.2-memory_state': row(
+    'The receipt has what happened with memory.',
+    'service/src/core/receipts',
+  ),
   '2.2-compression_mode': row(
     'The receipt has the effective compression mode.',
-    'core/service/receipts',
+    'service/src/core/receipts',
   ),
   '2.3-one-configuration': row(
     'One base URL, credential, API style, default model, list of models.',
-    'core/service/providers',
+    'service/src/core/providers',
   ),
   '2.3-api-style': row(
     'The API style is one of the three dialects.',
-    'core/service/console-contract',
+    'service/src/core/console-contract',
   ),
   '2.3-secret-vaulted': row(
     'The provider secret is never shown, logged or put on a receipt.',
-    'service/console/providers',
+    'service/src/server/console/providers',
   ),
   '2.3-endpoint-stored': row(
     'An auto-admitted provider keeps the endpoint it was created with.',
-    'service/console/providers',
+    'service/src/server/console/providers',
   ),
-  '2.2-latency': row('The receipt has the latency of the request.', 'core/service/receipts'),
+  '2.2-latency': row('The receipt has the latency of the request.', 'service/src/core/receipts'),
   '2.3-presets': row(
     'Preset providers come from a public catalog and fetch no model list.',
-    'service/console/provider-probes',
+    'service/src/server/console/provider-probes',
   ),
   '2.3-catalog-refresh': row(
     'The catalog refreshes itself, with a committed snapshot behind it.',
@@ -68,18 +77,18 @@ export const RESOURCES = {
   ),
   '2.3-discovery-only': row(
     'A provider without a usable endpoint or variable is never routable.',
-    'core/service/providers',
+    'service/src/core/providers',
   ),
   '2.3-fetch-models': row(
     'Only custom channels fetch models, by a guarded probe.',
-    'service/console/provider-probes',
+    'service/src/server/console/provider-probes',
   ),
   '2.3-typed-model-ids': row(
     'A model id can be typed by hand where the upstream lists none.',
-    'service/console/providers',
+    'service/src/server/console/providers',
   ),
   '2.3-custom-kinds': row(
     'Custom is a self-hosted gateway, a regional provider, an enterprise proxy or another.',
-    'service/console/providers',
+    'service/src/server/console/providers',
   ),
 };

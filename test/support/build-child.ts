@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { build, type Options } from 'tsup';
 
 const WORKERS = {
-  'store-worker': 'store/worker.ts',
-  'service-store-worker': 'service-store/worker.ts',
+  'store-worker': { product: '', file: 'src/adapters/store/worker.ts' },
+  'service-store-worker': { product: 'service', file: 'src/adapters/service-store/worker.ts' },
 } as const;
 
-/** Bundles a TypeScript file of test/support, with its store's worker where it looks for it; its path. */
+/** Bundles a TypeScript file of the product's test/support, with its store's worker where it looks for it; its path. */
 export async function buildChild(
   name: string,
   workerName: keyof typeof WORKERS = 'store-worker',
@@ -22,9 +22,10 @@ export async function buildChild(
     target: 'node20',
     external: ['@photostructure/sqlite'],
   } satisfies Options;
-  const entry = { [name]: join(root, 'test', 'support', `${name}.ts`) };
+  const { product, file } = WORKERS[workerName];
+  const entry = { [name]: join(root, product, 'test', 'support', `${name}.ts`) };
   await build({ ...shared, entry, format: 'esm' });
-  const worker = join(root, 'src', 'adapters', WORKERS[workerName]);
+  const worker = join(root, product, file);
   // With shims for import.meta.url.
   await build({
     ...shared,

@@ -5,12 +5,8 @@ import { join } from 'node:path';
 export default function buildOnce(): void {
   if (process.env['SVC_TEST_NO_BUILD'] === '1') return;
   const root = join(import.meta.dirname, '..', '..');
-  execFileSync(
-    process.execPath,
-    [join(root, 'node_modules/tsup/dist/cli-default.js'), '--silent'],
-    {
-      cwd: root,
-      stdio: 'inherit',
-    },
-  );
+  const tsup = join(root, 'node_modules/tsup/dist/cli-default.js');
+  for (const cwd of [root, join(root, 'service')]) {
+    execFileSync(process.execPath, [tsup, '--silent'], { cwd, stdio: 'inherit' });
+  }
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 /** Runs the built program as a user would: a process of its own, a fresh home, a bare environment. */
 
 export const BIN = join(import.meta.dirname, '..', '..', 'bin', 'svc.js');
+export const SERVICE_BIN = join(import.meta.dirname, '../../service/bin/svc-service.js');
 
 export interface CliResult {
   readonly stdout: string;
@@ -31,6 +32,10 @@ export function tempFolder(): string {
 
 export function runCli(args: readonly string[], options: CliOptions): Promise<CliResult> {
   return runProgram([process.execPath, BIN, ...args], options);
+}
+
+export function runServiceCli(args: readonly string[], options: CliOptions): Promise<CliResult> {
+  return runProgram([process.execPath, SERVICE_BIN, ...args], options);
 }
 
 /** Any program in the same bare environment. */

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { declareCommands } from '../../src/cli/main.ts';
-import { emptyProgram } from '../../src/cli/program/program.ts';
+import { declareServiceCommands } from '../../service/src/cli/main.ts';
+import { type Declare, emptyProgram } from '../../src/cli/program/program.ts';
 import { screen } from './screen.ts';
 
 /** Every command of svc as it is declared. */
 export interface KnownCommand {
-  /** 'memory list'; '' for svc itself. */
+  /** 'memory list'; '' for the program itself. */
   readonly path: string;
   readonly description: string;
   /** As `--help` shows them: '-y, --yes', '--space <name>'. */
@@ -16,9 +17,18 @@ export interface KnownCommand {
 }
 
 export function commandTree(): readonly KnownCommand[] {
+  return treeOf(declareCommands);
+}
+
+/** The same of svc-service. */
+export function serviceCommandTree(): readonly KnownCommand[] {
+  return treeOf(declareServiceCommands);
+}
+
+function treeOf(declare: Declare): readonly KnownCommand[] {
   const { terminal } = screen();
   const program = emptyProgram(terminal);
-  declareCommands(program, { terminal, environment: {} }, () => undefined);
+  declare(program, { terminal, environment: {} }, () => undefined);
   return below(program, '');
 }
 

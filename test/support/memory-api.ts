@@ -13,12 +13,12 @@ import {
 
 /** The contract as it is published, and values that use every member of it. */
 
-export const contract = documentOf('memory-api.yaml');
+export const contract = documentOf('docs/memory-api.yaml');
 /** The contract of the console. */
-export const consoleContract = documentOf('hosted-api.yaml');
+export const consoleContract = documentOf('service/docs/hosted-api.yaml');
 
 function documentOf(name: string): unknown {
-  const text = readFileSync(join(import.meta.dirname, '../../docs', name), 'utf8');
+  const text = readFileSync(join(import.meta.dirname, '../..', name), 'utf8');
   return parse(text);
 }
 

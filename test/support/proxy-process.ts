@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
 import { BIN } from './cli.ts';
 
-/** `svc start` or `svc service start` as a process of its own, ready to take requests. */
+/** `svc start` or `svc-service start` as a process of its own, ready to take requests. */
 export interface ServerProcess {
   readonly child: ChildProcess;
   readonly url: string;

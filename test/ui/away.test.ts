@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { axeViolations, launchBrowser, missingChromium, openUi } from '../support/browser.ts';
 import { runCli } from '../support/cli.ts';
-import { startMemoryService } from '../support/memory-service.ts';
+import { startMemoryService } from '../../service/test/support/memory-service.ts';
 import { startPageStage } from '../support/ui-stage.ts';
 
 /** A memory service that is away while the page is open. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { CaptureItem } from '../../../src/core/memory-api/contract.ts';
-import { objectOfItem } from '../../../src/core/memory-api/objects.ts';
+import { objectOfItem } from '../../../service/src/core/objects.ts';
 import { recordBytes, recordOfText } from '../../../src/core/memory-api/records.ts';
 import { contentDigest } from '../../../src/core/memory/reference.ts';
-import type { NewObject } from '../../../src/ports/service-store.ts';
+import type { NewObject } from '../../../service/src/ports/service-store.ts';
 
 /** Texts of words that come as often as words of a language do: a few often, most of them seldom. */
 

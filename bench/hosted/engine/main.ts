@@ -1,13 +1,17 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openPostgresStore } from '../../../src/adapters/postgres-store/postgres-service-store.ts';
-import { openServiceStore } from '../../../src/adapters/service-store/sqlite-service-store.ts';
-import type { ServerAddress } from '../../../src/adapters/postgres-store/server-url.ts';
+import { openPostgresStore } from '../../../service/src/adapters/postgres-store/postgres-service-store.ts';
+import { openServiceStore } from '../../../service/src/adapters/service-store/sqlite-service-store.ts';
+import type { ServerAddress } from '../../../service/src/adapters/postgres-store/server-url.ts';
 import type { CaptureItem } from '../../../src/core/memory-api/contract.ts';
-import type { CaptureBatch, ServiceStore, TenantStore } from '../../../src/ports/service-store.ts';
-import { type PostgresServer, startPostgres } from '../../../test/support/postgres.ts';
-import { addressOf } from '../../../test/support/postgres-address.ts';
+import type {
+  CaptureBatch,
+  ServiceStore,
+  TenantStore,
+} from '../../../service/src/ports/service-store.ts';
+import { type PostgresServer, startPostgres } from '../../../service/test/support/postgres.ts';
+import { addressOf } from '../../../service/test/support/postgres-address.ts';
 import { passagesOf } from '../../../src/adapters/store/passage-index.ts';
 import { drawWord, newItem, objectOf, seed } from './corpus.ts';
 import { serverCpuMs } from './server-cpu.ts';

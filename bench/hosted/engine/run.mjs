@@ -8,7 +8,7 @@ const SIZES = { space: 100_000, table: 300_000, questions: 200, captures: 200 };
 const QUICK = { space: 20_000, table: 60_000, questions: 60, captures: 60 };
 const ENTRIES = {
   engine: 'bench/hosted/engine/main.ts',
-  'service-store-worker': 'src/adapters/service-store/worker.ts',
+  'service-store-worker': 'service/src/adapters/service-store/worker.ts',
 };
 
 function addedOverSqlite({ postgres, sqlite }) {

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
-import { startPostgres } from '../../../test/support/postgres.ts';
-import { startRedis } from '../../../test/support/redis.ts';
+import { startPostgres } from '../../../service/test/support/postgres.ts';
+import { startRedis } from '../../../service/test/support/redis.ts';
 import { serverCpuMs, threadsCpuMs } from './server-cpu.ts';
 
 /** As a person's server has them. */

@@ -15,11 +15,11 @@ const QUICK_RECEIPTS = 800;
 const AT_ONCE = 50;
 
 const ENTRIES = {
-  journal: 'src/adapters/journals/receipt-journal.ts',
-  store: 'src/adapters/service-store/sqlite-service-store.ts',
+  journal: 'service/src/adapters/journals/receipt-journal.ts',
+  store: 'service/src/adapters/service-store/sqlite-service-store.ts',
   hashes: 'src/proxy/body-hashes.ts',
-  facts: 'test/support/receipt-facts.ts',
-  'service-store-worker': 'src/adapters/service-store/worker.ts',
+  facts: 'service/test/support/receipt-facts.ts',
+  'service-store-worker': 'service/src/adapters/service-store/worker.ts',
 };
 
 export const receipt = {

@@ -1,6 +1,6 @@
 import { type WhoAmI } from '../../core/memory-api/contract.ts';
 import { PROOF_FEATURE } from '../../core/memory-api/words.ts';
-import { mayUse } from '../../core/service/keys.ts';
+import { mayUse } from '../../core/memory-api/keys.ts';
 import { GLOBAL_SPACE } from '../../core/request/space.ts';
 import type { MemorySupport } from '../../ports/memory.ts';
 import type { ServiceGate } from './gate.ts';

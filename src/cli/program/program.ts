@@ -19,8 +19,27 @@ export const EXIT_CODES =
 /** Declares commands on the program. */
 export type Declare = (program: Command, context: CommandContext, finish: Finish) => void;
 
+/** What the help of a program says besides its commands. */
+export interface ProgramWords {
+  readonly name: string;
+  readonly description: string;
+  /** The first commands of a new user, one a line. */
+  readonly start: string;
+}
+
+const SVC: ProgramWords = {
+  name: 'svc',
+  description: 'Memory for coding agents: a proxy on this machine between them and their provider.',
+  start: `  $ svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY
+  $ svc run claude`,
+};
+
 /** Runs one command line (without node and script) and resolves with the exit code. */
-export async function runProgram(argv: readonly string[], declare: Declare): Promise<number> {
+export async function runProgram(
+  argv: readonly string[],
+  declare: Declare,
+  words = SVC,
+): Promise<number> {
   const { env: environment, stdout, stderr } = process;
   bearBrokenOutput();
   const terminal = new Terminal({ stdout, stderr, environment });
@@ -29,7 +48,7 @@ export async function runProgram(argv: readonly string[], declare: Declare): Pro
     code = end;
   };
   const context = contextOf(terminal, environment);
-  const program = emptyProgram(terminal);
+  const program = emptyProgram(terminal, words);
   declare(program, context, finish);
   try {
     await program.parseAsync(argv, { from: 'user' });
@@ -53,12 +72,10 @@ function contextOf(terminal: Terminal, environment: CommandContext['environment'
   };
 }
 
-export function emptyProgram(terminal: Terminal): Command {
+export function emptyProgram(terminal: Terminal, words = SVC): Command {
   return (
-    new Command('svc')
-      .description(
-        'Memory for coding agents: a proxy on this machine between them and their provider.',
-      )
+    new Command(words.name)
+      .description(words.description)
       .version(VERSION_AND_BUILD)
       .exitOverride()
       // On a narrow screen the descriptions are in a narrow column, not behind the edge.
@@ -75,8 +92,7 @@ export function emptyProgram(terminal: Terminal): Command {
         'after',
         `
 Start:
-  $ svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY
-  $ svc run claude
+${words.start}
 
 ${EXIT_CODES}`,
       )
@@ -96,7 +112,7 @@ function bearBrokenOutput(): void {
 /** As much of the line as names commands: `svc memory get`. */
 function commandIn(argv: readonly string[], program: Command): string {
   let command = program;
-  const names = ['svc'];
+  const names = [program.name()];
   for (const word of argv) {
     const next = command.commands.find((child) => child.name() === word);
     if (next === undefined) break;

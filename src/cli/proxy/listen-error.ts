@@ -2,7 +2,7 @@ import { codeOf } from '../../adapters/files/file-error.ts';
 import { otherPort } from '../addresses.ts';
 import { CliError } from '../cli-error.ts';
 
-/** Why a listener cannot have its address, and what to do: of `svc start` and `svc service start`. */
+/** Why a listener cannot have its address, and what to do: of `svc start` and `svc-service start`. */
 
 export interface WantedAddress {
   readonly host: string;

@@ -10,7 +10,7 @@ import {
   type ModelService,
   openModelService,
   providerCertificate,
-} from '../../support/model-service.ts';
+} from '../../../service/test/support/model-service.ts';
 import { startScriptedProvider } from '../../support/scripted-provider/provider.ts';
 import type { Stage } from './stage.ts';
 import { PROVIDER_KEY } from './svc.ts';

@@ -1,0 +1,312 @@
+import { forgetOldest, Recent } from '../../../../src/core/bytes/recent.ts';
+import {
+  FoundEntries,
+  isWrittenOnce,
+  keyOf,
+  type LedgerAddress,
+  type LedgerEntry,
+} from '../../../../src/core/ledger/entries.ts';
+import type { Ledger, LedgerRow } from '../../../../src/ports/ledger.ts';
+import { forgottenIn } from '../../../../src/adapters/files/marks.ts';
+import { within } from '../../../../src/adapters/within.ts';
+import {
+  findOrphans,
+  Journal,
+  type JournalOptions,
+  type OrphanedJournal,
+} from '../../../../src/adapters/journals/journal.ts';
+import { entryOf, rowFrom, rowOf } from '../../../../src/adapters/journals/ledger-row.ts';
+
+/**
+ * The ledger: memory first, a journal for entries that a kill must not take, a table for the rest.
+ * Nothing here fails towards the request: without an entry the request is only a little dearer.
+ */
+
+/**
+ * A prompt has two or three entries, and most blocks are empty or short: the entries of 16 conversations
+ * of 150 prompts fit, or 2,000 prompts with a block of 2 kB. The table has the others.
+ */
+const ROWS_BYTES_MAX = 4 * 1024 * 1024;
+/** A row takes so much beside its texts. */
+const ROW_BYTES = 200;
+/** A key takes 200 bytes. One long conversation asks for two or three keys of each of its prompts. */
+const ABSENT_MAX = 20_000;
+const JOURNAL_BYTES_MAX = 16 * 1024 * 1024;
+/**
+ * How long "no entry" is believed. In a tool loop a request comes every few seconds and must not
+ * ask the table for every old message again; another process may write an entry meanwhile.
+ */
+const ABSENT_MS = 60_000;
+const RETRY_MS = 1000;
+/**
+ * Entries of this time are one commit. A request has just been sent when its entry is recorded, and the
+ * commit would take the processor from the answer's first byte. The journal holds the entry meanwhile.
+ */
+const GATHER_MS = 20;
+/** A commit to a database in the same network takes 5 ms; a person waits for the first byte meanwhile. */
+const COMMIT_MS = 250;
+/** A batch takes some milliseconds: a store that needs longer is away. */
+const STORE_MS = 30_000;
+const CLOSE_MS = 5_000;
+
+/** Where entries live for good: shared with the other processes on this folder. */
+export interface LedgerStore {
+  findEntries(keys: readonly string[]): Promise<readonly LedgerRow[]>;
+  recordEntries(rows: readonly LedgerRow[]): Promise<void>;
+}
+
+export interface LedgerOptions {
+  readonly folder: string;
+  readonly store: LedgerStore;
+  /** Other nodes use the same table. Each has a journal of its own. */
+  readonly isShared?: boolean;
+  report(line: string): void;
+}
+
+export class JournalLedger implements Ledger {
+  readonly isShared: boolean;
+  readonly #options: LedgerOptions;
+  readonly #journal: Journal;
+  /** In the order of last use. */
+  readonly #rows = new Recent<string, LedgerRow>(
+    ROWS_BYTES_MAX,
+    ({ key, block }) => ROW_BYTES + key.length + block.length,
+  );
+  /** Keys without an entry, and until when that is believed. */
+  readonly #absent = new Map<string, number>();
+  readonly #undrained = new Map<string, LedgerRow>();
+  /**
+   * Keys of undrained entries that are older than the last forgetting: only the table knows which
+   * of them are still valid.
+   */
+  readonly #suspect = new Set<string>();
+  readonly #forgottenAt: () => number;
+  /** How often another node forgot something. */
+  #forgets = 0;
+  #generation: number;
+  #isDraining = false;
+  #isClosing = false;
+  #isClosed = false;
+  #endGathering: () => void = () => undefined;
+  #draining: Promise<void> = Promise.resolve();
+
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+    this.isShared = options.isShared === true;
+    this.#forgottenAt = forgottenIn(options.folder);
+    this.#generation = this.#forgottenAt();
+    const journal: JournalOptions = {
+      folder: options.folder,
+      name: 'ledger',
+      bytesMax: JOURNAL_BYTES_MAX,
+    };
+    this.#journal = new Journal(journal);
+    // Now and not later: the first request after a kill must see what the last one did.
+    this.#adopt(journal);
+  }
+
+  generation(): number {
+    const now = this.#forgottenAt() + this.#forgets;
+    if (now !== this.#generation) {
+      this.#generation = now;
+      this.#rows.clear();
+      this.#absent.clear();
+      for (const key of this.#undrained.keys()) this.#suspect.add(key);
+    }
+    return now;
+  }
+
+  /** Another node forgot something: whatever this process knows may be of it. */
+  forget(): void {
+    this.#forgets += 1;
+    this.generation();
+  }
+
+  async find(addresses: readonly LedgerAddress[], withinMs: number): Promise<FoundEntries> {
+    const generation = this.generation();
+    const now = performance.now();
+    const byKey = new Map(addresses.map((address) => [keyOf(address), address]));
+    const rows = new Map<string, LedgerRow>();
+    const unknown: string[] = [];
+    for (const key of byKey.keys()) {
+      const row = this.#rows.get(key) ?? this.#undrainedRow(key);
+      if (row !== undefined) rows.set(key, row);
+      else if ((this.#absent.get(key) ?? -Infinity) < now) unknown.push(key);
+    }
+    // Rows that come later serve the next request.
+    const isAnswered =
+      unknown.length === 0 || (await within(withinMs, this.#ask(unknown, byKey, rows)));
+    // Something was forgotten meanwhile, maybe one of these.
+    if (unknown.length > 0 && this.generation() !== generation) {
+      return new FoundEntries([], 'unavailable');
+    }
+    const entries = Array.from(rows.values(), (row) => {
+      const address = byKey.get(row.key);
+      return address === undefined ? undefined : entryOf(row, address);
+    }).filter((entry) => entry !== undefined);
+    if (isAnswered === undefined) return new FoundEntries(entries, 'late');
+    return new FoundEntries(entries, isAnswered ? undefined : 'unavailable');
+  }
+
+  async record(entries: readonly LedgerEntry[]): Promise<void> {
+    const rows = entries.map(rowOf).filter((row) => !this.#stands(row));
+    if (rows.length === 0) return;
+    try {
+      this.#journal.append(rows.map((row) => JSON.stringify(row)));
+    } catch {
+      this.#options.report(
+        'svc could not write the ledger, because the disk is full or read-only.',
+      );
+    }
+    this.#take(rows);
+    this.#drainSoon();
+  }
+
+  async commit(entries: readonly LedgerEntry[]): Promise<boolean> {
+    if (!this.isShared) {
+      await this.record(entries);
+      return true;
+    }
+    if (entries.length === 0) return true;
+    const rows = entries.map(rowOf);
+    const stored = this.#options.store.recordEntries(rows).then(
+      () => true,
+      () => false,
+    );
+    if ((await within(COMMIT_MS, stored)) !== true) return false;
+    // The table has them now, or an entry that came first.
+    for (const { key } of rows) this.#undrained.delete(key);
+    return true;
+  }
+
+  /** Resolves when the table holds everything, or could not be reached in time. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#endGathering();
+    // A store that is away must not hold the end of the process: the journal keeps the rows.
+    await within(CLOSE_MS, this.#draining);
+    this.#isClosed = true;
+    this.#journal.close();
+  }
+
+  #adopt(journal: JournalOptions): void {
+    const orphans = findOrphans(journal);
+    for (const orphan of orphans)
+      this.#take(orphan.values.flatMap((value) => rowFrom(value) ?? []));
+    if (orphans.length === 0) return;
+    this.#draining = this.#drainOrphans(orphans);
+  }
+
+  /** An entry that is written once is there already. */
+  #stands({ key, isOnce }: LedgerRow): boolean {
+    return isOnce === true && (this.#rows.has(key) || this.#undrained.has(key));
+  }
+
+  #take(rows: readonly LedgerRow[]): void {
+    for (const row of rows) {
+      if (this.#stands(row)) continue;
+      this.#absent.delete(row.key);
+      this.#suspect.delete(row.key);
+      this.#undrained.set(row.key, row);
+      if (!this.isShared) this.#rows.set(row.key, row);
+    }
+  }
+
+  #undrainedRow(key: string): LedgerRow | undefined {
+    return this.#suspect.has(key) ? undefined : this.#undrained.get(key);
+  }
+
+  /** On several nodes only an entry that is written once stays what it is. */
+  #keep(row: LedgerRow, address: LedgerAddress | undefined): void {
+    if (this.isShared && (address === undefined || !isWrittenOnce(address))) return;
+    this.#rows.set(row.key, row);
+  }
+
+  /** True when the table answered. */
+  async #ask(
+    keys: readonly string[],
+    addresses: ReadonlyMap<string, LedgerAddress>,
+    found: Map<string, LedgerRow>,
+  ): Promise<boolean> {
+    const generation = this.#generation;
+    if (keys.some((key) => this.#suspect.has(key)) && !(await this.#drain())) return false;
+    try {
+      const rows = await this.#options.store.findEntries(keys);
+      // Something was forgotten meanwhile, maybe one of these.
+      if (this.generation() !== generation) return false;
+      for (const row of rows) {
+        // A row that was recorded while the table was asked is newer than its answer.
+        const newest = this.#rows.get(row.key) ?? this.#undrainedRow(row.key) ?? row;
+        found.set(row.key, newest);
+        this.#keep(newest, addresses.get(row.key));
+      }
+    } catch {
+      return false;
+    }
+    this.#noteAbsent(keys.filter((key) => !found.has(key) && !this.#rows.has(key)));
+    return true;
+  }
+
+  #noteAbsent(keys: readonly string[]): void {
+    if (this.isShared) return;
+    const until = performance.now() + ABSENT_MS;
+    for (const key of keys) {
+      this.#absent.delete(key);
+      this.#absent.set(key, until);
+    }
+    // Once and not for each key: to look for the oldest entry passes all that were deleted before it.
+    forgetOldest(this.#absent, ABSENT_MAX);
+  }
+
+  #drainSoon(): void {
+    if (this.#isDraining || this.#isClosed) return;
+    this.#isDraining = true;
+    this.#draining = this.#drainAfter(this.#draining);
+  }
+
+  async #drainOrphans(orphans: readonly OrphanedJournal[]): Promise<void> {
+    if (await this.#drain()) for (const orphan of orphans) orphan.remove();
+  }
+
+  async #drainAfter(earlier: Promise<void>): Promise<void> {
+    await earlier;
+    if (!this.#isClosing) await this.#gather();
+    const isDone = await this.#drain();
+    this.#isDraining = false;
+    if (!isDone) setTimeout(() => this.#drainSoon(), RETRY_MS).unref();
+  }
+
+  #gather(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, GATHER_MS);
+      this.#endGathering = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  async #drain(): Promise<boolean> {
+    while (this.#undrained.size > 0) {
+      const batch = [...this.#undrained.values()];
+      try {
+        const stored = this.#options.store.recordEntries(batch).then(() => true);
+        // Rows that are written again change nothing.
+        if ((await within(STORE_MS, stored)) !== true) return false;
+      } catch {
+        return false;
+      }
+      for (const row of batch) {
+        if (this.#undrained.get(row.key) !== row) continue;
+        this.#undrained.delete(row.key);
+        this.#suspect.delete(row.key);
+      }
+    }
+    try {
+      this.#journal.reset();
+    } catch {
+      // The lines are read again by the next process, which changes nothing.
+    }
+    return true;
+  }
+}

@@ -1,0 +1,342 @@
+import {
+  boundedClosing,
+  boundedOpening,
+  type ReceiptClosing,
+  type ReceiptOpening,
+} from '../../core/receipts.ts';
+import { MemoryError } from '../../../../src/ports/memory.ts';
+import { JournalFullError, type OpenReceipt, type Receipts } from '../../ports/receipts.ts';
+import { within } from '../../../../src/adapters/within.ts';
+import {
+  Journal,
+  journalBytes,
+  journalNames,
+  takeJournals,
+} from '../../../../src/adapters/journals/journal.ts';
+import { closeHeads, storeBatch, storeHeads, type Storing } from './receipt-batches.ts';
+import { type JournalledReceipt, type ReceiptLine, readReceiptLines } from './receipt-lines.ts';
+
+/**
+ * Queues receipts for the store. One synchronous line opens a receipt and another line closes it,
+ * so a kill loses neither. Shortly afterwards the closed receipts are signed and stored in one
+ * batch. The file belongs to one process, which is a node. Its name identifies the node, even when
+ * it is empty.
+ */
+
+export interface ReceiptJournalOptions extends Storing {
+  readonly folder: string;
+  /** `node_` and 24 hex digits: this process. */
+  readonly node: string;
+  report(line: string): void;
+  /** Bytes of the file. */
+  readonly bytesMax?: number;
+}
+
+const BYTES_MAX = 512 << 20;
+/** Receipts that wait are in memory too: some 100,000 of them. */
+const KEPT_BYTES_MAX = 128 << 20;
+/** So much stays free for the line that closes each open receipt. */
+const CLOSING_BYTES = 4096;
+/**
+ * The longest line that opens a receipt: its session, space and model have 640 characters, of 6 bytes
+ * each when JSON escapes them, and the rest has about 1,500 bytes.
+ */
+const OPENING_BYTES = 6144;
+/** A receipt can be read 200 ms after the last byte; a batch takes some milliseconds of that. */
+const BATCH_MS = 100;
+const BATCH_ROWS = 200;
+const RETRY_MS = 1000;
+/** A batch takes some milliseconds: a store that needs longer is away. */
+const STORE_MS = 30_000;
+/** The end of a process must not wait for a store that is away. */
+const CLOSE_MS = 5_000;
+/** From this size on the file is rewritten, once less than half of it is still needed. */
+const COMPACT_BYTES = 32 << 20;
+
+interface Kept extends JournalledReceipt {
+  /** Its lines, for a file that is rewritten. */
+  readonly lines: readonly string[];
+}
+
+export class ReceiptJournal implements Receipts {
+  readonly #options: ReceiptJournalOptions;
+  readonly #journal: Journal;
+  readonly #bytesMax: number;
+  /** Last number by tenant. */
+  readonly #seqs = new Map<string, number>();
+  readonly #open = new Map<string, Kept>();
+  /** Closed, and not stored yet: oldest first. */
+  readonly #closed = new Map<string, Kept>();
+  /** Those who wait for a receipt to be stored. */
+  readonly #awaited = new Map<string, () => void>();
+  #keptBytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #storing: Promise<boolean> = Promise.resolve(true);
+  #isStoring = false;
+  #hasFailed = false;
+  #isClosed = false;
+  #isUnwritable = false;
+
+  constructor(options: ReceiptJournalOptions) {
+    this.#options = options;
+    this.#bytesMax = options.bytesMax ?? BYTES_MAX;
+    const { folder, node } = options;
+    this.#journal = new Journal({ folder, name: nameOf(node), bytesMax: this.#bytesMax });
+  }
+
+  open(given: ReceiptOpening): OpenReceipt {
+    const opening = boundedOpening(given);
+    const { receiptId } = opening;
+    this.#open.set(receiptId, this.#write(opening));
+    return {
+      close: (closing) => this.#close(receiptId, boundedClosing(closing)),
+      stored: () => this.#stored(receiptId),
+    };
+  }
+
+  /** Does not wait for a batch to fill. */
+  #stored(receiptId: string): Promise<void> {
+    const stored = new Promise<void>((resolve) => {
+      if (!this.#closed.has(receiptId)) resolve();
+      else this.#awaited.set(receiptId, resolve);
+    });
+    void this.#storeNext();
+    return stored;
+  }
+
+  reject(opening: ReceiptOpening, closing: ReceiptClosing): void {
+    const kept = this.#write(boundedOpening(opening), boundedClosing(closing));
+    this.#closed.set(opening.receiptId, kept);
+    this.#storeSoon();
+  }
+
+  problem(): string | undefined {
+    if (this.#isUnwritable && !this.#isWritable()) {
+      return 'The journal of receipts cannot be written.';
+    }
+    return this.#hasRoom() ? undefined : 'The journal of receipts is full.';
+  }
+
+  /** Receipts that are not stored yet, open ones among them. */
+  get waiting(): number {
+    return this.#open.size + this.#closed.size;
+  }
+
+  /** Stores what is closed. False when it could not be stored now. */
+  async flush(): Promise<boolean> {
+    // One batch after the other, on purpose: their order is that of the numbers.
+    // oxlint-disable-next-line no-await-in-loop
+    while (this.#closed.size > 0) if (!(await this.#storeNext())) return false;
+    return this.#storing;
+  }
+
+  /**
+   * Call it once no request is open. Stores the last numbers as heads; what cannot be stored in time
+   * stays in the file, for the next process or `recover`.
+   */
+  async close(): Promise<void> {
+    const isDone = (await within(CLOSE_MS, this.flush())) === true && this.#open.size === 0;
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    if (isDone) {
+      const { node } = this.#options;
+      const seqs = [...this.#seqs];
+      const heads = seqs.map(([tenant, lastSeq]) => ({ tenant, node, lastSeq }));
+      const isStored = await within(CLOSE_MS, storeHeads(this.#options, heads));
+      if (isStored === true) this.#journal.reset();
+    }
+    this.#journal.close();
+  }
+
+  #write(opening: ReceiptOpening, closing?: ReceiptClosing): Kept {
+    const seq = (this.#seqs.get(opening.tenant) ?? 0) + 1;
+    const line = textOf({ opened: opening, seq, closing });
+    if (!this.#hasRoom()) {
+      throw new JournalFullError('The journal of receipts is full.');
+    }
+    try {
+      this.#journal.append([line]);
+      this.#isUnwritable = false;
+    } catch (error) {
+      this.#isUnwritable = true;
+      throw new JournalFullError('The journal of receipts cannot be written.', { cause: error });
+    }
+    this.#seqs.set(opening.tenant, seq);
+    this.#keptBytes += line.length;
+    return { opening, seq, lines: [line], closing };
+  }
+
+  /**
+   * For one more receipt, whatever its texts. A request is refused exactly while the service says that
+   * it is not ready, so a balancer sends none to a node that would refuse it.
+   */
+  #hasRoom(): boolean {
+    const reserved = (this.#open.size + 1) * CLOSING_BYTES + OPENING_BYTES;
+    return this.#journal.bytes + reserved <= this.#bytesMax && this.#keptBytes < KEPT_BYTES_MAX;
+  }
+
+  /** Writes an empty line, to check whether the disk has room again. */
+  #isWritable(): boolean {
+    try {
+      this.#journal.append(['""']);
+      this.#isUnwritable = false;
+    } catch {
+      return false;
+    }
+    return true;
+  }
+
+  #close(receiptId: string, closing: ReceiptClosing): void {
+    const kept = this.#open.get(receiptId);
+    if (kept === undefined) return;
+    this.#open.delete(receiptId);
+    const line = textOf({ closed: receiptId, closing });
+    try {
+      this.#journal.append([line]);
+    } catch {
+      // The request is over: its receipt is stored from memory, and after a kill it reads `unknown`.
+      this.#isUnwritable = true;
+    }
+    this.#keptBytes += line.length;
+    const { opening, seq, lines } = kept;
+    this.#closed.set(receiptId, { opening, seq, closing, lines: [...lines, line] });
+    this.#storeSoon();
+  }
+
+  #storeSoon(): void {
+    if (this.#isStoring || this.#isClosed) return;
+    const isFull = this.#closed.size >= BATCH_ROWS && !this.#hasFailed;
+    if (isFull) void this.#storeNext();
+    else this.#timer ??= setTimeout(() => void this.#storeNext(), this.#delay());
+  }
+
+  #delay(): number {
+    return this.#hasFailed ? RETRY_MS : BATCH_MS;
+  }
+
+  #storeNext(): Promise<boolean> {
+    if (this.#isStoring) return this.#storing;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const batch = [...this.#closed.values()].slice(0, BATCH_ROWS);
+    if (batch.length === 0) return Promise.resolve(true);
+    this.#isStoring = true;
+    this.#storing = this.#store(batch).finally(() => {
+      this.#isStoring = false;
+      if (this.#closed.size > 0) this.#storeSoon();
+    });
+    return this.#storing;
+  }
+
+  async #store(batch: readonly Kept[]): Promise<boolean> {
+    try {
+      const storing = storeBatch(this.#options, batch, this.#options.node).then(() => true);
+      // A store that answers late after all has the receipts twice, and keeps them once.
+      if ((await within(STORE_MS, storing)) !== true) throw new Error('The store does not answer.');
+    } catch (error) {
+      // Its messages are for people, and hold no text of a record.
+      const why = error instanceof MemoryError ? ` ${error.message}` : '';
+      if (!this.#hasFailed) {
+        this.#options.report(
+          `The store accepts no receipts now, so they wait in the journal.${why}`,
+        );
+      }
+      this.#hasFailed = true;
+      return false;
+    }
+    if (this.#hasFailed) this.#options.report('Receipts are stored again.');
+    this.#hasFailed = false;
+    for (const { opening, lines } of batch) {
+      this.#closed.delete(opening.receiptId);
+      this.#awaited.get(opening.receiptId)?.();
+      this.#awaited.delete(opening.receiptId);
+      this.#keptBytes -= lines.reduce((sum, { length }) => sum + length, 0);
+    }
+    this.#compact();
+    return true;
+  }
+
+  /** Frees what is stored. A failure only leaves the file longer than it needs to be. */
+  #compact(): void {
+    try {
+      if (this.waiting === 0) this.#journal.reset();
+      else if (this.#journal.bytes > COMPACT_BYTES && this.#keptBytes * 2 < this.#journal.bytes) {
+        const kept = [...this.#open.values(), ...this.#closed.values()];
+        this.#journal.replace(kept.flatMap(({ lines }) => lines));
+      }
+    } catch {
+      this.#isUnwritable = true;
+    }
+  }
+}
+
+/** Journals in a folder: of how many processes, and how long together. */
+export function waitingReceipts(folder: string): {
+  readonly nodes: number;
+  readonly bytes: number;
+} {
+  const names = journalNames(folder).filter((name) => name.startsWith(NAME_START));
+  return { nodes: names.length, bytes: journalBytes(folder, NAME_START) };
+}
+
+export interface Recovered {
+  readonly nodes: number;
+  readonly receipts: number;
+  /** Receipts of requests whose process died before their end. */
+  readonly unknown: number;
+}
+
+/**
+ * Stores what processes left behind that are gone. Call it only where no other process writes
+ * receipts in this folder. Rejects when they cannot be signed or stored; their files then stay.
+ */
+export async function recoverReceipts(
+  options: Omit<ReceiptJournalOptions, 'bytesMax'>,
+): Promise<Recovered> {
+  const { folder, node: own } = options;
+  const sum = { nodes: 0, receipts: 0, unknown: 0 };
+  for (const name of journalNames(folder)) {
+    if (!name.startsWith(NAME_START) || name === nameOf(own)) continue;
+    const node = name.slice(NAME_START.length);
+    // oxlint-disable-next-line no-await-in-loop -- One node after the other.
+    const { receipts, unknown } = await recoverNode(options, { name, node });
+    sum.nodes += 1;
+    sum.receipts += receipts;
+    sum.unknown += unknown;
+  }
+  return sum;
+}
+
+async function recoverNode(
+  options: Omit<ReceiptJournalOptions, 'bytesMax'>,
+  { name, node }: { readonly name: string; readonly node: string },
+): Promise<Omit<Recovered, 'nodes'>> {
+  const { folder, store } = options;
+  const files = takeJournals({ folder, name });
+  const found = [...readReceiptLines(files.flatMap(({ values }) => values)).values()];
+  const unknown = found.filter(({ closing }) => closing === undefined).length;
+  for (let at = 0; at < found.length; at += BATCH_ROWS) {
+    // oxlint-disable-next-line no-await-in-loop -- One transaction after the other.
+    await storeBatch(options, found.slice(at, at + BATCH_ROWS), node);
+  }
+  // The store has raised each head to the numbers that it holds, which are all by now.
+  for (;;) {
+    /* oxlint-disable no-await-in-loop */
+    const heads = await store.openHeads({ node, limit: BATCH_ROWS });
+    if (heads.length === 0) break;
+    await closeHeads(options, heads);
+    /* oxlint-enable no-await-in-loop */
+  }
+  for (const file of files) file.remove();
+  return { receipts: found.length, unknown };
+}
+
+const NAME_START = 'receipts_';
+
+function nameOf(node: string): string {
+  return `${NAME_START}${node}`;
+}
+
+function textOf(line: ReceiptLine): string {
+  return JSON.stringify(line);
+}

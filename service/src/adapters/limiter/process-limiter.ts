@@ -1,0 +1,137 @@
+import { Recent } from '../../../../src/core/bytes/recent.ts';
+import { bookCost, takeCost } from '../../core/rates.ts';
+import type { Clock } from '../../../../src/ports/clock.ts';
+import type {
+  BudgetAsk,
+  CallEnd,
+  LeaseAsk,
+  LimitAnswer,
+  LimitAsk,
+  Limiter,
+} from '../../ports/limiter.ts';
+
+/** The limiter of a service that runs as one process: a number for each bucket, in memory. */
+
+/** More than this and the longest unused are forgotten: 100,000 take about 10 MB. */
+const BUCKETS_MAX = 100_000;
+/** The end of a running call is unknown, so this is a guess. */
+const LEASE_WAIT_MS = 1000;
+
+export class ProcessLimiter implements Limiter {
+  readonly isOwn = true;
+  readonly #clock: Clock;
+  readonly #due = new Recent<string, number>(BUCKETS_MAX);
+  readonly #spent = new Recent<string, number>(BUCKETS_MAX);
+  /**
+   * By bucket: when each lease ends, by the clock that never jumps. The one that ends first comes first:
+   * all leases of a bucket last equally long.
+   */
+  readonly #leases = new Map<string, Map<string, number>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async take(asks: readonly LimitAsk[]): Promise<LimitAnswer> {
+    const now = this.#clock.monotonic();
+    const uncounted = asks.flatMap((ask) => (this.#isUncounted(ask) ? [ask.bucket] : []));
+    if (uncounted.length > 0) return { refusedBy: undefined, waitMs: 0, uncounted };
+    for (const ask of asks) this.#begin(ask);
+    let refusedBy: string | undefined;
+    let waitMs = 0;
+    for (const ask of asks) {
+      const wait = this.#waitMs(ask, now);
+      if (wait <= waitMs) continue;
+      waitMs = wait;
+      refusedBy = ask.name;
+    }
+    if (refusedBy === undefined) for (const ask of asks) this.#book(ask, now);
+    return { refusedBy, waitMs };
+  }
+
+  async renew(leases: readonly LeaseAsk[]): Promise<void> {
+    const now = this.#clock.monotonic();
+    for (const { bucket, leaseId, ttlMs } of leases) {
+      const standing = this.#standing(bucket, now);
+      // The last place is for the lease that ends last.
+      if (standing.delete(leaseId)) standing.set(leaseId, now + ttlMs);
+    }
+  }
+
+  async settle({ leases, changes }: CallEnd): Promise<void> {
+    for (const { bucket, leaseId } of leases) {
+      const standing = this.#leases.get(bucket);
+      standing?.delete(leaseId);
+      if (standing?.size === 0) this.#leases.delete(bucket);
+    }
+    for (const { ask, more } of changes) {
+      if (ask.kind === 'rate') {
+        const due = this.#due.get(ask.bucket) ?? this.#clock.monotonic();
+        this.#due.set(ask.bucket, bookCost(ask.rate, due, more));
+      } else if (ask.kind === 'budget' && this.#spent.get(ask.bucket) !== undefined) {
+        this.#spent.set(ask.bucket, Math.max(0, this.#spentOf(ask) + more));
+      }
+    }
+  }
+
+  /** 0: this limit lets the call pass. */
+  #waitMs(ask: LimitAsk, now: number): number {
+    switch (ask.kind) {
+      case 'rate': {
+        const { rate, bucket, cost } = ask;
+        return takeCost(rate, { dueAt: this.#due.get(bucket), now, cost }).waitMs;
+      }
+      case 'budget': {
+        const spent = this.#spentOf(ask);
+        const isOver = spent >= ask.max || spent + ask.cost > ask.max;
+        return isOver ? Math.max(1, ask.until - this.#clock.now()) : 0;
+      }
+      case 'lease':
+        return this.#standing(ask.bucket, now).size < ask.max ? 0 : LEASE_WAIT_MS;
+    }
+  }
+
+  #book(ask: LimitAsk, now: number): void {
+    switch (ask.kind) {
+      case 'rate': {
+        const { rate, bucket, cost } = ask;
+        this.#due.set(bucket, takeCost(rate, { dueAt: this.#due.get(bucket), now, cost }).dueAt);
+        return;
+      }
+      case 'budget':
+        this.#spent.set(ask.bucket, this.#spentOf(ask) + ask.cost);
+        return;
+      case 'lease': {
+        const standing = this.#standing(ask.bucket, now);
+        standing.delete(ask.leaseId);
+        this.#leases.set(ask.bucket, standing.set(ask.leaseId, now + ask.ttlMs));
+      }
+    }
+  }
+
+  #spentOf({ bucket, known = 0 }: BudgetAsk): number {
+    return Math.max(this.#spent.get(bucket) ?? 0, known);
+  }
+
+  /** Counts from what is known on, also where the call is refused: else each refusal would read it. */
+  #begin(ask: LimitAsk): void {
+    if (ask.kind === 'budget' && this.#spent.get(ask.bucket) === undefined) {
+      this.#spent.set(ask.bucket, ask.known ?? 0);
+    }
+  }
+
+  #isUncounted(ask: LimitAsk): boolean {
+    if (ask.kind !== 'budget' || ask.known !== undefined) return false;
+    return this.#spent.get(ask.bucket) === undefined;
+  }
+
+  /** Without those that ended without a word. */
+  #standing(bucket: string, now: number): Map<string, number> {
+    const standing = this.#leases.get(bucket) ?? new Map<string, number>();
+    for (const [leaseId, endsAt] of standing) {
+      if (endsAt > now) break;
+      standing.delete(leaseId);
+    }
+    return standing;
+  }
+}

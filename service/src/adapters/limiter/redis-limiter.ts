@@ -1,0 +1,239 @@
+import { createHash } from 'node:crypto';
+import { Redis } from 'ioredis';
+import type { Clock } from '../../../../src/ports/clock.ts';
+import type { CallEnd, LeaseAsk, LimitAnswer, LimitAsk, Limiter } from '../../ports/limiter.ts';
+
+/**
+ * The limiter of a service that runs as several nodes: Redis or Valkey counts for all of them. One
+ * script judges and books all limits of a call at once, by the clock of that server, so neither two
+ * nodes nor their clocks can disagree. It rejects when the server does not answer.
+ */
+
+export interface RedisLimiterOptions {
+  /** `redis://…` or `rediss://…`. Holds a password: no error may quote it. */
+  readonly url: string;
+  /** Begins the name of every key: services that share a server differ in it. */
+  readonly prefix?: string;
+  /** One line for people; never with the address. */
+  report(line: string): void;
+  /** In tests: the script then takes this time for the server's own. */
+  readonly clock?: Pick<Clock, 'now'>;
+}
+
+/** A limiter on the same network answers in a millisecond. */
+const ANSWER_MS = 1000;
+const RECONNECT_MAX_MS = 500;
+
+type Operation = 'take' | 'settle' | 'renew';
+
+const MINUTE_MS = 60_000;
+
+export class RedisLimiter implements Limiter {
+  readonly #redis: Redis;
+  readonly #clock: Pick<Clock, 'now'> | undefined;
+  readonly #prefix: string;
+
+  constructor(options: RedisLimiterOptions) {
+    const { url, prefix = 'svc', clock } = options;
+    this.#clock = clock;
+    this.#prefix = prefix;
+    this.#redis = new Redis(url, {
+      commandTimeout: ANSWER_MS,
+      connectTimeout: ANSWER_MS,
+      // A call that cannot be counted is refused at once, not when the server is back.
+      maxRetriesPerRequest: 0,
+      retryStrategy: (attempts) => Math.min(attempts * 50, RECONNECT_MAX_MS),
+    });
+    let isAway = false;
+    this.#redis.on('error', () => {
+      if (!isAway)
+        options.report('The limiter does not answer, so calls with a limit are refused.');
+      isAway = true;
+    });
+    this.#redis.on('ready', () => {
+      if (isAway) options.report('The limiter answers again.');
+      isAway = false;
+    });
+  }
+
+  async take(asks: readonly LimitAsk[], signal: AbortSignal): Promise<LimitAnswer> {
+    if (asks.length === 0) return PASSED;
+    const answer = await this.#run(
+      'take',
+      asks.map((ask) => countOf(ask)),
+      signal,
+    );
+    const [place, waitMs, ...uncounted] = Array.isArray(answer) ? answer.map(Number) : [];
+    if (uncounted.length > 0) {
+      return { ...PASSED, uncounted: uncounted.map((at) => asks[at - 1]?.bucket ?? '') };
+    }
+    if (place === undefined || waitMs === undefined || Number.isNaN(waitMs)) {
+      throw new TypeError('The limiter did not answer.');
+    }
+    return place === 0 ? PASSED : { refusedBy: asks[place - 1]?.name, waitMs };
+  }
+
+  async renew(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void> {
+    await this.#run(
+      'renew',
+      leases.map((ask) => countOf(ask)),
+      signal,
+    );
+  }
+
+  async settle({ leases, changes }: CallEnd, signal: AbortSignal): Promise<void> {
+    const booked = changes.map(({ ask, more }) => countOf(ask, more));
+    await this.#run('settle', [...leases.map((ask) => countOf(ask)), ...booked], signal);
+  }
+
+  /** Rejects where the server does not answer in time. */
+  async ping(): Promise<void> {
+    await this.#redis.ping();
+  }
+
+  async close(): Promise<void> {
+    this.#redis.disconnect();
+  }
+
+  async #run(operation: Operation, counts: readonly Count[], signal: AbortSignal) {
+    if (counts.length === 0) return undefined;
+    signal.throwIfAborted();
+    const keys = counts.map(({ ask }) => this.#keyOf(ask));
+    const now = this.#clock === undefined ? '' : String(this.#clock.now());
+    const values = [...keys, operation, now, ...counts.flatMap(({ facts }) => facts)];
+    try {
+      return await this.#redis.evalsha(SCRIPT_SHA, keys.length, ...values);
+    } catch (error) {
+      // A server that was restarted does not know the script.
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+      return this.#redis.eval(SCRIPT, keys.length, ...values);
+    }
+  }
+
+  /** A cluster looks at the part in braces alone: the limits of one call lie on one server. */
+  #keyOf({ tenant, kind, bucket }: LimitAsk): string {
+    return `${this.#prefix}:{${tenant}}:${kind}:${bucket}`;
+  }
+}
+
+const PASSED: LimitAnswer = { refusedBy: undefined, waitMs: 0 };
+
+/** One limit as the script reads it: its kind, and four facts of it. */
+interface Count {
+  readonly ask: LimitAsk;
+  readonly facts: readonly (string | number)[];
+}
+
+/** `booked`: in place of the cost that was asked for. */
+function countOf(ask: LimitAsk, booked?: number): Count {
+  switch (ask.kind) {
+    case 'rate': {
+      const { rate, cost } = ask;
+      return { ask, facts: ['rate', booked ?? cost, MINUTE_MS / rate.perMinute, rate.burst, ''] };
+    }
+    case 'budget':
+      return { ask, facts: ['budget', booked ?? ask.cost, ask.max, ask.known ?? '', ask.until] };
+    case 'lease':
+      return { ask, facts: ['lease', ask.leaseId, ask.max, ask.ttlMs, ''] };
+  }
+}
+
+// Each call of the server's own takes a microsecond or two, so a value is read once. A number is
+// written with 17 digits: then it is read as the very same. Keys outlive what they say by a minute, and
+// vanish by themselves.
+const SCRIPT = `
+local call, operation = redis.call, ARGV[1]
+local now = tonumber(ARGV[2])
+if not now then
+  local time = call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function exactly(value) return string.format('%.17g', value) end
+
+local function place(key, mark, lease, ttl)
+  call('ZADD', key, mark, exactly(now + ttl), lease)
+  call('PEXPIRE', key, string.format('%.0f', ttl + 60000))
+end
+
+local function keep(key, value, ending)
+  local lasts = math.ceil(math.max(ending - now, 0)) + 60000
+  call('SET', key, exactly(value), 'PX', string.format('%.0f', lasts))
+end
+
+local worst, wait = 0, 0
+local function refuse(at, ms)
+  if ms > wait then worst, wait = at, ms end
+end
+
+local counted, places = {}, {}
+for at, key in ipairs(KEYS) do
+  if ARGV[at * 5 - 2] ~= 'lease' then
+    counted[#counted + 1], places[#places + 1] = key, at
+  end
+end
+local held = {}
+if #counted > 0 then
+  for at, value in ipairs(call('MGET', unpack(counted))) do held[places[at]] = tonumber(value or nil) end
+end
+
+local values, ends, uncounted, floors = {}, {}, {}, {}
+for at, key in ipairs(KEYS) do
+  local from = at * 5 - 2
+  local kind, cost = ARGV[from], ARGV[from + 1]
+  if kind == 'rate' then
+    local interval, burst = tonumber(ARGV[from + 2]), tonumber(ARGV[from + 3])
+    local due = held[at] or now
+    if operation == 'take' then
+      due = math.max(due, now)
+      refuse(at, due - now - interval * (burst - math.min(cost, burst)))
+    end
+    values[at] = due + interval * cost
+    ends[at] = values[at]
+  elseif kind == 'budget' then
+    local max, ending = tonumber(ARGV[from + 2]), tonumber(ARGV[from + 4])
+    local known = tonumber(ARGV[from + 3])
+    if held[at] or known then
+      local spent = math.max(held[at] or 0, known or 0)
+      if not held[at] then floors[at] = spent end
+      if operation == 'take' and (spent >= max or spent + cost > max) then
+        refuse(at, math.max(1, ending - now))
+      end
+      values[at] = math.max(0, spent + cost)
+      ends[at] = ending
+    elseif operation == 'take' then
+      uncounted[#uncounted + 1] = tostring(at)
+    end
+  elseif operation == 'take' then
+    local max = tonumber(ARGV[from + 2])
+    local isFull = call('ZCARD', key) >= max
+    -- Leases that ended without a word stand there until a place is needed.
+    if isFull and call('ZREMRANGEBYSCORE', key, '-inf', exactly(now)) > 0 then
+      isFull = call('ZCARD', key) >= max
+    end
+    if isFull then refuse(at, 1000) end
+  elseif operation == 'settle' then
+    call('ZREM', key, cost)
+  else
+    local standing = call('ZSCORE', key, cost)
+    if standing and tonumber(standing) > now then place(key, 'XX', cost, ARGV[from + 3]) end
+  end
+end
+if #uncounted > 0 then return { '0', '0', unpack(uncounted) } end
+if worst > 0 then
+  -- What is known of a budget stays, or each refusal would read it from the receipts again.
+  for at, spent in pairs(floors) do keep(KEYS[at], spent, ends[at]) end
+  return { tostring(worst), exactly(wait) }
+end
+
+for at, key in ipairs(KEYS) do
+  if values[at] then
+    keep(key, values[at], ends[at])
+  elseif operation == 'take' then
+    place(key, 'NX', ARGV[at * 5 - 1], ARGV[at * 5 + 1])
+  end
+end
+return { '0', '0' }
+`;
+
+const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');

@@ -1,0 +1,100 @@
+import type { Pool } from 'undici';
+import { parseUpstreamBase } from '../../../../src/core/http/upstream-target.ts';
+import { placeOf, USUAL_PORTS } from '../../core/providers.ts';
+import type { UpstreamSettings } from '../../../../src/core/settings/settings.ts';
+import type {
+  LinkedProvider,
+  ProviderLinks,
+  WholeAnswer,
+  WholeQuestion,
+} from '../../ports/provider-links.ts';
+import type { Upstream } from '../../../../src/ports/upstream.ts';
+import type { Network } from '../../../../src/adapters/network/addresses.ts';
+import type { OwnListener } from './own-listener.ts';
+import type { Trust } from '../../../../src/adapters/network/pinned-connector.ts';
+import { wholeBody } from '../../../../src/adapters/network/whole-answer.ts';
+import {
+  createPool,
+  isRefusedBase,
+  upstreamOver,
+} from '../../../../src/adapters/network/undici-upstream.ts';
+
+/**
+ * The connections from a service to providers: TLS only, to public addresses and the networks that
+ * the operator opened, through no proxy. Presets of one origin share a pool. A custom provider has
+ * its own pool, so no tenant can get a connection that leads to another tenant's gateway.
+ */
+
+export interface EgressOptions {
+  readonly headersMs: number;
+  /** Beside the usual ones. */
+  readonly ports: readonly number[];
+  readonly networks: readonly Network[];
+  /** Names of the service itself, as `host:port`. */
+  readonly own: readonly string[];
+  readonly listener: OwnListener;
+  readonly trust?: Trust;
+}
+
+/**
+ * As many as callers may be connected to the service. All tenants may be at one preset's origin: with
+ * fewer, a tenant's long answers would hold up the requests of the others.
+ */
+const CONNECTIONS_MAX = 4_096;
+/** Providers in use. One that is idle for long opens new connections. */
+const POOLS_MAX = 2_000;
+
+export class ProviderPools implements ProviderLinks {
+  readonly #options: EgressOptions;
+  /** In the order of last use. */
+  readonly #pools = new Map<string, Pool>();
+
+  constructor(options: EgressOptions) {
+    this.#options = options;
+  }
+
+  to({ providerId, version, kind }: LinkedProvider, settings: UpstreamSettings): Upstream {
+    const { networks, ports, own, listener } = this.#options;
+    const base = parseUpstreamBase(settings);
+    const url = new URL(base.origin);
+    const { port } = url;
+    const isOwn = (address: string) => listener.isAt(address, Number(port || 443));
+    const rule = { allowPrivate: false, isSecure: base.isSecure, networks, isOwn };
+    const isUsual = USUAL_PORTS.has(port) || ports.includes(Number(port));
+    const name = kind === 'preset' ? base.origin : `${providerId} ${version}`;
+    return upstreamOver({
+      base,
+      pool: () => this.#pool(name, base.origin, rule),
+      isRefused:
+        !isUsual || !base.isSecure || own.includes(placeOf(url)) || isRefusedBase(base, rule),
+      close: async () => {},
+    });
+  }
+
+  async ask(provider: LinkedProvider, question: WholeQuestion): Promise<WholeAnswer> {
+    const { settings, request, bytesMax, signal } = question;
+    const answer = await this.to(provider, settings).send(request, signal);
+    return { status: answer.status, body: await wholeBody(answer, { bytesMax, signal }) };
+  }
+
+  async close(): Promise<void> {
+    const pools = [...this.#pools.values()];
+    this.#pools.clear();
+    await Promise.all(pools.map((pool) => pool.close()));
+  }
+
+  #pool(name: string, origin: string, rule: Parameters<typeof isRefusedBase>[1]): Pool {
+    const { headersMs, trust } = this.#options;
+    const limits = { headersMs, connectionsMax: CONNECTIONS_MAX, ...trust };
+    const pool = this.#pools.get(name) ?? createPool(origin, { rule }, limits);
+    this.#pools.delete(name);
+    this.#pools.set(name, pool);
+    const [oldest] = this.#pools;
+    if (this.#pools.size > POOLS_MAX && oldest !== undefined) {
+      this.#pools.delete(oldest[0]);
+      // Running answers finish.
+      void oldest[1].close();
+    }
+    return pool;
+  }
+}

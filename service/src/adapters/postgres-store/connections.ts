@@ -1,0 +1,293 @@
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import type { PoolClient } from 'pg';
+import type { DatabaseOrigin } from '../../core/database-origin.ts';
+import { MemoryError } from '../../../../src/ports/memory.ts';
+import { type FoundServer, HostSearch } from './host-search.ts';
+import {
+  asMemoryError,
+  isFull,
+  isGone,
+  LostConnection,
+  mayRunAgain,
+  Overdue,
+  timeout,
+} from './lost.ts';
+import type { Rows, SqlValue } from './rows.ts';
+import type { ServerAddress } from './server-url.ts';
+import { Session } from './session.ts';
+import { Slots } from './slots.ts';
+
+/**
+ * Transactions on PostgreSQL, over a pool of a few connections to the host that writes. Every wait
+ * has a deadline, on this side and on the server's. It uses no session state, so a pooler may be in
+ * between.
+ */
+
+export interface Transactions {
+  /** All statements of it see one moment. */
+  read<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /**
+   * One statement that changes nothing, with no transaction around it: a message, and no second one to end
+   * it.
+   */
+  look<Row>(asked: Look, signal?: AbortSignal): Promise<Row[]>;
+  /** Runs `run` again when its commit is uncertain; `run` must then detect its own earlier work. */
+  write<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** For work that cannot run twice: an uncertain commit fails the call. */
+  writeOnce<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** Background work: no request waits for it. */
+  job<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
+}
+
+export interface Look {
+  readonly statement: string;
+  readonly values: readonly SqlValue[];
+}
+
+export interface ConnectionOptions {
+  readonly server: ServerAddress;
+  /** Connections of this node at most. */
+  readonly connectionsMax?: number;
+  /** A statement of a request ends after so long. */
+  readonly statementMs?: number;
+}
+
+export interface ConnectionHooks {
+  /** Runs on a server that was found, before anything else does. One that it throws for is not used. */
+  readonly settle?: (transactions: Transactions, origin: DatabaseOrigin) => Promise<void>;
+}
+
+interface Work<T> {
+  /** Undefined for one statement. */
+  readonly begin: string | undefined;
+  readonly run: (rows: Rows) => Promise<T>;
+  readonly statementMs: number;
+  /** The same work may be done twice: the second time finds it done. */
+  readonly isRepeatable: boolean;
+}
+
+type Runner = <T>(work: Work<T>, signal?: AbortSignal) => Promise<T>;
+
+/** Half of what the smallest managed offers give one service of two nodes. */
+const CONNECTIONS_MAX = 10;
+/** Keys, settings, ledger and receipts always find a connection that no recall or capture has. */
+const RESERVED_SHARE = 0.3;
+const STATEMENT_MS = 2000;
+/** Migrations, and the steps of a purge. */
+const JOB_STATEMENT_MS = 60_000;
+/** A call with all its attempts ends after so many times its longest statement. */
+const STATEMENTS_IN_CALL = 5;
+/** Longer than a recall takes. */
+const SLOT_MS = 2000;
+const ATTEMPTS = 3;
+const CANCEL_MS = 1000;
+const CANCEL_REQUEST = 80_877_102;
+
+const READ = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+const WRITE = 'BEGIN';
+
+export class Connections implements Transactions {
+  /** For recalls and captures: where they take all that they may, requests to models still pass. */
+  readonly memory: Transactions;
+  readonly #statementMs: number;
+  readonly #search: HostSearch;
+  readonly #slots: Slots;
+  readonly #all: Transactions;
+  #isClosed = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: ConnectionOptions, { settle }: ConnectionHooks = {}) {
+    const { server, connectionsMax = CONNECTIONS_MAX } = options;
+    this.#statementMs = options.statementMs ?? STATEMENT_MS;
+    this.#search = new HostSearch({
+      server,
+      connectionsMax,
+      settle: async (found) => settle?.(this.#on(found), found.origin),
+    });
+    this.#slots = new Slots(connectionsMax);
+    const guarded: Runner = (work, signal) => this.#guarded(() => this.#attempts(work), signal);
+    this.#all = this.#transactions(guarded);
+    const memory = new Slots(Math.ceil(connectionsMax * (1 - RESERVED_SHARE)));
+    this.memory = this.#transactions((work, signal) => {
+      return this.#guarded(() => this.#placed(work, memory, signal), signal);
+    });
+  }
+
+  read<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.#all.read(run, signal);
+  }
+
+  look<Row>(asked: Look, signal?: AbortSignal): Promise<Row[]> {
+    return this.#all.look(asked, signal);
+  }
+
+  write<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.#all.write(run, signal);
+  }
+
+  writeOnce<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.#all.writeOnce(run, signal);
+  }
+
+  job<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
+    return this.#all.job(run);
+  }
+
+  /** The server that is written to now. Throws MemoryError. */
+  async place(): Promise<Pick<FoundServer, 'host' | 'origin'>> {
+    return this.#search.writing();
+  }
+
+  /** The server and its tables may have changed: the next call checks. */
+  async lookAgain(): Promise<void> {
+    this.#search.lose(await this.#search.writing());
+  }
+
+  /** Waits for what was asked before. */
+  close(): Promise<void> {
+    this.#isClosed = true;
+    this.#closing ??= this.#search.close();
+    return this.#closing;
+  }
+
+  /** On a server that no other call uses yet. */
+  #on(found: FoundServer): Transactions {
+    return this.#transactions(async (work) => {
+      const until = performance.now() + work.statementMs * STATEMENTS_IN_CALL;
+      try {
+        return await this.#attempt(found, work, until);
+      } catch (error) {
+        throw asMemoryError(error);
+      }
+    });
+  }
+
+  #transactions(done: Runner): Transactions {
+    const common = { statementMs: this.#statementMs, isRepeatable: true };
+    return {
+      read: (run, signal) => done({ ...common, begin: READ, run }, signal),
+      look: <Row>({ statement, values }: Look, signal?: AbortSignal) => {
+        const run = (rows: Rows) => rows.all<Row>(statement, ...values);
+        return done({ ...common, begin: undefined, run }, signal);
+      },
+      write: (run, signal) => done({ ...common, begin: WRITE, run }, signal),
+      writeOnce: (run, signal) => {
+        return done({ ...common, begin: WRITE, run, isRepeatable: false }, signal);
+      },
+      job: (run) => done({ ...common, begin: WRITE, run, statementMs: JOB_STATEMENT_MS }),
+    };
+  }
+
+  async #guarded<T>(run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    if (signal?.aborted === true) throw timeout();
+    if (this.#isClosed) throw new MemoryError('unavailable', 'The memory is closed.');
+    const done = run();
+    if (signal === undefined) return done;
+    let onAbort: (() => void) | undefined;
+    const aborted = new Promise<never>((_, reject) => {
+      onAbort = () => reject(timeout());
+      signal.addEventListener('abort', onAbort, { once: true });
+    });
+    try {
+      return await Promise.race([done, aborted]);
+    } finally {
+      if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
+      // The transaction continues to its end or its deadline, but no caller waits for it.
+      done.catch(() => undefined);
+    }
+  }
+
+  async #placed<T>(work: Work<T>, slots: Slots, signal?: AbortSignal): Promise<T> {
+    const give = await slots.take(SLOT_MS);
+    try {
+      if (signal?.aborted === true) throw timeout();
+      return await this.#attempts(work);
+    } finally {
+      give();
+    }
+  }
+
+  async #attempts<T>(work: Work<T>): Promise<T> {
+    const until = performance.now() + work.statementMs * STATEMENTS_IN_CALL;
+    for (let attempt = 1; ; attempt += 1) {
+      const found = await this.#search.writing();
+      // oxlint-disable-next-line no-await-in-loop -- The next attempt follows a failed one.
+      const give = await this.#slots.take(SLOT_MS);
+      try {
+        // oxlint-disable-next-line no-await-in-loop
+        return await this.#attempt(found, work, until);
+      } catch (error) {
+        const isLate = this.#isClosed || performance.now() > until;
+        // With fewer at once, what the node has is enough for all, one after the other.
+        if (isFull(error)) this.#slots.narrow(found.pool.totalCount);
+        const isLast = attempt >= ATTEMPTS && !(isFull(error) && found.pool.totalCount > 0);
+        if (!mayRunAgain(error, work.isRepeatable) || isLate || isLast) throw asMemoryError(error);
+      } finally {
+        give();
+      }
+    }
+  }
+
+  async #attempt<T>(found: FoundServer, work: Work<T>, until: number): Promise<T> {
+    const client = await this.#connect(found);
+    // An error of an idle connection would end the process; the statement in hand fails anyway.
+    client.on('error', ignoreError);
+    const { begin, statementMs } = work;
+    const session = new Session(client, { begin, statementMs, until, origin: found.origin });
+    let failure: unknown;
+    try {
+      const result = await work.run(session);
+      if (begin === READ) session.leave();
+      else await session.commit();
+      return result;
+    } catch (error) {
+      failure = error;
+      if (isBroken(error)) cancel(found, client);
+      else failure = await session.rollBack(error);
+      throw error;
+    } finally {
+      client.off('error', ignoreError);
+      client.release(failure !== undefined && isBroken(failure));
+      if (failure !== undefined && isGone(failure)) this.#search.lose(found);
+    }
+  }
+
+  async #connect(found: FoundServer): Promise<PoolClient> {
+    try {
+      return await found.pool.connect();
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      this.#search.lose(found);
+      throw new LostConnection('No connection could be made.', { cause: error });
+    }
+  }
+}
+
+function ignoreError(): void {
+  // Told by the statement that fails.
+}
+
+/** A statement may still run on it. */
+function isBroken(error: unknown): boolean {
+  return isGone(error) || error instanceof Overdue;
+}
+
+/**
+ * Asks the server to end what this connection still does. A backend that waits for a standby does not
+ * notice that its client is gone, and would keep its locks and its connection.
+ */
+function cancel({ host: { host, port } }: FoundServer, client: PoolClient): void {
+  const [id, secret] = ['processID', 'secretKey'].map((name) => Number(Reflect.get(client, name)));
+  if (!Number.isInteger(id) || !Number.isInteger(secret)) return;
+  const message = Buffer.alloc(16);
+  for (const [at, word] of [message.length, CANCEL_REQUEST, id ?? 0, secret ?? 0].entries()) {
+    message.writeInt32BE(word, at * 4);
+  }
+  const isPath = host.startsWith('/');
+  const socket = isPath ? connect(join(host, `.s.PGSQL.${port}`)) : connect(port, host);
+  socket.on('error', () => undefined);
+  socket.setTimeout(CANCEL_MS, () => socket.destroy());
+  socket.end(message);
+  socket.unref();
+}

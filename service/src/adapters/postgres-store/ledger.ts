@@ -1,0 +1,100 @@
+import { quotesIn } from '../../../../src/core/recall/recall-block.ts';
+import type { LedgerRow } from '../../../../src/ports/ledger.ts';
+import type { TenantStore } from '../../ports/service-store.ts';
+import type { Rows } from './rows.ts';
+import { MEMORY } from './statements/memory.ts';
+import type { TenantPlace } from './open-database.ts';
+
+/** The ledger of one tenant: entries that shape what is forwarded. */
+
+/** A conversation that is idle for longer starts with a cold provider cache anyway. */
+const AGE_MAX_MS = 90 * 24 * 3_600_000;
+/** Dropping old rows on every write would cost more than the write. */
+const WRITES_PER_DROP = 256;
+/** The row that says when the tenant last forgot something. No key of an entry is without a colon. */
+const FORGOTTEN_KEY = 'forgotten';
+
+export function ledgerCalls({ tenant, database }: TenantPlace) {
+  let writes = 0;
+  return {
+    async findLedger(keys) {
+      const { connections } = await database();
+      const asked = { statement: MEMORY.findLedger, values: [tenant, keys] };
+      return connections.look<LedgerRow>(asked);
+    },
+    async recordLedger(given) {
+      if (given.length === 0) return;
+      const { connections } = await database();
+      writes += 1;
+      const drops = writes % WRITES_PER_DROP === 1;
+      await connections.write(async (rows) => {
+        await record(rows, tenant, given);
+        if (!drops) return;
+        const newest = given.reduce((last, { at }) => Math.max(last, at), 0);
+        await rows.run(MEMORY.dropLedger, tenant, newest - AGE_MAX_MS);
+      });
+    },
+  } satisfies Partial<TenantStore>;
+}
+
+/**
+ * Empties every recalled block of a tenant, in the transaction of a purge. It locks the mark of the
+ * last forgetting, so a concurrent writer waits and then sees the new mark.
+ */
+export async function forgetBlocks(rows: Rows, tenant: string, at: number): Promise<void> {
+  await rows.run(MEMORY.markForgotten, tenant, FORGOTTEN_KEY, at);
+  const found = await rows.all<Pick<LedgerRow, 'key' | 'block'>>(MEMORY.ledgerBlocks, tenant);
+  const quoting = found.filter(({ block }) => quotesIn(block).length > 0);
+  if (quoting.length === 0) return;
+  const keys = quoting.map(({ key }) => key);
+  await rows.run(MEMORY.emptyLedger, tenant, keys, at);
+}
+
+/**
+ * A later row for the same key wins; a key that is written once keeps its first row. A block that was
+ * placed before a purge may arrive after it: it stays out.
+ */
+async function record(rows: Rows, tenant: string, given: readonly LedgerRow[]): Promise<void> {
+  const [, mark] = await Promise.all([
+    rows.run(MEMORY.makeForgotten, tenant, FORGOTTEN_KEY),
+    rows.get<{ at: number }>(MEMORY.holdForgotten, tenant, FORGOTTEN_KEY),
+  ]);
+  const forgottenAt = mark?.at ?? -1;
+  const clean = given.map((row) =>
+    row.at <= forgottenAt && quotesIn(row.block).length > 0 ? { ...row, block: '' } : row,
+  );
+  const once = distinct(
+    clean.filter(({ isOnce }) => isOnce === true),
+    (known) => known,
+  );
+  const later = distinct(
+    clean.filter(({ isOnce }) => isOnce !== true),
+    (known, next) => (next.at >= known.at ? next : known),
+  );
+  await Promise.all([
+    once.length > 0 && rows.run(MEMORY.addLedgerOnce, tenant, ...columnsOf(once)),
+    later.length > 0 && rows.run(MEMORY.addLedger, tenant, ...columnsOf(later)),
+  ]);
+}
+
+/** One row a key, in the order of the keys: two nodes then never wait for each other. */
+function distinct(
+  rows: readonly LedgerRow[],
+  choose: (known: LedgerRow, next: LedgerRow) => LedgerRow,
+): LedgerRow[] {
+  const byKey = new Map<string, LedgerRow>();
+  for (const row of rows) {
+    const known = byKey.get(row.key);
+    byKey.set(row.key, known === undefined ? row : choose(known, row));
+  }
+  return [...byKey.values()].toSorted((a, b) => (a.key < b.key ? -1 : 1));
+}
+
+function columnsOf(rows: readonly LedgerRow[]) {
+  return [
+    rows.map(({ key }) => key),
+    rows.map(({ block }) => block),
+    rows.map(({ form }) => form),
+    rows.map(({ at }) => at),
+  ];
+}

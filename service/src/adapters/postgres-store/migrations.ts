@@ -1,0 +1,122 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { asRecord, parseJson } from '../../../../src/core/bytes/json-fields.ts';
+import { MemoryError } from '../../../../src/ports/memory.ts';
+import { newEpoch } from '../service-store/epoch.ts';
+import type { Connections } from './connections.ts';
+import type { Rows } from './rows.ts';
+import { MIGRATIONS, SCHEMA } from './statements/schema.ts';
+
+/**
+ * Brings the tables to this version: numbered, forward only, each once, whichever of several nodes
+ * comes first. The checksums of what was applied stay in the database: a migration that was edited
+ * since is refused.
+ */
+
+export interface Migration {
+  readonly number: number;
+  readonly checksum: string;
+  readonly statements: readonly string[];
+}
+
+export interface SchemaState {
+  /** Numbers of the migrations that are not applied yet. */
+  readonly missing: readonly number[];
+  /** Undefined where there are no tables yet. */
+  readonly secret: Buffer | undefined;
+  /** The data of a file are on their way: what is there is a part. */
+  readonly isMoving?: true;
+}
+
+/** Notes in `meta` the move from a file that filled the database, and whether it is over. */
+export const MOVE_NOTE = 'move';
+
+const SECRET_BYTES = 32;
+
+export const KNOWN: readonly Migration[] = MIGRATIONS.map((statements, at) => ({
+  number: at + 1,
+  statements,
+  checksum: createHash('sha256').update(statements.join(';\n')).digest('hex'),
+}));
+
+/** The numbers that it applied. */
+export async function migrate(
+  connections: Connections,
+  now: number,
+  known: readonly Migration[] = KNOWN,
+): Promise<readonly number[]> {
+  // Two nodes that make a table at the same moment may collide: the second try finds it.
+  await connections.job(makeMeta).catch(() => connections.job(makeMeta));
+  return connections.job(async (rows) => {
+    await rows.get(SCHEMA.lockMeta);
+    const missing = missingOf(await rows.all<AppliedRow>(SCHEMA.applied), known);
+    for (const { number, checksum, statements } of missing) {
+      // oxlint-disable-next-line no-await-in-loop -- Each rests on the one before.
+      for (const statement of statements) await rows.run(statement);
+      // oxlint-disable-next-line no-await-in-loop
+      await rows.run(SCHEMA.apply, number, checksum, now);
+    }
+    return missing.map(({ number }) => number);
+  });
+}
+
+/** Throws for a database of a later release, and for one whose migrations were others. */
+export async function readSchema(
+  connections: Connections,
+  known: readonly Migration[] = KNOWN,
+): Promise<SchemaState> {
+  return connections.read(async (rows) => {
+    const made = await rows.get<{ found: number }>(SCHEMA.hasMeta);
+    if ((made?.found ?? 0) < 2) {
+      return { missing: known.map(({ number }) => number), secret: undefined };
+    }
+    const missing = missingOf(await rows.all<AppliedRow>(SCHEMA.applied), known);
+    const meta = await rows.all<{ name: string; value: string }>(SCHEMA.meta);
+    const valueOf = (wanted: string) => meta.find(({ name }) => name === wanted)?.value;
+    const value = valueOf('index_key');
+    const isMoving = asRecord(parseJson(valueOf(MOVE_NOTE) ?? ''))['state'] === 'running';
+    return {
+      missing: missing.map(({ number }) => number),
+      secret: value === undefined ? undefined : Buffer.from(value, 'base64url'),
+      ...(isMoving ? { isMoving } : {}),
+    };
+  });
+}
+
+/** After a restore: earlier acknowledgements to clients are invalid. */
+export async function beginEpoch(connections: Connections): Promise<void> {
+  await connections.job(newEpochIn);
+}
+
+/** Every node then reads that anything may have changed, and forgets what it knew of the store. */
+export async function newEpochIn(rows: Rows): Promise<void> {
+  await rows.run(SCHEMA.setMeta, 'epoch', newEpoch());
+  await rows.run(SCHEMA.skipChanges);
+}
+
+interface AppliedRow {
+  readonly number: number;
+  readonly checksum: string;
+}
+
+async function makeMeta(rows: Rows): Promise<void> {
+  await rows.run(SCHEMA.makeMeta);
+  await rows.run(SCHEMA.makeMigrations);
+  await rows.run(SCHEMA.putMeta, 'epoch', newEpoch());
+  await rows.run(SCHEMA.putMeta, 'index_key', randomBytes(SECRET_BYTES).toString('base64url'));
+}
+
+function missingOf(applied: readonly AppliedRow[], known: readonly Migration[]): Migration[] {
+  const checksums = new Map(known.map(({ number, checksum }) => [number, checksum]));
+  for (const { number, checksum } of applied) {
+    const own = checksums.get(number);
+    if (own === undefined) {
+      throw new MemoryError('unavailable', 'The database was made by a later version of svc.');
+    }
+    if (own !== checksum) {
+      const message = `Migration ${number} of the database differs from that of this version.`;
+      throw new MemoryError('unavailable', message);
+    }
+  }
+  const done = new Set(applied.map(({ number }) => number));
+  return known.filter(({ number }) => !done.has(number));
+}

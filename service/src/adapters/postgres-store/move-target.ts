@@ -1,0 +1,125 @@
+import { asRecord, parseJson } from '../../../../src/core/bytes/json-fields.ts';
+import { contentDigest } from '../../../../src/core/memory/reference.ts';
+import { MemoryError } from '../../../../src/ports/memory.ts';
+import type { MoveTarget } from '../../ports/service-move.ts';
+import { capture } from './captures.ts';
+import { Connections } from './connections.ts';
+import { migrate, MOVE_NOTE, readSchema } from './migrations.ts';
+import type { ServerAddress } from './server-url.ts';
+import { Spaces } from './spaces.ts';
+import { ADDING, counting, MOVE } from './statements/move.ts';
+import { SCHEMA } from './statements/schema.ts';
+import { keepStatistics, Statistics } from './statistics.ts';
+import { TermKeys } from './term-keys.ts';
+
+/**
+ * Takes the data of a service from a file. Everything may come twice: a move that was killed starts
+ * again and skips the records that are there. Until it is over no service starts on the database.
+ */
+
+export async function openMoveTarget(server: ServerAddress, now: number): Promise<MoveTarget> {
+  const connections = new Connections({ server });
+  try {
+    await migrate(connections, now);
+    const { secret } = await readSchema(connections);
+    if (secret === undefined) throw new MemoryError('unavailable', 'The tables were not made.');
+    return targetOn(connections, new TermKeys(secret));
+  } catch (error) {
+    await connections.close();
+    throw error;
+  }
+}
+
+function targetOn(connections: Connections, keys: TermKeys): MoveTarget {
+  // An empty database becomes a large one within minutes.
+  const statistics = new Statistics(async () => connections);
+  return {
+    begin: (epoch) => begin(connections, epoch),
+    async addRows(table, rows) {
+      await connections.job((held) => held.run(ADDING[table], JSON.stringify(rows)));
+    },
+    recordsIn: ({ tenant, space }) =>
+      connections.job(async (rows) => (await new Spaces(rows, tenant).state(space)).records),
+    async addRecords({ tenant, space }, { objects, now }) {
+      const batch = { space, ifGeneration: undefined, objects, now };
+      const place = {
+        tenant,
+        keys: keys.of(tenant),
+        bytesMax: Infinity,
+        ignoresPlan: true as const,
+      };
+      await connections.job((rows) => capture(rows, place, batch));
+    },
+    async setSources({ tenant, space }, rows) {
+      await connections.job((held) =>
+        held.run(MOVE.setSources, tenant, space, JSON.stringify(rows)),
+      );
+    },
+    async addPurges({ tenant, space }, rows) {
+      await connections.job(async (held) => {
+        await new Spaces(held, tenant).make(space);
+        await held.run(MOVE.addPurges, tenant, space, JSON.stringify(rows));
+      });
+    },
+    async addPurged({ tenant, space }, rows) {
+      await connections.job(async (held) => {
+        await new Spaces(held, tenant).make(space);
+        await held.run(MOVE.addPurged, tenant, space, JSON.stringify(rows));
+      });
+    },
+    async wrongRecords({ tenant, space }, digests) {
+      const found = await connections.job((rows) =>
+        rows.all<{ digest: string; bytes: Uint8Array }>(MOVE.records, tenant, space, digests),
+      );
+      // The digest is computed again from the bytes that the server holds.
+      const whole = new Set(
+        found
+          .filter(({ digest, bytes }) => contentDigest(bytes) === digest)
+          .map((one) => one.digest),
+      );
+      return digests.filter((digest) => !whole.has(digest));
+    },
+    async receipts(rows) {
+      const [tenants, ids] = [rows.map((row) => row['tenant_id']), rows.map((row) => row['id'])];
+      const found = await connections.job((held) =>
+        held.all<{ tenant_id: string; id: string; body: string }>(
+          MOVE.receipts,
+          tenants.map(String),
+          ids.map(String),
+        ),
+      );
+      return new Map(found.map(({ tenant_id: tenant, id, body }) => [`${tenant} ${id}`, body]));
+    },
+    count: (table) =>
+      connections.job(
+        async (rows) => (await rows.get<{ count: number }>(counting(table)))?.count ?? 0,
+      ),
+    async end(epoch) {
+      await keepStatistics(connections);
+      await connections.job((rows) => rows.run(SCHEMA.setMeta, MOVE_NOTE, noteOf(epoch, 'done')));
+    },
+    async close() {
+      statistics.stop();
+      await connections.close();
+    },
+  };
+}
+
+function begin(connections: Connections, epoch: string): Promise<'new' | 'resumed' | 'done'> {
+  return connections.job(async (rows) => {
+    await rows.get(SCHEMA.lockMeta);
+    const noted = await rows.get<{ value: string }>(SCHEMA.getMeta, MOVE_NOTE);
+    const { from, state } = asRecord(parseJson(noted?.value ?? ''));
+    if (from === epoch) return state === 'done' ? 'done' : 'resumed';
+    const used = await rows.get<{ used: boolean }>(MOVE.isUsed);
+    if (noted !== undefined || used?.used === true) {
+      throw new MemoryError('invalid', 'The database already contains another service.');
+    }
+    await rows.run(SCHEMA.putMeta, MOVE_NOTE, noteOf(epoch, 'running'));
+    return 'new';
+  });
+}
+
+function noteOf(from: string, state: 'running' | 'done'): string {
+  return JSON.stringify({ from, state });
+}

@@ -1,0 +1,169 @@
+import type { PoolClient } from 'pg';
+import type { DatabaseOrigin } from '../../core/database-origin.ts';
+import { type Asked, Batch, type Result } from './batch.ts';
+import { answered, isGone, LostConnection, Overdue, UncertainCommit } from './lost.ts';
+import type { Rows, SqlValue } from './rows.ts';
+import { SERVER } from './statements/server.ts';
+
+/** One transaction on one connection. */
+
+/** The server ends a statement itself; this much later the statement counts as lost. */
+const ANSWER_SLACK_MS = 1000;
+const COMMIT_MS = 5000;
+
+export interface SessionPlan {
+  /** The statement that begins the transaction; undefined: one statement, which needs none. */
+  readonly begin: string | undefined;
+  readonly statementMs: number;
+  /** The server on which it must run. */
+  readonly origin: DatabaseOrigin;
+  /** When the whole call is late, by `performance.now()`. */
+  readonly until: number;
+}
+
+export class Session implements Rows {
+  readonly #client: PoolClient;
+  readonly #plan: SessionPlan;
+  readonly #answerMs: number;
+  #waiting: Asked[] = [];
+  #isAsking = false;
+  #hasBegun = false;
+  #isElsewhere = false;
+
+  constructor(client: PoolClient, plan: SessionPlan) {
+    this.#client = client;
+    this.#plan = plan;
+    this.#answerMs = plan.statementMs + ANSWER_SLACK_MS;
+  }
+
+  /* oxlint-disable typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-parameters --
+     A row is what its statement says; the two stand side by side wherever these are called. */
+  async all<Row>(statement: string, ...values: SqlValue[]): Promise<Row[]> {
+    return (await this.#query(statement, values)).rows as Row[];
+  }
+
+  async get<Row>(statement: string, ...values: SqlValue[]): Promise<Row | undefined> {
+    return (await this.#query(statement, values)).rows[0] as Row | undefined;
+  }
+  /* oxlint-enable typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-parameters */
+
+  async run(statement: string, ...values: SqlValue[]): Promise<number> {
+    return (await this.#query(statement, values)).rowCount;
+  }
+
+  async meanwhile<T>(work: () => T): Promise<T> {
+    // Their message is written at the end of this tick, too, and before this.
+    await new Promise<void>((resolve) => {
+      process.nextTick(resolve);
+    });
+    return work();
+  }
+
+  /**
+   * Ends a transaction that changed nothing. No caller waits: the next user of the connection sees whether
+   * it still answers.
+   */
+  leave(): void {
+    if (this.#isOpen) this.#client.query('COMMIT').catch(() => undefined);
+  }
+
+  async commit(): Promise<void> {
+    if (!this.#isOpen) return;
+    let isWarned = false;
+    const onNotice = ({ severity }: { readonly severity?: string | undefined }): void => {
+      isWarned ||= severity === 'WARNING';
+    };
+    this.#client.on('notice', onNotice);
+    try {
+      // A primary without its standbys blocks a COMMIT for ever, without an error.
+      await answered(this.#client.query('COMMIT'), COMMIT_MS);
+    } catch (error) {
+      if (isGone(error)) {
+        throw new UncertainCommit('The database did not confirm the commit.', { cause: error });
+      }
+      throw error;
+    } finally {
+      this.#client.off('notice', onNotice);
+    }
+    // An operator ended the wait for the standby: only this server has the commit.
+    if (isWarned) throw new UncertainCommit('No standby has the commit.');
+  }
+
+  /** Resolves with what is wrong with the connection after it, else with the error before it. */
+  async rollBack(error: unknown): Promise<unknown> {
+    if (!this.#isOpen) return error;
+    try {
+      await answered(this.#client.query('ROLLBACK'), this.#answerMs);
+      return error;
+    } catch (failure) {
+      return failure;
+    }
+  }
+
+  /** The end of a message ends the transaction of one that has none. */
+  get #isOpen(): boolean {
+    return this.#hasBegun && this.#plan.begin !== undefined;
+  }
+
+  async #query(text: string, values: readonly SqlValue[]): Promise<Result> {
+    const asked = new Promise<Result>((resolve, reject) => {
+      this.#waiting.push({ text, values, resolve, reject });
+    });
+    // After what is asked for by others who have got an answer at this moment.
+    if (this.#waiting.length === 1) process.nextTick(() => this.#send());
+    try {
+      return await this.#inTime(asked);
+    } finally {
+      this.#checkServer();
+    }
+  }
+
+  /** Whatever another server said is of no use, not even its error. */
+  #checkServer(): void {
+    if (!this.#isElsewhere) return;
+    throw new LostConnection('The connection leads to another database server than before.');
+  }
+
+  /** The first message begins the transaction, too. One goes out when the one before is answered. */
+  #send(): void {
+    if (this.#isAsking || this.#waiting.length === 0) return;
+    this.#isAsking = true;
+    const asked = this.#hasBegun ? this.#waiting : [...this.#beginning(), ...this.#waiting];
+    this.#waiting = [];
+    this.#hasBegun = true;
+    const onEnd = (): void => {
+      this.#isAsking = false;
+      this.#send();
+    };
+    this.#client.query(new Batch(asked, onEnd));
+  }
+
+  /** The transaction, its limit, and whether this still is the server that was found. */
+  #beginning(): Asked[] {
+    const { begin, statementMs, origin } = this.#plan;
+    const text = origin.timeline === '' ? SERVER.stillWritesUntold : SERVER.stillWrites;
+    const check = ({ rows: [row] }: Result): void => {
+      this.#isElsewhere = row?.['standby'] !== false || row['timeline'] !== origin.timeline;
+    };
+    const asked = { text, values: [String(statementMs)], resolve: check, reject: ignore };
+    if (begin === undefined) return [asked];
+    return [{ text: begin, values: [], resolve: ignore, reject: ignore }, asked];
+  }
+
+  async #inTime<T>(asked: Promise<T>): Promise<T> {
+    const left = this.#plan.until - performance.now();
+    try {
+      return await answered(asked, Math.max(0, Math.min(this.#answerMs, left)));
+    } catch (error) {
+      const isLate = error instanceof LostConnection && left < this.#answerMs;
+      throw isLate
+        ? new Overdue('The call did not finish before its deadline.', { cause: error })
+        : error;
+    }
+  }
+}
+
+/** The statements behind it tell of its error. */
+function ignore(): void {
+  // Nothing waits for it.
+}

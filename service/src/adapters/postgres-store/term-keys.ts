@@ -1,0 +1,161 @@
+import { createHmac } from 'node:crypto';
+import { forgetOldest } from '../../../../src/core/bytes/recent.ts';
+import { Known } from '../../../../src/core/bytes/known.ts';
+import { timeTerms } from '../../../../src/core/recall/dates.ts';
+import { ARRAY_HEAD, ELEMENT_HEAD, newArray } from './wire-values.ts';
+
+/**
+ * Words as the index holds them: 64 bits of a keyed hash, so no dictionary of anybody's words lies in
+ * the database. A tenant has one token a word, and a space turns it into a key of its own: a list of
+ * places is then of one space, and the same words of two spaces of a tenant still compare equal.
+ */
+
+/** Up to twice as many are known, about 100 bytes each. A language has some 30,000 words that are said. */
+const TOKENS_MAX = 32_768;
+const TENANTS_MAX = 64;
+const BIGINT_BYTES = 8;
+const ELEMENT_BYTES = ELEMENT_HEAD + BIGINT_BYTES;
+
+/** 64 bits of a hash: a large number would take a step of its own for each of a thousand words. */
+interface Token {
+  readonly high: number;
+  readonly low: number;
+}
+
+interface TenantTokens {
+  readonly key: Buffer;
+  readonly tokens: Known<Token>;
+  /** Words of time: the ranking looks at their letters. */
+  readonly texts: TokenTexts;
+}
+
+/** Tokens of equal low halves follow each other. */
+interface TokenText extends Token {
+  readonly text: string;
+  readonly next: TokenText | undefined;
+}
+
+/** By the low half. */
+type TokenTexts = Map<number, TokenText>;
+
+export class TermKeys {
+  readonly #secret: Buffer;
+  readonly #tenants = new Map<string, TenantTokens>();
+
+  /** `secret`: 32 bytes that the database keeps. */
+  constructor(secret: Buffer) {
+    this.#secret = secret;
+  }
+
+  of(tenant: string): TenantTermKeys {
+    const found = this.#tenants.get(tenant) ?? this.#make(tenant);
+    this.#tenants.delete(tenant);
+    this.#tenants.set(tenant, found);
+    forgetOldest(this.#tenants, TENANTS_MAX);
+    return new TenantTermKeys(found);
+  }
+
+  #make(tenant: string): TenantTokens {
+    const key = createHmac('sha256', this.#secret).update(`tenant ${tenant}`).digest();
+    const texts: TokenTexts = new Map();
+    for (const term of timeTerms()) addText(texts, tokenOf(key, `term ${term}`), term);
+    return { key, tokens: new Known<Token>(TOKENS_MAX), texts };
+  }
+}
+
+/** For one call: the letters of its question's words are known to it alone. */
+export class TenantTermKeys {
+  readonly #own: TenantTokens;
+  readonly #texts: TokenTexts = new Map();
+  readonly #masks = new Map<number, Token>();
+
+  constructor(own: TenantTokens) {
+    this.#own = own;
+  }
+
+  expect(terms: Iterable<string>): void {
+    for (const term of terms) addText(this.#texts, this.#tokenOf(term), term);
+  }
+
+  /** As the database's bigint. */
+  keyOf(space: number, term: string): string {
+    return this.arrayOf(space, [[term]])
+      .readBigInt64BE(ARRAY_HEAD + ELEMENT_HEAD)
+      .toString();
+  }
+
+  keysOf(space: number, terms: readonly string[]): string[] {
+    return terms.map((term) => this.keyOf(space, term));
+  }
+
+  /** One after the other, as the database takes a bigint[]. */
+  arrayOf(space: number, lists: readonly (readonly string[])[]): Buffer {
+    const count = lists.reduce((sum, { length }) => sum + length, 0);
+    const mask = this.#maskOf(space);
+    const array = newArray('bigint', count, count * BIGINT_BYTES);
+    const view = new DataView(array.buffer, array.byteOffset, array.length);
+    let at = ARRAY_HEAD;
+    for (const terms of lists) {
+      for (const term of terms) {
+        const { high, low } = this.#tokenOf(term);
+        view.setInt32(at, BIGINT_BYTES);
+        view.setInt32(at + 4, high ^ mask.high);
+        view.setInt32(at + 8, low ^ mask.low);
+        at += ELEMENT_BYTES;
+      }
+    }
+    return array;
+  }
+
+  /** The terms of a passage in order: with their letters where those are known. */
+  termsOf(space: number, sent: Buffer): string[] {
+    const mask = this.#maskOf(space);
+    const view = new DataView(sent.buffer, sent.byteOffset, sent.length);
+    const terms: string[] = [];
+    for (let at = ARRAY_HEAD + ELEMENT_HEAD; at < sent.length; at += ELEMENT_BYTES) {
+      const high = view.getInt32(at) ^ mask.high;
+      terms.push(this.#textOf(high, view.getInt32(at + 4) ^ mask.low));
+    }
+    return terms;
+  }
+
+  /** A passage holds some sixty words and a question reads a hundred passages: each text is made once. */
+  #textOf(high: number, low: number): string {
+    const known = textIn(this.#texts.get(low), high) ?? textIn(this.#own.texts.get(low), high);
+    if (known !== undefined) return known;
+    const made = String.fromCharCode(high >>> 16, high & 0xffff, low >>> 16, low & 0xffff);
+    addText(this.#texts, { high, low }, made);
+    return made;
+  }
+
+  #tokenOf(term: string): Token {
+    const { tokens, key } = this.#own;
+    const known = tokens.get(term);
+    if (known !== undefined) return known;
+    const made = tokenOf(key, `term ${term}`);
+    tokens.set(term, made);
+    return made;
+  }
+
+  #maskOf(space: number): Token {
+    const known = this.#masks.get(space);
+    if (known !== undefined) return known;
+    const made = tokenOf(this.#own.key, `space ${space}`);
+    this.#masks.set(space, made);
+    return made;
+  }
+}
+
+function tokenOf(key: Buffer, text: string): Token {
+  const hash = createHmac('sha256', key).update(text).digest();
+  return { high: hash.readInt32BE(0), low: hash.readInt32BE(4) };
+}
+
+function addText(texts: TokenTexts, { high, low }: Token, text: string): void {
+  texts.set(low, { high, low, text, next: texts.get(low) });
+}
+
+function textIn(first: TokenText | undefined, high: number): string | undefined {
+  for (let one = first; one !== undefined; one = one.next) if (one.high === high) return one.text;
+  return undefined;
+}

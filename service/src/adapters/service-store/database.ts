@@ -1,0 +1,86 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  ensurePrivateFile,
+  makePrivateFolder,
+} from '../../../../src/adapters/files/private-files.ts';
+import { Database } from '../../../../src/adapters/store/database.ts';
+import type { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
+import { type Connection, type Driver, sqliteCode } from '../../../../src/adapters/store/driver.ts';
+import { migrate } from '../../../../src/adapters/store/schema.ts';
+import { newEpoch } from './epoch.ts';
+import { migrateService } from './schema.ts';
+
+/**
+ * The service's one SQLite file. Unlike the embedded store's, a broken one is never set aside by
+ * itself: an empty service would answer every client "unknown key". A person restores it.
+ */
+
+const SQLITE_BUSY = 5;
+
+/** An error of opening the database, for people. */
+export class ServiceFileError extends Error {
+  override readonly name = 'ServiceFileError';
+}
+
+interface ServiceFileOptions {
+  readonly driver: Driver;
+  readonly descriptors: Descriptors;
+}
+
+export interface ServiceDatabaseOptions extends ServiceFileOptions {
+  readonly folder: string;
+  /** Makes the file where there is none. */
+  readonly creates: boolean;
+}
+
+export function serviceFile(folder: string): string {
+  return join(folder, 'service.db');
+}
+
+export function openServiceDatabase(options: ServiceDatabaseOptions): Database {
+  const path = serviceFile(options.folder);
+  if (!options.creates && !existsSync(path)) throw new ServiceFileError('does not exist');
+  makePrivateFolder(options.folder);
+  return openServiceFile(path, options);
+}
+
+/** Throws what the file system or SQLite throws, and SchemaTooNewError. */
+export function openServiceFile(
+  path: string,
+  { driver, descriptors }: ServiceFileOptions,
+): Database {
+  ensurePrivateFile(path);
+  const connection = driver.open(path);
+  let close = (): void => connection.close();
+  try {
+    const database = new Database(connection, path, descriptors);
+    close = () => database.close();
+    migrate(connection);
+    migrateService(database, newEpoch());
+    return database;
+  } catch (error) {
+    close();
+    throw error;
+  }
+}
+
+/**
+ * One service a folder. The lock is SQLite's own on a file of its own: the system takes it back from
+ * a process that is killed. Undefined when another process holds it.
+ */
+export function takeServiceLock(folder: string, driver: Driver): Connection | undefined {
+  makePrivateFolder(folder);
+  const path = join(folder, 'lock.db');
+  ensurePrivateFile(path);
+  const connection = driver.open(path);
+  try {
+    connection.exec('PRAGMA busy_timeout = 0');
+    connection.exec('BEGIN EXCLUSIVE');
+    return connection;
+  } catch (error) {
+    connection.close();
+    if (sqliteCode(error) === SQLITE_BUSY) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,91 @@
+import { ITEM_CHARS_MAX } from '../../../../src/core/memory-api/limits.ts';
+import { saidIn } from '../../../../src/core/memory-api/record-items.ts';
+import { recordOfBytes } from '../../../../src/core/memory-api/records.ts';
+import { termsOf } from '../../../../src/core/recall/terms.ts';
+import type { RecalledPassage } from '../../../../src/ports/memory.ts';
+import type {
+  ObjectKind,
+  Origin,
+  ServiceItem,
+  ServiceQuestion,
+} from '../../ports/service-store.ts';
+
+/** Stored texts as the items that people and models see, whatever database holds them. */
+
+export interface ItemFacts {
+  /** The number of its record. */
+  readonly object: number;
+  /** Which of the record's texts. */
+  readonly message: number;
+  readonly kind: ObjectKind;
+  readonly role: ServiceItem['role'];
+  readonly createdAt: number;
+  readonly origin: Origin;
+}
+
+/** As a list shows it: the beginning of a long text. */
+export function listedItem(facts: ItemFacts, whole: string): ServiceItem {
+  const text = beginningOf(whole);
+  return { ...itemOf(facts, text), isVerbatim: isWhole(facts, text, whole) };
+}
+
+/** Undefined when the output lacks one of the terms. */
+export function outputItem(
+  facts: Pick<ItemFacts, 'object' | 'createdAt' | 'origin'>,
+  bytes: Uint8Array,
+  terms: readonly string[],
+): ServiceItem | undefined {
+  const whole = saidIn(recordOfBytes(bytes)).text;
+  const held = new Set(terms.length === 0 ? [] : termsOf(whole));
+  if (!terms.every((term) => held.has(term))) return undefined;
+  return listedItem({ ...facts, message: 0, kind: 'tool_output', role: 'tool' }, whole);
+}
+
+/** `seen`: passages of each text so far, so that every item has an id of its own. */
+export function recalledItem(
+  facts: ItemFacts,
+  { whole, passage }: { readonly whole: string; readonly passage: RecalledPassage },
+  seen: Map<string, number>,
+): ServiceItem {
+  const item = itemOf(facts, passage.text);
+  const place = seen.get(item.itemId) ?? 0;
+  seen.set(item.itemId, place + 1);
+  return {
+    ...item,
+    itemId: place === 0 ? item.itemId : `${item.itemId}.${place}`,
+    isVerbatim: isWhole(facts, passage.text, whole),
+    score: passage.score / (1 + passage.score),
+  };
+}
+
+/** The items that the question allows, and whether there were more. */
+export function allowedItems(
+  items: readonly ServiceItem[],
+  { kinds, scoreMin, itemsMax }: Pick<ServiceQuestion, 'kinds' | 'scoreMin' | 'itemsMax'>,
+): { readonly items: ServiceItem[]; readonly isTruncated: boolean } {
+  const allowed = items.filter(
+    ({ kind, score = 0 }) => (kinds?.includes(kind) ?? true) && score >= scoreMin,
+  );
+  return { items: allowed.slice(0, itemsMax), isTruncated: allowed.length > itemsMax };
+}
+
+/** The record that an item is of; -1, which none has, for what is no item's id. */
+export function objectOfItem(itemId: string): number {
+  const digits = /^it_(\d{1,15})(?:\.\d{1,5}){0,2}$/.exec(itemId)?.[1];
+  return digits === undefined ? -1 : Number(digits);
+}
+
+/** Its id is `it_`, the record's number, its text, and in a recall the passage. */
+function itemOf({ object, message, kind, role, createdAt, origin }: ItemFacts, text: string) {
+  return { itemId: `it_${object}.${message}`, kind, role, text, createdAt, origin };
+}
+
+function isWhole({ origin }: ItemFacts, text: string, whole: string): boolean {
+  return origin.textDigest !== undefined && text === whole;
+}
+
+// Never with half a surrogate pair at its end.
+function beginningOf(text: string): string {
+  if (text.length <= ITEM_CHARS_MAX) return text;
+  return text.slice(0, ITEM_CHARS_MAX).replace(/[\ud800-\udbff]$/, '');
+}

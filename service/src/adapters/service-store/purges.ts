@@ -1,0 +1,249 @@
+import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/service-store.ts';
+import type { Database } from '../../../../src/adapters/store/database.ts';
+import { PassageIndex } from '../../../../src/adapters/store/passage-index.ts';
+import { AuditTable } from './audit-table.ts';
+import { ChangeTable } from './changes.ts';
+import { sourceNumber } from './origins.ts';
+import type { UnfinishedPurge } from './protocol.ts';
+import { type PurgeRow, purgeOf, scopeOf } from './purge-rows.ts';
+import { spaceCondition, type Spaces } from './spaces.ts';
+
+/**
+ * Purges. One transaction changes the generation and records the order. Small ones erase the
+ * records, so that a recall waits for one at most, and continue after a crash. A purged record leaves
+ * a tombstone, and no trace of its words: neither in the tables nor in the write-ahead log.
+ */
+
+/** Records a transaction: about 100 ms. */
+const BATCH = 256;
+
+interface Doomed {
+  readonly id: number;
+  readonly digest: string;
+  readonly ref: string;
+  readonly text_ref: string | null;
+  readonly source: number;
+  readonly size: number;
+}
+
+interface Sizes {
+  readonly records: number;
+  readonly bytes: number;
+  readonly last: number;
+}
+
+export class Purges {
+  readonly #database: Database;
+  readonly #spaces: Spaces;
+  readonly #index: PassageIndex;
+  readonly #audit: AuditTable;
+  readonly #changes: ChangeTable;
+
+  readonly #forgetBlocks: (tenant: string, at: number) => void;
+
+  /** `forgetBlocks`: runs in the transaction of a purge, for the tenant of its space. */
+  constructor(
+    database: Database,
+    spaces: Spaces,
+    forgetBlocks: (tenant: string, at: number) => void,
+  ) {
+    this.#database = database;
+    this.#spaces = spaces;
+    this.#forgetBlocks = forgetBlocks;
+    this.#index = new PassageIndex(database);
+    this.#audit = new AuditTable(database);
+    this.#changes = new ChangeTable(database);
+  }
+
+  begin(order: PurgeOrder): Purge {
+    return this.#database.transaction(() => {
+      const { space, scope, isDryRun, now } = order;
+      const before = this.#spaces.state(space).generation;
+      const id = isDryRun ? this.#spaces.idOf(space) : this.#spaces.make(space);
+      const sizes = this.#sizes(scope, id ?? -1);
+      if (!isDryRun && id !== undefined) {
+        this.#spaces.bump(id);
+        if ('digests' in scope) this.#bury(id, scope.digests, now);
+      }
+      const purge = {
+        number: 0,
+        id: order.purgeId,
+        space,
+        scope: JSON.stringify(scope),
+        state: isDryRun ? ('dry_run' as const) : ('tombstoned' as const),
+        records: sizes.records,
+        items: this.#itemsOf(scope, id ?? -1),
+        bytes: sizes.bytes,
+        generation_before: before,
+        generation_after: this.#spaces.state(space).generation,
+        requested_by: order.requestedBy,
+        requested_at: now,
+        erased_at: null,
+        upto: sizes.last,
+      };
+      if (!isDryRun) {
+        this.#keep(purge);
+        this.#forgetBlocks(tenantOf(space), now);
+        this.#changes.add({ tenant: tenantOf(space), kind: 'purge', id: order.purgeId });
+        if (order.note !== undefined) this.#audit.chain(tenantOf(space), order.note);
+      }
+      return purgeOf(purge);
+    });
+  }
+
+  /** True when nothing is left of it. */
+  continue(purgeId: string, now: number): boolean {
+    const row = this.#row(purgeId);
+    if (row === undefined || row.state !== 'tombstoned') return true;
+    const space = this.#spaces.idOf(row.space);
+    const left = space === undefined ? 0 : this.#eraseSome(row, space, now);
+    if (left > 0) return false;
+    this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    const sql = "UPDATE purges SET state = 'erased', erased_at = ? WHERE id = ?";
+    this.#database.run(sql, now, purgeId);
+    return true;
+  }
+
+  find(purgeId: string): Purge | undefined {
+    const row = this.#row(purgeId);
+    return row === undefined ? undefined : purgeOf(row);
+  }
+
+  list({ spaces, limit, offset }: PageFilter): Purge[] {
+    // A purge outlives its space's records, never its name.
+    const { where, value } = spaceCondition(spaces);
+    return this.#database
+      .all<PurgeRow>(
+        `SELECT p.* FROM purges p JOIN spaces s ON s.name = p.space WHERE ${where}
+         ORDER BY p.number DESC LIMIT ? OFFSET ?`,
+        value,
+        limit,
+        offset,
+      )
+      .map(purgeOf);
+  }
+
+  unfinished(): UnfinishedPurge[] {
+    return this.#database.all<UnfinishedPurge>(
+      "SELECT id AS purgeId, space FROM purges WHERE state = 'tombstoned' ORDER BY number",
+    );
+  }
+
+  #eraseSome(row: PurgeRow, space: number, now: number): number {
+    const { where, values } = conditionOf(scopeOf(row));
+    return this.#database.transaction(() => {
+      const doomed = this.#database.all<Doomed>(
+        `SELECT o.id, o.digest, o.ref, o.text_ref, o.source, o.size FROM objects o
+         WHERE o.space = ? AND o.id <= ? AND ${where} LIMIT ${BATCH}`,
+        space,
+        row.upto,
+        ...values,
+      );
+      for (const one of doomed) this.#erase(one, space, now);
+      return doomed.length;
+    });
+  }
+
+  #erase({ id, digest, ref, text_ref, source, size }: Doomed, space: number, now: number): void {
+    const sql = 'SELECT record FROM object_texts WHERE object = ?';
+    const texts = this.#database.all<{ record: number }>(sql, id);
+    for (const { record } of texts) {
+      this.#index.remove({ space, record });
+      this.#database.run('DELETE FROM object_texts WHERE record = ?', record);
+      this.#database.run('DELETE FROM records WHERE id = ?', record);
+    }
+    this.#database.run('DELETE FROM objects WHERE id = ?', id);
+    this.#database.run(
+      `INSERT INTO purged (space, digest, ref, text_ref, at) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET ref = excluded.ref, text_ref = excluded.text_ref`,
+      space,
+      digest,
+      ref,
+      text_ref,
+      now,
+    );
+    this.#database.run(
+      'UPDATE sources SET records = records - 1, bytes = bytes - ? WHERE id = ?',
+      size,
+      source,
+    );
+    this.#database.run('DELETE FROM sources WHERE id = ? AND records = 0', source);
+    this.#spaces.shrink(space, { records: 1, bytes: size });
+  }
+
+  /** A digest that was never stored is kept out from now on, too. */
+  #bury(space: number, digests: readonly string[], now: number): void {
+    this.#database.run(
+      `INSERT OR IGNORE INTO purged (space, digest, ref, text_ref, at)
+       SELECT ?, value, '', NULL, ? FROM json_each(?)`,
+      space,
+      now,
+      JSON.stringify(digests),
+    );
+  }
+
+  #sizes(scope: PurgeScope, space: number): Sizes {
+    const { where, values } = conditionOf(scope);
+    const row = this.#database.get<Sizes>(
+      `SELECT count(*) AS records, coalesce(sum(o.size), 0) AS bytes, coalesce(max(o.id), 0) AS last
+       FROM objects o WHERE o.space = ? AND ${where}`,
+      space,
+      ...values,
+    );
+    return row ?? { records: 0, bytes: 0, last: 0 };
+  }
+
+  #itemsOf(scope: PurgeScope, space: number): number {
+    const { where, values } = conditionOf(scope);
+    const row = this.#database.get<{ items: number }>(
+      `SELECT count(*) AS items FROM objects o JOIN object_texts t ON t.object = o.id
+       WHERE o.space = ? AND ${where}`,
+      space,
+      ...values,
+    );
+    return row?.items ?? 0;
+  }
+
+  #row(purgeId: string): PurgeRow | undefined {
+    return this.#database.get<PurgeRow>('SELECT * FROM purges WHERE id = ?', purgeId);
+  }
+
+  #keep(row: PurgeRow): void {
+    this.#database.run(
+      `INSERT INTO purges (id, space, scope, state, records, items, bytes, generation_before,
+         generation_after, requested_by, requested_at, upto)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      row.id,
+      row.space,
+      row.scope,
+      row.state,
+      row.records,
+      row.items,
+      row.bytes,
+      row.generation_before,
+      row.generation_after,
+      row.requested_by,
+      row.requested_at,
+      row.upto,
+    );
+  }
+}
+
+/** A space is stored with its tenant in front: see tenant-store.ts. */
+function tenantOf(space: string): string {
+  return space.slice(0, space.indexOf(':'));
+}
+
+/** On o, the objects of one space. */
+function conditionOf(scope: PurgeScope): { where: string; values: (string | number)[] } {
+  if ('all' in scope) return { where: '1', values: [] };
+  if ('session_id' in scope) {
+    const where = 'o.source IN (SELECT id FROM sources WHERE space = o.space AND session = ?)';
+    return { where, values: [scope.session_id] };
+  }
+  if ('source_id' in scope)
+    return { where: 'o.source = ?', values: [sourceNumber(scope.source_id)] };
+  if ('before' in scope) return { where: 'o.observed_at < ?', values: [Date.parse(scope.before)] };
+  const where = 'o.digest IN (SELECT value FROM json_each(?))';
+  return { where, values: [JSON.stringify(scope.digests)] };
+}

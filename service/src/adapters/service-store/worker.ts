@@ -1,0 +1,12 @@
+import { serveCalls } from '../../../../src/adapters/store/call-loop.ts';
+import type { ServiceStoreExtra } from './protocol.ts';
+import { WorkerStore } from './store.ts';
+
+/** Entry of the service store's worker thread. */
+serveCalls({
+  makeStore: ({ folder, extra, descriptors }) =>
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only sqlite-service-store.ts starts this file.
+    new WorkerStore({ folder, descriptors, ...(extra as ServiceStoreExtra) }),
+  // A request waits at the gate for its key, and a client for what it recalls.
+  urgent: new Set(['findCaller', 'findAdmin', 'spaceState', 'recall', 'findAnswer']),
+});

@@ -1,0 +1,62 @@
+import { asRecord } from '../../../../src/core/bytes/json-fields.ts';
+import { openConsole } from '../compose-console.ts';
+import type { CommandContext } from '../../../../src/cli/context.ts';
+import { type ConsoleAccess, type Fields, TOKEN_VARIABLE } from './console-fields.ts';
+import { folderOf, type FolderOption, storeError } from './service-context.ts';
+
+/**
+ * The commands of `svc-service` that manage a service are clients of its console operations: of the
+ * service in a folder of this machine, or with `--url` of one anywhere.
+ */
+
+export interface ConsoleOptions extends FolderOption {
+  /** Address of a service on another machine. */
+  readonly url?: string;
+  readonly tenant?: string;
+  readonly json?: boolean;
+}
+
+export async function withConsole<Result>(
+  options: ConsoleOptions,
+  context: CommandContext,
+  work: (console: ConsoleAccess) => Promise<Result>,
+): Promise<Result> {
+  const { tenant, url } = options;
+  const access = await openConsole({
+    tenant,
+    place:
+      url === undefined
+        ? { folder: folderOf(options, context), environment: context.environment }
+        : { url, token: context.environment[TOKEN_VARIABLE] },
+  });
+  try {
+    return await work(access);
+  } catch (error) {
+    throw storeError(error);
+  } finally {
+    await access.close();
+  }
+}
+
+/** Every element of a list, page by page. */
+export async function listAll(
+  console: Pick<ConsoleAccess, 'call'>,
+  path: string,
+  query: Readonly<Record<string, string>> = {},
+): Promise<readonly Fields[]> {
+  const found: Fields[] = [];
+  let after: string | undefined;
+  do {
+    // Each page says where the next one begins.
+    // oxlint-disable-next-line no-await-in-loop
+    const page = await console.call({
+      method: 'GET',
+      path,
+      query: after === undefined ? query : { ...query, after },
+    });
+    const { data, next_cursor: next } = page;
+    if (Array.isArray(data)) found.push(...data.map(asRecord));
+    after = typeof next === 'string' ? next : undefined;
+  } while (after !== undefined);
+  return found;
+}

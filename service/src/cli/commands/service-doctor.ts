@@ -1,0 +1,263 @@
+import { statfs } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { FileError } from '../../../../src/adapters/files/file-error.ts';
+import {
+  modesOf,
+  PEPPER_FILE,
+  RUN_FILE,
+  SETTINGS_FILE,
+} from '../../adapters/service-store/service-files.ts';
+import { asRecord } from '../../../../src/core/bytes/json-fields.ts';
+import { loadTls } from '../../adapters/network/tls-files.ts';
+import { VERSION } from '../../../../src/core/version.ts';
+import {
+  NO_PUBLIC_URL,
+  PUBLIC_URL_FIX,
+  publicUrlOf,
+  type ServiceSettings,
+} from '../../core/settings.ts';
+import { shellQuote } from '../../../../src/core/foreign/shell-quote.ts';
+import { reportChecks } from '../../../../src/cli/doctor/check-report.ts';
+import { CliError, type ExitCode } from '../../../../src/cli/cli-error.ts';
+import { serverOf } from '../compose-database.ts';
+import { checkLimiter, checkServer } from './service-doctor-server.ts';
+import { serviceBackups } from '../compose-service-store.ts';
+import type { CommandContext } from '../../../../src/cli/context.ts';
+import type { Check } from '../../../../src/cli/doctor/doctor-checks.ts';
+import { count } from '../../../../src/cli/listing.ts';
+import { DOCTOR_HINT, folderOf, type FolderOption, withServiceStore } from './service-context.ts';
+import { serviceSettings } from './service-settings.ts';
+import { withConsole } from './console-access.ts';
+import { textOf } from './console-fields.ts';
+import { waitingReceipts } from '../compose-receipts.ts';
+import { findService } from './service-status.ts';
+import { isoTime } from '../../../../src/core/memory/times.ts';
+
+/** `svc-service doctor`: what is right, what is not, and the command that mends it. */
+
+export interface ServiceDoctorOptions extends FolderOption {
+  readonly json?: boolean;
+}
+
+const DAY_MS = 24 * 3600 * 1000;
+/** Renewing a certificate may need a person, and weekends. */
+const CERTIFICATE_DAYS_MIN = 14;
+/** A day of a busy team, and room for its backup. */
+const FREE_BYTES_MIN = 1024 ** 3;
+/** Machines that keep time by the network are within a second; more is a broken clock. */
+const CLOCK_SLACK_MS = 60_000;
+
+export async function serviceDoctor(
+  options: ServiceDoctorOptions,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const folder = folderOf(options, context);
+  const checks = await runChecks(folder, context);
+  const facts = { folder, version: VERSION };
+  return reportChecks({ checks, facts, isJson: options.json === true }, context.terminal);
+}
+
+async function runChecks(folder: string, context: CommandContext): Promise<readonly Check[]> {
+  let settings: ServiceSettings;
+  try {
+    settings = await serviceSettings(folder);
+  } catch (error) {
+    return [failed('Settings', error)];
+  }
+  const place = { folder, environment: context.environment, settings };
+  const server = await checkServer(place);
+  // A server that is away is one fault: the store and the vault on it would only repeat it.
+  const isAway = server.some(({ level, subject }) => subject === 'Server' && level === 'problem');
+  return [
+    { level: 'ok', subject: 'Settings', found: join(folder, SETTINGS_FILE) },
+    ...(await checkModes(folder, settings)),
+    ...(isAway ? [] : await checkStore(folder, context)),
+    ...server,
+    await checkLimiter(place),
+    ...(isAway ? [] : [await checkVault(folder, context)]),
+    checkReceipts(folder, await findService(folder)),
+    ...(settings.tls === undefined ? [] : [await checkCertificate(settings.tls)]),
+    await checkPort(folder, settings),
+    checkPublicUrl(settings),
+    ...(await checkDisk(folder)),
+  ];
+}
+
+async function checkModes(folder: string, { tls }: ServiceSettings): Promise<readonly Check[]> {
+  const names = [SETTINGS_FILE, PEPPER_FILE, RUN_FILE, 'service.db', 'service.db-wal', 'lock.db'];
+  const paths = [folder, ...names.map((name) => join(folder, name)), ...(tls ? [tls.key] : [])];
+  const loose = (await modesOf(paths)).filter(({ isLoose }) => isLoose);
+  if (loose.length === 0) return [{ level: 'ok', subject: 'Modes', found: `${folder} is private` }];
+  return loose.map(({ path, mode }) => ({
+    level: 'problem',
+    subject: 'Modes',
+    found: `${path} is open to others, a link or owned by another user (mode 0${mode.toString(8)})`,
+    fix: `chmod ${path === folder ? '700' : '600'} ${shellQuote(path, 'sh')}`,
+  }));
+}
+
+async function checkStore(
+  folder: string,
+  { environment }: CommandContext,
+): Promise<readonly Check[]> {
+  const subject = 'Store';
+  const isFile = (await serverOf({ folder, environment })) === undefined;
+  const wrong = isFile ? await serviceBackups.check(folder) : '';
+  if (wrong !== '') {
+    const fix = 'svc-service restore FILE --yes, with your newest backup';
+    return [{ level: 'problem', subject, found: `service.db: ${wrong}`, fix }];
+  }
+  try {
+    const held = await withServiceStore({ folder, environment }, (store) => store.health());
+    const { engine, records, spaces, keys, newestAt } = held;
+    const found = `${isFile ? 'whole; ' : ''}${engine}, ${count(records, 'record')} in ${count(spaces, 'space')}`;
+    return [{ level: 'ok', subject, found }, checkKeys(keys), checkClock(newestAt)];
+  } catch (error) {
+    return [failed(subject, error)];
+  }
+}
+
+async function checkVault(folder: string, context: CommandContext): Promise<Check> {
+  const subject = 'Vault';
+  try {
+    const { problem, keys } = await withConsole({ folder }, context, (console) =>
+      console.call({ method: 'GET', path: 'vault' }),
+    );
+    if (typeof problem === 'string') {
+      const fix = 'Restore the key to the place that "vault" in service.json names.';
+      return { level: 'problem', subject, found: problem, fix };
+    }
+    const active = (Array.isArray(keys) ? keys.map(asRecord) : []).find(
+      ({ state }) => state === 'active',
+    );
+    if (active !== undefined) {
+      const secrets = count(Number(active['secrets']), 'secret');
+      const found = `${textOf(active['key_id'])} fits and encrypts ${secrets}`;
+      return { level: 'ok', subject, found };
+    }
+    const fix = 'svc-service vault add, then svc-service signing rotate';
+    return { level: 'warning', subject, found: 'no master key, so receipts are not signed', fix };
+  } catch (error) {
+    return failed(subject, error);
+  }
+}
+
+/** Half of what the journal may take. */
+const JOURNAL_BYTES_MAX = 256 * 1024 ** 2;
+
+function checkReceipts(folder: string, running: object | undefined): Check {
+  const subject = 'Receipts';
+  const { nodes, bytes } = waitingReceipts(folder);
+  if (bytes > JOURNAL_BYTES_MAX) {
+    const found = `${Math.ceil(bytes / 1024 ** 2)} MiB wait in the journal, because the store accepts none`;
+    const fix = 'Check the messages of svc-service start about the store and the signing key.';
+    return { level: 'problem', subject, found, fix };
+  }
+  if (running === undefined && nodes > 0) {
+    const found =
+      nodes === 1
+        ? 'receipts of a dead process are waiting'
+        : `receipts of ${nodes} dead processes are waiting`;
+    return {
+      level: 'warning',
+      subject,
+      found,
+      fix: 'svc-service receipts recover, or svc-service start',
+    };
+  }
+  return {
+    level: 'ok',
+    subject,
+    found: running === undefined ? 'none are waiting' : 'all are stored',
+  };
+}
+
+function checkKeys(keys: number): Check {
+  if (keys > 0) return { level: 'ok', subject: 'Keys', found: `${keys} not revoked` };
+  const fix = 'svc-service keys create --name NAME';
+  return {
+    level: 'warning',
+    subject: 'Keys',
+    found: 'there is no key, so nobody can use the service',
+    fix,
+  };
+}
+
+function checkClock(newestAt: number): Check {
+  const subject = 'Clock';
+  if (newestAt <= Date.now() + CLOCK_SLACK_MS) {
+    return { level: 'ok', subject, found: new Date().toISOString() };
+  }
+  const found = `the newest record is from ${isoTime(newestAt)}, which is in the future`;
+  return { level: 'problem', subject, found, fix: 'Set the clock of this machine.' };
+}
+
+async function checkCertificate(tls: { cert: string; key: string }): Promise<Check> {
+  const subject = 'Certificate';
+  try {
+    const { expiresAt, names } = await loadTls(tls);
+    const days = Math.floor((expiresAt - Date.now()) / DAY_MS);
+    const found = `${names}, ${days < 0 ? 'expired' : `good for ${count(days, 'day')}`}`;
+    const fix = `Renew ${tls.cert}; a running service reads it again on SIGHUP.`;
+    if (days < 0) return { level: 'problem', subject, found, fix };
+    if (days < CERTIFICATE_DAYS_MIN) return { level: 'warning', subject, found, fix };
+    return { level: 'ok', subject, found };
+  } catch (error) {
+    return failed(subject, error);
+  }
+}
+
+function checkPublicUrl(settings: ServiceSettings): Check {
+  const subject = 'Public address';
+  const found = publicUrlOf(settings);
+  if (found !== undefined) return { level: 'ok', subject, found };
+  return { level: 'warning', subject, found: NO_PUBLIC_URL, fix: PUBLIC_URL_FIX };
+}
+
+async function checkPort(folder: string, { host, port }: ServiceSettings): Promise<Check> {
+  const subject = 'Port';
+  const running = await findService(folder);
+  if (running !== undefined) {
+    const place = `${running.host}:${running.port}`;
+    if (running.isReady) return { level: 'ok', subject, found: `it runs on ${place} and is ready` };
+    const fix = 'Check the messages of svc-service start, and start it again.';
+    return { level: 'problem', subject, found: `it runs on ${place} and is not ready`, fix };
+  }
+  if (await isFree(host, port)) {
+    return { level: 'ok', subject, found: `${host}:${port} is free; the service is not running` };
+  }
+  const fix = `Stop the program that uses it, or change port in ${join(folder, SETTINGS_FILE)}`;
+  return { level: 'problem', subject, found: `${host}:${port} is not available`, fix };
+}
+
+function isFree(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(true)));
+  });
+}
+
+async function checkDisk(folder: string): Promise<readonly Check[]> {
+  const { bavail, bsize } = await statfs(folder);
+  const free = bavail * bsize;
+  const found = `${(free / 1024 ** 3).toFixed(1)} GiB free`;
+  if (free >= FREE_BYTES_MIN) return [{ level: 'ok', subject: 'Disk', found }];
+  const fix = 'Free some space: on a full disk the service stores nothing.';
+  return [{ level: 'warning', subject: 'Disk', found, fix }];
+}
+
+const STORE_FIX = 'Correct this in the database; the messages of svc-service start say more.';
+
+function failed(subject: string, error: unknown): Check {
+  if (error instanceof CliError) {
+    // Other commands send a person with such a fault to this one.
+    const fix = error.hint === DOCTOR_HINT ? STORE_FIX : error.hint;
+    return { level: 'problem', subject, found: error.lines.join(' '), fix };
+  }
+  if (error instanceof FileError) {
+    return { level: 'problem', subject, found: error.message, fix: error.hint };
+  }
+  throw error;
+}

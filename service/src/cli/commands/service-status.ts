@@ -1,0 +1,150 @@
+import { readFile } from 'node:fs/promises';
+import { isAlive } from '../../../../src/adapters/processes/processes.ts';
+import { readPrivate, RUN_FILE } from '../../adapters/service-store/service-files.ts';
+import { probeService } from '../../adapters/service-store/service-probe.ts';
+import { asRecord, parseJson } from '../../../../src/core/bytes/json-fields.ts';
+import type { ServerFacts } from '../../ports/server-facts.ts';
+import type { ServiceStoreHealth } from '../../ports/service-store.ts';
+import { urlOf } from '../../../../src/cli/addresses.ts';
+import type { ExitCode } from '../../../../src/cli/cli-error.ts';
+import { inspectDatabase, serverOf } from '../compose-database.ts';
+import type { CommandContext } from '../../../../src/cli/context.ts';
+import { count, timeText } from '../../../../src/cli/listing.ts';
+import { oneLine } from '../../../../src/cli/terminal.ts';
+import { withConsole } from './console-access.ts';
+import { textOf } from './console-fields.ts';
+import { folderOf, type FolderOption, withServiceStore } from './service-context.ts';
+import { serviceSettings } from './service-settings.ts';
+
+/** `svc-service status`: whether it runs and is ready, and what it holds. */
+
+export interface ServiceStatusOptions extends FolderOption {
+  readonly json?: boolean;
+  /** The address of a service elsewhere. */
+  readonly url?: string;
+}
+
+export interface RunningServiceFacts {
+  readonly pid: number;
+  readonly host: string;
+  readonly port: number;
+  readonly startedAt: number;
+  readonly cert: string | undefined;
+  /** Its store answers. */
+  readonly isReady: boolean;
+}
+
+/** Exit code 0 when one runs and is ready, else 1. */
+export async function serviceStatus(
+  options: ServiceStatusOptions,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { terminal, environment } = context;
+  if (options.url !== undefined) return statusElsewhere(options, context);
+  const folder = folderOf(options, context);
+  await serviceSettings(folder);
+  const running = await findService(folder);
+  const held = await withServiceStore({ folder, environment }, (store) => store.health());
+  const server = await serverOf({ folder, environment });
+  const facts = server === undefined ? undefined : await inspectDatabase(server);
+  if (options.json === true) {
+    const database = facts === undefined ? {} : { database: facts };
+    terminal.json({ folder, running: running ?? null, store: held, ...database });
+  } else {
+    for (const line of linesOf(folder, running, held)) terminal.out(line);
+    if (facts !== undefined) terminal.out(serverLine(facts));
+  }
+  if (running === undefined) terminal.note('The service is not running: svc-service start');
+  return running?.isReady === true ? 0 : 1;
+}
+
+/** Exit code 0 when every part of it works, else 1. */
+async function statusElsewhere(
+  options: ServiceStatusOptions,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { terminal } = context;
+  const status = await withConsole(options, context, (console) =>
+    console.call({ method: 'GET', path: 'status' }),
+  );
+  const problems = Object.values(asRecord(status['problems'])).filter(
+    (problem) => typeof problem === 'string',
+  );
+  if (options.json === true) terminal.json(status);
+  else {
+    const state = problems.length === 0 ? 'ready' : 'not ready';
+    terminal.out(`${options.url ?? ''}  ${state}, svc ${textOf(status['version'])}`);
+    for (const problem of problems) terminal.out(oneLine(problem, 160));
+    const held = (name: string): number => Number(status[name]);
+    terminal.out(
+      heldText({
+        tenants: held('tenants'),
+        providers: held('providers'),
+        spaces: held('spaces'),
+        records: held('records'),
+        keys: held('keys'),
+      }),
+    );
+  }
+  return problems.length === 0 ? 0 : 1;
+}
+
+/**
+ * The service that runs on this folder. A killed process leaves its hint behind, so the service is
+ * asked before the hint is believed.
+ */
+export async function findService(folder: string): Promise<RunningServiceFacts | undefined> {
+  const hint = hintOf((await readPrivate(folder, RUN_FILE)) ?? '');
+  if (hint === undefined || !isAlive(hint.pid)) return undefined;
+  const cert =
+    hint.cert === undefined ? undefined : await readFile(hint.cert, 'utf8').catch(() => undefined);
+  const status = await probeService({ host: hint.host, port: hint.port, cert });
+  return status === undefined ? undefined : { ...hint, isReady: status === 200 };
+}
+
+function hintOf(text: string): Omit<RunningServiceFacts, 'isReady'> | undefined {
+  const { pid, host, port, startedAt, cert } = asRecord(parseJson(text));
+  if (!Number.isInteger(pid) || typeof host !== 'string' || !Number.isInteger(port)) {
+    return undefined;
+  }
+  return {
+    pid: Number(pid),
+    host,
+    port: Number(port),
+    startedAt: Number(startedAt),
+    cert: typeof cert === 'string' ? cert : undefined,
+  };
+}
+
+function linesOf(
+  folder: string,
+  running: RunningServiceFacts | undefined,
+  held: ServiceStoreHealth,
+): readonly string[] {
+  const store = `${folder}: ${heldText(held)}, ${Math.ceil(held.bytes / 1024)} KiB`;
+  if (running === undefined) return [store];
+  const { cert, host, port, pid, startedAt, isReady } = running;
+  const url = urlOf({ host, port }, cert === undefined ? 'http' : 'https');
+  const state = isReady ? 'ready' : 'not ready';
+  return [`${url}  ${state}, process ${pid}, since ${timeText(startedAt)}`, store];
+}
+
+function serverLine({ version, host, standbys }: ServerFacts): string {
+  const streaming = standbys.filter(({ isStreaming }) => isStreaming).length;
+  const behind = streaming === 0 ? 'the server reports no standby' : count(streaming, 'standby');
+  return `PostgreSQL ${version} on ${host}, ${behind}`;
+}
+
+/** The counts of a service's store, in words. */
+export function heldText(
+  held: Pick<ServiceStoreHealth, 'tenants' | 'providers' | 'spaces' | 'records' | 'keys'>,
+): string {
+  return [
+    // A service with one tenant never shows the word.
+    ...(held.tenants > 1 ? [count(held.tenants, 'tenant')] : []),
+    ...(held.providers > 0 ? [count(held.providers, 'provider')] : []),
+    count(held.spaces, 'space'),
+    count(held.records, 'record'),
+    count(held.keys, 'key'),
+  ].join(', ');
+}

@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto';
+import { callConsole, type ConsoleEndpoint } from '../adapters/network/console-client.ts';
+import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
+import type { Environment } from '../../../src/core/settings/config-values.ts';
+import { withVault } from '../server/with-vault.ts';
+import { readPepper } from '../adapters/service-store/service-files.ts';
+import { egressOf } from '../core/settings.ts';
+import { serviceSettings } from './commands/service-settings.ts';
+import { asRecord, parseJson } from '../../../src/core/bytes/json-fields.ts';
+import { CONSOLE_START } from '../core/console-routes.ts';
+import { isOwnMachineUrl } from '../../../src/core/settings/own-machine.ts';
+import { runConsole } from '../server/console/console.ts';
+import type { ConsoleActor } from '../server/console/console-call.ts';
+import { ServiceFault } from '../server/fault.ts';
+import { urlOf } from '../../../src/cli/addresses.ts';
+import { CliError } from '../../../src/cli/cli-error.ts';
+import { catalogIn, systemClock } from '../../../src/cli/compose-common.ts';
+import { openLinks } from './compose-models.ts';
+import { openStoreOfService } from './compose-service-store.ts';
+import {
+  type ConsoleAccess,
+  type ConsoleAsk,
+  refusalError,
+  textOf,
+} from './commands/console-fields.ts';
+
+/** The composition root of commands that manage a service: its operations in this process, or over HTTP. */
+
+export interface ConsolePlace {
+  readonly tenant: string | undefined;
+  readonly place:
+    | { readonly folder: string; readonly environment: Environment }
+    | { readonly url: string; readonly token: string | undefined };
+}
+
+/** A person who may open the folder may do everything with what is in it. */
+const PERSON: ConsoleActor = {
+  type: 'cli',
+  id: 'cli',
+  role: 'operator',
+  tenant: undefined,
+  ipHash: null,
+};
+
+export async function openConsole({ tenant, place }: ConsolePlace): Promise<ConsoleAccess> {
+  return 'folder' in place ? openLocal(place, tenant) : openRemote(place, tenant);
+}
+
+async function openLocal(
+  { folder, environment }: { readonly folder: string; readonly environment: Environment },
+  tenant: string | undefined,
+): Promise<ConsoleAccess> {
+  const pepper = await readPepper(folder);
+  const store = await openStoreOfService({ folder, environment });
+  const masterKeys = serviceMasterKeys(folder, environment);
+  const listCatalog = () => catalogIn(folder, environment);
+  const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
+  const settings = { egress: egressOf(await serviceSettings(folder, {})) };
+  const links = openLinks(settings.egress);
+  const own = { receipts: undefined };
+  const parts = { ...sealing, ...own, listCatalog, settings, links };
+  return {
+    call: async ({ method, path, query = {}, body = {}, ifVersion }) => {
+      const search = new URLSearchParams(query);
+      const request = { method, path, query: search, tenant, body, ifVersion };
+      const reply = await runConsole(parts, request, PERSON).catch((error: unknown) => {
+        throw error instanceof ServiceFault ? refusalError(error.code, error.message) : error;
+      });
+      return asRecord(reply.body);
+    },
+    close: async () => {
+      await links.close();
+      await store.close();
+    },
+  };
+}
+
+/** The console of a service that runs on this machine. */
+export function openConsoleAt(
+  { host, port, certificate }: ServiceAt,
+  { token, tenant }: { readonly token: string; readonly tenant: string | undefined },
+): Pick<ConsoleAccess, 'call'> {
+  // A service that listens on every address is asked on loopback.
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
+  const url = new URL(urlOf({ host: name, port }, certificate === undefined ? 'http' : 'https'));
+  return { call: (ask) => callRemote({ url, token, certificate }, ask, tenant) };
+}
+
+export interface ServiceAt {
+  readonly host: string;
+  readonly port: number;
+  /** Undefined: plain HTTP. */
+  readonly certificate: string | undefined;
+}
+
+function openRemote(
+  { url, token }: { readonly url: string; readonly token: string | undefined },
+  tenant: string | undefined,
+): ConsoleAccess {
+  if (!URL.canParse(url) || (new URL(url).protocol !== 'https:' && !isOwnMachineUrl(url))) {
+    const hint = 'Write it as https://host; plain http is only for this machine.';
+    throw new CliError('svc cannot send a token to the address of --url.', hint, 2);
+  }
+  if (token === undefined || token === '') throw refusalError('AUTH_MISSING', 'There is no token.');
+  const endpoint = { url: new URL(url), token };
+  return { call: (ask) => callRemote(endpoint, ask, tenant), close: async () => undefined };
+}
+
+async function callRemote(
+  endpoint: ConsoleEndpoint,
+  { method, path, query = {}, body, ifVersion }: ConsoleAsk,
+  tenant: string | undefined,
+): ReturnType<ConsoleAccess['call']> {
+  const search = new URLSearchParams(query).toString();
+  const answer = await callConsole(endpoint, {
+    method,
+    path: `${CONSOLE_START}${path}${search === '' ? '' : `?${search}`}`,
+    tenant,
+    body: body === undefined ? undefined : JSON.stringify(body),
+    ifVersion,
+  }).catch(() => {
+    const hint = 'Check whether the service runs there, and its certificate: svc-service status';
+    throw new CliError('The service at --url did not answer.', hint);
+  });
+  const fields = asRecord(answer.text === '' ? {} : parseJson(answer.text));
+  if (answer.status >= 200 && answer.status < 300) return fields;
+  const { code, message } = asRecord(fields['error']);
+  if (typeof code === 'string') throw refusalError(code, textOf(message));
+  const hint = 'Check whether this is the address of an svc service.';
+  throw new CliError(`The address of --url answered ${answer.status}.`, hint);
+}

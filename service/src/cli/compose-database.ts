@@ -1,0 +1,136 @@
+import { readServerUrl, type ServerAddress } from '../adapters/postgres-store/server-url.ts';
+import { readSecret } from '../adapters/vault/secret-source.ts';
+import type { ServiceSettings } from '../core/settings.ts';
+import type { Environment } from '../../../src/core/settings/config-values.ts';
+import type { ServerFacts } from '../ports/server-facts.ts';
+import type { ServiceStore } from '../ports/service-store.ts';
+import { CliError } from '../../../src/cli/cli-error.ts';
+import { settingsIn } from './commands/service-settings.ts';
+
+/**
+ * The servers that a service uses: the database in the place of its file, and what counts its limits.
+ * The environment goes before service.json. Clients of both are code that other services never read.
+ */
+
+/** Where a service has its files, and what says where its data are. */
+export interface ServicePlace {
+  readonly folder: string;
+  readonly environment: Environment;
+  /** Read from the folder where they are not given. */
+  readonly settings?: ServiceSettings;
+}
+
+export interface DatabaseServer {
+  readonly address: ServerAddress;
+  readonly trustsFailover: boolean;
+  readonly migrates: boolean;
+}
+
+interface Server {
+  readonly member: 'database' | 'redis';
+  readonly variable: string;
+  readonly kind: string;
+  readonly hint: string;
+}
+
+const DATABASE: Server = {
+  member: 'database',
+  variable: 'SVC_DATABASE_URL',
+  kind: 'PostgreSQL',
+  hint: 'Write postgres://user:password@host:5432/name, with commas between several hosts, and ?sslmode=disable for a private network.',
+};
+const REDIS: Server = {
+  member: 'redis',
+  variable: 'SVC_REDIS_URL',
+  kind: 'Redis',
+  hint: 'Write redis://host:6379 or, with TLS, rediss://user:password@host:6379.',
+};
+
+/** Undefined where the service keeps its data in a file. Throws CliError, never with the address. */
+export async function serverOf(place: ServicePlace): Promise<DatabaseServer | undefined> {
+  const { settings, address, origin } = await addressOf(place, DATABASE);
+  if (address === '') return undefined;
+  const server = readServerUrl(address);
+  if (server === undefined) throw wrongAddress(DATABASE, origin);
+  const { trustFailover = false, autoMigrate = false } = settings?.database ?? {};
+  return { address: server, trustsFailover: trustFailover, migrates: autoMigrate };
+}
+
+/** Undefined where none is named. Throws CliError, never with the address. */
+export async function redisUrlOf(place: ServicePlace): Promise<string | undefined> {
+  const { address, origin } = await addressOf(place, REDIS);
+  if (address === '') return undefined;
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== '') return address;
+  throw wrongAddress(REDIS, origin);
+}
+
+async function addressOf(place: ServicePlace, { member, variable, kind, hint }: Server) {
+  const settings = place.settings ?? (await settingsIn(place.folder));
+  const given = place.environment[variable] ?? '';
+  if (given !== '') return { settings, address: given, origin: variable };
+  const { url = '', from } = settings?.[member] ?? {};
+  if (from === undefined)
+    return { settings, address: url, origin: `${member}.url in service.json` };
+  const name = `The address of ${kind}`;
+  const address = (await readSecret({ from, name, hint }, place.environment)).trim();
+  return { settings, address, origin: `${member}.from in service.json` };
+}
+
+function wrongAddress({ kind, hint }: Server, origin: string): CliError {
+  return new CliError(`${origin} is not an address of ${kind}.`, hint);
+}
+
+export interface ServerStoreOptions {
+  readonly spaceBytesMax?: number;
+  readonly report?: (line: string) => void;
+}
+
+export async function openServerStore(
+  { address, trustsFailover, migrates }: DatabaseServer,
+  options: ServerStoreOptions = {},
+): Promise<ServiceStore> {
+  const { openPostgresStore } =
+    await import('../adapters/postgres-store/postgres-service-store.ts');
+  return openPostgresStore({ server: address, trustsFailover, migrates, ...options });
+}
+
+/** Throws MemoryError for a server that cannot be asked. */
+export async function inspectDatabase({ address }: DatabaseServer): Promise<ServerFacts> {
+  const { inspectServer } = await import('../adapters/postgres-store/inspect.ts');
+  return inspectServer(address);
+}
+
+export interface ServerMigrations {
+  /** Numbers of those that are not applied yet. */
+  missing(): Promise<readonly number[]>;
+  /** The numbers that it applied. */
+  apply(now: number): Promise<readonly number[]>;
+  /** After a restore: what clients were told before counts no more. */
+  beginEpoch(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function serverMigrations(place: ServicePlace): Promise<ServerMigrations> {
+  const server = await serverOf(place);
+  if (server === undefined) {
+    const hint = `A service in a file updates its tables by itself. For PostgreSQL set ${DATABASE.variable}, or "database" in service.json.`;
+    throw new CliError('This service does not use a database server.', hint);
+  }
+  const { Connections } = await import('../adapters/postgres-store/connections.ts');
+  const { beginEpoch, migrate, readSchema } =
+    await import('../adapters/postgres-store/migrations.ts');
+  const connections = new Connections({ server: server.address });
+  return {
+    missing: async () => (await readSchema(connections)).missing,
+    apply: (now) => migrate(connections, now),
+    beginEpoch: () => beginEpoch(connections),
+    close: () => connections.close(),
+  };
+}
+
+/** A copy of a database server is its own business. */
+export async function refuseForServer(place: ServicePlace, hint: string): Promise<void> {
+  if ((await serverOf(place)) === undefined) return;
+  throw new CliError('This service keeps its data in PostgreSQL.', hint);
+}

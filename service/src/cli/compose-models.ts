@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto';
+import { createBodyDecoder } from '../../../src/adapters/encoding/body-decoder.ts';
+import { JournalLedger } from '../adapters/journals/ledger.ts';
+import { type Network, parseNetwork } from '../../../src/adapters/network/addresses.ts';
+import { OwnListener } from '../adapters/network/own-listener.ts';
+import type { Trust } from '../../../src/adapters/network/pinned-connector.ts';
+import { ProviderPools } from '../adapters/network/provider-pools.ts';
+import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
+import { tenantLedgerStore } from '../adapters/service-memory/tenant-ledger.ts';
+import { TenantOutboxes } from '../adapters/service-memory/tenant-outbox.ts';
+import { PROVIDER_HEADERS_MS, RECALL_MS } from '../core/served-settings.ts';
+import type { Durability } from '../core/receipts.ts';
+import type { Egress } from '../core/providers.ts';
+import type { ProviderLinks } from '../ports/provider-links.ts';
+import type { ServiceStore } from '../ports/service-store.ts';
+import type { ChangeWatch } from '../server/change-watch.ts';
+import type { ModelParts } from '../server/parts.ts';
+import { CliError } from '../../../src/cli/cli-error.ts';
+import { systemClock } from '../../../src/cli/compose-common.ts';
+
+/** The composition root of a service's model routes: memory, ledger, outbox and the ways to providers. */
+
+export interface ModelsOptions {
+  readonly folder: string;
+  readonly store: ServiceStore;
+  readonly changes: ChangeWatch;
+  readonly egress: Egress;
+  /** The listener of this service, to which no provider may lead. */
+  readonly listener?: OwnListener;
+  /** Instead of the system's resolver and certificates. */
+  readonly trust?: Trust;
+  /** Milliseconds; RECALL_MS where it is not given. */
+  readonly recallMs?: number;
+  /** Milliseconds until the head of an answer; PROVIDER_HEADERS_MS where it is not given. */
+  readonly headersMs?: number;
+  readonly durability?: Durability | undefined;
+  readonly report: (line: string) => void;
+}
+
+export interface OpenedModels {
+  readonly models: ModelParts;
+  /** Resolves when captures are in the store, or wait in their journal for the next start. */
+  close(): Promise<void>;
+  /** Resolves when everything captured so far is in the store. */
+  flush(withinMs: number): Promise<void>;
+}
+
+/** After that they wait in their journal for the next start. */
+const CLOSE_FLUSH_MS = 2_000;
+
+/** Throws CliError for a network of the settings that is none. */
+export function openModels(options: ModelsOptions): OpenedModels {
+  const { folder, store, changes, egress, report } = options;
+  const { recallMs = RECALL_MS, durability = 'journal' } = options;
+  const decoder = createBodyDecoder();
+  const links = openLinks(egress, options);
+  const ledger = new JournalLedger({
+    folder,
+    store: tenantLedgerStore(store),
+    isShared: store.isShared,
+    report,
+  });
+  const memoryOf: ModelParts['memoryOf'] = (tenant, key) =>
+    new ServiceMemory({
+      store: store.of(tenant),
+      key,
+      clock: systemClock,
+      randomBytes,
+    });
+  const outboxes = new TenantOutboxes({
+    folder,
+    memoryOf: (tenant) =>
+      new ServiceMemory({ store: store.of(tenant), clock: systemClock, randomBytes }),
+    report,
+  });
+  changes.onChange((fact) => {
+    // Anything may have changed: the database may be that of an earlier day.
+    if (fact === undefined) outboxes.forgetSettled();
+    if (fact === undefined || fact.kind === 'purge') ledger.forget();
+  });
+  return {
+    models: {
+      recallMs,
+      durability,
+      decode: decoder.decode,
+      links,
+      ledger,
+      outboxOf: (tenant) => outboxes.of(tenant),
+      memoryOf,
+    },
+    flush: (withinMs) => outboxes.flush(withinMs),
+    close: async () => {
+      await outboxes.flush(CLOSE_FLUSH_MS);
+      outboxes.close();
+      await ledger.close();
+      await links.close();
+      await decoder.close();
+    },
+  };
+}
+
+/** Throws CliError for a network of the settings that is none. */
+export function openLinks(
+  { ports, allow, own = [] }: Egress,
+  {
+    trust,
+    headersMs = PROVIDER_HEADERS_MS,
+    listener = new OwnListener(),
+  }: Pick<ModelsOptions, 'trust' | 'headersMs' | 'listener'> = {},
+): ProviderLinks {
+  return new ProviderPools({
+    headersMs,
+    ports,
+    networks: allow.map(networkOf),
+    own,
+    listener,
+    ...(trust === undefined ? {} : { trust }),
+  });
+}
+
+function networkOf(text: string): Network {
+  const network = parseNetwork(text);
+  if (network !== undefined) return network;
+  throw new CliError(
+    'egress.allow in service.json has an entry that is not a network.',
+    'Write it as an address and a prefix length: 10.1.0.0/16',
+  );
+}

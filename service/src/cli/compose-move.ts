@@ -1,0 +1,135 @@
+import { openMoveTarget } from '../adapters/postgres-store/move-target.ts';
+import type { ServerAddress } from '../adapters/postgres-store/server-url.ts';
+import { openMoveSource } from '../adapters/service-store/move-source.ts';
+import { lockServiceFolder } from '../adapters/service-store/folder-lock.ts';
+import { asRecord, parseJson } from '../../../src/core/bytes/json-fields.ts';
+import { type PublicJwk, verifyObject } from '../core/jws.ts';
+import { MOVED_TABLES, type MoveSource, type MoveTarget } from '../ports/service-move.ts';
+import { CliError } from '../../../src/cli/cli-error.ts';
+
+/** Where a service's file meets the server that it moves to. */
+
+export interface MoveFacts {
+  readonly records: number;
+  readonly receipts: number;
+  /** Receipts that had no valid signature in the file either. */
+  readonly unsigned: number;
+  readonly wasDone: boolean;
+}
+
+/** Throws CliError, MemoryError and FileError. A second run continues where the first one was killed. */
+export async function moveService(
+  folder: string,
+  server: ServerAddress,
+  tell: (line: string) => void,
+): Promise<MoveFacts> {
+  const lock = await lockServiceFolder(folder);
+  if (lock === undefined) {
+    throw new CliError(
+      'An svc service runs on this folder.',
+      'Stop it first, because the move would miss its new records: svc-service stop',
+    );
+  }
+  try {
+    const source = await openMoveSource(folder);
+    try {
+      return await moveBetween(source, await openMoveTarget(server, Date.now()), tell);
+    } finally {
+      source.close();
+    }
+  } finally {
+    lock.close();
+  }
+}
+
+async function moveBetween(
+  source: MoveSource,
+  target: MoveTarget,
+  tell: (line: string) => void,
+): Promise<MoveFacts> {
+  try {
+    if (source.unfinishedPurges > 0) {
+      const hint = 'Start the service once: it finishes them. Then stop it and move.';
+      throw new CliError('A purge is not finished yet.', hint);
+    }
+    const begun = await target.begin(source.epoch);
+    if (begun === 'resumed') tell('Continuing an earlier move.');
+    if (begun !== 'done') await copy(source, target, tell);
+    tell('Everything is copied. Checking each record and each receipt in the new database.');
+    const records = await checkRecords(source, target);
+    const { receipts, unsigned } = await checkReceipts(source, target);
+    await checkCounts(source, target);
+    await target.end(source.epoch);
+    return { records, receipts, unsigned, wasDone: begun === 'done' };
+  } finally {
+    await target.close();
+  }
+}
+
+/* oxlint-disable no-await-in-loop -- One after the other: what a row names is there before it. */
+
+async function copy(
+  source: MoveSource,
+  target: MoveTarget,
+  tell: (line: string) => void,
+): Promise<void> {
+  for (const table of MOVED_TABLES) {
+    for (const rows of source.rowsOf(table)) await target.addRows(table, rows);
+  }
+  for (const space of source.spaces()) {
+    const held = await target.recordsIn(space);
+    for (const batch of source.recordsOf(space, held)) await target.addRecords(space, batch);
+    for (const rows of source.sourcesOf(space)) await target.setSources(space, rows);
+    for (const rows of source.purgesOf(space)) await target.addPurges(space, rows);
+    for (const rows of source.purgedOf(space)) await target.addPurged(space, rows);
+    tell(`${space.space}: ${space.records} records`);
+  }
+}
+
+async function checkRecords(source: MoveSource, target: MoveTarget): Promise<number> {
+  let records = 0;
+  for (const space of source.spaces()) {
+    for (const { objects } of source.recordsOf(space, 0)) {
+      const digests = objects.map(({ digest }) => digest);
+      const wrong = await target.wrongRecords(space, digests);
+      if (wrong.length > 0) throw notWhole(`${wrong.length} records of ${space.space}`);
+      records += digests.length;
+    }
+    if ((await target.recordsIn(space)) !== space.records) throw notWhole(space.space);
+  }
+  return records;
+}
+
+async function checkReceipts(source: MoveSource, target: MoveTarget) {
+  const keys = [...source.rowsOf('signing_keys')].flat().map(({ kid, x }): Key => {
+    return { kid: String(kid), x: String(x) };
+  });
+  let [receipts, unsigned] = [0, 0];
+  for (const rows of source.rowsOf('receipts')) {
+    const held = await target.receipts(rows);
+    for (const { tenant_id: tenant, id, body } of rows) {
+      const text = held.get(`${tenant} ${id}`);
+      if (text === undefined || text !== body) throw notWhole(`receipt ${id}`);
+      if (verifyObject(asRecord(parseJson(text)), keys) !== 'valid') unsigned += 1;
+      receipts += 1;
+    }
+  }
+  return { receipts, unsigned };
+}
+
+type Key = Pick<PublicJwk, 'kid' | 'x'>;
+
+async function checkCounts(source: MoveSource, target: MoveTarget): Promise<void> {
+  for (const table of MOVED_TABLES) {
+    let rows = 0;
+    for (const page of source.rowsOf(table)) rows += page.length;
+    if ((await target.count(table)) < rows) throw notWhole(`the table ${table}`);
+  }
+}
+
+/* oxlint-enable no-await-in-loop */
+
+function notWhole(what: string): CliError {
+  const hint = 'The file is unchanged. Move to an empty database, and report this.';
+  return new CliError(`The copy of ${what} differs from the file.`, hint);
+}

@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto';
+import { ServedCatalog } from '../../../src/adapters/catalog/served-catalog.ts';
+import { OwnListener } from '../adapters/network/own-listener.ts';
+import { createUpstream } from '../../../src/adapters/network/undici-upstream.ts';
+import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
+import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
+import type { Environment } from '../../../src/core/settings/config-values.ts';
+import type { Vault } from '../server/vault.ts';
+import { withVault } from '../server/with-vault.ts';
+import { CliError } from '../../../src/cli/cli-error.ts';
+import { RECALL_MS } from '../core/served-settings.ts';
+import { DRAIN_MS, egressOf, publicUrlOf, type ServiceSettings } from '../core/settings.ts';
+import { VERSION } from '../../../src/core/version.ts';
+import type { Memory } from '../../../src/ports/memory.ts';
+import type { ServiceStore, ServiceStoreHealth } from '../ports/service-store.ts';
+import { ChangeWatch } from '../server/change-watch.ts';
+import type { CallRow, ServiceLimits } from '../server/parts.ts';
+import { createMemoryService, type TlsMaterial } from '../server/server.ts';
+import { newRequestId, reportTo, systemClock } from '../../../src/cli/compose-common.ts';
+import { openLimiter } from './compose-limiter.ts';
+import { openModels } from './compose-models.ts';
+import { joinAsNode } from './compose-nodes.ts';
+import { openReceipts } from './compose-receipts.ts';
+import { metricsOf, startJobs } from './compose-service-jobs.ts';
+import { openServingStore } from './compose-service-store.ts';
+import type { Terminal } from '../../../src/cli/terminal.ts';
+
+/** The composition root of the memory service: where its store meets its listener. */
+
+export interface StartServiceOptions {
+  readonly settings: ServiceSettings;
+  readonly folder: string;
+  readonly pepper: Uint8Array;
+  readonly tls: TlsMaterial | undefined;
+  readonly environment: Environment;
+  readonly terminal: Terminal;
+  readonly onCall: (row: CallRow) => void;
+}
+
+export interface RunningService {
+  readonly host: string;
+  /** The port that the system gave, where the settings say 0. */
+  readonly port: number;
+  /** Undefined where no metrics are asked for. */
+  readonly metricsPort: number | undefined;
+  /** The counts of its store when it started. */
+  readonly held: ServiceStoreHealth;
+  renew(tls: TlsMaterial): void;
+  stop(): Promise<void>;
+}
+
+/** Throws MemoryError for a store that cannot be used, and the server's own error (EADDRINUSE). */
+export async function startService(options: StartServiceOptions): Promise<RunningService> {
+  const { settings, folder, pepper, tls, terminal, environment, onCall } = options;
+  const { spaceBytesMax, drainMs = DRAIN_MS, recallMs = RECALL_MS, durability } = settings;
+  const masterKeys = serviceMasterKeys(folder, environment);
+  const report = (line: string): void => terminal.warn(line);
+  const place = { folder, environment, settings };
+  const limits = await openLimiter(place, report);
+  const opening = openServingStore(place, { spaceBytesMax, report });
+  const store = await opening.catch(async (error: unknown) => {
+    await limits.close();
+    throw error;
+  });
+  try {
+    const held = await store.health();
+    const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
+    await refuseWrongMasterKey(sealing.vault);
+    const node = await joinAsNode({ store, limiterPlace: limits.place, settings });
+    const receipts = await openReceipts({ folder, store, signer: sealing.signer, report });
+    const metrics = metricsOf(receipts);
+    const changes = new ChangeWatch({ store, clock: systemClock });
+    const egress = egressOf(settings);
+    const listener = new OwnListener();
+    const opened = openModels({
+      folder,
+      store,
+      changes,
+      egress,
+      listener,
+      recallMs,
+      durability,
+      report,
+    });
+    const catalog = openCatalog(place);
+    const service = createMemoryService({
+      store,
+      changes,
+      pepper,
+      masterKeys,
+      listCatalog: () => catalog.providers(),
+      limiter: limits.limiter,
+      receipts,
+      models: opened.models,
+      clock: systemClock,
+      newRequestId,
+      randomBytes,
+      report: reportTo(terminal),
+      onCall: (row) => {
+        metrics.count(row);
+        onCall(row);
+      },
+      version: VERSION,
+      settings: limitsOf(settings),
+      host: settings.host,
+      port: settings.port,
+      tls,
+    });
+    const address = await service.listen();
+    listener.listensOn(address.port);
+    const jobs = await startJobs({ store, changes, metrics, settings });
+    return {
+      ...address,
+      metricsPort: jobs.metricsPort,
+      held,
+      renew: (material) => service.renew(material),
+      stop: async () => {
+        await service.stop(drainMs);
+        await node.leave();
+        await jobs.stop();
+        await catalog.close();
+        await opened.close();
+        await receipts.close();
+        await limits.close();
+        await store.close();
+      },
+    };
+  } catch (error) {
+    await limits.close();
+    await store.close();
+    throw error;
+  }
+}
+
+function openCatalog(place: { readonly folder: string; readonly environment: Environment }) {
+  return new ServedCatalog({ ...place, now: () => systemClock.now(), open: createUpstream });
+}
+
+/** The memory of one tenant, for a proxy that runs in the process of the service. */
+export function memoryOf(store: ServiceStore, tenant: string): Memory {
+  return new ServiceMemory({ store: store.of(tenant), clock: systemClock, randomBytes });
+}
+
+function limitsOf(settings: ServiceSettings): ServiceLimits {
+  return {
+    requestsPerMinute: settings.requestsPerMinute ?? null,
+    isBehindProxy: settings.behindProxy === true,
+    egress: egressOf(settings),
+    publicUrl: publicUrlOf(settings),
+  };
+}
+
+/** With another key than before, no secret would open: a start would only hide that for a while. */
+async function refuseWrongMasterKey(vault: Vault): Promise<void> {
+  const problem = await vault.problem();
+  if (problem === undefined) return;
+  const hint = 'Restore the key to the place that "vault" in service.json names, and start again.';
+  throw new CliError(problem, hint);
+}

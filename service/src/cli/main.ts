@@ -1,0 +1,18 @@
+import { type Declare, runProgram } from '../../../src/cli/program/program.ts';
+import { addServiceCommands } from './program/program-service.ts';
+
+/** What `svc-service --help` says first and last. */
+export const SERVICE_PROGRAM = {
+  name: 'svc-service',
+  description: 'A service that you run: shared memory, and one address for model requests.',
+  start: `  $ svc-service init
+  $ svc-service start`,
+} as const;
+
+/** Runs one command line (without node and script) and resolves with the exit code. */
+export function run(argv: readonly string[]): Promise<number> {
+  return runProgram(argv, declareServiceCommands, SERVICE_PROGRAM);
+}
+
+/** All commands of the service with their flags. */
+export const declareServiceCommands: Declare = addServiceCommands;

@@ -1,0 +1,52 @@
+import { Buffer } from 'node:buffer';
+import { timingSafeEqual } from 'node:crypto';
+import type { FaultCode } from '../../../src/core/memory-api/faults.ts';
+
+/** Tokens for console operations. No live key works there, and no admin token works anywhere else. */
+
+/** An operator runs the service; an admin runs one tenant; a viewer looks at one tenant. */
+export type AdminRole = 'operator' | 'admin' | 'viewer';
+
+export const ADMIN_ROLES: readonly AdminRole[] = ['operator', 'admin', 'viewer'];
+
+export interface StoredAdmin {
+  /** The public part of the token. */
+  readonly adminId: string;
+  /** Undefined: an operator, who may act for every tenant. */
+  readonly tenant?: string;
+  readonly name: string;
+  readonly role: AdminRole;
+  /** `hashKey` of the whole token. */
+  readonly hash: string;
+  readonly createdAt: number;
+  readonly expiresAt?: number;
+  readonly revokedAt?: number;
+  readonly usedAt?: number;
+}
+
+const RANK: Readonly<Record<AdminRole, number>> = { viewer: 0, admin: 1, operator: 2 };
+
+/** Whether a role includes what another one may. */
+export function includesRole(role: AdminRole, needed: AdminRole): boolean {
+  return RANK[role] >= RANK[needed];
+}
+
+/** Undefined when the token is good now; takes the same time for every wrong secret. */
+export function refuseAdmin(
+  stored: StoredAdmin | undefined,
+  presentedHash: string,
+  now: number,
+): FaultCode | undefined {
+  if (!isSameHash(stored?.hash, presentedHash) || stored === undefined) return 'AUTH_INVALID';
+  if (stored.revokedAt !== undefined) return 'AUTH_REVOKED';
+  if (stored.expiresAt !== undefined && stored.expiresAt <= now) return 'AUTH_EXPIRED';
+  return undefined;
+}
+
+/** Compares a hash of the same length in any case: an unknown id takes as long as a wrong secret. */
+export function isSameHash(storedHash: string | undefined, presentedHash: string): boolean {
+  const expected = Buffer.from(storedHash ?? presentedHash, 'base64url');
+  const presented = Buffer.from(presentedHash, 'base64url');
+  const isSame = expected.length === presented.length && timingSafeEqual(expected, presented);
+  return isSame && storedHash !== undefined;
+}

@@ -1,0 +1,126 @@
+import { Buffer } from 'node:buffer';
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  type KeyObject,
+  sign,
+  verify,
+} from 'node:crypto';
+import { asRecord } from '../../../src/core/bytes/json-fields.ts';
+import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
+
+/**
+ * Signed objects: a detached JWS (RFC 7515, appendix F) with Ed25519 over the canonical bytes
+ * (RFC 8785) of the object without its `signature`. Anybody can check one with the public keys.
+ */
+
+export interface ObjectSignature {
+  readonly alg: 'Ed25519';
+  /** Thumbprint of the public key (RFC 7638). */
+  readonly kid: string;
+  readonly jws: string;
+}
+
+export interface PublicJwk {
+  readonly kty: 'OKP';
+  readonly crv: 'Ed25519';
+  readonly x: string;
+  readonly kid: string;
+  readonly alg: 'Ed25519';
+  readonly use: 'sig';
+}
+
+export function publicJwk(x: string): PublicJwk {
+  const kid = createHash('sha256')
+    .update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`)
+    .digest('base64url');
+  return { kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'Ed25519', use: 'sig' };
+}
+
+/** `x` of the public key that belongs to a private key in PKCS #8, base64. */
+export function publicPartOf(privateKey: string): string {
+  const key = createPrivateKey({
+    key: Buffer.from(privateKey, 'base64'),
+    format: 'der',
+    type: 'pkcs8',
+  });
+  return createPublicKey(key).export({ format: 'jwk' }).x ?? '';
+}
+
+export type Signed<Value> = Value & { readonly signature: ObjectSignature };
+
+export interface ObjectSigner {
+  /** Gives an object its signature. Throws TypeError for what has no canonical form. */
+  sign<Value extends object>(value: Value): Signed<Value>;
+  readonly key: KeyObject;
+  /** The bytes to be signed with the key, for the canonical JSON of an object. */
+  bytesOf(canonical: string): Buffer;
+  /** The JSON of the signed object, from the canonical JSON of one with members and its signature. */
+  textOf(canonical: string, signature: Buffer): string;
+}
+
+/** Reads the private key once: that takes about as long as a signature. */
+export function objectSigner({
+  kid,
+  privateKey,
+}: {
+  readonly kid: string;
+  readonly privateKey: string;
+}): ObjectSigner {
+  const header = headerOf(kid);
+  const key = createPrivateKey({
+    key: Buffer.from(privateKey, 'base64'),
+    format: 'der',
+    type: 'pkcs8',
+  });
+  const jwsOf = (signature: Buffer): string => `${header}..${signature.toString('base64url')}`;
+  return {
+    key,
+    sign: (value) => {
+      const canonical = canonicalJson(value);
+      if (canonical === undefined) throw new TypeError('The object has no canonical form.');
+      const jws = jwsOf(sign(null, signedBytes(header, canonical), key));
+      return { ...value, signature: { alg: 'Ed25519', kid, jws } };
+    },
+    bytesOf: (canonical) => signedBytes(header, canonical),
+    textOf: (canonical, signature) => {
+      const told = `{"alg":"Ed25519","kid":"${kid}","jws":"${jwsOf(signature)}"}`;
+      return `${canonical.slice(0, -1)},"signature":${told}}`;
+    },
+  };
+}
+
+export type VerifyOutcome = 'valid' | 'unsigned' | 'unknown_key' | 'invalid';
+
+/** The signature must be by one of these keys, with its own algorithm and header, and no other. */
+export function verifyObject(
+  value: Readonly<Record<string, unknown>>,
+  keys: readonly Pick<PublicJwk, 'kid' | 'x'>[],
+): VerifyOutcome {
+  const { signature, ...rest } = value;
+  if (signature === undefined) return 'unsigned';
+  const { alg, kid, jws } = asRecord(signature);
+  if (alg !== 'Ed25519' || typeof kid !== 'string' || typeof jws !== 'string') return 'invalid';
+  const key = keys.find((known) => known.kid === kid);
+  if (key === undefined) return 'unknown_key';
+  const header = headerOf(kid);
+  const [, told] = /^([A-Za-z0-9_-]+)\.\.[A-Za-z0-9_-]{86}$/.exec(jws) ?? [];
+  const canonical = canonicalJson(rest);
+  if (told !== header || canonical === undefined) return 'invalid';
+  const bytes = Buffer.from(jws.slice(header.length + 2), 'base64url');
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: key.x };
+  const publicKey = createPublicKey({ key: jwk, format: 'jwk' });
+  return verify(null, signedBytes(header, canonical), publicKey, bytes) ? 'valid' : 'invalid';
+}
+
+/**
+ * The one header that svc writes; no other is accepted, so an attacker cannot choose an algorithm.
+ */
+function headerOf(kid: string): string {
+  return Buffer.from(`{"alg":"Ed25519","kid":"${kid}"}`, 'utf8').toString('base64url');
+}
+
+function signedBytes(header: string, payload: string): Buffer {
+  return Buffer.from(`${header}.${Buffer.from(payload, 'utf8').toString('base64url')}`, 'latin1');
+}

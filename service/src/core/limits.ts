@@ -1,0 +1,233 @@
+import type { StoredKey } from '../../../src/core/memory-api/keys.ts';
+import type { PlanLimits } from './plans.ts';
+import type { Rate } from './rates.ts';
+
+/** The limits that a call meets. A call without one never reaches the limiter. */
+
+export type LimitAsk = RateAsk | BudgetAsk | LeaseAsk;
+
+interface Limit {
+  /** The limit's name, for the caller who meets it. */
+  readonly name: string;
+  /** The tenant of the call: a limiter keeps all counts of one in one place. */
+  readonly tenant: string;
+  /** Equal buckets of a tenant share one count. */
+  readonly bucket: string;
+}
+
+/** A limit for each minute. */
+export interface RateAsk extends Limit {
+  readonly kind: 'rate';
+  readonly rate: Rate;
+  /** Calls or tokens. */
+  readonly cost: number;
+}
+
+/** A limit until a moment; then the count restarts. */
+export interface BudgetAsk extends Limit {
+  readonly kind: 'budget';
+  readonly max: number;
+  readonly cost: number;
+  /**
+   * The minimum that is spent already, by the receipts: only for a limiter that has no count of this
+   * bucket. That is so at the first call of a period, and after a limiter has lost its counts.
+   */
+  readonly known?: number;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+}
+
+/** A limit for concurrent calls. */
+export interface LeaseAsk extends Limit {
+  readonly kind: 'lease';
+  readonly max: number;
+  /** One call; without a heartbeat for `ttlMs` its place is free again. */
+  readonly leaseId: string;
+  readonly ttlMs: number;
+}
+
+/** A twelfth of a minute's calls may come at once: an agent that starts sends some together. */
+const BURST_SHARE = 12;
+
+export interface LimitedCall {
+  readonly tenant: string;
+  readonly keyId: string;
+  readonly limits: Pick<PlanLimits, 'memory_calls_per_minute'>;
+  /** A limit for each key, by the service's settings; null: none. */
+  readonly requestsPerMinute: number | null;
+  /** False for a call that only asks who it is. */
+  readonly usesMemory: boolean;
+}
+
+export function limitsOfCall(call: LimitedCall): readonly LimitAsk[] {
+  const { tenant, keyId, limits, requestsPerMinute, usesMemory } = call;
+  const perKey = { perMinute: requestsPerMinute };
+  const perTenant = usesMemory ? limits.memory_calls_per_minute : null;
+  return [
+    ...callRate({ name: 'key_calls_per_minute', tenant, bucket: `key:${keyId}` }, perKey),
+    ...callRate(
+      { name: 'memory_calls_per_minute', tenant, bucket: `memory:${tenant}` },
+      { perMinute: perTenant },
+    ),
+  ];
+}
+
+export interface ModelCaller {
+  readonly key: Pick<StoredKey, 'tenant' | 'keyId' | 'tokensPerDay' | 'tokensPerMonth'>;
+  readonly limits: PlanLimits;
+  /** A limit for each key, by the service's settings; null: none. */
+  readonly requestsPerMinute: number | null;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** A place that is not renewed for so long belongs to a process that is gone. */
+export const LEASE_MS = 30_000;
+
+/** The limits of all model calls of one caller, in a form that is the same for each of them. */
+export interface ModelLimits {
+  /** They count calls. */
+  readonly calls: readonly RateAsk[];
+  /** It counts the tokens that are sent to the provider, which `cost` of a call tells. */
+  readonly tokens: Omit<RateAsk, 'cost'> | undefined;
+  /** For a call with a `leaseId`, which names it among those that run. */
+  readonly places: Omit<LeaseAsk, 'leaseId'> | undefined;
+  readonly budgets: readonly TokenBudget[];
+  /** The periods of the budgets: from the first, before the second. Milliseconds since 1970. */
+  readonly from: number;
+  readonly until: number;
+}
+
+/** A budget of tokens, without a call. */
+export interface TokenBudget extends Omit<BudgetAsk, 'cost' | 'known'> {
+  /** The days that it counts, UTC. */
+  readonly from: string;
+  readonly to: string;
+  /** Undefined: all keys of the tenant. */
+  readonly keyId: string | undefined;
+}
+
+export function limitsOfModelCalls(caller: ModelCaller): ModelLimits {
+  const { key, limits, requestsPerMinute, now } = caller;
+  const { tenant, keyId } = key;
+  const tokens = limits.input_tokens_per_minute;
+  const places = limits.concurrent_requests;
+  const today = Math.floor(now / DAY_MS) * DAY_MS;
+  return {
+    calls: [
+      ...callRate(
+        { name: 'key_calls_per_minute', tenant, bucket: `key:${keyId}` },
+        { perMinute: requestsPerMinute },
+      ),
+      ...callRate(
+        { name: 'requests_per_minute', tenant, bucket: `requests:${tenant}` },
+        { perMinute: limits.requests_per_minute, burst: limits.requests_burst },
+      ),
+    ],
+    tokens:
+      tokens === null
+        ? undefined
+        : {
+            kind: 'rate',
+            name: 'input_tokens_per_minute',
+            tenant,
+            bucket: `input:${tenant}`,
+            rate: { perMinute: tokens, burst: tokens },
+          },
+    places:
+      places === null
+        ? undefined
+        : {
+            kind: 'lease',
+            name: 'concurrent_requests',
+            tenant,
+            bucket: `running:${tenant}`,
+            max: places,
+            ttlMs: LEASE_MS,
+          },
+    budgets: [
+      ...budget(caller, { name: 'tokens_per_day', max: limits.tokens_per_day }),
+      ...budget(caller, { name: 'tokens_per_month', max: limits.tokens_per_month }),
+      ...budget(caller, { name: 'key_tokens_per_day', max: key.tokensPerDay, keyId }),
+      ...budget(caller, { name: 'key_tokens_per_month', max: key.tokensPerMonth, keyId }),
+    ],
+    from: today,
+    until: today + DAY_MS,
+  };
+}
+
+interface NamedBudget {
+  readonly name: string;
+  readonly max: number | null | undefined;
+  readonly keyId?: string;
+}
+
+/** By the calendar, UTC. */
+function budget(caller: ModelCaller, { name, max, keyId }: NamedBudget): readonly TokenBudget[] {
+  if (max === null || max === undefined) return [];
+  const { tenant } = caller.key;
+  const period = name.endsWith('_month') ? monthOf(caller.now) : dayOf(caller.now);
+  const owner = keyId === undefined ? `tenant:${tenant}` : `key:${keyId}`;
+  const bucket = `tokens:${owner}:${name}:${period.from}`;
+  return [{ kind: 'budget', name, tenant, bucket, max, keyId, ...period }];
+}
+
+/** Clocks of nodes differ by minutes, and an answer may end on the day after. */
+const KEPT_DAYS = 40;
+
+/** The buckets of this budget that no call asks for any more: from the one to the other. */
+export function pastBuckets({ bucket, until }: Pick<BudgetAsk, 'bucket' | 'until'>): {
+  readonly from: string;
+  readonly to: string;
+} {
+  const from = bucket.slice(0, -'YYYY-MM-DD'.length);
+  return { from, to: `${from}${dateOf(until - KEPT_DAYS * DAY_MS)}` };
+}
+
+interface Period {
+  readonly from: string;
+  readonly to: string;
+  readonly until: number;
+}
+
+const DAY_MS = 86_400_000;
+
+function dayOf(now: number): Period {
+  const from = Math.floor(now / DAY_MS) * DAY_MS;
+  return { from: dateOf(from), to: dateOf(from), until: from + DAY_MS };
+}
+
+function monthOf(now: number): Period {
+  const at = new Date(now);
+  const from = Date.UTC(at.getUTCFullYear(), at.getUTCMonth());
+  const until = Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1);
+  return { from: dateOf(from), to: dateOf(until - DAY_MS), until };
+}
+
+function dateOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
+}
+
+interface CallRate {
+  readonly perMinute: number | null;
+  readonly burst?: number | null;
+}
+
+function callRate(limit: Limit, rate: CallRate): readonly RateAsk[] {
+  const { perMinute } = rate;
+  if (perMinute === null) return [];
+  const burst = rate.burst ?? Math.max(1, Math.ceil(perMinute / BURST_SHARE));
+  return [{ kind: 'rate', ...limit, rate: { perMinute, burst }, cost: 1 }];
+}
+
+/** Tokens as the provider counted them; input with what it read from its cache. */
+export interface SpentTokens {
+  readonly input: number;
+  readonly output: number;
+}
+
+/** The difference between what was taken of a limit and what it came to. */
+export function costDifference(ask: LimitAsk, { input, output }: SpentTokens): number {
+  if (ask.kind === 'budget') return input + output - ask.cost;
+  return ask.kind === 'rate' && ask.name === 'input_tokens_per_minute' ? input - ask.cost : 0;
+}

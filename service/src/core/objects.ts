@@ -1,0 +1,93 @@
+import { type MemoryRecord, RECORD_CHARS_MAX } from '../../../src/core/memory/record.ts';
+import { contentDigest, contentReference, textDigest } from '../../../src/core/memory/reference.ts';
+import type { CaptureItem } from '../../../src/core/memory-api/contract.ts';
+import {
+  type ContentRecord,
+  RECORD_BYTES_MAX,
+  recordBytes,
+  textOfRecord,
+} from '../../../src/core/memory-api/records.ts';
+
+/** A record of the memory API as a service's store takes it in: checked, with the texts that are searched. */
+
+export type ObjectKind = 'exchange' | 'tool_output' | 'note';
+
+/** A spoken text in the form that is searched. */
+export interface SpokenText {
+  readonly role: 'user' | 'assistant';
+  readonly text: string;
+}
+
+export interface NewObject {
+  readonly digest: string;
+  readonly ref: string;
+  readonly kind: ObjectKind;
+  /** The canonical bytes that the digest and every proof are made of. */
+  readonly bytes: Uint8Array;
+  /** Empty for what is not searched. */
+  readonly texts: readonly SpokenText[];
+  /**
+   * Digest of the text of a record that holds one text and no more: see core/memory-api/records.ts.
+   */
+  readonly textDigest?: string;
+  /** The conversation; '' when the client named none. */
+  readonly session: string;
+  /** The program that the person used; '' when unknown. */
+  readonly client: string;
+  readonly fingerprint: string;
+  readonly branch?: string;
+  readonly observedAt: number;
+  readonly position: number;
+  readonly dialect?: string;
+  readonly toolName?: string;
+  /** Secrets that the client masked before it made the record. */
+  readonly redactions: number;
+  /** As in a record of one text: see core/memory/record.ts. */
+  readonly source?: MemoryRecord['source'];
+  readonly isTimed?: true;
+}
+
+export type Refusal = 'digest_mismatch' | 'invalid_record' | 'too_large';
+
+/** The digest is computed again, because a client's claim about its own text is not trusted. */
+export function objectOfItem(item: CaptureItem, session: string): NewObject | Refusal {
+  const { record } = item;
+  const bytes = recordBytes(record);
+  if (bytes === undefined) return 'invalid_record';
+  if (bytes.length > RECORD_BYTES_MAX) return 'too_large';
+  if (contentDigest(bytes) !== item.digest || bytes.length !== item.bytes) return 'digest_mismatch';
+  const texts = textsOf(record);
+  if (texts.some(({ text }) => text.length > RECORD_CHARS_MAX)) return 'too_large';
+  if (record.k !== 'tool_output' && texts.length === 0) return 'invalid_record';
+  const one = textOfRecord(record);
+  return {
+    digest: item.digest,
+    ref: contentReference(record.k, item.digest),
+    kind: record.k,
+    bytes,
+    texts,
+    ...(one === undefined ? {} : { textDigest: textDigest(one.role, one.said) }),
+    session: item.session_id ?? session,
+    client: item.client ?? '',
+    fingerprint: item.fingerprint ?? '',
+    ...(item.branch === undefined ? {} : { branch: item.branch }),
+    observedAt: Date.parse(item.observed_at),
+    position: item.position ?? 0,
+    ...(item.dialect === undefined ? {} : { dialect: item.dialect }),
+    ...(item.tool_name === undefined ? {} : { toolName: item.tool_name }),
+    redactions: item.redactions ?? 0,
+    ...(item.source === undefined ? {} : { source: item.source }),
+    ...(item.timed === true ? { isTimed: true } : {}),
+  };
+}
+
+/** The texts that are searched. Tool outputs are not: callers ask for them by name. */
+export function textsOf(record: ContentRecord): readonly SpokenText[] {
+  const spoken: SpokenText[] =
+    record.k === 'exchange'
+      ? record.m.map(({ r, t }) => ({ role: r, text: t.join('\n\n') }))
+      : record.k === 'note'
+        ? [{ role: 'user', text: record.t.join('\n\n') }]
+        : [];
+  return spoken.filter(({ text }) => text.trim() !== '');
+}

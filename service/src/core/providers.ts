@@ -1,0 +1,165 @@
+import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Provider } from '../../../src/core/settings/catalog.ts';
+import { customNameProblem, parseBaseUrl } from '../../../src/core/settings/config-upstreams.ts';
+
+/**
+ * A provider of a tenant: one address, one credential, one API style, and the models that requests
+ * may name. Its secrets are in the vault; this type has only their ids.
+ */
+
+export type ProviderKind = 'preset' | 'custom';
+export type ProviderAuth = 'bearer' | 'x-api-key' | 'none';
+
+export interface TenantProvider {
+  /** `prov_` and 26 characters. */
+  readonly providerId: string;
+  readonly name: string;
+  readonly kind: ProviderKind;
+  readonly presetId?: string;
+  readonly apiStyle: Dialect;
+  readonly baseUrl: string;
+  readonly auth: ProviderAuth;
+  readonly credential?: VaultedValue;
+  readonly headers: readonly CustomValue[];
+  readonly query: readonly CustomValue[];
+  readonly defaultModel: string;
+  /** Identifiers of models, or the beginning of some with a star behind it. */
+  readonly allowedModels: readonly string[];
+  readonly isEnabled: boolean;
+  /** Counts up with each change. */
+  readonly version: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** The facts of a secret that may be told. */
+export interface VaultedValue {
+  readonly secretId: string;
+  readonly fingerprint: string;
+  readonly savedAt: number;
+}
+
+/** A header or query value: in the open, or in the vault. */
+export interface CustomValue {
+  readonly name: string;
+  readonly value?: string;
+  readonly secretId?: string;
+}
+
+/** So many providers a tenant may have where its plan names no number. */
+export const PROVIDERS_MAX = 1000;
+
+/** In the format of URL: IPv6 is in brackets, and IPv4 is four decimal numbers. */
+const ADDRESS = /^\[|^\d{1,3}(?:\.\d{1,3}){3}\.*$/;
+
+/** As URL writes them: 443 is the empty text. */
+export const USUAL_PORTS: ReadonlySet<string> = new Set(['', '443', '8443']);
+
+/** The operator's rules for where providers may be. */
+export interface Egress {
+  /** Beside the usual ones. */
+  readonly ports: readonly number[];
+  /** Private networks in which providers may be, such as 10.1.0.0/16. */
+  readonly allow: readonly string[];
+  /** Names by which the service itself is reached, as `host:port`: a request to one would never end. */
+  readonly own?: readonly string[];
+}
+
+export const NO_EGRESS: Egress = { ports: [], allow: [] };
+
+/** An address of URL as `host:port`. */
+export function placeOf({ hostname, port, protocol }: Omit<URL, 'toJSON'>): string {
+  const host = hostname.replace(/\.$/, '').toLowerCase();
+  return `${host}:${port === '' ? (protocol === 'http:' ? 80 : 443) : port}`;
+}
+
+/** The base as it is kept, or what is wrong with it, for people. */
+export function readProviderBase(
+  text: string,
+  { ports, allow, own = [] }: Egress = NO_EGRESS,
+): { readonly url: string } | { readonly problem: string } {
+  if (!text.startsWith('https:')) return { problem: 'is not an address that begins with https://' };
+  const parsed = parseBaseUrl(text, true);
+  if (!('url' in parsed)) return { problem: `is not ${parsed.allowed}` };
+  const { hostname, port } = new URL(text);
+  if (ADDRESS.test(hostname)) {
+    return { problem: 'contains an IP address, but a certificate needs a host name' };
+  }
+  // Where the operator opened a network, a name in it is judged by its addresses, when it is dialled.
+  if (allow.length === 0 && !('url' in parseBaseUrl(text, false))) {
+    return {
+      problem:
+        'names a host in a private network: the operator can allow it with egress.allow in service.json',
+    };
+  }
+  if (own.includes(placeOf(new URL(text)))) {
+    return { problem: 'is an address of this service itself' };
+  }
+  if (!USUAL_PORTS.has(port) && !ports.includes(Number(port))) {
+    const others = 'the operator can allow others with egress.ports in service.json';
+    return { problem: `has a port other than 443 and 8443: ${others}` };
+  }
+  return parsed;
+}
+
+/** Entries of the catalog that a service may offer: an address anybody reaches, and a key. */
+export function presetOf(
+  catalog: readonly Provider[],
+  presetId: string,
+  apiStyle: Dialect,
+): { readonly baseUrl: string; readonly auth: ProviderAuth } | undefined {
+  const found = catalog.find(({ id }) => id === presetId);
+  if (found?.baseUrl === undefined || found.keyEnv === '' || found.allowPrivate) return undefined;
+  if (!found.apiStyles.includes(apiStyle)) return undefined;
+  const base = readProviderBase(found.baseUrl);
+  if (!('url' in base) || found.auth === 'client') return undefined;
+  return { baseUrl: base.url, auth: found.auth };
+}
+
+/** A value with this in it takes the credential in, and is a secret itself. */
+const PLACEHOLDER = '$API_KEY';
+
+export function isSecretValue(value: string): boolean {
+  return value.includes(PLACEHOLDER);
+}
+
+/** Undefined when every name may be sent, and once; else what is wrong, for people. */
+export function customNamesProblem(
+  member: 'headers' | 'query',
+  names: readonly string[],
+): string | undefined {
+  const seen = new Set<string>();
+  for (const name of names) {
+    if (customNameProblem(member, name, seen) !== undefined) {
+      return `has a name at place ${names.indexOf(name) + 1} that is a duplicate or cannot be sent`;
+    }
+  }
+  return undefined;
+}
+
+/** A name that a model may have. */
+export const MODEL_ID = /^[\w.:@/+~-]{1,256}$/;
+
+/** True when the entry, a name or the beginning of some, takes the model in. */
+export function takesModel(entry: string, model: string): boolean {
+  return entry.endsWith('*') ? model.startsWith(entry.slice(0, -1)) : entry === model;
+}
+
+/**
+ * The entry that two providers of one API style both have: a request for it would have two goals. A
+ * longer entry beats a shorter one, so only equal ones clash, and a disabled provider has no requests.
+ */
+export function findClash(
+  one: TenantProvider,
+  others: readonly TenantProvider[],
+): { readonly other: TenantProvider; readonly entry: string } | undefined {
+  if (!one.isEnabled) return undefined;
+  for (const other of others) {
+    if (other.providerId === one.providerId || !other.isEnabled) continue;
+    if (other.apiStyle !== one.apiStyle) continue;
+    const taken = new Set(other.allowedModels);
+    const entry = one.allowedModels.find((model) => taken.has(model));
+    if (entry !== undefined) return { other, entry };
+  }
+  return undefined;
+}

@@ -1,0 +1,160 @@
+import { asRecord } from '../../../src/core/bytes/json-fields.ts';
+import { type PublicJwk, verifyObject, type VerifyOutcome } from './jws.ts';
+
+/**
+ * Finds out whether receipts are whole: each as it was signed, of every node and tenant all numbers
+ * from 1 to the last, and of every tenant as many as it ever had. Only signed facts count, so a forged
+ * receipt cannot hide a gap.
+ */
+
+export interface WrongReceipt {
+  readonly id: string;
+  readonly outcome: Exclude<VerifyOutcome, 'valid'> | 'twice';
+}
+
+/** Numbers of one node and tenant for which there is no receipt. */
+export interface MissingReceipts {
+  readonly tenant: string;
+  readonly node: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Receipts that a tenant had, and no head accounts for: of a node that is gone, or of a tail. */
+export interface UnknownReceipts {
+  readonly tenant: string;
+  readonly count: number;
+}
+
+export interface AuditResult {
+  readonly receipts: number;
+  readonly heads: number;
+  readonly wrong: readonly WrongReceipt[];
+  readonly missing: readonly MissingReceipts[];
+  readonly unknown: readonly UnknownReceipts[];
+}
+
+/** The numbers that one node gave to one tenant. */
+interface Numbers {
+  readonly tenant: string;
+  readonly node: string;
+  seen: Uint8Array;
+  last: number;
+  /** The least and the greatest number of a receipt; heads do not count. */
+  first: number;
+  lastSeen: number;
+}
+
+export class ReceiptAudit {
+  readonly #keys: readonly Pick<PublicJwk, 'kid' | 'x'>[];
+  readonly #wrong: WrongReceipt[] = [];
+  readonly #numbers = new Map<string, Numbers>();
+  /** By tenant: how many receipts it had when the service said so last. */
+  readonly #totals = new Map<string, number>();
+  #receipts = 0;
+  #heads = 0;
+
+  constructor(keys: readonly Pick<PublicJwk, 'kid' | 'x'>[]) {
+    this.#keys = keys;
+  }
+
+  /** A receipt of a request or of a purge, or a head. */
+  take(value: unknown): void {
+    const fields = asRecord(value);
+    const isHead = fields['object'] === 'svc.receipt_head';
+    const isTotal = fields['object'] === 'svc.receipt_total';
+    if (isHead) this.#heads += 1;
+    else if (!isTotal) this.#receipts += 1;
+    const id = idOf(fields) ?? `number ${this.#receipts + this.#heads}`;
+    const outcome = verifyObject(fields, this.#keys);
+    if (outcome !== 'valid') {
+      this.#wrong.push({ id, outcome });
+      return;
+    }
+    const { tenant_id: tenant } = fields;
+    if (isTotal) {
+      const { receipts } = fields;
+      if (typeof tenant !== 'string' || typeof receipts !== 'number') return;
+      this.#totals.set(tenant, Math.max(receipts, this.#totals.get(tenant) ?? 0));
+      return;
+    }
+    const { node, last } = isHead
+      ? { node: fields['node'], last: fields['last_seq'] }
+      : { node: asRecord(fields['issuer'])['node'], last: asRecord(fields['issuer'])['seq'] };
+    if (typeof tenant !== 'string' || typeof node !== 'string' || typeof last !== 'number') return;
+    const numbers = this.#numbersOf(tenant, node);
+    numbers.last = Math.max(numbers.last, last);
+    if (isHead) return;
+    numbers.first = Math.min(numbers.first, last);
+    numbers.lastSeen = Math.max(numbers.lastSeen, last);
+    if (!see(numbers, last)) this.#wrong.push({ id, outcome: 'twice' });
+  }
+
+  /** `isPartial`: receipts of some days, so that only numbers between two of them can be missing. */
+  result({ isPartial = false }: { readonly isPartial?: boolean } = {}): AuditResult {
+    const missing = [...this.#numbers.values()].flatMap((numbers) =>
+      isPartial
+        ? gapsIn(numbers, numbers.first, numbers.lastSeen)
+        : gapsIn(numbers, 1, numbers.last),
+    );
+    const unknown = isPartial ? [] : this.#unknown();
+    return { receipts: this.#receipts, heads: this.#heads, wrong: this.#wrong, missing, unknown };
+  }
+
+  #unknown(): readonly UnknownReceipts[] {
+    return [...this.#totals].flatMap(([tenant, total]) => {
+      const own = [...this.#numbers.values()].filter((numbers) => numbers.tenant === tenant);
+      const count = total - own.reduce((sum, { last }) => sum + last, 0);
+      return count > 0 ? [{ tenant, count }] : [];
+    });
+  }
+
+  #numbersOf(tenant: string, node: string): Numbers {
+    const name = `${tenant} ${node}`;
+    const known = this.#numbers.get(name);
+    if (known !== undefined) return known;
+    const numbers: Numbers = {
+      tenant,
+      node,
+      seen: new Uint8Array(64),
+      last: 0,
+      first: Infinity,
+      lastSeen: 0,
+    };
+    this.#numbers.set(name, numbers);
+    return numbers;
+  }
+}
+
+/** False for a number that was there before. One bit each: a node makes millions. */
+function see(numbers: Numbers, seq: number): boolean {
+  const [place, bit] = [seq >> 3, 1 << (seq & 7)];
+  if (place >= numbers.seen.length) {
+    const longer = new Uint8Array(Math.max(place + 1, numbers.seen.length * 2));
+    longer.set(numbers.seen);
+    numbers.seen = longer;
+  }
+  const before = numbers.seen[place] ?? 0;
+  numbers.seen[place] = before | bit;
+  return (before & bit) === 0;
+}
+
+function gapsIn(
+  { tenant, node, seen }: Numbers,
+  first: number,
+  last: number,
+): readonly MissingReceipts[] {
+  const gaps: { tenant: string; node: string; from: number; to: number }[] = [];
+  for (let seq = first; seq <= last; seq += 1) {
+    if (((seen[seq >> 3] ?? 0) & (1 << (seq & 7))) !== 0) continue;
+    const open = gaps.at(-1);
+    if (open?.to === seq - 1) open.to = seq;
+    else gaps.push({ tenant, node, from: seq, to: seq });
+  }
+  return gaps;
+}
+
+function idOf(fields: Readonly<Record<string, unknown>>): string | undefined {
+  const names = ['receipt_id', 'purge_id', 'node'].map((name) => fields[name]);
+  return names.find((name): name is string => typeof name === 'string');
+}

@@ -1,0 +1,103 @@
+import type { Usage } from '../../../src/core/dialects/answer.ts';
+import type { Receipt, ReceiptClosing, ReceiptOpening, ReceiptStatus } from './receipts.ts';
+
+/** A receipt as a row: its members by which lists are chosen, and its counts for the sums of a day. */
+
+export interface ReceiptRow {
+  readonly tenant: string;
+  readonly receiptId: string;
+  readonly node: string;
+  readonly seq: number;
+  readonly keyId: string;
+  /** Empty where the request reached none. */
+  readonly providerId: string;
+  /** As the caller asked for it; empty where it named none. */
+  readonly model: string;
+  readonly status: ReceiptStatus;
+  /** The signed receipt as JSON. */
+  readonly body: string;
+  readonly counts: UsageCounts;
+}
+
+export interface UsageCounts {
+  readonly failed: number;
+  readonly originalInputTokens: number;
+  readonly forwardedInputTokens: number;
+  readonly recalledTokens: number;
+  readonly elidedTokens: number;
+  /** The provider's own counts; input with what it read from and wrote to its cache. */
+  readonly inputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly outputTokens: number;
+  /** Tokens that count against budgets: as the provider counted them, else the estimate. */
+  readonly spentTokens: number;
+}
+
+export interface ClosedReceipt {
+  readonly opening: ReceiptOpening;
+  readonly closing: ReceiptClosing;
+  readonly receipt: Receipt;
+}
+
+/** `body`: the receipt as JSON, signed where the service has a signing key. */
+export function receiptRow({ opening, closing, receipt }: ClosedReceipt, body: string): ReceiptRow {
+  const model = receipt['model_requested'];
+  return {
+    tenant: opening.tenant,
+    receiptId: opening.receiptId,
+    node: receipt.issuer.node,
+    seq: receipt.issuer.seq,
+    keyId: opening.keyId,
+    providerId: opening.provider?.id ?? '',
+    model: typeof model === 'string' ? model : '',
+    status: closing.status,
+    body,
+    counts: countsOf(opening, closing),
+  };
+}
+
+function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts {
+  const { originalInputTokens, forwardedInputTokens, recalledTokens, elidedTokens } =
+    closing.decided ?? opening.decided;
+  const usage = closing.usage === undefined ? undefined : believed(closing.usage);
+  const { input, cacheRead, cacheWrite, output } = usage ?? NO_USAGE;
+  const reached = opening.provider !== null && closing.status !== 'rejected';
+  const inputTokens = input + cacheRead + cacheWrite;
+  const isWell = closing.status === 'completed' && (closing.httpStatus ?? 500) < 400;
+  return {
+    failed: isWell ? 0 : 1,
+    originalInputTokens,
+    forwardedInputTokens,
+    recalledTokens,
+    elidedTokens,
+    inputTokens,
+    cacheReadTokens: cacheRead,
+    outputTokens: output,
+    spentTokens:
+      usage === undefined
+        ? estimatedTokens(closing, reached ? forwardedInputTokens : 0)
+        : inputTokens + output,
+  };
+}
+
+const NO_USAGE = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 } as const;
+
+/** No model takes or gives so many. The sums of a day of larger ones are numbers that no database holds. */
+const TOKENS_MAX = 1_000_000_000;
+
+function believed({ input, cacheRead, cacheWrite, output }: Usage): Usage {
+  return {
+    input: Math.min(input, TOKENS_MAX),
+    cacheRead: Math.min(cacheRead, TOKENS_MAX),
+    cacheWrite: Math.min(cacheWrite, TOKENS_MAX),
+    output: Math.min(output, TOKENS_MAX),
+  };
+}
+
+/** A provider that refuses charges nothing, and an answer without counts costs what was estimated. */
+function estimatedTokens(
+  { httpStatus, uncountedTokens = 0 }: ReceiptClosing,
+  estimate: number,
+): number {
+  return httpStatus !== null && httpStatus >= 400 ? 0 : estimate + uncountedTokens;
+}

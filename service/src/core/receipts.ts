@@ -1,0 +1,396 @@
+import { Recent } from '../../../src/core/bytes/recent.ts';
+import { usageNumbers } from '../../../src/core/dialects/usage-numbers.ts';
+import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Usage } from '../../../src/core/dialects/answer.ts';
+import { isoTime } from '../../../src/core/memory/times.ts';
+import type { ContinuityState, MemoryState } from '../../../src/core/plan/continuity.ts';
+import { maskSecrets } from '../../../src/core/redaction/redaction.ts';
+import type { CompressionMode, MemoryMode } from '../../../src/core/settings/settings.ts';
+import type { ProviderKind } from './providers.ts';
+
+/**
+ * Receipts: what a service did with one request. A receipt holds names, states, counts, times and
+ * hashes; never a text, a header, a path, a query or a secret. Its facts come in two parts: what is
+ * known before the provider is called, and how it ended.
+ */
+
+export type ReceiptKind = 'model' | 'count_tokens' | 'compact' | 'input_tokens' | 'models';
+
+export type ReceiptStatus = (typeof RECEIPT_STATUSES)[number];
+
+export const RECEIPT_STATUSES = [
+  'completed',
+  'client_aborted',
+  'upstream_error',
+  'upstream_interrupted',
+  'rejected',
+  'internal_error',
+  /** The process died while it answered. */
+  'unknown',
+] as const;
+
+export type CaptureReceiptState = 'off' | 'none' | 'stored' | 'partial' | 'deferred' | 'failed';
+
+/** The decisions of svc about one request. */
+export interface ReceiptDecisions {
+  /** As the caller asked for it. */
+  readonly memoryMode: MemoryMode;
+  readonly memoryModeEffective: MemoryMode;
+  readonly memoryState: MemoryState;
+  readonly compressionModeRequested: CompressionMode;
+  readonly compressionMode: CompressionMode;
+  readonly continuityState: ContinuityState;
+  readonly originalInputTokens: number;
+  readonly forwardedInputTokens: number;
+  readonly recalledTokens: number;
+  readonly recalledItems: number;
+  readonly elidedTokens: number;
+  readonly elidedToolOutputs: number;
+  readonly removedExchanges: number;
+  /** In shadow mode: the size that would have been forwarded. */
+  readonly shadowInputTokens: number | null;
+  readonly memoryGeneration: string | null;
+}
+
+const SESSION_CHARS = 256;
+const SPACE_CHARS = 128;
+const NAME_CHARS = 256;
+
+/** For a request that stopped before anything was decided. */
+export const NOTHING_DECIDED: ReceiptDecisions = {
+  memoryMode: 'off',
+  memoryModeEffective: 'off',
+  memoryState: 'off',
+  compressionModeRequested: 'passthrough',
+  compressionMode: 'passthrough',
+  continuityState: 'not_applicable',
+  originalInputTokens: 0,
+  forwardedInputTokens: 0,
+  recalledTokens: 0,
+  recalledItems: 0,
+  elidedTokens: 0,
+  elidedToolOutputs: 0,
+  removedExchanges: 0,
+  shadowInputTokens: null,
+  memoryGeneration: null,
+};
+
+export interface ReceiptProvider {
+  readonly id: string;
+  readonly kind: ProviderKind;
+  /** The host alone: no path, no query. */
+  readonly host: string;
+}
+
+/** The facts before the provider is called. */
+export interface ReceiptOpening {
+  readonly receiptId: string;
+  /** Milliseconds since 1970: the time in the id. */
+  readonly at: number;
+  readonly tenant: string;
+  readonly keyId: string;
+  readonly kind: ReceiptKind;
+  readonly dialect: Dialect | null;
+  readonly streamed: boolean;
+  readonly space: string | null;
+  readonly sessionId: string | null;
+  /** As the caller asked for it. */
+  readonly model: string | null;
+  readonly provider: ReceiptProvider | null;
+  readonly decided: ReceiptDecisions;
+}
+
+/** Milliseconds. */
+export interface ReceiptTimes {
+  readonly total: number;
+  readonly auth?: number | undefined;
+  readonly limiter?: number | undefined;
+  readonly recall?: number | undefined;
+  readonly capture?: number | undefined;
+  /** Until the request was sent to the provider. */
+  readonly overhead?: number | undefined;
+  readonly upstreamFirstByte?: number | undefined;
+  readonly upstreamTotal?: number | undefined;
+}
+
+/**
+ * Where the captures of a request, and its receipt, were when the client had the last byte: in the
+ * journal of the node that answered, or in the store.
+ */
+export type Durability = 'journal' | 'store';
+
+/** The facts after the last byte. */
+export interface ReceiptClosing {
+  readonly status: ReceiptStatus;
+  /** Null if no head was sent, or if it is unknown. */
+  readonly httpStatus: number | null;
+  readonly errorCode: string | null;
+  readonly errorSource: 'service' | 'provider' | null;
+  readonly times: ReceiptTimes;
+  readonly captureState: CaptureReceiptState;
+  readonly capturedRecords: number;
+  /** 'journal' when undefined. */
+  readonly durability?: Durability | undefined;
+  /** Set if it differs from the one at the opening: the provider refused the changed request. */
+  readonly decided?: ReceiptDecisions | undefined;
+  readonly upstreamStatus?: number | undefined;
+  readonly upstreamRequestId?: string | undefined;
+  readonly upstreamResponseId?: string | undefined;
+  readonly modelReported?: string | undefined;
+  readonly usage?: Usage | undefined;
+  /** Output that the provider has not counted, by estimate. It counts against budgets, and is in no receipt. */
+  readonly uncountedTokens?: number | undefined;
+  /** The provider's own `usage` object. */
+  readonly providerUsage?: unknown;
+  /** Hex digests of the decoded request body, of the forwarded body and of the bytes relayed. */
+  readonly requestSha256?: string | undefined;
+  readonly forwardedSha256?: string | undefined;
+  readonly responseSha256?: string | undefined;
+}
+
+/** Which process made the receipt, and the number of the receipt there. */
+export interface ReceiptIssuer {
+  readonly version: string;
+  readonly node: string;
+  /** 1, 2, 3 … by node and tenant. */
+  readonly seq: number;
+}
+
+/** How a request ended whose process died. */
+export const NODE_LOST: ReceiptClosing = {
+  status: 'unknown',
+  httpStatus: null,
+  errorCode: 'NODE_LOST',
+  errorSource: 'service',
+  times: { total: 0 },
+  captureState: 'none',
+  capturedRecords: 0,
+};
+
+/** The method by which svc counts input, so that two receipts can be compared. */
+const ESTIMATOR = 'svc-bytes/1';
+
+/**
+ * The facts without what no receipt can tell. A caller names models and sessions, and a provider its
+ * answers, in texts of any length: until they are stored they take room that all tenants share.
+ */
+export function boundedOpening(opening: ReceiptOpening): ReceiptOpening {
+  const { sessionId, space, model } = opening;
+  const fits =
+    isShort(sessionId, SESSION_CHARS) && isShort(space, SPACE_CHARS) && isShort(model, NAME_CHARS);
+  if (fits) return opening;
+  return {
+    ...opening,
+    sessionId: sessionId?.slice(0, SESSION_CHARS) ?? null,
+    space: space?.slice(0, SPACE_CHARS) ?? null,
+    model: isShort(model, NAME_CHARS) ? model : null,
+  };
+}
+
+function isShort(text: string | null | undefined, most: number): boolean {
+  return (text?.length ?? 0) <= most;
+}
+
+/** The same of the facts after the last byte. */
+export function boundedClosing(closing: ReceiptClosing): ReceiptClosing {
+  const { upstreamRequestId, upstreamResponseId, modelReported, providerUsage } = closing;
+  const usage = usageNumbers(providerUsage);
+  const fits =
+    isShort(upstreamRequestId, NAME_CHARS) &&
+    isShort(upstreamResponseId, NAME_CHARS) &&
+    isShort(modelReported, NAME_CHARS) &&
+    usage === providerUsage;
+  if (fits) return closing;
+  return {
+    ...closing,
+    upstreamRequestId: isShort(upstreamRequestId, NAME_CHARS) ? upstreamRequestId : undefined,
+    upstreamResponseId: isShort(upstreamResponseId, NAME_CHARS) ? upstreamResponseId : undefined,
+    modelReported: isShort(modelReported, NAME_CHARS) ? modelReported : undefined,
+    providerUsage: usage,
+  };
+}
+
+/** The receipt in its published form, not yet signed. It always has a canonical form. */
+export function receiptOf(
+  opening: ReceiptOpening,
+  closing: ReceiptClosing,
+  issuer: ReceiptIssuer,
+): Receipt {
+  const { provider } = opening;
+  const decided = closing.decided ?? opening.decided;
+  const total = wholeMs(closing.times.total);
+  const { upstreamRequestId, upstreamResponseId } = closing;
+  const ids = idsOrNull(upstreamRequestId, upstreamResponseId);
+  // In the order of canonical JSON, which is then written in one go.
+  return {
+    api_key_id: opening.keyId,
+    capture_state: closing.captureState,
+    captured_records: closing.capturedRecords,
+    // From the clock that never jumps: a receipt does not end before it begins.
+    completed_at: isoTime(opening.at + total),
+    compression_mode: decided.compressionMode,
+    compression_mode_requested: decided.compressionModeRequested,
+    continuity_state: decided.continuityState,
+    created_at: isoTime(opening.at),
+    dialect: opening.dialect,
+    durability: closing.durability ?? 'journal',
+    elided_tokens: decided.elidedTokens,
+    elided_tool_outputs: decided.elidedToolOutputs,
+    error_code: closing.errorCode,
+    error_source: closing.errorSource,
+    estimator: ESTIMATOR,
+    forwarded_input_tokens: decided.forwardedInputTokens,
+    forwarded_sha256: closing.forwardedSha256 ?? null,
+    http_status: closing.httpStatus,
+    issuer: { node: issuer.node, seq: issuer.seq, service_version: issuer.version },
+    kind: opening.kind,
+    latency_ms: latencyOf(closing.times, total),
+    memory_generation: decided.memoryGeneration,
+    memory_mode: decided.memoryMode,
+    memory_mode_effective: decided.memoryModeEffective,
+    memory_state: decided.memoryState,
+    model_reported: modelOrNull(closing.modelReported),
+    model_requested: modelOrNull(opening.model ?? undefined),
+    object: 'svc.receipt',
+    original_input_tokens: decided.originalInputTokens,
+    output_tokens: closing.usage?.output ?? null,
+    provider_id: provider?.id ?? null,
+    provider_kind: provider?.kind ?? null,
+    provider_usage: usageNumbers(closing.providerUsage) ?? null,
+    recalled_items: decided.recalledItems,
+    recalled_tokens: decided.recalledTokens,
+    receipt_id: opening.receiptId,
+    removed_exchanges: decided.removedExchanges,
+    request_sha256: closing.requestSha256 ?? null,
+    response_sha256: closing.responseSha256 ?? null,
+    schema: 'svc.receipt/1',
+    session_id: opening.sessionId === null ? null : cut(opening.sessionId, SESSION_CHARS),
+    shadow_input_tokens: decided.shadowInputTokens,
+    space: opening.space === null ? null : cut(opening.space, SPACE_CHARS),
+    status: closing.status,
+    streamed: opening.streamed,
+    tenant_id: opening.tenant,
+    upstream_host: provider?.host ?? null,
+    upstream_request_id: ids.request,
+    upstream_response_id: ids.response,
+    upstream_status: closing.upstreamStatus ?? null,
+  };
+}
+
+/**
+ * The canonical JSON of a receipt: its members are in that order, and none of its texts has half a
+ * surrogate pair.
+ */
+export function receiptText(receipt: Receipt): string {
+  return JSON.stringify(receipt);
+}
+
+export interface Receipt {
+  readonly object: 'svc.receipt';
+  readonly receipt_id: string;
+  readonly tenant_id: string;
+  readonly api_key_id: string;
+  readonly status: ReceiptStatus;
+  readonly issuer: {
+    readonly node: string;
+    readonly seq: number;
+    readonly service_version: string;
+  };
+  readonly [member: string]: unknown;
+}
+
+/** Says how many receipts a node has made of a tenant: a number below that is missing or was removed. */
+export function headOf(
+  { node, tenant, lastSeq }: HeadFacts,
+  { at, isClosed }: { readonly at: string; readonly isClosed: boolean },
+) {
+  return {
+    object: 'svc.receipt_head',
+    node,
+    tenant_id: tenant,
+    last_seq: lastSeq,
+    /** The node makes no further ones. */
+    closed: isClosed,
+    at,
+  } as const;
+}
+
+/**
+ * Says how many receipts a tenant ever had, by the sums of its usage, which outlive receipts. More than
+ * its heads account for: a head is gone with its receipts, or was replaced by an older one.
+ */
+export function totalOf({ tenant, receipts, at }: TotalFacts) {
+  return { object: 'svc.receipt_total', tenant_id: tenant, receipts, at } as const;
+}
+
+interface TotalFacts {
+  readonly tenant: string;
+  readonly receipts: number;
+  readonly at: string;
+}
+
+interface HeadFacts {
+  readonly tenant: string;
+  readonly node: string;
+  readonly lastSeq: number;
+}
+
+function latencyOf(times: ReceiptTimes, total: number) {
+  return {
+    auth: msOrNull(times.auth),
+    capture: msOrNull(times.capture),
+    limiter: msOrNull(times.limiter),
+    overhead: msOrNull(times.overhead),
+    recall: msOrNull(times.recall),
+    total,
+    upstream_first_byte: msOrNull(times.upstreamFirstByte),
+    upstream_total: msOrNull(times.upstreamTotal),
+  };
+}
+
+/** 24 days: no request lasts so long. */
+const MS_MAX = 2 ** 31;
+
+function wholeMs(ms: number): number {
+  return Number.isFinite(ms) ? Math.min(Math.max(0, Math.round(ms)), MS_MAX) : 0;
+}
+
+function msOrNull(ms: number | undefined): number | null {
+  return ms === undefined ? null : wholeMs(ms);
+}
+
+/** Names of models and ids of providers' answers. A longer or stranger text is none of them. */
+const NAME = /^[\w.:@/+~-]{1,256}$/;
+
+/** A caller may send a key where the name of a model belongs: a receipt does not repeat it. */
+function nameOrNull(text: string | undefined): string | null {
+  if (text === undefined || !NAME.test(text)) return null;
+  return maskSecrets(text).text === text ? text : '[masked]';
+}
+
+/** One look for secrets at both ids of an answer, which nearly always finds none. */
+function idsOrNull(request: string | undefined, response: string | undefined) {
+  if (request !== undefined && response !== undefined) {
+    const both = `${request}\n${response}`;
+    const areNames = NAME.test(request) && NAME.test(response);
+    if (areNames && maskSecrets(both).masked === 0) return { request, response };
+  }
+  return { request: nameOrNull(request), response: nameOrNull(response) };
+}
+
+/** The models in use. A look for secrets takes 5 us, and a receipt names two. */
+const MODELS = new Recent<string, string>(64);
+
+function modelOrNull(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  const known = MODELS.get(text);
+  if (known !== undefined) return known;
+  const name = nameOrNull(text);
+  if (name === text) MODELS.set(text, name);
+  return name;
+}
+
+/** Half a surrogate pair has no canonical form. */
+function cut(text: string, charsMax: number): string {
+  return text.slice(0, charsMax).replaceAll(/\p{Surrogate}/gu, '\u{FFFD}');
+}

@@ -1,0 +1,188 @@
+import { Buffer } from 'node:buffer';
+import {
+  firstMember,
+  keyIs,
+  nextMember,
+  opensObject,
+  opensString,
+  parseJson,
+  skipSpace,
+  valueEnd,
+} from '../../../src/core/bytes/json-scan.ts';
+import type { Span } from '../../../src/core/bytes/span.ts';
+import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import { takesModel, type TenantProvider } from './providers.ts';
+
+/**
+ * Finds the provider of a request: from its tenant's providers, its dialect and the model that its
+ * body names. The provider must read the same name as svc does, so a body with two is refused.
+ */
+
+/** The model that a body names. */
+export type NamedModel =
+  | { readonly kind: 'named'; readonly model: string }
+  | { readonly kind: 'missing' }
+  /** More than one member may be read as the model, or it is no text. */
+  | { readonly kind: 'ambiguous' }
+  /** The bytes are no JSON object. */
+  | { readonly kind: 'unreadable' };
+
+const MODEL = 'model';
+/** One letter as six characters: the longest way to write the key. */
+const KEY_BYTES_MAX = 6 * MODEL.length + 2;
+const CLOSE_BRACE = 0x7d;
+
+/**
+ * Reads the model of a body in one pass over its own members. `skipped`: the span of a value that is
+ * known to be whole, such as the list of a conversation.
+ */
+export function namedModel(bytes: Buffer, skipped?: Span): NamedModel {
+  const open = skipSpace(bytes, 0);
+  if (!opensObject(bytes, open)) return { kind: 'unreadable' };
+  let found: Span | undefined;
+  let end = open + 1;
+  let member = firstMember(bytes, open);
+  while (member !== undefined) {
+    const { key, valueStart } = member;
+    end = valueStart === skipped?.start ? skipped.end : valueEnd(bytes, valueStart);
+    if (end === -1) return { kind: 'unreadable' };
+    if (readsAsModel(bytes, key)) {
+      // Some parsers take a key in any case, so a key in another case is a second model for them.
+      if (found !== undefined || !keyIs(bytes, key, MODEL)) return { kind: 'ambiguous' };
+      found = { start: valueStart, end };
+    }
+    member = nextMember(bytes, end);
+  }
+  const close = skipSpace(bytes, end);
+  const isWhole = bytes[close] === CLOSE_BRACE && skipSpace(bytes, close + 1) === bytes.length;
+  if (!isWhole) return { kind: 'unreadable' };
+  if (found === undefined) return { kind: 'missing' };
+  const model = opensString(bytes, found.start) ? parseJson(bytes, found)?.value : undefined;
+  return typeof model === 'string' && model !== ''
+    ? { kind: 'named', model }
+    : { kind: 'ambiguous' };
+}
+
+function readsAsModel(bytes: Buffer, key: Span): boolean {
+  const length = key.end - key.start;
+  if (length < MODEL.length + 2 || length > KEY_BYTES_MAX) return false;
+  const name = parseJson(bytes, key)?.value;
+  return typeof name === 'string' && name.toLowerCase() === MODEL;
+}
+
+/** The body with a model as its first member. The body is a JSON object. */
+export function withModel(bytes: Buffer, model: string): Buffer {
+  const inside = skipSpace(bytes, 0) + 1;
+  const isEmpty = bytes[skipSpace(bytes, inside)] === CLOSE_BRACE;
+  const member = Buffer.from(`"${MODEL}":${JSON.stringify(model)}${isEmpty ? '' : ','}`);
+  return Buffer.concat([bytes.subarray(0, inside), member, bytes.subarray(inside)]);
+}
+
+export interface RoutingQuestion {
+  readonly providers: readonly TenantProvider[];
+  readonly dialect: Dialect;
+  /** Undefined: the body names none. */
+  readonly model: string | undefined;
+  /** Entries of the key; undefined: all that the providers have. */
+  readonly keyModels: readonly string[] | undefined;
+}
+
+export type RoutedModel =
+  | { readonly kind: 'routed'; readonly provider: TenantProvider; readonly model: string }
+  /** No provider of this dialect. */
+  | { readonly kind: 'no-provider' }
+  /** No model is named, and several providers have a default one. */
+  | { readonly kind: 'no-default' }
+  /** `allowed`: entries that the caller may name. */
+  | { readonly kind: 'not-allowed'; readonly allowed: readonly string[] };
+
+export function routeModel({
+  providers,
+  dialect,
+  model: named,
+  keyModels,
+}: RoutingQuestion): RoutedModel {
+  const [first, ...others] = servingOf(providers, dialect);
+  if (first === undefined) return { kind: 'no-provider' };
+  if (named === undefined && others.length > 0) return { kind: 'no-default' };
+  const model = named ?? first.defaultModel;
+  const serving = [first, ...others];
+  const provider = mayName(keyModels, model) ? providerOf(serving, model) : undefined;
+  if (provider !== undefined) return { kind: 'routed', provider, model };
+  return { kind: 'not-allowed', allowed: entriesFor(serving, keyModels) };
+}
+
+export function servingOf(
+  providers: readonly TenantProvider[],
+  dialect: Dialect,
+): readonly TenantProvider[] {
+  return providers.filter(({ isEnabled, apiStyle }) => isEnabled && apiStyle === dialect);
+}
+
+/** The models of a list: names alone, since the beginning of a name is no model. */
+export function listedModels(
+  providers: readonly TenantProvider[],
+  keyModels: readonly string[] | undefined,
+): readonly ListedModel[] {
+  const listed = new Map<string, ListedModel>();
+  for (const { name: owner, allowedModels, defaultModel, createdAt } of providers) {
+    const names = allowedModels.filter((entry) => !entry.endsWith('*'));
+    for (const model of new Set([...names, defaultModel])) {
+      if (mayName(keyModels, model) && !listed.has(model)) {
+        listed.set(model, { model, owner, createdAt });
+      }
+    }
+  }
+  return [...listed.values()];
+}
+
+export interface ListedModel {
+  readonly model: string;
+  /** The provider's own name. */
+  readonly owner: string;
+  /** Milliseconds since 1970: when the provider was made. */
+  readonly createdAt: number;
+}
+
+function mayName(keyModels: readonly string[] | undefined, model: string): boolean {
+  return keyModels?.some((entry) => takesModel(entry, model)) ?? true;
+}
+
+/** An exact name beats the beginning of one, and a longer beginning a shorter one. */
+function providerOf(
+  providers: readonly TenantProvider[],
+  model: string,
+): TenantProvider | undefined {
+  let best: { readonly provider: TenantProvider; readonly rank: number } | undefined;
+  for (const provider of providers) {
+    for (const entry of provider.allowedModels) {
+      if (!takesModel(entry, model)) continue;
+      const rank = entry.endsWith('*') ? entry.length : Infinity;
+      if (best === undefined || rank > best.rank) best = { provider, rank };
+    }
+  }
+  return best?.provider;
+}
+
+function entriesFor(
+  providers: readonly TenantProvider[],
+  keyModels: readonly string[] | undefined,
+): readonly string[] {
+  const entries = new Set(providers.flatMap(({ allowedModels }) => allowedModels));
+  if (keyModels === undefined) return [...entries];
+  const narrowed = new Set<string>();
+  for (const entry of entries) {
+    for (const own of keyModels) {
+      if (isWithin(entry, own)) narrowed.add(entry);
+      else if (isWithin(own, entry)) narrowed.add(own);
+    }
+  }
+  return [...narrowed];
+}
+
+/** Whether one entry matches every model that the other entry matches. */
+function isWithin(entry: string, other: string): boolean {
+  return entry.endsWith('*')
+    ? other.endsWith('*') && entry.startsWith(other.slice(0, -1))
+    : takesModel(other, entry);
+}

@@ -1,0 +1,164 @@
+import {
+  flag,
+  integer,
+  listOf,
+  members,
+  type Infer,
+  oneOf,
+  orNull,
+  parseShape,
+  such,
+  text,
+} from '../../../src/core/memory-api/shape.ts';
+import { type Egress, placeOf } from './providers.ts';
+import { isOwnMachine } from '../../../src/core/settings/own-machine.ts';
+
+/**
+ * The settings of the service: service.json in its folder. They contain no secrets, with one
+ * exception: an address may contain a password, unless `from` says where svc reads the address.
+ */
+
+/** The port beside the proxy's 8765, for a machine that runs both. */
+export const SERVICE_PORT = 8766;
+
+const HOST = /^[0-9A-Za-z.:_-]{1,255}$/;
+const path = text({ min: 1, max: 4096 });
+/** A network, such as 10.1.0.0/16. */
+const NETWORK = /^[0-9a-fA-F.:]{2,45}\/\d{1,3}$/;
+const GIB = 1024 ** 3;
+const CLOSED = { closed: true } as const;
+
+/** The id of a master key. */
+export const MASTER_KEY_ID = /^mk_[0-9a-z]{8}$/;
+
+const MASTER_KEY_FROM = /^(?:file:\/|env:[A-Za-z_]|command:\S)/;
+
+export function isMasterKeySource(from: string): boolean {
+  return from.length <= 4096 && MASTER_KEY_FROM.test(from);
+}
+
+const masterKeySource = members(
+  {
+    id: text({ pattern: MASTER_KEY_ID }),
+    from: text({ max: 4096, pattern: MASTER_KEY_FROM }),
+  },
+  {},
+  { closed: true },
+);
+
+/** An address holds a password: better from somewhere else than in the settings. */
+const addressAt = (pattern: RegExp) => ({
+  url: text({ min: 1, max: 4096, pattern }),
+  from: text({ max: 4096, pattern: MASTER_KEY_FROM }),
+});
+const hasOneAddress = (value: { readonly url?: string; readonly from?: string }): boolean =>
+  value.url === undefined || value.from === undefined;
+const ONE_ADDRESS = 'must have either url or from, not both';
+
+const serviceSettings = such(
+  members(
+    { version: oneOf(1), host: text({ pattern: HOST }), port: integer(0, 65_535) },
+    {
+      /** Paths of PEM files. */
+      tls: members({ cert: path, key: path }, {}, { closed: true }),
+      /** A proxy in front ends TLS; plain HTTP is then served on any address. */
+      behindProxy: flag,
+      /** Calls of one key; null: not limited. */
+      requestsPerMinute: orNull(integer(1, 1_000_000)),
+      /** Canonical bytes of the records of one space. */
+      spaceBytesMax: integer(1, 1024 * GIB),
+      /** Master keys of the vault: their sources, never the keys. */
+      vault: members({ keys: listOf(masterKeySource, { max: 64 }) }, {}, { closed: true }),
+      /** Counts of calls as text, on an address of their own. */
+      metrics: members({ host: text({ pattern: HOST }), port: integer(0, 65_535) }, {}, CLOSED),
+      /** The address by which clients reach the service. */
+      publicUrl: text({ max: 512, pattern: /^https?:\/\/[\w.:[\]-]+$/ }),
+      /** Where providers may be, beside public addresses at the ports 443 and 8443. */
+      egress: members(
+        {},
+        {
+          ports: listOf(integer(1, 65_535), { max: 64 }),
+          allow: listOf(text({ max: 64, pattern: NETWORK }), { max: 64 }),
+        },
+        { closed: true },
+      ),
+      /** A PostgreSQL in the place of the file. */
+      database: such(
+        members(
+          {},
+          {
+            ...addressAt(/^postgres(?:ql)?:\/\//),
+            /** Only a standby that has every acknowledged commit is ever promoted. */
+            trustFailover: flag,
+            /** A start makes the tables that are missing. */
+            autoMigrate: flag,
+          },
+          CLOSED,
+        ),
+        hasOneAddress,
+        ONE_ADDRESS,
+      ),
+      /** Where limits are counted by several nodes. */
+      redis: such(members({}, addressAt(/^rediss?:\/\//), CLOSED), hasOneAddress, ONE_ADDRESS),
+      /** Days that audit events are kept; for ever without it. */
+      auditDays: integer(1, 36_500),
+      /** Where captures and receipts are when a client has the last byte of its answer. */
+      durability: oneOf('journal', 'store'),
+      /** Milliseconds that memory may take of a model request. */
+      recallMs: integer(10, 10_000),
+      /** Milliseconds that open calls have to finish at shutdown. */
+      drainMs: integer(0, 600_000),
+    },
+    { closed: true },
+  ),
+  ({ host, tls, behindProxy }) => tls !== undefined || behindProxy === true || isOwnMachine(host),
+  'needs tls, or behindProxy, to listen beyond loopback',
+);
+export type ServiceSettings = Infer<typeof serviceSettings>;
+
+/** `drainMs` where the settings have none: agents wait for a capture of seconds at most. */
+export const DRAIN_MS = 10_000;
+
+export const SERVICE_DEFAULTS = { version: 1, host: '127.0.0.1', port: SERVICE_PORT } as const;
+
+/** Undefined with problems for people, which name members and repeat no value. */
+export function parseServiceSettings(value: unknown): {
+  readonly settings?: ServiceSettings;
+  readonly problems: readonly string[];
+} {
+  const parsed = parseShape(serviceSettings, value);
+  return parsed.problems === undefined
+    ? { settings: parsed.value, problems: [] }
+    : { problems: parsed.problems };
+}
+
+/** For an operator whose service does not know its public address. */
+export const NO_PUBLIC_URL =
+  'The service does not know its public address, so it leaves no tool output out of model requests: ' +
+  'clients could not read it again.';
+export const PUBLIC_URL_FIX =
+  'Set "publicUrl" in service.json to the address that clients use, or give --public-url https://HOST.';
+
+export function egressOf(settings: ServiceSettings): Egress {
+  const { egress = {} } = settings;
+  return { ports: egress.ports ?? [], allow: egress.allow ?? [], own: ownPlaces(settings) };
+}
+
+/** The public name, at its own port and at the port where a balancer finds the nodes. */
+function ownPlaces({ host, port, publicUrl }: ServiceSettings): readonly string[] {
+  const own = [`${host}:${port}`];
+  if (publicUrl !== undefined) {
+    const url = new URL(publicUrl);
+    own.push(placeOf(url), `${url.hostname}:${port}`);
+  }
+  return own;
+}
+
+/** Undefined where it cannot be known: behind a proxy, or beyond this machine. */
+export function publicUrlOf(settings: ServiceSettings): string | undefined {
+  const { publicUrl, host, port, tls, behindProxy } = settings;
+  const isOwn = isOwnMachine(host) && behindProxy !== true && port !== 0;
+  if (publicUrl !== undefined || !isOwn) return publicUrl;
+  const name = host.includes(':') ? `[${host}]` : host;
+  return `${tls === undefined ? 'http' : 'https'}://${name}:${port}`;
+}

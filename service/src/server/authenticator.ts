@@ -1,0 +1,197 @@
+import { createHmac, hash } from 'node:crypto';
+import { Recent } from '../../../src/core/bytes/recent.ts';
+import type { FaultCode } from '../../../src/core/memory-api/faults.ts';
+import { parseServiceKey, type TokenPrefix } from '../../../src/core/memory-api/service-key.ts';
+import { isSameHash, refuseAdmin } from '../core/admins.ts';
+import { type HasHash, hashKey, refuseKey } from '../../../src/core/memory-api/keys.ts';
+import { addressBlock } from '../core/rates.ts';
+import type { Caller } from '../ports/control-store.ts';
+import { FailureGuard } from './buckets.ts';
+import type { ConsoleActor } from './console/console-call.ts';
+import { ServiceFault } from './fault.ts';
+import type { ServiceParts } from './parts.ts';
+
+/**
+ * Finds the caller by the key, or the admin by the token. A call of the memory API and of the console
+ * looks it up in the store, so a revoked one stops at once; the model routes remember callers
+ * (confirmed.ts). A key is never good where a token is asked for, nor the other way round.
+ */
+
+/** People look at the time of use in `keys list`; a write for every call would be wasted. */
+const USE_NOTED_MS = 60_000;
+/** Active keys of a large service. */
+const KEYS_MAX = 20_000;
+const SALT_BYTES = 32;
+
+export interface Credentials {
+  readonly authorization: string | undefined;
+  readonly apiKey: string | undefined;
+  readonly address: string;
+}
+
+export type FindCaller = (keyId: string) => Promise<Caller | undefined>;
+
+/** A key that was read and hashed. */
+class ParsedKey {
+  readonly publicId: string;
+  /** The HMAC of the whole key. */
+  readonly hash: string;
+  #sameAs: string | undefined;
+
+  constructor(publicId: string, keyHash: string) {
+    this.publicId = publicId;
+    this.hash = keyHash;
+  }
+
+  /** A stored hash that was the same is not compared again: a comparison takes 8 us. */
+  readonly hasHash: HasHash = (stored) => {
+    if (stored !== undefined && stored === this.#sameAs) return true;
+    const isSame = isSameHash(stored, this.hash);
+    if (isSame) this.#sameAs = stored;
+    return isSame;
+  };
+}
+
+/** A key that a caller presents, read and hashed. Whether it is good is asked in each call. */
+export interface Presented {
+  readonly key: ParsedKey;
+  readonly address: string;
+}
+
+export class Authenticator {
+  readonly #parts: ServiceParts;
+  readonly #failures = new FailureGuard();
+  readonly #noted = new Recent<string, number>(KEYS_MAX);
+  /**
+   * Keys that were presented before, by a salted digest: no text of a key is kept. Whether a key is good
+   * is asked in each call.
+   */
+  readonly #parsed = new Recent<string, ParsedKey>(KEYS_MAX);
+  readonly #salt: string;
+
+  constructor(parts: ServiceParts) {
+    this.#parts = parts;
+    this.#salt = Buffer.from(parts.randomBytes(SALT_BYTES)).toString('hex');
+  }
+
+  /** Throws ServiceFault AUTH_MISSING, AUTH_INVALID or RATE_LIMIT_EXCEEDED. */
+  present(credentials: Credentials): Presented {
+    return this.#read(credentials, 'svc_live');
+  }
+
+  /** Also for a suspended tenant: see `refuseSuspended`. Throws ServiceFault AUTH_*. */
+  async admit(presented: Presented, find: FindCaller): Promise<Caller> {
+    const { clock, store } = this.#parts;
+    const caller = await find(presented.key.publicId);
+    const now = clock.now();
+    this.#judge(presented, refuseKey(caller?.key, presented.key.hasHash, now));
+    if (caller === undefined) throw refusal('AUTH_INVALID');
+    const { key, tenant } = caller;
+    if (tenant.status === 'deleted') throw refusal('AUTH_REVOKED');
+    const name = `${key.tenant}:${key.keyId}`;
+    // A caller that is remembered does not tell when its key was noted last.
+    const noted = Math.max(this.#noted.get(name) ?? 0, key.usedAt ?? 0);
+    if (now - noted > USE_NOTED_MS) {
+      this.#noted.set(name, now);
+      // A hint for people: the call does not wait for it, and does not fail with it.
+      store
+        .of(key.tenant)
+        .noteKeyUse(key.keyId, now)
+        .catch(() => undefined);
+    }
+    return caller;
+  }
+
+  /** Throws ServiceFault AUTH_* or RATE_LIMIT_EXCEEDED. */
+  async admitAdmin(credentials: Credentials, signal: AbortSignal): Promise<ConsoleActor> {
+    const { clock, pepper, store } = this.#parts;
+    const presented = this.#read(credentials, 'svc_admin');
+    const admin = await store.findAdmin(presented.key.publicId, signal);
+    const now = clock.now();
+    this.#judge(presented, refuseAdmin(admin, presented.key.hash, now));
+    if (admin === undefined) throw refusal('AUTH_INVALID');
+    const facts = admin.tenant === undefined ? undefined : await store.findTenant(admin.tenant);
+    if (facts?.status === 'deleted') throw refusal('AUTH_REVOKED');
+    if (now - (admin.usedAt ?? 0) > USE_NOTED_MS) {
+      store.noteAdminUse(admin.adminId, now).catch(() => undefined);
+    }
+    const { adminId: id, role, tenant } = admin;
+    return { type: 'admin', id, role, tenant, ipHash: hashAddress(pepper, credentials.address) };
+  }
+
+  #read(credentials: Credentials, prefix: TokenPrefix): Presented {
+    const { clock } = this.#parts;
+    const { address } = credentials;
+    const text = presentedKey(credentials);
+    const parsed = text === undefined ? undefined : this.#parse(text, prefix);
+    const wait = this.#failures.waitMs(address, parsed?.hash, clock.monotonic());
+    if (wait > 0) {
+      const message = 'Too many wrong keys came from this address.';
+      throw new ServiceFault('RATE_LIMIT_EXCEEDED', message, { afterMs: wait });
+    }
+    if (parsed === undefined) {
+      this.#failures.failed(address, undefined, clock.monotonic());
+      throw refusal(text === undefined ? 'AUTH_MISSING' : 'AUTH_INVALID', prefix);
+    }
+    return { key: parsed, address };
+  }
+
+  /** Undefined for a text that is no key. One digest takes a tenth of reading and hashing a key. */
+  #parse(text: string, prefix: TokenPrefix): ParsedKey | undefined {
+    const digest = hash('sha256', `${this.#salt}${prefix} ${text}`, 'base64');
+    const known = this.#parsed.get(digest);
+    if (known !== undefined) return known;
+    const publicId = parseServiceKey(text, prefix)?.publicId;
+    if (publicId === undefined) return undefined;
+    const parsed = new ParsedKey(publicId, hashKey(this.#parts.pepper, text));
+    this.#parsed.set(digest, parsed);
+    return parsed;
+  }
+
+  #judge({ address, key: { hash: presented } }: Presented, code: FaultCode | undefined): void {
+    if (code === undefined) {
+      this.#failures.passed(presented);
+      return;
+    }
+    this.#failures.failed(address, presented, this.#parts.clock.monotonic());
+    throw refusal(code);
+  }
+}
+
+/** Throws ServiceFault TENANT_SUSPENDED. The key is good, so a model request has a receipt of it. */
+export function refuseSuspended({ tenant }: Pick<Caller, 'tenant'>): void {
+  if (tenant.status !== 'suspended') return;
+  throw new ServiceFault('TENANT_SUSPENDED', 'The tenant of this key is suspended.');
+}
+
+const MESSAGES: Readonly<Partial<Record<FaultCode, string>>> = {
+  AUTH_INVALID: 'The key is unknown or mistyped.',
+  AUTH_REVOKED: 'The key was revoked.',
+  AUTH_EXPIRED: 'The key has expired.',
+  AUTH_STALE: 'The key was rotated, and the grace period of the old one has ended.',
+};
+
+function refusal(code: FaultCode, prefix: TokenPrefix = 'svc_live'): ServiceFault {
+  const missing = `The call has no key. Send Authorization: Bearer ${prefix}_…`;
+  return new ServiceFault(code, MESSAGES[code] ?? missing);
+}
+
+/** Shows in the audit that two calls came from one sender, and never from where. */
+function hashAddress(pepper: Uint8Array, address: string): string {
+  const keyed = createHmac('sha256', pepper).update(`address|${addressBlock(address)}`);
+  return keyed.digest('base64url').slice(0, 16);
+}
+
+/** Either header will do; two that differ are no key. */
+function presentedKey({ authorization, apiKey }: Credentials): string | undefined {
+  const bearer = bearerOf(authorization);
+  if (bearer !== undefined && apiKey !== undefined && bearer !== apiKey) return '';
+  return bearer ?? apiKey;
+}
+
+/** A Basic header is for a gateway in front and never carries a key of svc: it counts as none. */
+function bearerOf(authorization: string | undefined): string | undefined {
+  if (authorization === undefined) return undefined;
+  const bearer = /^bearer +(\S+)$/i.exec(authorization)?.[1];
+  return bearer ?? (/^basic +\S+$/i.test(authorization) ? undefined : '');
+}

@@ -1,0 +1,119 @@
+import type { AuditNote } from '../core/audit.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { ChangedFact, ChangeOutcome } from '../ports/control-store.ts';
+import type { ServiceStore } from '../ports/service-store.ts';
+import { withTenantsChanged } from './wrapped-store.ts';
+
+/**
+ * Reads the changes in the store once a second, including those by other nodes and by commands, so
+ * that this process drops them from its caches. A cached fact is valid as long as this succeeds.
+ */
+
+/** A key that was revoked elsewhere is refused within two of these. */
+const PERIOD_MS = 1000;
+/** A read that takes longer has failed. */
+const READ_MS = 900;
+
+/** Undefined: anything may have changed. */
+export type ChangeListener = (fact: ChangedFact | undefined) => void;
+
+export class ChangeWatch {
+  readonly #store: Pick<ServiceStore, 'changesSince'>;
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #listeners = new Set<ChangeListener>();
+  #after: number | undefined;
+  #readAt = -Infinity;
+  #isRunning = false;
+  #timer: NodeJS.Timeout | undefined;
+  #reading: Promise<boolean> = Promise.resolve(true);
+
+  constructor(parts: {
+    readonly store: Pick<ServiceStore, 'changesSince'>;
+    readonly clock: Pick<Clock, 'monotonic'>;
+  }) {
+    this.#store = parts.store;
+    this.#clock = parts.clock;
+  }
+
+  /** When the last read that succeeded was begun, as the clock's monotonic(). -Infinity: none has. */
+  get readAt(): number {
+    return this.#readAt;
+  }
+
+  onChange(listener: ChangeListener): void {
+    this.#listeners.add(listener);
+  }
+
+  /** From now on it reads by itself. */
+  start(): void {
+    this.#isRunning = true;
+    this.#again();
+  }
+
+  /** Resolves when no read is under way any more. */
+  async stop(): Promise<void> {
+    this.#isRunning = false;
+    clearTimeout(this.#timer);
+    await this.#reading;
+  }
+
+  /**
+   * Reads now, for a process that has just changed something itself. When that fails, everything is
+   * forgotten. Without `start` it does nothing.
+   */
+  async changed(): Promise<void> {
+    if (!this.#isRunning) return;
+    if (!(await this.look())) this.#tell(undefined);
+  }
+
+  /** False when the store could not be read. Never rejects. */
+  look(): Promise<boolean> {
+    this.#reading = this.#reading.then(() => this.#read());
+    return this.#reading;
+  }
+
+  #again(): void {
+    this.#timer = setTimeout(() => void this.#readOnce(), PERIOD_MS).unref();
+  }
+
+  async #readOnce(): Promise<void> {
+    await this.look();
+    if (this.#isRunning) this.#again();
+  }
+
+  async #read(): Promise<boolean> {
+    const begunAt = this.#clock.monotonic();
+    try {
+      const signal = AbortSignal.timeout(READ_MS);
+      const { last, changes } = await this.#store.changesSince(this.#after, signal);
+      // The first read names nothing: what was learned before it may have changed since.
+      if (this.#after === undefined || changes === undefined) this.#tell(undefined);
+      else for (const fact of changes) this.#tell(fact);
+      this.#after = last;
+      this.#readAt = begunAt;
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #tell(fact: ChangedFact | undefined): void {
+    for (const listener of this.#listeners) listener(fact);
+  }
+}
+
+/** The store of a process that reads its own changes at once. */
+export function tellingChanges(store: ServiceStore, changes: ChangeWatch): ServiceStore {
+  type Apply<Change> = (change: Change, note: AuditNote) => Promise<ChangeOutcome>;
+  const told =
+    <Change>(apply: Apply<Change>): Apply<Change> =>
+    async (change, note) => {
+      const outcome = await apply(change, note);
+      await changes.changed();
+      return outcome;
+    };
+  return {
+    ...withTenantsChanged(store, (own) => ({ apply: told((...given) => own.apply(...given)) })),
+    apply: told((...given) => store.apply(...given)),
+  };
+}

@@ -1,0 +1,295 @@
+import { createHmac } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { ProxyError } from '../../../../src/core/errors.ts';
+import { isProviderError } from '../../../../src/core/plan/evidence.ts';
+import { DEFAULT_SPACE } from '../../../../src/core/request/space.ts';
+import { mayUse, type StoredKey } from '../../../../src/core/memory-api/keys.ts';
+import { ACCOUNT_DEFAULTS, type AccountSettings } from '../../core/account-settings.ts';
+import { servedSettings } from '../../core/served-settings.ts';
+import type { ProxySettings } from '../../../../src/core/settings/settings.ts';
+import { JournalFullError } from '../../ports/receipts.ts';
+import { BackgroundPace } from '../../../../src/proxy/background-queue.ts';
+import type { ClientRequest } from '../../../../src/proxy/client-request.ts';
+import type { UpstreamQuestion } from '../../../../src/proxy/dependencies.ts';
+import { createHandler, type ProxyHandler } from '../../../../src/proxy/handle.ts';
+import type { KnownFacts, RequestFacts } from '../../../../src/proxy/request-facts.ts';
+import type { ServingParts } from '../parts.ts';
+import { HandlerShelf, SHELF_BOUNDS, type ShelvedHandler } from './handler-shelf.ts';
+import { factsOfModel } from '../../../../src/core/settings/model-facts.ts';
+import type { ModelCall } from './model-call.ts';
+import type { ProviderChoice } from './provider-choice.ts';
+import { closingOf, openingOf } from './receipt-facts.ts';
+import type { UnforwardedReceipts } from './unforwarded-receipts.ts';
+
+/**
+ * One handler a key. Its caches are found by what a conversation says, and two tenants say the same
+ * things: so no two keys ever share one. All of them share one budget of bytes, and one pace of
+ * background work.
+ */
+
+/**
+ * Keeping what can wait takes so much of the thread at most, for all keys together: requests lose a
+ * twentieth of it, and a node that is never idle still keeps history.
+ */
+const BACKGROUND = { paceMs: 20, share: 0.05 };
+
+export class KeyHandlers {
+  readonly #parts: ServingParts;
+  readonly #choice: ProviderChoice;
+  readonly #unforwarded: UnforwardedReceipts;
+  readonly #background = new BackgroundPace(BACKGROUND);
+  readonly #handlers: HandlerShelf<KeyHandler>;
+
+  constructor(parts: ServingParts, choice: ProviderChoice, unforwarded: UnforwardedReceipts) {
+    this.#parts = parts;
+    this.#choice = choice;
+    this.#unforwarded = unforwarded;
+    this.#handlers = new HandlerShelf(parts.models.bounds ?? SHELF_BOUNDS);
+  }
+
+  of(key: StoredKey): KeyHandler {
+    const name = `${key.tenant}:${key.keyId}`;
+    const known = this.#handlers.get(name);
+    if (known?.lastKey === key) return known;
+    const rights = JSON.stringify([key.scopes, key.spaces ?? null]);
+    if (known?.rights === rights) {
+      known.lastKey = key;
+      return known;
+    }
+    const handler = new KeyHandler(this.#parts, {
+      key,
+      rights,
+      choice: this.#choice,
+      unforwarded: this.#unforwarded,
+      background: this.#background,
+      changed: () => this.#handlers.weigh(name),
+    });
+    this.#handlers.put(name, handler);
+    return handler;
+  }
+
+  /** Runs the work in the background of all handlers, for the shutdown. Never rejects. */
+  async drain(withinMs: number): Promise<void> {
+    await Promise.all(this.#handlers.values().map((handler) => handler.drain(withinMs)));
+  }
+}
+
+interface Holder {
+  readonly key: StoredKey;
+  /** The rights that the handler was made for: a key with others gets another one. */
+  readonly rights: string;
+  readonly choice: ProviderChoice;
+  readonly unforwarded: UnforwardedReceipts;
+  readonly background: BackgroundPace;
+  /** The handler may hold more or less memory than before. */
+  readonly changed: () => void;
+}
+
+export class KeyHandler implements ShelvedHandler {
+  readonly rights: string;
+  /** It had these rights when it was looked at last. A key that changes is another object. */
+  lastKey: StoredKey;
+  readonly tenant: string;
+  readonly #parts: ServingParts;
+  readonly #choice: ProviderChoice;
+  readonly #unforwarded: UnforwardedReceipts;
+  readonly #changed: () => void;
+  readonly #calls = new Map<string, ModelCall>();
+  readonly #handler: ProxyHandler;
+  #settings: ProxySettings;
+  #account = ACCOUNT_DEFAULTS;
+
+  constructor(parts: ServingParts, holder: Holder) {
+    const { key, rights, choice, unforwarded, background, changed } = holder;
+    const { tenant } = key;
+    this.rights = rights;
+    this.lastKey = key;
+    this.tenant = tenant;
+    this.#parts = parts;
+    this.#choice = choice;
+    this.#unforwarded = unforwarded;
+    this.#changed = changed;
+    const { ledger, memoryOf, outboxOf } = parts.models;
+    this.#settings = this.#settingsOf(this.#account);
+    this.#handler = createHandler({
+      issuer: { kind: 'service' },
+      tenant,
+      settings: () => this.#settings,
+      choose: (asked) => this.#choose(asked),
+      placeIn: (space, isNamed) => placeIn(key, space, isNamed),
+      mayRead: (space) => key.scopes.includes('read') && mayUse(key, space),
+      memory: memoryOf(tenant, key),
+      ledger,
+      outbox: outboxOf(tenant),
+      factsOf: factsOfModel,
+      clock: parts.clock,
+      blockKey: blockKeyOf(parts.pepper, tenant),
+      outputFolder: undefined,
+      objectsUrl: objectsUrlOf(parts.settings.publicUrl),
+      admit: (facts) => this.#admit(facts),
+      planned: (facts) => this.#open(facts),
+      note: (facts) => this.#note(facts),
+      background,
+      changed,
+      hashesBodies: true,
+      ...(parts.models.durability === 'store'
+        ? { holdBack: { ms: HOLD_MS, stored: (facts, msLeft) => this.#stored(facts, msLeft) } }
+        : {}),
+    });
+  }
+
+  async handle(
+    call: ModelCall,
+    request: ClientRequest,
+    { outgoing, account }: Served,
+  ): Promise<void> {
+    if (account !== this.#account) {
+      this.#account = account;
+      this.#settings = this.#settingsOf(account);
+    }
+    this.#calls.set(call.receiptId, call);
+    try {
+      await this.#handler(request, outgoing);
+    } finally {
+      this.#calls.delete(call.receiptId);
+      this.#changed();
+    }
+  }
+
+  #settingsOf(account: AccountSettings): ProxySettings {
+    const { models, settings } = this.#parts;
+    const canReadAgain = settings.publicUrl !== undefined;
+    return servedSettings(account, { recallMs: models.recallMs, canReadAgain });
+  }
+
+  heldBytes(): number {
+    return this.#handler.heldBytes();
+  }
+
+  leave(): void {
+    this.#handler.leave();
+  }
+
+  drain(withinMs: number): Promise<void> {
+    return this.#handler.drain(withinMs);
+  }
+
+  async #choose(asked: UpstreamQuestion) {
+    const call = this.#callOf(asked.request);
+    // Before anything can refuse it: the receipt of a refused request names its model too.
+    call.model = this.#choice.modelOf(asked);
+    call.chosen = await this.#choice.choose(call.caller.key, asked, call.model);
+    return call.chosen;
+  }
+
+  async #admit(facts: KnownFacts): Promise<void> {
+    // The answer may take minutes, and its conversation is held from now on.
+    this.#changed();
+    const call = this.#callOf(facts.request);
+    const { caller, receiptId: callId } = call;
+    const { originalTokens } = facts.plan;
+    const { body = NO_BYTES } = facts.request;
+    const inputTokens = originalTokens === 0 ? estimateBytes(body) : originalTokens;
+    call.inputTokens = inputTokens;
+    call.admitted = await this.#parts.admission.admit({ caller, callId, inputTokens });
+  }
+
+  /** Nothing is forwarded without an open receipt. */
+  #open(facts: KnownFacts): void {
+    const call = this.#callOf(facts.request);
+    const { forwardedTokens } = facts.plan;
+    if (forwardedTokens > 0) call.inputTokens = forwardedTokens;
+    try {
+      call.receipt = this.#parts.receipts.open(openingOf(call, facts));
+      call.opened = facts;
+    } catch (error) {
+      throw error instanceof JournalFullError ? journalFull(error) : error;
+    }
+  }
+
+  #note(facts: RequestFacts): void {
+    const call = this.#callOf(facts.request);
+    call.admitted?.settle(spentOf(call, facts));
+    const closing = closingOf(call, facts);
+    if (call.receipt !== undefined) call.receipt.close(closing);
+    else call.hasReceipt = this.#unforwarded.refused(openingOf(call, facts), closing);
+  }
+
+  /** The answer is whole, and waits: its captures first, so that the receipt can tell of them. */
+  async #stored(facts: RequestFacts, msLeft: number): Promise<void> {
+    const call = this.#callOf(facts.request);
+    const outbox = this.#parts.models.outboxOf(call.caller.key.tenant);
+    const ms = msLeft - RECEIPT_MS;
+    const began = this.#parts.clock.monotonic();
+    const isStored = ms > 0 && facts.captured !== 'failed' && (await outbox.stored(ms));
+    call.storedMs = this.#parts.clock.monotonic() - began;
+    call.durability = isStored ? 'store' : 'journal';
+    call.receipt?.close(closingOf(call, facts));
+    if (isStored) await call.receipt?.stored();
+  }
+
+  #callOf({ id }: ClientRequest): ModelCall {
+    const call = this.#calls.get(id);
+    if (call === undefined) throw new Error('A request came past its caller.');
+    return call;
+  }
+}
+
+export interface Served {
+  readonly outgoing: ServerResponse;
+  readonly account: AccountSettings;
+}
+
+/**
+ * The provider's own count, or an estimate where it has not counted, as in streamed Chat Completions
+ * without include_usage. 'unused' where it gave nothing, or for a request that costs nothing. Undefined:
+ * unknown, and the admitted number counts.
+ */
+function spentOf({ kind, inputTokens }: ModelCall, facts: RequestFacts) {
+  const { head, answer } = facts;
+  if (FREE.has(kind)) return 'unused';
+  // A client that leaves does not take back what was sent.
+  const isSent = facts.hashes?.forwarded !== undefined;
+  const isLeft = isSent && facts.row.end === 'client-gone';
+  if (head === undefined ? !isLeft : isProviderError(head.status)) return 'unused';
+  if (answer?.usage === undefined) {
+    const { uncountedTokens: output = 0 } = facts;
+    return inputTokens === undefined ? undefined : { input: inputTokens, output };
+  }
+  const { input, cacheRead, cacheWrite, output } = answer.usage;
+  return { input: input + cacheRead + cacheWrite, output };
+}
+
+/** The end of an answer waits for so long at most: a person notices none of it. */
+const HOLD_MS = 50;
+/** The receipt tells where the captures are, so it comes after them: signed, and one commit. */
+const RECEIPT_MS = 15;
+const FREE: ReadonlySet<string> = new Set(['count_tokens', 'input_tokens']);
+const NO_BYTES = Buffer.alloc(0);
+/** A relayed request is not read; text has about four bytes a token. */
+const BYTES_A_TOKEN = 4;
+
+function estimateBytes(body: Buffer): number {
+  return Math.ceil(body.length / BYTES_A_TOKEN);
+}
+
+export function journalFull(cause: JournalFullError): ProxyError {
+  return new ProxyError('JOURNAL_FULL', 'No receipt can be written now.', { cause });
+}
+
+function objectsUrlOf(publicUrl: string | undefined): string | undefined {
+  return publicUrl === undefined ? undefined : `${publicUrl}/v1/svc/memory/objects/`;
+}
+
+/** A space that was only derived may be another one; one that was named is meant. */
+function placeIn(key: StoredKey, space: string, isNamed: boolean): string | undefined {
+  if (mayUse(key, space)) return space;
+  // A plain SDK names no space: it is served without memory.
+  if (!isNamed) return mayUse(key, DEFAULT_SPACE) ? DEFAULT_SPACE : undefined;
+  throw new ProxyError('SPACE_DENIED', 'The key may not use this space.');
+}
+
+/** Recalled blocks of one tenant are marked so that no other tenant can write such a mark. */
+function blockKeyOf(pepper: Uint8Array, tenant: string): string {
+  return createHmac('sha256', pepper).update(`svc-block/1|${tenant}`).digest('base64url');
+}

@@ -1,0 +1,375 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { apiOf } from '../../../../src/core/dialects/apis.ts';
+import { ProxyError } from '../../../../src/core/errors.ts';
+import { pathOf } from '../../../../src/core/http/gate.ts';
+import type { RawHeaders } from '../../../../src/core/http/headers.ts';
+import type { RequestHead } from '../../../../src/core/http/http-form.ts';
+import { modesToTell } from '../../../../src/core/http/modes.ts';
+import {
+  errorDialect,
+  explainUnknownPath,
+  findPath,
+  type PathEntry,
+} from '../../../../src/core/http/routes.ts';
+import { relayedEvidence, unreadEvidence } from '../../../../src/core/plan/evidence.ts';
+import { modelListBody } from '../../core/model-list.ts';
+import { newReceiptId } from '../../core/receipt-id.ts';
+import { listedModels } from '../../core/routing.ts';
+import { ACCOUNT_DEFAULTS, type AccountSettings } from '../../core/account-settings.ts';
+import { MODEL_BODY_BYTES } from '../../core/served-settings.ts';
+import { askForBody } from '../../../../src/http/body.ts';
+import { dropBody } from '../../../../src/http/connections.ts';
+import { describeFault } from '../../../../src/http/faults.ts';
+import { RequestBodies } from '../../../../src/http/request-bodies.ts';
+import { requestHead } from '../../../../src/http/request-head.ts';
+import type { Caller, ChangedFact } from '../../ports/control-store.ts';
+import { MemoryError } from '../../../../src/ports/memory.ts';
+import { JournalFullError } from '../../ports/receipts.ts';
+import type { ClientRequest } from '../../../../src/proxy/client-request.ts';
+import { goneSignal } from '../../../../src/proxy/gone-signal.ts';
+import {
+  type Authenticator,
+  type Credentials,
+  type Presented,
+  refuseSuspended,
+} from '../authenticator.ts';
+import { Confirmed } from '../confirmed.ts';
+import { ServiceFault } from '../fault.ts';
+import type { ServingParts } from '../parts.ts';
+import { stockedBytes } from '../random-stock.ts';
+import { journalFull, type KeyHandler, KeyHandlers } from './key-handlers.ts';
+import { answerModelError, errorDialectOf } from './model-answers.ts';
+import type { ModelCall } from './model-call.ts';
+import { type ModelHead, ModelHeads, readModelHead } from './model-heads.ts';
+import { ProviderChoice } from './provider-choice.ts';
+import { failureOf, refusedClosing, refusedOpening } from './receipt-facts.ts';
+import { UnforwardedReceipts } from './unforwarded-receipts.ts';
+
+/**
+ * The model routes of a service: head → key → route → modes → body → handler. The handler is the one
+ * that serves a person's own machine. Errors are answered in the dialect of the path.
+ */
+
+/** A request of a model route, and what its log row says of it. */
+export interface ModelExchange {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly credentials: () => Credentials;
+  readonly isStopping: boolean;
+  /** By the clock that never jumps. */
+  readonly startedAt: number;
+  /** Empty until the key is known, and then the id of the receipt. An error without a key gets one of its own. */
+  requestId: string;
+  operation?: string;
+  keyId?: string;
+  bytesIn: number;
+}
+
+export interface ModelEnding {
+  readonly status: number;
+  readonly code?: string;
+}
+
+/** For the log only: the client hung up before it was answered. */
+const CLIENT_GONE = 499;
+/** A store that takes longer is not asked again for this request: what it said last counts. */
+const KEY_MS = 2_000;
+/**
+ * Half of the connections that a process accepts. So neither a tenant with many clients nor a loop
+ * through a gateway, which svc cannot see, takes the connections of the others.
+ */
+const RUNNING_MAX = 2_048;
+/** The path of a list; a longer one names a model. */
+const MODELS = '/v1/models';
+
+export class ModelServer {
+  readonly #parts: ServingParts;
+  readonly #authenticator: Authenticator;
+  readonly #callers: Confirmed<Caller | undefined>;
+  readonly #accounts: Confirmed<AccountSettings>;
+  readonly #choice: ProviderChoice;
+  readonly #handlers: KeyHandlers;
+  readonly #unforwarded: UnforwardedReceipts;
+  readonly #heads = new ModelHeads();
+  readonly #bodies: RequestBodies;
+  readonly #idBytes: (count: number) => Uint8Array;
+  /** Requests that are being answered, by tenant. */
+  readonly #running = new Map<string, number>();
+  readonly #shutdown = { isCutting: false };
+
+  constructor(parts: ServingParts, authenticator: Authenticator) {
+    this.#parts = parts;
+    this.#authenticator = authenticator;
+    this.#idBytes = stockedBytes(parts.randomBytes);
+    this.#callers = new Confirmed({ ...parts, concerns: concernsCaller });
+    this.#accounts = new Confirmed({
+      ...parts,
+      concerns: ({ kind, id }, tenant) => kind === 'settings' && id === tenant,
+    });
+    this.#choice = new ProviderChoice(parts);
+    this.#unforwarded = new UnforwardedReceipts(parts);
+    this.#handlers = new KeyHandlers(parts, this.#choice, this.#unforwarded);
+    this.#bodies = new RequestBodies(parts.models.decode, () => MODEL_BODY_BYTES.decoded);
+  }
+
+  /** From now on an answer that breaks off was cut by the service, not left by its client. */
+  cut(): void {
+    this.#shutdown.isCutting = true;
+  }
+
+  /** Runs the work that no request waits for. Never rejects. */
+  drain(withinMs: number): Promise<void> {
+    return this.#handlers.drain(withinMs);
+  }
+
+  /** Answers, whatever happens. */
+  async serve(exchange: ModelExchange): Promise<ModelEnding> {
+    const { incoming, outgoing } = exchange;
+    const head = requestHead(incoming);
+    const stage: Stage = { exchange, head, call: undefined };
+    try {
+      await this.#answer(stage);
+      return { status: outgoing.statusCode };
+    } catch (error) {
+      return this.#fail(stage, error);
+    }
+  }
+
+  async #answer(stage: Stage): Promise<void> {
+    const { exchange, head } = stage;
+    const { outgoing } = exchange;
+    const { socket } = exchange.incoming;
+    const known = this.#heads.find(socket, head);
+    const present = (): Presented => this.#authenticator.present(exchange.credentials());
+    const read = known ?? readModelHead(head, BODIES, present);
+    const call = await this.#admit(stage, read);
+    const form = read.form();
+    if (known === undefined) this.#heads.keep(socket, head, { ...read, form: () => form });
+    const { body: expected, awaitsContinue } = form;
+    if (awaitsContinue && expected !== undefined) askForBody(outgoing);
+    if (call.kind === 'models') return this.#listModels(stage, call, read);
+    const sender = { gone: goneSignal(outgoing), owner: call.caller.key.tenant };
+    const { headers } = read;
+    const received = await this.#bodies.receive(exchange.incoming, expected, sender);
+    if (received === 'gone')
+      throw new ProxyError('REQUEST_TIMEOUT', 'The client closed the connection.');
+    exchange.bytesIn = received.body?.length ?? 0;
+    try {
+      await this.#handle(stage, call, { headers, body: received.body });
+    } finally {
+      received.release();
+    }
+  }
+
+  async #handle(
+    { exchange, head }: Stage,
+    call: ModelCall,
+    { headers, body }: { readonly headers: RawHeaders; readonly body: Buffer | undefined },
+  ): Promise<void> {
+    const { outgoing, startedAt } = exchange;
+    const { socket } = exchange.incoming;
+    // A model may be silent for minutes; the listener's own limit is for callers.
+    const silence = socket.timeout ?? 0;
+    socket.setTimeout(0);
+    outgoing.once('close', () => {
+      if (!socket.destroyed) socket.setTimeout(silence);
+    });
+    const { method, target } = head;
+    const request = { id: call.receiptId, route: call.route, method, target, headers, body };
+    const { key } = call.caller;
+    const handler = this.#handlers.of(key);
+    const release = this.#run(key.tenant);
+    try {
+      await this.#handleAs(call, handler, { request: { ...request, startedAt }, outgoing });
+    } finally {
+      release();
+    }
+  }
+
+  /** Throws ProxyError TOO_BUSY: the connections of the listener are for all tenants. */
+  #run(tenant: string): () => void {
+    const running = this.#running.get(tenant) ?? 0;
+    if (running >= RUNNING_MAX) {
+      throw new ProxyError('TOO_BUSY', 'Too many requests of this tenant are in progress.');
+    }
+    this.#running.set(tenant, running + 1);
+    return () => {
+      const left = (this.#running.get(tenant) ?? 1) - 1;
+      if (left > 0) this.#running.set(tenant, left);
+      else this.#running.delete(tenant);
+    };
+  }
+
+  async #handleAs(
+    call: ModelCall,
+    handler: KeyHandler,
+    { request, outgoing }: { request: ClientRequest; outgoing: ServerResponse },
+  ): Promise<void> {
+    const { tenant } = call.caller.key;
+    const account = await this.#accounts.ask(tenant, () =>
+      this.#parts.store.of(tenant).getSettings(),
+    );
+    call.isHandled = true;
+    await handler.handle(call, request, { outgoing, account });
+  }
+
+  /** The caller by the key, then the route: a caller without a key learns nothing about paths. */
+  async #admit(stage: Stage, { presented, entry, route, kind }: ModelHead): Promise<ModelCall> {
+    const { exchange, head } = stage;
+    const { clock } = this.#parts;
+    const began = clock.monotonic();
+    const caller = await this.#authenticator.admit(presented, (id) =>
+      this.#callers.ask(id, () => this.#parts.store.findCaller(id, AbortSignal.timeout(KEY_MS))),
+    );
+    const at = clock.now();
+    exchange.requestId = newReceiptId(at, this.#idBytes);
+    exchange.keyId = caller.key.keyId;
+    stage.call = {
+      receiptId: exchange.requestId,
+      at,
+      caller,
+      kind,
+      route,
+      authMs: clock.monotonic() - began,
+      isHandled: false,
+      hasReceipt: true,
+      shutdown: this.#shutdown,
+    };
+    exchange.operation = kind;
+    // From here on a refusal has a receipt, because its tenant is known.
+    refuseSuspended(caller);
+    if (exchange.isStopping) throw new ProxyError('SHUTTING_DOWN', 'The service is stopping.');
+    await this.#enter(stage.call);
+    checkRoute(entry, head);
+    return stage.call;
+  }
+
+  /** Counts the call, whatever becomes of it. */
+  async #enter(call: ModelCall): Promise<void> {
+    const { clock, admission } = this.#parts;
+    const began = clock.monotonic();
+    await admission.enter(call.caller);
+    call.enterMs = clock.monotonic() - began;
+  }
+
+  async #listModels({ exchange, head }: Stage, call: ModelCall, { isAnthropic }: ModelHead) {
+    const { outgoing, requestId, startedAt } = exchange;
+    const { tenant, allowedModels } = call.caller.key;
+    const providers = await this.#choice.providers(tenant);
+    const side = providers.filter(({ isEnabled, apiStyle }) => {
+      return isEnabled && (apiOf(apiStyle).provider === 'anthropic') === isAnthropic;
+    });
+    const path = pathOf(head.target);
+    const id = path === MODELS ? undefined : decodeURIComponent(path.slice(MODELS.length + 1));
+    const models = listedModels(side, allowedModels);
+    const body = modelListBody(models, { id, isAnthropic });
+    if (body === undefined) {
+      throw new ProxyError('MODEL_NOT_FOUND', 'There is no such model.');
+    }
+    const text = JSON.stringify(body);
+    const totalMs = this.#parts.clock.monotonic() - startedAt;
+    const closing = { ...refusedClosing(call, { code: '', status: 200 }, totalMs), ...LISTED };
+    const hasReceipt = this.#unforwarded.served(refusedOpening(call), closing);
+    outgoing.writeHead(200, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(text),
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'x-svc-request-id': requestId,
+      ...(hasReceipt ? { 'x-svc-receipt-id': requestId } : {}),
+    });
+    outgoing.end(text);
+  }
+
+  #fail({ exchange, head, call }: Stage, thrown: unknown): ModelEnding {
+    if (exchange.requestId === '') exchange.requestId = this.#parts.newRequestId();
+    const { incoming, outgoing, requestId, isStopping, startedAt } = exchange;
+    this.#heads.forget(incoming.socket);
+    const isGone = outgoing.destroyed || incoming.socket.destroyed;
+    const error = asKnown(thrown);
+    const failure = failureOf(error);
+    if (failure.code === 'INTERNAL' && !isGone) {
+      const fields = { request: requestId, ...describeFault(thrown) };
+      this.#parts.report({ code: 'INTERNAL', fields });
+    }
+    if (call !== undefined && !call.isHandled) {
+      const totalMs = this.#parts.clock.monotonic() - startedAt;
+      const refused = refusedClosing(call, failure, totalMs);
+      const closing = isGone ? { ...refused, ...GONE } : refused;
+      call.hasReceipt = this.#unforwarded.refused(refusedOpening(call), closing);
+    }
+    if (isGone || outgoing.headersSent) {
+      // A half answer must not end like a whole one.
+      if (!outgoing.writableEnded) outgoing.destroy();
+      return { status: CLIENT_GONE };
+    }
+    const close = failure.code === 'REQUEST_MALFORMED' || !incoming.complete || isStopping;
+    if (close) dropBody(incoming);
+    answerModelError(outgoing, error, {
+      dialect: errorDialectOf(head),
+      requestId,
+      hasReceipt: call?.hasReceipt === true,
+      evidence: call === undefined ? [] : evidenceOf(head, call),
+      close,
+    });
+    return { status: outgoing.statusCode, code: failure.code };
+  }
+}
+
+/** A plan is many tenants'. */
+function concernsCaller({ kind, id }: ChangedFact, keyId: string, caller: Caller | undefined) {
+  if (kind === 'key') return id === keyId;
+  if (kind === 'tenant') return id === caller?.key.tenant;
+  return kind === 'plan' && id === caller?.tenant.plan;
+}
+
+interface Stage {
+  readonly exchange: ModelExchange;
+  readonly head: RequestHead;
+  /** Set once the key is known. */
+  call: ModelCall | undefined;
+}
+
+const BODIES = { bodyBytesMax: MODEL_BODY_BYTES.decoded, zstdBytesMax: MODEL_BODY_BYTES.zstd };
+
+const GONE = {
+  status: 'client_aborted',
+  httpStatus: null,
+  errorCode: null,
+  errorSource: null,
+} as const;
+const LISTED = { status: 'completed', errorCode: null, errorSource: null } as const;
+
+/** Whether a path is one of the model routes, or so near to one that its caller means them. */
+export function isModelPath(path: string): boolean {
+  const entry = findPath({ path, isAnthropic: false, relayPaths: [] });
+  if (entry?.route.kind === 'model' || entry?.route.kind === 'relay') return true;
+  return errorDialect(path, false) !== undefined;
+}
+
+/** Throws ProxyError ROUTE_UNKNOWN, or ServiceFault METHOD_NOT_ALLOWED. */
+function checkRoute(entry: PathEntry | undefined, { method, target }: RequestHead): void {
+  if (entry === undefined) {
+    throw new ProxyError('ROUTE_UNKNOWN', explainUnknownPath(pathOf(target), 'the service'));
+  }
+  if (entry.methods.includes(method)) return;
+  const allow = entry.methods.join(', ');
+  throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path does not support this method.', {
+    allow,
+  });
+}
+
+function asKnown(thrown: unknown): unknown {
+  if (thrown instanceof JournalFullError) return journalFull(thrown);
+  if (!(thrown instanceof MemoryError)) return thrown;
+  return new ProxyError('STORE_UNAVAILABLE', 'The store is unavailable now.', { cause: thrown });
+}
+
+function evidenceOf({ headers }: RequestHead, call: ModelCall): readonly string[] {
+  const { scopes } = call.caller.key;
+  const supports = { read: scopes.includes('read'), write: scopes.includes('write') };
+  const { compressionMode } = ACCOUNT_DEFAULTS;
+  const modes = modesToTell(headers, { memoryMode: 'read-write', compressionMode, supports });
+  const facts = { issuer: { kind: 'service' }, requestId: call.receiptId, modes } as const;
+  return call.kind === 'model' ? unreadEvidence(facts) : relayedEvidence(facts);
+}

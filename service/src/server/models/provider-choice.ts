@@ -1,0 +1,173 @@
+import { Recent } from '../../../../src/core/bytes/recent.ts';
+import type { Shell } from '../../../../src/core/conversation/view.ts';
+import { ProxyError } from '../../../../src/core/errors.ts';
+import type { TenantProvider } from '../../core/providers.ts';
+import { type NamedModel, namedModel, routeModel, withModel } from '../../core/routing.ts';
+import type { StoredKey } from '../../../../src/core/memory-api/keys.ts';
+import { MemoryError } from '../../../../src/ports/memory.ts';
+import type { ConfiguredUpstream, UpstreamQuestion } from '../../../../src/proxy/dependencies.ts';
+import { Confirmed } from '../confirmed.ts';
+import type { ServingParts } from '../parts.ts';
+import { openSettings } from './provider-settings.ts';
+
+/**
+ * Finds the provider of a request and opens its secrets. A credential is decrypted once for each
+ * version of its provider, and dropped with the provider.
+ */
+
+export interface ProviderChoiceMade {
+  readonly provider: TenantProvider;
+  readonly model: string;
+  readonly configured: ConfiguredUpstream;
+  /** The body with the default model; undefined where it names one. */
+  readonly body?: Buffer;
+}
+
+/** Active tenants. Each has some ten providers, of which a few are in use. */
+const TENANTS_MAX = 5_000;
+/** A body that svc did not read is parsed whole to see whether it is JSON, up to this size: 5 ms. */
+const PARSED_BYTES_MAX = 1 << 20;
+/** So many names a person reads; the rest is counted. */
+const NAMES_MAX = 20;
+
+interface Opened {
+  readonly version: number;
+  readonly configured: Promise<ConfiguredUpstream>;
+}
+
+export class ProviderChoice {
+  readonly #parts: ServingParts;
+  readonly #lists: Confirmed<readonly TenantProvider[]>;
+  readonly #opened = new Recent<string, Map<string, Opened>>(TENANTS_MAX);
+  /** The lists for which no other provider is kept open. */
+  readonly #kept = new Recent<string, readonly TenantProvider[]>(TENANTS_MAX);
+  readonly #named = new WeakMap<Shell, NamedModel>();
+
+  constructor(parts: ServingParts) {
+    this.#parts = parts;
+    this.#lists = new Confirmed({
+      ...parts,
+      concerns: ({ kind, tenant }, name) => kind === 'provider' && tenant === name,
+    });
+  }
+
+  /** The model that a body names; undefined where it names none. Throws ProxyError. */
+  modelOf({ request: { body }, read }: UpstreamQuestion): string | undefined {
+    return modelIn(body === undefined ? { kind: 'unreadable' } : this.#read(body, read));
+  }
+
+  /** `model`: as `modelOf` gave it. Throws ProxyError: nothing was sent anywhere by then. */
+  async choose(
+    { tenant, allowedModels }: Pick<StoredKey, 'tenant' | 'allowedModels'>,
+    { request: { route, body } }: UpstreamQuestion,
+    model: string | undefined,
+  ): Promise<ProviderChoiceMade> {
+    const dialect = 'dialect' in route ? route.dialect : undefined;
+    if (dialect === undefined || body === undefined) throw noProvider();
+    const providers = await this.providers(tenant);
+    const routed = routeModel({ providers, dialect, model, keyModels: allowedModels });
+    if (routed.kind !== 'routed') throw refusal(routed);
+    const { provider } = routed;
+    const configured = await this.#open(tenant, provider);
+    const more = model === undefined ? { body: withModel(body, routed.model) } : {};
+    return { provider, model: routed.model, configured, ...more };
+  }
+
+  /** Throws ProxyError STORE_UNAVAILABLE. */
+  async providers(tenant: string): Promise<readonly TenantProvider[]> {
+    const look = () => this.#parts.store.of(tenant).listProviders();
+    const providers = await this.#lists.ask(tenant, look).catch((error: unknown) => {
+      if (!(error instanceof MemoryError)) throw error;
+      throw new ProxyError('STORE_UNAVAILABLE', 'The providers cannot be read now.');
+    });
+    if (this.#kept.get(tenant) !== providers) this.#letGo(tenant, providers);
+    return providers;
+  }
+
+  #read(body: Buffer, read: UpstreamQuestion['read']): NamedModel {
+    if (typeof read !== 'string') {
+      const known = this.#named.get(read.shell) ?? namedModel(body, read.list);
+      this.#named.set(read.shell, known);
+      return known;
+    }
+    if (read === 'unparseable' && body.length <= PARSED_BYTES_MAX && !isJson(body)) {
+      return { kind: 'unreadable' };
+    }
+    return namedModel(body);
+  }
+
+  #open(tenant: string, provider: TenantProvider): Promise<ConfiguredUpstream> {
+    const opened = this.#opened.get(tenant) ?? new Map<string, Opened>();
+    this.#opened.set(tenant, opened);
+    const known = opened.get(provider.providerId);
+    if (known?.version === provider.version) return known.configured;
+    const configured = this.#openNow(tenant, provider);
+    opened.set(provider.providerId, { version: provider.version, configured });
+    configured.catch(() => opened.delete(provider.providerId));
+    return configured;
+  }
+
+  async #openNow(tenant: string, provider: TenantProvider): Promise<ConfiguredUpstream> {
+    const settings = await openSettings(this.#parts, tenant, provider);
+    return { settings, upstream: this.#parts.models.links.to(provider, settings) };
+  }
+
+  #letGo(tenant: string, providers: readonly TenantProvider[]): void {
+    this.#kept.set(tenant, providers);
+    const opened = this.#opened.get(tenant);
+    if (opened === undefined) return;
+    const ids = new Set(providers.map(({ providerId }) => providerId));
+    for (const id of opened.keys()) if (!ids.has(id)) opened.delete(id);
+  }
+}
+
+function isJson(body: Buffer): boolean {
+  try {
+    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Undefined where the body names none. */
+function modelIn(named: NamedModel): string | undefined {
+  switch (named.kind) {
+    case 'named':
+      return named.model;
+    case 'missing':
+      return undefined;
+    case 'ambiguous':
+      throw new ProxyError(
+        'MODEL_AMBIGUOUS',
+        'The body does not name exactly one model in the member "model".',
+      );
+    case 'unreadable':
+      throw new ProxyError('BODY_UNREADABLE', 'The body is not a JSON object.');
+  }
+}
+
+type Refusal = Exclude<ReturnType<typeof routeModel>, { kind: 'routed' }>;
+
+function refusal(routed: Refusal): ProxyError {
+  switch (routed.kind) {
+    case 'no-provider':
+      return noProvider();
+    case 'no-default':
+      return new ProxyError(
+        'MODEL_AMBIGUOUS',
+        'The body names no model, and there is no single default model.',
+      );
+    case 'not-allowed': {
+      const { allowed } = routed;
+      const shown = allowed.slice(0, NAMES_MAX).join(', ');
+      const more = allowed.length > NAMES_MAX ? ` and ${allowed.length - NAMES_MAX} more` : '';
+      const names = allowed.length === 0 ? 'none' : `${shown}${more}`;
+      return new ProxyError('MODEL_NOT_FOUND', `The model is not allowed here. Allowed: ${names}.`);
+    }
+  }
+}
+
+function noProvider(): ProxyError {
+  return new ProxyError('PROVIDER_NOT_CONFIGURED', 'No provider is configured for this API style.');
+}

@@ -1,0 +1,210 @@
+import { ProxyError, serviceError } from '../../../../src/core/errors.ts';
+import { headerOf } from '../../../../src/core/http/header-rules.ts';
+import { isProviderError } from '../../../../src/core/plan/evidence.ts';
+import { modeOf } from '../../../../src/core/memory-api/keys.ts';
+import type { TenantProvider } from '../../core/providers.ts';
+import {
+  NOTHING_DECIDED,
+  type ReceiptClosing,
+  type ReceiptDecisions,
+  type ReceiptOpening,
+  type ReceiptProvider,
+  type ReceiptStatus,
+} from '../../core/receipts.ts';
+import { MEMORY_MODES } from '../../../../src/core/settings/settings.ts';
+import type { KnownFacts, RequestFacts } from '../../../../src/proxy/request-facts.ts';
+import { ServiceFault } from '../fault.ts';
+import { FAULTS } from '../../../../src/core/memory-api/faults.ts';
+import type { ModelCall } from './model-call.ts';
+
+/** The facts of a request as its receipt tells them. */
+
+export function openingOf(call: ModelCall, facts: KnownFacts): ReceiptOpening {
+  const { place, isStreamed, modes } = facts;
+  const { provider, model = call.model } = call.chosen ?? {};
+  return {
+    ...headOf(call),
+    streamed: isStreamed,
+    space: place === undefined || place.space === '' ? null : place.space,
+    sessionId: place === undefined || place.conversation === '' ? null : place.conversation,
+    model: model ?? null,
+    provider: provider === undefined ? null : providerOf(provider),
+    decided: modes === undefined ? NOTHING_DECIDED : decisionsOf(call, facts),
+  };
+}
+
+/** Providers are remembered between requests. */
+const PROVIDERS = new WeakMap<TenantProvider, ReceiptProvider>();
+
+function providerOf(provider: TenantProvider): ReceiptProvider {
+  const known = PROVIDERS.get(provider);
+  if (known !== undefined) return known;
+  const { providerId: id, kind, baseUrl } = provider;
+  const told = { id, kind, host: new URL(baseUrl).hostname };
+  PROVIDERS.set(provider, told);
+  return told;
+}
+
+/** For a request that stopped before a provider was chosen. */
+export function refusedOpening(call: ModelCall): ReceiptOpening {
+  const unknown = { streamed: false, space: null, sessionId: null, model: null, provider: null };
+  return { ...headOf(call), ...unknown, decided: NOTHING_DECIDED };
+}
+
+function headOf({ receiptId, at, caller, kind, route }: ModelCall) {
+  const { tenant, keyId } = caller.key;
+  const dialect = 'dialect' in route ? (route.dialect ?? null) : null;
+  return { receiptId, at, tenant, keyId, kind, dialect };
+}
+
+function decisionsOf({ caller }: ModelCall, facts: KnownFacts): ReceiptDecisions {
+  const { modes, plan, request, recalledBlocks } = facts;
+  if (modes === undefined) return NOTHING_DECIDED;
+  const asked = headerOf(request.headers, 'x-svc-memory-mode');
+  const { elided = [], omitted = [] } = plan.shortening ?? {};
+  const isShadow = plan.continuityState === 'shadow_only';
+  return {
+    memoryMode: MEMORY_MODES.find((mode) => mode === asked) ?? modeOf(caller.key.scopes),
+    memoryModeEffective: modes.memory,
+    memoryState: facts.memoryState,
+    compressionModeRequested: modes.compression,
+    compressionMode: plan.compressionMode,
+    continuityState: plan.continuityState,
+    originalInputTokens: plan.originalTokens,
+    forwardedInputTokens: plan.forwardedTokens,
+    recalledTokens: plan.recalledTokens,
+    recalledItems: recalledBlocks,
+    elidedTokens: isShadow ? 0 : plan.elidedTokens,
+    elidedToolOutputs: isShadow ? 0 : elided.length,
+    removedExchanges: isShadow ? 0 : omitted.length,
+    shadowInputTokens: isShadow ? Math.max(0, plan.originalTokens - plan.elidedTokens) : null,
+    memoryGeneration: facts.memoryGeneration ?? null,
+  };
+}
+
+/** After the last byte, or when the request failed. */
+export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing {
+  const { row, head, answer, uncountedTokens, hashes, modes, captured } = facts;
+  const failure = failureIn(call, facts);
+  const status = statusOf(facts, failure);
+  const upstreamId = head && requestIdIn(head.headers);
+  const hasRecords = captured !== 'failed' && captured > 0;
+  return {
+    status,
+    httpStatus: (failure?.status ?? row.status) || null,
+    errorCode: failure?.code ?? null,
+    errorSource: failure === undefined ? (OF_PROVIDER.has(status) ? 'provider' : null) : 'service',
+    times: timesOf(call, facts),
+    captureState: captureStateOf(call, facts),
+    capturedRecords: hasRecords ? captured : 0,
+    durability: call.durability,
+    decided: modes === undefined || isAsOpened(call, facts) ? undefined : decisionsOf(call, facts),
+    upstreamStatus: head?.status,
+    upstreamRequestId: upstreamId,
+    upstreamResponseId: answer?.id,
+    modelReported: answer?.model,
+    usage: answer?.usage,
+    uncountedTokens,
+    providerUsage: answer?.usageTold,
+    requestSha256: hashes?.request,
+    forwardedSha256: hashes?.forwarded,
+    responseSha256: hashes?.response,
+  };
+}
+
+/** Every decision follows from these, and the request. */
+function isAsOpened({ opened }: ModelCall, facts: RequestFacts): boolean {
+  return (
+    opened !== undefined &&
+    opened.modes === facts.modes &&
+    opened.plan === facts.plan &&
+    opened.memoryState === facts.memoryState &&
+    opened.memoryGeneration === facts.memoryGeneration &&
+    opened.recalledBlocks === facts.recalledBlocks
+  );
+}
+
+/** A client whose answer the service itself cut has not gone away. */
+function failureIn({ shutdown }: ModelCall, { row, error }: RequestFacts): Failure | undefined {
+  if (row.end === 'client-gone' && shutdown.isCutting) {
+    return { code: 'SHUTTING_DOWN', status: row.status };
+  }
+  return error === undefined ? undefined : failureOf(error);
+}
+
+/** Deferred: in the journal when the answer ends, and in the store a moment later. */
+function captureStateOf(
+  { durability }: ModelCall,
+  { modes, captured }: RequestFacts,
+): ReceiptClosing['captureState'] {
+  if (modes?.writes !== true) return 'off';
+  if (captured === 'failed') return captured;
+  if (captured === 0) return 'none';
+  return durability === 'store' ? 'stored' : 'deferred';
+}
+
+export interface Failure {
+  readonly code: string;
+  readonly status: number;
+}
+
+/** For a request with a valid key that never came to its handler. */
+export function refusedClosing(call: ModelCall, failure: Failure, totalMs: number): ReceiptClosing {
+  return {
+    status: failure.code === 'INTERNAL' ? 'internal_error' : 'rejected',
+    httpStatus: failure.status,
+    errorCode: failure.code,
+    errorSource: 'service',
+    times: { total: totalMs, auth: call.authMs, limiter: call.enterMs },
+    captureState: 'off',
+    capturedRecords: 0,
+  };
+}
+
+/** The code and the status under which a service answers an error. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof ProxyError) return serviceError(error.code);
+  if (error instanceof ServiceFault) return { code: error.code, status: FAULTS[error.code].status };
+  return { code: 'INTERNAL', status: 500 };
+}
+
+const OF_PROVIDER: ReadonlySet<ReceiptStatus> = new Set(['upstream_error', 'upstream_interrupted']);
+
+const UNREACHED: ReadonlySet<string> = new Set([
+  'PROVIDER_UNREACHABLE',
+  'PROVIDER_ADDRESS_REFUSED',
+  'PROVIDER_TIMEOUT',
+]);
+
+function statusOf({ row, head }: RequestFacts, failure: Failure | undefined): ReceiptStatus {
+  if (failure !== undefined) {
+    if (row.end === 'client-gone') return 'internal_error';
+    if (UNREACHED.has(failure.code)) return 'upstream_error';
+    return failure.code === 'INTERNAL' ? 'internal_error' : 'rejected';
+  }
+  if (row.end === 'client-gone') return 'client_aborted';
+  if (row.end === 'upstream-cut') return 'upstream_interrupted';
+  return isProviderError(head?.status ?? 0) ? 'upstream_error' : 'completed';
+}
+
+function timesOf(call: ModelCall, { row, captureMs }: RequestFacts): ReceiptClosing['times'] {
+  const { authMs, enterMs = 0, storedMs = 0 } = call;
+  const { body = 0, read = 0, admit = 0, recall, plan = 0, head, relay } = row.ms;
+  const overhead = body + read + admit + (recall ?? 0) + plan;
+  let total = 0;
+  for (const ms of Object.values(row.ms)) total += ms;
+  return {
+    total,
+    auth: authMs,
+    overhead,
+    limiter: enterMs + admit,
+    capture: captureMs === undefined ? undefined : captureMs + storedMs,
+    recall,
+    upstreamFirstByte: head,
+    upstreamTotal: head === undefined || relay === undefined ? undefined : head + relay,
+  };
+}
+
+function requestIdIn(headers: readonly string[]): string | undefined {
+  return headerOf(headers, 'request-id') ?? headerOf(headers, 'x-request-id');
+}

@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto';
+import {
+  type CaptureAnswer,
+  type CaptureItem,
+  type CaptureRequest,
+  captureRequest,
+  type CaptureResult,
+} from '../../../../src/core/memory-api/contract.ts';
+import { NEW_GENERATION } from '../../../../src/core/memory-api/words.ts';
+import { batchesOf } from '../../../../src/core/bytes/batches.ts';
+import { objectOfItem, type Refusal } from '../../core/objects.ts';
+import { newId } from '../../core/ids.ts';
+import { MemoryError } from '../../../../src/ports/memory.ts';
+import type { NewObject, ObjectState, SpaceState } from '../../ports/service-store.ts';
+import {
+  type Call,
+  checkSpaces,
+  type Operation,
+  readBody,
+  type Reply,
+  replyJson,
+  type ServiceState,
+  StateOfCall,
+} from '../call.ts';
+import { answeredOnce } from '../answered-once.ts';
+import { idempotencyKeyOf } from '../gate.ts';
+import { staleGeneration } from './recall.ts';
+
+/**
+ * Records come in: each is checked by its own digest, stored once, synced, and searched from the
+ * next recall on. In small transactions, so that a recall waits for one at most, and so that a
+ * deadline leaves whole items undone and none half done.
+ */
+
+/** A transaction: 16 typed prompts or one long answer take 2 to 4 ms and the disk's sync. */
+const BATCHES = {
+  countMax: 16,
+  sizeMax: 32_768,
+  sizeOf: ({ object }: Taken) => object.bytes.length,
+} as const;
+const PRIORITY_FALLBACK = 5;
+
+export const capture: Operation = async (call, service) => {
+  const asked = readBody(call, captureRequest);
+  checkSpaces(call.key, [asked.space]);
+  const idempotencyKey = idempotencyKeyOf(call.head.headers);
+  if (idempotencyKey === undefined) {
+    return replyJson(await take(call, asked));
+  }
+  return once({ call, service, idempotencyKey }, () => take(call, asked));
+};
+
+/** The same key and body give the first answer again; the same key and another body are refused. */
+async function once(
+  { call, service, idempotencyKey }: { call: Call; service: ServiceState; idempotencyKey: string },
+  work: () => Promise<CaptureAnswer>,
+): Promise<Reply> {
+  const { clock, randomBytes } = service.parts;
+  const { key, body = '', signal } = call;
+  const requestHash = createHash('sha256').update(body).digest('base64url');
+  const holder = newId('call', randomBytes);
+  const answerKey = { keyId: key.keyId, idempotencyKey };
+  const asked = { store: call.store, key: answerKey, requestHash, holder, signal };
+  const done = await answeredOnce(asked, async () => {
+    const answer = await work();
+    const reply = replyJson(answer);
+    // Deferred records must be stored when the same call comes again.
+    const isWhole = answer.results.every(({ state }) => state !== 'deferred');
+    return { result: reply, kept: isWhole ? { body: reply.body, at: clock.now() } : undefined };
+  });
+  return 'result' in done ? done.result : { body: done.keptBody };
+}
+
+interface Taken {
+  readonly item: CaptureItem;
+  readonly place: number;
+  readonly object: NewObject;
+}
+
+async function take(call: Call, asked: CaptureRequest): Promise<CaptureAnswer> {
+  const results: CaptureResult[] = [];
+  const taken: Taken[] = [];
+  for (const [place, item] of asked.items.entries()) {
+    const object = objectOfItem(item, asked.session_id ?? '');
+    if (typeof object === 'string') results[place] = refused(item, object);
+    else taken.push({ item, place, object });
+  }
+  const during = new StateOfCall(call, asked.space);
+  const stored = store({ call, asked, during }, taken, results);
+  const { state, isLate } = await stored.finally(() => during.end());
+  return {
+    request_id: call.requestId,
+    space: asked.space,
+    generation: state.generation,
+    commit_seq: state.commitSeq,
+    deadline_exceeded: isLate,
+    results,
+  };
+}
+
+/** Fills `results`; throws STALE_GENERATION when nothing of the call was written. */
+async function store(
+  { call, asked, during }: { call: Call; asked: CaptureRequest; during: StateOfCall },
+  taken: readonly Taken[],
+  results: CaptureResult[],
+): Promise<{ state: SpaceState; isLate: boolean }> {
+  let isBegun = false;
+  for (const batch of batchesOf(byPriority(taken), BATCHES)) {
+    try {
+      const outcome = await call.store.capture(
+        {
+          space: asked.space,
+          ifGeneration: asked.if_generation === NEW_GENERATION ? undefined : asked.if_generation,
+          objects: batch.map(({ object }) => object),
+          now: call.now,
+        },
+        call.signal,
+      );
+      const state = during.note(outcome.state);
+      if (outcome.results === undefined && !isBegun) throw staleGeneration(state);
+      // A purge came in between: what is left belongs to the generation before it.
+      if (outcome.results === undefined) break;
+      isBegun = true;
+      for (const [index, { item, place, object }] of batch.entries()) {
+        results[place] = resultOf(item, object, outcome.results[index] ?? 'quota');
+      }
+    } catch (error) {
+      const state = during.last;
+      if (!(error instanceof MemoryError) || state === undefined) throw error;
+      const isLate = error.reason === 'timeout';
+      if (!isLate && !isBegun) throw error;
+      leaveOut(taken, results, isLate ? 'deadline' : 'store_error');
+      return { state, isLate };
+    }
+  }
+  leaveOut(taken, results, 'store_error');
+  const state = during.last ?? (await call.store.spaceState(asked.space, call.signal));
+  return { state, isLate: false };
+}
+
+/**
+ * The record may have been stored all the same: the client sends it again, and gets 'duplicate'
+ * then.
+ */
+function leaveOut(
+  taken: readonly Taken[],
+  results: CaptureResult[],
+  reason: 'deadline' | 'store_error',
+): void {
+  for (const { item, place } of taken) {
+    results[place] ??= { digest: item.digest, state: 'deferred', reason };
+  }
+}
+
+function refused({ digest }: CaptureItem, reason: Refusal): CaptureResult {
+  return { digest, state: 'rejected', reason };
+}
+
+function resultOf({ digest }: CaptureItem, object: NewObject, state: ObjectState): CaptureResult {
+  switch (state) {
+    case 'durable':
+    case 'duplicate':
+      return { digest, state, ref: object.ref, bytes: object.bytes.length };
+    case 'purged':
+      return { digest, state: 'rejected', reason: 'forgotten' };
+    case 'ref_collision':
+    case 'quota':
+      return { digest, state: 'rejected', reason: state };
+    case 'plan':
+      return { digest, state: 'rejected', reason: 'quota' };
+  }
+}
+
+/** The most important records come first: the deadline may cut off the rest. */
+function byPriority(taken: readonly Taken[]): readonly Taken[] {
+  return taken.toSorted((a, b) => priorityOf(a) - priorityOf(b) || a.place - b.place);
+}
+
+function priorityOf({ item }: Taken): number {
+  return item.priority ?? PRIORITY_FALLBACK;
+}

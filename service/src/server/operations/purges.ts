@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { purgeRequest } from '../../../../src/core/memory-api/purge-contract.ts';
+import { space as spaceShape } from '../../../../src/core/memory-api/words.ts';
+import { mayUse } from '../../../../src/core/memory-api/keys.ts';
+import { newId } from '../../core/ids.ts';
+import type { AuditKind } from '../../core/audit.ts';
+import type { Purge, PurgeScope } from '../../ports/service-store.ts';
+import {
+  type Call,
+  checkSpaces,
+  type Operation,
+  readBody,
+  readValue,
+  replyJson,
+  type ServiceState,
+} from '../call.ts';
+import { ServiceFault } from '../fault.ts';
+import { erase } from '../purge-job.ts';
+import { receiptOf } from '../wire.ts';
+
+/** Deletion. The answer comes when nothing is left; after a crash another process continues. */
+
+const LOOK_MS = 100;
+
+export const createPurge: Operation = async (call, service) => {
+  const { space, scope, dry_run: isDryRun = false } = readBody(call, purgeRequest);
+  checkSpaces(call.key, [space]);
+  const done = await purge(call, service, {
+    kind: 'memory.purge_requested',
+    space,
+    scope,
+    isDryRun,
+  });
+  return replyJson(await service.parts.signer.sign(receiptOf(done)));
+};
+
+export const deleteItem: Operation = async (call, service) => {
+  const space = readValue(call.head.query.get('space'), spaceShape);
+  checkSpaces(call.key, [space]);
+  const asked = { space, itemId: call.parameter };
+  const digest = await call.store.findItem(asked, call.signal);
+  if (digest === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such item.');
+  const scope = { digests: [digest] };
+  const order = { kind: 'memory.item_deleted', space, scope, isDryRun: false } as const;
+  const done = await purge(call, service, order);
+  return replyJson(await service.parts.signer.sign(receiptOf(done)));
+};
+
+export const getPurge: Operation = async (call, { parts }) => {
+  const found = await call.store.findPurge(call.parameter, call.signal);
+  if (found === undefined || !mayUse(call.key, found.space)) {
+    throw new ServiceFault('NOT_FOUND', 'There is no such purge.');
+  }
+  return replyJson(await parts.signer.sign(receiptOf(found)));
+};
+
+interface Order {
+  readonly kind: Extract<AuditKind, `memory.${string}`>;
+  readonly space: string;
+  readonly scope: PurgeScope;
+  readonly isDryRun: boolean;
+}
+
+async function purge(call: Call, { parts }: ServiceState, order: Order): Promise<Purge> {
+  const { kind, ...given } = order;
+  const purgeId = newId('prg', parts.randomBytes);
+  const begun = await call.store.beginPurge({
+    ...given,
+    purgeId,
+    requestedBy: call.key.keyId,
+    now: call.now,
+    note: {
+      event_id: newId('evt', parts.randomBytes),
+      at: call.now,
+      kind,
+      actor: call.actor ?? { type: 'key', id: call.key.keyId, ip_hash: null },
+      target: { type: 'purge', id: purgeId },
+      details: { space: order.space, scope: Object.keys(order.scope).join(' ') },
+    },
+  });
+  if (order.isDryRun) return begun;
+  const erasedAt = await erasedAtOf(call, parts, begun.purgeId);
+  return { ...begun, state: 'erased', erasedAt };
+}
+
+/** Another process may have come first: the caller's answer waits until nothing is left. */
+async function erasedAtOf(
+  { store }: Call,
+  { clock, randomBytes }: ServiceState['parts'],
+  purgeId: string,
+): Promise<number> {
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- Looked at again until it is erased.
+    const erasedAt = await erase({ store, clock, randomBytes }, purgeId);
+    if (erasedAt !== undefined) return erasedAt;
+    // oxlint-disable-next-line no-await-in-loop
+    await sleep(LOOK_MS);
+  }
+}

@@ -1,0 +1,108 @@
+import {
+  type RecallAnswer,
+  type RecallRequest,
+  recallRequest,
+} from '../../../../src/core/memory-api/contract.ts';
+import { RECALL_ITEMS_MAX } from '../../../../src/core/memory-api/limits.ts';
+import { MemoryError } from '../../../../src/ports/memory.ts';
+import type { ServiceAnswer, ServiceQuestion, SpaceState } from '../../ports/service-store.ts';
+import {
+  type Call,
+  checkSpaces,
+  type Operation,
+  readBody,
+  replyJson,
+  StateOfCall,
+} from '../call.ts';
+import { ServiceFault } from '../fault.ts';
+import { coverageOf, itemOf } from '../wire.ts';
+import { agentOf, exchangeOf, sessionOf } from '../../../../src/core/memory-api/agent-recall.ts';
+import { mayUse } from '../../../../src/core/memory-api/keys.ts';
+import { isoTime } from '../../../../src/core/memory/times.ts';
+
+/** The contract's default. */
+const ITEMS_FALLBACK = 20;
+/** The contract promises 24 hours; nothing here expires by itself, so the promise is kept. */
+const HOLD_MS = 24 * 3600 * 1000;
+/** Kept back from the deadline, for writing the answer. */
+const ANSWER_MS = 5;
+
+export const recall: Operation = async (call) => {
+  const asked = readBody(call, recallRequest);
+  checkSpaces(call.key, [asked.space, ...(asked.include_spaces ?? [])]);
+  const found = await ask(call, asked);
+  const { state } = found;
+  const isStale = asked.if_generation !== undefined && asked.if_generation !== state.generation;
+  if (isStale && asked.require_generation === true) throw staleGeneration(state);
+  return replyJson(answerOf(call, asked, found));
+};
+
+export function staleGeneration({ generation, commitSeq }: SpaceState): ServiceFault {
+  const message = 'The space has a newer generation.';
+  const details = { current_generation: generation, current_commit_seq: commitSeq };
+  return new ServiceFault('STALE_GENERATION', message, { details });
+}
+
+async function ask(call: Call, asked: RecallRequest): Promise<ServiceAnswer> {
+  const during = new StateOfCall(call, asked.space);
+  try {
+    return await call.store.recall(questionOf(call, asked), call.signal);
+  } catch (error) {
+    const state = during.last;
+    const isLate = error instanceof MemoryError && error.reason === 'timeout';
+    if (!isLate || state === undefined) throw error;
+    return nothingInTime(state, asked);
+  } finally {
+    during.end();
+  }
+}
+
+function nothingInTime(state: SpaceState, { candidates = [] }: RecallRequest): ServiceAnswer {
+  const coverage = candidates.map((digest) => ({ digest, state: 'not_checked' as const }));
+  return { state, items: [], coverage, isTruncated: false, isPartial: true };
+}
+
+function questionOf(call: Call, asked: RecallRequest): ServiceQuestion {
+  return {
+    space: asked.space,
+    otherSpaces: asked.include_spaces ?? [],
+    text: asked.query?.text,
+    recent: asked.query?.recent?.join('\n') ?? '',
+    excludeDigests: asked.exclude_digests ?? [],
+    tokensMax: asked.max_tokens,
+    itemsMax: Math.min(asked.max_items ?? ITEMS_FALLBACK, RECALL_ITEMS_MAX),
+    kinds: asked.kinds,
+    scoreMin: asked.min_score ?? 0,
+    candidates: asked.candidates ?? [],
+    nonce: Buffer.from(asked.nonce ?? '', 'base64url'),
+    ifGeneration: asked.if_generation,
+    deadlineAt: call.deadlineAt - ANSWER_MS,
+    // svc derived these spaces and no caller named them, so spaces of other people are left out.
+    olderSpaces: (asked.older_spaces ?? []).filter((space) => mayUse(call.key, space)),
+    ...(asked.agent === undefined ? {} : { agent: agentOf(asked.agent) }),
+    now: asked.asked_at === undefined ? call.now : Date.parse(asked.asked_at),
+  };
+}
+
+function answerOf(call: Call, asked: RecallRequest, found: ServiceAnswer): RecallAnswer {
+  const { state } = found;
+  const items = found.items.map(itemOf);
+  const isBehind = (asked.min_commit_seq ?? 0) > state.commitSeq;
+  const degraded = isBehind ? 'replica_lag' : null;
+  return {
+    request_id: call.requestId,
+    space: state.space,
+    ...(asked.nonce === undefined ? {} : { nonce: asked.nonce }),
+    generation: state.generation,
+    commit_seq: state.commitSeq,
+    as_of: isoTime(call.now),
+    items,
+    tokens_total: items.reduce((sum, { tokens }) => sum + tokens, 0),
+    truncated: found.isTruncated,
+    coverage: found.coverage.map((one) => coverageOf(one, found.items)),
+    hold_until: isoTime(call.now + HOLD_MS),
+    ...(found.exchanges === undefined ? {} : { exchanges: found.exchanges.map(exchangeOf) }),
+    ...(found.sessions === undefined ? {} : { sessions: found.sessions.map(sessionOf) }),
+    degraded: found.isPartial ? 'deadline' : degraded,
+  };
+}

@@ -1,0 +1,139 @@
+import { parseJson } from '../../../../src/core/bytes/json-fields.ts';
+import { timeOfReceiptId } from '../../core/receipt-id.ts';
+import {
+  headsQuery,
+  queryFields,
+  type ReceiptsQuery,
+  receiptsQuery,
+} from '../../core/receipt-query.ts';
+import { headOf, totalOf } from '../../core/receipts.ts';
+import { isoTime } from '../../../../src/core/memory/times.ts';
+import type { ReceiptFilter } from '../../ports/receipt-store.ts';
+import type { TenantStore } from '../../ports/service-store.ts';
+import { type Operation, readValue, replyJson } from '../call.ts';
+import { ServiceFault } from '../fault.ts';
+import type { Signer } from '../signer.ts';
+
+/** Receipts of requests: a list, one of them, and the last numbers of the nodes. */
+
+export const listReceipts: Operation = async ({ store, head, signal }) =>
+  replyJson(await receiptPage({ store, query: head.query, signal }));
+
+export const getReceipt: Operation = async ({ store, parameter, signal, now }) =>
+  replyJson(await oneReceipt({ store, receiptId: parameter, signal, now }));
+
+export const listReceiptHeads: Operation = async ({ key, store, head, now }, { parts }) =>
+  replyJson(
+    await headPage({ tenant: key.tenant, store, query: head.query, signer: parts.signer, now }),
+  );
+
+interface Asked {
+  readonly store: TenantStore;
+  readonly query: URLSearchParams;
+}
+
+const PAGE = 20;
+
+export async function receiptPage(asked: Asked & { readonly signal: AbortSignal }) {
+  const query = readValue(queryFields(asked.query), receiptsQuery);
+  if (query.after !== undefined && query.before !== undefined) {
+    throw new ServiceFault('INVALID_REQUEST', 'Give after or before, not both.', {
+      param: 'before',
+    });
+  }
+  const limit = query.limit ?? PAGE;
+  // One more than asked for: it says whether there is another page.
+  const found = await asked.store.listReceipts(filterOf(query, limit + 1), asked.signal);
+  const hasMore = found.length > limit;
+  // A page in front of a receipt was read backwards, so the extra row is first.
+  const shown = query.before === undefined ? found.slice(0, limit) : found.slice(-limit);
+  const [first, last] = [shown[0], shown.at(-1)];
+  return {
+    object: 'list',
+    data: shown.map(({ body }) => parseJson(body)),
+    first_id: first?.receiptId ?? null,
+    last_id: last?.receiptId ?? null,
+    has_more: hasMore,
+    next_cursor: hasMore && query.before === undefined ? (last?.receiptId ?? null) : null,
+  } as const;
+}
+
+function filterOf(query: ReceiptsQuery, limit: number): ReceiptFilter {
+  const { after, before, order = 'desc', from, to, status, model } = query;
+  const { api_key_id: keyId, provider_id: providerId } = query;
+  return {
+    limit,
+    order,
+    ...(after === undefined ? {} : { after }),
+    ...(before === undefined ? {} : { before }),
+    ...(from === undefined ? {} : { from: Date.parse(from) }),
+    ...(to === undefined ? {} : { to: Date.parse(to) }),
+    ...(status === undefined ? {} : { status }),
+    ...(model === undefined ? {} : { model }),
+    ...(keyId === undefined ? {} : { keyId }),
+    ...(providerId === undefined ? {} : { providerId }),
+  };
+}
+
+export interface OneAsked {
+  readonly store: TenantStore;
+  readonly receiptId: string;
+  readonly signal: AbortSignal;
+  readonly now: number;
+}
+
+/** A receipt of so short ago may still be on its way to the store. */
+const YOUNG_MS = 600_000;
+const RETRY_MS = 1000;
+
+export async function oneReceipt({ store, receiptId, signal, now }: OneAsked): Promise<unknown> {
+  const at = timeOfReceiptId(receiptId);
+  const found = at === undefined ? undefined : await store.findReceipt(receiptId, signal);
+  if (found !== undefined) return parseJson(found.body);
+  const isYoung = at !== undefined && Math.abs(now - at) < YOUNG_MS;
+  const more = isYoung ? { afterMs: RETRY_MS } : {};
+  throw new ServiceFault('NOT_FOUND', 'There is no such receipt.', more);
+}
+
+export interface HeadsAsked extends Asked {
+  readonly tenant: string;
+  readonly signer: Signer;
+  readonly now: number;
+}
+
+/** A head that is not closed is signed as it is now, and its node continues. */
+export async function headPage({ tenant, store, query, signer, now }: HeadsAsked) {
+  const { limit = 100, after } = readValue(queryFields(query), headsQuery);
+  // Before the heads: receipts that are stored meanwhile are then in the heads alone.
+  const receipts = await countReceipts(store);
+  const found = await store.listHeads({ limit: limit + 1, after });
+  const shown = found.slice(0, limit);
+  const at = isoTime(now);
+  const open = await signer.signAll(shown.map((head) => headOf(head, { at, isClosed: false })));
+  const [total] = await signer.signAll([totalOf({ tenant, receipts, at })]);
+  const [first, last] = [shown[0], shown.at(-1)];
+  const hasMore = found.length > limit;
+  return {
+    object: 'list',
+    data: shown.map(({ body }, place) => (body === undefined ? open[place] : parseJson(body))),
+    first_id: first?.node ?? null,
+    last_id: last?.node ?? null,
+    has_more: hasMore,
+    next_cursor: hasMore ? (last?.node ?? null) : null,
+    total,
+  } as const;
+}
+
+/** 270 years of days. */
+const DAYS_MAX = 100_000;
+
+/** Every receipt that was ever stored counts in the usage of its day. */
+async function countReceipts(store: TenantStore): Promise<number> {
+  const days = await store.listUsage({
+    from: '0000-01-01',
+    to: '9999-12-31',
+    groups: ['day'],
+    limit: DAYS_MAX,
+  });
+  return days.reduce((sum, { requests }) => sum + requests, 0);
+}

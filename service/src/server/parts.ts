@@ -1,0 +1,98 @@
+import type { Egress } from '../core/providers.ts';
+import type { Durability } from '../core/receipts.ts';
+import type { StoredKey } from '../../../src/core/memory-api/keys.ts';
+import type { BodyDecoder } from '../../../src/ports/body-decoder.ts';
+import type { Ledger } from '../../../src/ports/ledger.ts';
+import type { Limiter } from '../ports/limiter.ts';
+import type { MasterKeys } from '../ports/master-keys.ts';
+import type { Memory } from '../../../src/ports/memory.ts';
+import type { Outbox } from '../../../src/ports/outbox.ts';
+import type { ProviderLinks } from '../ports/provider-links.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { Receipts } from '../ports/receipts.ts';
+import type { Report } from '../../../src/ports/report.ts';
+import type { ServiceStore } from '../ports/service-store.ts';
+import type { Provider } from '../../../src/core/settings/catalog.ts';
+import type { ChangeWatch } from './change-watch.ts';
+import type { ShelfBounds } from './models/handler-shelf.ts';
+import type { ModelAdmission } from './model-admission.ts';
+import type { Signer } from './signer.ts';
+import type { Vault } from './vault.ts';
+
+/** The dependencies of the service; the composition root joins them. */
+export interface ServiceParts {
+  readonly store: ServiceStore;
+  /** Tells what was changed in it, so that what this process remembers is dropped. */
+  readonly changes: ChangeWatch;
+  /** 32 random bytes that every key's hash is made with. */
+  readonly pepper: Uint8Array;
+  readonly masterKeys: MasterKeys;
+  /** The catalog of providers. */
+  readonly listCatalog: () => Promise<readonly Provider[]>;
+  readonly limiter: Limiter;
+  readonly models: ModelParts;
+  readonly receipts: Receipts;
+  readonly clock: Clock;
+  /** `req_` and 24 characters. */
+  readonly newRequestId: () => string;
+  /** 32 bytes of a cryptographic source. */
+  readonly randomBytes: (count: number) => Uint8Array;
+  readonly report: Report;
+  readonly onCall: (row: CallRow) => void;
+  readonly version: string;
+  readonly settings: ServiceLimits;
+}
+
+/** The dependencies of the model routes alone. */
+export interface ModelParts {
+  /** Milliseconds that a recall may take. */
+  readonly recallMs: number;
+  /** Where captures and receipts are when a client has the last byte. */
+  readonly durability: Durability;
+  readonly decode: BodyDecoder;
+  readonly links: ProviderLinks;
+  /** One for all tenants: each entry names its own. */
+  readonly ledger: Ledger;
+  readonly outboxOf: (tenant: string) => Outbox;
+  /** The memory of a tenant, as far as the key may use it. */
+  readonly memoryOf: (tenant: string, key: StoredKey) => Memory;
+  /** Bounds of the handlers of all keys together; SHELF_BOUNDS where they are not given. */
+  readonly bounds?: ShelfBounds;
+}
+
+/** The dependencies with the parts that are built on them. */
+export interface ServingParts extends ServiceParts {
+  readonly vault: Vault;
+  readonly signer: Signer;
+  /** Limits of model calls. */
+  readonly admission: ModelAdmission;
+}
+
+export interface ServiceLimits {
+  /** Calls of one key a minute; null: not limited. */
+  readonly requestsPerMinute: number | null;
+  /** The service is behind a proxy that ends TLS and names the caller in x-forwarded-for. */
+  readonly isBehindProxy: boolean;
+  /** The address by which clients reach the service; without it no tool output is left out. */
+  readonly publicUrl?: string | undefined;
+  /** Where providers may be, beside public addresses. */
+  readonly egress: Egress;
+}
+
+/** One answered call, for the log: no text, no key, no name of a space. */
+export interface CallRow {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly requestId: string;
+  /** Undefined for what is on no route. */
+  readonly operation: string | undefined;
+  readonly method: string;
+  readonly status: number;
+  /** Undefined for an answer that is no refusal. */
+  readonly code: string | undefined;
+  /** The public part of the key. */
+  readonly keyId: string | undefined;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly ms: number;
+}

@@ -1,0 +1,107 @@
+import { SERVICE_TENANT } from '../core/tenants.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
+import { underLease } from './leases.ts';
+
+/**
+ * Deletes receipts that are older than the plan of their tenant keeps them, and events that are older
+ * than the service does. Sums of days stay.
+ */
+
+export interface RetentionParts {
+  readonly store: ServiceStore;
+  readonly clock: Clock;
+  readonly randomBytes: (count: number) => Uint8Array;
+  /** Days that audit events are kept; for ever where it is not given. */
+  readonly auditDays?: number | undefined;
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const TENANTS_AT_ONCE = 100;
+/** Receipts in one transaction: a few milliseconds, after which calls pass. */
+const DROPPED_AT_ONCE = 500;
+
+/**
+ * A process that removes receipts from the database holds this lease, because an archive must find
+ * complete days.
+ */
+export const RECEIPTS_LEASE = 'job:receipts';
+
+export class Retention {
+  readonly #parts: RetentionParts;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(parts: RetentionParts) {
+    this.#parts = parts;
+  }
+
+  /** Looks now and once an hour. A failure waits for the next look. */
+  start(): void {
+    const look = (): void => {
+      this.#running = this.#running.then(() => this.sweep()).catch(() => undefined);
+    };
+    look();
+    this.#timer = setInterval(look, HOUR_MS).unref();
+  }
+
+  /** Resolves when no look is under way any more. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#running;
+  }
+
+  /** Does nothing while another process does it. */
+  async sweep(): Promise<void> {
+    const { store, randomBytes } = this.#parts;
+    const needs = { store: store.of(SERVICE_TENANT), randomBytes };
+    await underLease(needs, RECEIPTS_LEASE, () => this.#sweep());
+  }
+
+  async #sweep(): Promise<void> {
+    const { store, clock, auditDays } = this.#parts;
+    const now = clock.now();
+    const kept = await this.#keptDays();
+    const longest = Math.max(...kept.values());
+    await store.keepDays({
+      now,
+      ...(Number.isFinite(longest) ? { receiptsFrom: now - longest * DAY_MS } : {}),
+      ...(auditDays === undefined ? {} : { auditFrom: now - auditDays * DAY_MS }),
+    });
+    for (const [tenant, days] of kept) {
+      if (!Number.isFinite(days)) continue;
+      // One tenant after the other, on purpose: calls pass in between.
+      // oxlint-disable-next-line no-await-in-loop
+      await dropOld(store.of(tenant), now - days * DAY_MS);
+    }
+  }
+
+  /** By tenant; Infinity where its plan sets no end. */
+  async #keptDays(): Promise<ReadonlyMap<string, number>> {
+    const { store } = this.#parts;
+    const kept = new Map<string, number>();
+    for (let after: string | undefined; ;) {
+      /* oxlint-disable no-await-in-loop -- One page after the other. */
+      const tenants = await store.listTenants({ limit: TENANTS_AT_ONCE, after });
+      for (const { tenantId } of tenants) {
+        const days = (await store.findTenant(tenantId))?.limits.retention_days;
+        kept.set(tenantId, days ?? Infinity);
+      }
+      /* oxlint-enable no-await-in-loop */
+      if (tenants.length < TENANTS_AT_ONCE) return kept;
+      after = tenants.at(-1)?.tenantId;
+    }
+  }
+}
+
+/** The number of receipts that were deleted. */
+export async function dropOld(store: TenantStore, before: number): Promise<number> {
+  let dropped = 0;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- Calls pass in between.
+    const some = await store.dropReceipts({ before, limit: DROPPED_AT_ONCE });
+    dropped += some;
+    if (some < DROPPED_AT_ONCE) return dropped;
+  }
+}

@@ -1,0 +1,395 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { asRecord } from '../../../src/core/bytes/json-fields.ts';
+import { ProxyError } from '../../../src/core/errors.ts';
+import { pathOf } from '../../../src/core/http/gate.ts';
+import { headerOf } from '../../../src/core/http/header-rules.ts';
+import { HEADERS_MAX } from '../../../src/core/http/http-form.ts';
+import { forwardedAddress } from '../core/rates.ts';
+import { CONSOLE_START } from '../core/console-routes.ts';
+import {
+  findRoute,
+  healthPath,
+  KEYS_PATH,
+  MEMORY_START,
+  type ServiceRoute,
+} from '../core/routes.ts';
+import { describeFault } from '../../../src/http/faults.ts';
+import { dropBody } from '../../../src/http/connections.ts';
+import { askForBody, readBody } from '../../../src/http/body.ts';
+import { ByteBudget, type Lease } from '../../../src/http/byte-budget.ts';
+import { MemoryError } from '../../../src/ports/memory.ts';
+import { goneSignal } from '../../../src/proxy/gone-signal.ts';
+import { answerFault, answerReply } from './answers.ts';
+import { Authenticator, type Credentials, refuseSuspended } from './authenticator.ts';
+import { checkLimits } from './admission.ts';
+import { tellingChanges } from './change-watch.ts';
+import { type Operation, parseBody, type Reply, type ServiceState } from './call.ts';
+import { admitRoute, runConsole } from './console/console.ts';
+import type { ConsoleReply } from './console/console-call.ts';
+import { ServiceFault } from './fault.ts';
+import {
+  type CallHead,
+  deadlineOf,
+  expectBody,
+  idempotencyKeyOf,
+  ifVersionOf,
+  readHead,
+  tooLarge,
+} from './gate.ts';
+import { HealthCheck } from './health.ts';
+import { isModelPath, ModelServer } from './models/model-server.ts';
+import { capture } from './operations/capture.ts';
+import { listItems, listPurges, listSources } from './operations/lists.ts';
+import { createPurge, deleteItem, getPurge } from './operations/purges.ts';
+import { recall } from './operations/recall.ts';
+import { getReceipt, listReceiptHeads, listReceipts } from './operations/receipts.ts';
+import { getObject, retrieve } from './operations/retrieve.ts';
+import { whoami } from './operations/whoami.ts';
+import { ModelAdmission } from './model-admission.ts';
+import type { ServiceParts, ServingParts } from './parts.ts';
+import { withVault } from './with-vault.ts';
+
+/**
+ * The order of one call: head → key → route → scope → rate → body → operation → answer. A caller
+ * without a key learns nothing about paths, and no byte of a body is read before the key is known.
+ */
+
+const OPERATIONS: Readonly<Record<ServiceRoute['operation'], Operation>> = {
+  whoami,
+  recall,
+  capture,
+  retrieve,
+  getObject,
+  listItems,
+  deleteItem,
+  listSources,
+  createPurge,
+  listPurges,
+  getPurge,
+  listReceipts,
+  getReceipt,
+  listReceiptHeads,
+};
+
+interface Story {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  requestId: string;
+  /** By the clock that never jumps. */
+  readonly startedAt: number;
+  operation?: string;
+  keyId?: string;
+  bytesIn: number;
+  /** The place of its body, until it is answered. */
+  lease?: Lease;
+}
+
+interface Ending {
+  readonly status: number;
+  readonly code?: string;
+  readonly bytesOut: number;
+}
+
+export class CallServer {
+  readonly #parts: ServingParts;
+  readonly #authenticator: Authenticator;
+  readonly #health: HealthCheck;
+  readonly #models: ModelServer;
+  readonly #state: ServiceState;
+  readonly #bodies = new ByteBudget(BODIES);
+  #isStopping = false;
+
+  constructor(given: ServiceParts) {
+    const own = { ...given, store: tellingChanges(given.store, given.changes) };
+    const parts = { ...withVault(own), admission: new ModelAdmission(own) };
+    this.#parts = parts;
+    this.#authenticator = new Authenticator(parts);
+    this.#health = new HealthCheck(parts);
+    this.#models = new ModelServer(parts, this.#authenticator);
+    this.#state = { parts };
+  }
+
+  /** From now on calls are sent elsewhere. */
+  stop(): void {
+    this.#isStopping = true;
+  }
+
+  /** The answers that are open now are cut by the service itself. */
+  cut(): void {
+    this.#models.cut();
+  }
+
+  /** Runs the work that no request waits for: once, when none comes any more. Never rejects. */
+  drain(withinMs: number): Promise<void> {
+    return this.#models.drain(withinMs);
+  }
+
+  /** Answers, whatever happens. */
+  async serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const { clock, newRequestId } = this.#parts;
+    const startedAt = clock.monotonic();
+    const path = pathOf(incoming.url ?? '');
+    const isModel = isModelPath(path);
+    // A model request with a valid key gets the id of its receipt.
+    const requestId = isModel ? '' : newRequestId();
+    const story: Story = { incoming, outgoing, requestId, startedAt, bytesIn: 0 };
+    try {
+      if (path === '/' && incoming.method === 'HEAD') this.#note(story, answerRoot(outgoing));
+      else if (isModel) this.#note(story, await this.#serveModel(story));
+      else this.#note(story, await this.#answer(story));
+    } catch (error) {
+      this.#note(story, this.#fail(story, error));
+    } finally {
+      story.lease?.release();
+    }
+  }
+
+  async #answer(story: Story): Promise<Ending> {
+    const { incoming, outgoing, requestId } = story;
+    if (incoming.rawHeaders.length > 2 * HEADERS_MAX) {
+      throw new ServiceFault('INVALID_REQUEST', `The call has more than ${HEADERS_MAX} headers.`);
+    }
+    const { method = '', url: target = '', rawHeaders: headers } = incoming;
+    const head = readHead({ method, target, headers });
+    const health = healthPath(head.path);
+    // Some monitors ask for the head alone.
+    if (health !== undefined && (method === 'GET' || method === 'HEAD')) {
+      story.operation = health;
+      const bytesOut = await this.#health.answer(outgoing, health, this.#isStopping);
+      return { status: outgoing.statusCode, bytesOut };
+    }
+    if (head.path === KEYS_PATH && method === 'GET') {
+      story.operation = 'receiptKeys';
+      const bytesOut = answerReply(outgoing, await this.#receiptKeys(), requestId);
+      return { status: outgoing.statusCode, bytesOut };
+    }
+    if (this.#isStopping) throw new ServiceFault('SHUTTING_DOWN', 'The service is stopping.');
+    const reply = head.path.startsWith(CONSOLE_START)
+      ? await this.#runConsole(story, head)
+      : await this.#run(story, head);
+    const bytesOut = reply === undefined ? 0 : answerReply(outgoing, reply, requestId);
+    return { status: reply === undefined ? CLIENT_GONE : outgoing.statusCode, bytesOut };
+  }
+
+  async #serveModel(story: Story): Promise<Ending> {
+    const { incoming } = story;
+    const { rawHeaders: headers } = incoming;
+    const credentials = (): Credentials => this.#credentialsOf(incoming, { headers });
+    const exchange = Object.assign(story, { credentials, isStopping: this.#isStopping });
+    const ending = await this.#models.serve(exchange);
+    return { ...ending, bytesOut: 0 };
+  }
+
+  /** Public keys, so that every holder of a receipt can verify it. */
+  async #receiptKeys(): Promise<Reply> {
+    const keys = await this.#parts.signer.publicKeys();
+    return { body: JSON.stringify({ keys }), headers: { 'cache-control': 'max-age=3600' } };
+  }
+
+  /** Undefined when the client went before its body was whole. */
+  async #runConsole(story: Story, head: CallHead): Promise<Reply | undefined> {
+    const signal = AbortSignal.timeout(deadlineOf(head.headers));
+    const credentials = this.#credentialsOf(story.incoming, head);
+    const actor = await this.#authenticator.admitAdmin(credentials, signal);
+    story.keyId = actor.id;
+    const path = head.path.slice(CONSOLE_START.length);
+    const { route } = admitRoute({ method: head.method, path }, actor);
+    story.operation = route.operation;
+    const owner = actor.tenant ?? actor.id;
+    const body = await this.#receive(story, { ...head, ...route, owner });
+    if (body === 'gone' || story.outgoing.destroyed) return undefined;
+    const { method, query, headers } = head;
+    const parsed = body === undefined ? {} : parseBody(body);
+    const tenant = headerOf(headers, 'x-svc-tenant');
+    const { links } = this.#parts.models;
+    const parts = { ...this.#parts, links };
+    const [ifVersion, idempotencyKey] = [ifVersionOf(headers), idempotencyKeyOf(headers)];
+    const request = { method, path, query, tenant, body: parsed, ifVersion, idempotencyKey };
+    return consoleReply(await runConsole(parts, request, actor));
+  }
+
+  /** Undefined when the client went before its body was whole. */
+  async #run(story: Story, head: CallHead): Promise<Reply | undefined> {
+    const { incoming, outgoing, requestId } = story;
+    const now = this.#parts.clock.now();
+    const ms = deadlineOf(head.headers);
+    const signal = AbortSignal.timeout(ms);
+    const credentials = this.#credentialsOf(incoming, head);
+    const presented = this.#authenticator.present(credentials);
+    const caller = await this.#authenticator.admit(presented, (id) =>
+      this.#parts.store.findCaller(id, signal),
+    );
+    const { key, tenant } = caller;
+    story.keyId = key.keyId;
+    refuseSuspended(caller);
+    const { route, parameter } = this.#routeOf(head);
+    story.operation = route.operation;
+    if (route.scope !== undefined && !key.scopes.includes(route.scope)) {
+      throw new ServiceFault('SCOPE_DENIED', `The key lacks the scope ${route.scope}.`);
+    }
+    const { limiter, settings } = this.#parts;
+    await checkLimits(limiter, {
+      tenant: key.tenant,
+      keyId: key.keyId,
+      limits: tenant.limits,
+      requestsPerMinute: settings.requestsPerMinute,
+      usesMemory: head.path.startsWith(MEMORY_START),
+    });
+    const body = await this.#receive(story, { ...head, ...route, owner: key.tenant });
+    if (body === 'gone' || outgoing.destroyed) return undefined;
+    const store = this.#parts.store.of(key.tenant);
+    const call = {
+      requestId,
+      key,
+      store,
+      head,
+      parameter,
+      body,
+      signal,
+      deadlineAt: now + ms,
+      now,
+    };
+    return OPERATIONS[route.operation](call, this.#state);
+  }
+
+  #credentialsOf(incoming: IncomingMessage, { headers }: Pick<CallHead, 'headers'>): Credentials {
+    return {
+      authorization: headerOf(headers, 'authorization'),
+      apiKey: headerOf(headers, 'x-api-key'),
+      address: this.#addressOf(incoming),
+    };
+  }
+
+  #routeOf({ method, path }: CallHead): { route: ServiceRoute; parameter: string } {
+    const found = findRoute(method, path);
+    if (found === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such path.');
+    if ('route' in found) return found;
+    const { allow } = found;
+    throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path does not support this method.', {
+      allow,
+    });
+  }
+
+  async #receive(
+    story: Story,
+    { headers, bodyBytesMax, owner }: Pick<CallHead, 'headers'> & ExpectedCall,
+  ): Promise<Buffer | undefined | 'gone'> {
+    const { incoming, outgoing } = story;
+    const expected = expectBody(headers, bodyBytesMax);
+    if (expected === undefined) return undefined;
+    const { length } = expected;
+    const gone = goneSignal(outgoing);
+    try {
+      const lease = await this.#bodies.take(length ?? 0, gone, owner);
+      story.lease = lease;
+      if (headerOf(headers, 'expect') !== undefined) askForBody(outgoing);
+      const grow = length === undefined ? (bytes: number) => lease.resize(bytes) : undefined;
+      const body = await readBody(incoming, expected, grow);
+      story.bytesIn = body?.length ?? 0;
+      return body ?? 'gone';
+    } catch (error) {
+      if (gone.aborted) return 'gone';
+      if (!(error instanceof ProxyError)) throw error;
+      throw error.code === 'TOO_BUSY' ? tooBusy() : tooLarge(expected.wireBytesMax);
+    }
+  }
+
+  /** The caller's address; behind a proxy what the proxy added last, which no caller can forge. */
+  #addressOf({ socket, rawHeaders }: IncomingMessage): string {
+    const own = socket.remoteAddress ?? '';
+    if (!this.#parts.settings.isBehindProxy) return own;
+    let forwarded = '';
+    for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+      if (rawHeaders[at]?.toLowerCase() === 'x-forwarded-for') forwarded = rawHeaders[at + 1] ?? '';
+    }
+    return forwardedAddress(forwarded.slice(forwarded.lastIndexOf(',') + 1)) ?? own;
+  }
+
+  #fail({ incoming, outgoing, requestId }: Story, thrown: unknown): Ending {
+    const isGone = outgoing.destroyed || incoming.socket.destroyed;
+    const fault = faultFor(thrown);
+    if (fault.code === 'INTERNAL' && !isGone) {
+      const fields = { request: requestId, ...describeFault(thrown) };
+      this.#parts.report({ code: 'INTERNAL', fields });
+    }
+    if (isGone || outgoing.headersSent) {
+      // A half answer must not end like a whole one.
+      if (!outgoing.writableEnded) outgoing.destroy();
+      return { status: CLIENT_GONE, bytesOut: 0 };
+    }
+    const close = !incoming.complete || this.#isStopping;
+    if (close) dropBody(incoming);
+    const bytesOut = answerFault(outgoing, fault, { requestId, close });
+    return { status: outgoing.statusCode, code: fault.code, bytesOut };
+  }
+
+  #note(story: Story, { status, code, bytesOut }: Ending): void {
+    const { clock, onCall } = this.#parts;
+    onCall({
+      at: clock.now(),
+      requestId: story.requestId,
+      operation: story.operation,
+      method: METHODS.has(story.incoming.method ?? '') ? (story.incoming.method ?? '') : '?',
+      status,
+      code,
+      keyId: story.keyId,
+      bytesIn: story.bytesIn,
+      bytesOut,
+      ms: Math.round((clock.monotonic() - story.startedAt) * 10) / 10,
+    });
+  }
+}
+
+interface ExpectedCall extends Pick<ServiceRoute, 'bodyBytesMax'> {
+  /** Whose body it is. */
+  readonly owner: string;
+}
+
+/** Sixteen of the largest bodies, of which one tenant may have twelve. */
+const BODIES = { bytesMax: 128 << 20, waitMs: 2_000, waitingMax: 64 };
+
+function tooBusy(): ServiceFault {
+  const message = 'Too many large calls are under way.';
+  return new ServiceFault('STORE_UNAVAILABLE', message, { afterMs: 1000 });
+}
+
+/** Clients that open a connection ahead of need ask for this; it tells nothing. */
+function answerRoot(outgoing: ServerResponse): Ending {
+  outgoing.writeHead(200, { 'content-length': 0, 'cache-control': 'no-store' });
+  outgoing.end();
+  return { status: 200, bytesOut: 0 };
+}
+
+function consoleReply({ status, body }: ConsoleReply): Reply {
+  const { version } = asRecord(body);
+  return {
+    status,
+    body: body === undefined ? '' : JSON.stringify(body),
+    ...(typeof version === 'number' ? { headers: { etag: `"${version}"` } } : {}),
+  };
+}
+
+/** For the log only: the client hung up before it was answered. */
+const CLIENT_GONE = 499;
+
+const METHODS: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PATCH',
+  'DELETE',
+  'PUT',
+  'OPTIONS',
+]);
+
+function faultFor(thrown: unknown): ServiceFault {
+  if (thrown instanceof ServiceFault) return thrown;
+  if (thrown instanceof MemoryError) {
+    const message =
+      thrown.reason === 'timeout'
+        ? 'The store did not answer before the deadline.'
+        : 'The store is unavailable.';
+    return new ServiceFault('STORE_UNAVAILABLE', message, { afterMs: 1000 });
+  }
+  return new ServiceFault('INTERNAL', 'The service failed on this call.');
+}

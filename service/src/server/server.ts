@@ -1,0 +1,210 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { headerOf } from '../../../src/core/http/header-rules.ts';
+import { isOwnMachine } from '../../../src/core/settings/own-machine.ts';
+import { type ListenerBounds, serverOptions, serveWith } from '../../../src/http/bounded-server.ts';
+import { Connections, endRaw } from '../../../src/http/connections.ts';
+import { listenAt } from '../../../src/http/listen.ts';
+import type { ServiceParts } from './parts.ts';
+import { PurgeJob } from './purge-job.ts';
+import { CallServer } from './serve.ts';
+
+/**
+ * The memory service's listener: TLS, or plain HTTP on loopback and behind a declared proxy. Limits
+ * what a caller may use before its key is known: bytes of a head, time, connections.
+ */
+export interface MemoryService {
+  /** Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) when it cannot listen. */
+  listen(): Promise<{ readonly host: string; readonly port: number }>;
+  /** Uses a new certificate for new connections. Throws if it is not valid. */
+  renew(tls: TlsMaterial): void;
+  /**
+   * Answers new calls with SHUTTING_DOWN while open ones finish, for `drainMs` milliseconds at most, and
+   * closes the rest.
+   */
+  stop(drainMs: number): Promise<void>;
+}
+
+export interface TlsMaterial {
+  /** PEM. */
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface MemoryServiceOptions extends ServiceParts {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: TlsMaterial | undefined;
+}
+
+/** Time limits for clients, in milliseconds. */
+const TIMES = {
+  /** The head of a call. */
+  head: 10_000,
+  /** Head and body: 64 MiB over a line of 2 Mbit/s. A silent caller is dropped long before. */
+  request: 300_000,
+  handshake: 5000,
+  /** Between calls: a proxy keeps its connection while its person thinks. */
+  keepAlive: 300_000,
+  /** Without a byte in either direction: a caller that does not read its answer holds memory. */
+  silence: 120_000,
+  /** How often the limits above are looked at. */
+  check: 1000,
+} as const;
+
+const BOUNDS: ListenerBounds = {
+  times: TIMES,
+  /** Codex sends its state in headers; the contract's own take 500 bytes. */
+  headerBytesMax: 64 << 10,
+  /** One or two for each machine of a large team. */
+  connectionsMax: 4096,
+};
+/** An answer that has just ended leaves its socket. */
+const CUT_MS = 50;
+/** Captures of the last requests: 32 exchanges at most. */
+const KEEP_LAST_MS = 500;
+const TLS_VERSION_MIN = 'TLSv1.2';
+
+export function createMemoryService(options: MemoryServiceOptions): MemoryService {
+  return new Listener(options);
+}
+
+class Listener implements MemoryService {
+  readonly #options: MemoryServiceOptions;
+  readonly #calls: CallServer;
+  readonly #connections = new Connections();
+  /** Accepted, and not yet through their handshake. */
+  readonly #greeting = new Map<string, Socket>();
+  readonly #server: Server | TlsServer;
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: MemoryServiceOptions) {
+    const { tls, host, settings } = options;
+    if (tls === undefined && !isOwnMachine(host) && !settings.isBehindProxy) {
+      throw new TypeError('Plain HTTP is for loopback, or behind a proxy that ends TLS.');
+    }
+    this.#options = options;
+    this.#calls = new CallServer(options);
+    this.#server = this.#createServer();
+  }
+
+  async listen(): Promise<{ host: string; port: number }> {
+    // Finishes purges that a crash interrupted, before any call can see their records.
+    await new PurgeJob(this.#options).finish();
+    return listenAt(this.#server, this.#options, () =>
+      this.#options.report({ code: 'ACCEPT_FAILED' }),
+    );
+  }
+
+  renew({ cert, key }: TlsMaterial): void {
+    if ('setSecureContext' in this.#server) {
+      this.#server.setSecureContext({ cert, key, minVersion: TLS_VERSION_MIN });
+    }
+  }
+
+  stop(drainMs: number): Promise<void> {
+    this.#stopped ??= this.#stop(drainMs);
+    return this.#stopped;
+  }
+
+  async #stop(drainMs: number): Promise<void> {
+    this.#calls.stop();
+    await this.#connections.settle(drainMs);
+    // An answer that is still open ends now, and not by its client's wish.
+    this.#calls.cut();
+    const closed = this.#connections.close(this.#server, CUT_MS);
+    for (const socket of this.#greeting.values()) socket.destroy();
+    await closed;
+    await this.#calls.drain(KEEP_LAST_MS);
+  }
+
+  #createServer(): Server | TlsServer {
+    const { tls } = this.#options;
+    const limits = serverOptions(BOUNDS);
+    const server =
+      tls === undefined
+        ? createServer(limits)
+        : createTlsServer({
+            ...limits,
+            ...tls,
+            minVersion: TLS_VERSION_MIN,
+            handshakeTimeout: TIMES.handshake,
+          });
+    server.timeout = TIMES.silence;
+    this.#watchSockets(server, tls !== undefined);
+    serveWith(server, {
+      bounds: BOUNDS,
+      connections: this.#connections,
+      serve: (incoming, outgoing) => {
+        if (wantsSocket(incoming, outgoing)) refuseUpgrade(outgoing);
+        else void this.#calls.serve(incoming, outgoing);
+      },
+    });
+    server.on('connect', (_incoming, socket) => refuse(socket, '405 Method Not Allowed'));
+    server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) =>
+      this.#refuseBroken(error, socket),
+    );
+    return server;
+  }
+
+  #watchSockets(server: Server | TlsServer, isTls: boolean): void {
+    if (!isTls) {
+      server.on('connection', (socket: Socket) => this.#connections.add(socket));
+      return;
+    }
+    server.on('connection', (socket: Socket) => {
+      const name = nameOf(socket);
+      this.#greeting.set(name, socket);
+      socket.once('close', () => this.#greeting.delete(name));
+    });
+    server.on('secureConnection', (socket: Socket) => {
+      this.#greeting.delete(nameOf(socket));
+      this.#connections.add(socket);
+    });
+    server.on('tlsClientError', (_error, socket: Socket) => socket.destroy());
+  }
+
+  #refuseBroken({ code }: NodeJS.ErrnoException, duplex: Duplex): void {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- A listener for TCP gives TCP sockets.
+    const socket = duplex as Socket;
+    const isSilent = 'bytesRead' in socket && socket.bytesRead === 0;
+    if (code === 'ECONNRESET' || isSilent || this.#connections.isAnswering(socket)) {
+      socket.destroy();
+    } else if (code === 'HPE_HEADER_OVERFLOW') {
+      refuse(socket, '431 Request Header Fields Too Large');
+    } else {
+      refuse(
+        socket,
+        code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : '400 Bad Request',
+      );
+    }
+  }
+}
+
+/**
+ * Some clients offer HTTP/2 with every request, and take an answer in HTTP/1.1: it closes the connection,
+ * whose parser reads nothing behind such a request. A client that needs another protocol is refused.
+ */
+function wantsSocket(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
+  const offered = headerOf(incoming.rawHeaders, 'upgrade');
+  if (offered === undefined) return false;
+  outgoing.shouldKeepAlive = false;
+  return /\bwebsocket\b/i.test(offered);
+}
+
+/** Codex then continues over HTTP at once. */
+function refuseUpgrade(outgoing: ServerResponse): void {
+  outgoing.writeHead(426, { 'content-length': 0 });
+  outgoing.end();
+}
+
+function nameOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
+/** For what is not HTTP enough to have an answer of the contract. */
+function refuse(socket: Duplex, status: string): void {
+  endRaw(socket, `HTTP/1.1 ${status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
+}

@@ -1,0 +1,87 @@
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { OwnListener } from '../../src/adapters/network/own-listener.ts';
+import { openLinks } from '../../src/cli/compose-models.ts';
+import { makeCertificate } from '../../../test/support/certificate.ts';
+import { upstreamRequest, upstreamSettings } from '../../../test/support/upstream.ts';
+
+const NAME = 'models.provider.test';
+/** More than one person's proxy opens to a provider. */
+const STREAMS = 530;
+
+test('however many answers of a preset are open, the request of another tenant is answered', async () => {
+  const certificate = makeCertificate(NAME);
+  const server = createServer(certificate, (incoming, outgoing) => {
+    incoming.resume();
+    outgoing.writeHead(200).write('the first of many words');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const links = openLinks(
+    { ports: [port], allow: ['127.0.0.0/8'] },
+    {
+      trust: {
+        ca: certificate.cert,
+        resolve: (_name, done) => done(null, [{ address: '127.0.0.1', family: 4 }]),
+      },
+    },
+  );
+  const open: AbortController[] = [];
+  onTestFinished(async () => {
+    for (const one of open) one.abort();
+    server.closeAllConnections();
+    server.close();
+    await links.close();
+  });
+  const settings = upstreamSettings({ baseUrl: `https://${NAME}:${port}` });
+  const askAs = async (tenant: string): Promise<number> => {
+    const provider = { providerId: tenant, version: 1, kind: 'preset' } as const;
+    const own = new AbortController();
+    open.push(own);
+    const answer = await links.to(provider, settings).send(upstreamRequest(), own.signal);
+    return answer.status;
+  };
+  const busy = Array.from({ length: STREAMS }, () => askAs('busy'));
+  expect(new Set(await Promise.all(busy))).toEqual(new Set([200]));
+  expect(await askAs('other')).toBe(200);
+}, 60_000);
+
+test('neither a name of the service nor the address of its listener is dialled', async () => {
+  const server = createServer(makeCertificate(NAME));
+  let connections = 0;
+  server.on('connection', () => (connections += 1));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const listener = new OwnListener();
+  const links = openLinks(
+    { ports: [port], allow: ['127.0.0.0/8'], own: [`own.example:${port}`] },
+    {
+      listener,
+      trust: { resolve: (_name, done) => done(null, [{ address: '127.0.0.1', family: 4 }]) },
+    },
+  );
+  onTestFinished(async () => {
+    await links.close();
+    server.close();
+  });
+  const refusalOf = async (host: string): Promise<unknown> => {
+    const settings = upstreamSettings({ baseUrl: `https://${host}:${port}` });
+    const provider = { providerId: host, version: 1, kind: 'custom' } as const;
+    return links
+      .to(provider, settings)
+      .send(upstreamRequest(), new AbortController().signal)
+      .then(
+        () => 'sent',
+        (error: unknown) => error,
+      );
+  };
+  const refused = { code: 'UPSTREAM_ADDRESS_REFUSED' };
+  expect(await refusalOf('own.example')).toMatchObject(refused);
+  // Before the listener is open, its port is another program's.
+  expect(await refusalOf(NAME)).toMatchObject({ code: 'UPSTREAM_UNREACHABLE' });
+  const before = connections;
+  listener.listensOn(port);
+  expect(await refusalOf(NAME)).toMatchObject(refused);
+  expect(connections).toBe(before);
+});

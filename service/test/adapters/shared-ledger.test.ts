@@ -1,0 +1,117 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { rowOf } from '../../../src/adapters/journals/ledger-row.ts';
+import { JournalLedger, type LedgerStore } from '../../src/adapters/journals/ledger.ts';
+import type { LedgerEntry } from '../../../src/core/ledger/entries.ts';
+import type { LedgerRow } from '../../../src/ports/ledger.ts';
+import { blockEntry, foundBlock } from '../../../test/support/ledger-entries.ts';
+import { tempFolder } from '../../../test/support/temp-folder.ts';
+
+/** The table of several nodes: an entry that is written once stays, else the latest wins. */
+class SharedTable implements LedgerStore {
+  readonly rows = new Map<string, LedgerRow>();
+  asked: string[] = [];
+  isAway = false;
+  isSilent = false;
+
+  async findEntries(keys: readonly string[]): Promise<readonly LedgerRow[]> {
+    this.asked.push(...keys);
+    if (this.isAway) throw new Error('away');
+    return keys.flatMap((key) => this.rows.get(key) ?? []);
+  }
+
+  async recordEntries(rows: readonly LedgerRow[]): Promise<void> {
+    if (this.isAway) throw new Error('away');
+    if (this.isSilent) await new Promise<void>(() => undefined);
+    for (const row of rows) {
+      const before = this.rows.get(row.key);
+      const stays = before !== undefined && (row.isOnce === true || before.at > row.at);
+      if (!stays) this.rows.set(row.key, row);
+    }
+  }
+}
+
+function openNode(table: SharedTable, folder = tempFolder()): JournalLedger {
+  const options = { folder, store: table, isShared: true, report: () => undefined };
+  const ledger = new JournalLedger(options);
+  onTestFinished(() => ledger.close());
+  return ledger;
+}
+
+const own = { tenant: 't', conversation: 'c', fingerprint: 'f' } as const;
+/** Written once: every conversation with these words finds it. */
+const shared = { kind: 'shared-block', tenant: 't', scope: 's', fingerprint: 'f' } as const;
+const sharedBlock = (block: string): LedgerEntry => {
+  return { ...shared, block, form: 'text', space: 's', at: 1 };
+};
+const ownBlock = (block: string, at: number): LedgerEntry => {
+  return { kind: 'own-block', ...own, block, form: 'text', space: 's', at };
+};
+
+test('"no entry" is not believed: what another node commits is found by the next request', async () => {
+  const table = new SharedTable();
+  const [one, other] = [openNode(table), openNode(table)];
+  expect(await foundBlock(one, 'a')).toBe(undefined);
+  expect(await other.commit([blockEntry('a', { block: 'of the other' })])).toBe(true);
+  expect(await foundBlock(one, 'a')).toBe('of the other');
+});
+
+test('what was committed is in the table, and an entry that came first is the one that is found', async () => {
+  const table = new SharedTable();
+  const [one, other] = [openNode(table), openNode(table)];
+  expect(await one.commit([sharedBlock('first')])).toBe(true);
+  expect(table.rows.size).toBe(1);
+  expect(await other.commit([sharedBlock('second')])).toBe(true);
+  const found = await Promise.all([one, other].map((node) => node.find([shared], 30_000)));
+  expect(found.map((entries) => entries.get(shared)?.block)).toEqual(['first', 'first']);
+});
+
+test('an entry that may change is asked for each time, one that is written once is not', async () => {
+  const table = new SharedTable();
+  const [one, other] = [openNode(table), openNode(table)];
+  await one.commit([ownBlock('old', 1), sharedBlock('stays')]);
+  const address = { kind: 'own-block', ...own } as const;
+  const find = async () => {
+    table.asked = [];
+    const found = await one.find([address, shared], 30_000);
+    return { asked: table.asked.length, block: found.get(address)?.block };
+  };
+  expect(await find()).toEqual({ asked: 2, block: 'old' });
+  await other.commit([ownBlock('new', 2)]);
+  expect(await find()).toEqual({ asked: 1, block: 'new' });
+});
+
+test('a table that is away or silent takes no commit, and nothing of it is found afterwards', async () => {
+  const table = new SharedTable();
+  const node = openNode(table);
+  table.isAway = true;
+  expect(await node.commit([blockEntry('a')])).toBe(false);
+  table.isAway = false;
+  table.isSilent = true;
+  const began = performance.now();
+  expect(await node.commit([blockEntry('a')])).toBe(false);
+  // The timer of Node may be a millisecond early.
+  expect(performance.now() - began).toBeGreaterThan(248);
+  table.isSilent = false;
+  expect(await foundBlock(node, 'a')).toBe(undefined);
+});
+
+test('an entry that nobody waits for is known to its own node at once, and to the others soon', async () => {
+  const table = new SharedTable();
+  const [one, other] = [openNode(table), openNode(table)];
+  await one.record([blockEntry('a')]);
+  expect(await foundBlock(one, 'a')).toBe(blockEntry('a').block);
+  await expect.poll(() => foundBlock(other, 'a')).toBe(blockEntry('a').block);
+});
+
+test('a purge on another node takes what this one remembers', async () => {
+  const table = new SharedTable();
+  const node = openNode(table);
+  await node.commit([blockEntry('a')]);
+  expect(await foundBlock(node, 'a')).not.toBe(undefined);
+  const before = node.generation();
+  const row = rowOf(blockEntry('a'));
+  table.rows.set(row.key, { ...row, block: '' });
+  node.forget();
+  expect(node.generation()).not.toBe(before);
+  expect(await foundBlock(node, 'a')).toBe('');
+});

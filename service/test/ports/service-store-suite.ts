@@ -1,0 +1,329 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { proofOf } from '../../../src/core/shortening/proofs.ts';
+import { controlSuite } from './control-suite.ts';
+import { leaseSuite } from './lease-suite.ts';
+import { receiptSuite } from './receipt-suite.ts';
+import { isolationLaw } from './tenant-isolation.ts';
+import type {
+  CaptureOutcome,
+  NewObject,
+  Purge,
+  PurgeScope,
+  ServiceStore,
+  TenantStore,
+} from '../../src/ports/service-store.ts';
+import { addTenant } from '../support/service-control.ts';
+import { itemsOf, newPurgeId, objectOf, questionTo, SPACE } from '../support/service-objects.ts';
+
+/** What every database behind the memory service owes it. */
+/** A store on a database of its own. */
+export type OpenStore = () => ServiceStore | Promise<ServiceStore>;
+
+export function serviceStoreSuite(name: string, open: OpenStore): void {
+  describe(name, () => {
+    let whole: ServiceStore;
+    let store: TenantStore;
+    // Far above what anything here takes: only a hang reaches it.
+    const patience = (): AbortSignal => AbortSignal.timeout(30_000);
+    const keep = (objects: readonly NewObject[], more: object = {}): Promise<CaptureOutcome> =>
+      store.capture(
+        { space: SPACE, ifGeneration: undefined, objects, now: 5, ...more },
+        patience(),
+      );
+    const purge = async (scope: PurgeScope, isDryRun = false): Promise<Purge> => {
+      const order = { space: SPACE, scope, isDryRun, requestedBy: 'k', now: 6 };
+      const begun = await store.beginPurge({ ...order, purgeId: newPurgeId() });
+      while (!(await store.continuePurge(begun.purgeId, 7)));
+      return begun;
+    };
+    const texts = async (more = {}): Promise<readonly string[]> =>
+      (await store.listItems(itemsOf(more), patience())).map(({ text }) => text);
+
+    beforeEach(async () => {
+      whole = await open();
+      store = whole.of('default');
+    });
+    afterEach(() => whole.close());
+
+    controlSuite(open);
+    receiptSuite(open);
+    leaseSuite(open);
+
+    test('a space that was never written has a generation, no commits and no records', async () => {
+      const state = await store.spaceState(SPACE, patience());
+      expect(state).toMatchObject({ space: SPACE, commitSeq: 0, records: 0 });
+      expect(state.generation).toMatch(/^g[0-9A-Za-z]{1,24}\.0$/);
+    });
+
+    test('a plan limits the records of a tenant, in all of its spaces together', async () => {
+      await addTenant(whole, 'small', { records: 3 });
+      const small = whole.of('small');
+      const put = (space: string, ...words: readonly string[]) =>
+        small.capture(
+          { space, ifGeneration: undefined, objects: words.map((word) => objectOf(word)), now: 5 },
+          patience(),
+        );
+      expect((await put('one', 'a', 'b')).results).toEqual(['durable', 'durable']);
+      const over = await put('two', 'c', 'c', 'd');
+      expect(over.results).toEqual(['durable', 'duplicate', 'plan']);
+      expect(over.state).toMatchObject({ commitSeq: 1, records: 1 });
+      expect((await put('one', 'a', 'e')).results).toEqual(['duplicate', 'plan']);
+      // Another tenant has room of its own, and a purge makes room.
+      expect((await keep([objectOf('e')])).results).toEqual(['durable']);
+      const order = { space: 'one', isDryRun: false, requestedBy: 'k', now: 6 };
+      const { purgeId } = await small.beginPurge({
+        ...order,
+        scope: { all: true },
+        purgeId: newPurgeId(),
+      });
+      while (!(await small.continuePurge(purgeId, 7)));
+      expect((await put('two', 'f', 'g', 'h')).results).toEqual(['durable', 'durable', 'plan']);
+    });
+
+    test('a batch counts its new records, and one for another generation writes nothing', async () => {
+      const first = await keep([objectOf('one'), objectOf('two'), objectOf('one')]);
+      expect(first.results).toEqual(['durable', 'durable', 'duplicate']);
+      expect(first.state).toMatchObject({ commitSeq: 2, records: 2 });
+      const { generation } = first.state;
+      const same = await keep([objectOf('three')], { ifGeneration: generation });
+      expect(same).toMatchObject({ results: ['durable'], state: { commitSeq: 3 } });
+      const stale = await keep([objectOf('four')], { ifGeneration: 'gother.7' });
+      expect(stale).toEqual({ results: undefined, state: same.state });
+      expect(await store.spaceState('elsewhere', patience())).toMatchObject({ records: 0 });
+    });
+
+    test('two records of one reference are told apart: the second is refused', async () => {
+      const [one, other] = [objectOf('one'), objectOf('two')];
+      expect((await keep([one, { ...other, ref: one.ref }])).results).toEqual([
+        'durable',
+        'ref_collision',
+      ]);
+    });
+
+    test('proofs are made from the bytes, for this space and this generation alone', async () => {
+      const [held, masked] = [objectOf('held'), objectOf('masked', { redactions: 1 })];
+      const { state } = await keep([held, masked]);
+      const candidates = [held.digest, masked.digest, objectOf('never').digest];
+      const nonce = new Uint8Array(32).fill(7);
+      const { coverage } = await store.recall(questionTo({ candidates, nonce }), patience());
+      expect(coverage).toEqual([
+        {
+          digest: held.digest,
+          state: 'durable',
+          bytes: held.bytes.length,
+          pop: proofOf(nonce, held.bytes),
+          ref: held.ref,
+        },
+        { digest: masked.digest, state: 'not_checked' },
+        { digest: candidates[2], state: 'unknown' },
+      ]);
+      const stale = questionTo({ candidates, nonce, ifGeneration: `${state.generation}9` });
+      const answer = await store.recall(stale, patience());
+      expect(answer.coverage.map((one) => one.state)).toEqual(Array(3).fill('stale_generation'));
+      const elsewhere = questionTo({ candidates, nonce, space: 'elsewhere' });
+      const none = await store.recall(elsewhere, patience());
+      expect(none.coverage.map((one) => one.state)).toEqual(Array(3).fill('unknown'));
+    });
+
+    test('what is asked after its deadline is left out, and says so', async () => {
+      const held = objectOf('The tea is green.');
+      await keep([held]);
+      const late = questionTo({ candidates: [held.digest], text: 'which tea?', deadlineAt: 0 });
+      expect(await store.recall(late, patience())).toMatchObject({
+        isPartial: true,
+        items: [],
+        coverage: [{ state: 'not_checked' }],
+      });
+    });
+
+    test('recall says whose words it found, where from, and leaves out what the prompt holds', async () => {
+      const said = objectOf('The deploy code word is marmalade.', {
+        session: 's_9',
+        branch: 'main',
+      });
+      await keep([said, objectOf('Lunch is at noon.', { session: 's_8' })]);
+      const asked = questionTo({ text: 'what is the deploy code word?' });
+      const { items } = await store.recall(asked, patience());
+      expect(items).toMatchObject([
+        {
+          kind: 'exchange',
+          role: 'user',
+          isVerbatim: true,
+          createdAt: 5,
+          origin: { digest: said.digest, space: SPACE, session: 's_9', branch: 'main' },
+        },
+      ]);
+      expect(items[0]?.score).toBeGreaterThan(0);
+      expect(items[0]?.score).toBeLessThanOrEqual(1);
+      const without = questionTo({ ...asked, excludeDigests: [said.digest] });
+      expect((await store.recall(without, patience())).items).toEqual([]);
+      const notes = questionTo({ ...asked, kinds: ['note'] });
+      expect((await store.recall(notes, patience())).items).toEqual([]);
+    });
+
+    test('a record is found by each of its names, within the spaces that are given', async () => {
+      const [said, output] = [
+        objectOf('said'),
+        objectOf('printed', { role: 'tool', toolName: 'Bash' }),
+      ];
+      await keep([said, output]);
+      await keep([said], { space: 'other/one' });
+      const ask = (ref: string, spaces: object) =>
+        store.retrieve(
+          { refs: [ref], bytesMax: 1e6, spaces: { globs: undefined, ...spaces } },
+          patience(),
+        );
+      const { objects } = await ask(output.ref, {});
+      expect(objects).toMatchObject([
+        { kind: 'tool_output', toolName: 'Bash', bytes: new Uint8Array(output.bytes) },
+      ]);
+      expect((await ask(said.digest, {})).objects).toHaveLength(2);
+      expect((await ask(said.digest, { globs: ['other/*'] })).objects).toHaveLength(1);
+      expect((await ask(said.ref, { globs: [] })).missing).toEqual([
+        { ref: said.ref, reason: 'unknown' },
+      ]);
+      const tight = {
+        spaces: { space: SPACE },
+        refs: [said.ref, output.ref],
+        bytesMax: said.bytes.length,
+      };
+      expect(await store.retrieve(tight, patience())).toMatchObject({
+        objects: [{ origin: { ref: said.ref } }],
+        missing: [{ ref: output.ref, reason: 'over_max_bytes' }],
+      });
+    });
+
+    test('lists are newest first, by words best first, and narrowed by every filter', async () => {
+      await keep([
+        objectOf('The parser reads tokens.', { observedAt: 1 }),
+        objectOf('The parser writes nodes.', { observedAt: 2, role: 'assistant', session: 's_2' }),
+        objectOf('Nodes only.', { observedAt: 3 }),
+        objectOf('parser output', { role: 'tool' }),
+      ]);
+      expect(await texts()).toEqual([
+        'Nodes only.',
+        'The parser writes nodes.',
+        'The parser reads tokens.',
+      ]);
+      expect(await texts({ words: 'parsers nodes' })).toEqual(['The parser writes nodes.']);
+      expect(await texts({ words: 'the' })).toEqual([]);
+      expect(await texts({ role: 'assistant' })).toHaveLength(1);
+      expect(await texts({ session: 's_2' })).toHaveLength(1);
+      expect(await texts({ since: 2, until: 2 })).toHaveLength(1);
+      expect(await texts({ limit: 1, offset: 2 })).toEqual(['The parser reads tokens.']);
+      expect(await texts({ spaces: { globs: ['other/*'] } })).toEqual([]);
+      const sources = await store.listSources(itemsOf(), patience());
+      expect(sources.map(({ session, records }) => [session, records])).toEqual([
+        ['s_1', 3],
+        ['s_2', 1],
+      ]);
+      expect(await texts({ sourceId: sources[1]?.sourceId })).toEqual(['The parser writes nodes.']);
+    });
+
+    test('a purge is on record with what it took, moves the generation, and keeps it out', async () => {
+      const [gone, left] = [objectOf('gone'), objectOf('left')];
+      const { state } = await keep([gone, left]);
+      expect(await purge({ digests: [gone.digest] }, true)).toMatchObject({
+        state: 'dry_run',
+        records: 1,
+      });
+      expect((await store.spaceState(SPACE, patience())).generation).toBe(state.generation);
+      const { purgeId, generationAfter } = await purge({ digests: [gone.digest] });
+      expect(generationAfter).not.toBe(state.generation);
+      expect(await store.findPurge(purgeId, patience())).toMatchObject({
+        state: 'erased',
+        records: 1,
+        items: 1,
+        bytes: gone.bytes.length,
+        generationBefore: state.generation,
+        erasedAt: 7,
+      });
+      expect(await store.listPurges(itemsOf(), patience())).toHaveLength(1);
+      expect((await keep([gone, left])).results).toEqual(['purged', 'duplicate']);
+      // The sequence never goes back, whatever is taken away.
+      expect(await store.spaceState(SPACE, patience())).toMatchObject({ commitSeq: 2, records: 1 });
+      expect(await texts()).toEqual(['left']);
+    });
+
+    test('an item leads to its record, in its own space', async () => {
+      const said = objectOf('said');
+      await keep([said]);
+      const [item] = await store.listItems(itemsOf(), patience());
+      const itemId = item?.itemId ?? '';
+      expect(await store.findItem({ space: SPACE, itemId }, patience())).toBe(said.digest);
+      expect(await store.findItem({ space: 'other', itemId }, patience())).toBe(undefined);
+      expect(await store.findItem({ space: SPACE, itemId: 'it_x' }, patience())).toBe(undefined);
+    });
+
+    test('an answer is kept for its key and forgotten after a day', async () => {
+      const asked = { keyId: 'a', idempotencyKey: 'batch-1' };
+      const answer = { requestHash: 'h', body: '{}', at: Date.now() };
+      await store.keepAnswer(asked, answer);
+      expect(await store.findAnswer(asked, patience())).toEqual(answer);
+      expect(await store.findAnswer({ ...asked, keyId: 'b' }, patience())).toBe(undefined);
+      await store.keepAnswer(asked, { ...answer, at: Date.now() - 25 * 3600 * 1000 });
+      expect(await store.findAnswer(asked, patience())).toBe(undefined);
+    });
+
+    ledgerTests(() => ({ whole, store, purge }));
+    isolationLaw(open);
+
+    test('a signal that has fired is a MemoryError, and so is a closed store', async () => {
+      const asked = store.spaceState(SPACE, AbortSignal.abort());
+      await expect(asked).rejects.toMatchObject({ name: 'MemoryError', reason: 'timeout' });
+      await whole.close();
+      await expect(store.spaceState(SPACE, patience())).rejects.toMatchObject({
+        reason: 'unavailable',
+      });
+    });
+  });
+}
+
+interface LedgerStage {
+  readonly whole: ServiceStore;
+  readonly store: TenantStore;
+  readonly purge: (scope: PurgeScope) => Promise<Purge>;
+}
+
+function ledgerTests(stage: () => LedgerStage): void {
+  const row = (key: string, block: string, more: object = {}) =>
+    ({ key, block, form: 'text', at: 3, ...more }) as const;
+  const QUOTING = '<svc-memory note="x">\n- The code word is marmalade.\n</svc-memory>';
+
+  test('a row of the ledger is found by its tenant alone', async () => {
+    const { whole, store } = stage();
+    const other = whole.of('other');
+    await store.recordLedger([row('l:1', 'mine')]);
+    await other.recordLedger([row('l:1', 'theirs'), row('l:2', 'theirs')]);
+    expect(await store.findLedger(['l:1', 'l:2'])).toEqual([row('l:1', 'mine')]);
+    expect(await other.findLedger(['l:1'])).toEqual([row('l:1', 'theirs')]);
+  });
+
+  test('a later row of the ledger wins, but for one that is written once', async () => {
+    const { store } = stage();
+    await store.recordLedger([row('e:1', 'first'), row('l:1', 'first', { isOnce: true })]);
+    await store.recordLedger([
+      row('e:1', 'later', { at: 4 }),
+      row('l:1', 'later', { isOnce: true }),
+    ]);
+    const found = await store.findLedger(['e:1', 'l:1']);
+    expect(found.map(({ block }) => block)).toEqual(['later', 'first']);
+  });
+
+  test('a purge empties the recalled blocks of its tenant, also those that arrive late', async () => {
+    const { whole, store, purge } = stage();
+    const other = whole.of('other');
+    await store.recordLedger([row('e:1', QUOTING), row('x:1', '3 !2 m_abc')]);
+    await other.recordLedger([row('e:1', QUOTING)]);
+    await purge({ all: true });
+    await store.recordLedger([row('e:2', QUOTING, { at: 5 }), row('e:3', QUOTING, { at: 7 })]);
+    const found = await store.findLedger(['e:1', 'e:2', 'e:3', 'x:1']);
+    expect(found.map(({ key, block }) => [key, block])).toEqual([
+      ['e:1', ''],
+      ['e:2', ''],
+      ['e:3', QUOTING],
+      ['x:1', '3 !2 m_abc'],
+    ]);
+    expect(await other.findLedger(['e:1'])).toEqual([row('e:1', QUOTING)]);
+  });
+}
