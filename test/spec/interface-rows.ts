@@ -15,7 +15,7 @@ const PURPOSE = {
   '1.5-native-bytes': row('Answers, JSON and SSE, pass byte for byte.', 'proxy/relay'),
   '1.5-unknown-passes': row(
     'Unknown fields, event order, reasoning, tool state and provider ids pass unchanged.',
-    'core/plan/edits',
+    'core/plan/item-edits',
   ),
   '1.6-loopback': row('The local proxy runs on the user’s machine, on loopback.', 'local/server'),
   '1.6-provider-direct': row(
