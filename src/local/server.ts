@@ -2,12 +2,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ProxyError } from '../core/errors.ts';
-import { ConnectionGate } from '../core/http/connection-gate.ts';
 import {
   type Admission,
+  admit,
   allowedMethods,
   checkUpgrade,
-  type GatePolicy,
   isAnthropic,
   pathOf,
   routeKind,
@@ -115,7 +114,6 @@ const BOUNDS: ListenerBounds = {
   connectionsMax: 2_048,
 };
 
-const NO_TOKENS: readonly Buffer[] = [];
 const LOOPBACK = ['127.0.0.1', '::1'];
 
 class Listener implements LocalServer {
@@ -123,8 +121,6 @@ class Listener implements LocalServer {
   readonly #connections = new Connections();
   readonly #server: Server;
   readonly #bodies: RequestBodies;
-  readonly #gates = new WeakMap<Socket, ConnectionGate>();
-  #policy: { readonly gate: GatePolicy; readonly settings: ProxySettings } | undefined;
   #port = 0;
   #stopped: Promise<void> | undefined;
   #acceptReportedAt = -Infinity;
@@ -186,7 +182,7 @@ class Listener implements LocalServer {
       const door = this.#options.ui?.();
       if (door !== undefined) return this.#answerUi(call, door);
     }
-    const admission = this.#admit(incoming.socket, head);
+    const admission = this.#admit(head);
     if (admission.awaitsContinue && admission.body !== undefined) askForBody(outgoing);
     const { route } = admission;
     if (route.kind === 'local') {
@@ -250,37 +246,19 @@ class Listener implements LocalServer {
     return makeProof(digest, challenge, { pid: process.pid, port: this.#port });
   }
 
-  #admit(socket: Socket, head: RequestHead): Admission {
+  #admit(head: RequestHead): Admission {
     this.#checkServing();
-    let gate = this.#gates.get(socket);
-    if (gate === undefined) this.#gates.set(socket, (gate = new ConnectionGate()));
-    return gate.admit(head, this.#policyNow());
-  }
-
-  /** The same object as long as tokens and settings are the same. */
-  #policyNow(): GatePolicy {
-    const { loginOf } = this.#options;
-    const settings = this.#options.settings();
-    const tokenDigests = this.#options.tokenDigests();
-    const pathTokenDigests = this.#options.pathTokenDigests?.() ?? NO_TOKENS;
-    const known = this.#policy;
-    const isKnown =
-      known?.settings === settings &&
-      known.gate.tokenDigests === tokenDigests &&
-      known.gate.pathTokenDigests === pathTokenDigests;
-    if (isKnown) return known.gate;
-    const { relayPaths, bodyBytesMax, zstdBytesMax } = settings;
-    const gate: GatePolicy = {
+    const { settings, tokenDigests, pathTokenDigests, loginOf } = this.#options;
+    const { relayPaths, bodyBytesMax, zstdBytesMax } = settings();
+    return admit(head, {
       port: this.#port,
-      tokenDigests,
-      pathTokenDigests,
+      tokenDigests: tokenDigests(),
+      pathTokenDigests: pathTokenDigests?.() ?? [],
       ...(loginOf === undefined ? {} : { loginOf }),
       relayPaths,
       bodyBytesMax,
       zstdBytesMax,
-    };
-    this.#policy = { gate, settings };
-    return gate;
+    });
   }
 
   #fail({ incoming, outgoing, head, id }: Call, thrown: unknown): void {

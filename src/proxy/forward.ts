@@ -11,13 +11,12 @@ import {
   withoutPlace,
   withoutRetry,
 } from '../core/http/header-rules.ts';
-import type { RawHeaders } from '../core/http/headers.ts';
 import type { Issuer } from '../core/plan/evidence.ts';
 import type { Route } from '../core/http/routes.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
 import { PeekedAnswer } from './peeked-answer.ts';
-import type { ProxySettings, UpstreamSettings } from '../core/settings/settings.ts';
+import type { ProxySettings } from '../core/settings/settings.ts';
 import type { ChooseUpstream, ConfiguredUpstream } from './dependencies.ts';
 
 /** The settings of a proxy that has one upstream a dialect. */
@@ -168,29 +167,10 @@ function send(
   encoding: Encoding = 'identity',
 ): Promise<UpstreamAnswer> {
   const { method, target } = request;
-  const own = forwardedHeaders(request.headers, configured.settings);
+  const own = forwardHeaders(request.headers, configured.settings);
   const plain = beta === undefined ? own : withBeta(own, beta);
   const headers = encoding === 'identity' ? plain : [...plain, 'content-encoding', encoding];
   return configured.upstream.send({ method, target, headers, body }, signal);
-}
-
-interface Forwarded {
-  readonly settings: UpstreamSettings;
-  readonly headers: RawHeaders;
-}
-
-/**
- * The forwarded headers by the client's: a list that no one changes, and the same one as long as a connection
- * sends the same headers.
- */
-const FORWARDED = new WeakMap<RawHeaders, Forwarded>();
-
-function forwardedHeaders(client: RawHeaders, settings: UpstreamSettings): RawHeaders {
-  const known = FORWARDED.get(client);
-  if (known?.settings === settings) return known.headers;
-  const headers = forwardHeaders(client, settings);
-  FORWARDED.set(client, { settings, headers });
-  return headers;
 }
 
 const UNAUTHORIZED = 401;

@@ -5,7 +5,6 @@ const SLICES = 'test/proxy/slices.test.ts';
 const LIMITER = 'service/src/adapters/limiter/process-limiter.ts';
 const ADMISSION = 'service/test/server/model-admission.test.ts';
 const PACE = 'src/proxy/background-queue.ts';
-const LAST_HEAD = 'src/core/http/last-head.ts';
 const SHELF = 'service/src/server/models/handler-shelf.ts';
 const SHELVED = 'service/test/server/handler-shelf.test.ts';
 
@@ -217,52 +216,10 @@ export const LIMITS = [
     test: 'test/core/host-class.test.ts',
   },
   {
-    name: 'a connection keeps its admission when tokens change',
-    file: 'src/core/http/connection-gate.ts',
-    from: 'if (policy !== knownPolicy || ',
-    to: 'if (',
-    test: 'test/core/connection-gate.prop.test.ts',
-  },
-  {
-    name: 'a head with another value is admitted as the last one was',
-    file: LAST_HEAD,
-    from: 'if (at !== lengthAt && !secretsAt.includes(at) && one',
-    to: 'if (at % 2 === 0 && one',
-    test: 'test/core/connection-gate.prop.test.ts',
-  },
-  {
-    name: 'another secret of the same length is admitted as the last one was',
-    file: LAST_HEAD,
-    from: 'difference |= ',
-    to: 'difference = difference && ',
-    test: 'service/test/server/model-heads.test.ts',
-  },
-  {
-    name: 'a body like the last one may be longer than its limit',
-    file: LAST_HEAD,
-    from: 'length > 0 && length <= body.wireBytesMax',
-    to: 'length > 0',
-    test: 'service/test/server/model-heads.test.ts',
-  },
-  {
     name: 'a key that is refused on a connection opens it for the next',
     file: 'service/src/server/authenticator.ts',
     from: 'if (stored !== undefined && stored === this.#sameAs) return true;',
     to: 'if (this.#sameAs !== undefined) return true;',
     test: 'service/test/server/model-heads.test.ts',
-  },
-  {
-    name: 'a listener keeps its policy when tokens change',
-    file: 'src/local/server.ts',
-    from: 'known.gate.tokenDigests === tokenDigests &&',
-    to: '',
-    test: 'test/local/connection-gate.test.ts',
-  },
-  {
-    name: 'headers that come again carry the key of other settings',
-    file: 'src/proxy/forward.ts',
-    from: 'if (known?.settings === settings)',
-    to: 'if (known !== undefined)',
-    test: 'test/proxy/forwarded-headers.test.ts',
   },
 ];

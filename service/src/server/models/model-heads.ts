@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import { pathOf } from '../../../../src/core/http/gate.ts';
 import { withoutHeader } from '../../../../src/core/http/header-rules.ts';
 import type { RawHeaders } from '../../../../src/core/http/headers.ts';
@@ -11,14 +10,13 @@ import {
   indexHeaders,
   type RequestHead,
 } from '../../../../src/core/http/http-form.ts';
-import { bodyAgain, LastHead } from '../../../../src/core/http/last-head.ts';
 import { findPath, type PathEntry, type Route } from '../../../../src/core/http/routes.ts';
 import type { ReceiptKind } from '../../core/receipts.ts';
 import type { Presented } from '../authenticator.ts';
 import { errorDialectOf } from './model-answers.ts';
 import { receiptKind } from './model-call.ts';
 
-/** The heads of model requests: what each says by itself, and the last one of each connection. */
+/** The heads of model requests: what each says by itself. */
 
 export interface ModelHead {
   readonly presented: Presented;
@@ -61,31 +59,4 @@ export function readModelHead(
       return checkBody(head.method, index, bodies);
     },
   };
-}
-
-/** The last admitted head of each connection. A head like it is not read again; its key is judged again. */
-export class ModelHeads {
-  readonly #last = new WeakMap<Socket, LastHead<ModelHead>>();
-
-  find(socket: Socket, head: RequestHead): ModelHead | undefined {
-    const found = this.#last.get(socket)?.find(head);
-    if (found === undefined) return undefined;
-    const { meaning, length } = found;
-    const known = meaning.form();
-    const again = bodyAgain(known.body, length);
-    if (again === undefined) return undefined;
-    const form: BodyForm = { ...known, ...again };
-    return { ...meaning, form: () => form };
-  }
-
-  /** `read`: admitted, with the form that its own check gave. */
-  keep(socket: Socket, head: RequestHead, read: ModelHead): void {
-    let last = this.#last.get(socket);
-    if (last === undefined) this.#last.set(socket, (last = new LastHead()));
-    last.keep(head, read);
-  }
-
-  forget(socket: Socket): void {
-    this.#last.get(socket)?.forget();
-  }
 }

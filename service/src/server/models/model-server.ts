@@ -36,11 +36,10 @@ import {
 import { Confirmed } from '../confirmed.ts';
 import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
-import { stockedBytes } from '../random-stock.ts';
 import { journalFull, type KeyHandler, KeyHandlers } from './key-handlers.ts';
 import { answerModelError, errorDialectOf } from './model-answers.ts';
 import type { ModelCall } from './model-call.ts';
-import { type ModelHead, ModelHeads, readModelHead } from './model-heads.ts';
+import { type ModelHead, readModelHead } from './model-heads.ts';
 import { ProviderChoice } from './provider-choice.ts';
 import { failureOf, refusedClosing, refusedOpening } from './receipt-facts.ts';
 import { UnforwardedReceipts } from './unforwarded-receipts.ts';
@@ -90,9 +89,7 @@ export class ModelServer {
   readonly #choice: ProviderChoice;
   readonly #handlers: KeyHandlers;
   readonly #unforwarded: UnforwardedReceipts;
-  readonly #heads = new ModelHeads();
   readonly #bodies: RequestBodies;
-  readonly #idBytes: (count: number) => Uint8Array;
   /** Requests that are being answered, by tenant. */
   readonly #running = new Map<string, number>();
   readonly #shutdown = { isCutting: false };
@@ -100,7 +97,6 @@ export class ModelServer {
   constructor(parts: ServingParts, authenticator: Authenticator) {
     this.#parts = parts;
     this.#authenticator = authenticator;
-    this.#idBytes = stockedBytes(parts.randomBytes);
     this.#callers = new Confirmed({ ...parts, concerns: concernsCaller });
     this.#accounts = new Confirmed({
       ...parts,
@@ -138,14 +134,10 @@ export class ModelServer {
   async #answer(stage: Stage): Promise<void> {
     const { exchange, head } = stage;
     const { outgoing } = exchange;
-    const { socket } = exchange.incoming;
-    const known = this.#heads.find(socket, head);
     const present = (): Presented => this.#authenticator.present(exchange.credentials());
-    const read = known ?? readModelHead(head, BODIES, present);
+    const read = readModelHead(head, BODIES, present);
     const call = await this.#admit(stage, read);
-    const form = read.form();
-    if (known === undefined) this.#heads.keep(socket, head, { ...read, form: () => form });
-    const { body: expected, awaitsContinue } = form;
+    const { body: expected, awaitsContinue } = read.form();
     if (awaitsContinue && expected !== undefined) askForBody(outgoing);
     if (call.kind === 'models') return this.#listModels(stage, call, read);
     const sender = { gone: goneSignal(outgoing), owner: call.caller.key.tenant };
@@ -222,7 +214,7 @@ export class ModelServer {
       this.#callers.ask(id, () => this.#parts.store.findCaller(id, AbortSignal.timeout(KEY_MS))),
     );
     const at = clock.now();
-    exchange.requestId = newReceiptId(at, this.#idBytes);
+    exchange.requestId = newReceiptId(at, this.#parts.randomBytes);
     exchange.keyId = caller.key.keyId;
     stage.call = {
       receiptId: exchange.requestId,
@@ -284,7 +276,6 @@ export class ModelServer {
   #fail({ exchange, head, call }: Stage, thrown: unknown): ModelEnding {
     if (exchange.requestId === '') exchange.requestId = this.#parts.newRequestId();
     const { incoming, outgoing, requestId, isStopping, startedAt } = exchange;
-    this.#heads.forget(incoming.socket);
     const isGone = outgoing.destroyed || incoming.socket.destroyed;
     const error = asKnown(thrown);
     const failure = failureOf(error);
