@@ -215,11 +215,4 @@ export const LIMITS = [
     to: "if (place === 'public' && url.port === '1') return",
     test: 'test/core/host-class.test.ts',
   },
-  {
-    name: 'a key that is refused on a connection opens it for the next',
-    file: 'service/src/server/authenticator.ts',
-    from: 'if (stored !== undefined && stored === this.#sameAs) return true;',
-    to: 'if (this.#sameAs !== undefined) return true;',
-    test: 'service/test/server/model-heads.test.ts',
-  },
 ];

@@ -1,4 +1,3 @@
-import { Recent } from '../../../src/core/bytes/recent.ts';
 import { usageNumbers } from '../../../src/core/dialects/usage-numbers.ts';
 import type { Dialect } from '../../../src/core/conversation/dialect.ts';
 import type { Usage } from '../../../src/core/dialects/answer.ts';
@@ -249,8 +248,8 @@ export function receiptOf(
     memory_mode: decided.memoryMode,
     memory_mode_effective: decided.memoryModeEffective,
     memory_state: decided.memoryState,
-    model_reported: modelOrNull(closing.modelReported),
-    model_requested: modelOrNull(opening.model ?? undefined),
+    model_reported: nameOrNull(closing.modelReported),
+    model_requested: nameOrNull(opening.model ?? undefined),
     object: 'svc.receipt',
     original_input_tokens: decided.originalInputTokens,
     output_tokens: closing.usage?.output ?? null,
@@ -376,18 +375,6 @@ function idsOrNull(request: string | undefined, response: string | undefined) {
     if (areNames && maskSecrets(both).masked === 0) return { request, response };
   }
   return { request: nameOrNull(request), response: nameOrNull(response) };
-}
-
-/** The models in use. A look for secrets takes 5 us, and a receipt names two. */
-const MODELS = new Recent<string, string>(64);
-
-function modelOrNull(text: string | undefined): string | null {
-  if (text === undefined) return null;
-  const known = MODELS.get(text);
-  if (known !== undefined) return known;
-  const name = nameOrNull(text);
-  if (name === text) MODELS.set(text, name);
-  return name;
 }
 
 /** Half a surrogate pair has no canonical form. */

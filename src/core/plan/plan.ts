@@ -68,7 +68,6 @@ export interface Plan {
 // A row of the request log stays short.
 const REFS_MAX = 10;
 
-// Every member by name, in one order: the same shape for every plan that is made.
 export function makePlan(facts: PlanFacts): Plan {
   const { view, modes, shortening } = facts;
   const omitting = omit(view, shortening.omitted);

@@ -252,8 +252,14 @@ export class OutputList {
     for (const output of outputs) {
       const call = this.#calls.get(output.callId) ?? this.#earlierCalls?.get(output.callId);
       const timesRead = this.#counts.count(call?.references ?? [], output.digest);
-      const place = { item: this.#itemCount, tool: call?.tool ?? '', timesRead };
-      this.#outputs.push(inRequest(output, place));
+      this.#outputs.push({
+        ...output,
+        mark: output.digest.slice(0, MARK_CHARS),
+        item: this.#itemCount,
+        tool: call?.tool ?? '',
+        timesRead,
+        isClients: output.isClientStub,
+      });
       this.#paths.push(call?.path ?? '');
       this.#isReferring ||= output.isClientStub && output.text.startsWith(UNCHANGED);
     }
@@ -292,28 +298,6 @@ export function seenOutputs(
   const isReferring = bytes.subarray(newest.start, newest.end).includes(UNCHANGED);
   if (!isReferring) return outputsBefore(items.length - 1);
   return outputsBefore(items.length).filter(({ item }) => item < items.length - 1);
-}
-
-// Every member by name: a spread of this many costs several times as much.
-function inRequest(
-  output: ItemOutput,
-  { item, tool, timesRead }: Pick<ToolOutput, 'item' | 'tool' | 'timesRead'>,
-): ToolOutput {
-  return {
-    callId: output.callId,
-    content: output.content,
-    text: output.text,
-    digest: output.digest,
-    mark: output.digest.slice(0, MARK_CHARS),
-    tokens: output.tokens,
-    gist: output.gist,
-    isStorable: output.isStorable,
-    isClientStub: output.isClientStub,
-    item,
-    tool,
-    timesRead,
-    isClients: output.isClientStub,
-  };
 }
 
 function hasTools({ toolCalls, toolResultIds }: Item): boolean {
