@@ -30,6 +30,13 @@ const PLACES: readonly (readonly [name: string, line: string])[] = [
   ['yaml in quotes', "  password: '%s'"],
   ['environment', 'DB_PASSWORD=%s'],
   ['export', 'export PGPASSWORD="%s"'],
+  ['environment of a secret', 'JWT_SECRET=%s'],
+  ['constant of PHP', "define('DB_PASSWORD', '%s');"],
+  ['curl', 'curl -u anna:%s https://api.example.com'],
+  ['curl in quotes', 'curl -s --user "anna:%s" https://api.example.com'],
+  ['flag with a sign', 'wget --http-password=%s https://x.example.com'],
+  ['configuration of redis', 'requirepass %s'],
+  ['sentence with quotes', 'Use the password "%s" for staging.'],
 ];
 
 const key = (pick: Pick): string => `${pick(BASE62, 31)}7`;
@@ -157,4 +164,18 @@ export const WORDED_NEGATIVES: readonly string[] = [
   '`?user=${user}&password=` + encodeURIComponent(password)',
   'Passwords are stored as hashes.',
   'the secret is that it is simple',
+  'JWT_SECRET=required',
+  'password: !vault |',
+  'password: !secret db_password',
+  'SECRET_KEY=$(openssl rand -hex 32)',
+  "define('DB_PASSWORD', getenv('DB_PASSWORD'));",
+  'curl -u anna:$PASSWORD https://api.example.com',
+  'curl -u "$NAME:$PASSWORD" https://api.example.com',
+  'docker run -u www:data nginx',
+  'psql --no-password=true',
+  'mysqladmin --password=<new password>',
+  'requirepass ${REDIS_PASSWORD}',
+  'Use the password "changeme" only in tests.',
+  'render with a password "field" in the form',
+  'see https://example.com -a host:port',
 ];

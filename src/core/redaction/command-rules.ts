@@ -15,6 +15,18 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     },
   ),
   command(
+    /(?<keep>(?<![\w./:-])(?:curl|xh|https?) (?:[^\n|;&[\]]{0,200}? )?(?:-u|-a|--user|--auth|--proxy-user)(?:=|[ \t]{0,5})["']?[^\s:"'$<{[\]]{1,64}:)[^\s"'`\\<>[\]]{4}/g,
+    ['curl', 'http', 'xh '],
+    { source: 'curl and its like, with a password of letters alone' },
+  ),
+  command(
+    /(?<keep>\b(?:requirepass|masterauth) ["']?)[^\s"'`\\<>[\]]{4}/g,
+    ['requirepass', 'masterauth'],
+    {
+      source: 'The configuration of Redis',
+    },
+  ),
+  command(
     /(?<keep>(?:^|\s)(?:-u|--user)(?:=|[ \t]{0,5})["'])[^\s"'`\\<>[\]:]{6,64}(?=:["'])/g,
     ['-u', '--user'],
     {

@@ -99,7 +99,7 @@ const GIVEN = `(?:${ASSIGN}|${ARGUMENT}|${NAMED_VALUE}|${NESTED_VALUE}|${SETTER}
 export const NAME_RULES: readonly SecretRule[] = [
   named('A flag on a command line: --password VALUE', {
     pattern: after(
-      `(?<=(?<![\\w-])--?(?:\\w[\\w-]{0,24})?)(?:${NAMES})${SUFFIX}[ \\t]{1,4}["']?`,
+      `(?<=(?<![\\w-])--?(?:\\w[\\w-]{0,24})?)(?:${NAMES})${SUFFIX}(?:[ \\t]{1,4}|=)["']?`,
       '"\'`',
       4,
     ),
@@ -125,7 +125,7 @@ export const NAME_RULES: readonly SecretRule[] = [
       isLiteralSecret({ context, secret, next: '' }),
   }),
   named('A password in the environment, of letters alone', {
-    pattern: /(?<keep>(?:PASS(?:WORD|WD)?|PWD)=["']?)\p{L}[\p{L}!@#%^*+~?._-]{5}/uy,
+    pattern: /(?<keep>(?:PASS(?:WORD|WD)?|PWD|SECRET(?:_KEY)?)=["']?)\p{L}[\p{L}!@#%^*+~?._-]{5}/uy,
     rest: BARE_REST,
     accepts: ({ secret, next }) => /^[\s"';]?$/.test(next) && isWordedPassword(secret),
   }),
@@ -166,6 +166,16 @@ export const NAME_RULES: readonly SecretRule[] = [
     ),
     rest: BARE_REST,
     accepts: (candidate) => /^[\r\n"'`,;]?$/.test(candidate.next) && isWordedIn(candidate),
+  }),
+  named('A password of letters alone in quotes: define("DB_PASSWORD", "…"), use the password "…"', {
+    pattern: after(
+      `(?:(?<=\\bdefine\\([ \\t]?["'][A-Z_]{0,40})(?:${PASSWORDS})["'][ \\t]{0,2},[ \\t]{0,4}|` +
+        `(?<=\\b(?:use|using|with|try) (?:the |an? )?(?:\\w{1,16} )?)(?:${PASSWORDS}) )["'\`]`,
+      '"\'`',
+      6,
+    ),
+    rest: QUOTED_REST,
+    accepts: isWordedIn,
   }),
   named('A password of letters alone in a sentence: "the password for prod is …"', {
     pattern: after(
@@ -285,7 +295,7 @@ function isFlagValue({ context, secret }: Candidate): boolean {
 }
 
 /** In a table of flags more blanks follow, and a description. */
-const BARE_FLAG = /^pass(?:word|phrase|wd)[ \t]["']?$/i;
+const BARE_FLAG = /^pass(?:word|phrase|wd)[ \t=]["']?$/i;
 
 /** `tokenId: …` and `secretName: …` name something that is no secret. */
 function isDescription(context: string): boolean {

@@ -25,7 +25,8 @@ const PLACEHOLDER_FORM =
 /** Names of algorithms and types have digits, too: "the password is base64 encoded". */
 const TECHNICAL_WORD =
   /^(?:base-?\d|sha-?\d|md5|argon2|pbkdf2|scrypt|bcrypt|oauth|utf-?\d|u?int\d|float\d|x-?509|aes-?\d|rsa-?\d|ipv\d|python\d|node\d)/i;
-const TECHNICAL_FORM = /^(?:https?(?:[:\d_-]|$)|\d+(?:\.\d+)?[a-z%]{0,12}$)/i;
+const TECHNICAL_FORM =
+  /^(?:https?(?:[:\d_-]|$)|\d+(?:\.\d+)?[a-z%]{0,12}$|!(?:vault|secret|env_var|include)$)/i;
 
 /** Whether documents and templates write it in place of a secret. */
 export function isPlaceholder(value: string): boolean {
