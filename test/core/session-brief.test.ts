@@ -24,6 +24,23 @@ test('a statement that does not fit is cut with the reference of its text, a req
   }
 });
 
+test.each([
+  'I do not know the tide planner of the quai, because no file names it.',
+  'I don’t have the ninth option of the quai.',
+  'I could not find a tide planner in the quai.',
+  'I cannot see the quai from here.',
+  "Unfortunately, I can't tell which quai is meant.",
+  "I'm not sure which quai you mean.",
+  'I am unable to find the quai.',
+])('where the person only steered, a model that has no answer gives no title: %s', (answered) => {
+  expect(titleOf([{ ref, asked: 'continue', answered }], VALUES)).toBe('');
+  const answer = 'The quai moved to Bergen because the tide planner was too slow.';
+  expect(titleOf([{ ref, asked: 'continue', answered: answer }], VALUES)).toContain(
+    'The quai moved',
+  );
+  expect(titleOf([{ ref, asked: 'Move the quai to Bergen.', answered }], VALUES)).toContain('Move');
+});
+
 test('what the prompt says gives no title; the next sentence does, or nothing', () => {
   const said = new SaidLines('Migrate the quay. This is for ticket 12.');
   const text = 'Migrate the quay. This is for ticket 7.';

@@ -67,7 +67,8 @@ export interface TitledExchange {
 /**
  * The subject of a session in one line: the sentence of its requests that shares most with the
  * prompt, or that says most at all. Where the person only steered ("9", "commit"), it is the
- * conclusion of the answers. '' where all of it is said already.
+ * conclusion of the answers. '' where all of it is said already, and where the model only said that it does
+ * not know.
  */
 export function titleOf(
   exchanges: readonly TitledExchange[],
@@ -85,6 +86,7 @@ export function titleOf(
       : exchanges.flatMap(({ ref, answered }) =>
           conclusionLines(answered)
             .slice(0, LINES_MAX)
+            .filter((sentence) => !KNOWS_NOTHING.test(sentence))
             .map((sentence) => ({ ref, sentence, isOnly: false })),
         );
   const news = found.filter(({ sentence }) => !said.has(sentence));
@@ -113,6 +115,9 @@ function titleFrom(sentence: string, isOnly: boolean): string {
 
 /** Lines of an answer among which a title is looked for. */
 const LINES_MAX = 4;
+/** A model that had no answer. */
+const KNOWS_NOTHING =
+  /^(?:(?:sorry|unfortunately)\b.{0,20}?)?I(?: am|[’']m| do| can| could)? ?(?:n?(?:o|[’'])t (?:have|know|find|see|tell|say|sure|certain|determine)|unable|unsure)\b/i;
 /** A word that names something, beside one of the prompt's. */
 const WORD_VALUE = 0.5;
 const WORDS_MAX = 8;
