@@ -1,6 +1,7 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { removeRunFile } from '../../adapters/processes/run-files.ts';
 import { parseProxySetting } from '../../core/settings/config-proxy.ts';
+import { versionText } from '../../core/version.ts';
 import { urlOf } from '../addresses.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
@@ -108,10 +109,10 @@ async function proxiesOf({ environment }: CommandContext): Promise<Proxies> {
 }
 
 function proxyText(proxy: OwnProxy): string {
-  const { pid, version, startedAt } = proxy;
+  const { pid, version, build, startedAt } = proxy;
   const facts = [
     `process ${pid}`,
-    ...(version === undefined ? [] : [`version ${version}`]),
+    ...(version === undefined ? [] : [`version ${versionText(version, build ?? 'unknown')}`]),
     ...(startedAt === undefined ? [] : [`since ${timeText(startedAt)}`]),
   ];
   return `svc runs on ${urlOf(proxy)} (${facts.join(', ')})`;
