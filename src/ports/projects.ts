@@ -1,9 +1,15 @@
-/** Which project a folder belongs to. Nothing here ever rejects: a folder is its own project then. */
+/**
+ * Which project a folder or a stated space belongs to. Nothing here ever rejects: a folder is its own project
+ * then, and a space keeps its name.
+ */
 export interface Projects {
-  /** The project if it is known without waiting; undefined for a folder not looked at yet. */
-  known(folder: string): Project | undefined;
-  find(folder: string): Promise<Project>;
+  /** The project if it is known without waiting; undefined for a place not looked at yet. */
+  known(place: Place): Project | undefined;
+  find(place: Place): Promise<Project>;
 }
+
+/** A folder, or a space that is stated without one. The person may have renamed either. */
+export type Place = string | { readonly space: string };
 
 export interface Project {
   readonly space: string;

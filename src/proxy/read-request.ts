@@ -7,7 +7,7 @@ import type { Unread } from '../core/plan/plan.ts';
 import type { ConversationPlace } from '../core/recall/injections.ts';
 import { SPACE_HEADER } from '../core/request/space.ts';
 import type { RequestIdentity, RequestView } from '../core/conversation/view.ts';
-import type { Project, Projects } from '../ports/projects.ts';
+import type { Place, Project, Projects } from '../ports/projects.ts';
 import type { Workplace } from '../ports/code.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { ConversationState } from './conversation-state.ts';
@@ -21,8 +21,8 @@ export interface Reading {
   readonly place: ConversationPlace;
   /** Spaces in which the same project was kept before. */
   readonly olderSpaces: readonly string[];
-  /** The folder that the client states, where it decides the space and its project is not known yet. */
-  readonly unknownFolder: string | undefined;
+  /** The folder or the space that the client states, where its project is not known yet. */
+  readonly unknownPlace: Place | undefined;
   /** The state of the conversation in this process. */
   readonly state: ConversationState;
   /** The branch that is checked out; else the one that the client states. */
@@ -46,12 +46,9 @@ interface Readers {
 
 const LOCAL_READERS: Readers = { tenant: LOCAL_TENANT };
 
-function workplaceOf(
-  folder: string | undefined,
-  project: Project | undefined,
-): Workplace | undefined {
+function workplaceOf(stated: Place, project: Project | undefined): Workplace | undefined {
   const { root } = project ?? {};
-  return folder === undefined || root === undefined ? undefined : { folder, root };
+  return typeof stated !== 'string' || root === undefined ? undefined : { folder: stated, root };
 }
 
 /** readSteps() at once; undefined for a body that was not read. */
@@ -80,19 +77,19 @@ export function* readSteps(
   if (view === undefined) return 'unparseable';
   if (view === 'too_large') return view;
   const stated = statedFactsOf(headers, view);
-  const { folder, conversation, isStated } = stated;
-  const known = folder === undefined ? undefined : projects?.known(folder);
-  const { space: scope } = stated;
+  const { space: scope, conversation, isStated } = stated;
+  const where = stated.folder ?? { space: scope };
+  const known = projects?.known(where);
   const place = { tenant, scope, space: known?.space ?? scope, conversation, isStated };
   return {
     view,
     identity: stated.identity,
     place,
     olderSpaces: known?.olderSpaces ?? [],
-    unknownFolder: projects === undefined || known !== undefined ? undefined : folder,
+    unknownPlace: projects === undefined || known !== undefined ? undefined : where,
     state: conversations.states.of(place),
     branch: known?.branch ?? stated.branch,
-    workplace: workplaceOf(folder, known),
+    workplace: workplaceOf(where, known),
     hasProviderState: stated.hasProviderState,
     hasProviderHistory: stated.hasProviderHistory,
     asksForLongWindow: stated.asksForLongWindow,
@@ -100,16 +97,16 @@ export function* readSteps(
 }
 
 /**
- * The reading with the space of its project. Waits only for a folder that was not looked at since the
+ * The reading with the space of its project. Waits only for a place that was not looked at since the
  * start, and then not long.
  */
 export async function settleProject(
   read: Reading | Unread,
   projects: Projects | undefined,
 ): Promise<Reading | Unread> {
-  if (typeof read === 'string' || read.unknownFolder === undefined) return read;
+  if (typeof read === 'string' || read.unknownPlace === undefined) return read;
   if (projects === undefined) return read;
-  const project = await projects.find(read.unknownFolder);
+  const project = await projects.find(read.unknownPlace);
   const { space, olderSpaces, branch = read.branch } = project;
   const place = { ...read.place, space };
   return {
@@ -117,8 +114,8 @@ export async function settleProject(
     place,
     olderSpaces,
     branch,
-    workplace: workplaceOf(read.unknownFolder, project),
-    unknownFolder: undefined,
+    workplace: workplaceOf(read.unknownPlace, project),
+    unknownPlace: undefined,
   };
 }
 

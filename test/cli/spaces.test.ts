@@ -59,6 +59,17 @@ test('spaces are listed, renamed, merged and joined, and the project of a folder
   expect(await spaceOf(plain)).toBe('team/e');
   const { olderSpaces } = await new GitProjects(data).find(plain);
   expect(olderSpaces).toEqual(expect.arrayContaining([folderSpace(plain), 'team/d']));
+  // So does a space that a request names itself, and the one of requests that name none.
+  await svc('add', 'The herons nest in March.', '--space', 'default');
+  await svc('spaces', 'rename', 'default', 'team/h');
+  const stated = await Promise.all(
+    ['team/d', 'default', 'team/z'].map((name) => new GitProjects(data).find({ space: name })),
+  );
+  expect(stated).toMatchObject([
+    { space: 'team/e', olderSpaces: expect.arrayContaining(['team/d']) },
+    { space: 'team/h', olderSpaces: ['default'] },
+    { space: 'team/z', olderSpaces: [] },
+  ]);
   // A rename that was interrupted goes on where it was: the project has its new name already.
   await svc('add', 'The otters of the plain folder swim.', '--space', 'team/d');
   const again = await svc('spaces', 'rename', 'team/d', 'team/e');

@@ -27,7 +27,7 @@ function readingIn(folder: string, headers: readonly string[] = []) {
 test('where no folder can be read, a project is the folder that the client states', async () => {
   const { reading } = readingIn('/home/anna/shop');
   expect(reading.place.space).toBe(folderSpace('/home/anna/shop'));
-  expect(reading.unknownFolder).toBeUndefined();
+  expect(reading.unknownPlace).toBeUndefined();
   expect(reading.workplace).toBeUndefined();
   expect(await settleProject(reading, undefined)).toBe(reading);
 });

@@ -4,7 +4,7 @@ import { forgetOldest } from '../../core/bytes/recent.ts';
 import { originIdentity, projectSpace } from '../../core/request/project-identity.ts';
 import { subfoldersOf } from './subfolders.ts';
 import { folderSpace } from '../../core/request/space.ts';
-import type { Project, Projects } from '../../ports/projects.ts';
+import type { Place, Project, Projects } from '../../ports/projects.ts';
 import { within } from '../within.ts';
 import { commitsOf, holdsAny } from './commits.ts';
 import { readHead } from './head.ts';
@@ -69,18 +69,32 @@ export class GitProjects implements Projects {
     this.#belowMs = options.belowMs ?? BELOW_MS;
   }
 
-  known(folder: string): Project | undefined {
-    const cached = this.#cache.get(folder);
+  known(place: Place): Project | undefined {
+    const cached = this.#cache.get(keyOf(place));
     if (cached === undefined) return undefined;
     const now = performance.now();
     if (now - cached.checkedAt > this.#recheckMs) {
       cached.checkedAt = now;
-      void this.#recheck(folder, cached.stamp);
+      void this.#recheck(place, cached.stamp);
     }
     return cached.project;
   }
 
-  async find(folder: string): Promise<Project> {
+  find(place: Place): Promise<Project> {
+    return typeof place === 'string' ? this.#findFolder(place) : this.#findSpace(place.space);
+  }
+
+  async #findSpace(space: string): Promise<Project> {
+    const stamp = await stampOf(undefined, this.#dataFolder);
+    const read = readRegistry(this.#dataFolder).catch(() => undefined);
+    const registry = await within(this.#findMs, read);
+    if (registry === undefined) return this.#keep({ space }, { space, olderSpaces: [] }, '');
+    const now = spaceNow(registry, space);
+    const project = { space: now, olderSpaces: formerSpaces(registry, now) };
+    return this.#keep({ space }, project, stamp);
+  }
+
+  async #findFolder(folder: string): Promise<Project> {
     const alone = { space: folderSpace(folder), olderSpaces: [] };
     if (!isAbsolute(folder) || folder.includes('\0')) return this.#keep(folder, alone, '');
     const resolved = this.#resolve(folder).catch(() => undefined);
@@ -102,15 +116,16 @@ export class GitProjects implements Projects {
     this.#keep(folder, withOlder(cached.project, below), stamp);
   }
 
-  #keep(folder: string, project: Project, stamp: string): Project {
-    this.#cache.set(folder, { project, stamp, checkedAt: performance.now() });
+  #keep(place: Place, project: Project, stamp: string): Project {
+    this.#cache.set(keyOf(place), { project, stamp, checkedAt: performance.now() });
     forgetOldest(this.#cache, FOLDERS_MAX);
     return project;
   }
 
-  async #recheck(folder: string, stamp: string): Promise<void> {
-    const repository = await findRepository(folder).catch(() => undefined);
-    if ((await stampOf(repository, this.#dataFolder)) !== stamp) await this.find(folder);
+  async #recheck(place: Place, stamp: string): Promise<void> {
+    const repository =
+      typeof place === 'string' ? await findRepository(place).catch(() => undefined) : undefined;
+    if ((await stampOf(repository, this.#dataFolder)) !== stamp) await this.find(place);
   }
 
   async #resolve(folder: string) {
@@ -168,6 +183,11 @@ export class GitProjects implements Projects {
       projects: [...projects.filter((one) => !isIt(one)), project],
     })).catch(() => undefined);
   }
+}
+
+/** No folder has a NUL in its name. */
+function keyOf(place: Place): string {
+  return typeof place === 'string' ? place : `\0${place.space}`;
 }
 
 const NO_FOLDERS: Promise<readonly string[]> = Promise.resolve([]);

@@ -9,6 +9,7 @@ import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects
 import type { TranscriptClient, TranscriptRecord } from '../../core/memory/transcripts.ts';
 import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
+import { DEFAULT_SPACE } from '../../core/request/space.ts';
 import { count } from '../listing.ts';
 import { withStore } from './memory.ts';
 import { type Counts, countsText, RecordWriter } from './record-writer.ts';
@@ -48,8 +49,8 @@ export async function importTranscripts(
     ...COMMAND_WAITS,
     isReadOnly: !writes,
   });
-  const spaceOf = async (folder: string | undefined): Promise<string | undefined> =>
-    options.space ?? (folder === undefined ? folder : (await projects.find(folder)).space);
+  const spaceOf = async (folder: string | undefined): Promise<string> =>
+    options.space ?? (await projects.find(folder ?? NO_FOLDER)).space;
   const read = (take: (records: readonly TranscriptRecord[]) => Promise<void>): Promise<void> =>
     readAll({ client, files, spaceOf, found, take }, context);
   const counts = writes
@@ -82,8 +83,8 @@ export async function surveySessions(
   deadlineMs: number,
 ): Promise<SessionSurvey> {
   const projects = new GitProjects(dataFolder(context.environment), { isReadOnly: true });
-  const spaceOf = async (folder: string | undefined): Promise<string | undefined> =>
-    folder === undefined ? folder : (await projects.find(folder)).space;
+  const spaceOf = async (folder: string | undefined): Promise<string> =>
+    (await projects.find(folder ?? NO_FOLDER)).space;
   const found = nothingFound();
   const deadline = performance.now() + deadlineMs;
   const isLate = (): boolean => performance.now() > deadline;
@@ -115,6 +116,9 @@ function nothingFound(): Found {
   return { sessions: 0, records: 0, masked: 0, unreadable: 0, spaces: new Map() };
 }
 
+/** A session of a client that states no folder. */
+const NO_FOLDER = { space: DEFAULT_SPACE };
+
 const MASK = /\[masked: [a-z-]+\]/g;
 
 async function readAll(
@@ -122,7 +126,7 @@ async function readAll(
     readonly client: TranscriptClient;
     readonly files: readonly TranscriptFile[];
     /** The space of the folder's project; undefined for a session that names no folder. */
-    readonly spaceOf: (folder: string | undefined) => Promise<string | undefined>;
+    readonly spaceOf: (folder: string | undefined) => Promise<string>;
     readonly found: Found;
     readonly take: (records: readonly TranscriptRecord[]) => Promise<void>;
     /** True from the moment on at which no further session is read. */
@@ -138,9 +142,7 @@ async function readAll(
     if (read === undefined) found.unreadable += 1;
     if (read === undefined || read.records.length === 0) continue;
     const space = await spaceOf(read.folder);
-    const records = read.records.map((record) =>
-      space === undefined ? record : { ...record, space },
-    );
+    const records = read.records.map((record) => ({ ...record, space }));
     found.sessions += 1;
     found.records += records.length;
     for (const record of records) {
