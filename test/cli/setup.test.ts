@@ -233,6 +233,20 @@ test('settings of the proxy are written; a wrong one is wrong usage and writes n
   expect(configIn(home).proxy['port']).toBe(9000);
 });
 
+test('another port names the files of clients that have the earlier one', async () => {
+  const home = homeWith(validConfig());
+  mkdirSync(join(home, 'bin'));
+  writeFileSync(join(home, 'bin/claude'), '#!/bin/sh\n', { mode: 0o755 });
+  const env = { PATH: `${join(home, 'bin')}:${process.env['PATH'] ?? ''}` };
+  await runCli(['print-config', 'claude', '--write'], { home, env });
+  const same = await setup(['--memory-mode', 'read'], { home });
+  expect(same.stderr).not.toContain('earlier address');
+  const moved = await setup(['--port', '9000'], { home });
+  const settings = join(home, '.claude/settings.json');
+  expect(moved.stderr).toContain(`${settings} names the earlier address of svc.`);
+  expect(moved.stderr).toContain('svc print-config CLIENT --write');
+});
+
 test('variables of the shell are not written into the file', async () => {
   const home = homeWith(validConfig());
   expect((await setup([], { home, env: { SVC_PORT: '1', SVC_HOST: 'wrong' } })).code).toBe(0);

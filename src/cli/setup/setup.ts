@@ -1,5 +1,7 @@
 import { readConfigFile, repairModes } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { UndoRecords } from '../../adapters/foreign/undo-records.ts';
 import {
   type Draft,
   type UpstreamDraft,
@@ -13,10 +15,13 @@ import {
 } from '../../core/settings/config-proxy.ts';
 import { parseConfig } from '../../core/settings/config-schema.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
+import { parseClientRecord } from '../../core/foreign/client-change.ts';
 import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
 import { configError } from './load-config.ts';
 import { noteNext, refuseUnusable, saveConfig } from './setup-save.ts';
 import { chooseMemory, type MemoryFlags } from './setup-memory.ts';
+import { storedSettings } from './wizard-summary.ts';
 import { chooseUpstreams, type UpstreamFlags, type UpstreamSources } from './setup-upstream.ts';
 
 /**
@@ -64,6 +69,19 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
   const changes = { upstreams, settings: proxyChanges(flags), removed, replace };
   const saved = await saveConfig(memory === undefined ? changes : { ...changes, memory }, context);
   noteNext(saved, terminal);
+  await warnOfAddress(draft ?? {}, saved, context);
+}
+
+/** Files of clients that svc wrote keep the address that they got, and it beats what `svc run` sets. */
+async function warnOfAddress(before: Draft, after: Draft, context: CommandContext): Promise<void> {
+  const [old, now] = [before, after].map(storedSettings);
+  if (old?.host === now?.host && old?.port === now?.port) return;
+  const records = await new UndoRecords(dataFolder(context.environment)).all();
+  for (const record of records.map(([, value]) => parseClientRecord(value))) {
+    if (record === undefined) continue;
+    const write = 'Write it again with: svc print-config CLIENT --write';
+    context.terminal.warn(`${record.named} names the earlier address of svc. ${write}`);
+  }
 }
 
 async function chosenUpstreams(
