@@ -218,7 +218,16 @@ test('a running proxy is told with whether it takes the token', async () => {
 });
 
 test('clients are found with whether they point here, and with what hinders them', async () => {
-  const home = homeWith({ ...validConfig(), proxy: { port: 8791 } });
+  const responses = {
+    name: 'openai',
+    apiStyle: 'openai_responses',
+    baseUrl: 'https://api.openai.com/v1',
+    providerKey: PROVIDER_KEY,
+    auth: 'bearer',
+  };
+  const { upstreams } = validConfig() as { upstreams: readonly object[] };
+  const both = { ...validConfig(), upstreams: [...upstreams, responses], proxy: { port: 8791 } };
+  const home = homeWith(both);
   const bin = join(home, 'bin');
   for (const folder of ['bin', '.claude', '.codex']) mkdirSync(join(home, folder));
   for (const name of ['claude', 'codex']) {
@@ -228,6 +237,9 @@ test('clients are found with whether they point here, and with what hinders them
   const before = await report({ home, env });
   expect(find(before, 'Claude Code')).toMatchObject({ level: 'ok' });
   expect(find(before, 'Codex')?.found).toContain('svc run codex');
+  const alone = await report({ home: homeWith(validConfig()), env });
+  expect(find(alone, 'Claude Code')?.found).toContain('svc run claude');
+  expect(find(alone, 'Codex')?.found).toBe('installed; no provider of svc serves its API');
   const { stdout: toml } = await runCli(['print-config', 'codex'], { home });
   writeFileSync(join(home, '.codex/config.toml'), toml);
   const bare = { ...env, ANTHROPIC_BASE_URL: 'http://localhost:8791' };

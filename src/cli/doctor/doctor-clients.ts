@@ -120,13 +120,18 @@ function checkClaude({
   if (checks.length > 0 || !isInstalled(environment, 'claude')) return checks;
   const found = isHere
     ? usesProxy(isRunning || !startsByItself(settings))
-    : 'installed; svc run claude starts it through svc';
+    : runsThrough('claude', upstreams);
   return [{ level: 'ok', subject, found }];
 }
 
 const CODEX = { variable: 'CODEX_HOME', name: '.codex' } as const;
 
-function checkCodex({ environment, access, isRunning }: ClientsQuestion): readonly Check[] {
+function checkCodex({
+  environment,
+  access,
+  upstreams,
+  isRunning,
+}: ClientsQuestion): readonly Check[] {
   const subject = 'Codex';
   const toml = parseToml(readClientFile(environment, CODEX, 'config.toml').replace(/^\ufeff/, ''));
   if (toml === undefined) {
@@ -162,8 +167,16 @@ function checkCodex({ environment, access, isRunning }: ClientsQuestion): readon
     checks.push(stranded(subject, 'codex'));
   }
   if (checks.length > 0 || !isInstalled(environment, 'codex')) return checks;
-  const found = isChosen ? usesProxy(isRunning) : 'installed; svc run codex starts it through svc';
+  const found = isChosen ? usesProxy(isRunning) : runsThrough('codex', upstreams);
   return [{ level: 'ok', subject, found }];
+}
+
+/** `svc run` starts no client whose API no provider serves. */
+function runsThrough(client: 'claude' | 'codex', upstreams: readonly Draft[]): string {
+  const isServed = upstreams.some((one) => one['apiStyle'] === LOGIN_STYLES[client]);
+  return isServed
+    ? `installed; svc run ${client} starts it through svc`
+    : 'installed; no provider of svc serves its API';
 }
 
 function usesProxy(isRunning: boolean): string {
