@@ -1,7 +1,6 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { removeRunFile } from '../../adapters/processes/run-files.ts';
 import { parseProxySetting } from '../../core/settings/config-proxy.ts';
-import { versionText } from '../../core/version.ts';
 import { urlOf } from '../addresses.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
@@ -112,7 +111,8 @@ function proxyText(proxy: OwnProxy): string {
   const { pid, version, build, startedAt } = proxy;
   const facts = [
     `process ${pid}`,
-    ...(version === undefined ? [] : [`version ${versionText(version, build ?? 'unknown')}`]),
+    ...(version === undefined ? [] : [`version ${version}`]),
+    ...(build === undefined ? [] : [`build ${build}`]),
     ...(startedAt === undefined ? [] : [`since ${timeText(startedAt)}`]),
   ];
   return `svc runs on ${urlOf(proxy)} (${facts.join(', ')})`;
