@@ -39,6 +39,7 @@ import type { Modes } from '../core/http/modes.ts';
 import { MARK_TOKENS, markBlock } from '../core/recall/own-blocks.ts';
 import { writeAgentBlock } from '../core/recall/agent-block.ts';
 import { isOpening, offersTools } from '../core/recall/openings.ts';
+import { quotedRecords } from '../core/recall/quoted-records.ts';
 import { type RecallBlock, writeRecallBlock } from '../core/recall/recall-block.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import type { AgentFacts, RecallQuestion } from '../ports/memory.ts';
@@ -202,7 +203,8 @@ export class Recaller {
       return this.#settle(open, placements, undefined);
     }
     const { space } = reading.place;
-    const fact = { block: block.text, form, space };
+    const quoted = quotedRecords(block.text, answer);
+    const fact = { block: block.text, form, space, quoted };
     const { tokens } = block;
     const placement = { item: prompt.item, block: block.text, form, tokens, isNew: true } as const;
     return this.#settle(open, [...placements, placement], fact);

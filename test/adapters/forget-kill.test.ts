@@ -4,6 +4,7 @@ import { cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { buildChild } from '../support/build-child.ts';
 import { blockEntry, foundBlock } from '../support/ledger-entries.ts';
@@ -61,7 +62,10 @@ async function fill(folder: string): Promise<string> {
   store.memory.keepFiles('tide', [output.digest]);
   const { text: block } = writeRecallBlock(records.slice(0, 1), 512);
   expect(block).toContain(WORD);
-  await store.ledger.record([blockEntry('quoting', { space: 'tide', block })]);
+  const quoted = records
+    .slice(0, 1)
+    .map(({ digest, space }) => ({ ref: referenceOf(digest), space }));
+  await store.ledger.record([blockEntry('quoting', { space: 'tide', block, quoted })]);
   await store.close();
   return 'quoting';
 }

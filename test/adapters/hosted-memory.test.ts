@@ -283,18 +283,20 @@ test.each<[string, (ref: string) => ForgetFilter]>([
     conversation: 'c',
   } as const;
   const blockOf = (text: string) => writeRecallBlock([{ ...secret, text }], 512).text;
+  const quoting = ({ digest, space }: typeof secret) => ({
+    quoted: [{ ref: referenceOf(digest), space }],
+  });
+  const part = blockOf('Never print the passphrase zebrafishlantern.');
   await store.ledger.record([
-    blockEntry('whole', { block: blockOf(secret.text) }),
-    blockEntry('a part', { block: blockOf('Never print the passphrase zebrafishlantern.') }),
-    blockEntry('other', { block: blockOf(kept.text) }),
+    blockEntry('whole', { block: blockOf(secret.text), ...quoting(secret) }),
+    blockEntry('a part', { block: part, ...quoting(secret) }),
+    blockEntry('other', { block: blockOf(kept.text), ...quoting(kept) }),
     { ...seen, at: 1 },
   ]);
   const filter = filterOf(referenceOf(secret.digest));
   expect(await hosted.memory.forget(filter, patience())).toBe(1);
   const blocks = await foundBlocks(store.ledger, ['whole', 'a part', 'other']);
-  // Which texts a space held is not known here: nothing is said again.
-  const other = 'space' in filter ? '' : blockOf(kept.text);
-  expect(blocks).toEqual(['', '', other]);
+  expect(blocks).toEqual(['', '', blockOf(kept.text)]);
   expect((await foundEntries(store.ledger, [seen])).has(seen)).toBe(true);
 });
 

@@ -120,6 +120,7 @@ test('the mirror answers where the service does not, and forgets with it', async
   const files: string[] = [];
   const mirror = Object.assign(near, {
     keepFiles: (_: string, digests: readonly string[]) => void files.push(...digests),
+    placed: async () => new Map<string, ReadonlySet<string>>(),
     forgetPlaced: async () => 0,
     dropOutputs: async () => {},
     outputSpaces: async () => [],

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openHostedMemory } from '../../src/adapters/memory-client/open-hosted-memory.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { quotedRecords } from '../../src/core/recall/quoted-records.ts';
 import { writeAgentBlock } from '../../src/core/recall/agent-block.ts';
 import type { AgentFacts, Memory, RecallAnswer } from '../../src/ports/memory.ts';
 import { referenceOf, shortReference } from '../../src/core/memory/reference.ts';
@@ -154,6 +155,10 @@ describe.each(PLACES)('%s', (_place, open) => {
         text: 'Root cause: `flushTail()` in src/parser.ts returned before the last chunk of the stream was decoded.',
       },
     ]);
+    const records = parser.map(({ digest }) => referenceOf(digest));
+    expect(found?.records.toSorted()).toEqual(records.toSorted());
+    const named = answer.sessions?.find(({ title }) => title.startsWith('why does the parser'));
+    expect([named?.space, named?.records.toSorted()]).toEqual(['project', records.toSorted()]);
     const held = await memory.retrieve({ ref: found?.ref ?? '' }, patience());
     expect(held?.text).toBe(parser[1]?.text);
     expect(await memory.retrieve({ ref: 'm_aaaaaaaa' }, patience())).toBeUndefined();
@@ -279,7 +284,16 @@ test('R26: a block that quotes a forgotten exchange, or names its session, is em
     ).text,
   };
   expect(blocks.brief).toContain('why does the parser drop');
-  await ledger.record(Object.entries(blocks).map(([name, block]) => blockEntry(name, { block })));
+  const records = parser.map(({ digest }) => referenceOf(digest));
+  const known = {
+    passages: [],
+    exchanges: exchanges.map((one) => ({ ...one, records, client: 'codex' })),
+  };
+  const entries = Object.entries(blocks).map(([name, block]) => {
+    const quoted = quotedRecords(block, { ...known, sessions: answer.sessions ?? [] });
+    return blockEntry(name, { block, quoted });
+  });
+  await ledger.record(entries);
   const journals = (): string[] =>
     readdirSync(folder).filter(
       (name) =>

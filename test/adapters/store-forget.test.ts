@@ -14,6 +14,7 @@ import { Store } from '../../src/adapters/store/store.ts';
 import { MemoryError } from '../../src/ports/memory.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
+import { quotedRecords } from '../../src/core/recall/quoted-records.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { runCli } from '../support/cli.ts';
 import { blockEntry, foundBlock } from '../support/ledger-entries.ts';
@@ -44,8 +45,8 @@ test('R26, R27: after forgetting, the words are in no file of the folder, nor in
   const { text: block } = writeRecallBlock(passages, 512);
   const other = writeRecallBlock([{ ...record, text: 'Something else.' }], 512).text;
   await store.ledger.record([
-    blockEntry('quoting', { block }),
-    blockEntry('other', { block: other }),
+    blockEntry('quoting', { block, quoted: quotedRecords(block, { passages }) }),
+    blockEntry('other', { block: other, quoted: [{ ref: referenceOf(other), space: 'project' }] }),
   ]);
   const generation = store.ledger.generation();
   const holders = (): string[] =>
@@ -69,7 +70,8 @@ test('R26: a standing instruction that was forgotten is no more in what was plac
   const { passages } = await store.memory.recall(questionOf('rename the field'), patience());
   const { text: block } = writeRecallBlock(passages, 512);
   expect(block).toContain('\n- In this repository always use pnpm.\n');
-  await store.ledger.record([blockEntry('order', { block })]);
+  const quoted = quotedRecords(block, { passages });
+  await store.ledger.record([blockEntry('order', { block, quoted })]);
   await store.memory.forget({ refs: [referenceOf(record.digest)] }, patience());
   expect(await foundBlock(store.ledger, 'order')).toBe('');
 });
@@ -80,7 +82,8 @@ async function placedIn(store: EmbeddedStore, text: string) {
   await store.memory.capture([record], patience());
   const { passages } = await store.memory.recall(questionOf(text), patience());
   const { text: block } = writeRecallBlock(passages, 512);
-  const entry = blockEntry('placed', { block, at: Date.now() });
+  const quoted = quotedRecords(block, { passages });
+  const entry = blockEntry('placed', { block, quoted, at: Date.now() });
   return { ref: referenceOf(record.digest), entry };
 }
 

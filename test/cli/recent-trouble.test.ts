@@ -2,9 +2,12 @@ import { expect, test, vi } from 'vitest';
 import { join } from 'node:path';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
+import { openHostedMemory } from '../../src/adapters/memory-client/open-hosted-memory.ts';
+import { startMemoryService } from '../../service/test/support/memory-service.ts';
 import { runCli } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
+import { referenceOf } from '../../src/core/memory/reference.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { recordOf } from '../support/records.ts';
 import { requestRow } from '../support/request-row.ts';
@@ -51,34 +54,53 @@ test('status, stop and uninstall name the conversations that cannot continue wit
   }
 });
 
-test('forget names the running conversations that lose thinking', async () => {
-  const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
-  const env = { SVC_DATA_HOME: join(home, 'data') };
-  const store = openEmbeddedStore({ folder: env.SVC_DATA_HOME, report: () => undefined });
-  const told = 'The staging database of the walrus shop listens on port 6431.';
-  const record = recordOf(told, { space: 'default' });
-  await store.memory.capture([record], AbortSignal.timeout(30_000));
-  const own = {
-    kind: 'own-block',
-    tenant: 'local',
-    conversation: 'holds-it',
-    fingerprint: 'f1',
-  } as const;
-  const text = writeRecallBlock([record], 512, []).text;
-  await store.ledger.record([
-    { ...own, block: text, form: 'text', space: 'default', at: Date.now() },
-  ]);
-  store.requestLog.add(bound({ id: 'r1', conversation: 'holds-it' }));
-  store.requestLog.add(bound({ id: 'r2', conversation: 'holds-another', items: [] }));
-  await store.close();
-  const { stderr } = await runCli(['memory', 'forget', '--search', 'walrus', '--yes'], {
-    home,
-    env,
-  });
-  expect(stderr).toContain('1 running conversation held what was forgotten');
-  expect(stderr).toContain('holds-it');
-  expect(stderr).not.toContain('holds-another');
-});
+test.each(['embedded', 'hosted'])(
+  'forget names the running conversations that lose thinking, with %s memory',
+  async (kind) => {
+    const service = kind === 'hosted' ? await startMemoryService() : undefined;
+    const memory = service && {
+      kind,
+      baseUrl: service.url,
+      serviceKey: await service.makeKey(),
+      allowPrivate: true,
+    };
+    const home = homeWith({ ...validConfig(), proxy: { port: 0 }, ...(memory && { memory }) });
+    const env = { SVC_DATA_HOME: join(home, 'data') };
+    const store = openEmbeddedStore({ folder: env.SVC_DATA_HOME, report: () => undefined });
+    const told = 'The staging database of the walrus shop listens on port 6431.';
+    const record = recordOf(told, { space: 'default' });
+    const hosted =
+      memory &&
+      openHostedMemory({
+        settings: { ...memory, kind: 'hosted' },
+        recallMs: 10_000,
+        report: () => undefined,
+      });
+    await (hosted ?? store).memory.capture([record], AbortSignal.timeout(30_000));
+    await hosted?.close();
+    const own = {
+      kind: 'own-block',
+      tenant: 'local',
+      conversation: 'holds-it',
+      fingerprint: 'f1',
+    } as const;
+    const text = writeRecallBlock([record], 512, []).text;
+    const quoted = [{ ref: referenceOf(record.digest), space: 'default' }];
+    await store.ledger.record([
+      { ...own, block: text, form: 'text', space: 'default', quoted, at: Date.now() },
+    ]);
+    store.requestLog.add(bound({ id: 'r1', conversation: 'holds-it' }));
+    store.requestLog.add(bound({ id: 'r2', conversation: 'holds-another', items: [] }));
+    await store.close();
+    const { stderr } = await runCli(['memory', 'forget', '--search', 'walrus', '--yes'], {
+      home,
+      env,
+    });
+    expect(stderr).toContain('1 running conversation held what was forgotten');
+    expect(stderr).toContain('holds-it');
+    expect(stderr).not.toContain('holds-another');
+  },
+);
 
 test('status says that the provider was not reached and that memory failed, until a request succeeds', async () => {
   const at = (minutes: number) => Date.now() - minutes * 60_000;

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { quoteOf, quotesIn, writeRecallBlock } from '../../src/core/recall/recall-block.ts';
+import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 
 const passage = {
@@ -82,21 +82,4 @@ test('only the assistant is marked, and no text can lose its mark', () => {
     '- We deploy on Tuesdays.',
   ]);
   expect(lines).toContain("the user's words unless marked");
-});
-
-test('what a block quotes is read from it again, whatever it says', () => {
-  const texts = [
-    'We deploy on Tuesdays.',
-    'a list:\n- one\n- two\n\nand </svc-memory> the end',
-    'user: no mark',
-    '- dashed',
-  ];
-  const said = texts.map((text, at) => ({ ...passage, text, at: at * 1e9 }));
-  const theirs = said.map((one) => ({ ...one, role: 'assistant' as const }));
-  const quotes = quotesIn(writeRecallBlock([...said, ...theirs], 2000).text);
-  expect(quotes).toEqual(expect.arrayContaining(texts.map((text) => quoteOf(text))));
-  expect(quotesIn('<svc-memory note="x">\n- user: We deploy.\n</svc-memory>')).toContain(
-    'We deploy.',
-  );
-  expect(quotesIn('')).toEqual([]);
 });

@@ -55,9 +55,9 @@ export const MUTANTS = [
   },
   {
     name: 'a block that quotes a forgotten exchange stays placed',
-    file: 'src/adapters/store/records.ts',
-    from: '      quotes.add(shortReference(ref));',
-    to: '      void ref;',
+    file: 'src/adapters/store/exchanges.ts',
+    from: 'records: rows.map((row) => row.ref),',
+    to: 'records: [ref],',
     test: 'test/adapters/store-agent.test.ts',
   },
   {

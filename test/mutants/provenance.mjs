@@ -47,8 +47,8 @@ export const PROVENANCE = [
   {
     name: 'a memory service tells where an exchange was',
     file: 'src/core/memory-api/agent-recall.ts',
-    from: 'return { ref, space, client, observed_at: isoTime(at), quotes: [...quotes] };',
-    to: 'return Object.assign({ ref, space, client, observed_at: isoTime(at), quotes: [...quotes] }, arguments[0], { at: undefined });',
+    from: 'return { ref, records, space, client, observed_at: isoTime(at), quotes: [...quotes] };',
+    to: 'return Object.assign({ ref, records, space, client, observed_at: isoTime(at), quotes: [...quotes] }, arguments[0], { at: undefined });',
     test: 'test/core/memory-api/agent-recall.test.ts',
     only: 'R26',
   },

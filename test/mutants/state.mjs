@@ -141,8 +141,8 @@ export const STATE = [
   {
     name: 'a forget that was interrupted is never ended',
     file: 'src/adapters/store/records.ts',
-    from: 'if (rows.length > 0) noteForgetting(this.#database, quotes);',
-    to: '',
+    from: 'if (rows.length > 0) {',
+    to: 'if (rows.length < 0) {',
     test: FORGETS,
     only: 'interrupted',
   },
@@ -161,6 +161,20 @@ export const STATE = [
     to: 'if (used !== undefined) return used;',
     test: IDENTITY,
     only: 'an hour later',
+  },
+  {
+    name: 'a block keeps what another machine has purged',
+    file: 'src/adapters/memory-client/placed-records.ts',
+    from: 'if (purged.length > 0) await',
+    to: 'if (purged.length > 9) await',
+    test: 'test/proxy/purged-elsewhere.test.ts',
+  },
+  {
+    name: 'a title of a session is quoted without its records',
+    file: 'src/core/recall/quoted-records.ts',
+    from: '...sessions.filter(',
+    to: '...sessions.slice(0, 0).filter(',
+    test: 'test/core/quoted-records.test.ts',
   },
   {
     name: 'a new conversation gets a block whose memory was retired since',

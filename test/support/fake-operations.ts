@@ -44,6 +44,8 @@ export class FakeOperations {
   epoch = 'gFake';
   readonly #spaces = new Map<string, SpaceState>();
 
+  readonly #purged = new Set<string>();
+
   /** As if somebody had purged from elsewhere, or a backup had come back. */
   moveOn(space: string, change: { readonly counter?: number; readonly sequence?: number }): void {
     Object.assign(this.stateOf(space), change);
@@ -180,7 +182,7 @@ export class FakeOperations {
     const objects = found.flat(2);
     const missing = asked.refs
       .filter((_, at) => found[at]?.flat().length === 0)
-      .map((ref) => ({ ref, reason: 'unknown' }));
+      .map((ref) => ({ ref, reason: this.#purged.has(ref) ? 'purged' : 'unknown' }));
     return { ...(asked.space === undefined ? {} : { space: asked.space }), objects, missing };
   }
 
@@ -255,6 +257,8 @@ export class FakeOperations {
       const text = state.records.get(digest)?.text;
       return text === undefined ? [] : [referenceOf(text)];
     });
+    const all = [...state.records.values()].map(({ text }) => referenceOf(text));
+    for (const ref of refs ?? all) this.#purged.add(ref);
     const forgotten = await this.memory.forget(
       refs === undefined ? { space } : { refs, space },
       patience(),

@@ -288,7 +288,8 @@ interface LedgerStage {
 function ledgerTests(stage: () => LedgerStage): void {
   const row = (key: string, block: string, more: object = {}) =>
     ({ key, block, form: 'text', at: 3, ...more }) as const;
-  const QUOTING = '<svc-memory note="x">\n- The code word is marmalade.\n</svc-memory>';
+  const QUOTING =
+    'default\nm_aaaaaaaaaaaaaaaa default\n<svc-memory note="x">\n- The code word is marmalade.\n</svc-memory>';
 
   test('a row of the ledger is found by its tenant alone', async () => {
     const { whole, store } = stage();

@@ -5,6 +5,7 @@ import {
   type LedgerAddress,
   type LedgerEntry,
   type LeftOut,
+  type QuotedRecord,
   type ThoughtFact,
 } from '../../core/ledger/entries.ts';
 import { isTime } from '../../core/memory/times.ts';
@@ -14,8 +15,8 @@ import type { LedgerRow } from '../../ports/ledger.ts';
 
 type Said = Pick<LedgerRow, 'block' | 'form'>;
 
-/** Between the space of a block and its text. No space contains it. */
-const SPACE_END = '\n';
+/** Behind the space of a block and behind each record that it quotes. No space contains it. */
+const LINE_END = '\n';
 
 export function rowOf(entry: LedgerEntry): LedgerRow {
   const isOnce = isWrittenOnce(entry) && entry.replaces !== true;
@@ -90,18 +91,37 @@ function plain(block: string): Said {
 }
 
 /** A forgotten block has no text left, so its space is gone too. */
-function blockText({ block, form, space, isOpen }: BlockFact): Said {
-  const hasText = block !== '' || isOpen === true;
-  return { block: hasText ? [space, block].join(SPACE_END) : '', form };
+function blockText({ block, form, space, quoted = [], isOpen }: BlockFact): Said {
+  if (block === '' && isOpen !== true) return { block: '', form };
+  const records = quoted.map((one) => [one.ref, one.space].join(' '));
+  return { block: [space, ...records, block].join(LINE_END), form };
 }
 
 function blockOf({ block: text, form }: LedgerRow): BlockFact {
-  if (text === SPACE_END) return { block: '', form, space: '', isOpen: true };
-  const end = text.indexOf(SPACE_END);
-  return end === -1
-    ? { block: '', form, space: '' }
-    : { block: text.slice(end + 1), form, space: text.slice(0, end) };
+  if (text === LINE_END) return { block: '', form, space: '', isOpen: true };
+  const end = text.indexOf(LINE_END);
+  if (end === -1) return { block: '', form, space: '' };
+  const [records = ''] = QUOTED.exec(text) ?? [];
+  const quoted = records === '' ? {} : { quoted: quotedIn({ block: text }) };
+  return {
+    block: text.slice(end + records.length + 1),
+    form,
+    space: text.slice(0, end),
+    ...quoted,
+  };
 }
+
+/** The lines of the quoted records, behind the space. A block begins with its fence. */
+const QUOTED = /(?<=^[^\n]*\n)(?:m_[a-z2-7]{16} [^\n]*\n)+/;
+
+/** Reads which records the block of a row quotes. */
+export function quotedIn({ block }: Pick<LedgerRow, 'block'>): readonly QuotedRecord[] {
+  const [records = ''] = QUOTED.exec(block) ?? [];
+  const lines = records.split(LINE_END).slice(0, -1);
+  return lines.map((line) => ({ ref: line.slice(0, REF_CHARS), space: line.slice(REF_CHARS + 1) }));
+}
+
+const REF_CHARS = 18;
 
 const BOUND = 'bound';
 

@@ -47,6 +47,8 @@ export interface AcknowledgementsOptions {
   readonly journal?: { readonly folder: string; readonly name: string };
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** Called with each generation that the service reports. */
+  readonly onSeen?: (space: string, generation: string) => void;
   /** Something was forgotten in this space, here or on another machine. */
   readonly onMoved?: (space: string) => void;
   /**
@@ -58,6 +60,7 @@ export interface AcknowledgementsOptions {
 
 export class Acknowledgements {
   readonly #now: () => number;
+  readonly #onSeen: AcknowledgementsOptions['onSeen'];
   readonly #onMoved: ((space: string) => void) | undefined;
   readonly #onBehind: ((space: string) => void) | undefined;
   readonly #behind = new Set<string>();
@@ -66,7 +69,8 @@ export class Acknowledgements {
   /** By space and text digest, oldest first. */
   readonly #texts = new Map<string, Acknowledged>();
 
-  constructor({ journal, now, onMoved, onBehind }: AcknowledgementsOptions) {
+  constructor({ journal, now, onSeen, onMoved, onBehind }: AcknowledgementsOptions) {
+    this.#onSeen = onSeen;
     this.#onBehind = onBehind;
     this.#now = now;
     this.#onMoved = onMoved;
@@ -91,6 +95,7 @@ export class Acknowledgements {
 
   /** Records the state that the service reports. */
   stands(space: string, generation: string, sequence: number): Standing {
+    this.#onSeen?.(space, generation);
     const known = this.#spaces.get(space);
     if (known === undefined || known.generation !== generation) {
       this.#clear(space);

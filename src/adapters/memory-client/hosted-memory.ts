@@ -32,6 +32,7 @@ import { CaptureSender } from './capture-sender.ts';
 import type { ServiceGate } from './gate.ts';
 import type { KeyIdentity } from './key-identity.ts';
 import type { Operations } from './operations.ts';
+import type { PlacedBlocks, PlacedRecords } from './placed-records.ts';
 import { ServiceFault } from './service-fault.ts';
 import { malformed, type ServiceLink } from './service-link.ts';
 import { StoredRecords } from './stored-records.ts';
@@ -47,15 +48,14 @@ import { outgoingRecord, passageIn } from '../../core/memory-api/record-items.ts
 /**
  * The local copy of the outputs left out of prompts: they can be read while the service is away.
  */
-export interface Mirror extends Pick<Memory, 'capture' | 'retrieve' | 'forget' | 'references'> {
+export interface Mirror
+  extends PlacedBlocks, Pick<Memory, 'capture' | 'retrieve' | 'forget' | 'references'> {
   /** Takes all outputs of a space away, without a trace of their having been forgotten. */
   dropOutputs(space: string): Promise<void>;
   /** Spaces that have outputs in the local copy, used last first. */
   outputSpaces(limit: number): Promise<readonly string[]>;
   /** Puts them beside the store as files: they are about to be left out. Returns at once. */
   keepFiles(space: string, digests: readonly string[]): void;
-  /** Empties the blocks that were placed in conversations and quote one of these texts, or all. */
-  forgetPlaced(texts: readonly string[] | 'all', signal: AbortSignal): Promise<number>;
 }
 
 export interface HostedMemoryParts {
@@ -64,6 +64,7 @@ export interface HostedMemoryParts {
   readonly gate: ServiceGate;
   readonly identity: KeyIdentity;
   readonly acknowledgements: Acknowledgements;
+  readonly placed: PlacedRecords;
   readonly mirror?: Mirror;
   /** Milliseconds that a recall or a proof may take. */
   readonly recallMs: number;
@@ -73,6 +74,8 @@ export interface HostedMemoryParts {
 const LOOK_MS = 3_600_000;
 /** One call each; who works in more projects at once has the others looked at when they are used. */
 const LOOK_SPACES_MAX = 32;
+
+const NOTHING_PLACED: ReadonlyMap<string, ReadonlySet<string>> = new Map();
 
 const EVERYTHING_BUT_OUTPUTS = ['exchange', 'note', 'fact', 'summary'] as const;
 
@@ -163,14 +166,17 @@ export class HostedMemory implements Memory {
   }
 
   async forget(filter: ForgetFilter, signal: AbortSignal): Promise<number> {
-    const { mirror } = this.#parts;
-    const meant = await this.#stored.meantBy(filter, signal);
+    const { mirror, placed } = this.#parts;
+    const purges = await this.#stored.purgesFor(filter, signal);
     let forgotten: number;
     try {
-      forgotten = await this.#stored.purge(meant, signal);
+      forgotten = await this.#stored.purge(purges, signal);
     } finally {
       // Also after a part of it: what is gone from the service is not found a second time.
-      await mirror?.forgetPlaced(meant.texts, signal);
+      for (const space of new Set(purges.map(([name]) => name))) {
+        // oxlint-disable-next-line no-await-in-loop -- One space, nearly always.
+        await placed.emptyPurged(space, signal);
+      }
     }
     // The filter applies on this machine too: to local output copies, and to memories from before
     // the service.
@@ -206,8 +212,8 @@ export class HostedMemory implements Memory {
   }
 
   /**
-   * Asks for the state of the spaces whose outputs are in the local copy. In a space without
-   * clients nothing else would reveal that something was forgotten there. Once an hour; never
+   * Asks for the state of the spaces whose records are in blocks, or whose outputs are in the local copy. In a
+   * space without clients nothing else would reveal that something was forgotten there. Once an hour; never
    * rejects.
    */
   async lookAround(signal: AbortSignal): Promise<void> {
@@ -215,8 +221,12 @@ export class HostedMemory implements Memory {
     const now = performance.now();
     if (mirror === undefined || now - this.#lookedAt < LOOK_MS) return;
     this.#lookedAt = now;
-    const spaces = await mirror.outputSpaces(LOOK_SPACES_MAX).catch(() => []);
-    for (const space of spaces.filter(isSpace)) {
+    const [placed, outputs] = await Promise.all([
+      mirror.placed().catch(() => NOTHING_PLACED),
+      mirror.outputSpaces(LOOK_SPACES_MAX).catch(() => []),
+    ]);
+    const spaces = [...new Set([...placed.keys(), ...outputs])].filter(isSpace);
+    for (const space of spaces.slice(0, LOOK_SPACES_MAX)) {
       try {
         // oxlint-disable-next-line no-await-in-loop -- No request waits for these.
         const { space_state: state } = await operations.whoAmI(signal, space);
@@ -235,6 +245,7 @@ export class HostedMemory implements Memory {
 
   async close(): Promise<void> {
     this.#parts.identity.close();
+    this.#parts.placed.close();
     this.#parts.acknowledgements.close();
     await this.#parts.link.close();
   }

@@ -9,6 +9,7 @@ import { ServiceGate } from './gate.ts';
 import { HostedMemory, type Mirror } from './hosted-memory.ts';
 import { KeyIdentity } from './key-identity.ts';
 import { Operations } from './operations.ts';
+import { PlacedRecords } from './placed-records.ts';
 import { ServiceLink } from './service-link.ts';
 
 /** A memory service, joined from its parts, with the outbox that waits for it on this machine. */
@@ -44,8 +45,10 @@ export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory
   const link = new ServiceLink({ ...settings, ...(trust === undefined ? {} : { trust }) });
   const gate = new ServiceGate(() => performance.now());
   const operations = new Operations(link, gate);
+  const placed = new PlacedRecords({ operations, blocks: mirror });
   const acknowledgements = new Acknowledgements({
     now: () => Date.now(),
+    onSeen: (space, generation) => placed.seen(space, generation),
     onBehind: (space) =>
       options.report(
         `The memory service lost commits of the space ${space}, or its commit sequence is wrong. svc leaves nothing out of prompts until the sequence has caught up, or something is forgotten there.`,
@@ -66,6 +69,7 @@ export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory
     gate,
     identity,
     acknowledgements,
+    placed,
     get recallMs() {
       return options.recallMs;
     },
@@ -74,7 +78,10 @@ export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory
   return {
     memory,
     operations,
-    watch: () => identity.watch(),
+    watch: () => {
+      placed.watch();
+      return identity.watch();
+    },
     close: () => memory.close(),
   };
 }

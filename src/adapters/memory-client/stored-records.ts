@@ -1,4 +1,4 @@
-import type { ItemsQuery, MemoryItem } from '../../core/memory-api/contract.ts';
+import type { ItemsQuery, MemoryItem, Provenance } from '../../core/memory-api/contract.ts';
 import type { PurgeScope } from '../../core/memory-api/purge-contract.ts';
 import {
   PAGE_MAX,
@@ -87,39 +87,37 @@ export class StoredRecords {
   }
 
   /**
-   * The records to forget. They are looked up first, because the service no longer shows them
+   * Finds what to purge. The records are looked up first, because the service no longer shows them
    * afterwards.
    */
-  async meantBy(filter: ForgetFilter, signal: AbortSignal): Promise<Meant> {
+  async purgesFor(filter: ForgetFilter, signal: AbortSignal): Promise<readonly SpacePurge[]> {
     const found = new Found();
-    if (filter.space !== undefined && !isSpace(filter.space)) return found;
+    if (filter.space !== undefined && !isSpace(filter.space)) return [];
     if ('refs' in filter) {
       const refs = filter.refs.filter((ref) => isReference(ref));
       for (let at = 0; at < refs.length; at += RETRIEVE_REFS_MAX) {
         const some = refs.slice(at, at + RETRIEVE_REFS_MAX);
         // oxlint-disable-next-line no-await-in-loop
         const fetched = await this.#fetch(some, filter.space, signal);
-        for (const { record, digest } of fetched.found) {
-          found.add({ space: record.space, digest, text: record.text });
-        }
+        for (const { record, digest } of fetched.found) found.add({ space: record.space, digest });
       }
-      return found;
+      return found.purges;
     }
-    if (!('words' in filter)) return { purges: [[filter.space, { all: true }]], texts: 'all' };
+    if (!('words' in filter)) return [[filter.space, { all: true }]];
     const pagesMax = FORGET_PAGES_MAX * PAGE_MAX;
     const said = queriesOf({ ...filter, limit: pagesMax });
     const printed = said.map((query) => ({ ...query, kind: 'tool_output' as const }));
     for (const query of [...said, ...printed]) {
       // oxlint-disable-next-line no-await-in-loop
       for await (const items of this.#pages(query, pagesMax, signal)) {
-        for (const item of items) found.addItem(item);
+        for (const { provenance } of items) found.add(provenance[0]);
       }
     }
-    return found;
+    return found.purges;
   }
 
   /** How many records are gone. */
-  async purge({ purges }: Meant, signal: AbortSignal): Promise<number> {
+  async purge(purges: readonly SpacePurge[], signal: AbortSignal): Promise<number> {
     let forgotten = 0;
     for (const [space, scope] of purges) {
       // oxlint-disable-next-line no-await-in-loop -- Each leaves the space another generation.
@@ -194,21 +192,12 @@ export class StoredRecords {
   }
 }
 
-export interface Meant {
-  readonly purges: readonly (readonly [space: string, scope: PurgeScope])[];
-  /** `all`: not all of them are known. */
-  readonly texts: readonly string[] | 'all';
-}
+export type SpacePurge = readonly [space: string, scope: PurgeScope];
 
-class Found implements Meant {
+class Found {
   readonly #digests = new Map<string, Set<string>>();
-  #texts: string[] | 'all' = [];
 
-  get texts(): readonly string[] | 'all' {
-    return this.#texts;
-  }
-
-  get purges(): readonly (readonly [string, PurgeScope])[] {
+  get purges(): readonly SpacePurge[] {
     return [...this.#digests].flatMap(([space, found]) => {
       const digests = [...found];
       return Array.from({ length: Math.ceil(digests.length / PURGE_DIGESTS_MAX) }, (_, at) => {
@@ -218,20 +207,11 @@ class Found implements Meant {
     });
   }
 
-  addItem({ kind, provenance: [source], verbatim, text }: MemoryItem): void {
+  /** `digest`: the contract's. */
+  add(source: Pick<Provenance, 'space' | 'digest'> | undefined): void {
     if (source?.space === undefined) return;
     const { space, digest } = source;
-    // No block quotes what a tool said.
-    const isWhole = verbatim === true || kind === 'tool_output';
-    this.add({ space, digest, text: isWhole ? text : undefined });
-  }
-
-  /** `digest`: the contract's. `text` undefined: only its beginning is known. */
-  add(one: { space: string; digest: string; text: string | undefined }): void {
-    const { space, digest, text } = one;
     this.#digests.set(space, (this.#digests.get(space) ?? new Set()).add(digest));
-    if (text === undefined) this.#texts = 'all';
-    else if (this.#texts !== 'all') this.#texts.push(text);
   }
 }
 

@@ -1,6 +1,6 @@
-import { quotesIn } from '../../core/recall/recall-block.ts';
+import type { QuotedRecord } from '../../core/ledger/entries.ts';
 import type { LedgerRow } from '../../ports/ledger.ts';
-import { rowFrom } from '../journals/ledger-row.ts';
+import { quotedIn, rowFrom } from '../journals/ledger-row.ts';
 import type { Statements } from '../store/statements.ts';
 
 /** The rows of the ledger in `state.db`, and what the store's thread does with many of them. */
@@ -34,7 +34,7 @@ export function rowIn(key: string, value: string): LedgerRow | undefined {
 
 /** An entry without a block keeps its prompt from being recalled for again. */
 export function withoutQuotes(row: LedgerRow): LedgerRow {
-  return quotesIn(row.block).length === 0 ? row : { ...row, block: '' };
+  return quotedIn(row).length === 0 ? row : { ...row, block: '' };
 }
 
 export function noteForgotten(rows: Statements): void {
@@ -42,15 +42,15 @@ export function noteForgotten(rows: Statements): void {
 }
 
 /**
- * Empties the blocks with quotes that `isForgotten` knows, and returns how many. A forgotten text must not
- * be sent again, though the provider's cache breaks there once.
+ * Empties the blocks that quote such records, and returns how many. A forgotten text must not be sent again,
+ * though the provider's cache breaks there once.
  */
-export function emptyBlocks(rows: Statements, isForgotten: (quote: string) => boolean): number {
+export function emptyBlocks(rows: Statements, isForgotten: IsQuoted): number {
   return changeBlocks(rows, isForgotten, (row) => ({ ...row, block: '' }));
 }
 
-/** Makes the blocks with such quotes too old for a new conversation. Conversations that have them keep them. */
-export function retireBlocks(rows: Statements, isRetired: (quote: string) => boolean): number {
+/** Makes the blocks that quote such records too old for a new conversation. Conversations that have them keep them. */
+export function retireBlocks(rows: Statements, isRetired: IsQuoted): number {
   return changeBlocks(rows, isRetired, (row) => ({ ...row, at: 0 }));
 }
 
@@ -61,21 +61,17 @@ export function retireBlocks(rows: Statements, isRetired: (quote: string) => boo
  */
 function changeBlocks(
   rows: Statements,
-  isQuoted: (quote: string) => boolean,
+  isQuoted: IsQuoted,
   change: (row: LedgerRow) => LedgerRow,
 ): number {
   let changed = 0;
   let last = 0;
   for (;;) {
     const read = rows.transaction(() => {
-      const some = rows.all<StoredRow>(
-        'SELECT n, key, value FROM ledger WHERE n > ? ORDER BY n LIMIT ?',
-        last,
-        FORGET_ROWS,
-      );
+      const some = quotingRows(rows, last);
       for (const { key, value } of some) {
         const row = rowIn(key, value);
-        if (row === undefined || !quotesIn(row.block).some(isQuoted)) continue;
+        if (row === undefined || !quotedIn(row).some(isQuoted)) continue;
         const sql = 'INSERT OR REPLACE INTO ledger (key, value) VALUES (?, ?)';
         rows.run(sql, key, valueOf(change(row)));
         changed += 1;
@@ -86,6 +82,36 @@ function changeBlocks(
     });
     if (read < FORGET_ROWS) return changed;
   }
+}
+
+/** Finds all records that blocks quote, by their spaces. */
+export function placedRecords(rows: Statements): PlacedRecords {
+  const placed = new Map<string, Set<string>>();
+  for (let last = 0; ;) {
+    const some = quotingRows(rows, last);
+    for (const { ref, space } of some.flatMap(({ key, value }) =>
+      quotedIn(rowIn(key, value) ?? NO_ROW),
+    )) {
+      placed.set(space, (placed.get(space) ?? new Set()).add(ref));
+    }
+    last = some.at(-1)?.n ?? last;
+    if (some.length < FORGET_ROWS) return placed;
+  }
+}
+
+export type PlacedRecords = ReadonlyMap<string, ReadonlySet<string>>;
+
+const NO_ROW = { block: '' };
+
+type IsQuoted = (record: QuotedRecord) => boolean;
+
+/** The next rows that may quote a record: most have no block. JSON writes the end of a line as two characters. */
+function quotingRows(rows: Statements, last: number): readonly StoredRow[] {
+  return rows.all<StoredRow>(
+    "SELECT n, key, value FROM ledger WHERE n > ? AND instr(value, '\\nm_') ORDER BY n LIMIT ?",
+    last,
+    FORGET_ROWS,
+  );
 }
 
 /** Deletes the rows that were written longest ago. */

@@ -6,9 +6,8 @@ import {
   type LedgerAddress,
   type LedgerEntry,
 } from '../../core/ledger/entries.ts';
-import { quotesIn } from '../../core/recall/recall-block.ts';
 import type { Ledger, LedgerRow } from '../../ports/ledger.ts';
-import { entryOf, rowOf } from '../journals/ledger-row.ts';
+import { entryOf, quotedIn, rowOf } from '../journals/ledger-row.ts';
 import type { Statements } from '../store/statements.ts';
 import { FORGOTTEN_KEY, noteForgotten, rowIn, valueOf, withoutQuotes } from './ledger-table.ts';
 import { isBusy, type StateFile } from './state-file.ts';
@@ -151,7 +150,7 @@ export class StateLedger implements Ledger {
       state.transaction(() => {
         // A forgotten text may be in one of the blocks.
         const isChanged = this.#follow(state) !== generation;
-        isLate = isChanged && rows.some(({ block }) => quotesIn(block).length > 0);
+        isLate = isChanged && rows.some((row) => quotedIn(row).length > 0);
         if (!isLate) this.#put(state, rows, false);
       });
     return (await this.#writer.commit(write, COMMIT_MS)) && !isLate;

@@ -38,7 +38,7 @@ export interface DeskParts {
   /** `emptyForgotten` is to follow. */
   readonly forget: (filter: ForgetFilter) => void;
   /** Keeps the blocks that quote it from new conversations. */
-  readonly retire: (text: string) => void;
+  readonly retire: (ref: string) => void;
 }
 
 /** More than a person reads; each costs the reading of a text. */
@@ -68,9 +68,9 @@ export function deskCalls(parts: DeskParts): Pick<StoreCalls, DeskCallName> {
   };
 }
 
-function pin({ records, retire }: DeskParts, desk: Desk, change: PinChange): boolean {
+function pin({ retire }: DeskParts, desk: Desk, change: PinChange): boolean {
   const isPinned = desk.pin(change);
-  if (isPinned && change.pin === 'never') retire(records.retrieve(change)?.text ?? '');
+  if (isPinned && change.pin === 'never') retire(change.ref);
   return isPinned;
 }
 

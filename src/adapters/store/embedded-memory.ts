@@ -19,8 +19,10 @@ import {
   type PageFilter,
   type RecordPage,
 } from '../../ports/memory.ts';
+import type { PlacedRecords } from '../state/ledger-table.ts';
 import type { OutputMirror } from './output-mirror.ts';
 import type { ProofState } from './proof-state.ts';
+import type { ForgottenElsewhere } from './protocol.ts';
 import type { SteadyClient } from './steady-client.ts';
 
 /** The memory port over the store's worker. */
@@ -192,9 +194,13 @@ export class EmbeddedMemory implements Memory {
     return this.#client.call('moveSome', move, signal);
   }
 
-  /** Takes what quotes memories that are kept elsewhere out of what was placed; see StoreCalls. */
-  async forgetPlaced(texts: readonly string[] | 'all', signal: AbortSignal): Promise<number> {
-    const emptied = await this.#client.call('forgetPlaced', texts, signal);
+  placed(): Promise<PlacedRecords> {
+    return this.#client.call('placed', undefined);
+  }
+
+  /** Takes what quotes records that are kept elsewhere out of what was placed; see StoreCalls. */
+  async forgetPlaced(forgotten: ForgottenElsewhere): Promise<number> {
+    const emptied = await this.#client.call('forgetPlaced', forgotten);
     await this.endForgetting();
     return emptied;
   }

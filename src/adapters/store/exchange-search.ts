@@ -185,11 +185,11 @@ interface Quoted {
 }
 
 function located({ texts, quotes: plain }: Quoted): LocatedExchange {
-  const { ref, space, client, at, isUnverified, provenance } = texts;
+  const { ref, records, space, client, at, isUnverified, provenance } = texts;
   const quotes = plain.map((quote) =>
     isUnverified && quote.role === 'user' ? { ...quote, source: 'unverified' as const } : quote,
   );
-  const found = { ref: shortReference(ref), space, client, at, quotes };
+  const found = { ref: shortReference(ref), records, space, client, at, quotes };
   return { ...found, ...(provenance && { provenance }) };
 }
 

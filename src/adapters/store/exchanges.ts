@@ -24,6 +24,8 @@ export interface ExchangeTexts {
   readonly isUnverified: boolean;
   /** The reference of the answer, or of the request where no answer is held. */
   readonly ref: string;
+  /** The references of all its records. */
+  readonly records: readonly string[];
   readonly space: string;
   readonly client: string;
   readonly at: number;
@@ -134,6 +136,7 @@ function textsOf(rows: readonly SpokenText[]): ExchangeTexts | undefined {
     answered: saidBy('assistant', rows),
     isUnverified: rows.some(({ source }) => source === 'unverified'),
     ref,
+    records: rows.map((row) => row.ref),
     space,
     client,
     at,

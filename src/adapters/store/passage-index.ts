@@ -75,12 +75,11 @@ export class PassageIndex {
   }
 
   /**
-   * Call this before the record's row is removed, in the same transaction. Returns the earlier
-   * places.
+   * Call this before the record's row is removed, in the same transaction.
    */
-  remove(ids: IndexedPlace): readonly Span[] {
-    const passages = this.#database.all<Span & { id: number; terms: string }>(
-      'SELECT id, start, end, terms FROM passages WHERE record = ?',
+  remove(ids: IndexedPlace): void {
+    const passages = this.#database.all<{ id: number; terms: string }>(
+      'SELECT id, terms FROM passages WHERE record = ?',
       ids.record,
     );
     let termCount = 0;
@@ -99,7 +98,6 @@ export class PassageIndex {
       termCount,
       ids.space,
     );
-    return passages;
   }
 
   /** From the first of its passages' ids to the one behind the last. */

@@ -24,6 +24,7 @@ import type {
   RequestList,
   SumFilter,
 } from '../../ports/request-log.ts';
+import type { PlacedRecords } from '../state/ledger-table.ts';
 import type {
   ConversationPlace,
   DeskEdit,
@@ -65,11 +66,10 @@ export interface StoreCalls {
    * notes up to the given one. False: nothing was done, because another program reads a file.
    */
   eraseForgotten(last: number): boolean;
-  /**
-   * Empties what was placed and quotes one of these texts, or all of it. Returns how many blocks.
-   * `eraseForgotten` is to follow.
-   */
-  forgetPlaced(texts: readonly string[] | 'all'): number;
+  /** The references of all records that placed blocks quote, by space. */
+  placed(input: undefined): PlacedRecords;
+  /** Empties the placed blocks that quote one of these records. Returns how many. `eraseForgotten` is to follow. */
+  forgetPlaced(forgotten: ForgottenElsewhere): number;
   hold(question: HoldQuestion): readonly Holding[];
   /** The references among these that name a stored output. */
   heldOutputs(refs: readonly string[]): readonly string[];
@@ -137,6 +137,12 @@ export interface WorkerInput {
   readonly control: Int32Array;
   /** Slots of the process's Descriptors. */
   readonly descriptors: Int32Array<SharedArrayBuffer>;
+}
+
+/** Records that a memory service has purged. */
+export interface ForgottenElsewhere {
+  readonly space: string;
+  readonly refs: readonly string[];
 }
 
 /** 1 while the worker is inside SQLite. */

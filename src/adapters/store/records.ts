@@ -1,9 +1,6 @@
 import { textBytes } from '../../core/shortening/proofs.ts';
-import { quoteOf } from '../../core/recall/recall-block.ts';
-import { titlesFrom } from '../../core/recall/session-brief.ts';
-import { standingIn } from '../../core/recall/standing.ts';
 import { isStorable, type Pin } from '../../core/memory/record.ts';
-import { isShortReference, referenceOf, shortReference } from '../../core/memory/reference.ts';
+import { isShortReference, referenceOf } from '../../core/memory/reference.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import {
   type CaptureState,
@@ -158,18 +155,22 @@ export class Records implements Holder {
   }
 
   /**
-   * Deletes some of them, leaves tombstones, and notes the lines by which recalled blocks may quote the
-   * texts. Returns how many: 0 when none is left. The words are in the files until they are erased.
+   * Deletes some of them, leaves tombstones, and notes the references by which blocks quote the texts.
+   * Returns how many: 0 when none is left. The words are in the files until they are erased.
    */
   forgetSome(at: number): number {
     return this.#database.transaction(() => {
       const rows = this.#database.all<ForgottenRow>(
-        `SELECT r.id, r.space, r.digest, r.text, r.is_utf16
+        `SELECT r.id, r.space, r.digest, r.ref
          FROM to_forget f JOIN records r ON r.id = f.record LIMIT ${FORGET_BATCH}`,
       );
-      const quotes = new Set<string>();
-      for (const row of rows) this.#forgetOne(row, { at, quotes });
-      if (rows.length > 0) noteForgetting(this.#database, quotes);
+      for (const row of rows) this.#forgetOne(row, at);
+      if (rows.length > 0) {
+        noteForgetting(
+          this.#database,
+          rows.map(({ ref }) => ref),
+        );
+      }
       return rows.length;
     });
   }
@@ -233,20 +234,8 @@ export class Records implements Holder {
     return this.#database.get(sql, space, digest) !== undefined;
   }
 
-  #forgetOne(row: ForgottenRow, { at, quotes }: { at: number; quotes: Set<string> }): void {
-    const text = textOf(row);
-    const spans = this.#index.remove({ space: row.space, record: row.id });
-    for (const { start, end } of spans) {
-      const passage = text.slice(start, end);
-      // A block may quote a standing instruction by its sentence alone.
-      for (const part of [passage, ...standingIn(passage)]) quotes.add(quoteOf(part));
-    }
-    // A block for an agent quotes lines of an exchange under the reference of one of its records, and
-    // names sessions by a sentence.
-    for (const { ref } of this.#database.all<{ ref: string }>(REFERENCES_BESIDE, row.id)) {
-      quotes.add(shortReference(ref));
-    }
-    for (const title of titlesFrom(text)) quotes.add(quoteOf(title));
+  #forgetOne(row: ForgottenRow, at: number): void {
+    this.#index.remove({ space: row.space, record: row.id });
     this.#database.run('DELETE FROM records WHERE id = ?', row.id);
     this.#database.run(
       'INSERT OR IGNORE INTO tombstones (space, digest, at) VALUES (?, ?, ?)',
@@ -266,19 +255,17 @@ const PIN = `INSERT INTO marks (record, pin) SELECT id, ? FROM records WHERE spa
 
 const IMPORTED = 'INSERT INTO marks (record, imported_at) VALUES (?, ?)';
 
-const REFERENCES_BESIDE = `SELECT o.ref FROM records r JOIN records o
-  ON o.space = r.space AND o.conversation = r.conversation AND o.exchange = r.exchange WHERE r.id = ?`;
-
 interface Prepared {
   readonly record: MemoryRecord<SpeakerRole>;
   /** Undefined for a record that is refused or held already. */
   readonly passages: readonly IndexedPassage[] | undefined;
 }
 
-interface ForgottenRow extends StoredText {
+interface ForgottenRow {
   readonly id: number;
   readonly space: number;
   readonly digest: string;
+  readonly ref: string;
 }
 
 /** The space's id, given to it here if it is new; undefined when there are too many. */

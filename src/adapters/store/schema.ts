@@ -212,7 +212,7 @@ CREATE INDEX records_by_conversation ON records(space, conversation, exchange);
 // the notes that it has read, and none that another one has written meanwhile.
 const VERSION_13 = `
 DROP TABLE forgetting;
-CREATE TABLE forgetting (n INTEGER PRIMARY KEY AUTOINCREMENT, quote TEXT NOT NULL);
+CREATE TABLE forgetting (n INTEGER PRIMARY KEY AUTOINCREMENT, ref TEXT NOT NULL);
 `;
 
 const MIGRATIONS: readonly string[] = [

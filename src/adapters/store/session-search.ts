@@ -81,10 +81,12 @@ export class SessionSearch {
       const some = likeliest.slice(at, at + SESSIONS_MAX);
       const read = yield* together(some.map((one) => this.#textsOf(one.conversation, question)));
       for (const [place, texts] of read.entries()) {
-        const title = titleOf(texts, values, said);
-        if (title === '' || titled.length === SESSIONS_MAX) continue;
+        const found = titleOf(texts, values, said);
+        if (found === undefined || titled.length === SESSIONS_MAX) continue;
+        const { title, exchange } = found;
         said.add(title);
-        titled.push({ at: some[place]?.at ?? 0, title });
+        const { space, records } = exchange;
+        titled.push({ at: some[place]?.at ?? 0, title, space, records });
       }
     }
     return titled;

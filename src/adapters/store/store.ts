@@ -15,9 +15,8 @@ import {
 import { type Driver, failureText, loadDriver } from './driver.ts';
 import { isSpoken } from '../../core/memory/record.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
-import type { StoreCallName, StoreCalls } from './protocol.ts';
-import { quotesOfTexts } from '../../core/recall/quotes-of-texts.ts';
-import { emptyBlocks, pruneLedger, retireBlocks } from '../state/ledger-table.ts';
+import type { ForgottenElsewhere, StoreCallName, StoreCalls } from './protocol.ts';
+import { emptyBlocks, placedRecords, pruneLedger, retireBlocks } from '../state/ledger-table.ts';
 import { RequestTable } from '../state/request-table.ts';
 import { STATE_VERSION, StateFile } from '../state/state-file.ts';
 import type { Descriptors } from './descriptors.ts';
@@ -152,7 +151,8 @@ export class Store {
       unended: () => unended(database),
       emptyForgotten: () => this.#emptyForgotten(database, records),
       eraseForgotten: (last) => this.#eraseForgotten(database, last),
-      forgetPlaced: (texts) => this.#forgetPlaced(database, texts),
+      placed: () => (this.#state.isThere ? this.#onState(placedRecords) : new Map()),
+      forgetPlaced: (forgotten) => this.#forgetPlaced(database, forgotten),
       hold: (question) => proveHeld([outputs, records], question, Date.now()),
       heldOutputs: (refs) => outputs.heldRefs(refs),
       dropOutputs: (space) => outputs.drop(space),
@@ -165,7 +165,7 @@ export class Store {
       emptyLog: () => database.checkpoint(),
       pruneState: () => this.#pruneState(),
       checkpointState: () => this.#onState(checkpointState),
-      ...deskCalls({ database, records, signals, forget, retire: (text) => this.#retire(text) }),
+      ...deskCalls({ database, records, signals, forget, retire: (ref) => this.#retire(ref) }),
       keepProvenance: (notes) => keepProvenance(database, notes),
       listProvenance: (filter) => listProvenance(database, filter),
       health: () => this.#health(database),
@@ -202,7 +202,7 @@ export class Store {
         const waiting = waitingRecords(rows, (record) => records.isBuried(record));
         const numbers = JSON.stringify(waiting.map(({ n }) => n));
         rows.run('DELETE FROM outbox WHERE n IN (SELECT value FROM json_each(?))', numbers);
-        emptyBlocks(rows, (quote) => forgetting.has(quote));
+        emptyBlocks(rows, ({ ref }) => forgetting.has(ref));
       });
     }
     return forgetting.last;
@@ -220,18 +220,19 @@ export class Store {
     return isErased;
   }
 
-  /** Empties the blocks that quote memories of another store. */
-  #forgetPlaced(database: Database, texts: readonly string[] | 'all'): number {
-    if (texts.length === 0) return 0;
+  /** Empties the blocks that quote these records of another store. */
+  #forgetPlaced(database: Database, { space, refs }: ForgottenElsewhere): number {
     noteForgetting(database);
-    const isForgotten = texts === 'all' ? () => true : quotesOfTexts(texts);
-    return this.#onState((rows) => emptyBlocks(rows, isForgotten));
+    const gone = new Set(refs);
+    return this.#onState((rows) =>
+      emptyBlocks(rows, (quoted) => quoted.space === space && gone.has(quoted.ref)),
+    );
   }
 
-  /** Keeps the blocks that quote this text from new conversations. */
-  #retire(text: string): void {
+  /** Keeps the blocks that quote this record from new conversations. */
+  #retire(ref: string): void {
     if (!this.#state.isThere) return;
-    this.#onState((rows) => retireBlocks(rows, quotesOfTexts([text])));
+    this.#onState((rows) => retireBlocks(rows, (quoted) => quoted.ref === ref));
   }
 
   /** Its failures are of another file than the memory's, which must not be set aside for them. */

@@ -58,8 +58,16 @@ export interface BlockFact {
   readonly form: 'text' | 'part';
   /** The space whose memory it quotes: a key that may not read that space never gets it. */
   readonly space: string;
+  /** The records that it quotes. */
+  readonly quoted?: readonly QuotedRecord[];
   /** The decision was taken back: no request with this block was accepted. svc decides about the prompt again. */
   readonly isOpen?: true;
+}
+
+/** A stored text, by its reference `m_…` and the space that holds it. */
+export interface QuotedRecord {
+  readonly ref: string;
+  readonly space: string;
 }
 
 /** A block in front of a thought. */

@@ -24,24 +24,27 @@ export function agentOf({ session_id, branch = '', ...agent }: WireAgent): Agent
 }
 
 /** Field by field: a store may know more about an exchange, which stays on its machine. */
-export function exchangeOf({ ref, space, client, at, quotes }: RecalledExchange): WireExchange {
-  return { ref, space, client, observed_at: isoTime(at), quotes: [...quotes] };
+export function exchangeOf(exchange: RecalledExchange): WireExchange {
+  const { ref, records, space, client, at, quotes } = exchange;
+  return { ref, records, space, client, observed_at: isoTime(at), quotes: [...quotes] };
 }
 
 export function exchangeIn({
   ref,
+  records = [],
   space,
   client = '',
   observed_at,
   quotes,
 }: WireExchange): RecalledExchange {
-  return { ref, space, client, at: Date.parse(observed_at), quotes };
+  return { ref, records, space, client, at: Date.parse(observed_at), quotes };
 }
 
-export function sessionOf({ at, title }: RecalledSession): WireSession {
-  return { observed_at: isoTime(at), title };
+export function sessionOf({ at, title, space, records }: RecalledSession): WireSession {
+  return { observed_at: isoTime(at), title, space, records };
 }
 
-export function sessionIn({ observed_at, title }: WireSession): RecalledSession {
-  return { at: Date.parse(observed_at), title };
+export function sessionIn(session: WireSession): RecalledSession {
+  const { observed_at, title, space = '', records = [] } = session;
+  return { at: Date.parse(observed_at), title, space, records };
 }

@@ -181,6 +181,8 @@ const coverageEntry = members(
 );
 export type CoverageEntry = Infer<typeof coverageEntry>;
 
+const quotedRecords = listOf(textReference, { max: QUOTES_MAX });
+
 const recalledExchange = members(
   {
     ref: text({ pattern: /^m_[a-z2-7]{4,16}$/ }),
@@ -191,10 +193,13 @@ const recalledExchange = members(
       { min: 1, max: QUOTES_MAX },
     ),
   },
-  { client: program },
+  { client: program, records: quotedRecords },
 );
 
-const recalledSession = members({ observed_at: time, title: text({ max: RECENT_CHARS_MAX }) }, {});
+const recalledSession = members(
+  { observed_at: time, title: text({ max: RECENT_CHARS_MAX }) },
+  { space, records: quotedRecords },
+);
 
 export const recallAnswer = such(
   members(

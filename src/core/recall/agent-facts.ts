@@ -18,6 +18,8 @@ export interface RecalledExchange {
   /** The reference of the answer, or of the request where no answer is held. */
   readonly ref: string;
   readonly space: string;
+  /** The references of all its records. */
+  readonly records: readonly string[];
   readonly client: string;
   readonly at: number;
   /** In their order: the sentence of the request, then runs of lines of the answer. */
@@ -32,4 +34,7 @@ export interface RecalledExchange {
 export interface RecalledSession {
   readonly at: number;
   readonly title: string;
+  readonly space: string;
+  /** The references of the records that the title may come from. */
+  readonly records: readonly string[];
 }

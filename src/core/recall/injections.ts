@@ -362,8 +362,8 @@ function pinsOf(
 }
 
 /** As old as what it repeats, so that what was forgotten meanwhile is not said again. */
-function factOf({ block, form, space, at }: DatedFact): DatedFact {
-  return { block, form, space, at };
+function factOf({ block, form, space, quoted, at }: DatedFact): DatedFact {
+  return { block, form, space, ...(quoted && { quoted }), at };
 }
 
 // Under a quarter of the budget a block says too little to be worth its place.

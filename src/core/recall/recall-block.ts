@@ -81,17 +81,6 @@ export class LineSizes {
   }
 }
 
-/**
- * The quotes of a block, as `quoteOf` writes them; twice where it is unclear whose mark a line
- * begins with. Also the references under which the block quotes lines of exchanges.
- */
-export function quotesIn(block: string): string[] {
-  const heads = Array.from(block.matchAll(EXCHANGE_HEAD), ([, reference = '']) => reference);
-  const whole = block.split('\n').filter((line) => line.startsWith(WHOLE));
-  const references = whole.flatMap((line) => line.match(/\bm_[a-z2-7]+/g) ?? []);
-  return [...heads, ...references, ...quotedIn(block)];
-}
-
 /** Before the references of the lines of a brief that are cut. */
 export const WHOLE = 'Whole: ';
 /** How a title has the reference of its text where a value of it is cut off. */
@@ -103,25 +92,6 @@ export const CUT_TITLE = /… \((m_[a-z2-7]+)\)$/;
  */
 export const EXCHANGE_HEAD =
   /^(?:\d{4}-\d\d-\d\d )?(m_[a-z2-7]+)(?: \((?:global|files changed since)\))?:$/gm;
-/** The speaker of a quote, or the day of a session in a brief. */
-const QUOTE_MARK = /^(?:user|assistant|unverified|\d{4}-\d\d-\d\d): /;
-
-function quotedIn(block: string): string[] {
-  return block
-    .replace(/\n<\/svc-memory>$/, '')
-    .split('\n')
-    .reduce<string[]>((quotes, line) => {
-      if (line.startsWith('- ')) quotes.push(line.slice(2));
-      // The later lines of a quote are indented; what is not is the day and source of the next one.
-      else if (line.startsWith('  ') && quotes.length > 0) quotes.push(`${quotes.pop()}\n${line}`);
-      return quotes;
-    }, [])
-    .flatMap((quote) => {
-      const unmarked = quote.replace(QUOTE_MARK, '');
-      return unmarked === quote ? [quote] : [quote, unmarked];
-    });
-}
-
 /**
  * Day and source are written once for all quotes of that day, because every token is missing
  * elsewhere.

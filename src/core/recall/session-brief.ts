@@ -65,46 +65,39 @@ export interface TitledExchange {
 }
 
 /**
- * The subject of a session in one line: the sentence of its requests that shares most with the
+ * Finds the subject of a session in one line: the sentence of its requests that shares most with the
  * prompt, or that says most at all. Where the person only steered ("9", "commit"), it is the
- * conclusion of the answers. '' where all of it is said already, and where the model only said that it does
- * not know.
+ * conclusion of the answers. Undefined where all of it is said already, and where the model only said that
+ * it does not know.
  */
-export function titleOf(
-  exchanges: readonly TitledExchange[],
+export function titleOf<Kind extends TitledExchange>(
+  exchanges: readonly Kind[],
   values: TermValues,
   said: Pick<SaidLines, 'has'> = new SaidLines(''),
-): string {
-  const requests = exchanges.flatMap(({ ref, asked }) =>
-    sentencesOf(ownWordsOf(asked))
+): { readonly title: string; readonly exchange: Kind } | undefined {
+  const requests = exchanges.flatMap((exchange) =>
+    sentencesOf(ownWordsOf(exchange.asked))
       .filter((sentence) => !isReply(sentence))
-      .map((sentence) => ({ ref, sentence, isOnly: isOneStatement(asked) })),
+      .map((sentence) => ({ exchange, sentence, isOnly: isOneStatement(exchange.asked) })),
   );
   const found =
     requests.length > 0
       ? requests
-      : exchanges.flatMap(({ ref, answered }) =>
-          conclusionLines(answered)
+      : exchanges.flatMap((exchange) =>
+          conclusionLines(exchange.answered)
             .slice(0, LINES_MAX)
             .filter((sentence) => !KNOWS_NOTHING.test(sentence))
-            .map((sentence) => ({ ref, sentence, isOnly: false })),
+            .map((sentence) => ({ exchange, sentence, isOnly: false })),
         );
   const news = found.filter(({ sentence }) => !said.has(sentence));
   const best = mostTelling(news, values);
-  if (best === undefined) return '';
+  if (best === undefined) return undefined;
+  const { exchange } = best;
   const title = titleFrom(best.sentence, best.isOnly);
   const own = withoutPoliteness(best.sentence);
   const isCut = title.endsWith('…') && isStatement(own) && hasValue(own.slice(title.length - 1));
   // The value can be read by its reference. A question or an order that is cut still names its subject.
-  return isCut ? `${title} (${shortReference(best.ref)})` : title;
-}
-
-/** Every title that a session's text may have given, without its reference. */
-export function titlesFrom(text: string): string[] {
-  return [...sentencesOf(ownWordsOf(text)), ...conclusionLines(text)].flatMap((sentence) => [
-    titleFrom(sentence, false),
-    titleFrom(sentence, true),
-  ]);
+  return { title: isCut ? `${title} (${shortReference(exchange.ref)})` : title, exchange };
 }
 
 function titleFrom(sentence: string, isOnly: boolean): string {

@@ -4,6 +4,7 @@ import { exchangeIn, exchangeOf } from '../../../src/core/memory-api/agent-recal
 test('R26: an exchange crosses with its lines alone, whatever else is known about it', () => {
   const exchange = {
     ref: 'm_aaaaaaaa',
+    records: ['m_aaaaaaaabbbbbbbb'],
     space: 'project',
     client: 'codex',
     at: Date.UTC(2026, 4, 1),

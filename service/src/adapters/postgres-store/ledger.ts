@@ -1,4 +1,4 @@
-import { quotesIn } from '../../../../src/core/recall/recall-block.ts';
+import { quotedIn } from '../../../../src/adapters/journals/ledger-row.ts';
 import type { LedgerRow } from '../../../../src/ports/ledger.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
 import type { Rows } from './rows.ts';
@@ -44,7 +44,7 @@ export function ledgerCalls({ tenant, database }: TenantPlace) {
 export async function forgetBlocks(rows: Rows, tenant: string, at: number): Promise<void> {
   await rows.run(MEMORY.markForgotten, tenant, FORGOTTEN_KEY, at);
   const found = await rows.all<Pick<LedgerRow, 'key' | 'block'>>(MEMORY.ledgerBlocks, tenant);
-  const quoting = found.filter(({ block }) => quotesIn(block).length > 0);
+  const quoting = found.filter((row) => quotedIn(row).length > 0);
   if (quoting.length === 0) return;
   const keys = quoting.map(({ key }) => key);
   await rows.run(MEMORY.emptyLedger, tenant, keys, at);
@@ -61,7 +61,7 @@ async function record(rows: Rows, tenant: string, given: readonly LedgerRow[]): 
   ]);
   const forgottenAt = mark?.at ?? -1;
   const clean = given.map((row) =>
-    row.at <= forgottenAt && quotesIn(row.block).length > 0 ? { ...row, block: '' } : row,
+    row.at <= forgottenAt && quotedIn(row).length > 0 ? { ...row, block: '' } : row,
   );
   const once = distinct(
     clean.filter(({ isOnce }) => isOnce === true),

@@ -1,4 +1,4 @@
-import { quotesIn } from '../../../../src/core/recall/recall-block.ts';
+import { quotedIn } from '../../../../src/adapters/journals/ledger-row.ts';
 import type { LedgerRow } from '../../../../src/ports/ledger.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
 
@@ -36,7 +36,7 @@ export class ServiceLedgerTable {
     this.#database.unsyncedTransaction(() => {
       const forgottenAt = this.find(tenant, [FORGOTTEN_KEY])[0]?.at ?? -Infinity;
       for (const row of rows) {
-        const isLate = row.at <= forgottenAt && quotesIn(row.block).length > 0;
+        const isLate = row.at <= forgottenAt && quotedIn(row).length > 0;
         this.#put(tenant, isLate ? { ...row, block: '' } : row);
       }
       this.#writes += 1;
@@ -59,7 +59,7 @@ export class ServiceLedgerTable {
       "SELECT key, block FROM tenant_ledger WHERE tenant = ? AND block <> ''",
       tenant,
     )) {
-      if (quotesIn(block).length > 0) this.#database.run(sql, at, tenant, key);
+      if (quotedIn({ block }).length > 0) this.#database.run(sql, at, tenant, key);
     }
   }
 

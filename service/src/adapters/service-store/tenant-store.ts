@@ -54,7 +54,7 @@ export function tenantStore(tenant: string, { read, write }: StoreCalls): Tenant
       const otherSpaces = question.otherSpaces.map((other) => names.whole(other));
       const olderSpaces = question.olderSpaces?.map((older) => names.whole(older)) ?? [];
       const asked = { ...question, space, otherSpaces, olderSpaces };
-      const { signals, exchanges, ...answer } = await read('recall', asked, signal);
+      const { signals, exchanges, sessions, ...answer } = await read('recall', asked, signal);
       // No call waits for these. A lost entry makes a share of 200 slightly less exact.
       if (signals.length > 0) void write('noteSignals', signals).catch(() => undefined);
       return {
@@ -64,6 +64,9 @@ export function tenantStore(tenant: string, { read, write }: StoreCalls): Tenant
         ...(exchanges === undefined
           ? {}
           : { exchanges: exchanges.map((one) => ({ ...one, space: names.bare(one.space) })) }),
+        ...(sessions === undefined
+          ? {}
+          : { sessions: sessions.map((one) => ({ ...one, space: names.bare(one.space) })) }),
       };
     },
     retrieve: async (question, signal) => {

@@ -1,0 +1,29 @@
+import type { QuotedRecord } from '../ledger/entries.ts';
+import type { RecalledPassage } from '../memory/record.ts';
+import type { RecalledExchange, RecalledSession } from './agent-facts.ts';
+import { CUT_TITLE, lineOf, quoteOf } from './recall-block.ts';
+
+/**
+ * Finds the records that a block quotes, among those that it was written from. The ledger notes them with the
+ * block, so that svc finds the block again when one of them is forgotten.
+ */
+export function quotedRecords(
+  block: string,
+  { passages, exchanges = [], sessions = [] }: Recalled,
+): readonly QuotedRecord[] {
+  const quoted = [
+    ...passages
+      .filter((passage) => block.includes(lineOf(passage)))
+      .map(({ space, ref }) => ({ space, records: [ref] })),
+    ...exchanges.filter(({ ref }) => block.includes(ref)),
+    ...sessions.filter(({ title }) => block.includes(quoteOf(title.replace(CUT_TITLE, '…')))),
+  ];
+  const records = quoted.flatMap(({ space, records: refs }) => refs.map((ref) => ({ ref, space })));
+  return [...new Map(records.map((one) => [[one.ref, one.space].join(' '), one])).values()];
+}
+
+interface Recalled {
+  readonly passages: readonly RecalledPassage[];
+  readonly exchanges?: readonly RecalledExchange[];
+  readonly sessions?: readonly RecalledSession[];
+}
