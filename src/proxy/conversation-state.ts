@@ -41,8 +41,6 @@ export class ConversationState {
   notedAt: number | undefined;
   /** An earlier request of it was read for what may leave: its outputs are stored, or on their way. */
   wasRead = false;
-  /** The newest prompt up to which no refusal of shortening was found. */
-  unrefused: Unrefused | undefined;
   /** The first item of a history that is known to hold bound thinking, by fingerprint: a compacted one has another first item. */
   boundFrom: string | undefined;
 
@@ -96,15 +94,6 @@ export interface KnownBlock {
   readonly block: string;
   readonly form: 'text' | 'part';
   readonly tokens: number;
-}
-
-export interface Unrefused {
-  /** Fingerprint of the prompt's item. */
-  readonly prompt: string;
-  /** How many refusals this process had recorded then. */
-  readonly recorded: number;
-  /** Until then the ledger is not asked again; by the monotonic clock. */
-  readonly until: number;
 }
 
 /** A text, the blocks that its request carried, and the record that captureHuman() makes of the two. */

@@ -49,7 +49,6 @@ import type { Deadline } from './deadline.ts';
 import { OutputKeeper } from './output-keeper.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
-import { ShorteningRefusals } from './refusal-watch.ts';
 import { ReadItems } from './read-items.ts';
 import type { Slices } from './slices.ts';
 import type { Reading } from './read-request.ts';
@@ -129,12 +128,10 @@ export class Shortener {
   readonly #keeper: OutputKeeper;
   readonly #read = new ReadItems();
   readonly #slices: Slices;
-  readonly #refusals: ShorteningRefusals;
 
   constructor(dependencies: ProxyDependencies, slices: Slices) {
     this.#dependencies = dependencies;
     this.#slices = slices;
-    this.#refusals = new ShorteningRefusals(dependencies);
     this.#possession = new PossessionCheck(dependencies.memory, dependencies.clock);
     this.#keeper = new OutputKeeper(dependencies.memory, dependencies.clock, () =>
       dependencies.ledger.generation(),
@@ -189,7 +186,7 @@ export class Shortener {
     const mark = mayRepeat(view) && !call.bond.isWhole ? elisionMark(elisionPlace) : undefined;
     const isNew = isOverBudget && isMain;
     if (!isNew && mark === undefined) return { outcome: outcomeUnchanged(reading) };
-    const refusals = this.#refusals.addresses(reading);
+    const refusals = refusalAddresses(view, place, 'shortening');
     const asked = [...refusals, ...(mark === undefined ? [] : [mark])];
     const found = await this.#dependencies.ledger.find(asked, deadline.msLeft);
     const hasBatches = mark !== undefined && (found.has(mark) || state.batches.has(keyOf(mark)));
@@ -197,7 +194,6 @@ export class Shortener {
     if (elision === 'real' && isRefused(refusals, found, this.#dependencies.clock.now())) {
       return { outcome: 'provider_refused' };
     }
-    if (found.missing === undefined && refusals.length > 0) this.#refusals.noteNone(reading);
     // Whether something was left out before is not known: to leave out anything else would break the
     // prefix twice.
     if (!hasBatches && found.missing !== undefined) return { outcome: 'unanswered' };
@@ -313,8 +309,9 @@ export class Shortener {
     const taken = recorded.flatMap((entry) =>
       'leftOut' in entry ? [{ ...entry, leftOut, at, replaces: true as const }] : [],
     );
-    await this.#dependencies.ledger.record(taken);
-    if (isAtFault) await this.#refusals.record(reading);
+    const refusals = refusalAddresses(reading.view, reading.place, 'shortening');
+    const entries = isAtFault ? refusalEntries(refusals, at) : [];
+    await this.#dependencies.ledger.record([...taken, ...entries]);
   }
 
   #factsOf(

@@ -101,18 +101,11 @@ export const UNASKED = [
     test: LISTED,
   },
   {
-    name: 'a refusal of the own process is not looked for',
-    file: 'src/proxy/refusal-watch.ts',
-    from: '      unrefused.recorded === this.#recorded &&\n',
-    to: '',
+    name: 'a refused shortened request is forgotten',
+    file: 'src/proxy/shortener.ts',
+    from: 'isAtFault ? refusalEntries(refusals, at) : []',
+    to: '[]',
     test: 'test/proxy/shortening.test.ts',
     only: 'a refused shortened request',
-  },
-  {
-    name: 'a refusal that another process saw is never looked for',
-    file: 'src/proxy/refusal-watch.ts',
-    from: '      unrefused.until > this.#clock.monotonic() &&\n',
-    to: '',
-    test: 'test/proxy/unrefused.test.ts',
   },
 ];
