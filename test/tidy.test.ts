@@ -231,8 +231,8 @@ const REMEMBERING = [
   'src/proxy/held-digests.ts',
   'src/proxy/in-flight.ts',
   'src/proxy/known-texts.ts',
+  'src/proxy/possession.ts',
   'src/proxy/read-items.ts',
-  'src/proxy/standing-proofs.ts',
 ];
 
 test('every path that a document names exists', () => {

@@ -14,7 +14,7 @@ import type { MeterState } from '../core/shortening/meter.ts';
  *
  * Some things are kept for the whole process instead, because they belong to no conversation. The
  * views of recent bodies (conversations.ts) are found by their bytes. Forks of a conversation share
- * the outputs that the memory holds (output-keeper.ts) and has proven (standing-proofs.ts). Facts read of an item (held-digests.ts,
+ * the outputs that the memory holds (output-keeper.ts) and has proven (possession.ts). Facts read of an item (held-digests.ts,
  * read-items.ts) live exactly as long as the item.
  */
 export class ConversationState {

@@ -6,7 +6,6 @@ import type { Removal } from '../core/shortening/removal.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Holding, Memory } from '../ports/memory.ts';
 import { withinDeadline } from './memory-deadline.ts';
-import { StandingProofs } from './standing-proofs.ts';
 
 /**
  * Has the memory prove, in this very request, that it holds what is about to be left out. A memory
@@ -59,6 +58,10 @@ const DISTRUST_MS = 15_000;
 // Every request asks again about the same left-out texts, so their bytes are cached.
 const BYTES_MAX = 8 * 1024 * 1024;
 
+/** A stored text that is proven is noted as used once a day, and its file is looked after once an hour. */
+const PROOF_AGE_MAX_MS = 3_600_000;
+/** The proven texts of a space that are kept in mind, 50 bytes each: as many as svc keeps outputs. */
+const PROVEN_MAX = 50_000;
 const NOTHING_PROVEN: Possession = { kind: 'proven', digests: new Set() };
 
 interface PossessionCall {
@@ -72,13 +75,18 @@ export class PossessionCheck {
   readonly #clock: Clock;
   /** The UTF-8 bytes of the texts that were asked about, by digest. */
   readonly #bytes = new ByteCache(BYTES_MAX);
-  readonly #standing: StandingProofs;
+  /**
+   * What earlier requests have proven, by space. It counts while the memory has this version, because no text
+   * can have gone since. Conversations share it, as forks share texts.
+   */
+  readonly #proven = new Map<string, Set<string>>();
+  #version: number | undefined;
+  #provenSince = -Infinity;
   #distrustedUntil = -Infinity;
 
   constructor(memory: Memory, clock: Clock) {
     this.#memory = memory;
     this.#clock = clock;
-    this.#standing = new StandingProofs(memory, clock);
   }
 
   /** Asks at once. The possession is known within `deadlineMs`. */
@@ -90,19 +98,36 @@ export class PossessionCheck {
     const { texts, space } = call;
     if (texts.length === 0) return NOTHING_PROVEN;
     if (this.#clock.monotonic() < this.#distrustedUntil) return { kind: 'unproven' };
-    const standing = this.#standing.in(space);
-    const unproven = texts.filter(({ digest }) => !standing.digests.has(digest));
-    if (unproven.length === 0) return { kind: 'proven', digests: standing.digests };
+    // Looked at before the question: if a text goes meanwhile, the version is another one afterwards.
+    const version = this.#memory.holdVersion?.();
+    const known = this.#provenAt(version, space);
+    const unproven = texts.filter(({ digest }) => !known.has(digest));
+    if (unproven.length === 0) return { kind: 'proven', digests: known };
     const proven = await this.#ask({ ...call, texts: unproven });
     if (proven === 'degraded') return { kind: 'degraded' };
     if (proven !== 'wrong') {
-      this.#standing.add(standing, proven);
-      return { kind: 'proven', digests: new Set([...standing.digests, ...proven]) };
+      const digests = new Set([...known, ...proven]);
+      const counts = version !== undefined && version === this.#version;
+      if (counts && digests.size <= PROVEN_MAX) this.#proven.set(space, digests);
+      return { kind: 'proven', digests };
     }
-    this.#standing.clear();
+    this.#proven.clear();
+    this.#version = undefined;
     this.#distrustedUntil = this.#clock.monotonic() + DISTRUST_MS;
     this.#memory.distrust?.(DISTRUST_MS);
     return { kind: 'unproven' };
+  }
+
+  /** The texts of the space that are proven for this version. */
+  #provenAt(version: number | undefined, space: string): ReadonlySet<string> {
+    const now = this.#clock.monotonic();
+    const isOld = now - this.#provenSince > PROOF_AGE_MAX_MS;
+    if (version === undefined || version !== this.#version || isOld) {
+      this.#proven.clear();
+      this.#version = version;
+      this.#provenSince = now;
+    }
+    return this.#proven.get(space) ?? NO_DIGESTS;
   }
 
   async #ask(call: PossessionCall): Promise<ReadonlySet<string> | 'wrong' | 'degraded'> {
@@ -141,3 +166,5 @@ export class PossessionCheck {
     return bytes;
   }
 }
+
+const NO_DIGESTS: ReadonlySet<string> = new Set();

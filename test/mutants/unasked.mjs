@@ -1,6 +1,6 @@
 /** Checks that let a request do without a question: earlier proofs and absent entries. */
 
-const STANDING = 'test/proxy/standing-proofs.test.ts';
+const STANDING = 'test/proxy/possession.test.ts';
 const RELAY = 'src/proxy/relay.ts';
 const RELAYED = 'test/proxy/relay.test.ts';
 const LISTED = 'test/proxy/read-items.prop.test.ts';
@@ -60,30 +60,30 @@ export const UNASKED = [
   },
   {
     name: 'a proof counts although the memory has another version',
-    file: 'src/proxy/standing-proofs.ts',
+    file: 'src/proxy/possession.ts',
     from: 'version === undefined || version !== this.#version || isOld',
     to: 'isOld',
     test: STANDING,
   },
   {
     name: 'a proof counts for ever',
-    file: 'src/proxy/standing-proofs.ts',
-    from: ' || isOld) this.clear();',
-    to: ') this.clear();',
+    file: 'src/proxy/possession.ts',
+    from: ' || isOld) {',
+    to: ') {',
     test: STANDING,
   },
   {
     name: 'a proof counts for the version that came while the memory was asked',
-    file: 'src/proxy/standing-proofs.ts',
-    from: '    if (version === undefined || version !== this.#version) return;\n',
-    to: '    if (this.#version === undefined) return;\n',
+    file: 'src/proxy/possession.ts',
+    from: 'version !== undefined && version === this.#version',
+    to: 'this.#version !== undefined',
     test: STANDING,
   },
   {
     name: 'proofs of a space count in another one',
-    file: 'src/proxy/standing-proofs.ts',
-    from: 'digests: this.#bySpace.get(space) ?? NO_DIGESTS }',
-    to: 'digests: this.#bySpace.values().next().value ?? NO_DIGESTS }',
+    file: 'src/proxy/possession.ts',
+    from: 'this.#proven.get(space) ?? NO_DIGESTS',
+    to: 'this.#proven.values().next().value ?? NO_DIGESTS',
     test: STANDING,
   },
   {
