@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { BIN, runCli, runProgram } from '../support/cli.ts';
+import { BIN, runCli, runProgram, runServiceCli } from '../support/cli.ts';
 import { validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 import { requestRow } from '../support/request-row.ts';
@@ -85,4 +85,14 @@ test('values are listed one a line, and a kind that is none is wrong usage', asy
   expect(spaces.stdout).toBe('global\nproject/shop-1\n');
   expect((await runCli(['completion', '--values', 'keys'], where)).code).toBe(2);
   expect((await runCli(['completion'], where)).code).toBe(2);
+});
+
+test('svc-service completes its own commands in bash', async () => {
+  const { home } = await place();
+  const { stdout: script } = await runServiceCli(['completion', 'bash'], { home });
+  const ask =
+    'COMP_WORDS=(svc-service keys cr); COMP_CWORD=2; _svc_service; echo "${COMPREPLY[@]}"';
+  const argv = ['bash', ...PLAIN.bash, `${script}\n${ask}`];
+  expect(await runProgram(argv, { home })).toMatchObject({ stdout: 'create\n', stderr: '' });
+  expect(script).toContain('complete -o default -F _svc_service svc-service');
 });

@@ -58,7 +58,8 @@ test('docs/commands.md has every command with its flags, and the exit codes', as
 function serviceCommandsPage(): string {
   return `# Commands of svc-service
 
-\`svc-service COMMAND --help\` prints the same with examples.
+\`svc-service COMMAND --help\` prints the same with examples. \`svc-service completion bash|zsh|fish\` prints a completion script
+for your shell.
 
 ${rowsOf('svc-service', serviceCommands)}
 

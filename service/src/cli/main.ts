@@ -15,4 +15,15 @@ export function run(argv: readonly string[]): Promise<number> {
 }
 
 /** All commands of the service with their flags. */
-export const declareServiceCommands: Declare = addServiceCommands;
+export const declareServiceCommands: Declare = (program, context, finish) => {
+  addServiceCommands(program, context, finish);
+  program
+    .command('completion')
+    .description('Print a completion script for your shell')
+    .argument('[shell]', 'bash, zsh or fish')
+    .addHelpText('after', '\nExamples:\n  $ eval "$(svc-service completion bash)"')
+    .action(async (shell: string | undefined) => {
+      const { printCompletion } = await import('../../../src/cli/program/completion.ts');
+      printCompletion(shell, program, context.terminal);
+    });
+};

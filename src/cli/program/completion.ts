@@ -39,13 +39,28 @@ export function printCompletion(
   const known = SHELLS.find((one) => one === shell);
   if (known === undefined) {
     throw new CliError(
-      `svc completion knows ${SHELLS.join(', ')}.`,
-      'See: svc completion --help',
+      `${program.name()} completion knows ${SHELLS.join(', ')}.`,
+      `See: ${program.name()} completion --help`,
       2,
     );
   }
   const places = placesOf(program, '');
-  terminal.out(SCRIPTS[known](places, valuedOf(program)));
+  terminal.out(SCRIPTS[known](programOf(program), places, valuedOf(program)));
+}
+
+/** The program as a script names it. */
+interface Completed {
+  readonly name: string;
+  /** All names that a shell may complete. */
+  readonly names: string;
+  /** The name of the script's function. */
+  readonly id: string;
+}
+
+function programOf(program: Command): Completed {
+  const name = program.name();
+  const names = name === 'svc' ? 'svc svc-local-proxy' : name;
+  return { name, names, id: `_${name.replaceAll('-', '_')}` };
 }
 
 /** The arguments of a command besides svc's own commands. */
@@ -94,15 +109,23 @@ function valuedOf(program: Command): readonly Valued[] {
       typeof long === 'string' && (required || optional) ? [long] : [],
     ),
   );
-  return [...new Set(longs)].map((option) => ({ option, values: VALUES[option] ?? [] }));
+  return [...new Set(longs)].map((option) => {
+    const values = VALUES[option] ?? [];
+    // Only svc knows the spaces and upstreams of this machine.
+    return { option, values: typeof values === 'string' && program.name() !== 'svc' ? [] : values };
+  });
 }
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
 /** bash and zsh differ in how words are given and proposed, and in nothing between. */
-function bashScript(places: readonly Place[], valued: readonly Valued[]): string {
+function bashScript(
+  { id, names }: Completed,
+  places: readonly Place[],
+  valued: readonly Valued[],
+): string {
   return [
-    '_svc() {',
+    `${id}() {`,
     '  local place="" words="" word="" skip="" at=1 previous="${COMP_WORDS[COMP_CWORD-1]}"',
     '  while [ "$at" -lt "$COMP_CWORD" ]; do',
     '    word="${COMP_WORDS[at]}"; at=$((at + 1))',
@@ -111,15 +134,19 @@ function bashScript(places: readonly Place[], valued: readonly Valued[]): string
     ...valueLines(places, valued),
     '  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))',
     '}',
-    'complete -o default -F _svc svc svc-local-proxy',
+    `complete -o default -F ${id} ${names}`,
   ].join('\n');
 }
 
 // Also without compinit in ~/.zshrc, and as a file of fpath, which zsh runs at the first question.
-function zshScript(places: readonly Place[], valued: readonly Valued[]): string {
+function zshScript(
+  { id, names }: Completed,
+  places: readonly Place[],
+  valued: readonly Valued[],
+): string {
   return [
-    '#compdef svc svc-local-proxy',
-    '_svc() {',
+    `#compdef ${names}`,
+    `${id}() {`,
     '  local place="" proposed="" word="" skip="" previous="${words[CURRENT-1]}"',
     '  for word in "${(@)words[2,CURRENT-1]}"; do',
     ...placeLines(places, valued),
@@ -127,9 +154,9 @@ function zshScript(places: readonly Place[], valued: readonly Valued[]): string 
     ...valueLines(places, valued).map((line) => line.replaceAll('words=', 'proposed=')),
     '  if [ -n "$proposed" ]; then compadd -- ${=proposed}; else _files; fi',
     '}',
-    'if [ "$funcstack[1]" = _svc ]; then _svc "$@"; else',
+    `if [ "$funcstack[1]" = ${id} ]; then ${id} "$@"; else`,
     '  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i -D; }',
-    '  compdef _svc svc svc-local-proxy',
+    `  compdef ${id} ${names}`,
     'fi',
   ].join('\n');
 }
@@ -169,20 +196,24 @@ function asking(kind: AskedValues): string {
   return `svc completion --values ${kind} 2>/dev/null`;
 }
 
-function fishScript(places: readonly Place[], valued: readonly Valued[]): string {
+function fishScript(
+  { id, name }: Completed,
+  places: readonly Place[],
+  valued: readonly Valued[],
+): string {
   const valuesOf = new Map(valued.map(({ option, values }) => [option, values]));
   const lines = places.flatMap(({ path, words, options }) => {
-    const test = `test (__svc_place) = '${path}'`;
+    const test = `test (_${id}_place) = '${path}'`;
     return [
-      ...words.map((word) => `complete -c svc -f -n "${test}" -a '${word}'`),
+      ...words.map((word) => `complete -c ${name} -f -n "${test}" -a '${word}'`),
       ...options.map((option) => {
         const values = valuesOf.get(option);
-        return `complete -c svc -n "${test}" -l '${option.replace(/^--/, '')}'${fishValues(values)}`;
+        return `complete -c ${name} -n "${test}" -l '${option.replace(/^--/, '')}'${fishValues(values)}`;
       }),
     ];
   });
   return [
-    'function __svc_place',
+    `function _${id}_place`,
     '  set -l place',
     '  set -l skip',
     '  for word in (commandline -opc)[2..-1]',
