@@ -3,6 +3,7 @@ import type { LostThoughts, ThoughtSums } from '../core/conversation/lost-though
 import type { Cleared, Usage } from '../core/dialects/answer.ts';
 import type { ItemNote } from '../core/plan/item-notes.ts';
 import type { Price } from '../core/shortening/meter.ts';
+import type { SecondLooks } from '../core/recall/injections.ts';
 import type { RecallUse } from '../core/recall/recall-use.ts';
 
 /** One row a request: no text, no key. It is what a hosted receipt would be. */
@@ -72,6 +73,10 @@ export interface RequestSum {
   readonly recalled: number;
   /** Requests of prompts that only got the list of earlier sessions. */
   readonly briefs: number;
+  /** Second looks that found something, their tokens, and how many tokens later requests repeated. */
+  readonly looks: number;
+  readonly lookTokens: number;
+  readonly lookTokensRepeated: number;
   /** Requests for which memory could not answer. */
   readonly degraded: number;
   /** The provider's own counts, of the requests that carry them. */
@@ -132,6 +137,8 @@ export interface RequestRow {
   readonly items?: readonly ItemNote[];
   /** The recall for the newest prompt, and whether the model used it. */
   readonly recall?: RecallUse;
+  /** The tokens of the blocks that second looks placed; absent where it carries none. */
+  readonly secondLooks?: SecondLooks;
   /** The client's own login paid, not a key. */
   readonly isLogin?: true;
   /** The provider's own count, where it reported one. */

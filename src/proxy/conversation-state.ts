@@ -87,6 +87,8 @@ export interface KnownBlocks {
   readonly blocks: readonly KnownBlock[];
   /** The newest thinking was made without svc, and the ledger had no block to take back in front of it. */
   readonly isForeign: boolean;
+  /** svc has not looked a second time in this tool loop, and may do so. */
+  readonly mayLook: boolean;
 }
 
 export interface KnownBlock {

@@ -15,16 +15,20 @@ import {
 } from '../core/ledger/entries.ts';
 import {
   blockAddresses,
+  type BlockItem,
+  blockItems,
   type Bond,
   entriesFor,
-  type HumanItem,
   humanItems,
   newestAnswered,
+  newestPromptIndex,
   NO_BLOCK,
   placedMarks,
   type Placement,
   replayBlocks,
+  resultItems,
   roomForBlock,
+  roomForLook,
   SERVICE_BLOCK_MS,
   spokenEntries,
   unansweredItem,
@@ -41,8 +45,16 @@ import { writeAgentBlock } from '../core/recall/agent-block.ts';
 import { isOpening, offersTools } from '../core/recall/openings.ts';
 import { quotedRecords } from '../core/recall/quoted-records.ts';
 import { type RecallBlock, writeRecallBlock } from '../core/recall/recall-block.ts';
+import { passagesAbout } from '../core/recall/cues.ts';
+import {
+  type Action,
+  actionOf,
+  hasActed,
+  newestResult,
+  wordsOf,
+} from '../core/recall/second-look.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
-import type { AgentFacts, RecallQuestion } from '../ports/memory.ts';
+import type { AgentFacts, RecallAnswer, RecallQuestion } from '../ports/memory.ts';
 import type { KnownBlock, KnownBlocks } from './conversation-state.ts';
 import type { Deadline } from './deadline.ts';
 import { HeldDigests } from './held-digests.ts';
@@ -79,6 +91,9 @@ const BOUND_MS = 2_000;
 const NOTHING: readonly Placement[] = [];
 const UNREADABLE: Recalled = { placements: NOTHING, state: 'degraded_unavailable' };
 const DENIED = { state: 'degraded_denied' } as const;
+/** Of this request alone. */
+const PASSING = { isLasting: false, mayLook: false } as const;
+const NOTHING_LEAVES: Leaving = { gone: [], going: [] };
 
 export interface RecallCall {
   readonly reading: Reading | undefined;
@@ -97,20 +112,31 @@ interface ReadCall extends RecallCall {
   readonly leaving: () => Promise<Leaving>;
 }
 
-/** Blocks that were placed before; and the newest prompt, where nothing was decided for it yet. */
+/** Blocks that were placed before; and the item for which nothing was decided yet. */
 export type Replayed = Pick<BatchMoment, 'firstUnsent'> &
-  ({ readonly kind: 'settled'; readonly recalled: Recalled } | OpenPrompt);
+  (
+    | { readonly kind: 'settled'; readonly recalled: Recalled }
+    | ({ readonly kind: 'open' } & Open)
+    | ({ readonly kind: 'look' } & Look)
+  );
 
-interface OpenPrompt {
-  readonly kind: 'open';
+interface Open {
   readonly call: ReadCall;
   readonly reading: Reading;
-  readonly prompt: HumanItem;
+  /** The newest prompt; for a second look the newest result of a tool. */
+  readonly carrier: BlockItem;
   readonly placements: readonly Placement[];
   readonly leaving: Leaving;
   readonly isForeign: boolean;
   /** The ledger's, before it was asked. */
   readonly generation: number;
+}
+
+/** The one second look of a prompt is due in this request. */
+interface Look extends Open {
+  readonly action: Action;
+  /** The text of the prompt. */
+  readonly humanText: string;
 }
 
 /** Replays the blocks that the ledger knows, recalls for a new prompt, and records what it placed. */
@@ -141,56 +167,96 @@ export class Recaller {
     const generation = this.#dependencies.ledger.generation();
     const loop = silence === undefined ? loopOf(reading) : undefined;
     const known = loop === undefined ? undefined : reading.state.blocks.get(loop);
+    const asked = { ...call, reading, bond, silence, leaving };
     if (known?.generation === generation) {
       const placements = known.blocks.flatMap((block) => atItem(reading, block));
-      if (isSame(placements, bond, known)) return settled(stateOf(placements));
+      const mayLook = known.mayLook && hasActed(reading.view, newestPromptIndex(reading.view));
+      const looks = mayLook ? await this.#looksOf(asked) : 'none';
+      if (looks !== 'some' && isSame(placements, asked, known)) {
+        const before = { placements, leaving: NOTHING_LEAVES, isForeign: false, generation };
+        const open = { call: asked, reading, ...before };
+        const look = mayLook && looks === 'none' ? this.#lookIn(open) : undefined;
+        return look ?? settled(stateOf(placements));
+      }
     }
-    const asked = { ...call, reading, bond, silence, leaving };
-    const { replayed, isLasting } = await this.#askLedger(asked, generation);
-    if (loop !== undefined && isLasting && replayed.kind === 'settled') {
-      const blocks = replayed.recalled.placements.map(blockOf);
-      const isForeign = bond.placed === 'foreign';
-      reading.state.blocks.set(loop, { generation, blocks, isForeign });
+    const { replayed, isLasting, mayLook } = await this.#askLedger(asked, generation);
+    if (loop !== undefined && isLasting && replayed.kind !== 'open') {
+      const { placements } = replayed.kind === 'look' ? replayed : replayed.recalled;
+      remember({ ...asked, generation, mayLook }, placements);
     }
     return replayed;
   }
 
-  /** Recalls for the newest prompt, if nothing was decided for it. */
+  /** Recalls for the newest prompt, or looks again in its tool loop, if nothing was decided there. */
   async recall(call: RecallCall, replayed: Replayed): Promise<Recalled> {
-    if (replayed.kind === 'settled') return replayed.recalled;
-    const { reading, prompt, placements, leaving } = replayed;
+    switch (replayed.kind) {
+      case 'settled':
+        return replayed.recalled;
+      case 'open':
+        return this.#recallFor(call, replayed);
+      case 'look':
+        return this.#lookAgain(call, replayed);
+    }
+  }
+
+  async #recallFor(call: RecallCall, open: Open): Promise<Recalled> {
+    const { reading, carrier, placements } = open;
     const tokensMax = roomForBlock(placements, call.settings.recalledTokensMax);
-    if (tokensMax === undefined) return this.#settle(replayed, placements, undefined);
+    if (tokensMax === undefined) return this.#settle(open, placements, undefined);
     const agent = agentFactsOf(reading, call.settings);
-    const question = await this.#question(reading, prompt, {
-      tokensMax,
-      placements,
-      leaving,
-      agent,
-    });
-    const { answer: found, state } = await this.#guard.recall(question, call.deadline.msLeft);
+    const { humanText } = carrier.item;
+    const question = await this.#question(open, { humanText, tokensMax, agent });
+    return this.#ask(call, open, question);
+  }
+
+  /** Whatever comes of it is recorded: the result is sent for the first time now, and never changes later. */
+  async #lookAgain(call: RecallCall, look: Look): Promise<Recalled> {
+    const { reading, placements, action, humanText } = look;
+    const { generation } = look;
+    const tokensMax = roomForLook(placements, call.settings.recalledTokensMax);
+    let recalled: Recalled = { ...stateOf(placements), isForeign: look.isForeign };
+    if (tokensMax === undefined) await this.#settle(look, placements, undefined);
+    else {
+      const agent = agentFactsOf(reading, call.settings);
+      // A service is sent words alone.
+      const asked =
+        this.#dependencies.memory.supports.kind === 'hosted' || agent === undefined
+          ? { humanText: wordsOf(action), tokensMax, agent: undefined }
+          : { humanText, tokensMax, agent: { ...agent, briefTokensMax: 0, action } };
+      recalled = await this.#ask(call, look, await this.#question(look, asked));
+      if (recalled.state.startsWith('degraded_')) await this.#settle(look, placements, undefined);
+    }
+    remember({ ...look.call, generation, mayLook: false }, recalled.placements);
+    return recalled;
+  }
+
+  async #ask(call: RecallCall, open: Open | Look, question: RecallQuestion): Promise<Recalled> {
+    const { reading } = open;
+    const told = await this.#guard.recall(question, call.deadline.msLeft);
+    const { state } = told;
+    const found = 'action' in open ? aboutAction(told.answer, open) : told.answer;
     const answer = await checkAnswer(found, {
       workplace: reading.workplace,
       code: this.#dependencies.code?.reader,
       // A disk that hangs must not take what the proofs need.
       withinMs: call.deadline.msLeft / 2,
     });
-    const recalled = await this.#place(replayed, tokensMax, { answer, state });
+    const recalled = await this.#place(open, question.tokensMax, { answer, state });
     return { ...recalled, generation: found.generation };
   }
 
-  /** Writes the block for a new prompt from what the memory answered. */
+  /** Writes the block from what the memory answered. */
   async #place(
-    open: OpenPrompt,
+    open: Open | Look,
     tokensMax: number,
     { answer, state }: { readonly answer: CheckedAnswer; readonly state: MemoryState },
   ): Promise<Recalled> {
-    const { reading, prompt, placements, generation, leaving } = open;
+    const { reading, carrier, placements, generation, leaving } = open;
     // A forget ran while the memory was asked: the blocks that were found may hold forgotten text.
     const now = this.#dependencies.ledger.generation();
     if (now !== generation) {
       const { replayed } = await this.#askLedger(open.call, now);
-      const { placements: left } = replayed.kind === 'open' ? replayed : replayed.recalled;
+      const { placements: left } = replayed.kind === 'settled' ? replayed.recalled : replayed;
       return { placements: left, state: 'degraded_unavailable' };
     }
     // A degraded recall is not recorded: the next request of this prompt asks again.
@@ -198,7 +264,7 @@ export class Recaller {
     const told = toldBy(placements, leaving);
     const written = blockFor(answer, tokensMax - MARK_TOKENS, told);
     const block = marked(written, this.#dependencies.blockKey);
-    const form = contentForm(reading.view, prompt.item);
+    const form = carrier.isResult ? 'text' : contentForm(reading.view, carrier.item);
     if (block.text === '' || form === undefined) {
       return this.#settle(open, placements, undefined);
     }
@@ -206,7 +272,8 @@ export class Recaller {
     const quoted = quotedRecords(block.text, answer);
     const fact = { block: block.text, form, space, quoted };
     const { tokens } = block;
-    const placement = { item: prompt.item, block: block.text, form, tokens, isNew: true } as const;
+    const { item } = carrier;
+    const placement = { item, block: block.text, form, tokens, isNew: true } as const;
     return this.#settle(open, [...placements, placement], fact);
   }
 
@@ -239,32 +306,36 @@ export class Recaller {
     if (placements.length === 0) return;
     state.blocks.clear();
     const at = this.#dependencies.clock.now();
-    const humans = humanItems(view, place);
+    const carriers = blockItems(view, place);
     const entries = placements.flatMap(({ item, isNew }): LedgerEntry[] => {
-      const human = humans.find((one) => one.item === item);
-      if (human === undefined) return [];
+      const carrier = carriers.find((one) => one.item === item);
+      if (carrier === undefined) return [];
       const nothing = { ...NO_BLOCK, at, ...(!isAtFault && { isOpen: true as const }) };
-      const own = { ...human.own, ...nothing };
-      return isNew === true ? [own, { ...human.shared, ...nothing, replaces: true }] : [own];
+      const own = { ...carrier.own, ...nothing };
+      return isNew === true ? [own, { ...carrier.shared, ...nothing, replaces: true }] : [own];
     });
     const refusals = isAtFault ? refusalEntries(refusalAddresses(view, place, 'recall'), at) : [];
     await this.#dependencies.ledger.record([...entries, ...refusals]);
   }
 
-  /** `isLasting`: true of the later requests of this prompt too. */
+  /** `isLasting`: true of the later requests of this prompt too. `mayLook`: one of them may look again. */
   async #askLedger(
     call: ReadCall,
     generation: number,
-  ): Promise<{ readonly replayed: Replayed; readonly isLasting: boolean }> {
+  ): Promise<{
+    readonly replayed: Replayed;
+    readonly isLasting: boolean;
+    readonly mayLook: boolean;
+  }> {
     const { reading, deadline, bond, silence } = call;
     const { view, place } = reading;
     const { ledger, memory } = this.#dependencies;
-    const humans = humanItems(view, place);
+    const carriers = blockItems(view, place);
     const refusals = refusalAddresses(view, place, 'recall');
-    const asked = [...refusals, ...blockAddresses(humans)];
+    const asked = [...refusals, ...blockAddresses(carriers)];
     const found = await ledger.find(asked, bond.isBound ? BOUND_MS : deadline.msLeft);
     if (found.missing !== undefined && bond.isBound) {
-      return { replayed: settled(UNREADABLE), isLasting: false };
+      return { replayed: settled(UNREADABLE), ...PASSING };
     }
     const now = this.#dependencies.clock.now();
     const { isStated } = place;
@@ -274,35 +345,78 @@ export class Recaller {
     const blockAgeMaxMs = memory.supports.kind === 'hosted' ? SERVICE_BLOCK_MS : undefined;
     const mayRead = (space: string): boolean => this.#mayRead(space);
     const facts = { unanswered, isStated, now, bond, mayRead, blockAgeMaxMs, isGone };
-    const replay = replayBlocks(humans, found, facts);
-    const { placements, isSettled, isWhole, pins } = replay;
-    const prompt = isSettled ? undefined : humans.find(({ item }) => item === unanswered);
+    const replay = replayBlocks(carriers, found, facts);
+    const { placements, isSettled, isWhole, pins, isForeign } = replay;
+    const prompt = isSettled ? undefined : carriers.find(({ item }) => item === unanswered);
     if (found.missing !== undefined && !(isWhole && prompt === undefined)) {
       // To place something new beside blocks that are not known would break the prefix twice.
       const recalled = { placements, state: stateOfMiss(found.missing) };
-      return { replayed: settled(recalled), isLasting: false };
+      return { replayed: settled(recalled), ...PASSING };
     }
     const isKnown = found.missing === undefined;
     // Where they are not known elsewhere, another node finds the same blocks by the shared entries.
     if (isKnown && silence === undefined) await ledger.commit(pins);
-    const marks = { isForeign: replay.isForeign, ...(replay.isDenied && DENIED) };
+    const marks = { isForeign, ...(replay.isDenied && DENIED) };
     if (silence !== undefined) {
       const recalled = { placements, state: silence, ...marks };
-      return { replayed: settled(recalled), isLasting: false };
+      return { replayed: settled(recalled), ...PASSING };
     }
+    const humans = carriers.filter(({ isResult }) => !isResult);
     const firstUnsent = isKnown ? firstUnsentItem(humans, found) : undefined;
+    const isOff = reading.hasProviderState || isRefused(refusals, found, now) || replay.isDenied;
+    const open = { call, reading, placements, leaving, generation };
     if (prompt === undefined) {
+      const from = newestPromptIndex(view);
+      const hasLooked = carriers.some(
+        ({ isResult, index, own, shared }) =>
+          isResult && index > from && (found.has(own) || found.has(shared)),
+      );
+      const mayLook = isKnown && !isOff && !hasLooked && this.#looks(call);
+      const look = mayLook ? this.#lookIn({ ...open, isForeign }) : undefined;
       const recalled = { ...stateOf(placements), ...marks };
-      return { replayed: { ...settled(recalled), firstUnsent }, isLasting: !replay.isForeign };
+      const replayed = look ?? settled(recalled);
+      return { replayed: { ...replayed, firstUnsent }, isLasting: !isForeign, mayLook };
     }
-    const isOff = isRefused(refusals, found, now);
-    if (reading.hasProviderState || isOff || replay.isDenied) {
+    if (isOff) {
       const state = placements.length === 0 ? 'skipped_unsupported' : 'recalled';
-      return { replayed: settled({ placements, state, ...marks }), isLasting: false };
+      return { replayed: settled({ placements, state, ...marks }), ...PASSING };
     }
-    const { isForeign } = replay;
-    const open = { kind: 'open', call, reading, prompt, placements, leaving, generation } as const;
-    return { replayed: { ...open, firstUnsent, isForeign }, isLasting: false };
+    const replayed = { kind: 'open', ...open, carrier: prompt, isForeign, firstUnsent } as const;
+    return { replayed, ...PASSING };
+  }
+
+  /** The second look that is due in this request; undefined if none is. */
+  #lookIn(open: Omit<Open, 'carrier'>): ({ readonly kind: 'look' } & Look) | undefined {
+    const { reading } = open;
+    const { view, place, state } = reading;
+    // The same request came before, when nothing was placed.
+    if (state.prefix?.fingerprint === view.items.at(-1)?.fingerprint) return undefined;
+    const prompt = newestPromptIndex(view);
+    const at = newestResult(view);
+    const humanText = view.items[prompt]?.humanText;
+    const action = at === undefined ? undefined : actionOf(view, prompt);
+    if (at === undefined || action === undefined || humanText === undefined) return undefined;
+    const [carrier] = resultItems(view, place, at);
+    if (carrier === undefined) return undefined;
+    return { kind: 'look', ...open, carrier, action, humanText };
+  }
+
+  /** Whether the person wants second looks here, and an agent asks. */
+  #looks({ reading, settings }: ReadCall): boolean {
+    const { secondLook } = settings;
+    const { kind } = this.#dependencies.memory.supports;
+    const isWanted = kind === 'hosted' ? secondLook === 'hosted' : secondLook !== 'off';
+    return isWanted && agentFactsOf(reading, settings) !== undefined;
+  }
+
+  /** Whether svc looked again in this tool loop, in whichever process. */
+  async #looksOf({ reading, deadline }: ReadCall): Promise<'none' | 'some' | 'unknown'> {
+    const { view, place } = reading;
+    const results = resultItems(view, place, newestPromptIndex(view) + 1);
+    const asked = blockAddresses(results);
+    const found = await this.#dependencies.ledger.find(asked, deadline.msLeft);
+    if (asked.some((address) => found.has(address))) return 'some';
+    return found.missing === undefined ? 'none' : 'unknown';
   }
 
   /** Whether the caller may read what a block quotes from this space. */
@@ -316,19 +430,21 @@ export class Recaller {
    * repeats it. A decision that could not be recorded is not carried out.
    */
   async #settle(
-    { prompt, placements: before, isForeign }: OpenPrompt,
+    { carrier, placements: before, isForeign }: Open,
     placements: readonly Placement[],
     decided: BlockFact | undefined,
   ): Promise<Recalled> {
     const at = this.#dependencies.clock.now();
-    const entries = entriesFor(prompt, { ...(decided ?? NO_BLOCK), at });
+    const entries = entriesFor(carrier, { ...(decided ?? NO_BLOCK), at });
     const isKnown = await this.#dependencies.ledger.commit(entries);
     if (!isKnown) return { placements: before, state: 'degraded_unavailable', isForeign };
     return { ...stateOf(placements), isForeign };
   }
 
-  async #question(reading: Reading, human: HumanItem, asked: Asked): Promise<RecallQuestion> {
-    const { tokensMax, placements, leaving, agent } = asked;
+  async #question(
+    { reading, placements, leaving }: Open,
+    { humanText, tokensMax, agent }: Asked,
+  ): Promise<RecallQuestion> {
     const blocks = toldBy(placements, leaving);
     const left = digestsOf(leaving);
     const { items } = reading.view;
@@ -338,7 +454,7 @@ export class Recaller {
     return {
       space: reading.place.space,
       olderSpaces: reading.olderSpaces,
-      humanText: questionText(human.item.humanText, QUESTION_CHARS_MAX),
+      humanText: questionText(humanText, QUESTION_CHARS_MAX),
       assistantText:
         agent === undefined
           ? questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX)
@@ -373,6 +489,12 @@ function aroundPrompt(answer: string, exchanges: readonly Exchange[]): string {
   return [questionText(answer.slice(-AROUND_CHARS), AROUND_CHARS), ...prompts].join('\n');
 }
 
+/** A memory that knows no exchanges answers with passages, whatever they are about. */
+function aboutAction(answer: RecallAnswer, { action, humanText }: Look): RecallAnswer {
+  if (answer.exchanges !== undefined) return answer;
+  return { ...answer, passages: passagesAbout(answer.passages, action, humanText) };
+}
+
 function blockFor(
   { passages, exchanges, sessions = [] }: CheckedAnswer,
   tokensMax: number,
@@ -391,8 +513,23 @@ function loopOf({ view, place }: Reading): string | undefined {
   return isLoop ? keyOf(answered) : undefined;
 }
 
-function blockOf({ item, ...block }: Placement): KnownBlock {
-  return { ...block, index: item.soFar.humans?.index ?? -1 };
+/** Keeps the blocks for the later requests of this tool loop. */
+function remember(
+  {
+    reading,
+    bond,
+    generation,
+    mayLook,
+  }: Pick<ReadCall, 'reading' | 'bond'> & Pick<KnownBlocks, 'generation' | 'mayLook'>,
+  placements: readonly Placement[],
+): void {
+  const loop = loopOf(reading);
+  if (loop === undefined) return;
+  const blocks = placements.map(({ item, block, form, tokens }): KnownBlock => {
+    return { index: reading.view.items.indexOf(item), block, form, tokens };
+  });
+  const isForeign = bond.placed === 'foreign';
+  reading.state.blocks.set(loop, { generation, blocks, isForeign, mayLook });
 }
 
 function atItem({ view }: Reading, { index, ...block }: KnownBlock): readonly Placement[] {
@@ -401,11 +538,9 @@ function atItem({ view }: Reading, { index, ...block }: KnownBlock): readonly Pl
 }
 
 interface Asked {
+  readonly humanText: string;
   readonly agent: AgentFacts | undefined;
   readonly tokensMax: number;
-  /** The blocks of earlier prompts, which the request carries again. */
-  readonly placements: readonly Placement[];
-  readonly leaving: Leaving;
 }
 
 /** The blocks that the model still reads. */
@@ -447,11 +582,12 @@ function mayRepeat(
 /** Whether these known blocks are the ones in front of the newest bound thinking. */
 function isSame(
   placements: readonly Placement[],
-  { placed, thoughtAt }: Bond,
+  { reading, bond: { placed, thoughtAt } }: Pick<ReadCall, 'reading' | 'bond'>,
   { isForeign }: KnownBlocks,
 ): boolean {
   if (placed === undefined) return true;
-  const before = placements.filter(({ item }) => (item.soFar.humans?.index ?? 0) < thoughtAt);
+  const end = reading.view.items[thoughtAt]?.start ?? 0;
+  const before = placements.filter(({ item }) => item.start < end);
   if (placed === 'foreign') return isForeign && before.length === 0;
   const marks = placedMarks(before);
   return (

@@ -10,7 +10,7 @@ import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
 import { isUnfit, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
 import { cacheLifetimeMs, cachePrices } from '../core/shortening/pricing.ts';
 import { meter, paidFor } from '../core/shortening/meter.ts';
-import type { Bond, Placement } from '../core/recall/injections.ts';
+import { type Bond, type Placement, secondLooksIn } from '../core/recall/injections.ts';
 import { recallUse } from '../core/recall/recall-use.ts';
 import type { UpstreamSettings } from '../core/settings/settings.ts';
 import type { RequestRow } from '../ports/request-log.ts';
@@ -317,6 +317,7 @@ export class RequestRecord {
       elidedItems: plan.elidedItems,
       elidedTokens: plan.elidedTokens,
       ...(plan.elidedRefs.length === 0 ? {} : { elidedRefs: plan.elidedRefs }),
+      ...secondLooksOf(this.#placements, plan),
       ...(this.#upstream?.auth === 'client' ? { isLogin: true } : {}),
       ...(usage === undefined ? {} : { usage }),
       ...clearedIn(plan, this.#answer),
@@ -347,6 +348,15 @@ export class RequestRecord {
 /** The kind of a request that svc could not read, or had no reason to. */
 function kindUnread({ route, target }: ClientRequest): string {
   return route.kind === 'model' ? 'main' : (kindOfPath(target) ?? 'relayed');
+}
+
+/** Shadow sends none of them. */
+function secondLooksOf(
+  placements: readonly Placement[],
+  { recalledTokens }: Plan,
+): Pick<RequestRow, 'secondLooks'> {
+  const secondLooks = secondLooksIn(placements);
+  return secondLooks.tokens === 0 || recalledTokens === 0 ? {} : { secondLooks };
 }
 
 function clearedIn(plan: Plan, answer: Answer | undefined): { readonly cleared?: Cleared } {

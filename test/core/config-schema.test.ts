@@ -38,6 +38,7 @@ test('the defaults are those of the interface', () => {
     recalledTokensMax: 512,
     sessionBrief: true,
     recallQuietPercent: 65,
+    secondLook: 'on',
     elisionEnabled: true,
     elisionKeepRounds: 4,
     elisionCaptureLimit: 8,
@@ -253,6 +254,7 @@ test('every setting has its variable', () => {
     SVC_DRAIN_MS: '0',
     SVC_KEEP_REQUESTS: '7',
     SVC_BOUND_SHORTENING: 'provider',
+    SVC_SECOND_LOOK: 'off',
     SVC_RELAY_PATHS: '/v1/embeddings, /v1/audio',
   });
   expect(settings?.proxy).toEqual({
@@ -264,6 +266,7 @@ test('every setting has its variable', () => {
     recalledTokensMax: 2,
     sessionBrief: false,
     recallQuietPercent: 80,
+    secondLook: 'off',
     elisionEnabled: false,
     elisionKeepRounds: 3,
     elisionCaptureLimit: 5,

@@ -7,6 +7,7 @@ import {
   placedMarks,
   replayBlocks,
   roomForBlock,
+  roomForLook,
   SERVICE_BLOCK_MS,
   unansweredItem,
   UNBOUND,
@@ -233,10 +234,36 @@ test('a new block gets what the older ones leave, and too little room is none', 
   const [item] = viewOf(['user', 'a']).items;
   const used = (tokens: number) =>
     item === undefined ? [] : [{ item, block: 'x', form: 'text' as const, tokens }];
-  expect(roomForBlock([], 512)).toBe(512);
-  expect(roomForBlock(used(384), 512)).toBe(128);
-  expect(roomForBlock(used(385), 512)).toBeUndefined();
+  expect(roomForBlock([], 512)).toBe(384);
+  expect(roomForBlock(used(256), 512)).toBe(128);
+  expect(roomForBlock(used(257), 512)).toBeUndefined();
   expect(roomForBlock([], 0)).toBeUndefined();
+});
+
+test('a quarter of the room is for second looks, and they take no room of the prompts until all is used', () => {
+  const view = viewRequest(
+    Buffer.from(
+      JSON.stringify({
+        messages: [
+          { role: 'user', content: 'a' },
+          { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: 'x', input: {} }] },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't1', content: 'r' }] },
+        ],
+      }),
+    ),
+    'anthropic_messages',
+  );
+  const [prompt, , result] = view?.items ?? [];
+  if (prompt === undefined || result === undefined) throw new Error('The body has no items.');
+  const used = (ofPrompts: number, ofLooks: number) => [
+    { item: prompt, block: 'x', form: 'text' as const, tokens: ofPrompts },
+    { item: result, block: 'y', form: 'text' as const, tokens: ofLooks },
+  ];
+  expect(roomForLook(used(384, 0), 512)).toBe(128);
+  expect(roomForLook(used(384, 60), 512)).toBe(68);
+  expect(roomForLook(used(384, 69), 512)).toBeUndefined();
+  expect(roomForBlock(used(0, 128), 512)).toBe(384);
+  expect(roomForBlock(used(128, 256), 512)).toBe(128);
 });
 
 test('law 6: the same request and the same ledger give the same placements', () => {

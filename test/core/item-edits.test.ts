@@ -26,7 +26,17 @@ test('a block goes after the last part, a tool result too, and the space after i
   const body = '{"messages":[{"content":[ {"type":"tool_result","content":"r"} \n]}]}';
   const expected = String.raw`{"messages":[{"content":[ {"type":"tool_result","content":"r"},{"type":"text","text":"B \"q\""} ${'\n'}]}]}`;
   expect(inserted('anthropic_messages', body, 'part')).toBe(expected);
-  expect(inserted('anthropic_messages', body, 'text')).toBe(expected);
+});
+
+// A text part behind a tool result makes the model end its answer early.
+test('a new block behind a tool result goes to the end of its text', () => {
+  const body = (result: string) =>
+    `{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":${result}}]}]}`;
+  expect(newForm(body('"r"'))).toBe('text');
+  expect(newForm(body('"{}"'))).toBeUndefined();
+  expect(inserted('anthropic_messages', body('"r"'), 'text')).toBe(
+    body(String.raw`"r\n\nB \"q\""`),
+  );
 });
 
 function newForm(text: string): ContentForm | undefined {
@@ -69,7 +79,8 @@ test('a Responses part is an input_text, and an input string takes the block ins
 });
 
 test.each([
-  ['no content', '{"input":[{"type":"function_call_output","output":"o"}]}'],
+  ['no content', '{"input":[{"type":"function_call","call_id":"c"}]}'],
+  ['an output that is no text', '{"input":[{"type":"function_call_output","output":{"a":1}}]}'],
   ['content that is null', '{"input":[{"content":null}]}'],
   ['content that is an object', '{"input":[{"content":{"text":"a"}}]}'],
   ['no members', '{"input":["a"]}'],

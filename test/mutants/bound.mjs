@@ -7,6 +7,7 @@ const FORWARD = 'src/proxy/forward.ts';
 const HANDLE = 'src/proxy/handle.ts';
 const BOUND_TEST = 'test/proxy/placed-again.test.ts';
 const LADDER_TEST = 'test/proxy/refused-forms.test.ts';
+const LOOK = 'test/proxy/second-look.test.ts';
 const CORE = 'test/core/injections.test.ts';
 
 export const BOUND = [
@@ -48,9 +49,30 @@ export const BOUND = [
   {
     name: 'what was sent in front of thinking does not count',
     file: INJECTIONS,
-    from: 'indexOf(human) < thoughtAt ? placed : undefined',
+    from: 'carrier.index < thoughtAt ? placed : undefined',
     to: 'undefined',
     test: CORE,
+  },
+  {
+    name: 'a block goes into a result that was sent without it',
+    file: 'src/proxy/recall.ts',
+    from: 'if (state.prefix?.fingerprint === view.items.at(-1)?.fingerprint) return undefined;',
+    to: '',
+    test: LOOK,
+  },
+  {
+    name: 'a second look that found nothing is not recorded',
+    file: 'src/proxy/recall.ts',
+    from: "if (recalled.state.startsWith('degraded_')) await this.#settle(look, placements, undefined);",
+    to: '',
+    test: LOOK,
+  },
+  {
+    name: 'a block goes into JSON',
+    file: 'src/core/plan/item-edits.ts',
+    from: ' && !JSON_TEXT.test(said)',
+    to: '',
+    test: LOOK,
   },
   {
     name: 'a key gets the blocks of a space that it may not read',

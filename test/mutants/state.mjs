@@ -79,7 +79,7 @@ export const STATE = [
   {
     name: 'an answered item without an entry is not pinned',
     file: INJECTIONS,
-    from: 'if (entry === undefined && isUnanswered) continue;',
+    from: 'if (entry === undefined && (isUnanswered || carrier.isResult)) continue;',
     to: 'if (entry === undefined) continue;',
     test: 'test/core/injections.test.ts',
   },

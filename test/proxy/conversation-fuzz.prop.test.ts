@@ -43,6 +43,7 @@ test(
     // The laws say nothing where nothing was placed and nothing left. One history may have neither.
     if (REQUESTS < 200) return;
     expect(counts.blocks).toBeGreaterThan(20);
+    expect(counts.looks).toBeGreaterThan(20);
     expect(counts.batches).toBeGreaterThan(1);
     expect(counts.compared).toBeGreaterThan(300);
   },
@@ -65,6 +66,7 @@ function newCounts(): Counts {
     requests: 0,
     compared: 0,
     blocks: 0,
+    looks: 0,
     stubs: 0,
     exchanges: 0,
     batches: 0,

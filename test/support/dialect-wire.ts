@@ -37,21 +37,33 @@ export function said(role: 'user' | 'assistant', content: unknown): WireItem {
   return { role, content };
 }
 
-/** A step of the assistant that calls one tool, and the tool's result. */
-export function toolRound(dialect: Dialect, id: string, output: string): readonly WireItem[] {
+/** A step of the assistant that calls one tool, and the tool's result. `input`: the arguments. */
+export function toolRound(
+  dialect: Dialect,
+  id: string,
+  output: unknown,
+  input?: WireItem,
+): readonly WireItem[] {
   if (dialect === 'anthropic_messages') {
+    const call = { type: 'tool_use', id, name: 'Bash', input: input ?? { command: id } };
     return [
-      said('assistant', [{ type: 'tool_use', id, name: 'Bash', input: { command: id } }]),
+      said('assistant', [call]),
       said('user', [{ type: 'tool_result', tool_use_id: id, content: output }]),
     ];
   }
   if (dialect === 'openai_responses') {
     return [
-      { type: 'function_call', call_id: id, name: 'shell', arguments: JSON.stringify({ id }) },
+      {
+        type: 'function_call',
+        call_id: id,
+        name: 'shell',
+        arguments: JSON.stringify(input ?? { id }),
+      },
       { type: 'function_call_output', call_id: id, output },
     ];
   }
-  const call = { id, type: 'function', function: { name: 'shell', arguments: '{}' } };
+  const shell = { name: 'shell', arguments: JSON.stringify(input ?? {}) };
+  const call = { id, type: 'function', function: shell };
   return [
     { role: 'assistant', content: null, tool_calls: [call] },
     { role: 'tool', tool_call_id: id, content: output },

@@ -18,6 +18,7 @@ export const PROXY_SETTINGS: ProxySettings = {
   recalledTokensMax: 512,
   sessionBrief: true,
   recallQuietPercent: 65,
+  secondLook: 'on',
   elisionEnabled: true,
   elisionKeepRounds: 4,
   elisionCaptureLimit: 8,

@@ -34,6 +34,8 @@ export function servedSettings(
     memoryMode: 'read-write',
     sessionBrief: true,
     recallQuietPercent: 65,
+    // A person's choice for their own machine, as `boundShortening` is.
+    secondLook: 'off',
     cacheTtl: 'client',
     // A person's choice for their own machine and key.
     boundShortening: 'off',

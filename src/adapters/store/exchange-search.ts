@@ -5,16 +5,18 @@ import {
   quoteExchange,
   type TermValues,
 } from '../../core/recall/conclusions.ts';
+import { cuesOf, frequencyOf, tellAbout } from '../../core/recall/cues.ts';
 import {
   type ExchangeTerm,
   type RankedExchange,
   rankExchanges,
 } from '../../core/recall/exchange-ranking.ts';
-import { isReply, ownWordsOf } from '../../core/recall/own-words.ts';
+import { isReply, isTelling, ownWordsOf } from '../../core/recall/own-words.ts';
 import { speaksOfThePast } from '../../core/recall/past.ts';
 import { SIGNALS_MAX, speaks } from '../../core/recall/running-share.ts';
 import { SaidLines } from '../../core/recall/said-lines.ts';
 import { inverseFrequency } from '../../core/recall/term-value.ts';
+import type { Action } from '../../core/recall/second-look.ts';
 import { withoutSuperseded } from '../../core/recall/superseded.ts';
 import { readTerms, termsOf } from '../../core/recall/terms.ts';
 import type {
@@ -36,6 +38,9 @@ const TERMS_MAX = 48;
 /** Exchanges that are read whole and ranked; the index finds them by their passages. */
 const EXCHANGES_MAX = 32;
 const PASSAGES_MAX = 64;
+/** A second look reads all their texts: 10 kB each. */
+const LOOKED_EXCHANGES_MAX = 20;
+const LOOKED_TERMS_MAX = 64;
 /** Words of the prompt that distinguish sessions. */
 const RAREST_MAX = 20;
 /** Tokens for the best exchange and for those after it: half of the time the best one is it. */
@@ -113,6 +118,44 @@ export class ExchangeSearch {
             prompt: question.humanText,
           });
     return { exchanges: quoted, sessions };
+  }
+
+  /** What was said about the files, names and errors of an action; nothing unless it is surely about them. */
+  *look(
+    question: AgentQuestion,
+    action: Action,
+    looked: Looked,
+  ): Steps<Required<Pick<RecallAnswer, 'exchanges'>>> {
+    const { spaces, postings, excluded } = looked;
+    const isAnswer = isReply(ownWordsOf(question.humanText));
+    const cues = cuesOf(action, question.humanText).filter(
+      ({ kind }) => kind === 'error' || !isAnswer,
+    );
+    const all = [...new Set(cues.flatMap(({ terms, wholes }) => [...wholes, ...terms]))];
+    yield* together(postings.map((space) => space.count(all)));
+    const passages = spaces.reduce((sum, space) => sum + space.passages, 0);
+    const frequency = (term: string): number =>
+      postings.reduce((sum, space) => sum + space.frequency(term), 0);
+    const valued = cues.flatMap((cue) => {
+      const found = frequencyOf(cue, frequency);
+      return found === 0 ? [] : [{ ...cue, value: inverseFrequency(found, passages) }];
+    });
+    if (valued.length === 0) return { exchanges: [] };
+    const terms = [...new Set(valued.flatMap((cue) => [...cue.wholes, ...cue.terms]))]
+      .slice(0, LOOKED_TERMS_MAX)
+      .map((term) => ({ term, value: inverseFrequency(frequency(term), passages), isOwn: true }));
+    const ids = yield* looked.passagesWith(terms, PASSAGES_MAX);
+    const read = yield* this.#reader.ofPassages(ids, LOOKED_EXCHANGES_MAX);
+    const candidates = withoutCopies(
+      read.filter(({ records }) => !records.some((record) => excluded.has(record))),
+    );
+    const texts = (yield* this.#reader.texts(candidates)).flatMap((one) => one ?? []);
+    const around = yield* weigh(
+      { own: question.humanText, around: question.assistantText },
+      looked,
+    );
+    const context = lineValues(around.filter(({ term }) => isTelling(term)));
+    return { exchanges: tellAbout(texts, valued, context).map(located) };
   }
 
   #isHeard(asked: {

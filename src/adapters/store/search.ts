@@ -82,6 +82,12 @@ export class Search {
     const { question, asked, spaces, passages, postings } = context;
     if (passages === 0) return { passages: [] };
     const { agent } = question;
+    if (agent?.action !== undefined && this.#exchanges !== undefined) {
+      const looked = yield* this.#look(postings, question.excludeDigests, passages);
+      const found = { ...looked, spaces, postings };
+      const told = yield* this.#exchanges.look({ ...question, agent }, agent.action, found);
+      return { passages: [], ...told };
+    }
     if (agent !== undefined && this.#exchanges !== undefined) {
       const [standing, looked] = yield* together([
         agent.briefTokensMax === 0

@@ -50,6 +50,7 @@ function endText(end: string): string {
 function changeText(row: RequestRow): string {
   const changes = [
     ...(row.recalledTokens > 0 ? [`about ${row.recalledTokens} recalled tokens added`] : []),
+    ...(row.secondLooks === undefined ? [] : [secondLooksText(row.secondLooks)]),
     ...(row.elidedItems > 0
       ? [`${row.elidedItems} items of about ${row.elidedTokens} tokens left out`]
       : []),
@@ -59,6 +60,16 @@ function changeText(row: RequestRow): string {
     changes.push(`the provider cleared ${outputs} tool outputs of ${tokens} tokens`);
   }
   return changes.length === 0 ? 'nothing; svc sent the client’s own bytes' : changes.join(', ');
+}
+
+/** They are a part of the recalled tokens. */
+function secondLooksText({ tokens, written }: NonNullable<RequestRow['secondLooks']>): string {
+  const repeated = tokens - written;
+  const parts = [
+    ...(written > 0 ? [`${written} written now`] : []),
+    ...(repeated > 0 ? [`${repeated} of earlier requests`] : []),
+  ];
+  return `of them ${parts.join(' and ')} by second looks`;
 }
 
 function usageText({ usage }: RequestRow): string {

@@ -120,6 +120,7 @@ function show(
         `${total.briefs} more only got the list of earlier sessions, ` +
         `${short(total.recalledTokens)} tokens added, memory failed ${total.degraded} times`,
     ],
+    ...(total.looks === 0 ? [] : [['Second looks', secondLooksText(total)]]),
     [
       'Used',
       `in ${total.promptsUsed} of ${total.prompts} prompts with memories, the model used them ` +
@@ -252,6 +253,10 @@ function ratedGroups(groups: Omit<Shown, 'total'>): object {
   };
 }
 
+function secondLooksText({ looks, lookTokens, lookTokensRepeated }: Total): string {
+  return `${looks} found something, ${short(lookTokens)} tokens written, ${short(lookTokensRepeated)} read again by later requests`;
+}
+
 function busiest(groups: readonly Group[]): readonly Group[] {
   return groups.toSorted((one, other) => inputTokens(other) - inputTokens(one));
 }
@@ -281,6 +286,9 @@ function totalOf(sums: readonly RequestSum[]): Total {
     asked: add(({ asked }) => asked),
     recalled: add(({ recalled }) => recalled),
     briefs: add(({ briefs }) => briefs),
+    looks: add(({ looks }) => looks),
+    lookTokens: add(({ lookTokens }) => lookTokens),
+    lookTokensRepeated: add((sum) => sum.lookTokensRepeated),
     degraded: add(({ degraded }) => degraded),
     usage: {
       input: add(({ usage }) => usage.input),

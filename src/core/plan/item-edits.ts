@@ -3,7 +3,8 @@
  *
  * The item's own bytes are never touched. A block is appended inside its string or added as one
  * more part at the end of its list. It is always at the end, because a part before a tool result
- * makes the provider refuse the message.
+ * makes the provider refuse the message. A part behind a tool result makes the model end its answer
+ * early, so a block that goes there is appended to the text of the result.
  *
  * A new block never changes the form: a string stays a string. A block that went out before goes
  * back in its first form, whichever form the message has now. Claude Code turns a list of one part
@@ -12,6 +13,7 @@
  */
 import { Buffer } from 'node:buffer';
 import {
+  elementsOf,
   firstElement,
   memberValue,
   nextElement,
@@ -37,6 +39,7 @@ interface Insertion {
 /** The form that fits the item as the client wrote it; undefined when it takes no block. */
 export function contentForm(view: RequestView, item: Item): ContentForm | undefined {
   if (view.isTextInput) return 'text';
+  if (endsWithResult(view, item)) return takesBlock(view, item) ? 'text' : undefined;
   const content = contentOf(view.bytes, item);
   if (content === undefined) return undefined;
   if (opensString(view.bytes, content.start)) return 'text';
@@ -47,6 +50,10 @@ export function contentForm(view: RequestView, item: Item): ContentForm | undefi
 export function insertBlock(view: RequestView, item: Item, insertion: Insertion): readonly Edit[] {
   const { bytes } = view;
   if (view.isTextInput) return [appendText(item, insertion.block)];
+  if (insertion.form === 'text' && item.toolResultIds.length > 0) {
+    const result = resultText(view, item);
+    return result === undefined ? [] : [appendText(result, insertion.block)];
+  }
   const content = contentOf(bytes, item);
   if (content === undefined) return [];
   const part = partWith(view, insertion.block);
@@ -62,6 +69,61 @@ export function insertBlock(view: RequestView, item: Item, insertion: Insertion)
   return last === undefined
     ? [insertAt(content.start + 1, part)]
     : [insertAt(last.end, `,${part}`)];
+}
+
+/** Whether the last tool result of the item has a text at whose end a block may be. */
+export function takesBlock(view: RequestView, item: Item): boolean {
+  const text = resultText(view, item);
+  const said = text === undefined ? undefined : parseJson(view.bytes, text)?.value;
+  return typeof said === 'string' && !JSON_TEXT.test(said);
+}
+
+/** Also lines of JSON: what reads them would fail at a block. */
+const JSON_TEXT = /^\s*[[{"][^]*[\]}"]\s*$/;
+
+/** The text of the item's last tool result: its string, or its last text part. Undefined where it has none. */
+function resultText({ bytes, dialect }: RequestView, item: Item): Span | undefined {
+  if (item.role === 'assistant' || item.toolResultIds.length === 0) return undefined;
+  const place = dialectOf(dialect).resultPlaces(bytes, item).at(-1);
+  if (place === undefined || !opensObject(bytes, place.open)) return undefined;
+  const output = memberValue(bytes, place.open, place.textName);
+  if (output === undefined) return undefined;
+  if (opensString(bytes, output.start)) return output;
+  if (!opensList(bytes, output.start)) return undefined;
+  let text: Span | undefined;
+  for (const start of elementsOf(bytes, output)) {
+    const part = { start, end: valueEnd(bytes, start) };
+    if (!isPlainPart(bytes, part)) return undefined;
+    text = textOf(bytes, part) ?? text;
+  }
+  return text;
+}
+
+/** A text or a picture. References to tools, search results and cited texts are the provider's to read. */
+function isPlainPart(bytes: Buffer, part: Span): boolean {
+  if (!opensObject(bytes, part.start)) return false;
+  const type = memberValue(bytes, part.start, 'type');
+  const name = type === undefined ? undefined : parseJson(bytes, type)?.value;
+  const isCited = memberValue(bytes, part.start, 'citations') !== undefined;
+  return PLAIN_PARTS.has(name) && !isCited;
+}
+
+const PLAIN_PARTS: ReadonlySet<unknown> = new Set([
+  'text',
+  'input_text',
+  'output_text',
+  'image',
+  'input_image',
+  'image_url',
+]);
+
+/** The item is a tool's result, or a list of parts that ends with one. */
+function endsWithResult({ bytes, dialect }: RequestView, item: Item): boolean {
+  if (item.toolResultIds.length === 0 || item.role === 'assistant') return false;
+  const place = dialectOf(dialect).resultPlaces(bytes, item).at(-1);
+  if (place === undefined || place.open === item.start) return place !== undefined;
+  const content = contentOf(bytes, item);
+  return content !== undefined && lastElement(bytes, content)?.start === place.open;
 }
 
 /** A part is written as clients write it: the type first, then the text. */
@@ -97,7 +159,7 @@ function textOf(bytes: Buffer, part: Span): Span | undefined {
   const text = memberValue(bytes, part.start, 'text');
   if (type === undefined || text === undefined || !opensString(bytes, text.start)) return undefined;
   const name = parseJson(bytes, type)?.value;
-  return name === 'text' || name === 'input_text' ? text : undefined;
+  return name === 'text' || name === 'input_text' || name === 'output_text' ? text : undefined;
 }
 
 function lastElement(bytes: Buffer, list: Span): Span | undefined {

@@ -1,4 +1,5 @@
 import type { SpeakerRole } from '../memory/record.ts';
+import type { Action } from './second-look.ts';
 
 /** The facts of an agent that recall needs, and its answer beside passages. */
 
@@ -11,6 +12,8 @@ export interface AgentFacts {
   readonly quietShare: number;
   /** The token limit of a list of earlier sessions; 0 for no list. */
   readonly briefTokensMax: number;
+  /** Set for a second look: only what was said about these files, names and errors is wanted. */
+  readonly action?: Action;
 }
 
 /** The quoted parts of one earlier exchange. */

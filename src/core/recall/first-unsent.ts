@@ -1,5 +1,5 @@
 import type { FoundEntries } from '../ledger/entries.ts';
-import type { HumanItem } from './injections.ts';
+import type { BlockItem } from './injections.ts';
 
 /**
  * The index of the first item that no earlier request of this space brought; undefined where one
@@ -11,23 +11,18 @@ import type { HumanItem } from './injections.ts';
  * prompts from before this request, with none missing.
  */
 export function firstUnsentItem(
-  humans: readonly HumanItem[],
+  humans: readonly BlockItem[],
   found: FoundEntries,
 ): number | undefined {
   const last = humans.findLastIndex((human) => wasBrought(human, found));
   const [brought, next] = [humans[last], humans[last + 1]];
   const isAnswerNew = brought?.answered !== undefined && !found.has(brought.answered);
-  if (isAnswerNew) return indexOf(brought) + 1;
-  return next === undefined ? undefined : indexOf(next);
+  if (isAnswerNew) return brought.index + 1;
+  return next?.index;
 }
 
-function wasBrought({ own, answered, spoken, shared }: HumanItem, found: FoundEntries): boolean {
+function wasBrought({ own, answered, spoken, shared }: BlockItem, found: FoundEntries): boolean {
   return [own, answered, spoken, shared].some(
     (address) => address !== undefined && found.has(address),
   );
-}
-
-/** A human item is the newest one of the conversation up to itself. */
-function indexOf({ item }: HumanItem): number {
-  return item.soFar.humans?.index ?? 0;
 }

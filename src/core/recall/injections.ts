@@ -27,9 +27,13 @@ export interface ConversationPlace extends RefusalPlace {
   readonly space: string;
 }
 
-/** A human item and the addresses at which the ledger may know its block. */
-export interface HumanItem {
+/** An item that may carry a block, and the addresses at which the ledger may know the block. */
+export interface BlockItem {
   readonly item: Item;
+  /** The item's place among the items. */
+  readonly index: number;
+  /** The result of a tool: it has no answer of its own, and an entry only where svc looked again there. */
+  readonly isResult: boolean;
   /** This conversation at this item. */
   readonly own: AddressOf<'own-block'>;
   /** This item with its answer; undefined while there is none. */
@@ -52,10 +56,24 @@ export interface Placement {
   readonly isNew?: true;
 }
 
+/** The tokens of a request's second looks, and of the one among them that it is the first to carry. */
+export interface SecondLooks {
+  readonly tokens: number;
+  readonly written: number;
+}
+
+export function secondLooksIn(placements: readonly Placement[]): SecondLooks {
+  const looks = placements.filter(({ item }) => item.humanText === '');
+  return {
+    tokens: tokensOf(looks),
+    written: tokensOf(looks.filter(({ isNew }) => isNew === true)),
+  };
+}
+
 /** The human items of a request, in their order. */
-export function humanItems(view: RequestView, place: ConversationPlace): readonly HumanItem[] {
+export function humanItems(view: RequestView, place: ConversationPlace): readonly BlockItem[] {
   const { tenant, scope, conversation } = place;
-  const humans: HumanItem[] = [];
+  const humans: BlockItem[] = [];
   const firstWork = view.items.findIndex(isModelWork);
   let spokenOpening: string | undefined;
   let answer: string | undefined;
@@ -75,12 +93,39 @@ export function humanItems(view: RequestView, place: ConversationPlace): readonl
         answered === undefined || !isOpening
           ? undefined
           : { ...answered, answer: (spokenOpening ??= spokenAnswer(openingText(view))) };
-      humans.push({ item, own, answered, spoken, shared, isOpening });
+      humans.push({ item, index: at, isResult: false, own, answered, spoken, shared, isOpening });
     }
     // Thinking alone has no fingerprint of its own.
     if (isModelWork(item) && item.isThought !== true) answer = fingerprint;
   }
   return humans.toReversed();
+}
+
+/** The human items and the results of tools, in their order. */
+export function blockItems(view: RequestView, place: ConversationPlace): readonly BlockItem[] {
+  return [...humanItems(view, place), ...resultItems(view, place)].toSorted(
+    (a, b) => a.index - b.index,
+  );
+}
+
+/**
+ * The items from `from` on that answer calls of the client's tools, and in which no person speaks. A call
+ * has an id of its own, so conversations that have one of them in common are forks of one.
+ */
+export function resultItems(
+  view: RequestView,
+  { tenant, scope, conversation }: ConversationPlace,
+  from = 0,
+): readonly BlockItem[] {
+  return view.items.slice(from).flatMap((item, at) => {
+    const isResult = item.toolResultIds.length > 0 && item.role !== 'assistant';
+    if (!isResult || item.humanText !== '') return [];
+    const { fingerprint } = item;
+    const own = { kind: 'own-block', tenant, conversation, fingerprint } as const;
+    const shared = { kind: 'shared-block', tenant, scope, fingerprint } as const;
+    const none = { answered: undefined, spoken: undefined, isOpening: false };
+    return [{ item, index: from + at, isResult, own, shared, ...none }];
+  });
 }
 
 /** The address of the newest human item with its answer: humanItems() says the same of it. */
@@ -101,7 +146,7 @@ export function newestAnswered(
 }
 
 /** Every address at which the ledger may know a block of these items. */
-export function blockAddresses(humans: readonly HumanItem[]): readonly LedgerAddress[] {
+export function blockAddresses(humans: readonly BlockItem[]): readonly LedgerAddress[] {
   return humans.flatMap(({ own, answered, spoken, shared }) =>
     [own, answered, spoken, shared].flatMap((address) => address ?? []),
   );
@@ -118,7 +163,7 @@ function spokenAnswer(text: string): string {
  * `placements`: the blocks that the request carried. A block that the ledger has forgotten meanwhile is left out.
  */
 export function spokenEntries(
-  humans: readonly HumanItem[],
+  humans: readonly BlockItem[],
   found: FoundEntries,
   { text, placements }: { readonly text: string; readonly placements: readonly Placement[] },
 ): readonly BlockEntry[] {
@@ -140,9 +185,13 @@ function openingText({ items }: RequestView): string {
 }
 
 /** The newest message of the person, answered or not. */
-export function newestPrompt({ items }: RequestView): Item | undefined {
-  const index = items.at(-1)?.soFar.humans?.index;
-  return index === undefined ? undefined : items[index];
+export function newestPrompt(view: RequestView): Item | undefined {
+  return view.items[newestPromptIndex(view)];
+}
+
+/** -1 without one. */
+export function newestPromptIndex({ items }: RequestView): number {
+  return items.at(-1)?.soFar.humans?.index ?? -1;
 }
 
 /**
@@ -232,7 +281,7 @@ export interface ReplayFacts {
  * In front of bound thinking only one thing counts: what was sent when that thinking was made.
  */
 export function replayBlocks(
-  humans: readonly HumanItem[],
+  carriers: readonly BlockItem[],
   found: FoundEntries,
   facts: ReplayFacts,
 ): Replay {
@@ -241,42 +290,38 @@ export function replayBlocks(
   const pins: BlockEntry[] = [];
   let [isSettled, isWhole] = [facts.unanswered === undefined, true];
   let [isDenied, isForeign] = [false, false];
-  for (const human of humans) {
-    const isUnanswered = human.item === facts.unanswered;
-    const counts = facts.isStated ? human.own : human.answered;
-    const sent = indexOf(human) < thoughtAt ? placed : undefined;
+  for (const carrier of carriers) {
+    const isUnanswered = carrier.item === facts.unanswered;
+    const counts = facts.isStated ? carrier.own : carrier.answered;
+    const sent = carrier.index < thoughtAt ? placed : undefined;
     if (sent === 'foreign') {
-      const retired = retiredEntry(human, found, facts.now);
+      const retired = retiredEntry(carrier, found, facts.now);
       isForeign ||= retired !== undefined;
       if (retired !== undefined) pins.push(retired);
       continue;
     }
     const isForced = sent !== undefined;
     const entry = isForced
-      ? placedEntry(human, found, sent)
-      : entryOf(human, found, { ...facts, isUnanswered });
-    isWhole &&= isForced || isUnanswered || (counts !== undefined && found.has(counts));
-    if (entry === undefined && isUnanswered) continue;
+      ? placedEntry(carrier, found, sent)
+      : entryOf(carrier, found, { ...facts, isUnanswered });
+    isWhole &&=
+      isForced || isUnanswered || carrier.isResult || (counts !== undefined && found.has(counts));
+    if (entry === undefined && (isUnanswered || carrier.isResult)) continue;
     const fact = entry ?? { ...NO_BLOCK, at: facts.now };
     if (!isForced && isTooOld(fact, facts)) continue;
     if (isUnanswered) isSettled = true;
-    pins.push(...pinsOf(human, fact, { found, isStated: facts.isStated }));
+    pins.push(...pinsOf(carrier, fact, { found, isStated: facts.isStated }));
     const { block, form, space } = fact;
-    if (block === '' || facts.isGone?.(human.item) === true) continue;
+    if (block === '' || facts.isGone?.(carrier.item) === true) continue;
     if (facts.mayRead?.(space) === false) isDenied = true;
-    else placements.push({ item: human.item, block, form, tokens: estimateTextTokens(block) });
+    else placements.push({ item: carrier.item, block, form, tokens: estimateTextTokens(block) });
   }
   return { placements, isSettled, isWhole, isDenied, isForeign, pins };
 }
 
-/** Reads the index of a human item: it is the newest human item of the conversation up to itself. */
-function indexOf({ item }: HumanItem): number {
-  return item.soFar.humans?.index ?? 0;
-}
-
 /** The entry whose block was sent at this item in front of the newest thinking; undefined where none was. */
 function placedEntry(
-  { item, own, answered, spoken, shared }: HumanItem,
+  { item, own, answered, spoken, shared }: BlockItem,
   found: FoundEntries,
   placed: readonly PlacedMark[],
 ): BlockEntry | undefined {
@@ -301,7 +346,7 @@ function blockMark(block: string): string {
 
 /** The entry that takes this conversation's block at an item back for good; undefined where it has none. */
 export function retiredEntry(
-  { own, answered, spoken, shared }: HumanItem,
+  { own, answered, spoken, shared }: BlockItem,
   found: FoundEntries,
   now: number,
 ): BlockEntry | undefined {
@@ -317,7 +362,7 @@ function isTooOld({ at }: DatedFact, { now, blockAgeMaxMs }: ReplayFacts): boole
 }
 
 function entryOf(
-  { own, answered, spoken, shared, isOpening }: HumanItem,
+  { own, answered, spoken, shared, isOpening }: BlockItem,
   found: FoundEntries,
   facts: { readonly isUnanswered: boolean; readonly isStated: boolean; readonly now: number },
 ): BlockEntry | undefined {
@@ -350,7 +395,7 @@ function decided(entry: BlockEntry | undefined): BlockEntry | undefined {
  * Entries that make the block of an item findable by name and by its answer, where it is not yet.
  */
 function pinsOf(
-  { own, answered }: HumanItem,
+  { own, answered }: BlockItem,
   known: DatedFact,
   { found, isStated }: { readonly found: FoundEntries; readonly isStated: boolean },
 ): readonly BlockEntry[] {
@@ -366,24 +411,48 @@ function factOf({ block, form, space, quoted, at }: DatedFact): DatedFact {
   return { block, form, space, ...(quoted && { quoted }), at };
 }
 
-// Under a quarter of the budget a block says too little to be worth its place.
-const ROOM_SHARE_MIN = 4;
+/** Under a quarter of the budget the block of a prompt says too little to be worth its place. */
+const PROMPT_SHARE_MIN = 0.25;
+/** The rest of the budget is for second looks and rules. */
+const PROMPTS_SHARE = 0.75;
+/** Less room holds the fence of a block and no line of an exchange. */
+const LOOK_TOKENS_MIN = 60;
+/** A second look is a few lines, so that a later prompt of the session has one too. */
+const LOOK_TOKENS_MAX = 128;
 
 /**
- * The most tokens of a new block beside those already placed: the sum of all stays within `recalledTokensMax`.
- * Undefined: too little is left, so there is no recall. A placed block never makes way for a new one.
+ * The most tokens of a prompt's new block beside those already placed: the sum of all stays within
+ * `recalledTokensMax`, and that of the prompts' within three quarters of it. Undefined: too little is left, so
+ * there is no recall. A placed block never makes way for a new one.
  */
 export function roomForBlock(
   placements: readonly Placement[],
   recalledTokensMax: number,
 ): number | undefined {
-  const left = recalledTokensMax - placements.reduce((sum, { tokens }) => sum + tokens, 0);
-  return left * ROOM_SHARE_MIN >= recalledTokensMax && left > 0 ? left : undefined;
+  const ofPrompts = placements.filter(({ item }) => item.humanText !== '');
+  const left = Math.min(
+    recalledTokensMax - tokensOf(placements),
+    Math.floor(PROMPTS_SHARE * recalledTokensMax) - tokensOf(ofPrompts),
+  );
+  return left >= PROMPT_SHARE_MIN * recalledTokensMax && left > 0 ? left : undefined;
+}
+
+/** The most tokens of a second look; undefined where there is no room. */
+export function roomForLook(
+  placements: readonly Placement[],
+  recalledTokensMax: number,
+): number | undefined {
+  const left = Math.min(LOOK_TOKENS_MAX, recalledTokensMax - tokensOf(placements));
+  return left >= LOOK_TOKENS_MIN ? left : undefined;
+}
+
+function tokensOf(placements: readonly Placement[]): number {
+  return placements.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
 /** The entries of one placement, as the ledger records them. */
 export function entriesFor(
-  { own, shared }: Pick<HumanItem, 'own' | 'shared'>,
+  { own, shared }: Pick<BlockItem, 'own' | 'shared'>,
   fact: BlockFact & { readonly at: number },
 ): readonly BlockEntry[] {
   return [

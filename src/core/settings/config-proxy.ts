@@ -8,6 +8,8 @@ import {
   MEMORY_MODES,
   type MemoryMode,
   type ProxySettings,
+  SECOND_LOOKS,
+  type SecondLook,
 } from './settings.ts';
 import { describe, type Environment, type Findings } from './config-values.ts';
 import { isRecord } from '../bytes/json-fields.ts';
@@ -61,6 +63,7 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   sessionBrief: flag(true),
   // Found on labelled prompts of two projects; npm run bench:recall has the figures.
   recallQuietPercent: whole(65, { min: 0, max: 100 }),
+  secondLook: oneOf<SecondLook>(SECOND_LOOKS, 'on'),
   elisionEnabled: flag(true),
   elisionKeepRounds: whole(4, { min: 0, max: 1000 }),
   elisionCaptureLimit: whole(8, { min: 0, max: 1000 }),
@@ -121,6 +124,7 @@ export function readProxySettings(
     recalledTokensMax: read('recalledTokensMax'),
     sessionBrief: read('sessionBrief'),
     recallQuietPercent: read('recallQuietPercent'),
+    secondLook: read('secondLook'),
     elisionEnabled: read('elisionEnabled'),
     elisionKeepRounds: read('elisionKeepRounds'),
     elisionCaptureLimit: read('elisionCaptureLimit'),

@@ -16,6 +16,10 @@ export type CacheTtl = (typeof CACHE_TTLS)[number];
 export const BOUND_SHORTENINGS = ['off', 'provider'] as const;
 export type BoundShortening = (typeof BOUND_SHORTENINGS)[number];
 
+/** `hosted`: also where the memory is a service, which then gets names of files, code and errors, masked. */
+export const SECOND_LOOKS = ['on', 'off', 'hosted'] as const;
+export type SecondLook = (typeof SECOND_LOOKS)[number];
+
 export interface ProxySettings {
   /** A loopback address: 127.0.0.1 or ::1. */
   readonly host: string;
@@ -31,6 +35,8 @@ export interface ProxySettings {
   readonly sessionBrief: boolean;
   /** The percentage of a project's prompts for which recall adds nothing when an agent asks. */
   readonly recallQuietPercent: number;
+  /** Whether svc looks again, once a prompt, when the agent's first calls say more than the prompt did. */
+  readonly secondLook: SecondLook;
   readonly elisionEnabled: boolean;
   readonly elisionKeepRounds: number;
   readonly elisionCaptureLimit: number;

@@ -23,6 +23,8 @@ export interface Judged {
   readonly fates: readonly Fate[];
   /** The index of the item with which the two newest exchanges begin. */
   readonly newest: number;
+  /** How many results of tools have a block. */
+  readonly looks: number;
 }
 
 /** Throws where the body is not the client's with priced and told changes. */
@@ -40,7 +42,8 @@ export function judgeBody(dialect: Dialect, client: Buffer, forwarded: Buffer): 
   const ids = callIds(own.items);
   const forwardedIds = callIds(other.items);
   if (ids !== forwardedIds) throw new Error(`invalid body: calls ${ids} became ${forwardedIds}`);
-  return { client: own.items.map((item) => sayings(parsed(item))), fates, newest };
+  const looks = other.items.filter((item) => hasLook(parsed(item))).length;
+  return { client: own.items.map((item) => sayings(parsed(item))), fates, newest, looks };
 }
 
 function listOf(dialect: Dialect, body: Buffer): BodyList {
@@ -74,13 +77,33 @@ const BLOCK = /^<svc-memory [^]*<\/svc-memory>$/;
 const NOTE = /\[svc left out \d+ earlier exchanges? (?:of this conversation|here)[^\]]*\]/;
 const INSERTED = new RegExp(`^(?:\\n\\n(?:${NOTE.source}|<svc-memory [^]*?</svc-memory>))+$`);
 
+const LOOK = /\n\n<svc-memory [^]*<\/svc-memory>$/;
+
+/** Whether the item answers a call with a text that ends with a block. */
+function hasLook(value: unknown): boolean {
+  const texts = isRecord(value) ? [value['output'], value['content']] : [];
+  const isAnswer = isRecord(value) && ('output' in value || value['role'] === 'tool');
+  if (isAnswer) return texts.some((text) => typeof text === 'string' && LOOK.test(text));
+  const parts: readonly unknown[] =
+    isRecord(value) && Array.isArray(value['content']) ? value['content'] : [];
+  return parts.some(
+    (part) =>
+      isRecord(part) &&
+      part['type'] === 'tool_result' &&
+      typeof part['content'] === 'string' &&
+      LOOK.test(part['content']),
+  );
+}
+
 /** Equal but for what svc may do to an item: a stub for a text, a block or a note behind one. */
 function isSameBut(client: unknown, forwarded: unknown, stubs: Stub[]): boolean {
   if (typeof client === 'string' && typeof forwarded === 'string') {
     if (client === forwarded) return true;
     if (forwarded.startsWith(client)) return INSERTED.test(forwarded.slice(client.length));
     if (!forwarded.startsWith(STUB)) return false;
-    stubs.push({ text: client, stub: forwarded });
+    // A block that was in the output is behind the stub.
+    const stub = forwarded.replace(LOOK, '');
+    stubs.push({ text: client, stub });
     return true;
   }
   if (Array.isArray(client) && Array.isArray(forwarded)) {

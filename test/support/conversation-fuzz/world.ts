@@ -36,6 +36,11 @@ const PROMPTS = [
   'Paint the mountains in winter, please. "Quoted", \\ and \u{1f600} too.',
 ];
 
+/** The agent opens these, and the memory has something about some of them: a second look finds it. */
+const FILES = ['lock', 'crane', 'buoy', 'pilot', 'berth', 'tugboat', 'anchor', 'winch'].map(
+  (name) => `/home/walrus/src/harbour_${name}.ts`,
+);
+
 /** Of the second one nothing is stated: it is the space of requests without a project. */
 const SPACES = ['alpha', 'default', 'beta'] as const;
 
@@ -64,6 +69,8 @@ export interface Counts {
   requests: number;
   compared: number;
   blocks: number;
+  /** Blocks in results of tools. */
+  looks: number;
   stubs: number;
   exchanges: number;
   batches: number;
@@ -203,7 +210,9 @@ export class World {
       const name = this.#number % 9 === 0 ? 'the same' : `output ${this.#number}`;
       const text = longOutput(`${markOf(branch.kind)} ${name}`, 150 + ((this.#number * 97) % 900));
       const calls = Array.from({ length: step.calls }, (_, call) =>
-        toolRound(branch.kind.dialect, `call_${this.#number}_${call}`, text),
+        toolRound(branch.kind.dialect, `call_${this.#number}_${call}`, text, {
+          file_path: FILES[(this.#number + call) % FILES.length],
+        }),
       ).flat();
       const work = behindThoughts(branch.kind.dialect, branch.answer.thoughts, calls);
       await this.#send({ ...branch, items: [...branch.items, ...work] }, at);
@@ -212,11 +221,14 @@ export class World {
 
   async #learn(): Promise<void> {
     this.#unlock();
-    const records = SPACES.map((space) => {
+    const records = SPACES.flatMap((space) => {
       this.#number += 1;
       const fact = FACTS[this.#number % FACTS.length];
+      const file = FILES[this.#number % FILES.length];
       const text = `${fact} ${6_000 + this.#number}, says ${markIn(space)}.`;
-      return recordOf(text, { space, conversation: `earlier-${this.#number}` });
+      const rule = `${file} must never touch the staging database of the walrus shop or the billing dashboard of Marta before build ${this.#number}, because ${markIn(space)} waits.`;
+      const place = { space, conversation: `earlier-${this.#number}` };
+      return [recordOf(text, place), recordOf<'assistant'>(rule, { ...place, role: 'assistant' })];
     });
     await this.#store.memory.capture(records, AbortSignal.timeout(30_000));
   }
@@ -301,6 +313,7 @@ export class World {
     );
     if (elided > 0 !== isTold) throw new Error(`what was left out is not told: ${evidence}`);
     this.counts.blocks += forwarded.toString().split('<svc-memory').length - 1;
+    this.counts.looks += judged.looks;
     await this.#expectStored(branch.kind, judged);
     // Where nothing is bound, a header that lowers memory takes blocks and stubs away. Thinking that is
     // bound meanwhile was made without them, so they stay away.

@@ -1,0 +1,212 @@
+import { clip, conclusionLines, plainLine, type Quote, sentencesOf } from './conclusions.ts';
+import { isTelling } from './own-words.ts';
+import type { Action } from './second-look.ts';
+import { readTerms, termsOf } from './terms.ts';
+
+/**
+ * Says which lines of earlier exchanges speak of what an agent does now: of a file that it opens, a name
+ * that it searches for, or an error that it gets. A line counts only if it has the name itself, so a
+ * second look that finds nothing certain says nothing. Pure.
+ */
+
+export interface Cue {
+  /** As it was written: the last parts of a path, a name, or the line of an error. */
+  readonly text: string;
+  readonly kind: 'file' | 'name' | 'error';
+  /** Its words in the index: a text that has the cue has all of them. */
+  readonly terms: readonly string[];
+  /** Whole forms in the index: a text has them unless it names a file with its folders. */
+  readonly wholes: readonly string[];
+}
+
+/** Each costs a look-up in the index. */
+const CUES_MAX = 24;
+
+/** Files of which each folder has one: the folder names them. */
+const COMMON_FILE =
+  /^(?:index|main|mod|lib|init|__init__|setup|config|types?|utils?|helpers?|constants|common|skill|metadata|settings|test|tests|app|server|client|readme|package|makefile|dockerfile|changelog|claude|agents|license)\b/i;
+
+/** The cues of an action, each once. What the prompt has itself was asked about with the prompt. */
+export function cuesOf({ files, names, errors }: Action, prompt: string): readonly Cue[] {
+  const cues = [
+    ...errors.map((text) => ({ kind: 'error' as const, text })),
+    ...files.map((text) => ({ kind: 'file' as const, text: endOfPath(text) })),
+    ...names.map((text) => ({ kind: 'name' as const, text })),
+  ];
+  const seen = new Set<string>();
+  return cues
+    .filter(({ text }) => !seen.has(text) && seen.add(text) && !prompt.includes(text))
+    .map(({ kind, text }) => ({ kind, text, ...termsOfCue(kind, text) }))
+    .filter(({ kind, terms }) => terms.length >= (kind === 'error' ? ERROR_TERMS_MIN : 1))
+    .slice(0, CUES_MAX);
+}
+
+/** A shorter error line says nothing of its cause. */
+const ERROR_TERMS_MIN = 3;
+
+function endOfPath(path: string): string {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  return COMMON_FILE.test(name) ? path.split('/').slice(-2).join('/') : name;
+}
+
+/** Numbers and folders of an error differ each time. */
+const VARYING = /(?:\/[\w.@-]+){2,}\/|\b\d[\d.:]*\b|0x[\da-f]+/gi;
+
+function termsOfCue(kind: Cue['kind'], text: string): Pick<Cue, 'terms' | 'wholes'> {
+  if (kind !== 'error') {
+    const { words, wholes } = readTerms(text);
+    return { terms: [...new Set(words)], wholes };
+  }
+  const { words } = readTerms(text.replaceAll(VARYING, ' '));
+  return { terms: [...new Set(words.filter(isTelling))], wholes: [] };
+}
+
+/**
+ * How many passages have the cue, as far as the index knows: those with its whole form, or else with its
+ * rarest word.
+ */
+export function frequencyOf(cue: Cue, frequency: (term: string) => number): number {
+  const least = Math.min(...cue.terms.map(frequency));
+  const whole = Math.max(0, ...cue.wholes.map(frequency));
+  return least === 0 || whole === 0 ? least : whole;
+}
+
+/** The passages that speak of the action, of those with which a memory answers that knows no exchanges. */
+export function passagesAbout<Passage extends { readonly text: string }>(
+  passages: readonly Passage[],
+  action: Action,
+  prompt: string,
+): readonly Passage[] {
+  const cues = cuesOf(action, prompt);
+  return passages.filter(({ text }) => {
+    const terms = new Set(termsOf(text));
+    return STATES.test(text) && cues.some((cue) => speaksOf(text, terms, cue));
+  });
+}
+
+/** A cue with what a line gains that has it. */
+export interface ValuedCue extends Cue {
+  readonly value: number;
+}
+
+/** A line that states something, and the cues that it has. */
+interface ToldLine extends Quote {
+  readonly terms: ReadonlySet<string>;
+  readonly cues: readonly ValuedCue[];
+}
+
+/** Words with which people and models state a cause, a decision, a rule or a trap. */
+const STATES =
+  /\b(?:root cause|because|caused by|due to|reason|bug|race condition|regression|breaks?|instead|rather than|decid\w+|chose|prefer\w*|never|must(?:n['’]t)?|always|don['’]t|do(?:es)? not|doesn['’]t|cannot|can['’]t|won['’]t|should(?:n['’]t)?|require[sd]?|intentional\w*|deliberate\w*|on purpose|by design|workaround|gotcha|careful|turns out|otherwise|unless|no longer|so that|to avoid|prevents?)\b/i;
+/** Lists of changed files, table rows, positions, logs, code and announcements say nothing that the files do not. */
+const SAYS_NOTHING =
+  /\([+-]\d+|^\W*[\w./@-]+\W*(?::\d+)?\W*$|^\W*(?:files?|line|location)\W|\.\w+:\d+:\d+|\d\d:\d\d:\d\d|\|.*\||^\S+ \| |[{;]\s*$|^(?:let me|i['’]ll|now|good|great|perfect|done\W*$|all tests)|^[{[]|https?:\/\/\S+$|[?？:]\s*$/i;
+/** Besides its cues. */
+const TELLING_MIN = 4;
+const LINE_CHARS_MAX = 600;
+
+/** The lines of an exchange that state something about a cue. */
+function linesAbout({ asked, answered }: Spoken, cues: readonly ValuedCue[]): readonly ToldLine[] {
+  const held = cues.filter((cue) => cue.kind === 'error' || mentions({ asked, answered }, cue));
+  if (held.length === 0) return [];
+  const lines = [
+    ...sentencesOf(asked).map((text) => ({ role: 'user' as const, text: plainLine(text) })),
+    ...conclusionLines(answered).map((text) => ({ role: 'assistant' as const, text })),
+  ];
+  return lines.flatMap((line): ToldLine[] => {
+    const { text } = line;
+    if (text.length > LINE_CHARS_MAX || !STATES.test(text) || SAYS_NOTHING.test(text)) return [];
+    const terms = new Set(termsOf(text));
+    const told = held.filter((cue) => speaksOf(text, terms, cue));
+    return told.length === 0 ? [] : [{ ...line, terms, cues: told }];
+  });
+}
+
+/** The share of an error's words that a line must have to speak of the same error. */
+const ERROR_SHARE = 0.7;
+
+function speaksOf(line: string, held: ReadonlySet<string>, { kind, text, terms }: Cue): boolean {
+  if (kind === 'error') {
+    return terms.filter((term) => held.has(term)).length >= ERROR_SHARE * terms.length;
+  }
+  let at = line.indexOf(text);
+  while (at !== -1) {
+    if (!isWordPart(line[at - 1]) && !isWordPart(line[at + text.length])) return true;
+    at = line.indexOf(text, at + 1);
+  }
+  return false;
+}
+
+/** The character belongs to a longer name. */
+function isWordPart(character: string | undefined): boolean {
+  return character !== undefined && /[\w-]/.test(character);
+}
+
+interface Spoken {
+  readonly asked: string;
+  readonly answered: string;
+}
+
+/** By term of the prompt or of the text around it: what a line gains that has it. */
+export type ContextValues = ReadonlyMap<string, number>;
+
+export interface Told<Texts> {
+  readonly texts: Texts;
+  readonly quotes: readonly Quote[];
+}
+
+const EXCHANGES_MAX = 2;
+const QUOTE_TOKENS_MAX = 60;
+
+/** Exchanges with the line of each that says most about the cues, best first; none where nothing surely helps. */
+export function tellAbout<Texts extends Spoken & { readonly at: number }>(
+  exchanges: readonly Texts[],
+  cues: readonly ValuedCue[],
+  context: ContextValues,
+): readonly Told<Texts>[] {
+  const rare = cues.map((cue) => {
+    const holders = exchanges.filter((one) => mentions(one, cue)).length;
+    const weight = cue.kind === 'error' ? ERROR_WEIGHT : 1 / Math.sqrt(Math.max(1, holders));
+    return { ...cue, value: weight * cue.value };
+  });
+  const told = exchanges.map((texts) => ({ texts, lines: linesAbout(texts, rare) }));
+  return told
+    .flatMap(({ texts, lines }) => {
+      const scored = lines.map((line) => ({ line, score: scoreOf(line, context) }));
+      const [best] = scored.toSorted((one, other) => other.score - one.score);
+      return best === undefined || best.score < SCORE_MIN ? [] : [{ texts, ...best }];
+    })
+    .toSorted((one, other) => other.score - one.score || other.texts.at - one.texts.at)
+    .slice(0, EXCHANGES_MAX)
+    .map(({ texts, line: { role, text } }) => ({
+      texts,
+      quotes: [{ role, text: clip(text, QUOTE_TOKENS_MAX) }],
+    }));
+}
+
+/** 0 for a line that is not surely about the work: it has only a name, or shares nothing with the prompt. */
+function scoreOf({ cues, terms }: ToldLine, context: ContextValues): number {
+  const named = cues.reduce((sum, { value }) => sum + value, 0);
+  const own = new Set(cues.flatMap((cue) => [...cue.terms, ...cue.wholes]));
+  const beside = [...terms].filter((term) => isTelling(term) && !own.has(term));
+  const shared = beside.reduce((sum, term) => sum + (context.get(term) ?? 0), 0);
+  const isOnly = cues.length === 1;
+  const isSure = named >= (isOnly ? ONLY_NAMED_MIN : NAMED_MIN) && beside.length >= TELLING_MIN;
+  const isShared = shared >= SHARED_MIN || !isOnly || cues.some(({ kind }) => kind === 'error');
+  return isSure && isShared ? named + Math.min(shared, SHARED_MAX) : 0;
+}
+
+/** The line of an error differs a little each time, so only its words are compared, line by line. */
+function mentions({ asked, answered }: Spoken, { kind, text }: Cue): boolean {
+  return kind !== 'error' && (asked.includes(text) || answered.includes(text));
+}
+
+/** The same error again is the surest sign of all. */
+const ERROR_WEIGHT = 1.5;
+const NAMED_MIN = 2;
+/** Where a line has one cue alone. */
+const ONLY_NAMED_MIN = 3;
+/** Less is shared by chance. */
+const SHARED_MIN = 1.5;
+const SHARED_MAX = 10;
+const SCORE_MIN = 6;

@@ -1,0 +1,146 @@
+import { asText, type Fields } from '../bytes/json-fields.ts';
+import { memberValue, opensObject, parseJson } from '../bytes/json-scan.ts';
+import type { Item, RequestView } from '../conversation/view.ts';
+import { type Call, callsOf, commandIn, pathIn } from '../dialects/calls.ts';
+import { dialectOf } from '../dialects/dialects.ts';
+import { textsOf } from '../dialects/system-text.ts';
+import { takesBlock } from '../plan/item-edits.ts';
+
+/**
+ * Reads what an agent does after a prompt, so that svc can look a second time: the files that it opens,
+ * the names that it searches for, the commands that it runs and the errors that it gets. That says more
+ * about the work than the prompt did. The arguments of the calls are for this question alone: svc neither
+ * stores nor indexes them. Pure.
+ */
+export interface Action {
+  /** Files as the calls name them. */
+  readonly files: readonly string[];
+  /** Names of code, settings and tools that it searches for or runs. */
+  readonly names: readonly string[];
+  /** Whole commands. */
+  readonly commands: readonly string[];
+  /** Lines of outputs that report an error. */
+  readonly errors: readonly string[];
+}
+
+/**
+ * Calls after which svc looks. There is one look for each prompt: on 572 prompts of real sessions it found
+ * something for twice as many after four calls as after two, and for few more after six.
+ */
+const CALLS_MIN = 4;
+/** Calls and results that are read, from the newest on. */
+const ITEMS_MAX = 32;
+const ITEM_BYTES_MAX = 128 * 1024;
+const EACH_MAX = 16;
+const ERROR_CHARS_MAX = 200;
+
+/** Whether enough was done after the prompt at `prompt` to look again. */
+export function hasActed({ items }: RequestView, prompt: number): boolean {
+  let calls = 0;
+  for (let at = items.length - 1; at > prompt && calls < CALLS_MIN; at -= 1) {
+    calls += items[at]?.toolCalls.length ?? 0;
+  }
+  return calls >= CALLS_MIN;
+}
+
+/** The action after the prompt at `prompt`; undefined where too little was done to look again. */
+export function actionOf(view: RequestView, prompt: number): Action | undefined {
+  if (!hasActed(view, prompt)) return undefined;
+  const loop = view.items.slice(prompt + 1);
+  const near = loop.slice(-ITEMS_MAX).filter(({ start, end }) => end - start <= ITEM_BYTES_MAX);
+  const calls = near.flatMap((item) => (item.toolCalls.length > 0 ? callsOf(view, item) : []));
+  const commands = calls.map(({ fields }) => commandIn(fields)).filter((text) => text !== '');
+  const action = {
+    files: distinct(calls.flatMap(filesIn)),
+    names: distinct(calls.flatMap(namesIn)),
+    commands: distinct(commands),
+    errors: distinct(near.flatMap((item) => errorsIn(view, item))),
+  };
+  const isEmpty = Object.values(action).every((list) => list.length === 0);
+  return isEmpty ? undefined : action;
+}
+
+/**
+ * The newest result of a client's tool, if the request sends it for the first time and its text may end
+ * with a block: no model work and no prompt of a person follows it.
+ */
+export function newestResult(view: RequestView): number | undefined {
+  for (let at = view.items.length - 1; at >= 0; at -= 1) {
+    const item = view.items[at];
+    if (item === undefined || item.humanText !== '' || item.role === 'assistant') return undefined;
+    if (item.toolResultIds.length > 0) return takesBlock(view, item) ? at : undefined;
+    if (item.hasReasoning) return undefined;
+  }
+  return undefined;
+}
+
+/** The newest of them, each once. */
+function distinct(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts.toReversed())].slice(0, EACH_MAX);
+}
+
+const PATH = /(?:[\w@.~-]+\/)+[\w@.-]*\w|\b[\w-]+\.[A-Za-z]\w{0,4}\b/g;
+const PATCHED = /^\*\*\* (?:Add|Update|Delete) File: (.+)$/gm;
+const TEXT_CHARS_MAX = 16_384;
+
+function filesIn({ fields, text }: Call): readonly string[] {
+  const path = pathIn(fields);
+  const command = commandIn(fields).slice(0, TEXT_CHARS_MAX);
+  const patched = Array.from(
+    text.slice(0, TEXT_CHARS_MAX).replaceAll('\\n', '\n').matchAll(PATCHED),
+  );
+  const named = command.match(PATH) ?? [];
+  return [path, ...patched.map(([, name = '']) => name.trim()), ...named].filter(isFile);
+}
+
+/** Without an extension it is a folder, or a word with a slash. */
+function isFile(path: string): boolean {
+  return /[^/\\]\.[A-Za-z]\w{0,5}$/.test(path) && !/^\d+(?:\.\d+)*$/.test(path);
+}
+
+/** Members in which tools take what is searched for. */
+const SEARCHED = ['pattern', 'query', 'regex', 'symbol', 'name'] as const;
+
+/** A word that a person chose for one thing: a name with a sign or a capital in it. */
+const NAME = /[A-Za-z_$][\w$]*(?:[-:.][A-Za-z_$][\w$]*)*/g;
+const IS_CHOSEN = /[a-z\d][A-Z]|[A-Za-z\d][_:]+[A-Za-z]|^[A-Z][A-Z\d_]{3,}$|^[A-Z][a-z]+[A-Z]/;
+const NAME_CHARS_MIN = 5;
+
+function namesIn({ fields }: Call): readonly string[] {
+  const command = commandIn(fields).slice(0, TEXT_CHARS_MAX);
+  return [...searchedIn(fields), command].flatMap((text) => namesOf(text));
+}
+
+function searchedIn(fields: Fields): readonly string[] {
+  return SEARCHED.map((name) => asText(fields[name]));
+}
+
+function namesOf(text: string): readonly string[] {
+  return (text.match(NAME) ?? []).filter(
+    (word) => word.length >= NAME_CHARS_MIN && IS_CHOSEN.test(word),
+  );
+}
+
+const ERROR =
+  /\b[A-Za-z]*(?:Error|Exception)\b|\b(?:error|fatal|panic|failed|failure|cannot|denied|refused|undefined|unresolved|not found|no such)\b/i;
+/** A line of a listing or of code names an error and reports none. */
+const QUOTES_CODE = /^\s*(?:\d+[:→\t]|\/\/|[#*+-])|[{;,]\s*$|\w\(|[:=]=|\.\w+:\d+:/;
+
+function errorsIn({ bytes, dialect }: RequestView, item: Item): readonly string[] {
+  if (item.toolResultIds.length === 0 || item.role === 'assistant') return [];
+  return dialectOf(dialect)
+    .resultPlaces(bytes, item)
+    .flatMap(({ open, textName }) => {
+      const value = opensObject(bytes, open) ? memberValue(bytes, open, textName) : undefined;
+      const said = value === undefined ? [] : textsOf(parseJson(bytes, value)?.value);
+      return said.flatMap((text) => text.split('\n'));
+    })
+    .filter((line) => line.length <= ERROR_CHARS_MAX && ERROR.test(line) && !QUOTES_CODE.test(line))
+    .map((line) => line.trim())
+    .slice(0, EACH_MAX);
+}
+
+/** The action as the words of a question, for a memory that only knows questions. */
+export function wordsOf({ files, names, errors }: Action): string {
+  return [...files, ...names, ...errors].join('\n');
+}

@@ -1,0 +1,269 @@
+import { expect, test } from 'vitest';
+import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import { textDigest } from '../../src/core/memory/reference.ts';
+import { DIALECTS, said, toolRound, type WireItem } from '../support/dialect-wire.ts';
+import {
+  LOOK_AT,
+  LOOK_FACT,
+  lookBody,
+  lookRounds,
+  looksIn,
+  teachLook,
+} from '../support/second-look.ts';
+import {
+  type RecordingProvider,
+  startRecordingProvider,
+  startStory,
+  type Story,
+  type StoryOptions,
+} from '../support/story.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { wrapped } from '../support/wrapped-memory.ts';
+
+const STATED = { 'session-id': 'one' };
+
+/** The brief and the recall for a prompt are quiet, so that a block is a second look. */
+const SETTINGS = { sessionBrief: false, recallQuietPercent: 100 };
+
+async function startTaught(options: Partial<StoryOptions> = {}) {
+  const provider = options.provider ?? (await startRecordingProvider());
+  const settings = { ...SETTINGS, ...options.settings };
+  const story = await startStory({ ...options, provider, settings });
+  await teachLook(story);
+  return { provider, story };
+}
+
+async function sendTo(
+  { provider, story }: { readonly provider: RecordingProvider; readonly story: Story },
+  dialect: Dialect,
+  items: readonly WireItem[],
+  headers: Readonly<Record<string, string>> = STATED,
+): Promise<string> {
+  const { status } = await story.send(dialect, lookBody(dialect, items), headers);
+  expect(status).toBe(200);
+  return provider.seen.at(-1)?.body.toString() ?? '';
+}
+
+test.each(DIALECTS)(
+  '%s: after some calls one block goes to the end of the newest result, and stays there',
+  async (dialect) => {
+    const given = await startTaught();
+    for (let round = 0; round < LOOK_AT; round += 1) {
+      const body = await sendTo(given, dialect, lookRounds(dialect, round));
+      expect(looksIn(body)).toEqual([]);
+    }
+    const rounds = lookRounds(dialect, LOOK_AT);
+    const placed = await sendTo(given, dialect, rounds);
+    const [block = ''] = looksIn(placed);
+    expect(block).toContain(LOOK_FACT.replaceAll('"', '\\"'));
+    // A string stays a string, and nothing else of the request changes.
+    const written = JSON.stringify(`text of file ${LOOK_AT}`).slice(0, -1);
+    expect(placed).toContain(`${written}\\n\\n${block}"`);
+    expect(placed.replace(`\\n\\n${block}`, '')).toBe(JSON.stringify(lookBody(dialect, rounds)));
+    const longer = await sendTo(given, dialect, lookRounds(dialect, 9));
+    expect(looksIn(longer)).toEqual([block]);
+    expect(longer).toContain(`${written}\\n\\n${block}"`);
+    const answered = [...lookRounds(dialect, 9), said('assistant', 'It is faster.')];
+    const later = [...answered, said('user', 'Thank you so much for that, it is much better.')];
+    expect(looksIn(await sendTo(given, dialect, later))).toEqual([block]);
+  },
+);
+
+test.each(DIALECTS)('%s: a retry, a restart and a fork send the same bytes', async (dialect) => {
+  const folder = tempFolder();
+  const given = await startTaught({ folder });
+  const rounds = lookRounds(dialect, LOOK_AT);
+  const placed = await sendTo(given, dialect, rounds);
+  expect(looksIn(placed)).toHaveLength(1);
+  expect(await sendTo(given, dialect, rounds)).toBe(placed);
+  expect(await sendTo(given, dialect, rounds, { 'session-id': 'a fork' })).toBe(placed);
+  const longer = await sendTo(given, dialect, lookRounds(dialect, 6));
+  await given.story.stop();
+  const again = await startTaught({ folder, provider: given.provider });
+  expect(await sendTo(again, dialect, rounds)).toBe(placed);
+  expect(await sendTo(again, dialect, lookRounds(dialect, 6))).toBe(longer);
+});
+
+test('the memory is asked in one request of a prompt, and in no other one', async () => {
+  const provider = await startRecordingProvider();
+  const inner = await startStory({ provider });
+  await teachLook(inner);
+  const asked: unknown[] = [];
+  const memory = wrapped(inner.memory, {
+    recall: (question, signal) => {
+      asked.push(question.agent?.action);
+      return inner.memory.recall(question, signal);
+    },
+  });
+  const story = await startStory({ provider, memory, settings: SETTINGS });
+  for (let round = 0; round < 12; round += 1) {
+    await sendTo(
+      { provider, story },
+      'anthropic_messages',
+      lookRounds('anthropic_messages', round),
+    );
+  }
+  expect(asked.map((action) => action !== undefined)).toEqual([false, true]);
+});
+
+test('a look that finds nothing is the only one, also after a restart', async () => {
+  const folder = tempFolder();
+  const provider = await startRecordingProvider();
+  const start = () => startStory({ provider, folder, settings: SETTINGS });
+  const dialect = 'openai_responses';
+  const story = await start();
+  expect(looksIn(await sendTo({ provider, story }, dialect, lookRounds(dialect, LOOK_AT)))).toEqual(
+    [],
+  );
+  await teachLook(story);
+  expect(looksIn(await sendTo({ provider, story }, dialect, lookRounds(dialect, 5)))).toEqual([]);
+  await story.stop();
+  const again = await start();
+  expect(
+    looksIn(await sendTo({ provider, story: again }, dialect, lookRounds(dialect, 6))),
+  ).toEqual([]);
+  const asked = [
+    ...lookRounds(dialect, 6),
+    said('assistant', 'Done.'),
+    said('user', 'And now make the tide job of the other shop write faster.'),
+    ...lookRounds(dialect, 6 + LOOK_AT, { from: 7 }),
+    ...toolRound(dialect, 'call_open', 'text', { file_path: '/work/walrus/src/harbour_lock.ts' }),
+  ];
+  expect(looksIn(await sendTo({ provider, story: again }, dialect, asked))).toHaveLength(1);
+});
+
+const TEXT = 'text of a file';
+const MARK = { cache_control: { type: 'ephemeral' } };
+
+test.each([
+  ['a list with a text', [{ type: 'text', text: TEXT }], true],
+  ['a text with a cache mark', [{ type: 'text', text: TEXT, ...MARK }], true],
+  [
+    'a text and a picture',
+    [
+      { type: 'text', text: TEXT },
+      { type: 'image', source: {} },
+    ],
+    true,
+  ],
+  ['only a picture', [{ type: 'image', source: {} }], false],
+  ['a reference to a tool', [{ type: 'text', text: TEXT }, { type: 'tool_reference' }], false],
+  ['a cited text', [{ type: 'text', text: TEXT, citations: [] }], false],
+  ['a search result', [{ type: 'search_result', content: [] }], false],
+  ['an object as JSON', '{"file": "text"}\n', false],
+  ['a list as JSON', [{ type: 'text', text: ' [1, 2]' }], false],
+  ['lines of JSON', '{"a":1}\n{"b":2}', false],
+  ['nothing', undefined, false],
+])('a result with %s: a block goes there: %s', async (_, output, isPlaced) => {
+  const given = await startTaught();
+  const dialect = 'anthropic_messages';
+  const last = lookRounds(dialect, LOOK_AT, {
+    output: (round) => (round === LOOK_AT ? output : 'text'),
+  });
+  const body = await sendTo(given, dialect, last);
+  expect(looksIn(body)).toHaveLength(isPlaced ? 1 : 0);
+  const [block = ''] = looksIn(body);
+  expect(body.replace(`\\n\\n${block}`, '')).toBe(JSON.stringify(lookBody(dialect, last)));
+  if (isPlaced) expect(body).toContain(`${TEXT}\\n\\n${block}"`);
+  // Where it takes none, the next result does.
+  else
+    expect(
+      looksIn(await sendTo(given, dialect, [...last, ...lookRounds(dialect, 5, { from: 5 })])),
+    ).toHaveLength(1);
+});
+
+test('an error takes a block, and several results of one message take it in the last one', async () => {
+  const given = await startTaught();
+  const rounds = lookRounds('anthropic_messages', LOOK_AT);
+  const calls = ['x', 'y'].map((id) => ({ type: 'tool_use', id, name: 'Bash', input: {} }));
+  const results = ['x', 'y'].map((tool_use_id) => {
+    return { type: 'tool_result', tool_use_id, content: `${tool_use_id} failed`, is_error: true };
+  });
+  const note = {
+    type: 'text',
+    text: '<system-reminder>\nA note of the client.\n</system-reminder>',
+  };
+  const items = [
+    ...rounds.slice(0, -2),
+    said('assistant', calls),
+    said('user', [...results, note]),
+  ];
+  const body = await sendTo(given, 'anthropic_messages', items);
+  const [block = ''] = looksIn(body);
+  expect(body).toContain(`"content":"y failed\\n\\n${block}"`);
+});
+
+test.each([
+  ['off', { secondLook: 'off' }],
+  ['without room', { recalledTokensMax: 40 }],
+] as const)('no second look: %s', async (_, settings) => {
+  const given = await startTaught({ settings: { ...SETTINGS, ...settings } });
+  const rounds = lookRounds('anthropic_messages', LOOK_AT);
+  expect(looksIn(await sendTo(given, 'anthropic_messages', rounds))).toEqual([]);
+  expect(
+    looksIn(await sendTo(given, 'anthropic_messages', lookRounds('anthropic_messages', 7))),
+  ).toEqual([]);
+});
+
+test.each([
+  ['memory off', { 'x-svc-memory-mode': 'off' }],
+  ['memory for writing only', { 'x-svc-memory-mode': 'write' }],
+  ['shadow', { 'x-svc-compression-mode': 'shadow' }],
+  ['a side call', { 'x-claude-code-request-class': 'auxiliary' }],
+])('nothing is placed with %s, and nothing in a result that was sent so', async (_, headers) => {
+  const given = await startTaught();
+  const dialect = 'anthropic_messages';
+  const rounds = lookRounds(dialect, LOOK_AT);
+  expect(looksIn(await sendTo(given, dialect, rounds, { ...STATED, ...headers }))).toEqual([]);
+  const isMain = !('x-claude-code-request-class' in headers);
+  if (isMain) expect(looksIn(await sendTo(given, dialect, rounds))).toEqual([]);
+  expect(looksIn(await sendTo(given, dialect, lookRounds(dialect, 5)))).toHaveLength(1);
+});
+
+test('the output is stored and left out without the block, which stays behind its stub', async () => {
+  const given = await startTaught({
+    settings: { ...SETTINGS, inputBudget: 500, elisionKeepRounds: 1, elisionCaptureLimit: 100 },
+  });
+  const dialect = 'anthropic_messages';
+  const output = (round: number) => `${`line ${round} of a long output\n`.repeat(400)}end`;
+  const body = await sendTo(given, dialect, lookRounds(dialect, LOOK_AT, { output }));
+  const [block = ''] = looksIn(body);
+  expect(block).not.toBe('');
+  let last = body;
+  for (let round = LOOK_AT + 1; round < 30; round += 1) {
+    await given.story.drained();
+    last = await sendTo(given, dialect, lookRounds(dialect, round, { output }));
+  }
+  const { messages }: { messages: readonly WireItem[] } = JSON.parse(last);
+  const result = JSON.stringify(messages[2 * LOOK_AT]);
+  expect(result).toContain('[svc left out this ');
+  expect(result).not.toContain('of a long output\\nline');
+  expect(result).toContain(`\\n\\n${block}"`);
+  expect(looksIn(last)).toEqual([block]);
+  const digest = textDigest('tool', output(LOOK_AT));
+  const held = await given.story.memory.retrieve(
+    { digest, space: 'default' },
+    AbortSignal.timeout(30_000),
+  );
+  expect(held?.text).toBe(output(LOOK_AT));
+});
+
+test('a memory that fails changes nothing, and the result stays as it was sent', async () => {
+  const provider = await startRecordingProvider();
+  const inner = await startStory({ provider });
+  await teachLook(inner);
+  let isDown = true;
+  const memory = wrapped(inner.memory, {
+    recall: (question, signal) => {
+      if (isDown && question.agent?.action !== undefined) throw new Error('down');
+      return inner.memory.recall(question, signal);
+    },
+  });
+  const story = await startStory({ provider, memory, settings: SETTINGS });
+  const dialect = 'anthropic_messages';
+  const rounds = lookRounds(dialect, LOOK_AT);
+  expect(looksIn(await sendTo({ provider, story }, dialect, rounds))).toEqual([]);
+  isDown = false;
+  expect(looksIn(await sendTo({ provider, story }, dialect, rounds))).toEqual([]);
+  expect(looksIn(await sendTo({ provider, story }, dialect, lookRounds(dialect, 6)))).toEqual([]);
+});
