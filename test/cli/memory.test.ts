@@ -221,6 +221,13 @@ test('requests are listed one a line, or as JSON', async () => {
   expect(line).toMatch(
     /req_1 +200 +codex +recalled +not_needed +100 +120 +20 +complete +model\ufffd\[2J$/,
   );
+  // A check of svc is no unknown client.
+  const probe = screen();
+  const { store } = storeOf();
+  const checked = { ...row, client: 'unknown', space: 'svc-doctor' };
+  const requests = { ...store.requests, list: async () => [checked] };
+  await listRequests({}, probe.context, async () => ({ ...store, requests }));
+  expect(probe.out()).toMatch(/req_1 +200 +svc doctor +recalled/);
   const json = screen();
   await listRequests({ json: true }, json.context, open);
   expect(JSON.parse(json.out())).toEqual([row]);

@@ -1,4 +1,5 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { PROBE_SPACE } from '../../core/request/space.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
@@ -113,12 +114,18 @@ const HEAD = [
 /** The most important first: a narrow screen shows fewer columns, and each of them whole. */
 const LEFT = [0, 1, 2, 3, 4, 5, 9, 10];
 
+/** The requests of `svc doctor --live` are svc's own. */
+function clientText({ space, client, kind }: RequestRow): string {
+  if (space === PROBE_SPACE) return 'svc doctor';
+  return kind === 'main' ? client : `${client}/${kind}`;
+}
+
 function listRows(rows: readonly RequestRow[], terminal: Terminal): void {
   const cells = rows.map((row) => [
     timeText(row.at),
     terminal.isWatched ? row.id.slice(0, ID_CHARS) : row.id,
     String(row.status),
-    row.kind === 'main' ? row.client : `${row.client}/${row.kind}`,
+    clientText(row),
     row.memoryState,
     row.continuityState,
     String(row.originalInputTokens),

@@ -71,7 +71,7 @@ export async function askClients(answers: Answers): Promise<Wiring> {
         {
           value: 'all' as const,
           name: found.length === 1 ? 'Yes' : `Yes: ${titles}`,
-          description: 'svc changes their settings files; svc uninstall restores every byte',
+          description: `svc changes ${found.length === 1 ? 'its settings file' : 'their settings files'}; svc uninstall restores every byte`,
         },
         ...(found.length === 1
           ? []

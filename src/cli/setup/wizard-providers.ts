@@ -58,7 +58,11 @@ function loginChoices(term: string, { context }: Answers): readonly Choice[] {
   const choiceFor = ({ login, client }: LoginFacts): Choice => {
     const mark = hasLogin(context.environment, login) ? ' (you are logged in)' : '';
     const name = `${PLANS[login]}: the login of ${client}${mark}`;
-    return { value: `${LOGIN}${login}`, name, description: 'svc passes it on and stores nothing' };
+    return {
+      value: `${LOGIN}${login}`,
+      name,
+      description: 'svc passes the login on and stores nothing of it',
+    };
   };
   const words = term.toLowerCase().split(/\s+/).filter(Boolean);
   return Object.values(LOGINS)
