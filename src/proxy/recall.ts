@@ -41,7 +41,7 @@ import type { Item } from '../core/conversation/view.ts';
 import { contentForm } from '../core/plan/item-edits.ts';
 import type { Modes } from '../core/http/modes.ts';
 import { MARK_TOKENS, markBlock } from '../core/recall/own-blocks.ts';
-import { writeAgentBlock } from '../core/recall/agent-block.ts';
+import { type AgentLimits, writeAgentBlock } from '../core/recall/agent-block.ts';
 import { isOpening, offersTools } from '../core/recall/openings.ts';
 import { quotedRecords } from '../core/recall/quoted-records.ts';
 import { type RecallBlock, writeRecallBlock } from '../core/recall/recall-block.ts';
@@ -262,7 +262,8 @@ export class Recaller {
     // A degraded recall is not recorded: the next request of this prompt asks again.
     if (state !== 'recalled' && state !== 'empty') return { placements, state };
     const told = toldBy(placements, leaving);
-    const written = blockFor(answer, tokensMax - MARK_TOKENS, told);
+    const takesAll = 'action' in open;
+    const written = blockFor(answer, { tokensMax: tokensMax - MARK_TOKENS, takesAll }, told);
     const block = marked(written, this.#dependencies.blockKey);
     const form = carrier.isResult ? 'text' : contentForm(reading.view, carrier.item);
     if (block.text === '' || form === undefined) {
@@ -497,12 +498,12 @@ function aboutAction(answer: RecallAnswer, { action, humanText }: Look): RecallA
 
 function blockFor(
   { passages, exchanges, sessions = [] }: CheckedAnswer,
-  tokensMax: number,
+  room: Pick<AgentLimits, 'tokensMax' | 'takesAll'>,
   told: readonly string[],
 ): RecallBlock {
-  if (exchanges === undefined) return writeRecallBlock(passages, tokensMax, told);
+  if (exchanges === undefined) return writeRecallBlock(passages, room.tokensMax, told);
   const standing = passages.map(({ text }) => text);
-  const limits = { tokensMax, briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS };
+  const limits = { ...room, briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS };
   return writeAgentBlock({ standing, exchanges, sessions }, limits, told);
 }
 

@@ -135,6 +135,37 @@ describe.each(['claude', 'codex'] as const)('bound thinking under %s', (name) =>
     expect(strict).toMatchObject(NOTHING_LOST);
   });
 
+  test('is kept behind a second look, which comes once, and again in a resumed and a forked session', async () => {
+    const { stage, strict } = await openStrict('new', {
+      sessionBrief: false,
+      // A prompt gets three quarters of it, in which the lines have no room.
+      recalledTokensMax: 110,
+    });
+    for (let file = 1; file <= 7; file += 1) {
+      writeFileSync(join(stage.project, `q7_${file}.py`), `berth = ${file}\n`);
+    }
+    await ask(stage, 'through svc', { prompt: `Why does the shop wait? [[final=${LOOK_FACT}]]` });
+    const sent = stage.provider.records.length;
+    await ask(stage, 'through svc', {
+      prompt: 'Please count all of them. [[plan=bash:cat q7_{i}.py*7]]',
+    });
+    const bodies = stage.provider.records.slice(sent).map(({ body }) => looksIn(body.toString()));
+    const first = lastBody(stage);
+    expect(looksIn(first)).toHaveLength(1);
+    const from = bodies.findIndex((looks) => looks.length > 0);
+    expect(from).toBeGreaterThan(2);
+    for (const looks of bodies.slice(from)) expect(looks).toEqual(looksIn(first));
+    const session = newestSession(stage);
+    await ask(stage, 'through svc', { prompt: END, resumed: session });
+    expect(looksIn(lastBody(stage))).toEqual(looksIn(first));
+    // Codex gives its first message a new id in a fork, and no thinking is bound to that one.
+    if (name === 'claude') {
+      await ask(stage, 'through svc', { prompt: END, forked: session });
+      expect(looksIn(lastBody(stage))).toEqual(looksIn(first));
+    }
+    expect(strict).toMatchObject(NOTHING_LOST);
+  });
+
   test.each(WAYS)('is kept when the model changes and comes back, %s', async (way) => {
     const { stage, strict } = await openStrict();
     await ask(stage, way, { prompt: FACT });
@@ -362,10 +393,20 @@ const END = '[[final=All is said.]]';
 
 const NOTHING_LOST = { refusals: [], lost: [] };
 
+const LOOK_FACT =
+  'The ships of q7_2.py and q7_3.py wait on the walrus canal, because its crane pulls both of them at noon.';
+
+/** The blocks with that fact. */
+function looksIn(body: string): readonly string[] {
+  const blocks = body.match(/<svc-memory [^]*?<\/svc-memory>/g) ?? [];
+  return blocks.filter((block) => block.includes('q7_3.py wait on'));
+}
+
 async function openStrict(
   account: 'new' | 'old' = 'new',
+  settings: Readonly<Record<string, unknown>> = {},
 ): Promise<{ stage: Stage; strict: StrictProvider }> {
-  const stage = await openStage();
+  const stage = await openStage(settings);
   const strict = new StrictProvider(strictSettings({ account }));
   stage.provider.options = { strict };
   return { stage, strict };

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Dialect } from '../../src/core/conversation/dialect.ts';
 import { textDigest } from '../../src/core/memory/reference.ts';
+import type { RecallQuestion } from '../../src/ports/memory.ts';
+import { recordOf } from '../support/records.ts';
 import { DIALECTS, said, toolRound, type WireItem } from '../support/dialect-wire.ts';
 import {
   LOOK_AT,
@@ -172,6 +174,23 @@ test.each([
     ).toHaveLength(1);
 });
 
+test('two lines have room in one look', async () => {
+  const given = await startTaught();
+  const rule = (file: string): string =>
+    `The tide job must never open ${file} while the walrus shop writes, because the pumps of the northern berth wait.`;
+  const records = ['part_2.ts', 'part_3.ts'].map((file) =>
+    recordOf<'assistant'>(rule(file), {
+      space: 'default',
+      conversation: file,
+      role: 'assistant',
+    }),
+  );
+  await given.story.memory.capture(records, AbortSignal.timeout(30_000));
+  const rounds = lookRounds('anthropic_messages', LOOK_AT);
+  const body = await sendTo(given, 'anthropic_messages', rounds);
+  expect(body.split('The tide job must never open')).toHaveLength(3);
+});
+
 test('an error takes a block, and several results of one message take it in the last one', async () => {
   const given = await startTaught();
   const rounds = lookRounds('anthropic_messages', LOOK_AT);
@@ -247,6 +266,50 @@ test('the output is stored and left out without the block, which stays behind it
   );
   expect(held?.text).toBe(output(LOOK_AT));
 });
+
+test.each([
+  ['on', 0],
+  ['hosted', 1],
+] as const)(
+  'a service is asked with the setting %s %i times, and gets masked names alone',
+  async (secondLook, times) => {
+    const provider = await startRecordingProvider();
+    const asked: RecallQuestion[] = [];
+    const inner = await startStory({ provider });
+    const passage = {
+      ...recordOf<'assistant'>(LOOK_FACT, { role: 'assistant', space: 'default' }),
+      ref: 'm_aaaaaaaaaaaaaaaa',
+      score: 1,
+    };
+    const other = { ...passage, text: 'Nothing must be said of anything else.', digest: 'another' };
+    const memory = wrapped(inner.memory, {
+      supports: { kind: 'hosted', read: true, write: false },
+      recall: async (question) => {
+        asked.push(question);
+        return { passages: asked.length === 1 ? [] : [other, passage] };
+      },
+    });
+    const story = await startStory({ provider, memory, settings: { ...SETTINGS, secondLook } });
+    const dialect = 'anthropic_messages';
+    const secret = `sk-ant-api03-${'Ab3'.repeat(31)}AA`;
+    const output = (round: number) =>
+      round === 2 ? `Error: the key ${secret} was refused` : 'text';
+    await sendTo({ provider, story }, dialect, []);
+    const body = await sendTo(
+      { provider, story },
+      dialect,
+      lookRounds(dialect, LOOK_AT, { output }),
+    );
+    expect(asked).toHaveLength(1 + times);
+    expect(looksIn(body)).toHaveLength(times);
+    expect(body).not.toContain(other.text);
+    const [, look] = asked;
+    if (look === undefined) return;
+    expect(look.agent).toBeUndefined();
+    expect(look.humanText).toContain('harbour_lock.ts');
+    expect(JSON.stringify(look)).not.toContain(secret);
+  },
+);
 
 test('a memory that fails changes nothing, and the result stays as it was sent', async () => {
   const provider = await startRecordingProvider();

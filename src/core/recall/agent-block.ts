@@ -56,6 +56,8 @@ export interface AgentLimits {
   readonly tokensMax: number;
   /** Limit of the brief and the standing instructions, the fence included. */
   readonly briefTokensMax: number;
+  /** The lines may take all of the room: no later block shares it. */
+  readonly takesAll?: boolean;
 }
 
 const OPEN =
@@ -123,7 +125,8 @@ function packed(memories: AgentMemories, limits: AgentLimits, earlier: readonly 
   const { lines: brief, listed } = briefLines(memories, { limits, earlier });
   let text = brief.length === 0 ? '' : written(brief, []);
   let tokens = estimateTextTokens(text);
-  const linesMax = tokens + LINES_SHARE * (limits.tokensMax - tokens);
+  const share = limits.takesAll === true ? 1 : LINES_SHARE;
+  const linesMax = tokens + share * (limits.tokensMax - tokens);
   const kept: AgentExchange[] = [];
   for (const exchange of memories.exchanges) {
     if (earlier.some((block) => block.includes(exchange.ref))) continue;
