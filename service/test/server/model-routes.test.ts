@@ -155,6 +155,14 @@ test('the list of models has both forms, is narrowed by the key, and asks no pro
   });
   expect((await list('/v1/models/a')).json).toMatchObject({ id: 'a', object: 'model' });
   expect((await list('/v1/models/z')).status).toBe(404);
+  // No path of a model: the service itself says so.
+  const broken = await ask(port, {
+    method: 'GET',
+    path: '/v1/models/%',
+    headers: ['authorization', `Bearer ${key}`],
+  });
+  expect(broken.status).toBe(404);
+  expect((await list('/v1/models/%62')).json).toMatchObject({ id: 'b' });
   expect(provider.seen).toEqual([]);
 });
 
