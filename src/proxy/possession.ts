@@ -107,8 +107,7 @@ export class PossessionCheck {
     if (proven === 'degraded') return { kind: 'degraded' };
     if (proven !== 'wrong') {
       const digests = new Set([...known, ...proven]);
-      const counts = version !== undefined && version === this.#version;
-      if (counts && digests.size <= PROVEN_MAX) this.#proven.set(space, digests);
+      if (version !== undefined && version === this.#version) this.#keep(space, proven);
       return { kind: 'proven', digests };
     }
     this.#proven.clear();
@@ -128,6 +127,13 @@ export class PossessionCheck {
       this.#provenSince = now;
     }
     return this.#proven.get(space) ?? NO_DIGESTS;
+  }
+
+  #keep(space: string, proven: ReadonlySet<string>): void {
+    const kept = this.#proven.get(space) ?? new Set<string>();
+    if (kept.size + proven.size > PROVEN_MAX) return;
+    for (const digest of proven) kept.add(digest);
+    this.#proven.set(space, kept);
   }
 
   async #ask(call: PossessionCall): Promise<ReadonlySet<string> | 'wrong' | 'degraded'> {

@@ -291,6 +291,11 @@ test('a refused shortened request leaves again as the client’s own, and the co
   expect(stateOf(stage)).toBe('bypassed_provider_refused');
   await stage.send('anthropic_messages', body);
   expect(stage.forwarded()).toBe(JSON.stringify(body));
+  // Also where the cache is cold again.
+  stage.setClockAhead(650_000);
+  await stage.send('anthropic_messages', body);
+  expect(stage.forwarded()).toBe(JSON.stringify(body));
+  expect(stateOf(stage)).toBe('bypassed_provider_refused');
 });
 
 test('[3.2-shadow] [3.3-shadow_only] [1.8-measured-without-saving] shadow measures and forwards the original', async () => {
