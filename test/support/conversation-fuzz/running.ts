@@ -11,8 +11,10 @@ import { FACTS } from '../records.ts';
 
 /** The built program as a process of its own, which can be killed, and what else happens to its store. */
 export class RunningProxy {
-  readonly #home: string;
+  readonly home: string;
   readonly folder: string;
+  /** What the newest process reported to the person. */
+  stderr = '';
   #child: ChildProcess | undefined;
   #url = '';
   #release: (() => void) | undefined;
@@ -22,11 +24,11 @@ export class RunningProxy {
   /** `beside`: another process with the same home. */
   constructor(providerUrl: string, beside?: RunningProxy) {
     if (beside !== undefined) {
-      this.#home = beside.#home;
+      this.home = beside.home;
       this.folder = beside.folder;
       return;
     }
-    this.#home = homeWith({
+    this.home = homeWith({
       ...validConfig(),
       // A busy machine is late: only what waits for another process may come to this deadline.
       proxy: { port: 0, inputBudget: 1_500, recalledTokensMax: 8_192, recallMs: 10_000 },
@@ -39,12 +41,15 @@ export class RunningProxy {
         allowPrivate: true,
       })),
     });
-    this.folder = join(this.#home, 'data');
+    this.folder = join(this.home, 'data');
   }
 
+  /** Rejects when the process was killed meanwhile. */
   async start(): Promise<void> {
     const child = this.#spawn(['start', '--port', '0', '--json'], 'pipe');
     this.#child = child;
+    this.stderr = '';
+    child.stderr?.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
     let line = '';
     for await (const chunk of child.stdout ?? []) {
       line += String(chunk);
@@ -113,15 +118,15 @@ export class RunningProxy {
       JSON.stringify({ text: `${FACTS[at % FACTS.length]} Import ${this.#imports}.${at}`, space }),
     );
     mkdirSync(this.folder, { recursive: true, mode: 0o700 });
-    const file = join(this.#home, 'import.jsonl');
+    const file = join(this.home, 'import.jsonl');
     writeFileSync(file, lines.join('\n'));
     this.#import = this.#spawn(['memory', 'import', file, '--json'], 'ignore');
   }
 
-  #spawn(words: readonly string[], stdout: 'pipe' | 'ignore'): ChildProcess {
+  #spawn(words: readonly string[], output: 'pipe' | 'ignore'): ChildProcess {
     return spawn(process.execPath, [BIN, ...words], {
-      env: { PATH: process.env['PATH'] ?? '', HOME: this.#home, SVC_DATA_HOME: this.folder },
-      stdio: ['ignore', stdout, 'ignore'],
+      env: { PATH: process.env['PATH'] ?? '', HOME: this.home, SVC_DATA_HOME: this.folder },
+      stdio: ['ignore', output, output],
     });
   }
 }

@@ -1,24 +1,25 @@
 import type { EmbeddedStore } from '../../../src/adapters/store/embedded-store.ts';
 import { openEmbeddedStore } from '../../../src/adapters/store/embedded-store.ts';
 import { textDigest } from '../../../src/core/memory/reference.ts';
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
-import { marked } from '../conversations.ts';
-import { PATHS, requestWith, said, toolRound, type WireItem } from '../dialect-wire.ts';
+import { PATHS, said, toolRound, type WireItem } from '../dialect-wire.ts';
 import { recordOf } from '../records.ts';
 import { type RecordingProvider, startRecordingProvider } from '../story.ts';
 import { longOutput } from '../tool-session.ts';
+import {
+  answered,
+  behindThoughts,
+  bodyOf,
+  type Branch,
+  headersOf,
+  NO_ANSWER,
+  SPACES,
+  spaceOf,
+} from './branch.ts';
 import { type Judged, judgeBody, textsIn } from './judge.ts';
 import { expectPricedPrefix, type Sent } from './prefix.ts';
 import { RunningProxy } from './running.ts';
 import { BINDING_BETA } from '../strict-provider/messages-shape.ts';
-import {
-  type BranchKind,
-  type MemoryHeader,
-  isBinding,
-  modelsOf,
-  type Probe,
-  type Step,
-} from './steps.ts';
+import { type BranchKind, isBinding, modelsOf, type Probe, type Step } from './steps.ts';
 import { StrictPair } from './strict-pair.ts';
 
 /** One home with a real proxy, its store, and the conversations that a history has with it. */
@@ -41,29 +42,8 @@ const FILES = ['lock', 'crane', 'buoy', 'pilot', 'berth', 'tugboat', 'anchor', '
   (name) => `/home/walrus/src/harbour_${name}.ts`,
 );
 
-/** Of the second one nothing is stated: it is the space of requests without a project. */
-const SPACES = ['alpha', 'default', 'beta'] as const;
-
 /** Requests for which another process holds the database. */
 const LOCKED_REQUESTS = 3;
-
-interface Branch {
-  readonly kind: BranchKind;
-  readonly session: string | undefined;
-  readonly model: string;
-  readonly items: readonly WireItem[];
-  /** The provider's answer to the newest request: its text, and its thinking as it goes back. */
-  readonly answer: { readonly text: string; readonly thoughts: readonly WireItem[] };
-  readonly memory: MemoryHeader;
-  /** The client asks the provider itself. */
-  readonly isAway: boolean;
-  /** Which of the two proxies it asks. */
-  readonly proxy: 0 | 1;
-  /** Thinking that was lost because the person went on without svc: nobody can bring it back. */
-  readonly given: ReadonlySet<string>;
-  /** All requests of this conversation and of those that it came from. */
-  readonly sent: readonly Sent[];
-}
 
 export interface Counts {
   requests: number;
@@ -486,10 +466,6 @@ function elidedItems({ fates }: Judged): number {
   return fates.reduce((sum, fate) => sum + (fate.kind === 'left' ? 1 : fate.stubs.length), 0);
 }
 
-function spaceOf({ space }: BranchKind): (typeof SPACES)[number] {
-  return SPACES[space % SPACES.length] ?? 'default';
-}
-
 function markIn(space: string): string {
   return `the-mark-of-${space}`;
 }
@@ -497,8 +473,6 @@ function markIn(space: string): string {
 function markOf(kind: BranchKind): string {
   return markIn(spaceOf(kind));
 }
-
-const NO_ANSWER = { text: '', thoughts: [] };
 
 function modelOf({ dialect }: BranchKind, choice: number): string {
   const models = modelsOf(dialect);
@@ -515,65 +489,11 @@ async function askProvider(
   return answer;
 }
 
-const MEMORY_MODES = { on: undefined, off: 'off', write: 'write', read: 'read' } as const;
-
-function headersOf({ kind, session, memory }: Branch): Record<string, string> {
-  const space = spaceOf(kind);
-  const mode = MEMORY_MODES[memory];
-  return {
-    ...(space !== 'default' && { 'x-svc-memory-space': space }),
-    ...(session !== undefined && { 'session-id': session }),
-    ...(mode !== undefined && { 'x-svc-memory-mode': mode }),
-    ...(kind.dropsBlocks && { 'anthropic-beta': BINDING_BETA }),
-  };
-}
-
-function bodyOf({ kind, model, items }: Branch): Buffer {
-  const { dialect, hasTools, isStreamed, writesParts, dropsBlocks } = kind;
-  const block_binding = { prefix_mismatch_behavior: 'drop_block' };
-  const extra = {
-    model,
-    ...(hasTools && { tools: [{ type: 'function', name: 'shell' }] }),
-    ...(isStreamed && { stream: true }),
-    ...(dropsBlocks &&
-      dialect === 'anthropic_messages' && { thinking: { type: 'adaptive', block_binding } }),
-  };
-  const movesMark = writesParts && dialect === 'anthropic_messages';
-  const written = movesMark ? marked(items) : items;
-  return Buffer.from(JSON.stringify(requestWith(dialect, written, extra)));
-}
-
 function prompted(kind: BranchKind, prompt: number): WireItem {
   const text = PROMPTS[prompt % PROMPTS.length] ?? '';
   if (!kind.writesParts) return said('user', text);
   const type = kind.dialect === 'openai_responses' ? 'input_text' : 'text';
   return said('user', [{ type, text }]);
-}
-
-/** The items with the provider's answer to them. */
-function answered({ kind, items, answer }: Branch): readonly WireItem[] {
-  const { text, thoughts } = answer;
-  const content =
-    kind.writesParts && kind.dialect === 'openai_responses'
-      ? [{ type: 'output_text', text, annotations: [] }]
-      : text;
-  return [...items, ...behindThoughts(kind.dialect, thoughts, [said('assistant', content)])];
-}
-
-/** What the model made, with its thinking in front: in the same message, or as items of their own. */
-function behindThoughts(
-  dialect: Dialect,
-  thoughts: readonly WireItem[],
-  made: readonly WireItem[],
-): readonly WireItem[] {
-  if (thoughts.length === 0) return made;
-  if (dialect !== 'anthropic_messages') return [...thoughts, ...made];
-  const [first, ...rest] = made;
-  const content = first?.['content'];
-  const blocks: readonly unknown[] = Array.isArray(content)
-    ? content
-    : [{ type: 'text', text: content }];
-  return [said('assistant', [...thoughts, ...blocks]), ...rest];
 }
 
 function withoutThoughts(items: readonly WireItem[]): readonly WireItem[] {
