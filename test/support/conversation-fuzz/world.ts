@@ -268,7 +268,9 @@ export class World {
     const answer = { text, thoughts: this.#pair.thoughts };
     const next = { ...branch, answer, given: this.#givenBy(branch) };
     if (branch.isAway) {
-      this.#branches[at] = next;
+      // Thinking that is bound meanwhile was made without the blocks, so they stay away.
+      const isBound = isBinding(branch.kind.dialect, branch.model);
+      this.#branches[at] = isBound ? { ...next, sent: [] } : next;
       return;
     }
     const sent = await this.#expectLaws(branch, client, headers);
