@@ -8,7 +8,7 @@ import type { RecallUse } from '../core/recall/recall-use.ts';
 
 /** One row a request: no text, no key. It is what a hosted receipt would be. */
 export interface RequestLog {
-  /** Returns at once; rows are written in batches and may be lost by a kill. */
+  /** Returns at once. A kill may take the row of an answer that ended a moment ago. */
   add(row: RequestRow): void;
   /** Newest first. */
   list(filter: RequestList): Promise<readonly RequestRow[]>;
