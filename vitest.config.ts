@@ -11,6 +11,15 @@ const RETRIES = 1;
 /** Much of a test is waiting for sockets, processes and disks: even two cores have time for two. */
 const WORKERS = Math.max(2, availableParallelism() - 1);
 
+/** Kills, outages, long properties and whole builds: `npm run test:long`. */
+const LONG = [
+  'test/long/**/*.test.ts',
+  'test/package/{build-beside,from-clone,installed}.test.ts',
+  'test/cli/other-build.test.ts',
+  'service/test/**/*{kill,kills,failover,outages}.test.ts',
+  'service/test/server/two-nodes.test.ts',
+];
+
 export default defineConfig({
   test: {
     maxWorkers: WORKERS,
@@ -20,7 +29,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts', 'service/test/**/*.test.ts'],
-          exclude: ['test/clients/**'],
+          exclude: ['test/clients/**', ...LONG],
           setupFiles: ['test/support/fixed-seed.ts'],
           // Limits find what hangs, and measure nothing: a machine that runs much else is no failure.
           testTimeout: 60_000,
@@ -28,6 +37,19 @@ export default defineConfig({
           expect: { poll: { timeout: 30_000 } },
           retry: RETRIES,
           // The processes of the tests must not ask for the public catalog of models.
+          env: { SVC_CATALOG_URL: 'off' },
+          globalSetup: ['test/support/build-once.ts'],
+        },
+      },
+      {
+        // A race in them is the bug, so none runs a second time.
+        test: {
+          name: 'long',
+          include: LONG,
+          setupFiles: ['test/support/fixed-seed.ts'],
+          testTimeout: 600_000,
+          hookTimeout: 60_000,
+          expect: { poll: { timeout: 30_000 } },
           env: { SVC_CATALOG_URL: 'off' },
           globalSetup: ['test/support/build-once.ts'],
         },

@@ -16,8 +16,8 @@ const { values } = parseArgs({
   },
 });
 
-const test = 'test/proxy/conversation-fuzz.prop.test.ts';
-const { status } = spawnSync('npx', ['vitest', 'run', '--project', 'unit', '--retry', '0', test], {
+const test = 'test/long/conversation-fuzz.prop.test.ts';
+const { status } = spawnSync('npx', ['vitest', 'run', '--project', 'long', '--retry', '0', test], {
   stdio: 'inherit',
   env: {
     ...process.env,

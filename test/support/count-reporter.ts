@@ -5,7 +5,7 @@ import type { Reporter, TestModule } from 'vitest/node';
  * them is itself the bug (store, ledger, outbox, journals, kills).
  */
 export const WITHOUT_SECOND_TRY =
-  /^(?:service\/)?test\/(?:core|ports)\/|\.prop\.test\.ts$|(?:store|ledger|outbox|journal|kill|cut-answers|possessions|conversation-state)[\w-]*\.test\.ts$/;
+  /^(?:service\/)?test\/(?:core|ports|long)\/|\.prop\.test\.ts$|(?:store|ledger|outbox|journal|kill|cut-answers|possessions|conversation-state)[\w-]*\.test\.ts$/;
 
 /**
  * Ends the output with plain lines that a machine can read: the flaky tests and their number, then

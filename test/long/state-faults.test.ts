@@ -2,60 +2,13 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openState, type State } from '../../src/adapters/state/state.ts';
-import { type Connection, type Driver, loadDriver } from '../../src/adapters/store/driver.ts';
+import type { Driver } from '../../src/adapters/store/driver.ts';
 import { blockEntry, foundBlocks } from '../support/ledger-entries.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
-import { recordOf } from '../support/records.ts';
+import { Fault, type Kept, workWith } from '../support/state-work.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 /** Faults of the disk and locks of other programs, at each statement that the state executes. */
-
-class Fault {
-  /** The number of the statement from which on they fail; it is counted down. */
-  left: number;
-  /** How many statements fail. */
-  times: number;
-  readonly #code: number;
-  readonly #act: () => void;
-
-  constructor(at: number, code: number, { times = Infinity, act = () => {} } = {}) {
-    this.left = at;
-    this.times = times;
-    this.#code = code;
-    this.#act = act;
-  }
-
-  readonly driver: Driver = {
-    name: 'node:sqlite',
-    open: (path, options) => this.#guarded(loadDriver().open(path, options)),
-  };
-
-  #guarded(connection: Connection): Connection {
-    return {
-      // SQLite itself ends a transaction whose end fails.
-      exec: (sql) =>
-        sql === 'ROLLBACK' ? connection.exec(sql) : this.#pass(() => connection.exec(sql)),
-      close: () => connection.close(),
-      prepare: (sql) => {
-        const statement = connection.prepare(sql);
-        return {
-          run: (...values) => this.#pass(() => statement.run(...values)),
-          get: (...values) => this.#pass(() => statement.get(...values)),
-          all: (...values) => this.#pass(() => statement.all(...values)),
-        };
-      },
-    };
-  }
-
-  #pass<Result>(work: () => Result): Result {
-    this.left -= 1;
-    if (this.left > 0 || this.times === 0) return work();
-    this.times -= 1;
-    this.#act();
-    if (this.#code === 0) return work();
-    throw Object.assign(new Error('injected'), { errcode: this.#code });
-  }
-}
 
 function open(folder: string, driver?: Driver): State {
   const state = openState({ folder, report: () => undefined, ...(driver && { driver }) });
@@ -63,33 +16,14 @@ function open(folder: string, driver?: Driver): State {
   return state;
 }
 
-interface Done {
-  readonly committed: readonly string[];
-  readonly recorded: readonly string[];
-  readonly kept: readonly string[];
-}
+type Done = Readonly<Record<Kept, readonly string[]>>;
 
 /** One process's work: what of it was acknowledged. */
 async function run(state: State, memory: FakeMemory): Promise<Done & { flush(): Promise<void> }> {
-  const outbox = state.outboxFor('store', memory);
+  const done: Record<Kept, string[]> = { committed: [], recorded: [], kept: [] };
+  const outbox = await workWith(state, memory, (how, name) => done[how].push(name));
   onTestFinished(() => outbox.close());
-  const committed: string[] = [];
-  const kept: string[] = [];
-  const recorded = ['r1', 'r2'];
-  for (const round of ['1', '2']) {
-    /* oxlint-disable no-await-in-loop -- One after the other. */
-    await state.ledger.record([blockEntry(`r${round}`)]);
-    if (await state.ledger.commit([blockEntry(`c${round}`), blockEntry(`d${round}`)])) {
-      committed.push(`c${round}`, `d${round}`);
-    }
-    if (outbox.keep([recordOf(`fact ${round}`)])) kept.push(`fact ${round}`);
-    // It is found, or said to be unknown: never absent.
-    const known = await state.ledger.find([blockEntry(`r${round}`)], 50);
-    expect(known.has(blockEntry(`r${round}`)) || known.missing !== undefined).toBe(true);
-    /* oxlint-enable no-await-in-loop */
-  }
-  const flush = (): Promise<void> => outbox.flush(30_000);
-  return { committed, recorded, kept, flush };
+  return { ...done, flush: () => outbox.flush(30_000) };
 }
 
 /** Statements of the work when nothing fails. */
