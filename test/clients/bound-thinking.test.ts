@@ -222,15 +222,24 @@ describe.each([
     if (installed.missing !== undefined) context.skip(installed.missing);
   });
 
-  test('when the conversation is compacted', async (context) => {
-    if (name === 'codex') context.skip('a compaction of Codex is not compared yet');
-    await expectNoMoreLost('compaction', async ({ ask }) => {
+  test('when the conversation is compacted', async () => {
+    await expectNoMoreLost('compaction', async ({ stage, ask }) => {
       await ask({ prompt: FACT });
-      await ask({ prompt: `${QUESTION} ${STEPS}` });
-      await ask({ prompt: `Paint the mountains. ${STEPS}`, isResumed: true });
-      await ask({ prompt: '/compact', isResumed: true });
+      if (name === 'claude') {
+        await ask({ prompt: `${QUESTION} ${STEPS}` });
+        await ask({ prompt: `Paint the mountains. ${STEPS}`, isResumed: true });
+        await ask({ prompt: '/compact', isResumed: true });
+      } else {
+        // Codex compacts by itself once the provider counts so many tokens. It keeps the typed texts, so the
+        // summary says what is next: else the model would begin the plan again.
+        const args = ['-c', 'model_auto_compact_token_limit=15000'];
+        const outputs = '[[plan=bash:seq 100000 104000 && echo <<final=Counted.>>*3]]';
+        await ask({ prompt: `${QUESTION} ${outputs}`, args });
+        await ask({ prompt: 'Go on. [[final=I go on.]]', isResumed: true, args });
+      }
       await ask({ prompt: `${QUESTION} ${STEPS}`, isResumed: true });
       await ask({ prompt: END, isResumed: true });
+      expect(stage.provider.records.some(({ body }) => COMPACTED.test(body.toString()))).toBe(true);
     });
   });
 
@@ -260,6 +269,25 @@ describe.each([
         await ask({ prompt: `${QUESTION} ${STEPS}`, args, env, isResumed: true });
         await ask({ prompt: END, args, env, isResumed: true });
         expect(lastBody(stage)).toContain('late');
+      });
+    },
+  );
+
+  test.each(name === 'claude' ? ['false', 'true'] : [])(
+    'when an MCP server connects in the middle of a tool loop (tool search of Claude Code: %s)',
+    async (search) => {
+      await expectNoMoreLost(`late MCP server, tool search ${search}`, async ({ stage, ask }) => {
+        // In print mode Claude Code waits for its servers unless it is told not to.
+        const env = { ENABLE_TOOL_SEARCH: search, CLAUDE_CODE_MCP_STARTUP_WAIT_MS: '0' };
+        const args = serverArgs(toolServer(stage, 5_000));
+        await ask({ prompt: FACT, env });
+        await ask({ prompt: `${QUESTION} [[plan=bash:sleep 1*12]]`, args, env });
+        const loop = stage.provider.records
+          .map(({ body }) => body.toString())
+          .filter((body) => body.includes('sleep 1*12'));
+        expect(loop[0]).not.toContain('late_tool');
+        expect(loop.at(-1)).toContain('late_tool');
+        await ask({ prompt: END, args, env, isResumed: true });
       });
     },
   );
@@ -356,15 +384,18 @@ function changedAt(path: string): number {
   return statSync(path).mtimeMs;
 }
 
-/** An MCP server with one tool. */
-function toolServer(stage: Stage): string {
+/** An MCP server with one tool, which answers its client only after so many milliseconds. */
+function toolServer(stage: Stage, lateMs = 0): string {
   const file = join(stage.newFolder('late'), 'server.mjs');
-  writeFileSync(file, TOOL_SERVER);
+  writeFileSync(file, `const LATE_MS = ${lateMs};\n${TOOL_SERVER}`);
   return file;
 }
 
 const TOOL_SERVER = `
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+await sleep(LATE_MS);
 
 const tool = { name: 'late_tool', description: 'Comes late.', inputSchema: { type: 'object' } };
 const results = {
@@ -384,6 +415,10 @@ for await (const line of createInterface({ input: process.stdin })) {
   process.stdout.write(JSON.stringify(answer) + '\\n');
 }
 `;
+
+/** What both clients write in front of the summary that stands for the conversation. */
+const COMPACTED =
+  /This session is being continued from a previous conversation|Another language model started to solve/;
 
 const CLAUDE_MODEL = 'claude-opus-5-5';
 const CODEX_MODEL = 'gpt-6';
