@@ -322,11 +322,17 @@ test('a memory that fails changes nothing, and the result stays as it was sent',
       return inner.memory.recall(question, signal);
     },
   });
-  const story = await startStory({ provider, memory, settings: SETTINGS });
+  const folder = tempFolder();
+  const start = () => startStory({ provider, memory, folder, settings: SETTINGS });
+  const story = await start();
   const dialect = 'anthropic_messages';
   const rounds = lookRounds(dialect, LOOK_AT);
   expect(looksIn(await sendTo({ provider, story }, dialect, rounds))).toEqual([]);
   isDown = false;
-  expect(looksIn(await sendTo({ provider, story }, dialect, rounds))).toEqual([]);
-  expect(looksIn(await sendTo({ provider, story }, dialect, lookRounds(dialect, 6)))).toEqual([]);
+  await story.stop();
+  const again = await start();
+  expect(looksIn(await sendTo({ provider, story: again }, dialect, rounds))).toEqual([]);
+  expect(
+    looksIn(await sendTo({ provider, story: again }, dialect, lookRounds(dialect, 6))),
+  ).toEqual([]);
 });
