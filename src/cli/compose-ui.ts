@@ -45,8 +45,7 @@ export interface UiParts {
 
 export function openUi(parts: UiParts): UiDoor {
   const { settings, store, memory, inFlight, kept } = parts;
-  // This bundle has a masker of its own.
-  rememberOwnSecrets(ownSecretsOf(settings));
+  maskKeysOf(settings);
   const { requestLog, ledger } = store;
   const desk = settings.memory.kind === 'embedded' ? store.desk : undefined;
   const live = new LiveRequests(inFlight);
@@ -77,6 +76,11 @@ export function openUi(parts: UiParts): UiDoor {
       ...requestPageRoutes({ requestLog, memory, ledger, kept }),
     ],
   });
+}
+
+/** This bundle has a masker of its own. */
+export function maskKeysOf(settings: Settings): void {
+  rememberOwnSecrets(ownSecretsOf(settings));
 }
 
 /** Doctor asks providers whether they take their keys, each within some seconds. */

@@ -129,8 +129,9 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
         nameBoundInShadow(options.dataFolder, Date.now(), terminal);
       }
       runtime.apply(next);
+      void ui.apply(next);
       // Both are made from the local token. A page that was opened with the old one must be opened again.
-      if (runtime.blockKey !== blockKey) void ui.renew(next);
+      if (runtime.blockKey !== blockKey) void ui.renew();
     },
     stop: async () => {
       stopResting();
@@ -238,8 +239,9 @@ interface Closable {
 /** The page's code is loaded when it is first requested: a start and a request never pay for it. */
 function lazyUi(first: UiParts): Closable & {
   open(): Promise<UiDoor>;
+  apply(settings: Settings): Promise<void>;
   /** Ends all links and sessions of the page. */
-  renew(settings: Settings): Promise<void>;
+  renew(): Promise<void>;
 } {
   let parts = first;
   let door: Promise<UiDoor> | undefined;
@@ -247,8 +249,11 @@ function lazyUi(first: UiParts): Closable & {
   return {
     open: () => (door ??= import('./compose-ui.ts').then(({ openUi }) => openUi(parts))),
     close,
-    renew: async (settings) => {
+    apply: async (settings) => {
       parts = { ...parts, settings };
+      if (door !== undefined) (await import('./compose-ui.ts')).maskKeysOf(settings);
+    },
+    renew: async () => {
       const ended = close();
       door = undefined;
       await ended;

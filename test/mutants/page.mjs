@@ -6,6 +6,13 @@ const SESSIONS = 'src/local/ui/sessions.ts';
 
 export const PAGE = [
   {
+    name: 'an open page masks no key of a configuration that was changed',
+    file: 'src/cli/compose.ts',
+    from: '      void ui.apply(next);\n',
+    to: '',
+    test: 'test/cli/page-masks.test.ts',
+  },
+  {
     name: 'the page takes any Host',
     file: GATE,
     from: 'if (!isOwnHost(host, port)) {',
