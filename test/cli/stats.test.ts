@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { requestDetails } from '../../src/cli/requests/request-details.ts';
 import { bar, table, wrapped } from '../../src/cli/text-table.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { type CliResult, runCli } from '../support/cli.ts';
@@ -274,4 +275,22 @@ test('a table is as wide as it needs and never wider than the screen', () => {
   expect(table(rows, { columns: 7, left: [0, 2] })).toEqual(['name', 'x']);
   expect(table(rows, { columns: 3, left: [0, 2] })).toEqual(['nam', 'x']);
   expect(['', '▏', '█', '███▌', '████']).toEqual([0, 0.03, 0.25, 0.88, 2].map((it) => bar(it, 4)));
+});
+
+test('stats and a request say what second looks wrote, and what later requests read again', async () => {
+  const secondLooks = { tokens: 180, written: 80 };
+  const rows = [
+    requestRow({ id: 'r1', at: Date.now(), secondLooks }),
+    requestRow({ id: 'r2', at: Date.now(), secondLooks: { tokens: 180, written: 0 } }),
+    requestRow({ id: 'r3', at: Date.now() }),
+  ];
+  const { stdout } = await runOn(rows, ['stats', '--json']);
+  expect((JSON.parse(stdout) as Stats).total).toMatchObject({
+    looks: 1,
+    lookTokens: 80,
+    lookTokensRepeated: 280,
+  });
+  expect(requestDetails(requestRow({ id: 'r1', secondLooks })).join('\n')).toContain(
+    'of them 80 written now and 100 of earlier requests by second looks',
+  );
 });
