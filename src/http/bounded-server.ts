@@ -1,5 +1,7 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
 import type { Connections } from './connections.ts';
+import { once } from 'node:events';
+import type { RequestHead } from '../core/http/http-form.ts';
 
 /** The bounds of what anybody may take of a listener before it knows who asks. */
 export interface ListenerBounds {
@@ -29,7 +31,7 @@ export function serverOptions({ headerBytesMax, times }: ListenerBounds): Server
   };
 }
 
-export interface Serving {
+interface Serving {
   readonly bounds: ListenerBounds;
   readonly connections: Connections;
   /** Answers, whatever happens. */
@@ -50,4 +52,36 @@ export function serveWith(server: Server, { bounds, connections, serve }: Servin
   // Without these two Node asks for the body, or refuses, before the gate was asked.
   server.on('checkContinue', answer);
   server.on('checkExpectation', answer);
+}
+
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * Listens there; resolves with the port, which the system chooses where 0 was asked for. Throws the
+ * server's own error (EADDRINUSE, EACCES) when the address cannot be had. A later error is a
+ * connection that could not be accepted: `onRefused` gets it, and the listener lives on.
+ */
+export async function listenAt(
+  server: Server,
+  { host, port }: Address,
+  onRefused: () => void,
+): Promise<{ host: string; port: number }> {
+  server.listen({ host, port, exclusive: true });
+  await once(server, 'listening');
+  server.on('error', onRefused);
+  const address = server.address();
+  return { host, port: typeof address === 'object' && address !== null ? address.port : port };
+}
+
+/** The parsed head of a request, as the rules of `core` read it. */
+export function requestHead(incoming: IncomingMessage): RequestHead {
+  return {
+    method: incoming.method ?? '',
+    target: incoming.url ?? '',
+    httpVersion: incoming.httpVersion,
+    headers: incoming.rawHeaders,
+  };
 }

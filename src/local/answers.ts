@@ -1,5 +1,5 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Dialect } from '../core/conversation/dialect.ts';
+import type { Dialect } from '../core/conversation/view.ts';
 import type { ProxyError } from '../core/errors.ts';
 import { errorBody } from '../core/http/error-body.ts';
 import { PROOF_HEADER } from '../core/http/proxy-proof.ts';

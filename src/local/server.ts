@@ -27,13 +27,16 @@ import type { Report } from '../ports/report.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { Handler } from '../proxy/client-request.ts';
 import { goneSignal } from '../proxy/gone-signal.ts';
-import { type ListenerBounds, serverOptions, serveWith } from '../http/bounded-server.ts';
-import { askForBody } from '../http/body.ts';
+import {
+  listenAt,
+  type ListenerBounds,
+  requestHead,
+  serverOptions,
+  serveWith,
+} from '../http/bounded-server.ts';
+import { askForBody, RequestBodies } from '../http/request-bodies.ts';
 import { Connections, dropBody, endRaw } from '../http/connections.ts';
-import { listenAt } from '../http/listen.ts';
 import { describeFault } from '../http/faults.ts';
-import { RequestBodies } from '../http/request-bodies.ts';
-import { requestHead } from '../http/request-head.ts';
 import type { UiDoor } from './ui-door.ts';
 import {
   answerError,

@@ -1,4 +1,4 @@
-import type { Dialect } from '../core/conversation/dialect.ts';
+import type { Dialect } from '../core/conversation/view.ts';
 import type { LostThoughts, ThoughtSums } from '../core/conversation/lost-thoughts.ts';
 import type { Cleared, Usage } from '../core/dialects/answer.ts';
 import type { ItemNote } from '../core/plan/item-notes.ts';

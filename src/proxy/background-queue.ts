@@ -1,5 +1,5 @@
 import { conversationKeyOf, type ConversationOwner } from '../core/ledger/entries.ts';
-import { withinDeadline } from './memory-deadline.ts';
+import { withinDeadline } from './deadline.ts';
 
 /**
  * Runs work that no request waits for, a piece at a time: storing the history of sessions that

@@ -4,12 +4,11 @@
  * A cache and nothing more: whatever is forgotten here is read again, with the same result.
  */
 import { commonPrefix } from '../core/bytes/common-prefix.ts';
-import type { Dialect } from '../core/conversation/dialect.ts';
+import type { Dialect, RequestView } from '../core/conversation/view.ts';
 import { finish, type Steps } from '../core/bytes/steps.ts';
 import { type ItemForm, PLAIN_FORM } from '../core/dialects/descriptor.ts';
 import { type Earlier, isReadAs, type ReadAs, viewSteps } from '../core/request/request-view.ts';
 import { ConversationStates } from './conversation-state.ts';
-import type { RequestView } from '../core/conversation/view.ts';
 
 // One person’s agents at work side by side, sub-agents included. Every view is looked at for every
 // request, so more of them also cost more.

@@ -13,8 +13,7 @@ import type { Outbox } from '../ports/outbox.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import type { BackgroundPace } from './background-queue.ts';
 import type { ClientRequest } from './client-request.ts';
-import type { InFlight } from './in-flight.ts';
-import type { KeptRequests } from './kept-requests.ts';
+import type { InFlight, KeptRequests } from './in-flight.ts';
 import type { KnownFacts, RequestFacts } from './request-facts.ts';
 
 /** An upstream as the proxy uses it: how to reach it, and what its requests must carry. */

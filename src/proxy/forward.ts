@@ -1,4 +1,4 @@
-import { type Dialect, DIALECTS } from '../core/conversation/dialect.ts';
+import { type Dialect, DIALECTS } from '../core/conversation/view.ts';
 import { isThoughtRefusal } from '../core/conversation/lost-thoughts.ts';
 import { DIALECT_APIS, apiOf } from '../core/dialects/apis.ts';
 import { ProxyError } from '../core/errors.ts';

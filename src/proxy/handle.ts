@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Dialect } from '../core/conversation/dialect.ts';
+import type { Dialect } from '../core/conversation/view.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import { apiOf } from '../core/dialects/apis.ts';
 import { decideModes, type Modes } from '../core/http/modes.ts';
@@ -18,9 +18,8 @@ import { estimateSteps } from '../core/bytes/tokens.ts';
 import { AnswerWatch } from './answer-watch.ts';
 import { CaptureKeeper } from './capture-keeper.ts';
 import type { ClientRequest, Handler } from './client-request.ts';
-import { CacheWatch } from './cache-watch.ts';
+import { CacheWatch, LongCacheWatch } from './cache-watch.ts';
 import { Conversations } from './conversations.ts';
-import { LongCacheWatch } from './long-cache-watch.ts';
 import { type Form, forwardPlanned, headersForClient } from './forward.ts';
 import { Bonds } from './bonds.ts';
 import type { Bond } from '../core/recall/injections.ts';

@@ -5,7 +5,7 @@ import { NONCE_BYTES, proofOf, textBytes } from '../core/shortening/proofs.ts';
 import type { Removal } from '../core/shortening/removal.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Holding, Memory } from '../ports/memory.ts';
-import { withinDeadline } from './memory-deadline.ts';
+import { withinDeadline } from './deadline.ts';
 
 /**
  * Has the memory prove, in this very request, that it holds what is about to be left out. A memory

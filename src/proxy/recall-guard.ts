@@ -7,7 +7,7 @@ import {
   type RecallAnswer,
   type RecallQuestion,
 } from '../ports/memory.ts';
-import { withinDeadline } from './memory-deadline.ts';
+import { withinDeadline } from './deadline.ts';
 
 /**
  * Asks the memory and never waits longer than the deadline. A memory that keeps failing is left

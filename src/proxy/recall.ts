@@ -2,8 +2,7 @@ import { isUnplaced } from '../core/request/space.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import { questionText } from '../core/memory/captures.ts';
 import type { MemoryState } from '../core/plan/continuity.ts';
-import { type Exchange, groupExchanges } from '../core/conversation/exchanges.ts';
-import { isModelWork } from '../core/conversation/so-far.ts';
+import { type Exchange, groupExchanges, isModelWork } from '../core/conversation/exchanges.ts';
 import {
   type BlockFact,
   isRefused,

@@ -13,8 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { readConfigFile, repairModes } from '../../src/adapters/files/config-file.ts';
-import { watchConfig } from '../../src/adapters/files/config-watch.ts';
+import { readConfigFile, repairModes, watchConfig } from '../../src/adapters/files/config-file.ts';
 import { updateConfigFile } from '../../src/adapters/files/config-writer.ts';
 import { FileError } from '../../src/adapters/files/file-error.ts';
 import { isRecord } from '../../src/core/bytes/json-fields.ts';

@@ -1,8 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { getHeapSpaceStatistics } from 'node:v8';
 import { afterEach, expect, test, vi } from 'vitest';
-import { HeapBound } from '../../src/adapters/processes/heap-bound.ts';
-import { IdleCollector } from '../../src/adapters/processes/idle-collector.ts';
+import { HeapBound, IdleCollector } from '../../src/adapters/processes/heap-bound.ts';
 
 function oldSpaceMb(): number {
   const space = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'old_space');

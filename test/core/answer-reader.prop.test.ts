@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AnswerReader } from '../../src/core/answer/answer-reader.ts';
 import type { Answer } from '../../src/core/dialects/answer.ts';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
+import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
 import { readWithOracle } from '../support/answer-oracle.ts';
 import { recordings } from '../support/recordings.ts';
 

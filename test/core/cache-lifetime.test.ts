@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect, RequestView } from '../../src/core/conversation/view.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
-import type { RequestView } from '../../src/core/conversation/view.ts';
 import { cacheLifetimeMs } from '../../src/core/shortening/pricing.ts';
 
 const MINUTE_MS = 60_000;

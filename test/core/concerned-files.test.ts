@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import { currentExchange } from '../../src/core/conversation/exchanges.ts';
 import { concernedFiles } from '../../src/core/memory/concerned-files.ts';
 import { type Round, sessionBody } from '../support/tool-session.ts';

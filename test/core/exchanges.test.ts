@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import { answeredRounds, groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import { recordings } from '../support/recordings.ts';
 import { viewOf } from '../support/view-of.ts';

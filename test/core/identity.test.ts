@@ -6,7 +6,7 @@ import {
   kindOfPath,
   projectOf,
 } from '../../src/core/request/identity.ts';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import { golden, recordings, type Recording } from '../support/recordings.ts';
 import { viewOf } from '../support/view-of.ts';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Dialect, DIALECTS } from '../../src/core/conversation/dialect.ts';
+import { type Dialect, DIALECTS } from '../../src/core/conversation/view.ts';
 import { dialectOf } from '../../src/core/dialects/dialects.ts';
 import {
   applyEdits,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { AnswerReader } from '../../src/core/answer/answer-reader.ts';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import {
   isThoughtRefusal,
   type LostThoughts,

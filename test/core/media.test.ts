@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { pictureSize } from '../../src/core/bytes/picture-size.ts';
 import { estimateTokens } from '../../src/core/bytes/tokens.ts';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
 
 function png(width: number, height: number, bytes = 60_000): string {

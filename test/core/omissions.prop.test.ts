@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { textDigest } from '../../src/core/memory/reference.ts';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
+import { type Dialect, DIALECTS, type RequestView } from '../../src/core/conversation/view.ts';
 import { applyEdits, type Edit } from '../../src/core/plan/item-edits.ts';
 import { type Exchange, groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import {
@@ -9,8 +9,8 @@ import {
   isOmitted,
   isProven,
   isShortText,
-  omit,
   type Omission,
+  omit,
   readExchangeTexts,
   writeNextOmissionNote,
   writeOmissionNote,
@@ -25,7 +25,6 @@ import {
 } from '../../src/core/shortening/removal.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
-import type { RequestView } from '../../src/core/conversation/view.ts';
 import { longOutput } from '../support/tool-session.ts';
 import { bodyOf, plainItem, type PlainItem } from '../support/plain-chat.ts';
 

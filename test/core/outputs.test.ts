@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Dialect, DIALECTS } from '../../src/core/conversation/dialect.ts';
+import { type Dialect, DIALECTS, type RequestView } from '../../src/core/conversation/view.ts';
 import {
   outputsOf,
   readItemTools,
@@ -7,7 +7,6 @@ import {
   type ToolOutput,
 } from '../../src/core/shortening/outputs.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
-import type { RequestView } from '../../src/core/conversation/view.ts';
 import { type Round, sessionBody } from '../support/tool-session.ts';
 
 function viewOfRounds(dialect: Dialect, rounds: readonly Round[]): RequestView {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Dialect, DIALECTS } from '../../src/core/conversation/dialect.ts';
+import { type Dialect, DIALECTS, type RequestView } from '../../src/core/conversation/view.ts';
 import type { CompressionMode } from '../../src/core/settings/settings.ts';
 import { applyEdits } from '../../src/core/plan/item-edits.ts';
 import { makePlan, type Shortening, untouchedPlan } from '../../src/core/plan/plan.ts';
@@ -9,7 +9,6 @@ import { findOmissions, readExchangeTexts } from '../../src/core/shortening/omis
 import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import { replacementsOf } from '../../src/core/shortening/replacements.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
-import type { RequestView } from '../../src/core/conversation/view.ts';
 import { bodyOf, plainItem } from '../support/plain-chat.ts';
 import { longOutput, sessionBody } from '../support/tool-session.ts';
 

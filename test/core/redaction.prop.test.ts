@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { KeywordIndex } from '../../src/core/redaction/keyword-index.ts';
 import { maskSecrets, stripPrivate } from '../../src/core/redaction/redaction.ts';
-import { decodeEscapes } from '../../src/core/redaction/decoded-view.ts';
+import { decodeEscapes } from '../../src/core/redaction/own-secrets.ts';
 import { NAME_RULES } from '../../src/core/redaction/name-rules.ts';
 import { SECRET_RULES } from '../../src/core/redaction/secret-rules.ts';
 import { plantForms } from '../support/planted-forms.ts';

@@ -3,7 +3,7 @@ import { cuesOf, frequencyOf, passagesAbout, tellAbout } from '../../src/core/re
 import { type Action, actionOf, newestResult, wordsOf } from '../../src/core/recall/second-look.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
 import { DIALECTS, requestWith, said, toolRound, type WireItem } from '../support/dialect-wire.ts';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 
 function viewOf(dialect: Dialect, items: readonly WireItem[]) {
   const body = requestWith(dialect, [said('user', 'Make it work.'), ...items]);

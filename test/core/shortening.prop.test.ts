@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Dialect, DIALECTS } from '../../src/core/conversation/dialect.ts';
+import { type Dialect, DIALECTS, type RequestView } from '../../src/core/conversation/view.ts';
 import { applyEdits } from '../../src/core/plan/item-edits.ts';
 import { outputsOf, readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
 import type { LeftOut } from '../../src/core/ledger/entries.ts';
@@ -17,7 +17,6 @@ import {
 } from '../../src/core/shortening/removal.ts';
 import { elisionEdits, replacementsOf } from '../../src/core/shortening/replacements.ts';
 import { stubOf, writeNote } from '../../src/core/shortening/stubs.ts';
-import type { RequestView } from '../../src/core/conversation/view.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
 
 function factsOf(view: RequestView, other: Partial<RequestFacts> = {}): ShorteningFacts {

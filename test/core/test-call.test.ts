@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { cheapestModel } from '../../src/core/settings/cheapest-model.ts';
-import { DIALECTS } from '../../src/core/conversation/dialect.ts';
+import { DIALECTS } from '../../src/core/conversation/view.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 import {
   cachedTokens,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AnswerReader } from '../../src/core/answer/answer-reader.ts';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import { thoughtId } from '../../src/core/conversation/thoughts.ts';
 
 const textCharsMax = 1 << 20;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import { parseBaseUrl } from '../../src/core/settings/config-upstreams.ts';
 import { joinTarget, parseUpstreamBase } from '../../src/core/http/upstream-target.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { captureHuman } from '../../src/core/memory/captures.ts';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import { viewOf } from '../support/view-of.ts';
 
 /**

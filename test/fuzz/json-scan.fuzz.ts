@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
+import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
 import { dialectOf } from '../../src/core/dialects/dialects.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
 import { isUnderstandable } from '../support/json-oracle.ts';

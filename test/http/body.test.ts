@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, IncomingMessage, request } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { readBody } from '../../src/http/body.ts';
+import { readBody } from '../../src/http/request-bodies.ts';
 
 const BODY = Buffer.from(Array.from({ length: 400_000 }, (_, at) => `${at} `).join(''));
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
+import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
 import { createBodyDecoder } from '../../src/adapters/encoding/body-decoder.ts';
 import { hasNativeZstd } from '../../src/adapters/encoding/native-zstd.ts';
 import { ProxyError } from '../../src/core/errors.ts';

@@ -100,7 +100,7 @@ export const MUTANTS = [
   },
   {
     name: 'cache marks change unasked',
-    file: 'src/proxy/long-cache-watch.ts',
+    file: 'src/proxy/cache-watch.ts',
     from: "call.settings.cacheTtl === 'auto' && call.modes",
     to: 'call.modes',
     test: 'test/proxy/long-cache.test.ts',

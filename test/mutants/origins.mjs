@@ -68,7 +68,7 @@ export const ORIGINS = [
   },
   {
     name: 'what comes after an answer names the project',
-    file: 'src/core/conversation/so-far.ts',
+    file: 'src/core/conversation/exchanges.ts',
     from: 'return number > 0 || isAnswered ? undefined',
     to: 'return number > 99 ? undefined',
     test: 'test/core/identity.test.ts',

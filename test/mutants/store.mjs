@@ -86,7 +86,7 @@ export const STORE = [
   },
   {
     name: 'a process that runs ends no forget of another one',
-    file: 'src/adapters/store/embedded-memory.ts',
+    file: 'src/adapters/store/embedded-store.ts',
     from: 'if (await this.#endBegun()) this.#pause = 0;',
     to: '',
     test: FORGETS,

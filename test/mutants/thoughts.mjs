@@ -52,7 +52,7 @@ export const THOUGHT_MUTANTS = [
   },
   {
     name: 'svc is not told of a client that changed an earlier item',
-    file: 'src/proxy/prefix-watch.ts',
+    file: 'src/proxy/request-record.ts',
     from: 'return isBehind && items',
     to: 'return !isBehind && items',
     test: 'test/proxy/lost-thoughts.test.ts',

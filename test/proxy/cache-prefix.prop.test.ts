@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
 import { type BodyPair, expectStablePrefix } from '../clients/support/laws.ts';
 import { bodyOf, conversations, type Conversation, stepsOf } from '../support/conversations.ts';

@@ -5,7 +5,7 @@ import { Conversations } from '../../src/proxy/conversations.ts';
 import type { MemoryRecord } from '../../src/ports/memory.ts';
 import { type Reading, readRequest } from '../../src/proxy/read-request.ts';
 import { DIALECTS, requestWith, said, type WireItem } from '../support/dialect-wire.ts';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 
 const ASKED = said('user', 'On which port does the staging database listen?');
 const HISTORY = [ASKED, said('assistant', 'On port 6431.'), said('user', 'And its twin?')];

@@ -11,7 +11,7 @@ import {
   toolRound,
   type WireItem,
 } from '../support/dialect-wire.ts';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { recordOf } from '../support/records.ts';
 import { startRecordingProvider, startStory, type Story } from '../support/story.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
+import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
 import { requestWith, said, type WireItem } from '../support/dialect-wire.ts';
 import { openProxyStage } from '../support/proxy-stage.ts';
 import { tempFolder } from '../support/temp-folder.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { KnownTexts } from '../../src/proxy/known-texts.ts';
+import { KnownTexts } from '../../src/proxy/output-keeper.ts';
 
 test('a text is known in its own space alone, until it is deleted', () => {
   const texts = new KnownTexts(10);

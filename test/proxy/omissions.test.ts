@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
+import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
 import { writeNextOmissionNote, writeOmissionNote } from '../../src/core/shortening/omissions.ts';
 import { estimateTokens } from '../../src/core/bytes/tokens.ts';
 import type { Memory } from '../../src/ports/memory.ts';

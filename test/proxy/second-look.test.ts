@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import { textDigest } from '../../src/core/memory/reference.ts';
 import type { RecallQuestion } from '../../src/ports/memory.ts';
 import { recordOf } from '../support/records.ts';

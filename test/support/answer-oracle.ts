@@ -1,5 +1,5 @@
 import { createParser } from 'eventsource-parser';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 
 /** What an answer says, read the slow and plain way: every event parsed by the reference parser. */
 export interface PlainAnswer {

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import { requestWith, said, type WireItem } from './dialect-wire.ts';
 
 /**

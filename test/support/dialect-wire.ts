@@ -1,4 +1,4 @@
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import type { Reply, SeenRequest } from './story.ts';
 
 /** The least that each dialect needs on the wire, for tests of the whole proxy. */

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import { dialectOf } from '../../src/core/dialects/dialects.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 
 /** One message as it stands in a test body, of whatever shape the dialect takes. */
 export type PlainItem = Readonly<Record<string, unknown>>;

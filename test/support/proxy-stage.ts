@@ -6,7 +6,7 @@ import { chooseByRoute } from '../../src/proxy/forward.ts';
 import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/dialect.ts';
+import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
 import type { ProxySettings, UpstreamSettings } from '../../src/core/settings/settings.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import type { Memory } from '../../src/ports/memory.ts';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import { requestWith, said, toolRound, type WireItem } from './dialect-wire.ts';
 import { recordOf } from './records.ts';
 import type { Story } from './story.ts';

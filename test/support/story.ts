@@ -9,7 +9,7 @@ import { openState } from '../../src/adapters/state/state.ts';
 import { CodeFiles } from '../../src/adapters/projects/code-files.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 import type { ProxySettings, UpstreamAuth } from '../../src/core/settings/settings.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
 
 /** One round of a session that a test writes: what was called, and what came back. */
 export interface Round {

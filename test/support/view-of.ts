@@ -1,7 +1,6 @@
-import type { Dialect } from '../../src/core/conversation/dialect.ts';
+import type { Dialect, RequestView } from '../../src/core/conversation/view.ts';
 import { dialectOf } from '../../src/core/dialects/dialects.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
-import type { RequestView } from '../../src/core/conversation/view.ts';
 
 /** The view of a body that a test wrote as an object; an absent list is an empty one. */
 export function viewOf(dialect: Dialect, body: Record<string, unknown>): RequestView {

@@ -11,7 +11,7 @@ import {
   text,
   time,
 } from '../../../src/core/memory-api/shape.ts';
-import { DIALECTS } from '../../../src/core/conversation/dialect.ts';
+import { DIALECTS } from '../../../src/core/conversation/view.ts';
 import { UPSTREAM_NAME } from '../../../src/core/settings/config-upstreams.ts';
 import { MODEL_ID } from './providers.ts';
 import { GRACE_SECONDS } from '../../../src/core/memory-api/keys.ts';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
 import type { Provider } from '../../../src/core/settings/catalog.ts';
 import { customNameProblem, parseBaseUrl } from '../../../src/core/settings/config-upstreams.ts';
 

@@ -10,7 +10,7 @@ import {
   valueEnd,
 } from '../../../src/core/bytes/json-scan.ts';
 import type { Span } from '../../../src/core/bytes/span.ts';
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
 import { takesModel, type TenantProvider } from './providers.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { limitsOfCall, type LimitAsk, type LimitedCall } from '../core/limits.ts';
 import type { LimitAnswer, Limiter } from '../ports/limiter.ts';
-import { withinDeadline } from '../../../src/proxy/memory-deadline.ts';
+import { withinDeadline } from '../../../src/proxy/deadline.ts';
 import { ServiceFault } from './fault.ts';
 
 /**

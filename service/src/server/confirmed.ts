@@ -2,7 +2,7 @@ import { Recent } from '../../../src/core/bytes/recent.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { ChangedFact } from '../ports/control-store.ts';
 import { MemoryError } from '../../../src/ports/memory.ts';
-import { withinDeadline } from '../../../src/proxy/memory-deadline.ts';
+import { withinDeadline } from '../../../src/proxy/deadline.ts';
 import type { ChangeWatch } from './change-watch.ts';
 
 /**

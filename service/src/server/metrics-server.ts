@@ -1,8 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type ListenerBounds, serverOptions, serveWith } from '../../../src/http/bounded-server.ts';
+import {
+  listenAt,
+  type ListenerBounds,
+  serverOptions,
+  serveWith,
+} from '../../../src/http/bounded-server.ts';
 import { Connections } from '../../../src/http/connections.ts';
-import { listenAt } from '../../../src/http/listen.ts';
 import type { Metrics } from './metrics.ts';
 
 /**

@@ -15,7 +15,7 @@ import {
 } from '../core/routes.ts';
 import { describeFault } from '../../../src/http/faults.ts';
 import { dropBody } from '../../../src/http/connections.ts';
-import { askForBody, readBody } from '../../../src/http/body.ts';
+import { askForBody, readBody } from '../../../src/http/request-bodies.ts';
 import { ByteBudget, type Lease } from '../../../src/http/byte-budget.ts';
 import { MemoryError } from '../../../src/ports/memory.ts';
 import { goneSignal } from '../../../src/proxy/gone-signal.ts';

@@ -4,9 +4,13 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { headerOf } from '../../../src/core/http/header-rules.ts';
 import { isOwnMachine } from '../../../src/core/settings/own-machine.ts';
-import { type ListenerBounds, serverOptions, serveWith } from '../../../src/http/bounded-server.ts';
+import {
+  listenAt,
+  type ListenerBounds,
+  serverOptions,
+  serveWith,
+} from '../../../src/http/bounded-server.ts';
 import { Connections, endRaw } from '../../../src/http/connections.ts';
-import { listenAt } from '../../../src/http/listen.ts';
 import type { ServiceParts } from './parts.ts';
 import { PurgeJob } from './purge-job.ts';
 import { CallServer } from './serve.ts';

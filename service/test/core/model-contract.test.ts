@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DIALECTS } from '../../../src/core/conversation/dialect.ts';
+import { DIALECTS } from '../../../src/core/conversation/view.ts';
 import { DIALECT_APIS } from '../../../src/core/dialects/apis.ts';
 import { serviceError } from '../../../src/core/errors.ts';
 import { findPath } from '../../../src/core/http/routes.ts';

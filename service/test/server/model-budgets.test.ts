@@ -1,5 +1,5 @@
 import { expect, describe, test } from 'vitest';
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
 import { DIALECTS, PATHS, promptOf, type WireItem } from '../../../test/support/dialect-wire.ts';
 import {
   errorIn,

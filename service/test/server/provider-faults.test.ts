@@ -22,7 +22,7 @@ import {
   STREAM_HEAD,
   until,
 } from '../../../test/support/sockets.ts';
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
 
 /**
  * Everything that can go wrong at a provider, on the model routes of a service: a documented answer in

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
 import { awayStore } from '../support/away-store.ts';
 import { DIALECTS, promptOf } from '../../../test/support/dialect-wire.ts';
 import { manualClock } from '../../../test/support/manual-clock.ts';

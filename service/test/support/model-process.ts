@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
 import { makeCertificate } from '../../../test/support/certificate.ts';
 import { runServiceCli, tempFolder } from '../../../test/support/cli.ts';
 import { DIALECTS } from '../../../test/support/dialect-wire.ts';

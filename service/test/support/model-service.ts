@@ -1,5 +1,5 @@
 import { parseJson } from '../../../src/core/bytes/json-fields.ts';
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
 import { makeCertificate } from '../../../test/support/certificate.ts';
 import { contractProblem } from './contract-answers.ts';
 import { openConsole, type OpenedConsole } from './console.ts';

@@ -1,6 +1,6 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { MemoryError } from '../../ports/memory.ts';
-import { IdleCollector } from '../processes/idle-collector.ts';
+import { IdleCollector } from '../processes/heap-bound.ts';
 import { CallQueue } from './call-queue.ts';
 import { Descriptors } from './descriptors.ts';
 import { FileReplacedError } from './replaced-file.ts';

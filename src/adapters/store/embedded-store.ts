@@ -5,10 +5,32 @@ import type { StateLedger } from '../state/ledger.ts';
 import { type StateOutbox, STORE_TARGET } from '../state/outbox.ts';
 import { type RequestReader, StateRequestLog } from '../state/request-log.ts';
 import { openState, type State } from '../state/state.ts';
-import { EmbeddedMemory } from './embedded-memory.ts';
 import { OutputMirror } from './output-mirror.ts';
 import { ProofState } from './proof-state.ts';
 import { SteadyClient } from './steady-client.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { batchesOf } from '../../core/bytes/batches.ts';
+import {
+  type CaptureState,
+  type ForgetFilter,
+  type Holding,
+  type HoldQuestion,
+  type ListFilter,
+  type Memory,
+  MemoryError,
+  type MemoryRecord,
+  type PageFilter,
+  type RecallAnswer,
+  type RecallQuestion,
+  type RecordKey,
+  type RecordPage,
+  type SpaceMove,
+  type SpaceMoved,
+  type SpokenRecord,
+  type StoredRecord,
+} from '../../ports/memory.ts';
+import type { PlacedRecords } from '../state/ledger-table.ts';
+import type { ForgottenElsewhere } from './protocol.ts';
 
 /**
  * Everything svc remembers on this machine, in one folder: memories, ledger, outbox, request log.
@@ -24,7 +46,7 @@ const LOOK_MS = 3000;
 /** The first takes 30 ms, a fourth would be no quicker than the third. */
 const WARMING_TIMES = 3;
 
-export interface EmbeddedStoreOptions {
+interface EmbeddedStoreOptions {
   /** Made with mode 0700 if need be. */
   readonly folder: string;
   /** One line for people; never a text of a record. */
@@ -149,4 +171,228 @@ function deskOver(client: SteadyClient, memory: EmbeddedMemory): MemoryDesk {
 
 async function warm(client: SteadyClient): Promise<void> {
   for (let times = 0; times < WARMING_TIMES; times += 1) await client.call('warm', undefined);
+}
+
+/** The memory port over the store's worker. */
+
+/**
+ * One transaction: other processes wait for one at most. It holds the lock for 2 ms and the disk's
+ * sync; one longer text is a transaction of its own, of 12 ms for 32 kB.
+ */
+const BATCHES = {
+  countMax: 8,
+  sizeMax: 8_192,
+  // An output is in no index: writing 256 kB of them takes as long as a record of 8 kB.
+  sizeOf: ({ role, text }: MemoryRecord) => (role === 'tool' ? text.length / 32 : text.length),
+} as const;
+/**
+ * Between two transactions of one call. A process that waits for the lock looks for it every few
+ * milliseconds, and would never find it free.
+ */
+const REST_MS = 5;
+
+/** Ten seconds in all. A read of svc takes some milliseconds; one of another program may take hours. */
+const ERASE_ATTEMPTS = 40;
+const ERASE_REST_MS = 250;
+/** A full disk and a long read do not end at once, and each attempt may write the whole file. */
+const LOOKS_BETWEEN = 5;
+const READ_BY_OTHERS =
+  "Another program reads the memory's files, so they may still have the forgotten words. svc removes them as soon as that program lets it.";
+
+interface EmbeddedMemoryParts {
+  readonly client: SteadyClient;
+  readonly mirror: OutputMirror;
+  readonly proofs: ProofState;
+  /** Stores what is on its way, as far as that is possible now. */
+  readonly settle: () => Promise<void>;
+  readonly report: (line: string) => void;
+}
+
+class EmbeddedMemory implements Memory {
+  readonly supports = { kind: 'embedded', read: true, write: true } as const;
+  readonly #client: SteadyClient;
+  readonly #mirror: OutputMirror;
+  readonly #proofs: ProofState;
+  readonly #settle: EmbeddedMemoryParts['settle'];
+  readonly #report: EmbeddedMemoryParts['report'];
+  /** What `endInterrupted` found at its last look. */
+  #unended = '';
+  #changes = '';
+  /** Looks until the next attempt, after one that failed. */
+  #pause = 0;
+
+  constructor({ client, mirror, settle, proofs, report }: EmbeddedMemoryParts) {
+    this.#client = client;
+    this.#proofs = proofs;
+    this.#mirror = mirror;
+    this.#settle = settle;
+    this.#report = report;
+  }
+
+  recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
+    return this.#client.call('recall', question, signal);
+  }
+
+  async capture(
+    records: readonly MemoryRecord[],
+    signal: AbortSignal,
+  ): Promise<readonly CaptureState[]> {
+    const states: CaptureState[] = [];
+    for (const batch of batchesOf(records, BATCHES)) {
+      if (states.length > 0) await sleep(REST_MS);
+      states.push(...(await this.#client.call('capture', batch, signal)));
+    }
+    return states;
+  }
+
+  retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined> {
+    return this.#client.call('retrieve', key, signal);
+  }
+
+  list(filter: ListFilter, signal: AbortSignal): Promise<readonly SpokenRecord[]> {
+    return this.#client.call('list', filter, signal);
+  }
+
+  page(filter: PageFilter, signal: AbortSignal): Promise<RecordPage> {
+    return this.#client.call('page', filter, signal);
+  }
+
+  references(start: string, signal: AbortSignal): Promise<readonly string[]> {
+    return this.#client.call('references', start, signal);
+  }
+
+  async forget(
+    filter: ForgetFilter,
+    signal: AbortSignal,
+    progress?: (forgotten: number, all: number) => void,
+  ): Promise<number> {
+    await this.#settle();
+    const all = await this.#client.call('beginForget', filter, signal);
+    try {
+      await this.#forgetBegun(signal, (done) => progress?.(Math.min(done, all), all));
+    } finally {
+      // Also after a part: what is gone from the tables must not be in a block, a log or a file.
+      await this.endForgetting();
+    }
+    return all;
+  }
+
+  /** Takes what was deleted out of all files: now, or later where another program reads one of them. */
+  async endForgetting(): Promise<void> {
+    const failure = await this.#mirror.sweep().catch((cause: unknown) => {
+      const message = 'svc forgot a tool output, but could not remove its file.';
+      return new MemoryError('unavailable', message, { cause });
+    });
+    const last = await this.#client.call('emptyForgotten', undefined);
+    for (let attempt = 1; !(await this.#erase(last)); attempt += 1) {
+      if (attempt === ERASE_ATTEMPTS) {
+        this.#report(READ_BY_OTHERS);
+        break;
+      }
+      await sleep(ERASE_REST_MS);
+    }
+    if (failure !== undefined) throw failure;
+  }
+
+  /** To be called once, as soon as the file may be opened. Ends what an earlier process has begun to forget. */
+  async begin(): Promise<void> {
+    const unended = await this.#client.call('unended', undefined);
+    this.#proofs.begin();
+    if (unended !== '') await this.#endBegun();
+  }
+
+  /**
+   * To be called every few seconds. Ends a forgetting that was interrupted, in this or another process: one
+   * that stood still from one call to the next.
+   */
+  async endInterrupted(): Promise<void> {
+    this.#pause -= 1;
+    const changes = this.#proofs.changes();
+    // An idle worker is not woken.
+    if (this.#pause > 0 || (this.#unended === '' && changes === this.#changes)) return;
+    this.#changes = changes;
+    const before = this.#unended;
+    this.#unended = await this.#client.call('unended', undefined);
+    if (this.#unended === '' || this.#unended !== before) return;
+    this.#pause = LOOKS_BETWEEN;
+    if (await this.#endBegun()) this.#pause = 0;
+  }
+
+  async #endBegun(): Promise<boolean> {
+    await this.#forgetBegun();
+    await this.#mirror.sweep();
+    return this.#erase(await this.#client.call('emptyForgotten', undefined));
+  }
+
+  async #erase(last: number): Promise<boolean> {
+    return last === 0 || this.#client.call('eraseForgotten', last);
+  }
+
+  async #forgetBegun(signal?: AbortSignal, progress?: (done: number) => void): Promise<void> {
+    for (let done = 0; ;) {
+      const some = await this.#client.call('forgetSome', undefined, signal);
+      if (some === 0) return;
+      done += some;
+      progress?.(done);
+      await sleep(REST_MS);
+    }
+  }
+
+  moveSome(move: SpaceMove, signal: AbortSignal): Promise<SpaceMoved> {
+    return this.#client.call('moveSome', move, signal);
+  }
+
+  placed(): Promise<PlacedRecords> {
+    return this.#client.call('placed', undefined);
+  }
+
+  /** Takes what quotes records that are kept elsewhere out of what was placed; see StoreCalls. */
+  async forgetPlaced(forgotten: ForgottenElsewhere): Promise<number> {
+    const emptied = await this.#client.call('forgetPlaced', forgotten);
+    await this.endForgetting();
+    return emptied;
+  }
+
+  async hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]> {
+    const holdings = await this.#client.call('hold', question, signal);
+    // The caller that asks for proofs is about to leave these out.
+    const digests = holdings.map(({ digest }) => digest);
+    this.keepFiles(question.space, digests);
+    return holdings;
+  }
+
+  holdVersion(): number | undefined {
+    return this.#proofs.version();
+  }
+
+  /**
+   * Drops the copies of outputs held elsewhere, after something was forgotten there: maybe one of
+   * these.
+   */
+  async dropOutputs(space: string): Promise<void> {
+    await this.#client.call('dropOutputs', space);
+    await this.endForgetting();
+  }
+
+  outputSpaces(limit: number): Promise<readonly string[]> {
+    return this.#client.call('outputSpaces', limit);
+  }
+
+  /** Removes files whose output is not held any more: a kill may come between the two. */
+  sweepFiles(): Promise<void> {
+    return this.#mirror.sweep();
+  }
+
+  /** Writes these outputs as files for shells that may only read. Returns at once. */
+  keepFiles(space: string, digests: readonly string[]): void {
+    this.#mirror.keep(space, digests);
+  }
+
+  async close(): Promise<void> {
+    await this.#mirror.close();
+    // The last connection to close the file empties its log. On Node 20 that is none of these two: one that
+    // is closed ends when its statements are collected.
+    if (this.#proofs.close()) await this.#client.call('emptyLog', undefined).catch(() => undefined);
+    await this.#client.close();
+  }
 }

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../core/conversation/dialect.ts';
+import type { Dialect } from '../../core/conversation/view.ts';
 import { isAbsolute, join } from 'node:path';
 import { readClientFile } from '../../adapters/foreign/client-files.ts';
 import { CliError } from '../cli-error.ts';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../core/conversation/dialect.ts';
+import type { Dialect } from '../../core/conversation/view.ts';
 import { exportLine } from '../../core/foreign/shell-quote.ts';
 import { CliError } from '../cli-error.ts';
 import type { OtherClient } from './other-client.ts';

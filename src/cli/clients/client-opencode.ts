@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import type { Dialect } from '../../core/conversation/dialect.ts';
+import type { Dialect } from '../../core/conversation/view.ts';
 import { isRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { CliError } from '../cli-error.ts';

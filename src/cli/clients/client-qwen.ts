@@ -1,5 +1,5 @@
 import { isAbsolute, join } from 'node:path';
-import type { Dialect } from '../../core/conversation/dialect.ts';
+import type { Dialect } from '../../core/conversation/view.ts';
 import { exportLine } from '../../core/foreign/shell-quote.ts';
 import { clientHome } from './client-home.ts';
 import type { OtherClient } from './other-client.ts';

@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Dialect } from '../../core/conversation/dialect.ts';
+import type { Dialect } from '../../core/conversation/view.ts';
 import { apiOf } from '../../core/dialects/apis.ts';
 import { pathTokenOf, urlForClient } from '../../core/http/local-token.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../core/conversation/dialect.ts';
+import type { Dialect } from '../../core/conversation/view.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 

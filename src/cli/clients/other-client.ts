@@ -1,4 +1,4 @@
-import type { Dialect } from '../../core/conversation/dialect.ts';
+import type { Dialect } from '../../core/conversation/view.ts';
 import type { JsonChange } from '../../core/foreign/client-change.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 

@@ -5,7 +5,7 @@ import { configFolder } from '../../adapters/files/config-folder.ts';
 import { upstreamEntries } from '../../core/settings/config-draft.ts';
 import { type Access, parseUpstream } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { DIALECTS } from '../../core/conversation/dialect.ts';
+import { DIALECTS } from '../../core/conversation/view.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import { BUILD, VERSION } from '../../core/version.ts';
 import { urlOf } from '../addresses.ts';

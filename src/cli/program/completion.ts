@@ -1,6 +1,6 @@
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import type { Command } from 'commander';
-import { DIALECTS } from '../../core/conversation/dialect.ts';
+import { DIALECTS } from '../../core/conversation/view.ts';
 import { STATE_TEXTS } from '../../core/plan/states.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../../core/settings/settings.ts';
 import { CliError } from '../cli-error.ts';

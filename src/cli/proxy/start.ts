@@ -1,6 +1,10 @@
-import { type ConfigFile, readConfigFile, repairModes } from '../../adapters/files/config-file.ts';
+import {
+  type ConfigFile,
+  readConfigFile,
+  repairModes,
+  watchConfig,
+} from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
-import { watchConfig } from '../../adapters/files/config-watch.ts';
 import { cacheFolder, dataFolder } from '../../adapters/files/data-folder.ts';
 import { DETACHED } from '../../adapters/processes/background.ts';
 import { HeapBound } from '../../adapters/processes/heap-bound.ts';

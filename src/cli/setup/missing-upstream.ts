@@ -4,7 +4,7 @@ import {
   namedVariable,
   variableText,
 } from '../../core/settings/config-values.ts';
-import type { Dialect } from '../../core/conversation/dialect.ts';
+import type { Dialect } from '../../core/conversation/view.ts';
 import { apiOf } from '../../core/dialects/apis.ts';
 import { requireConfigFile } from './load-config.ts';
 

@@ -1,5 +1,5 @@
 import { isInstalled } from '../../adapters/foreign/client-files.ts';
-import type { Dialect } from '../../core/conversation/dialect.ts';
+import type { Dialect } from '../../core/conversation/view.ts';
 import { type Draft, upstreamEntries } from '../../core/settings/config-draft.ts';
 import { reportError } from '../cli-error.ts';
 import { CLAUDE } from '../clients/launch-claude.ts';

@@ -10,7 +10,7 @@ import {
   parseBaseUrl,
   UPSTREAM_NAME,
 } from '../../core/settings/config-upstreams.ts';
-import { DIALECTS, type Dialect } from '../../core/conversation/dialect.ts';
+import { DIALECTS, type Dialect } from '../../core/conversation/view.ts';
 import { DIALECT_DESCRIPTORS } from '../../core/dialects/dialects.ts';
 import type { LoginFacts } from '../../core/http/logins.ts';
 import { LOGIN_RISK, loginQuestion, loginUpstream } from './setup-login.ts';

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { Answer } from '../dialects/answer.ts';
-import type { Dialect } from '../conversation/dialect.ts';
+import type { Dialect } from '../conversation/view.ts';
 import type { AnswerParser, AnswerParserOptions } from '../dialects/dialect-answer.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { parseJson } from '../bytes/json-fields.ts';

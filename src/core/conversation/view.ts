@@ -1,5 +1,4 @@
 import type { Span } from '../bytes/span.ts';
-import type { Dialect } from './dialect.ts';
 
 /**
  * A typed view of a request body, whose bytes stay the truth. Nothing here owns text that is
@@ -108,7 +107,7 @@ export interface StatedFolder {
   readonly statedBy: string;
 }
 
-export interface HumanChain {
+interface HumanChain {
   /** Index of the item. */
   readonly index: number;
   readonly before: HumanChain | undefined;
@@ -164,3 +163,16 @@ export interface RequestIdentity {
   /** Id of the sub-agent that shares its parent's session id, or ''. */
   readonly agent: string;
 }
+
+/**
+ * The names of the API formats of clients and providers. A name is also the `apiStyle` of an
+ * upstream: svc never translates, so the client's dialect picks the upstream. The descriptors under
+ * `src/core/dialects/` contain all differences between dialects.
+ */
+export const DIALECTS = [
+  'anthropic_messages',
+  'openai_responses',
+  'openai_chat_completions',
+] as const;
+
+export type Dialect = (typeof DIALECTS)[number];

@@ -1,4 +1,4 @@
-import type { Dialect } from '../conversation/dialect.ts';
+import type { Dialect } from '../conversation/view.ts';
 
 /**
  * The HTTP side of one dialect: its routes, credentials and errors. Commands that clients run often need

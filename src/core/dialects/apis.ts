@@ -1,4 +1,4 @@
-import { type Dialect, DIALECTS } from '../conversation/dialect.ts';
+import { type Dialect, DIALECTS } from '../conversation/view.ts';
 import { MESSAGES_API } from './anthropic/api.ts';
 import type { DialectApi } from './api.ts';
 import { CHAT_API } from './chat/api.ts';

@@ -1,5 +1,4 @@
-import { type Dialect, DIALECTS } from '../conversation/dialect.ts';
-import type { ItemTraits } from '../conversation/view.ts';
+import { type Dialect, DIALECTS, type ItemTraits } from '../conversation/view.ts';
 import { MESSAGES } from './anthropic/dialect.ts';
 import { CHAT } from './chat/dialect.ts';
 import type { DialectDescriptor, ItemForm } from './descriptor.ts';

@@ -1,4 +1,4 @@
-import { DIALECTS } from '../conversation/dialect.ts';
+import { DIALECTS } from '../conversation/view.ts';
 import {
   BRANCH_CHARS_MAX,
   CLIENT_CHARS_MAX,

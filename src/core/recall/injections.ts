@@ -10,9 +10,8 @@ import {
   type PlacedMark,
   type RefusalPlace,
 } from '../ledger/entries.ts';
-import { exchangeBefore } from '../conversation/exchanges.ts';
+import { exchangeBefore, isModelWork } from '../conversation/exchanges.ts';
 import { textDigest } from '../memory/reference.ts';
-import { isModelWork } from '../conversation/so-far.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
 /**

@@ -8,10 +8,9 @@
  *   never the beginning of another secret that was hidden in the first one.
  */
 
-import { decodeEscapes } from './decoded-view.ts';
+import { decodeEscapes, findOwnSecrets } from './own-secrets.ts';
 import { KeywordIndex } from './keyword-index.ts';
 import { findName, NAME_RULES } from './name-rules.ts';
-import { findOwnSecrets } from './own-secrets.ts';
 import type { SecretRule, Stretch } from './secret-rule.ts';
 import { SECRET_RULES } from './secret-rules.ts';
 

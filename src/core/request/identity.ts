@@ -1,12 +1,18 @@
 import { createHash } from 'node:crypto';
-import type { Dialect } from '../conversation/dialect.ts';
+import type {
+  Dialect,
+  RequestIdentity,
+  RequestKind,
+  RequestView,
+  Shell,
+} from '../conversation/view.ts';
 import {
   asList,
   asRecord,
   asText,
+  type Fields,
   isRecord,
   parseJson,
-  type Fields,
 } from '../bytes/json-fields.ts';
 import { findMember, parseJson as parsePart, valueEnd } from '../bytes/json-scan.ts';
 import { type ItemForm, PLAIN_FORM } from '../dialects/descriptor.ts';
@@ -21,7 +27,6 @@ import {
   projectInPrompt,
   type StatedProject,
 } from '../conversation/stated-project.ts';
-import type { RequestIdentity, RequestKind, RequestView, Shell } from '../conversation/view.ts';
 
 /**
  * Finds the client, the purpose, the conversation and the project of a request in the client's own

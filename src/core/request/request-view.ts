@@ -8,7 +8,7 @@
  */
 import { commonPrefix } from '../bytes/common-prefix.ts';
 import { markedMs } from '../conversation/cache-marks.ts';
-import type { Dialect } from '../conversation/dialect.ts';
+import type { Dialect, Item, ItemTraits, RequestView, Shell, SoFar } from '../conversation/view.ts';
 import { type ItemForm, PLAIN_FORM } from '../dialects/descriptor.ts';
 import { dialectOf, readItem } from '../dialects/dialects.ts';
 import { chainFingerprint, digestItem, digestTextInput } from '../conversation/fingerprint.ts';
@@ -31,11 +31,10 @@ import {
   stringEnd,
   valueEnd,
 } from '../bytes/json-scan.ts';
-import { addItem } from '../conversation/so-far.ts';
+import { addItem } from '../conversation/exchanges.ts';
 import { estimateSteps, estimateTokens } from '../bytes/tokens.ts';
 import { finish, Pace, STEP_BYTES, type Steps } from '../bytes/steps.ts';
 import type { Span } from '../bytes/span.ts';
-import type { Item, ItemTraits, RequestView, Shell, SoFar } from '../conversation/view.ts';
 import { Buffer } from 'node:buffer';
 import { asList, asRecord, asText, type Fields, isRecord } from '../bytes/json-fields.ts';
 import { pictureSize } from '../bytes/picture-size.ts';

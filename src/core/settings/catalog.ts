@@ -1,7 +1,7 @@
 import type { CatalogEntries, CatalogEntry } from './catalog-entries.ts';
 import { defaultAuth, parseBaseUrl } from './config-upstreams.ts';
 import { isOwnMachineUrl } from './own-machine.ts';
-import type { Dialect } from '../conversation/dialect.ts';
+import type { Dialect } from '../conversation/view.ts';
 import type { UpstreamAuth } from './settings.ts';
 import { WELL_KNOWN, WELL_KNOWN_NAMES, type WellKnown } from './well-known.ts';
 

@@ -2,7 +2,7 @@ import { STATED_DEFAULTS } from './config-proxy.ts';
 import { CONFIG_VERSION } from './config-schema.ts';
 import type { Environment } from './config-values.ts';
 import { isRecord } from '../bytes/json-fields.ts';
-import type { Dialect } from '../conversation/dialect.ts';
+import type { Dialect } from '../conversation/view.ts';
 import type { Credential, UpstreamAuth } from './settings.ts';
 import { WELL_KNOWN, type WellKnown } from './well-known.ts';
 

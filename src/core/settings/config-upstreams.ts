@@ -1,4 +1,4 @@
-import { DIALECTS, type Dialect } from '../conversation/dialect.ts';
+import { DIALECTS, type Dialect } from '../conversation/view.ts';
 import type { DialectApi } from '../dialects/api.ts';
 import { apiOf } from '../dialects/apis.ts';
 import { type Login, LOGINS } from '../http/logins.ts';

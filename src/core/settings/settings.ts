@@ -1,4 +1,4 @@
-import type { Dialect } from '../conversation/dialect.ts';
+import type { Dialect } from '../conversation/view.ts';
 import type { NetworkProxy } from './network-proxy.ts';
 
 /** The settings of one running proxy, after file, environment and flags have been joined. */

@@ -1,5 +1,5 @@
 import { asRecord, parseJson } from '../bytes/json-fields.ts';
-import type { Dialect } from '../conversation/dialect.ts';
+import type { Dialect } from '../conversation/view.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { factsOfModel } from './model-facts.ts';
 

@@ -1,4 +1,4 @@
-import type { Dialect } from '../conversation/dialect.ts';
+import type { Dialect } from '../conversation/view.ts';
 import type { UpstreamAuth } from './settings.ts';
 
 /**

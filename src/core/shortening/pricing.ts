@@ -1,10 +1,9 @@
-import type { Dialect } from '../conversation/dialect.ts';
+import type { Dialect, RequestView, Shell } from '../conversation/view.ts';
 import { CACHE_DEFAULT_MS, lifetimeMs, markedMs } from '../conversation/cache-marks.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import type { ModelFacts } from '../settings/model-facts.ts';
 import { asList, asRecord, asText, type Fields } from '../bytes/json-fields.ts';
-import type { RequestView, Shell } from '../conversation/view.ts';
 
 interface PriceQuestion {
   readonly dialect: Dialect;

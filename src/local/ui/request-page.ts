@@ -6,7 +6,7 @@ import type { Ledger } from '../../ports/ledger.ts';
 import type { Memory } from '../../ports/memory.ts';
 import type { RequestLog, RequestRow } from '../../ports/request-log.ts';
 import type { BlockText, KeptTexts, RequestAnswer, TextAnswer } from '../../ports/ui-api.ts';
-import type { KeptRequests } from '../../proxy/kept-requests.ts';
+import type { KeptRequests } from '../../proxy/in-flight.ts';
 import { blockLines } from './block-lines.ts';
 import { type ApiCall, deadline, textIn, UiRefusal, type UiRoute } from './ui-routes.ts';
 

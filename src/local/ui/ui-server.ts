@@ -3,7 +3,7 @@ import { errorBody } from '../../core/http/error-body.ts';
 import { ProxyError } from '../../core/errors.ts';
 import { UI_API_PATH, UI_BODY_BYTES_MAX, UI_SECRET_HEADER } from '../../core/http/ui-gate.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { readBody } from '../../http/body.ts';
+import { readBody } from '../../http/request-bodies.ts';
 import type { UiCall, UiDoor } from '../ui-door.ts';
 import type { EventStreams } from './event-streams.ts';
 import { readPageFile, SAFE_HEADERS } from './page-files.ts';

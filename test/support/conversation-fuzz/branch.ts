@@ -1,4 +1,4 @@
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
 import { marked } from '../conversations.ts';
 import { requestWith, said, type WireItem } from '../dialect-wire.ts';
 import { BINDING_BETA } from '../strict-provider/messages-shape.ts';

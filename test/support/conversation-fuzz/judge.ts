@@ -1,4 +1,4 @@
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
 import { type BodyList, readBodyList } from '../../clients/support/body-list.ts';
 
 /**

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadDriver } from '../../../src/adapters/store/driver.ts';
-import { DIALECTS } from '../../../src/core/conversation/dialect.ts';
+import { DIALECTS } from '../../../src/core/conversation/view.ts';
 import { BIN } from '../cli.ts';
 import { LOCAL_TOKEN, validConfig } from '../config.ts';
 import { homeWith } from '../home.ts';

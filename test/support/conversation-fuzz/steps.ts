@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { DIALECTS, type Dialect } from '../../../src/core/conversation/dialect.ts';
+import { DIALECTS, type Dialect } from '../../../src/core/conversation/view.ts';
 
 /** What can happen to a few conversations of one proxy, as data: a failure can be replayed and shrunk. */
 

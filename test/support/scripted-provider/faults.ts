@@ -1,4 +1,4 @@
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
 
 /** What can go wrong at a provider, on purpose. `after` counts events. */
 export type FaultKind =

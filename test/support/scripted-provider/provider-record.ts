@@ -1,5 +1,5 @@
 import type { RawHeaders } from '../../../src/core/http/headers.ts';
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
 import type { Judgement } from '../strict-provider/judgement.ts';
 import type { Decision } from './script.ts';
 

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
 import type { PromptUsage } from '../scripted-provider/prompt-cache.ts';
 
 /** A request as the rules see it. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
 import type { PromptUsage } from '../scripted-provider/prompt-cache.ts';
 import { type Item, accepted, text, user } from './conversation.ts';
 import { priceOf } from './prompt-cache.ts';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
 import { writeCompletion } from '../scripted-provider/chat-completions.ts';
 import { errorBodyOf } from '../scripted-provider/faults.ts';
 import { type Block, writeMessage } from '../scripted-provider/messages.ts';

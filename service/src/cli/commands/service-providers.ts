@@ -1,5 +1,5 @@
 import { asRecord } from '../../../../src/core/bytes/json-fields.ts';
-import { DIALECTS } from '../../../../src/core/conversation/dialect.ts';
+import { DIALECTS } from '../../../../src/core/conversation/view.ts';
 import { CliError } from '../../../../src/cli/cli-error.ts';
 import type { CommandContext } from '../../../../src/cli/context.ts';
 import { timeText } from '../../../../src/cli/listing.ts';

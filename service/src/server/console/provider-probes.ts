@@ -1,5 +1,5 @@
 import { asList, asRecord, parseJson } from '../../../../src/core/bytes/json-fields.ts';
-import { DIALECTS } from '../../../../src/core/conversation/dialect.ts';
+import { DIALECTS } from '../../../../src/core/conversation/view.ts';
 import { apiOf } from '../../../../src/core/dialects/apis.ts';
 import { dialectOf } from '../../../../src/core/dialects/dialects.ts';
 import { ProxyError, serviceError } from '../../../../src/core/errors.ts';

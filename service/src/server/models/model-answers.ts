@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Dialect } from '../../../../src/core/conversation/dialect.ts';
+import type { Dialect } from '../../../../src/core/conversation/view.ts';
 import { apiOf } from '../../../../src/core/dialects/apis.ts';
 import { ProxyError, serviceError } from '../../../../src/core/errors.ts';
 import {

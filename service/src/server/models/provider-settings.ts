@@ -2,7 +2,7 @@ import { ProxyError } from '../../../../src/core/errors.ts';
 import type { CustomValue, TenantProvider } from '../../core/providers.ts';
 import type { UpstreamSettings } from '../../../../src/core/settings/settings.ts';
 import { MemoryError } from '../../../../src/ports/memory.ts';
-import { withinDeadline } from '../../../../src/proxy/memory-deadline.ts';
+import { withinDeadline } from '../../../../src/proxy/deadline.ts';
 import { ServiceFault } from '../fault.ts';
 import { holdsOwnKey } from '../own-keys.ts';
 import type { ServingParts } from '../parts.ts';
