@@ -15,6 +15,7 @@ export async function measureCoding(modules, options) {
   }
   const { set, labels, facts } = found;
   const settings = { ...defaultsOf(modules), ...options.settings, recallMs: 60_000 };
+  const pools = new Map(set.prompts.map(({ id, pool }) => [id, new Set(pool)]));
   const rows = [];
   for (const repo of new Set(set.exchanges.map((exchange) => exchange.repo))) {
     const exchanges = set.exchanges.filter((exchange) => exchange.repo === repo);
@@ -33,7 +34,7 @@ export async function measureCoding(modules, options) {
       const row = { id, repo, session, prompt: human, block, isFirst, faults };
       const label = labels.get(prompt.id);
       if (label === undefined) return rows.push(row);
-      const given = { label, facts: facts?.get(prompt.id) };
+      const given = { label, facts: facts?.get(prompt.id), pool: pools.get(prompt.id) };
       const relevant = prior.filter((one) => label.relevant.has(one.id));
       return rows.push({
         ...row,
@@ -73,13 +74,16 @@ function sessionsIn(block, sources) {
   );
 }
 
-function judged(block, sources, { label, facts }) {
+function judged(block, sources, { label, facts, pool }) {
   const { lines } = entriesOf(block);
   const ids = lines.map((line) => sources(line).map(({ id }) => id));
   const holds = (wanted) => ids.some((list) => list.some((id) => wanted.has(id)));
   return {
     kinds: ids.map((list) => kindOf(list, label)),
     isShown: lines.length > 0,
+    /** No reader has seen them: they count as no use. */
+    unjudged: ids.filter((list) => list.length > 0 && !list.some((id) => pool.has(id))).length,
+    lines: lines.length,
     hasRelevant: holds(label.relevant),
     isUseful: holds(label.relevant) || holds(label.helpful),
     /** Undefined where nobody wrote down the needed text. */
@@ -112,6 +116,7 @@ const SHARES = [
   ['byEither', 'lines or brief'],
   ['useful', 'useful'],
   ['fact', 'fact'],
+  ['unjudged', 'lines nobody judged'],
 ];
 
 /** `name`: the set's; undefined prints nothing. */
@@ -162,7 +167,14 @@ function report(rows, name, hasFacts) {
     )}\n`,
   );
   reportFaults(rows);
-  return { ...figures, intervals, hasFacts };
+  return { ...figures, intervals, hasFacts, prompts: labelled.map(promptOf) };
+}
+
+/** To compare two runs prompt by prompt. */
+function promptOf({ id, label, svc, listed, relevantSessions, block }) {
+  const isListed = [...relevantSessions].some((session) => listed.has(session));
+  const { isShown, hasRelevant, isUseful, hasFact } = svc;
+  return { id, need: label.need, isShown, hasRelevant, isListed, isUseful, hasFact, block };
 }
 
 function percentOf(share) {
@@ -246,6 +258,12 @@ function figuresOf(rows, who) {
       yes.filter((row) => row[who].hasFact !== undefined),
       (row) => row[who].hasFact,
     ),
+    unjudged:
+      shown.reduce((all, row) => all + row[who].unjudged, 0) /
+      Math.max(
+        1,
+        shown.reduce((all, row) => all + row[who].lines, 0),
+      ),
     tokens: sum / Math.max(1, rows.length),
     shownTokens: sum / Math.max(1, tokens.filter((one) => one > 0).length),
     mostTokens: Math.max(0, ...tokens),

@@ -15,6 +15,7 @@ export const USAGE = `npm run bench:recall -- [options]
   --read FILE        coding: writes 30 blocks, 15 briefs and 30 silences for a person to read
   --quiet PERCENT    coding: another share of silence
   --brief false      coding: no brief
+  --room TOKENS      coding: another limit of all blocks of a request
   --half HALF        LoCoMo's form: ${HALVES.join(', ')}; test unless told, dev for ablations
   --sizes a,b        speed: records in the store; 1000,10000,100000 unless told
   --questions N      speed: 300 unless told
@@ -55,6 +56,7 @@ function parse(args) {
         read: { type: 'string' },
         quiet: { type: 'string' },
         brief: { type: 'string' },
+        room: { type: 'string' },
         sizes: { type: 'string', default: '1000,10000,100000' },
         questions: { type: 'string', default: '300' },
         only: { type: 'string' },

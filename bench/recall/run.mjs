@@ -64,9 +64,10 @@ async function runAblations({ json, ...options }) {
   return 0;
 }
 
-function runCoding(modules, { data, labels, facts, read: blocks, quiet, brief }) {
+function runCoding(modules, { data, labels, facts, read: blocks, quiet, brief, room }) {
   const settings = {
     ...(quiet !== undefined && { recallQuietPercent: Number(quiet) }),
+    ...(room !== undefined && { recalledTokensMax: Number(room) }),
     ...(brief !== undefined && { sessionBrief: brief === 'true' }),
   };
   return measureCoding(modules, { data, labels, facts, blocks, settings });

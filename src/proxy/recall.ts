@@ -1,6 +1,7 @@
 import { isUnplaced } from '../core/request/space.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import { questionText } from '../core/memory/captures.ts';
+import { filesOfSession } from '../core/memory/concerned-files.ts';
 import type { MemoryState } from '../core/plan/continuity.ts';
 import { type Exchange, groupExchanges, isModelWork } from '../core/conversation/exchanges.ts';
 import {
@@ -478,7 +479,8 @@ function agentFactsOf(
   if (identity.client === 'unknown' && !offersTools(view)) return undefined;
   const briefTokensMax = sessionBrief && isOpening(view) ? BRIEF_TOKENS_MAX : 0;
   const { conversation } = place;
-  return { conversation, branch, quietShare: recallQuietPercent / 100, briefTokensMax };
+  const files = filesOfSession(view);
+  return { conversation, branch, files, quietShare: recallQuietPercent / 100, briefTokensMax };
 }
 
 function aroundPrompt(answer: string, exchanges: readonly Exchange[]): string {

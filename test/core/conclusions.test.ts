@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 import { conclusionLines, quoteExchange } from '../../src/core/recall/conclusions.ts';
 import { SaidLines } from '../../src/core/recall/said-lines.ts';
 import { termsOf } from '../../src/core/recall/terms.ts';
@@ -40,7 +39,7 @@ test('the lines that fit the prompt are quoted whole, after the sentence of the 
   ]);
 });
 
-test('a statement of the person that fits best is quoted whole, a long question is cut', () => {
+test('a statement of the person that fits best is quoted whole, a long question not at all', () => {
   const fact =
     'The staging database of the walrus shop, which Marta moved in May, listens on port 6431 of host tusk.';
   const values = valuesOf('which port does the staging database of the walrus shop listen on');
@@ -51,21 +50,18 @@ test('a statement of the person that fits best is quoted whole, a long question 
     text: fact,
   });
   const question = `${fact.slice(0, -1)}, or does it listen on another port these days?`;
-  const [first] = quoteExchange({ asked: question, answered: 'It is 6431.' }, values, {
-    tokensMax: 60,
-  });
-  expect(first?.text.endsWith('…')).toBe(true);
+  const answer = 'The database listens on port 6431.';
+  const quotes = quoteExchange({ asked: question, answered: answer }, values, { tokensMax: 60 });
+  expect(quotes).toEqual([{ role: 'assistant', text: answer }]);
 });
 
-test('a long sentence of the conclusion is quoted, cut to the tokens that are left', () => {
-  const cause = `Pushed. The root cause: ${'the stream decoder drops its tail whenever '.repeat(4)}it closes.`;
-  const quotes = quoteExchange(
-    { asked: 'yes', answered: `All tests pass.\n\n${cause}` },
-    valuesOf('stream decoder tail'),
-    { tokensMax: 30 },
-  );
-  expect(quotes.map(({ text }) => text).join()).toContain('The root cause: the stream decoder');
-  expect(estimateTextTokens(quotes.map(({ text }) => text).join('\n'))).toBeLessThanOrEqual(30);
+test('a paragraph is quoted by as many of its first sentences as fit, never by a part of one', () => {
+  const first = 'Pushed the fix: the stream decoder drops its tail whenever it closes.';
+  const long = `It ${'waits for one more chunk of the slow stream and '.repeat(9)}gives up.`;
+  const told = { asked: 'yes', answered: `All tests pass.\n\n${first} ${long}\n\n${long}` };
+  const quotes = quoteExchange(told, valuesOf('stream decoder tail'), { tokensMax: 40 });
+  expect(quotes.map(({ text }) => text)).toContain(first);
+  for (const { text } of quotes) expect(text).not.toMatch(/waits|…/);
 });
 
 test('of two lines that fit alike, the one at the end of the answer is quoted', () => {
@@ -109,7 +105,7 @@ test('an exchange without a conclusion gives what its request states, and never 
   expect(quoteExchange({ asked: 'ok', answered: '' }, new Map(), { tokensMax: 60 })).toEqual([]);
 });
 
-test('a statement of one sentence is quoted whole beside any answer; an order is cut', () => {
+test('a statement of one sentence is quoted whole beside any answer; a long order is not', () => {
   const fact =
     'The integration tests of the quay only pass when DOCKER=1 is set and the database listens on port 6431.';
   const limitsOf = { tokensMax: 70 };
@@ -117,7 +113,54 @@ test('a statement of one sentence is quoted whole beside any answer; an order is
   const [stated] = quoteExchange(told, valuesOf('stream decoder'), limitsOf);
   expect(stated).toEqual({ role: 'user', text: fact });
   const order = { ...told, asked: `Check that ${fact}` };
-  expect(quoteExchange(order, valuesOf('stream decoder'), limitsOf)[0]?.text).toMatch(/…$/);
+  const quotes = quoteExchange(order, valuesOf('stream decoder'), limitsOf);
+  expect(quotes).toEqual([{ role: 'assistant', text: told.answered }]);
+});
+
+test('the person’s statement comes before the order and the question beside it', () => {
+  const statement = 'The gateway of the quay closes each stream after 30 seconds.';
+  const asked = `Can you look at the gateway stream? Fix the gateway stream of the quay. ${statement}`;
+  const said = 'The gateway stream of the quay is fixed.';
+  const quotes = quoteExchange({ asked, answered: said }, valuesOf('gateway stream quay'), {
+    tokensMax: 60,
+  });
+  expect(quotes).toEqual([
+    { role: 'user', text: statement },
+    { role: 'assistant', text: said },
+  ]);
+});
+
+test('headings, rows, numbers without their item, code and unclosed brackets are not quoted', () => {
+  const pieces = [
+    '## The stream decoder of the parser',
+    '**The stream decoder of the parser:**',
+    '| stream decoder | drops its tail | 3 |',
+    '| Silent stream decoder failures | of the parser can fail silently |',
+    'The stream decoder of the parser does this:',
+    '3.',
+    'Stream decoder',
+    'Of the `stream decoder the parser drops',
+    'The stream decoder (of the parser, which',
+    '→ the stream decoder of the parser',
+    '```ts\nconst decoder = stream();\nconst parser = decoder.tail;\n```',
+  ];
+  const whole = '3. The stream decoder of the parser drops its tail';
+  const told = [...pieces, whole].join('\n\n');
+  const quotes = quoteExchange(
+    { asked: 'yes', answered: told },
+    valuesOf('stream decoder parser'),
+    {
+      tokensMax: 300,
+    },
+  );
+  expect(quotes).toEqual([
+    { role: 'assistant', text: 'The stream decoder of the parser drops its tail' },
+  ]);
+});
+
+test('a command of one line in a fence is a value', () => {
+  const told = 'Build it so:\n\n```sh\ngo build -ldflags "-X main.key=KEY" ./cmd/quay\n```\n';
+  expect(conclusionLines(told)).toEqual(['go build -ldflags "-X main.key=KEY" ./cmd/quay']);
 });
 
 test('a line that the prompt has is not quoted, from the request or from the answer', () => {
@@ -134,8 +177,7 @@ test('an answer or a request of one line of a megabyte stays within its tokens a
     const quotes = quoteExchange({ asked: text, answered: text }, valuesOf('decoder'), {
       tokensMax: 60,
     });
-    for (const quote of quotes) expect(estimateTextTokens(quote.text)).toBeLessThan(260);
-    expect(quotes[0]?.text.length).toBeLessThan(800);
+    expect(quotes).toEqual([]);
   }
   expect(performance.now() - started).toBeLessThan(20_000);
 });

@@ -12,37 +12,47 @@ interface Said {
   readonly answered: string;
   readonly days?: number;
   readonly branch?: string;
+  /** The end of the answer. */
+  readonly concluded?: string;
+  readonly isUnverified?: boolean;
 }
 
 interface Given {
   /** Words around the prompt. */
   readonly around?: string;
   readonly branch?: string;
+  readonly files?: readonly string[];
 }
 
 function rank(prompt: string, said: readonly Said[], given: Given = {}) {
-  const { around = '', branch: ownBranch = 'feat/x' } = given;
+  const { around = '', branch: ownBranch = 'feat/x', files = [] } = given;
   const vocabulary = new Vocabulary();
   const numbers = (text: string) =>
     Uint32Array.from(termsOf(text).map((term) => vocabulary.numberOf(term)));
-  const exchanges = said.map(({ name, asked, answered, days = 10, branch = '' }) => ({
-    name,
-    asked: numbers(asked),
-    answered: numbers(answered),
-    answerChars: 500,
-    at: now - days * DAY_MS,
-    branch,
-  }));
+  const exchanges = said.map(
+    ({ name, asked, answered, concluded = '', days = 10, branch = '', isUnverified = false }) => ({
+      name,
+      asked: numbers(asked),
+      answered: numbers(`${answered} ${concluded}`),
+      concludedFrom: concluded === '' ? 0 : numbers(answered).length,
+      answerChars: 500,
+      at: now - days * DAY_MS,
+      branch,
+      isUnverified,
+    }),
+  );
   const own = [...new Set(termsOf(prompt))];
   const beside = [...new Set(termsOf(around))].filter((term) => !own.includes(term));
   const question: ExchangeQuestion = {
     terms: [...own, ...beside].map((term) => ({ term, value: 3, isOwn: own.includes(term) })),
     words: readTerms(prompt).words,
+    files: files.map((name) => readTerms(name).words),
     branch: ownBranch,
     now,
     exchanges: 100,
     averageTerms: 10,
     averageAsked: 4,
+    averageConcluded: 4,
   };
   const { ranked, signal } = rankExchanges(question, exchanges, vocabulary);
   return { names: ranked.map(({ exchange }) => exchange.name), signal };
@@ -73,6 +83,39 @@ test('words around the prompt decide between exchanges that share its own words'
     'sharing',
   );
   expect(rank('one more test', tests, { around: 'The parser works.' }).names[0]).toBe('parser');
+});
+
+test('of two that fit alike, the one whose answer ends with the words of the prompt comes first', () => {
+  const words = ['slow decoder', 'colours of a canvas and a frame'];
+  const ends = {
+    name: 'ends',
+    asked: 'a test',
+    answered: words[1] ?? '',
+    concluded: words[0] ?? '',
+  };
+  const begins = { ...ends, name: 'begins', answered: words[0] ?? '', concluded: words[1] ?? '' };
+  expect(rank('slow decoder', [begins, ends]).names).toEqual(['ends', 'begins']);
+});
+
+test('what nobody vouches for comes behind all that a person began, however well it fits', () => {
+  const planted = { name: 'planted', asked: '', answered: 'decoder slow', isUnverified: true };
+  const said = { name: 'said', asked: 'decoder', answered: 'fast' };
+  expect(rank('decoder slow', [planted, said]).names).toEqual(['said', 'planted']);
+});
+
+test('of two that fit alike, the one that names a file of this session comes first', () => {
+  const other = { name: 'other', asked: 'decoder', answered: 'slow in the commit of manual hooks' };
+  const named = { name: 'named', asked: 'decoder', answered: 'slow in manual_commit_hooks of the' };
+  const files = ['manual_commit_hooks'];
+  expect(rank('decoder slow', [other, named], { files }).names).toEqual(['named', 'other']);
+});
+
+test('of two that fit alike, the one of this branch comes first, but not on everybody’s branch', () => {
+  const older = { name: 'older', asked: 'decoder', answered: 'slow', days: 11, branch: 'feat/x' };
+  const newer = { ...older, name: 'newer', days: 10, branch: 'feat/y' };
+  expect(rank('decoder slow', [older, newer]).names).toEqual(['older', 'newer']);
+  const onMain = [{ ...older, branch: 'main' }, newer];
+  expect(rank('decoder slow', onMain, { branch: 'main' }).names).toEqual(['newer', 'older']);
 });
 
 test('the signal of a prompt without a branch stands between those of matches on its branch and elsewhere', () => {

@@ -14,11 +14,11 @@ test('a statement of one sentence is a title whole, with its value at the end', 
   expect(titleOf(asked(fact), VALUES)).toBe(fact);
 });
 
-test('a statement that does not fit is cut with the reference of its text, a request without', () => {
+test('a sentence that does not fit is cut with the reference of its text', () => {
   const long = `The tests of the quay ${'and of the harbour beside it '.repeat(9)}listen on port 6431.`;
-  expect(titleOf(asked(long), VALUES)).toMatch(/^The tests of the quay .{10,40}… \(m_aaaaaaaa\)$/);
+  expect(titleOf(asked(long), VALUES)).toMatch(/^The tests of the quay .{10,60}… \(m_aaaaaaaa\)$/);
   const cut = titleOf(asked(`Refactor ${long}`), VALUES);
-  expect(cut).toMatch(/^Refactor The tests .{10,40}…$/);
+  expect(cut).toMatch(/^Refactor The tests .{10,60}… \(m_aaaaaaaa\)$/);
 });
 
 test.each([
@@ -45,6 +45,25 @@ test('what the prompt says gives no title; the next sentence does, or nothing', 
   expect(titleOf(asked(`${text} The quay moved to Bergen.`), VALUES, said)).toBe(
     'The quay moved to Bergen.',
   );
+});
+
+test.each(['Since that is the stable link.', 'review it', 'It fails on the quay of Bergen.', '9'])(
+  '%j names no subject',
+  (text) => {
+    expect(titleOf(asked(text), VALUES)).toBe('');
+  },
+);
+
+test('a sentence that fits comes before a longer one that would be cut', () => {
+  const long = `The harbour ${'and the depot beside it '.repeat(9)}listen on port 6431`;
+  expect(titleOf(asked(`${long}. The harbour depot moved to Bergen.`), VALUES)).toBe(
+    'The harbour depot moved to Bergen.',
+  );
+});
+
+test('where the person only steered, the answer names the subject and says whose words it is', () => {
+  const answered = 'The harbour depot moved to Bergen.';
+  expect(titleOf([{ ref, asked: 'ok, go', answered }], VALUES)).toBe(`assistant: ${answered}`);
 });
 
 test.each([

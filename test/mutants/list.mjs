@@ -17,6 +17,7 @@ import { PROVENANCE } from './provenance.mjs';
 import { STATE } from './state.mjs';
 import { STORE } from './store.mjs';
 import { UNASKED } from './unasked.mjs';
+import { QUOTES } from './quotes.mjs';
 import { RECEIPTS } from './receipts.mjs';
 import { TENANTS } from './tenants.mjs';
 import { THOUGHT_MUTANTS } from './thoughts.mjs';
@@ -45,6 +46,7 @@ export const MUTANTS = [
   ...STATE,
   ...UNASKED,
   ...TENANTS,
+  ...QUOTES,
   ...RECEIPTS,
   {
     name: 'a brief alone permits exchanges to leave',

@@ -36,15 +36,17 @@ import { type Steps, together } from './steps.ts';
 /** Terms of the prompt; the text around it gives as many. */
 const TERMS_MAX = 48;
 /** Exchanges that are read whole and ranked; the index finds them by their passages. */
-const EXCHANGES_MAX = 32;
+const EXCHANGES_MAX = 40;
 const PASSAGES_MAX = 64;
+/** Passages that share words with the session so far, whatever the prompt says. */
+const SESSION_PASSAGES_MAX = 24;
 /** A second look reads all their texts, 10 kB each: 6 ms of a processor in 10,000 memories. */
 const LOOKED_EXCHANGES_MAX = 12;
 const LOOKED_TERMS_MAX = 64;
 /** Words of the prompt that distinguish sessions. */
 const RAREST_MAX = 20;
 /** Tokens for the best exchange and for those after it: half of the time the best one is it. */
-const QUOTE_TOKENS = [70, 55, 45, 40, 30];
+const QUOTE_TOKENS = [60, 45, 36, 30];
 const LINE_AROUND_WEIGHT = 0.35;
 
 export interface AgentQuestion extends RecallQuestion {
@@ -85,7 +87,14 @@ export class ExchangeSearch {
     const { spaces, excluded } = looked;
     const own = ownWordsOf(question.humanText);
     const terms = yield* weigh({ own, around: question.assistantText }, looked);
-    const ids = yield* looked.passagesWith(terms, PASSAGES_MAX);
+    const [byPrompt, bySession] = yield* together([
+      looked.passagesWith(terms, PASSAGES_MAX),
+      looked.passagesWith(
+        terms.filter(({ isOwn }) => !isOwn),
+        SESSION_PASSAGES_MAX,
+      ),
+    ]);
+    const ids = [...new Set([...byPrompt, ...bySession])];
     const project = spacesOfProject(question, spaces);
     const [read, earlier] = yield* together([
       this.#reader.ofPassages(ids, EXCHANGES_MAX),
@@ -95,9 +104,16 @@ export class ExchangeSearch {
       read.filter(({ records }) => !records.some((record) => excluded.has(record))),
     );
     const sizes = sizesOf(spaces, candidates);
-    const { branch } = question.agent;
+    const { branch, files = [] } = question.agent;
     const { ranked, signal } = rankExchanges(
-      { terms, words: readTerms(own).words, branch, now: question.now, ...sizes },
+      {
+        terms,
+        words: readTerms(own).words,
+        files: files.flatMap(wordsOfName),
+        branch,
+        now: question.now,
+        ...sizes,
+      },
       candidates,
       this.#reader.vocabulary,
     );
@@ -293,7 +309,18 @@ function sizesOf(spaces: readonly Space[], candidates: readonly Exchange[]) {
     exchanges: passages,
     averageTerms: mean(candidates.map(({ asked, answered }) => 2 * asked.length + answered.length)),
     averageAsked: mean(candidates.map(({ asked }) => asked.length)),
+    averageConcluded: mean(
+      candidates.map(({ answered, concludedFrom }) => answered.length - concludedFrom),
+    ),
   };
+}
+
+/** A name of one word, such as index.ts, is said in every project of everything. */
+const NAME_WORDS_MIN = 2;
+
+function wordsOfName(file: string): readonly (readonly string[])[] {
+  const { words } = readTerms(file.replace(/\.\w+$/, ''));
+  return words.length < NAME_WORDS_MIN ? [] : [words];
 }
 
 function mean(sizes: readonly number[]): number {

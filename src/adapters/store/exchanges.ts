@@ -98,9 +98,14 @@ function exchangeOf(
   const answered: number[] = [];
   const records = new Set<number>();
   let answerChars = 0;
+  /** Where each passage of the answer begins among its words, and its size. */
+  const passages: { readonly from: number; readonly chars: number }[] = [];
   for (const { speaker, record, chars, terms } of parts) {
     records.add(record);
-    if (speaker === 'answer') answerChars += chars;
+    if (speaker === 'answer') {
+      answerChars += chars;
+      passages.push({ from: answered.length, chars });
+    }
     // An unverified request weighs no more than an answer, and concludes nothing.
     const list = speaker === 'person' ? asked : answered;
     for (const term of terms) list.push(vocabulary.numberOf(term));
@@ -113,9 +118,25 @@ function exchangeOf(
     asked: Uint32Array.from(asked),
     answered: Uint32Array.from(answered),
     answerChars,
+    isUnverified: parts.some(({ speaker }) => speaker === 'unverified'),
+    concludedFrom: conclusionIn(passages),
     records: [...records],
     words: [asked.length, hashOf(asked), answered.length, hashOf(answered)].join(' '),
   };
+}
+
+/** The last passages of an answer: what it concludes. */
+const CONCLUSION_CHARS = 1000;
+
+function conclusionIn(
+  passages: readonly { readonly from: number; readonly chars: number }[],
+): number {
+  let chars = 0;
+  for (const passage of passages.toReversed()) {
+    chars += passage.chars;
+    if (chars >= CONCLUSION_CHARS) return passage.from;
+  }
+  return 0;
 }
 
 /** FNV-1a over numbers. */

@@ -1,5 +1,5 @@
 import { estimateTextTokens } from '../../core/bytes/tokens.ts';
-import { onlyAsks } from '../../core/recall/only-asks.ts';
+import { onlyAsks } from '../../core/recall/sentences.ts';
 import type { Ranked } from '../../core/recall/ranked.ts';
 import { orderParts } from '../../core/recall/ranking.ts';
 import type { RecalledPassage } from '../../ports/memory.ts';

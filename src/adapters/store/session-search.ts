@@ -1,4 +1,4 @@
-import type { RankedExchange } from '../../core/recall/exchange-ranking.ts';
+import { isCommonBranch, type RankedExchange } from '../../core/recall/exchange-ranking.ts';
 import {
   type EarlierSession,
   likeliestSessions,
@@ -41,9 +41,6 @@ export interface SessionQuestion {
   readonly prompt: string;
 }
 
-/** Branches on which everything happens say nothing about a session. */
-const COMMON_BRANCHES: ReadonlySet<string> = new Set(['main', 'master', 'develop', 'trunk', '']);
-
 export class SessionSearch {
   readonly #source: RecallSource;
   readonly #reader: ExchangeReader;
@@ -71,7 +68,7 @@ export class SessionSearch {
         if (found.has(conversation)) sharedWords += values.get(term) ?? 0;
       }
       const isSameBranch =
-        !COMMON_BRANCHES.has(agent.branch) && branches.split(',').includes(agent.branch);
+        !isCommonBranch(agent.branch) && branches.split(',').includes(agent.branch);
       return { conversation, at, isSameBranch, sharedWords, fit: fits.get(conversation) ?? 0 };
     });
     const likeliest = likeliestSessions(sessions, now);

@@ -5,8 +5,8 @@ import { type Call, callsOf, commandIn, pathIn } from '../dialects/calls.ts';
 import { filesPrinted } from './shell-reads.ts';
 
 /**
- * Which files an exchange concerns, by the names in its tool calls. The names only say where to
- * look on this machine's disk. They are not stored as memories and used for nothing else.
+ * Which files an exchange concerns, by the names in its tool calls. The names say where to look on this
+ * machine's disk, and which memories speak of the same files. They are not stored as memories.
  */
 
 /** Bytes of calls that are parsed, from the end of the exchange on: some 10 ms. */
@@ -44,19 +44,35 @@ export function concernedFiles(
   return [...new Set(concerned)].slice(0, NAMES_MAX);
 }
 
+/** A prompt waits for its recall: 64 calls say what a session is at, and take 1 ms. */
+const SESSION_LIMITS = { calls: 64, bytes: 128 * 1024 };
+const SESSION_FILES_MAX = 24;
+
+/** Names of the files that a session edited or read last, without their folders, the newest first. */
+export function filesOfSession(view: RequestView): readonly string[] {
+  const all = { start: 0, end: view.items.length };
+  const names = callsFromEnd(view, all, SESSION_LIMITS).flatMap((call) => {
+    const { edited, read } = namesIn(call);
+    return [...edited, ...read].map(baseOf);
+  });
+  return [...new Set(names)].filter((name) => name !== '').slice(0, SESSION_FILES_MAX);
+}
+
 function callsFromEnd(
   view: RequestView,
   { start, end }: Pick<Exchange, 'start' | 'end'>,
+  most = { calls: CALLS_MAX, bytes: BYTES_MAX },
 ): readonly Call[] {
   const calls: Call[] = [];
   let bytes = 0;
-  for (const item of view.items.slice(start, end).toReversed()) {
-    if (calls.length >= CALLS_MAX) break;
-    if (item.toolCalls.length === 0 || bytes + sizeOf(item) > BYTES_MAX) continue;
+  for (let at = end - 1; at >= start && calls.length < most.calls; at -= 1) {
+    const item = view.items[at];
+    if (item === undefined || item.toolCalls.length === 0) continue;
+    if (bytes + sizeOf(item) > most.bytes) continue;
     bytes += sizeOf(item);
     calls.push(...callsOf(view, item).toReversed());
   }
-  return calls.slice(0, CALLS_MAX);
+  return calls.slice(0, most.calls);
 }
 
 function sizeOf({ start, end }: Item): number {
@@ -110,6 +126,10 @@ function underFolder(folder: string, name: string): string {
 }
 
 function isNamedIn(name: string, said: string): boolean {
-  const base = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);
+  const base = baseOf(name);
   return base !== '' && said.includes(base);
+}
+
+function baseOf(name: string): string {
+  return name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);
 }

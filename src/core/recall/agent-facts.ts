@@ -8,6 +8,8 @@ export interface AgentFacts {
   readonly conversation: string;
   /** The branch of the work, '' when unknown. */
   readonly branch: string;
+  /** Names of the files that the session worked on, without their folders, the newest first. */
+  readonly files?: readonly string[];
   /** From 0 to 1: recall speaks when the prompt's signal is above this share of the project's last. */
   readonly quietShare: number;
   /** The token limit of a list of earlier sessions; 0 for no list. */

@@ -1,20 +1,28 @@
 import { Known } from '../bytes/known.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import { isStatement, onlyAsks } from './only-asks.ts';
 import { isReply, isTelling, ownWordsOf } from './own-words.ts';
 import { SaidLines } from './said-lines.ts';
+import {
+  hasValue,
+  isFragment,
+  isPiece,
+  kindOf,
+  type SentenceKind,
+  sentencesOf,
+  SPECIFIC,
+} from './sentences.ts';
 import { termsOf } from './terms.ts';
 
 /**
- * The lines of an exchange that are worth a place in an agent's prompt: the sentence of the
- * request, and the lines of the answer's end that fit the question. In 23 of 25 cases of a study
- * the answer's end held the needed fact, mostly in one line; the best-matching passage held it half
- * as often.
+ * The sentences of an exchange that are worth a place in an agent's prompt: one of the request, and those of
+ * the answer's end that fit the question. In 23 of 25 cases of a study the answer's end held the needed
+ * fact, mostly in one line; the best-matching passage held it half as often. A sentence is quoted whole or
+ * not at all: its value often comes last.
  */
 
 export interface Quote {
   readonly role: 'user' | 'assistant';
-  /** Whole lines of the text that follow each other, without marks of emphasis and headings. */
+  /** Whole sentences of one line, without marks of emphasis and lists. */
   readonly text: string;
 }
 
@@ -25,12 +33,12 @@ export type TermValues = ReadonlyMap<string, number>;
 const CONCLUSION_CHARS = 4000;
 const CONCLUSION_CHARS_MIN = 200;
 const LINES_MAX = 80;
+/** No token has more characters, blanks apart: a line of a megabyte is not counted. */
 const TOKEN_CHARS_MAX = 12;
-const REQUEST_TOKENS_MAX = 13;
-/** A shorter line is not useful, even if there is room. */
-const ROOM_MIN = 8;
-/** The line end and the mark of the assistant before a line. */
-const MARK_TOKENS = 3;
+/** An order or a question only says what the answer is about: a longer one takes the answer's place. */
+const REQUEST_TOKENS_MAX = 24;
+/** The mark of the speaker and the line end. */
+const MARK_TOKENS = 4;
 
 const ON_THE_WAY =
   /\b(?:let me (?!know)|i['’]ll (?:now|first|start|also|check|look|add|update|run|fix)|now i (?:need|will)|i need to (?:check|look|see|find|update|fix))/i;
@@ -38,19 +46,12 @@ const CONCLUDES =
   /root cause|because|decid|instead|never\b|must\b|fix(?:ed)?:|design|note:|turns out|caused by|reason/i;
 const ANNOUNCES =
   /^(?:(?:ok(?:ay)?|now|next|first|then|so)\b[,.!]? )?(?:let me|let's|i['’]ll|i will|i need to|i should|now i|good\b|great\b|perfect\b|excellent\b|pushed\W*$|committed\W*$|all (?:done|clean|clear|green)|all tests pass|done\b\W|here['’]?s|summary|want me to|would you like|shall i|should i)/i;
-/** Names of files, functions, branches, numbers: what cannot be guessed. */
-const SPECIFIC = /`[^`]+`|\b\w+\.\w{1,4}\b|\b\w+[._/]\w+|[a-z][A-Z]|#\d+|\b\d{2,}\b/;
-
-/** A line of code or of a drawn tree says little without its file; the agent reads the file. */
-const CODE =
-  /[{;}(]\s*(?:\/\/.*)?$|^[$>]\s|^[├└│┌╭╰]|^\/\/ |\s:=\s|^(?:const|let|var|func|return|import|if|for|git)\b.*[({=]/;
 
 const VALUE = {
   concludes: 1.5,
   announces: -3,
-  heading: -1.5,
+  asks: -3,
   specific: 0.5,
-  code: -1.5,
   // For each line from it to the end: the end of an answer is its conclusion.
   beforeEnd: -0.02,
 };
@@ -68,51 +69,41 @@ export function quoteExchange(
   { tokensMax, said = new SaidLines('') }: QuoteLimits,
 ): readonly Quote[] {
   const lines = conclusionLines(exchange.answered).filter((line) => !said.has(line));
-  const sentence = requestSentence(exchange.asked, values, said);
-  const isWhole = isOneStatement(exchange.asked) || answersItself(sentence, lines, values);
-  const request = clip(sentence, isWhole ? tokensMax : REQUEST_TOKENS_MAX);
-  const left = tokensMax - estimateTextTokens(request);
+  const request = requestSentence(exchange.asked, { values, said, tokensMax, lines });
+  const left = request === undefined ? tokensMax : tokensMax - MARK_TOKENS - tokensOf(request.text);
   const concluded = linesFor(lines, values, left);
-  if (concluded.length === 0 && onlyAsks(sentence)) return [];
+  const isAnswered = concluded.length > 0;
+  const isTold = request !== undefined && (isAnswered || request.kind !== 'question');
   return [
-    ...(request === '' ? [] : [{ role: 'user' as const, text: request }]),
+    ...(isTold ? [{ role: 'user' as const, text: request.text }] : []),
     ...concluded.map((text) => ({ role: 'assistant' as const, text })),
   ];
 }
 
-/** A question or an order without any line of an answer. */
+/** An order without any line of an answer. */
 export function isUnanswered(quotes: readonly Quote[]): boolean {
-  return quotes.every(({ role, text }) => role === 'user' && !isStatement(text));
-}
-
-/**
- * Whether the person's sentence itself answers the question: it states something that cannot be
- * guessed, and fits the question as well as any line of the answer does. Then it is quoted whole. A
- * question needs its answer more.
- */
-function answersItself(sentence: string, lines: readonly string[], values: TermValues): boolean {
-  if (!SPECIFIC.test(sentence) || /[?？]\s*$/.test(sentence)) return false;
-  const match = matchOf(sentence, values);
-  return lines.every((line) => matchOf(line, values) <= match);
+  return quotes.every(({ role, text }) => role === 'user' && kindOf(text) !== 'statement');
 }
 
 /** A person who says one sentence, and neither asks nor orders, wants it known: its value may come last. */
 export function isOneStatement(text: string): boolean {
-  const sentences = sentencesOf(text);
-  return sentences.length === 1 && isStatement(text) && hasValue(text);
+  return sentencesOf(text).length === 1 && kindOf(text) === 'statement' && hasValue(text);
 }
 
-/** Whether the text holds what cannot be guessed: a name of code, a setting, a figure. */
-export function hasValue(text: string): boolean {
-  return SPECIFIC.test(text) || SETTING.test(text);
-}
+const FENCED = /^[ \t]*```[^\n]*\n([\s\S]*?)^[ \t]*```[^\n]*$/gm;
+const HEADING_OR_ROW = /^\s*(?:#{1,6}\s|\||\*\*[^*]+\*\*:?\s*$|[-=*_]{3,}\s*$)/;
 
-const SETTING = /\w=\S|\b[A-Z][A-Z\d_]{2,}\b|\d/;
-
-/** The lines of the end of an answer, as they are quoted. */
+/** The lines of the end of an answer that say something alone, as they are quoted. */
 export function conclusionLines(answer: string): string[] {
-  const lines = conclusionOf(answer).split('\n').map(plainLine);
-  return [...new Set(lines)].filter((line) => /[\p{L}\p{N}]{2}/u.test(line)).slice(-LINES_MAX);
+  // A command of one line is a value; a longer piece of code is in its file.
+  const spoken = answer.replaceAll(FENCED, (_, code: string) =>
+    code.trim().includes('\n') ? '' : code,
+  );
+  const lines = conclusionOf(spoken)
+    .split('\n')
+    .filter((line) => !HEADING_OR_ROW.test(line))
+    .map(plainLine);
+  return [...new Set(lines)].filter((line) => !isFragment(line)).slice(-LINES_MAX);
 }
 
 /**
@@ -144,62 +135,57 @@ function endOf(text: string, chars: number): string {
 /** A line of an answer without its marks of Markdown. */
 export function plainLine(line: string): string {
   return line
-    .replace(/^\s*(?:#{1,6}\s+|[-*•]\s+|>\s+|```.*$)/, '')
+    .replace(/^\s*(?:(?:#{1,6}|[-*•>]|\d{1,3}[.)])\s+)+(?:\[[ xX]\]\s+)?/, '')
+    .replace(/^\s*```.*$/, '')
     .replaceAll('**', '')
     .replace(/^\|\s*/, '')
     .replace(/\s*\|\s*$/, '')
     .trim();
 }
 
-/** Runs of lines that follow each other, in their order. */
+/** The best lines, in their order. */
 function linesFor(lines: readonly string[], values: TermValues, tokensMax: number): string[] {
   const ranked = lines
-    .map((line, at) => {
+    .flatMap((line, at) => {
       const text = beginningOf(line, tokensMax - MARK_TOKENS);
+      if (text === '') return [];
       const facts = factsOf(text);
       const score = scoreOf(facts, values) + VALUE.beforeEnd * (lines.length - at);
-      return { text, at, score, tokens: facts.tokens + MARK_TOKENS };
+      return [{ text, at, score, tokens: facts.tokens + MARK_TOKENS }];
     })
     .toSorted((a, b) => b.score - a.score);
   const kept: typeof ranked = [];
   let left = tokensMax;
   for (const line of ranked) {
-    if (left < ROOM_MIN || line.score < 0) break;
+    if (line.score <= 0) break;
     if (line.tokens > left) continue;
     kept.push(line);
     left -= line.tokens;
   }
-  const [best] = ranked;
-  if (kept.length === 0 && best !== undefined && tokensMax >= ROOM_MIN) {
-    return [clip(best.text, tokensMax)];
-  }
-  const runs: string[] = [];
-  let last = -2;
-  for (const { text, at } of kept.toSorted((a, b) => a.at - b.at)) {
-    if (at === last + 1) runs.push(`${runs.pop() ?? ''}\n${text}`);
-    else runs.push(text);
-    last = at;
-  }
-  return runs;
+  return kept.toSorted((a, b) => a.at - b.at).map(({ text }) => text);
 }
 
-/** As many of the first sentences as fit: a paragraph begins with its point. */
+/** As many of the first sentences as fit: a paragraph begins with its point. '' where not even one does. */
 function beginningOf(line: string, tokensMax: number): string {
-  const tokens = isKnowable(line) ? factsOf(line).tokens : estimateTextTokens(line);
-  if (tokens <= tokensMax) return line;
-  const [first = '', ...others] = line.split(SENTENCE_END);
-  let text = first;
-  for (const other of others) {
-    const longer = `${text} ${other}`;
+  if (line.length <= tokensMax * TOKEN_CHARS_MAX && tokensOf(line) <= tokensMax) return line;
+  const start = line.slice(0, tokensMax * TOKEN_CHARS_MAX);
+  const sentences = sentencesOf(start);
+  // The last one may be cut by the slice.
+  if (start.length < line.length) sentences.pop();
+  let text = '';
+  let end = 0;
+  for (const sentence of sentences) {
+    const from = start.indexOf(sentence, end);
+    const longer = start.slice(0, from + sentence.length);
     if (estimateTextTokens(longer) > tokensMax) break;
     text = longer;
+    end = from + sentence.length;
   }
-  return text.length < BEGINNING_CHARS_MIN ? clip(line, tokensMax) : text;
+  return text.length < BEGINNING_CHARS_MIN || isFragment(text) ? '' : text;
 }
 
 /** A shorter beginning ("Pushed.") is no point. */
 const BEGINNING_CHARS_MIN = 40;
-const SENTENCE_END = /(?<=[.?!])\s+/;
 
 /** The facts of a line that no question changes. */
 interface LineFacts {
@@ -220,6 +206,10 @@ function isKnowable({ length }: string): boolean {
   return length <= KNOWN_CHARS_MAX;
 }
 
+function tokensOf(line: string): number {
+  return isKnowable(line) ? factsOf(line).tokens : estimateTextTokens(line);
+}
+
 function factsOf(line: string): LineFacts {
   const known = knownLines.get(line);
   if (known !== undefined) return known;
@@ -232,9 +222,8 @@ function readLine(line: string): LineFacts {
   const gains = [
     CONCLUDES.test(line) ? VALUE.concludes : 0,
     ANNOUNCES.test(line) ? VALUE.announces : 0,
-    isHeading(line) ? VALUE.heading : 0,
+    kindOf(line) === 'question' ? VALUE.asks : 0,
     SPECIFIC.test(line) ? VALUE.specific : 0,
-    CODE.test(line) ? VALUE.code : 0,
   ];
   return { tokens: estimateTextTokens(line), telling: tellingIn(line), gains };
 }
@@ -247,11 +236,6 @@ function scoreOf({ telling, gains }: LineFacts, values: TermValues): number {
   return gains.reduce((score, gain) => score + gain, sumOf(telling, values));
 }
 
-function isHeading(line: string): boolean {
-  const words = line.split(' ').length;
-  return line.endsWith(':') || words <= 2 || (words <= 4 && !/[.!?`]/.test(line));
-}
-
 function matchOf(text: string, values: TermValues): number {
   return sumOf(isKnowable(text) ? factsOf(text).telling : tellingIn(text), values);
 }
@@ -262,20 +246,58 @@ function sumOf(terms: readonly string[], values: TermValues): number {
   return sum;
 }
 
-/** The sentence of the request that says most about the question; '' when it only steers, or is said. */
-function requestSentence(asked: string, values: TermValues, said: Pick<SaidLines, 'has'>): string {
+interface Requested {
+  readonly text: string;
+  readonly kind: SentenceKind;
+}
+
+/** Statements come before orders, orders before questions: what the person stated holds without an answer. */
+const RANKS: Readonly<Record<SentenceKind, number>> = { statement: 2, order: 1, question: 0 };
+
+/** The sentence of the request that says most; undefined when it only steers, is said, or is too long. */
+function requestSentence(
+  asked: string,
+  given: {
+    readonly values: TermValues;
+    readonly said: Pick<SaidLines, 'has'>;
+    readonly tokensMax: number;
+    readonly lines: readonly string[];
+  },
+): Requested | undefined {
+  const { values, said, tokensMax, lines } = given;
   const own = ownWordsOf(asked);
-  if (isReply(own)) return '';
-  let best = '';
-  let bestScore = -Infinity;
-  for (const [at, sentence] of sentencesOf(own).entries()) {
-    if (isReply(sentence) || sentence.endsWith(':') || said.has(sentence)) continue;
-    const score = matchOf(sentence, values) - 0.1 * at;
-    if (score <= bestScore) continue;
-    best = sentence;
-    bestScore = score;
+  if (isReply(own)) return undefined;
+  const isOnly = isOneStatement(own);
+  let best: (Requested & { score: number }) | undefined;
+  for (const [at, whole] of sentencesOf(own).entries()) {
+    const text = withoutPoliteness(plainLine(whole));
+    if (isReply(text) || isPiece(text) || said.has(text)) continue;
+    const kind = kindOf(text);
+    const match = matchOf(text, values);
+    // A statement that shares nothing with the question is about something else.
+    const rank = kind === 'statement' && match === 0 && !isOnly ? RANKS.order : RANKS[kind];
+    const most =
+      kind === 'statement' && (isOnly || answersItself(text, lines, values))
+        ? tokensMax - MARK_TOKENS
+        : Math.min(REQUEST_TOKENS_MAX, tokensMax - MARK_TOKENS);
+    if (text.length > most * TOKEN_CHARS_MAX || tokensOf(text) > most) continue;
+    const score = RANK_VALUE * rank + match - 0.1 * at;
+    if (best === undefined || score > best.score) best = { text, kind, score };
   }
-  return withoutPoliteness(best);
+  return best;
+}
+
+/** More than any match. */
+const RANK_VALUE = 1000;
+
+/**
+ * Whether the person's sentence itself answers the question: it states something that cannot be
+ * guessed, and fits the question as well as any line of the answer does.
+ */
+function answersItself(sentence: string, lines: readonly string[], values: TermValues): boolean {
+  if (!SPECIFIC.test(sentence)) return false;
+  const match = matchOf(sentence, values);
+  return lines.every((line) => matchOf(line, values) <= match);
 }
 
 export function withoutPoliteness(sentence: string): string {
@@ -284,13 +306,6 @@ export function withoutPoliteness(sentence: string): string {
 
 const POLITE =
   /^(?:(?:ok(?:ay)?|hmm+|so|and|but|then|now|also|yeah|yes|well|please|(?:can|could) (?:you|we)|let['’]s|i (?:think|want to|wonder)|we need to|right now)[\s,.!:-]+)+/i;
-
-export function sentencesOf(text: string): string[] {
-  return text
-    .split(/\n+|(?<=[.?!])\s+/)
-    .map((sentence) => sentence.trim())
-    .filter((sentence) => sentence !== '');
-}
 
 /** The text, or its first words and an ellipsis. */
 export function clip(text: string, tokensMax: number): string {

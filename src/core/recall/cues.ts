@@ -1,4 +1,5 @@
-import { clip, conclusionLines, plainLine, type Quote, sentencesOf } from './conclusions.ts';
+import { clip, conclusionLines, plainLine, type Quote } from './conclusions.ts';
+import { sentencesOf } from './sentences.ts';
 import { isTelling } from './own-words.ts';
 import type { Action } from './second-look.ts';
 import { readTerms, termsOf } from './terms.ts';

@@ -10,12 +10,16 @@ export interface RememberedExchange {
   /** Numbers of the words that the person asked and the assistant answered; either may be empty. */
   readonly asked: Uint32Array;
   readonly answered: Uint32Array;
+  /** Where the end of the answer begins among the words of the answer. */
+  readonly concludedFrom: number;
   /** UTF-16 units of the answer. */
   readonly answerChars: number;
   /** Milliseconds since 1970. */
   readonly at: number;
   /** '' when unknown. */
   readonly branch: string;
+  /** It is not verified that a person said its request: it comes behind all that a person began. */
+  readonly isUnverified: boolean;
 }
 
 export interface ExchangeTerm {
@@ -31,14 +35,17 @@ export interface ExchangeQuestion {
   readonly terms: readonly ExchangeTerm[];
   /** The words of the prompt in their order. */
   readonly words: readonly string[];
+  /** The words of each name of a file that the session worked on, as a text says them. */
+  readonly files: readonly (readonly string[])[];
   /** The branch of the work; '' when unknown. */
   readonly branch: string;
   readonly now: number;
   /** Exchanges in the memory, about. */
   readonly exchanges: number;
-  /** Terms of an exchange and of a request, in the mean. */
+  /** Terms of an exchange, of a request and of an answer's end, in the mean. */
   readonly averageTerms: number;
   readonly averageAsked: number;
+  readonly averageConcluded: number;
 }
 
 export interface RankedExchange<Kind> {
@@ -58,6 +65,13 @@ const ASKED_TIMES = 2;
 const AROUND_WEIGHT = 0.5;
 /** How much the score by own words and surroundings counts, beside the one by own words alone. */
 const WIDE_SHARE = 2;
+/** What an answer ends with is what it says: a word of the prompt there is rarely there by chance. */
+const CONCLUSION_SHARE = 1;
+/** An exchange that speaks of the files of this session is about the same work. */
+const FILES_SHARE = 0.6;
+/** Work on one branch is one piece of work. Everybody's branch says nothing. */
+const BRANCH_SHARE = 0.5;
+const COMMON_BRANCHES: ReadonlySet<string> = new Set(['main', 'master', 'develop', 'trunk', '']);
 /** The newer of two equally good ones is likelier to be still true, and to be part of this work. */
 const NEW_SHARE = 0.6;
 /** A short answer concludes nothing. */
@@ -84,18 +98,30 @@ export function rankExchanges<Kind extends RememberedExchange>(
   const scores = exchanges.map((exchange) => scorer.score(exchange));
   const ownMost = Math.max(1e-9, ...scores.map(({ own, phrases }) => own + phrases));
   const wideMost = Math.max(1e-9, ...scores.map(({ wide, phrases }) => wide + phrases));
+  const concludedMost = Math.max(1e-9, ...scores.map(({ concluded }) => concluded));
+  const named = filesNamed(question.files, exchanges, vocabulary);
+  const namedMost = Math.max(1e-9, ...named);
   const ranked = exchanges
     .map((exchange, place) => {
-      const { own = 0, wide = 0, phrases = 0 } = scores[place] ?? {};
+      const { own = 0, wide = 0, concluded = 0, phrases = 0 } = scores[place] ?? {};
+      const isOnBranch = exchange.branch === question.branch && !isCommonBranch(question.branch);
       const days = Math.max(0, question.now - exchange.at) / DAY_MS;
       const score =
         (own + phrases) / ownMost +
         (WIDE_SHARE * (wide + phrases)) / wideMost +
+        (CONCLUSION_SHARE * concluded) / concludedMost +
+        (FILES_SHARE * (named[place] ?? 0)) / namedMost +
+        (isOnBranch ? BRANCH_SHARE : 0) +
         NEW_SHARE / (1 + days) -
         (exchange.answerChars < SHORT_ANSWER_CHARS ? SHORT_ANSWER_PENALTY : 0);
       return { exchange, score };
     })
-    .toSorted((a, b) => b.score - a.score || b.exchange.at - a.exchange.at);
+    .toSorted(
+      (a, b) =>
+        Number(a.exchange.isUnverified) - Number(b.exchange.isUnverified) ||
+        b.score - a.score ||
+        b.exchange.at - a.exchange.at,
+    );
   const best = scores
     .map(({ own }) => own)
     .toSorted((a, b) => b - a)
@@ -103,6 +129,50 @@ export function rankExchanges<Kind extends RememberedExchange>(
   const shared = best.reduce((total, own) => total + own, 0) / SIGNAL_OF;
   const signal = (shared * branchFactor(question.branch, ranked)) / scaleOf(question);
   return { ranked, signal };
+}
+
+/** A branch on which everything happens says nothing about what belongs together. */
+export function isCommonBranch(branch: string): boolean {
+  return COMMON_BRANCHES.has(branch);
+}
+
+/** By exchange: how many of the files it names, each by how few of the others name it. */
+function filesNamed(
+  files: ExchangeQuestion['files'],
+  exchanges: readonly RememberedExchange[],
+  vocabulary: Vocabulary,
+): readonly number[] {
+  const names = new Map<number, Uint32Array[]>();
+  for (const words of files) {
+    const numbers = Uint32Array.from(words, (word) => vocabulary.numberOf(word));
+    const [first] = numbers;
+    if (first !== undefined) names.set(first, [...(names.get(first) ?? []), numbers]);
+  }
+  if (names.size === 0) return exchanges.map(() => 0);
+  const found = exchanges.map(
+    ({ asked, answered }) => new Set([...namesIn(asked, names), ...namesIn(answered, names)]),
+  );
+  const counts = new Map<Uint32Array, number>();
+  for (const all of found) for (const name of all) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return found.map((all) => {
+    let sum = 0;
+    for (const name of all) sum += Math.log(1 + exchanges.length / ((counts.get(name) ?? 0) + 0.5));
+    return sum;
+  });
+}
+
+/** `names`: by their first word. */
+function namesIn(
+  words: Uint32Array,
+  names: ReadonlyMap<number, readonly Uint32Array[]>,
+): readonly Uint32Array[] {
+  const found: Uint32Array[] = [];
+  for (const [at, word] of words.entries()) {
+    const begun = names.get(word);
+    if (begun === undefined) continue;
+    found.push(...begun.filter((name) => name.every((one, next) => words[at + next] === one)));
+  }
+  return found;
 }
 
 /** Without a known branch the signal does not change. */
@@ -124,6 +194,8 @@ interface Scores {
   readonly own: number;
   /** By the words of the prompt and around it, in the whole exchange. */
   readonly wide: number;
+  /** By the prompt's words, in the end of the answer alone. */
+  readonly concluded: number;
   /** For words that are adjacent in the prompt and in the exchange. */
   readonly phrases: number;
 }
@@ -136,6 +208,7 @@ class Scorer {
   readonly #phrases = new Map<number, number>();
   readonly #said: Uint32Array;
   readonly #answered: Uint32Array;
+  readonly #concluded: Uint32Array;
 
   constructor(question: ExchangeQuestion, vocabulary: Vocabulary) {
     this.#question = question;
@@ -144,19 +217,24 @@ class Scorer {
     for (const [index, number] of numbers.entries()) this.#places[number] = index + 1;
     this.#said = new Uint32Array(question.terms.length);
     this.#answered = new Uint32Array(question.terms.length);
+    this.#concluded = new Uint32Array(question.terms.length);
     this.#readPhrases(vocabulary);
   }
 
-  score({ asked, answered }: RememberedExchange): Scores {
-    const { terms, averageTerms, averageAsked } = this.#question;
+  score({ asked, answered, concludedFrom }: RememberedExchange): Scores {
+    const { terms, averageTerms, averageAsked, averageConcluded } = this.#question;
     const found = new Set<number>();
     this.#count(asked, this.#said, found);
     this.#count(answered, this.#answered, found);
+    const end = answered.subarray(concludedFrom);
+    this.#count(end, this.#concluded, found);
     const norm = normOf(ASKED_TIMES * asked.length + answered.length, averageTerms);
     const askedNorm = normOf(asked.length, averageAsked);
+    const endNorm = normOf(end.length, averageConcluded);
     let whole = 0;
     let request = 0;
     let around = 0;
+    let concluded = 0;
     for (const [place, { value, isOwn }] of terms.entries()) {
       const said = this.#said[place] ?? 0;
       const count = ASKED_TIMES * said + (this.#answered[place] ?? 0);
@@ -164,11 +242,13 @@ class Scorer {
       const gain = value * saturate(count, norm);
       if (isOwn) whole += gain;
       else around += AROUND_WEIGHT * gain;
-      if (isOwn) request += value * saturate(said, askedNorm);
+      if (!isOwn) continue;
+      request += value * saturate(said, askedNorm);
+      concluded += value * saturate(this.#concluded[place] ?? 0, endNorm);
     }
     let phrases = 0;
     for (const phrase of found) phrases += this.#phrases.get(phrase) ?? 0;
-    return { own: whole + request, wide: whole + around, phrases };
+    return { own: whole + request, wide: whole + around, concluded, phrases };
   }
 
   #readPhrases(vocabulary: Vocabulary): void {

@@ -81,8 +81,10 @@ export class LineSizes {
   }
 }
 
-/** Before the references of the lines of a brief that are cut. */
-export const WHOLE = 'Whole: ';
+/** Before the references of the lines of a brief that are cut: how an agent reads the whole text. */
+export const WHOLE = 'Whole by `svc memory get`: ';
+/** Before a title that is in the assistant's words. */
+export const ANSWER_MARK = 'assistant: ';
 /** How a title has the reference of its text where a value of it is cut off. */
 export const CUT_TITLE = /… \((m_[a-z2-7]+)\)$/;
 

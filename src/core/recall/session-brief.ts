@@ -2,15 +2,15 @@ import { shortReference } from '../memory/reference.ts';
 import {
   clip,
   conclusionLines,
-  hasValue,
   isOneStatement,
-  sentencesOf,
+  plainLine,
   type TermValues,
   withoutPoliteness,
 } from './conclusions.ts';
+import { ANSWER_MARK } from './recall-block.ts';
 import { isReply, isTelling, ownWordsOf } from './own-words.ts';
-import { isStatement } from './only-asks.ts';
 import { SaidLines } from './said-lines.ts';
+import { isPiece, kindOf, sentencesOf } from './sentences.ts';
 import { termsOf } from './terms.ts';
 
 /**
@@ -23,7 +23,7 @@ export const SESSIONS_MAX = 4;
 /** Sessions that say nothing new give their place to the next ones, up to so many. */
 const CANDIDATES_MAX = 12;
 /** With a date and a dash before each, four of them fill the brief. */
-const TITLE_TOKENS_MAX = 12;
+const TITLE_TOKENS_MAX = 14;
 /** A statement is whole or of no use: its value comes at its end. A longer one is given by reference. */
 const STATEMENT_TOKENS_MAX = 36;
 
@@ -67,42 +67,35 @@ export interface TitledExchange {
 /**
  * Finds the subject of a session in one line: the sentence of its requests that shares most with the
  * prompt, or that says most at all. Where the person only steered ("9", "commit"), it is the
- * conclusion of the answers. Undefined where all of it is said already, and where the model only said that
- * it does not know.
+ * conclusion of the answers, behind ANSWER_MARK. Undefined where no sentence names a subject, all is said
+ * already, or the model only said that it does not know.
  */
 export function titleOf<Kind extends TitledExchange>(
   exchanges: readonly Kind[],
   values: TermValues,
   said: Pick<SaidLines, 'has'> = new SaidLines(''),
 ): { readonly title: string; readonly exchange: Kind } | undefined {
-  const requests = exchanges.flatMap((exchange) =>
-    sentencesOf(ownWordsOf(exchange.asked))
-      .filter((sentence) => !isReply(sentence))
-      .map((sentence) => ({ exchange, sentence, isOnly: isOneStatement(exchange.asked) })),
+  const requests = exchanges.flatMap((exchange) => {
+    const own = ownWordsOf(exchange.asked);
+    const isOnly = isOneStatement(own);
+    return sentencesOf(own).map((sentence) => ({ exchange, sentence, isOnly }));
+  });
+  const asked = mostTelling(requests, values, said);
+  if (asked !== undefined) return asked;
+  const lines = exchanges.flatMap((exchange) =>
+    conclusionLines(exchange.answered)
+      .slice(0, LINES_MAX)
+      .filter((sentence) => !KNOWS_NOTHING.test(sentence))
+      .map((sentence) => ({ exchange, sentence, isOnly: false })),
   );
-  const found =
-    requests.length > 0
-      ? requests
-      : exchanges.flatMap((exchange) =>
-          conclusionLines(exchange.answered)
-            .slice(0, LINES_MAX)
-            .filter((sentence) => !KNOWS_NOTHING.test(sentence))
-            .map((sentence) => ({ exchange, sentence, isOnly: false })),
-        );
-  const news = found.filter(({ sentence }) => !said.has(sentence));
-  const best = mostTelling(news, values);
-  if (best === undefined) return undefined;
-  const { exchange } = best;
-  const title = titleFrom(best.sentence, best.isOnly);
-  const own = withoutPoliteness(best.sentence);
-  const isCut = title.endsWith('…') && isStatement(own) && hasValue(own.slice(title.length - 1));
-  // The value can be read by its reference. A question or an order that is cut still names its subject.
-  return { title: isCut ? `${title} (${shortReference(exchange.ref)})` : title, exchange };
+  const answered = mostTelling(lines, values, said);
+  return answered && { ...answered, title: `${ANSWER_MARK}${answered.title}` };
 }
 
 function titleFrom(sentence: string, isOnly: boolean): string {
-  const own = withoutPoliteness(sentence);
-  const whole = isOnly ? clip(own, STATEMENT_TOKENS_MAX) : undefined;
+  const own = withoutPoliteness(plainLine(sentence));
+  const isStated = isOnly && kindOf(own) === 'statement';
+  const whole = isStated ? clip(own, STATEMENT_TOKENS_MAX) : undefined;
   return whole === own ? own : clip(own, TITLE_TOKENS_MAX);
 }
 
@@ -114,20 +107,40 @@ const KNOWS_NOTHING =
 /** A word that names something, beside one of the prompt's. */
 const WORD_VALUE = 0.5;
 const WORDS_MAX = 8;
+/** With fewer such words it is not clear what a sentence is about. */
+const NAMING_MIN = 2;
+/** A cut sentence may end before its point. */
+const CUT_PENALTY = 2;
+/** Its subject was named before it. */
+const POINTS_BACK =
+  /^(?:it|its|this|that|these|those|they|them|he|she|same|the (?:same|other|last|first) one|like|since|which|because)\b/i;
 
-function mostTelling<Kind extends { readonly sentence: string }>(
-  found: readonly Kind[],
+interface Found<Kind> {
+  readonly exchange: Kind;
+  readonly sentence: string;
+  readonly isOnly: boolean;
+}
+
+/** The text of a cut sentence can be read by its reference. */
+function mostTelling<Kind extends TitledExchange>(
+  found: readonly Found<Kind>[],
   values: TermValues,
-): Kind | undefined {
-  let best: Kind | undefined;
+  said: Pick<SaidLines, 'has'>,
+): { readonly title: string; readonly exchange: Kind } | undefined {
+  let best: { readonly title: string; readonly exchange: Kind } | undefined;
   let bestScore = 0;
-  for (const one of found) {
-    const { sentence } = one;
-    const terms = new Set(termsOf(sentence));
-    let score = WORD_VALUE * Math.min(WORDS_MAX, [...terms].filter(isTelling).length);
+  for (const { exchange, sentence, isOnly } of found) {
+    if (isReply(sentence) || said.has(sentence)) continue;
+    const title = titleFrom(sentence, isOnly);
+    const isCut = title.endsWith('…');
+    if (POINTS_BACK.test(title) || (isPiece(title) && !isCut)) continue;
+    const terms = new Set(termsOf(title));
+    const naming = [...terms].filter(isTelling).length;
+    if (naming < NAMING_MIN) continue;
+    let score = WORD_VALUE * Math.min(WORDS_MAX, naming) - (isCut ? CUT_PENALTY : 0);
     for (const term of terms) score += values.get(term) ?? 0;
     if (score <= bestScore) continue;
-    best = one;
+    best = { exchange, title: isCut ? `${title} (${shortReference(exchange.ref)})` : title };
     bestScore = score;
   }
   return best;

@@ -1,0 +1,56 @@
+/** Safety checks of what a block quotes: whose words they are, and that they are whole. */
+
+const CONCLUSIONS = 'test/core/conclusions.test.ts';
+const BRIEF = 'test/core/session-brief.test.ts';
+
+export const QUOTES = [
+  {
+    name: 'words that nobody vouches for outrank the person’s',
+    file: 'src/core/recall/exchange-ranking.ts',
+    from: 'Number(a.exchange.isUnverified) - Number(b.exchange.isUnverified) ||',
+    to: '',
+    test: 'test/core/exchange-ranking.test.ts',
+  },
+  {
+    name: 'a piece of a text is quoted as a sentence',
+    file: 'src/core/recall/conclusions.ts',
+    from: 'filter((line) => !isFragment(line)).slice(-LINES_MAX)',
+    to: 'slice(-LINES_MAX)',
+    test: CONCLUSIONS,
+  },
+  {
+    name: 'a question is quoted without an answer',
+    file: 'src/core/recall/conclusions.ts',
+    from: "(isAnswered || request.kind !== 'question')",
+    to: 'true',
+    test: CONCLUSIONS,
+  },
+  {
+    name: 'the person’s order comes before the statement',
+    file: 'src/core/recall/conclusions.ts',
+    from: 'const score = RANK_VALUE * rank + match',
+    to: 'const score = match',
+    test: CONCLUSIONS,
+  },
+  {
+    name: 'a session is named by words that name nothing',
+    file: 'src/core/recall/session-brief.ts',
+    from: 'if (naming < NAMING_MIN) continue;',
+    to: '',
+    test: BRIEF,
+  },
+  {
+    name: 'a cut title does not say where its text is',
+    file: 'src/core/recall/session-brief.ts',
+    from: 'title: isCut ? `${title} (${shortReference(exchange.ref)})` : title',
+    to: 'title',
+    test: BRIEF,
+  },
+  {
+    name: 'a title in the assistant’s words passes for the person’s',
+    file: 'src/core/recall/agent-block.ts',
+    from: "...(answers.length === 0 ? [] : [`${ANSWERS}${answers.join(', ')}`]),",
+    to: '',
+    test: 'test/core/agent-block.test.ts',
+  },
+];
