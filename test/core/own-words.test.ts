@@ -31,3 +31,16 @@ test('pasted output, paths and the repeat of an edited prompt are not own words'
   const edited = 'fix all critical and high issues\n\nfix all critical and high issues, please';
   expect(ownWordsOf(edited)).toBe('fix all critical and high issues');
 });
+
+test('a person’s list is the person’s words, a diff is not', () => {
+  const list = 'Please:\n- keep the parser a stream\n  - and pin undici 7\n* drop the shares';
+  expect(ownWordsOf(list)).toBe(list);
+  const diff = 'why?\n--- a/quay.ts\n+++ b/quay.ts\n@@ -1 +1 @@\n- const a = 1\n+ const a = 2';
+  expect(ownWordsOf(diff)).not.toMatch(/const/);
+  expect(ownWordsOf('why?\n- the old line\n+ the new line').trim()).toBe('why?');
+});
+
+test('a prompt that a client showed behind its mark is the person’s words, a shell’s in it is not', () => {
+  expect(ownWordsOf('❯ move the parser to streams')).toBe('move the parser to streams');
+  expect(ownWordsOf('I got this:\n❯ git rebase main').trim()).toBe('I got this:');
+});

@@ -10,9 +10,14 @@ import { termsOf } from './terms.ts';
 const REPEAT_CHARS = 40;
 const REPEAT_CHARS_MIN = 20;
 
-// Lines that people paste: quotes, prompts of a shell, frames of a terminal, diffs, stack traces,
-// compiler messages and indented code.
-const PASTED_LINE = /^\s*(?:[>⏺⎿│╰❯$|]|at \S|[+-]{1,3}\s|[\w./-]+:\d+:)|^\s{2,}\S/;
+// Lines that people paste: quotes, prompts of a shell, frames of a terminal, stack traces, compiler messages
+// and indented code. An item of a list may be indented.
+const PASTED_LINE = /^\s*(?:[>⏺⎿│╰❯$|]|at \S|[\w./-]+:\d+:)|^\s{2,}(?![-*•] )\S/;
+/** A person's list has one mark, and no head of a file or of a part. */
+const DIFF_LINE = /^[+-]{1,3}(?:\s|$)/;
+const DIFF = /^(?:diff --git |@@ |\+\+\+ \S|--- \S)/m;
+/** A client shows so what was typed, and people paste it back. */
+const TYPED = /^\s*❯ /;
 const ADDRESS_OR_PATH = /https?:\/\/\S+|(?:\/[\w.-]+){2,}/g;
 
 /** Without pasted lines, addresses, absolute paths and the repeat of an edited prompt. */
@@ -24,10 +29,12 @@ export function ownWordsOf(prompt: string): string {
     );
     if (!isRepeat) kept.push(block);
   }
-  return kept
-    .join('\n')
-    .split('\n')
-    .filter((line) => !PASTED_LINE.test(line))
+  const lines = kept.join('\n').replace(TYPED, '').split('\n');
+  const isDiff =
+    DIFF.test(prompt) ||
+    (lines.some((line) => /^\+\s/.test(line)) && lines.some((line) => /^-\s/.test(line)));
+  return lines
+    .filter((line) => !PASTED_LINE.test(line) && !(isDiff && DIFF_LINE.test(line)))
     .join('\n')
     .replaceAll(ADDRESS_OR_PATH, ' ');
 }
