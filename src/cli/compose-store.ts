@@ -13,6 +13,7 @@ import type { Code } from '../ports/code.ts';
 import type { Ledger } from '../ports/ledger.ts';
 import type { LocalStore } from '../ports/local-store.ts';
 import type { ProvenanceStore } from '../ports/provenance.ts';
+import type { MemoryDesk } from '../ports/memory-desk.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { RequestLog } from '../ports/request-log.ts';
 import { configError } from './setup/load-config.ts';
@@ -24,6 +25,8 @@ export interface CliStore {
   readonly ledger: Ledger;
   /** The files beside memories; undefined with a memory service, which knows none. */
   readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;
+  /** Undefined with a memory service. */
+  readonly desk?: MemoryDesk | undefined;
   /** A left-out output from its file: readable where the store may not be opened. */
   readOutput(ref: string): string | undefined;
   close(): Promise<void>;
@@ -52,6 +55,7 @@ export async function openStoreForCli(
     ledger: store.ledger,
     code:
       hosted === undefined ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,
+    desk: hosted === undefined ? store.desk : undefined,
     readOutput: (ref) => readOutputFile(dataFolder, ref),
     close: async () => {
       await hosted?.close();

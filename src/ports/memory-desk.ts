@@ -1,3 +1,4 @@
+import type { AgentLook } from '../core/recall/agent-facts.ts';
 import type { Pin } from '../core/memory/record.ts';
 import type { RecalledExchange, RecallQuestion, SpeakerRole, SpokenRecord } from './memory.ts';
 
@@ -82,6 +83,8 @@ export interface RecallLook {
   readonly weighed: readonly WeighedMemory[];
   /** The lines that an agent would get. */
   readonly exchanges: readonly RecalledExchange[];
+  /** Why an agent gets them; undefined where nothing is held. */
+  readonly agent?: AgentLook | undefined;
 }
 
 export interface WeighedMemory {

@@ -1,3 +1,4 @@
+import type { AgentLook } from '../../core/recall/agent-facts.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 import { strengthNeeded } from '../../core/recall/relevance.ts';
 import { GLOBAL_SPACE } from '../../core/request/space.ts';
@@ -120,6 +121,8 @@ class Look {
     const { isQuestion, passages } = this.#unmarked.weigh(chat, WEIGHED_MAX);
     const added = new Set(this.#search.recall(chat).passages.map(({ digest }) => digest));
     const never = this.#neverIn(question.space);
+    let agent: AgentLook | undefined;
+    const { exchanges = [] } = this.#search.recall(question, undefined, (look) => (agent = look));
     const weighed = passages.map(({ isKept, ...passage }): WeighedMemory => {
       const { digest } = passage;
       if (never.has(digest)) return weighedOf(passage, 'never');
@@ -131,7 +134,8 @@ class Look {
       needed: strengthNeeded(isQuestion),
       // Recall itself places newer texts and other sayings higher: a person sees the score, and its order.
       weighed: [...weighed, ...this.#fromOthers(chat)].toSorted((a, b) => b.score - a.score),
-      exchanges: this.#search.recall(question).exchanges ?? [],
+      exchanges,
+      agent,
     };
   }
 

@@ -11,9 +11,10 @@ import {
   type RankedExchange,
   rankExchanges,
 } from '../../core/recall/exchange-ranking.ts';
+import type { AgentCandidate, AgentLook } from '../../core/recall/agent-facts.ts';
 import { isReply, isTelling, ownWordsOf } from '../../core/recall/own-words.ts';
 import { speaksOfThePast } from '../../core/recall/past.ts';
-import { SIGNALS_MAX, speaks } from '../../core/recall/running-share.ts';
+import { shareBelow, SIGNALS_MAX, speaks } from '../../core/recall/running-share.ts';
 import { SaidLines } from '../../core/recall/said-lines.ts';
 import { inverseFrequency } from '../../core/recall/term-value.ts';
 import type { Action } from '../../core/recall/second-look.ts';
@@ -83,6 +84,7 @@ export class ExchangeSearch {
   *recall(
     question: AgentQuestion,
     looked: Looked,
+    explain?: (look: AgentLook) => void,
   ): Steps<Required<Pick<RecallAnswer, 'exchanges' | 'sessions'>>> {
     const { spaces, excluded } = looked;
     const own = ownWordsOf(question.humanText);
@@ -120,7 +122,19 @@ export class ExchangeSearch {
     const heard = { question, own, signal, earlier: earlier.flat(), home: project[0] };
     const isHeard = this.#isHeard(heard);
     const said = new SaidLines(question.humanText);
-    const quoted = isHeard ? yield* this.#quote(ranked, terms, said) : [];
+    const { quoted, verdicts } = isHeard
+      ? yield* this.#quote(ranked, terms, said)
+      : { quoted: [], verdicts: NO_VERDICTS };
+    if (explain !== undefined) {
+      const signals = heard.earlier.slice(-SIGNALS_MAX);
+      explain({
+        signal,
+        shareBelow: shareBelow(signal, signals),
+        prompts: signals.length,
+        gate: isHeard ? 'open' : isReply(own) ? 'reply' : 'weak',
+        candidates: yield* this.#candidates(ranked, isHeard, verdicts),
+      });
+    }
     const sessions =
       question.agent.briefTokensMax === 0
         ? []
@@ -196,7 +210,8 @@ export class ExchangeSearch {
     ranked: readonly RankedExchange<Exchange>[],
     terms: readonly ExchangeTerm[],
     said: SaidLines,
-  ): Steps<LocatedExchange[]> {
+  ): Steps<{ readonly quoted: LocatedExchange[]; readonly verdicts: Verdicts }> {
+    const verdicts = new Map<string, AgentCandidate['verdict']>();
     const values = lineValues(terms);
     const places = QUOTE_TOKENS.length;
     const quote = (texts: ExchangeTexts, place: number): Quoted => {
@@ -212,10 +227,12 @@ export class ExchangeSearch {
       const current = new Set(withoutSuperseded(all, (texts) => texts));
       kept = kept.filter(({ texts }) => current.has(texts));
       for (const texts of read) {
+        if (!current.has(texts)) verdicts.set(texts.ref, 'outgrown');
         if (!current.has(texts) || kept.length === places) continue;
         const one = quote(texts, kept.length);
         if (isUnanswered(one.quotes)) {
           unanswered.push(texts);
+          verdicts.set(texts.ref, 'not_whole');
           continue;
         }
         kept.push(one);
@@ -229,7 +246,25 @@ export class ExchangeSearch {
       kept.push(one);
       for (const { text } of one.quotes) said.add(text);
     }
-    return kept.map(located);
+    for (const { texts } of kept) verdicts.set(texts.ref, 'told');
+    return { quoted: kept.map(located), verdicts };
+  }
+
+  *#candidates(
+    ranked: readonly RankedExchange<Exchange>[],
+    isHeard: boolean,
+    verdicts: Verdicts,
+  ): Steps<AgentCandidate[]> {
+    const first = ranked.slice(0, EXPLAINED_MAX);
+    const read = yield* this.#reader.texts(first.map(({ exchange }) => exchange));
+    return first.flatMap(({ score }, place) => {
+      const texts = read[place];
+      if (texts === undefined) return [];
+      const { ref, at, asked, answered } = texts;
+      const verdict = isHeard ? (verdicts.get(ref) ?? 'behind') : 'gate';
+      const text = (asked === '' ? answered : asked).slice(0, EXPLAINED_CHARS);
+      return [{ ref: shortReference(ref), at, score, text, verdict }];
+    });
   }
 
   *#read(ranked: readonly RankedExchange<Exchange>[]): Steps<ExchangeTexts[]> {
@@ -237,6 +272,12 @@ export class ExchangeSearch {
     return read.flatMap((texts) => texts ?? []);
   }
 }
+
+type Verdicts = ReadonlyMap<string, AgentCandidate['verdict']>;
+
+const NO_VERDICTS: Verdicts = new Map();
+const EXPLAINED_MAX = 12;
+const EXPLAINED_CHARS = 200;
 
 interface Quoted {
   readonly texts: ExchangeTexts;

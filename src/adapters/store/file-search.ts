@@ -1,3 +1,4 @@
+import type { AgentLook } from '../../core/recall/agent-facts.ts';
 import type { RecallAnswer, RecallQuestion } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import type { RecallMarks } from './recall-marks.ts';
@@ -21,8 +22,12 @@ export class FileSearch {
     this.#search = new Search(new SqliteSource(database), shared, marks);
   }
 
-  recall(given: RecallQuestion, others?: readonly string[]): RecallAnswer {
-    return runAtOnce(this.#search.recall(given, others));
+  recall(
+    given: RecallQuestion,
+    others?: readonly string[],
+    explain?: (look: AgentLook) => void,
+  ): RecallAnswer {
+    return runAtOnce(this.#search.recall(given, others, explain));
   }
 
   weigh(given: RecallQuestion, most: number): Weighed {

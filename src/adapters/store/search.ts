@@ -1,3 +1,4 @@
+import type { AgentLook } from '../../core/recall/agent-facts.ts';
 import type { Span } from '../../core/recall/dates.ts';
 import { GLOBAL_SPACE } from '../../core/request/space.ts';
 import { type Question, readQuestion } from '../../core/recall/question.ts';
@@ -77,7 +78,11 @@ export class Search {
   }
 
   /** Looks in the question's spaces and in `others`, nowhere else. */
-  *recall(given: RecallQuestion, others: readonly string[] = [GLOBAL_SPACE]): Steps<RecallAnswer> {
+  *recall(
+    given: RecallQuestion,
+    others: readonly string[] = [GLOBAL_SPACE],
+    explain?: (look: AgentLook) => void,
+  ): Steps<RecallAnswer> {
     const context = yield* this.#contextOf(given, others);
     const { question, asked, spaces, passages, postings } = context;
     if (passages === 0) return { passages: [] };
@@ -96,7 +101,7 @@ export class Search {
         this.#look(postings, question.excludeDigests, passages),
       ]);
       const told = { ...looked, spaces, postings };
-      const found = yield* this.#exchanges.recall({ ...question, agent }, told);
+      const found = yield* this.#exchanges.recall({ ...question, agent }, told, explain);
       return { passages: standing, ...found };
     }
     const [weighed, standing] = yield* together([

@@ -1,3 +1,4 @@
+import type { WhyOptions } from '../memory/memory-why.ts';
 import type { Command } from 'commander';
 import { addSpaces } from './program-spaces.ts';
 import type { CommandContext } from '../context.ts';
@@ -17,6 +18,7 @@ export function addMemoryCommands(program: Command, context: CommandContext, fin
   addListing(memory, context);
   addGet(memory, context);
   addCode(memory, context);
+  addWhy(memory, context);
   addForget(memory, context, finish);
   addOwningCommands(memory, context);
   addSpaces(memory, context);
@@ -149,6 +151,23 @@ gone. svc compares only the files; it does not judge the text of the memory.`,
     .action(async (options: StaleOptions) => {
       const { listStale } = await import('../memory/memory-stale.ts');
       await listStale(options, context, openStore);
+    });
+}
+
+function addWhy(memory: Command, context: CommandContext): void {
+  memory
+    .command('why')
+    .description('Say what recall weighs for a prompt, and why each memory is told or not')
+    .argument('<prompt>', 'the words of a person')
+    .option('--space <name>', 'in this space; without it, for the project of this folder')
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ svc memory why "why does the parser drop the last chunk?"',
+    )
+    .action(async (prompt: string, options: WhyOptions) => {
+      const { explainRecall } = await import('../memory/memory-why.ts');
+      await explainRecall({ prompt, folder: process.cwd(), options }, context, openStore);
     });
 }
 

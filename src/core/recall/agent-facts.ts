@@ -43,3 +43,29 @@ export interface RecalledSession {
   /** The references of the records that the title may come from. */
   readonly records: readonly string[];
 }
+
+/** Why recall says to an agent what it says. */
+export interface AgentLook {
+  /** How much the prompt shares with the memory. */
+  readonly signal: number;
+  /** The share of the project's last prompts that shared less, and how many these are. */
+  readonly shareBelow: number;
+  readonly prompts: number;
+  /** 'reply': the prompt only steers. 'weak': most prompts of the project share more. */
+  readonly gate: 'open' | 'reply' | 'weak';
+  /** Best first. */
+  readonly candidates: readonly AgentCandidate[];
+}
+
+export interface AgentCandidate {
+  readonly ref: string;
+  readonly at: number;
+  readonly score: number;
+  /** Its first words. */
+  readonly text: string;
+  /**
+   * 'told': its lines are quoted. 'gate': nothing is. 'not_whole': no whole sentence of it is news.
+   * 'outgrown': a newer one speaks of the same changed files. 'behind': better ones have the places.
+   */
+  readonly verdict: 'told' | 'gate' | 'not_whole' | 'outgrown' | 'behind';
+}

@@ -22,5 +22,11 @@ export function speaks(signal: number, earlier: readonly number[], share: number
   if (signal <= 0) return false;
   if (share === 0) return true;
   if (earlier.length < YOUNG) return signal >= YOUNG_SIGNAL_MIN;
-  return earlier.filter((one) => one < signal).length >= share * earlier.length;
+  return shareBelow(signal, earlier) >= share;
+}
+
+/** The share of earlier prompts that matched more weakly. */
+export function shareBelow(signal: number, earlier: readonly number[]): number {
+  const below = earlier.filter((one) => one < signal).length;
+  return earlier.length === 0 ? 0 : below / earlier.length;
 }

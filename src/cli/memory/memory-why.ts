@@ -1,0 +1,96 @@
+import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { questionText } from '../../core/memory/captures.ts';
+import { writeAgentBlock } from '../../core/recall/agent-block.ts';
+import type { AgentCandidate, AgentLook } from '../../core/recall/agent-facts.ts';
+import { isSpace } from '../../core/request/space.ts';
+import { CliError } from '../cli-error.ts';
+import type { OpenStore } from '../compose-store.ts';
+import type { CommandContext } from '../context.ts';
+import { timeText } from '../listing.ts';
+import { oneLine, type Terminal } from '../terminal.ts';
+import { requireConfigFile, settingsOf } from '../setup/load-config.ts';
+import { withStore, wrongSpace } from './memory.ts';
+
+/** `svc memory why`: what recall weighs for a prompt, and why each memory is told or not. */
+
+export interface WhyOptions {
+  readonly space?: string;
+  readonly json?: boolean;
+}
+
+const PROMPT_CHARS_MAX = 4096;
+const TEXT_CHARS = 72;
+
+export async function explainRecall(
+  request: { readonly prompt: string; readonly folder: string; readonly options: WhyOptions },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { prompt, folder, options } = request;
+  const space =
+    options.space ??
+    (await new GitProjects(dataFolder(context.environment), COMMAND_WAITS).find(folder)).space;
+  if (!isSpace(space)) throw wrongSpace();
+  const { environment } = context;
+  const { settings } = settingsOf(await requireConfigFile(environment), environment, {});
+  const { recalledTokensMax: tokensMax, recallQuietPercent } = settings.proxy;
+  const quietShare = recallQuietPercent / 100;
+  const look = await withStore(context, openStore, async ({ desk }) => {
+    if (desk === undefined) {
+      throw new CliError('A memory service does not say why.', 'Ask in the service itself.');
+    }
+    return desk.look({
+      space,
+      humanText: questionText(prompt, PROMPT_CHARS_MAX),
+      assistantText: '',
+      excludeDigests: [],
+      tokensMax,
+      now: Date.now(),
+      agent: { conversation: '', branch: '', quietShare, briefTokensMax: 0 },
+    });
+  });
+  const { agent, exchanges } = look;
+  const told = { standing: [], exchanges, sessions: [] };
+  const { text: block } = writeAgentBlock(told, { tokensMax, briefTokensMax: 0 });
+  const { terminal } = context;
+  if (options.json === true) {
+    terminal.json({ space, ...agent, block });
+    return;
+  }
+  if (agent === undefined) terminal.note(`Nothing is stored in ${space}.`);
+  else print(agent, { block, quietShare }, terminal);
+}
+
+function print(
+  { signal, gate, candidates, ...look }: AgentLook,
+  { block, quietShare }: { readonly block: string; readonly quietShare: number },
+  terminal: Terminal,
+): void {
+  const below = `${Math.round(100 * look.shareBelow)} % of the last ${look.prompts} prompts here match less`;
+  terminal.out(
+    `Match ${signal.toFixed(2)}: ${below}; ${Math.round(100 * quietShare)} % are needed.`,
+  );
+  terminal.out(GATES[gate]);
+  for (const { ref, at, score, text, verdict } of candidates) {
+    const isCut = verdict === 'told' && !block.includes(ref);
+    const why = isCut ? 'There is no room for it.' : VERDICTS[verdict];
+    terminal.out(`${ref}  ${timeText(at)}  ${score.toFixed(2)}  ${why}`);
+    terminal.out(`    ${oneLine(text, TEXT_CHARS)}`);
+  }
+  if (block !== '') terminal.out(`\n${block}`);
+}
+
+const GATES: Readonly<Record<AgentLook['gate'], string>> = {
+  open: 'Recall speaks.',
+  reply: 'Recall keeps quiet: the prompt only answers or steers.',
+  weak: 'Recall keeps quiet: the prompt matches no more than most prompts do.',
+};
+
+const VERDICTS: Readonly<Record<AgentCandidate['verdict'], string>> = {
+  told: 'It is told.',
+  gate: 'Recall keeps quiet.',
+  not_whole: 'No whole sentence of it answers or is new.',
+  outgrown: 'A newer one speaks of the same files, which have changed.',
+  behind: 'Better ones have the places.',
+};

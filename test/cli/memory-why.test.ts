@@ -1,0 +1,39 @@
+import { realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { runCli, tempFolder } from '../support/cli.ts';
+import { validConfig } from '../support/config.ts';
+import { homeWith } from '../support/home.ts';
+import { recordOf } from '../support/records.ts';
+
+/** `svc memory why`, on a real store: it says what recall does, and changes nothing. */
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const SPACE = 'project/shop-0123456789';
+const FACT =
+  'The walrus parser drops the last chunk because `flushTail()` returns before the decoder ends.';
+
+test('why says what is told, and why a prompt gets nothing', async () => {
+  const home = realpathSync(homeWith(validConfig()));
+  const env = { SVC_DATA_HOME: join(tempFolder(), 'data') };
+  const store = openEmbeddedStore({ folder: env.SVC_DATA_HOME, report: () => undefined });
+  const place = { space: SPACE, exchange: 0, conversation: 'session-7', at: Date.UTC(2026, 4, 1) };
+  const records = [
+    recordOf('why does the walrus parser drop the last chunk?', place),
+    recordOf(FACT, { ...place, role: 'assistant' }),
+  ];
+  await store.memory.capture(records, AbortSignal.timeout(30_000));
+  await store.close();
+  const why = (prompt: string) =>
+    runCli(['memory', 'why', prompt, '--space', SPACE], { home, env });
+  const told = await why('we had this before: the walrus parser drops the last chunk');
+  expect(told.stderr).toBe('');
+  expect(told.stdout).toContain('Recall speaks.');
+  expect(told.stdout).toContain('It is told.');
+  expect(told.stdout).toContain(`- assistant: ${FACT}`);
+  const reply = await why('yes, commit');
+  expect(reply.stdout).toContain('Recall keeps quiet: the prompt only answers or steers.');
+  expect(reply.stdout).not.toContain('svc-memory');
+});
