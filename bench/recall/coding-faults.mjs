@@ -26,7 +26,7 @@ export function faultsOf(block, { prompt, earlier, sources }) {
     // Its reference stands below the list of sessions, or above the lines of its exchange.
     if (VALUE.test(rest) && line.endsWith('…') === false)
       found.cutValues.push(`${line} // ${rest}`);
-    else if (VALUE.test(rest) && !block.includes('Whole: '))
+    else if (VALUE.test(rest) && !block.includes('\nWhole '))
       found.cutValues.push(`${line} // ${rest}`);
   }
   found.unanswered = unansweredIn(block);
