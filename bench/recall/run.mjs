@@ -22,7 +22,7 @@ const MODULES = {
   descriptors: 'src/adapters/store/descriptors.ts',
   block: 'src/core/recall/recall-block.ts',
   passages: 'src/core/recall/passages.ts',
-  standing: 'src/core/recall/standing.ts',
+  standing: 'src/core/recall/rules.ts',
   terms: 'src/core/recall/terms.ts',
   transcripts: 'src/core/memory/transcripts.ts',
   settings: 'src/core/settings/config-proxy.ts',

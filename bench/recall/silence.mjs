@@ -28,7 +28,7 @@ export function measureSilence(modules, conversations) {
  */
 export async function silenceOf({ standing }, conversations, memory) {
   // What the person wants always holds for every order; its sentence is a passage's part.
-  const isStanding = ({ text }) => standing.standingIn(text)[0] === text;
+  const isStanding = ({ text }) => standing.rulesIn(text)[0] === text;
   const withoutStanding = (answers) =>
     answers.map((passages) => passages.filter((passage) => !isStanding(passage)));
   const foreign = await ask(memory, conversations, (one) => foreignQuestions(conversations, one));

@@ -62,12 +62,12 @@ test('R26, R27: after forgetting, the words are in no file of the folder, nor in
   expect(await foundBlock(store.ledger, 'other')).toBe(other);
 });
 
-test('R26: a standing instruction that was forgotten is no more in what was placed', async () => {
+test('R26: a rule that was forgotten is no more in what was placed', async () => {
   const folder = tempFolder();
   const store = openStore(folder);
   const record = recordOf('The build broke again. In this repository always use pnpm.');
   await store.memory.capture([record], patience());
-  const { passages } = await store.memory.recall(questionOf('rename the field'), patience());
+  const { passages } = await store.memory.recall(questionOf('install the package zod'), patience());
   const { text: block } = writeRecallBlock(passages, 512);
   expect(block).toContain('\n- In this repository always use pnpm.\n');
   const quoted = quotedRecords(block, { passages });

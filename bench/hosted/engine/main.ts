@@ -228,7 +228,7 @@ async function captureIn(
   const batch = { space, ifGeneration: undefined, objects, now: 1 };
   await Promise.all(targets.map(({ store }) => captureNew(store.of(tenant), batch)));
   const texts = objects.flatMap((object) => object.texts);
-  return texts.reduce((sum, { text }) => sum + passagesOf(text).length, 0);
+  return texts.reduce((sum, { text }) => sum + passagesOf(text, 'user').length, 0);
 }
 
 function newQuestion(): string {

@@ -1,4 +1,4 @@
-import { standingIn, STANDING_TERMS } from '../../core/recall/standing.ts';
+import { RULE_TERM, rulesIn } from '../../core/recall/rules.ts';
 import type {
   ConversationPlace,
   DeskFilter,
@@ -134,7 +134,7 @@ export class Desk {
         ...condition.values,
       )
       .map(deskRecord);
-    const records = rows.filter(({ text }) => standingIn(text).length > 0);
+    const records = rows.filter(({ text }) => rulesIn(text).length > 0);
     return { records: records.slice(offset, offset + limit), total: records.length };
   }
 }
@@ -154,7 +154,7 @@ const KINDS: Readonly<Record<NonNullable<DeskFilter['kind']>, string>> = {
   never: `m.pin = 'never'`,
   standing: `r.role = 'user' AND r.source IS NULL AND r.id IN (SELECT p.record FROM passage_terms f
     JOIN passages p ON p.id = f.rowid
-    WHERE f.passage_terms MATCH '${STANDING_TERMS.map((term) => `"${term}"`).join(' OR ')}')`,
+    WHERE f.passage_terms MATCH '"${RULE_TERM}"')`,
 };
 
 const BY_HAND = `r.conversation LIKE 'added!_%' ESCAPE '!'`;

@@ -1,4 +1,5 @@
 import { cutPassages } from '../../core/recall/passages.ts';
+import { RULE_TERM, saysRules } from '../../core/recall/rules.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import type { Database } from './database.ts';
 import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
@@ -38,12 +39,14 @@ export interface Span {
  * Cuts a text into passages and finds their terms: nine tenths of the work of a capture, about 1 ms
  * for 1 kB. Call it before the transaction begins, so that no other process waits for it.
  */
-export function passagesOf(text: string): readonly IndexedPassage[] {
-  return Array.from(cutPassages(text), ({ start, end }) => ({
+export function passagesOf(text: string, role: 'user' | 'assistant'): readonly IndexedPassage[] {
+  const passages = Array.from(cutPassages(text), ({ start, end }) => ({
     start,
     end,
     terms: termsOf(text.slice(start, end)),
   }));
+  if (role === 'user' && saysRules(text)) passages[0]?.terms.push(RULE_TERM);
+  return passages;
 }
 
 /** Puts one text into the index. */

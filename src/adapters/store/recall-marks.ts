@@ -2,6 +2,7 @@ import { estimateTextTokens } from '../../core/bytes/tokens.ts';
 import type { RecalledPassage } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import type { Space } from './recall-source.ts';
+import type { RuleMark, RuleMarks } from './rules.ts';
 import { type StoredText, textOf } from './text.ts';
 
 /** The marks by which a person says what is recalled; a service has none. */
@@ -10,6 +11,8 @@ export interface RecallMarks {
   never(spaces: readonly Space[]): readonly string[];
   /** Memories that are always recalled there, without those of the `excluded` digests. */
   always(spaces: readonly Space[], excluded: readonly string[]): RecalledPassage[];
+  /** On the rules of these spaces. */
+  rules(spaces: readonly Space[]): RuleMarks;
 }
 
 /** Twice what standing instructions take: the person chose each of these. */
@@ -27,6 +30,10 @@ export function marksOf(database: Database): RecallMarks {
     never: (spaces) => {
       const rows = database.all<{ digest: string }>(NEVER, idsOf(spaces));
       return rows.map(({ digest }) => digest);
+    },
+    rules: (spaces) => {
+      const rows = database.all<{ rule: string; mark: RuleMark }>(RULE_MARKS, idsOf(spaces));
+      return new Map(rows.map(({ rule, mark }) => [rule, mark]));
     },
     always: (spaces, excluded) => {
       const without = new Set(excluded);
@@ -57,6 +64,9 @@ function idsOf(spaces: readonly Space[]): string {
 // CROSS JOIN keeps the order: without statistics SQLite would begin with all records of the space.
 const NEVER = `SELECT r.digest FROM marks m CROSS JOIN records r ON r.id = m.record
   WHERE m.pin = 'never' AND r.space IN (SELECT value FROM json_each(?))`;
+
+const RULE_MARKS =
+  'SELECT rule, mark FROM rule_marks WHERE space IN (SELECT value FROM json_each(?))';
 
 const ALWAYS = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.at, r.client, r.source
   FROM marks m CROSS JOIN records r ON r.id = m.record JOIN spaces s ON s.id = r.space

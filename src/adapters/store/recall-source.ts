@@ -47,8 +47,8 @@ export interface RecallSource {
   ): Steps<readonly (readonly number[])[]>;
   /** The first passages of a conversation. */
   opening(conversation: number, most: number): Steps<readonly number[]>;
-  /** Passages of a person's that hold one of the terms, the newest first. */
-  saidWith(space: Space, terms: readonly string[], most: number): Steps<readonly SaidPassage[]>;
+  /** Whole texts of a person's of which a passage has the term, the newest first. */
+  saidWith(space: Space, term: string, most: number): Steps<readonly SaidText[]>;
 }
 
 export interface Space {
@@ -156,5 +156,5 @@ export interface Session {
   readonly branches: string;
 }
 
-/** The passage's own text. */
-export type SaidPassage = Omit<RecalledPassage, 'score' | 'source'>;
+/** A whole text, as it was said. */
+export type SaidText = Omit<RecalledPassage, 'score' | 'source'>;

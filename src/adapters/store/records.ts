@@ -65,7 +65,7 @@ export class Records implements Holder {
   /** Does the work that needs no lock. */
   #prepare(record: MemoryRecord<SpeakerRole>): Prepared {
     const isWanted = isStorable(record) && !this.#isHeld(record);
-    return { record, passages: isWanted ? passagesOf(record.text) : undefined };
+    return { record, passages: isWanted ? passagesOf(record.text, record.role) : undefined };
   }
 
   #isHeld({ space, digest }: MemoryRecord): boolean {
@@ -216,7 +216,7 @@ export class Records implements Holder {
       ref: referenceOf(record.digest),
       thread: record.conversation,
       // Held a moment ago and forgotten since: rare enough to be cut under the lock.
-      passages: passages ?? passagesOf(record.text),
+      passages: passages ?? passagesOf(record.text, record.role),
     };
     const id = addRecord(this.#database, row, { space, add });
     if (record.isImported === true) this.#database.run(IMPORTED, id, Date.now());

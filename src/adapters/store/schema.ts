@@ -215,6 +215,17 @@ DROP TABLE forgetting;
 CREATE TABLE forgetting (n INTEGER PRIMARY KEY AUTOINCREMENT, ref TEXT NOT NULL);
 `;
 
+// The marks of a person on the rules of a space: retired, or always placed. A rule is named by a hash of its sentence.
+const VERSION_14 = `
+CREATE TABLE rule_marks (
+  space INTEGER NOT NULL REFERENCES spaces(id),
+  rule TEXT NOT NULL,
+  mark TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (space, rule)
+) WITHOUT ROWID;
+`;
+
 const MIGRATIONS: readonly string[] = [
   VERSION_1,
   VERSION_2,
@@ -229,6 +240,7 @@ const MIGRATIONS: readonly string[] = [
   VERSION_11,
   VERSION_12,
   VERSION_13,
+  VERSION_14,
 ];
 
 /** A file of a later svc is left alone: what it means is not known here. */

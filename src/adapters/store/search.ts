@@ -5,6 +5,7 @@ import { type Question, readQuestion } from '../../core/recall/question.ts';
 import type { QuestionTerm, Ranked } from '../../core/recall/ranked.ts';
 import { rankCandidates } from '../../core/recall/ranking.ts';
 import { keepRelevant, rarerNames, rarityOf } from '../../core/recall/relevance.ts';
+import { rulesFor } from '../../core/recall/rules-in-force.ts';
 import { valueOf } from '../../core/recall/term-value.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import { Tally } from '../../core/bytes/tally.ts';
@@ -13,9 +14,9 @@ import { isIn, pack, partsOf, tokensOf } from './packing.ts';
 import { Postings, POSTINGS_MAX, type SpacePostings } from './postings.ts';
 import { ExchangeSearch, type Looked, type SharedSignals } from './exchange-search.ts';
 import type { RecallMarks } from './recall-marks.ts';
+import { readRules, ruleDigest, type RuleMark, type RuleMarks } from './rules.ts';
 import { NO_PLACES, type RecallSource, type Space } from './recall-source.ts';
 import { PASSAGES_PER_SPACE } from './schema.ts';
-import { standingInstructions } from './standing.ts';
 import { done, type Steps, together } from './steps.ts';
 import { type Unit, UnitReader } from './units.ts';
 
@@ -32,10 +33,12 @@ const ASSISTANT_WEIGHT = 0.6;
 const AROUND_WEIGHT = 0.35;
 /** With so many telling words of the person's own, the assistant's words are not needed. */
 const HUMAN_RARITY_ENOUGH = 1.5;
-/** A fifth of the block: three short sentences. */
-const STANDING_TOKENS_MAX = 96;
+/** Seven to ten short sentences. */
+const RULES_TOKENS_MAX = 200;
 /** Texts of the days that a question names, whatever their words. */
 const DATED_MAX = 24;
+
+const NO_MARKS: RuleMarks = new Map();
 
 interface Context {
   readonly question: RecallQuestion;
@@ -95,19 +98,14 @@ export class Search {
     }
     if (agent !== undefined && this.#exchanges !== undefined) {
       const [standing, looked] = yield* together([
-        agent.briefTokensMax === 0
-          ? done([])
-          : this.#standing(asked(), spaces, question.excludeDigests),
+        this.#rules(context),
         this.#look(postings, question.excludeDigests, passages),
       ]);
       const told = { ...looked, spaces, postings };
       const found = yield* this.#exchanges.recall({ ...question, agent }, told, explain);
       return { passages: standing, ...found };
     }
-    const [weighed, standing] = yield* together([
-      this.#rank(context),
-      this.#standing(asked(), spaces, question.excludeDigests),
-    ]);
+    const [weighed, standing] = yield* together([this.#rank(context), this.#rules(context)]);
     const ranked = keepRelevant(weighed, asked());
     const told = standing.reduce((sum, { text }) => sum + tokensOf(text), 0);
     const packed = yield* pack(this.#source, partsOf(ranked), question.tokensMax - told);
@@ -204,21 +202,26 @@ export class Search {
     };
   }
 
-  /** Only for an order: a question is answered by the memories that it asks about. */
-  *#standing(
-    { isQuestion, human }: Question,
-    spaces: readonly Space[],
-    excluded: readonly string[],
-  ): Steps<RecalledPassage[]> {
-    const pinned = this.#marks?.always(spaces, excluded) ?? [];
-    if (isQuestion || human.length === 0) return pinned;
-    const said = yield* standingInstructions(this.#source, spaces, excluded);
-    const found = said.filter((one) => !isIn(pinned, one));
-    const fitting = found.filter((_, place) => {
-      const tokens = found.slice(0, place + 1).reduce((sum, { text }) => sum + tokensOf(text), 0);
-      return tokens <= STANDING_TOKENS_MAX;
-    });
-    return [...pinned, ...fitting];
+  /** What the person pinned, and the rules that the prompt falls under. */
+  *#rules({ question, spaces }: Context): Steps<RecalledPassage[]> {
+    const { excludeDigests, humanText } = question;
+    const pinned = this.#marks?.always(spaces, excludeDigests) ?? [];
+    const said = yield* readRules(this.#source, spaces, excludeDigests);
+    const marks = this.#marks?.rules(spaces) ?? NO_MARKS;
+    const marked =
+      (mark: RuleMark) =>
+      ({ text }: RecalledPassage) =>
+        marks.get(ruleDigest(text)) === mark;
+    const held = said.filter((rule) => !marked('retired')(rule) && !isIn(pinned, rule));
+    const always = held.filter(marked('pinned'));
+    const others = held.filter((rule) => !marked('pinned')(rule));
+    const tokens = always.reduce((sum, { text }) => sum + tokensOf(text), 0);
+    const fitting = rulesFor(
+      others,
+      { text: humanText, kind: 'prompt' },
+      RULES_TOKENS_MAX - tokens,
+    );
+    return [...pinned, ...always, ...fitting];
   }
 
   /** Ids of passages, best first; none at one of the `places`. */

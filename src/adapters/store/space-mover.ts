@@ -66,7 +66,7 @@ export class SpaceMover {
         const held = this.#database.get<{ id: number }>(HELD, to, row.digest);
         if (held === undefined) {
           this.#database.run('UPDATE records SET space = ? WHERE id = ?', to, row.id);
-          const passages = passagesOf(textOf(row));
+          const passages = passagesOf(textOf(row), row.role);
           const text = { ...row, passages, ...(source === null ? {} : { source }) };
           add(text, { space: to, record: row.id });
         } else {

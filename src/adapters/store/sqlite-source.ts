@@ -11,7 +11,7 @@ import {
   type Places,
   placesFrom,
   type RecallSource,
-  type SaidPassage,
+  type SaidText,
   type Session,
   type Space,
   type SpokenText,
@@ -176,14 +176,13 @@ export class SqliteSource implements RecallSource {
     return done(rows.map(({ id }) => id));
   }
 
-  saidWith(space: Space, terms: readonly string[], most: number): Steps<readonly SaidPassage[]> {
+  saidWith(space: Space, term: string, most: number): Steps<readonly SaidText[]> {
     const { first, last } = rangeOf(space);
-    const words = terms.map(quoted).join(' OR ');
-    const rows = this.#database.all<SaidRow>(SAID_WITH, words, first, last, most);
+    const rows = this.#database.all<SaidRow>(SAID_WITH, quoted(term), first, last, most);
     return done(
-      rows.map(({ start, end, text, is_utf16, ...record }) => ({
+      rows.map(({ text, is_utf16, ...record }) => ({
         ...record,
-        text: textOf({ text, is_utf16 }).slice(start, end),
+        text: textOf({ text, is_utf16 }),
       })),
     );
   }
@@ -357,7 +356,7 @@ const HOLDERS = `SELECT e.key, (SELECT group_concat(DISTINCT p.conversation)
 
 const OPENING = `SELECT id FROM passages WHERE conversation = ? ORDER BY position LIMIT ?`;
 
-interface SaidRow extends Omit<SaidPassage, 'text'>, StoredText {
+interface SaidRow extends Omit<SaidText, 'text'>, StoredText {
   readonly start: number;
   readonly end: number;
 }
@@ -366,8 +365,7 @@ interface SaidRow extends Omit<SaidPassage, 'text'>, StoredText {
 const SAID_WITH_LOOKED_MAX = 512;
 
 // CROSS JOIN keeps the order: the index first, from the newest passage on.
-const SAID_WITH = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.at, r.client,
-    p.start, p.end
+const SAID_WITH = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.at, r.client
   FROM (SELECT rowid FROM passage_terms WHERE passage_terms MATCH ? AND rowid BETWEEN ? AND ?
     ORDER BY rowid DESC LIMIT ${SAID_WITH_LOOKED_MAX}) f
   CROSS JOIN passages p ON p.id = f.rowid CROSS JOIN records r ON r.id = p.record AND r.role = 'user'

@@ -19,7 +19,7 @@ import {
  */
 
 export interface AgentMemories {
-  /** The standing instructions, in the person's words. */
+  /** The rules that apply, in the person's words. */
   readonly standing: readonly string[];
   /** Best first. */
   readonly exchanges: readonly AgentExchange[];
@@ -56,7 +56,7 @@ export interface AgentBlock {
 export interface AgentLimits {
   /** Limit of the whole block. */
   readonly tokensMax: number;
-  /** Limit of the brief and the standing instructions, the fence included. */
+  /** Limit of the brief, the fence included. */
   readonly briefTokensMax: number;
   /** The lines may take all of the room: no later block shares it. */
   readonly takesAll?: boolean;
@@ -188,13 +188,18 @@ interface Brief {
 }
 
 function briefLines(memories: AgentMemories, { limits, earlier }: BriefGiven): Brief {
-  const most = Math.min(limits.tokensMax, limits.briefTokensMax);
   const kept: string[] = [];
   for (const text of memories.standing) {
     const line = lineOf({ role: 'user', text });
     if (earlier.some((block) => block.includes(line))) continue;
+<<<<<<< HEAD
     if (estimateTextTokens(written([...kept, line])) <= most) kept.push(line);
+=======
+    if (estimateTextTokens(written([...kept, line], [])) <= limits.tokensMax) kept.push(line);
+>>>>>>> 30943125 (Find a person's rules and corrections, and place those that the prompt falls under)
   }
+  const rules = kept.length === 0 ? 0 : estimateTextTokens(written(kept, [])) - FENCE_TOKENS;
+  const most = Math.min(limits.tokensMax, rules + limits.briefTokensMax);
   const listed: AgentSession[] = [];
   for (const session of memories.sessions) {
     const lines = sessionLines([...listed, session]);

@@ -70,7 +70,7 @@ export async function capture(
 }
 
 function passagesIn({ objects }: CaptureBatch): BatchPassages {
-  return objects.map(({ texts }) => texts.map(({ text }) => passagesOf(text)));
+  return objects.map(({ texts }) => texts.map(({ text, role }) => passagesOf(text, role)));
 }
 
 function nothing(state: SpaceState, results: CaptureOutcome['results']): Captured {

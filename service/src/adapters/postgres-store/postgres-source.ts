@@ -8,7 +8,7 @@ import type {
   PassageOfRecord,
   Places,
   RecallSource,
-  SaidPassage,
+  SaidText,
   Session,
   Space,
   SpokenText,
@@ -196,10 +196,10 @@ export class PostgresSource implements RecallSource {
     return waitFor(asked.then((rows) => rows.map((row) => idOf(space, row.n))));
   }
 
-  saidWith(space: Space, terms: readonly string[], most: number): Steps<readonly SaidPassage[]> {
-    const keys = this.#keys.keysOf(space.id, terms);
+  saidWith(space: Space, term: string, most: number): Steps<readonly SaidText[]> {
+    const keys = this.#keys.keysOf(space.id, [term]);
     const asked = this.#all<SaidRow>(RECALL.saidWith, space.id, keys, most);
-    return waitFor(asked.then((rows) => this.#passagesIn(rows)));
+    return waitFor(asked.then((rows) => this.#textsOf(rows)));
   }
 
   /** Undefined for a passage that this recall has not given. */
@@ -226,23 +226,28 @@ export class PostgresSource implements RecallSource {
 
   async #texts(ids: readonly number[]): Promise<Map<number, Omit<RecalledPassage, 'score'>>> {
     const rows = await this.#all<SaidRow>(RECALL.texts, ...placesOf(ids));
-    const passages = this.#passagesIn(rows);
+    const texts = this.#textsOf(rows);
     return new Map(
-      rows.flatMap(({ space_id, n, said_source: source }, at) => {
-        const passage = passages[at];
-        if (passage === undefined) return [];
-        return [[idOf(space_id, n), { ...passage, ...(source === null ? {} : { source }) }]];
+      rows.flatMap(({ space_id, n, start_at, end_at, said_source: source }, at) => {
+        const said = texts[at];
+        if (said === undefined) return [];
+        const text = said.text.slice(start_at, end_at);
+        return [[idOf(space_id, n), { ...said, text, ...(source === null ? {} : { source }) }]];
       }),
     );
   }
 
-  #passagesIn(rows: readonly SaidRow[]): SaidPassage[] {
+  #textsOf(rows: readonly SaidRow[]): SaidText[] {
     const texts = this.#said.add(rows);
-    return rows.map((row, at) => {
-      const { said_ref: ref, said_digest: digest, space, role, client } = row;
-      const text = texts[at]?.slice(row.start_at, row.end_at) ?? '';
-      return { ref, digest, space, role, at: row.at, client, text };
-    });
+    return rows.map(({ said_ref: ref, said_digest: digest, space, role, client, at }, place) => ({
+      ref,
+      digest,
+      space,
+      role,
+      at,
+      client,
+      text: texts[place] ?? '',
+    }));
   }
 
   async #exchangesOf(ids: readonly number[], most: number): Promise<ExchangePlace[]> {

@@ -75,7 +75,9 @@ export class Objects {
 
   capture(batch: CaptureBatch): CaptureOutcome {
     // Before the transaction, so that a backup or the command line does not wait for it.
-    const prepared = batch.objects.map(({ texts }) => texts.map(({ text }) => passagesOf(text)));
+    const prepared = batch.objects.map(({ texts }) =>
+      texts.map(({ text, role }) => passagesOf(text, role)),
+    );
     return this.#database.transaction(() => {
       const before = this.#spaces.state(batch.space);
       const { ifGeneration } = batch;
@@ -170,7 +172,7 @@ export class Objects {
     if (this.#spaces.bytesOf(space) + bytes.length > this.#bytesMax) return 'quota';
     const id = this.#insert(object, at);
     for (const [message, { role, text }] of object.texts.entries()) {
-      const passages = at.passages[message] ?? passagesOf(text);
+      const passages = at.passages[message] ?? passagesOf(text, role);
       const row = {
         ...this.#nameOf(object, message, space),
         ...placeOf(object),

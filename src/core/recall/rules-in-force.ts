@@ -1,0 +1,334 @@
+import { estimateTextTokens } from '../bytes/tokens.ts';
+import { rulesIn, withdrawalsIn } from './rules.ts';
+import { termsOf } from './terms.ts';
+
+/**
+ * Decides which of the rules that a person stated hold now, and which of them a prompt or an action falls under. A
+ * later sentence about the same thing replaces an earlier one. Nothing here reads a clock or a store.
+ */
+
+export interface Said {
+  readonly text: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** One rule of a text, with what the text's place said about it. */
+export type RuleOf<Kind extends Said> = Kind & { readonly text: string };
+
+/** What a person asked for, or what an agent is about to do. */
+export interface Situation {
+  /** The prompt, or the words of the action: commands, paths, names of tools. */
+  readonly text: string;
+  readonly kind: 'prompt' | 'action';
+}
+
+/** The rules that hold, the newest first. `said` are texts of the person in any order. */
+export function rulesInForce<Kind extends Said>(said: readonly Kind[]): RuleOf<Kind>[] {
+  const later: Facets[] = [];
+  const held: RuleOf<Kind>[] = [];
+  for (const one of said.toSorted((a, b) => b.at - a.at)) {
+    const withdrawn = withdrawalsIn(one.text).map(facetsOf);
+    // The last sentence of a message outranks the ones in front of it.
+    for (const text of rulesIn(one.text).toReversed()) {
+      const facets = facetsOf(text);
+      if (!later.some((other) => replaces(other, facets))) held.push({ ...one, text });
+      later.push(facets);
+    }
+    for (const facets of withdrawn) later.push({ ...facets, isNegative: true });
+  }
+  return held;
+}
+
+/** The rules that the situation falls under, in the order in which they take room: as many as `tokensMax` holds. */
+export function rulesFor<Kind extends Said>(
+  rules: readonly RuleOf<Kind>[],
+  situation: Situation,
+  tokensMax: number,
+): RuleOf<Kind>[] {
+  const asked = situationOf(situation);
+  const ranked = rules
+    .map((rule) => ({
+      rule,
+      fit: fitOf(facetsOf(rule.text), asked),
+      tokens: estimateTextTokens(rule.text),
+    }))
+    .filter(({ fit }) => fit > 0)
+    .toSorted((a, b) => b.fit - a.fit || a.tokens - b.tokens);
+  let left = tokensMax;
+  return ranked
+    .filter(({ tokens }) => {
+      if (tokens + LINE_TOKENS > left) return false;
+      left -= tokens + LINE_TOKENS;
+      return true;
+    })
+    .map(({ rule }) => rule);
+}
+
+/** The dash, the speaker and the end of a line. */
+const LINE_TOKENS = 5;
+
+// A thing of code, as a rule and a prompt name it. The longer names come first.
+const CONSTRUCTS: readonly (readonly [string, RegExp])[] = [
+  [
+    'argument',
+    /\b(?:(?:function|method|keyword|named) )?(?:arguments?|args|parameters?|params)\b/gi,
+  ],
+  ['attribute', /\b(?:(?:class|instance) )?(?:attributes?|fields?|propert(?:y|ies)|members?)\b/gi],
+  ['variable', /\b(?:(?:local|global|env(?:ironment)?) )?(?:variables?|vars?|constants?)\b/gi],
+  ['method', /\bmethods?\b/gi],
+  ['function', /\bfunctions?\b/gi],
+  ['class', /\bclass(?:es)?\b/gi],
+  ['test', /\b(?:tests?|specs?|test suites?)\b/gi],
+  ['commit', /\b(?:commits?|commit messages?|pull requests?|prs?)\b/gi],
+  ['branch', /\bbranch(?:es)?\b/gi],
+];
+
+const ASPECTS: readonly (readonly [string, RegExp])[] = [
+  [
+    'start',
+    /\b(?:start|starts|starting|begin|begins|beginning|prefix|prefixes|prefixed|prefixing|prepend)\b/i,
+  ],
+  ['end', /\b(?:end|ends|ending|suffix|suffixes|suffixed|suffixing|append|terminate)\b/i],
+  [
+    'case',
+    /\b(?:upper ?case|lower ?case|camel ?case|pascal ?case|snake_? ?case|kebab-? ?case|capital letters|all caps)\b/i,
+  ],
+  ['digit', /\b(?:digit|number)\b/i],
+];
+
+/** Tools of which work uses one: who names another one has changed the rule. */
+const FAMILIES: readonly (readonly string[])[] = [
+  ['npm', 'pnpm', 'yarn', 'bun'],
+  ['pip', 'poetri', 'poetry', 'uv', 'conda', 'pipenv'],
+  ['jest', 'vitest', 'mocha', 'ava', 'jasmin', 'jasmine'],
+  ['pytest', 'unittest', 'nose'],
+  ['prettier', 'biom', 'biome', 'oxfmt', 'dprint'],
+  ['black', 'ruff', 'yapf', 'autopep8'],
+  ['eslint', 'oxlint', 'tslint'],
+  ['tab', 'space'],
+  ['mysql', 'postgr', 'postgres', 'postgresql', 'sqlite'],
+  ['playwright', 'cypress', 'selenium'],
+  ['webpack', 'vite', 'rollup', 'esbuild', 'parcel'],
+  [
+    'english',
+    'german',
+    'french',
+    'spanish',
+    'italian',
+    'portugues',
+    'portuguese',
+    'russian',
+    'chines',
+    'chinese',
+    'japanes',
+    'japanese',
+  ],
+];
+
+// Words that say that, and not what, a rule demands.
+const EMPTY_TERMS = new Set(
+  termsOf(
+    'always never ever from now on going moving forward future remember please make sure ensure want like need would ' +
+      'should must you your we us our i all every each any the this that these those one use using used add adding added include ' +
+      'including incorporate write writing have having get into habit start starting it them they so also again just keep follow ' +
+      'following convention practice standard guideline rule code coding python important consistent consistently consistency ' +
+      'line lines update updated here project projects work working name names naming new change changed end ending begin even ' +
+      'first second firstly secondly additionally when creating create declaring declare defining define module string string',
+  ),
+);
+
+interface Facets {
+  readonly constructs: ReadonlySet<string>;
+  /** Pairs of a construct and what a rule says of its name: "method end". */
+  readonly naming: ReadonlySet<string>;
+  readonly terms: ReadonlySet<string>;
+  /** What it says not to use. */
+  readonly refused: ReadonlySet<string>;
+  readonly isNegative: boolean;
+  readonly scope: Scope;
+}
+
+function facetsOf(text: string): Facets {
+  const constructs = constructsIn(text);
+  return {
+    constructs,
+    naming: namingIn(text),
+    terms: new Set(termsOf(withoutValues(text)).filter((term) => !EMPTY_TERMS.has(term))),
+    refused: new Set([...text.matchAll(REFUSED)].flatMap(([, what = '']) => termsOf(what))),
+    isNegative: NEGATIVE.test(text),
+    scope: scopeOf(text, constructs),
+  };
+}
+
+const REFUSED =
+  /\b(?:not|instead of|rather than|no longer(?: use)?|stop using|forget about|no more)\s+((?:[\w@./-]+\s?){1,3})/gi;
+const NEGATIVE = /\b(?:never|don'?t|do not|stop|avoid|no longer|no need|not)\b/i;
+
+/** A name's own letters ("_c") say nothing about what the rule is about. */
+function withoutValues(text: string): string {
+  return text.replaceAll(/(?<!\w)['"`][^'"`]{1,40}['"`](?!\w)/g, (value) =>
+    /^['"`]@?\w{4,}['"`]$/.test(value) ? value : ' ',
+  );
+}
+
+function constructsIn(text: string): Set<string> {
+  const found = new Set<string>();
+  let left = text;
+  for (const [name, pattern] of CONSTRUCTS) {
+    left = left.replaceAll(pattern, () => {
+      found.add(name);
+      return ' ';
+    });
+  }
+  return found;
+}
+
+/** Each aspect with the constructs of its own clause, or else with those of the sentence. */
+function namingIn(text: string): Set<string> {
+  const found = new Set<string>();
+  if (
+    !/\b(?:names?|naming|named|them|prefix|suffix|case)\b/i.test(text) &&
+    !/['"`]_?\w{1,4}_?['"`]/.test(text)
+  )
+    return found;
+  const all = constructsIn(text);
+  let last: ReadonlySet<string> = all;
+  for (const clause of text.split(/,|;|\band\b|\bwhile\b|\bbut\b/)) {
+    const own = constructsIn(clause);
+    const named = own.size > 0 ? own : last;
+    last = named;
+    for (const [aspect, pattern] of ASPECTS) {
+      if (!pattern.test(clause)) continue;
+      if (
+        /\b(?:start|begin)\w*\b(?! (?:all|your|the|every|each|with|\w+ names?|function|method|variable|attribute|argument|class|them|it))/i.test(
+          clause,
+        ) &&
+        aspect === 'start' &&
+        !/\b(?:start|begin)s? with\b|prefix/i.test(clause)
+      )
+        continue;
+      for (const construct of named) found.add(`${construct} ${aspect}`);
+    }
+    const string = /\bstring ['"`](\w+)['"`]/i.exec(clause)?.[1];
+    if (string !== undefined) for (const construct of named) found.add(`${construct} holds`);
+  }
+  return found;
+}
+
+const SAME_SHARE = 0.75;
+
+/** Whether the later of two rules is about the same thing, so that it holds instead. */
+function replaces(later: Facets, earlier: Facets): boolean {
+  if (later.naming.size > 0 || earlier.naming.size > 0) {
+    return [...earlier.naming].some((one) => later.naming.has(one));
+  }
+  if (areApart(later.constructs, earlier.constructs)) return false;
+  for (const term of later.refused)
+    if (earlier.terms.has(term) && !earlier.refused.has(term)) return true;
+  if (!later.isNegative && !earlier.isNegative && namesOtherTool(later, earlier)) return true;
+  let shared = 0;
+  for (const term of earlier.terms) if (later.terms.has(term)) shared += 1;
+  return (
+    shared > 0 &&
+    shared >= SAME_SHARE * Math.min(later.terms.size, earlier.terms.size) &&
+    shared >= 0.5 * Math.max(later.terms.size, earlier.terms.size)
+  );
+}
+
+/** "use jest for the frontend" and "use mocha for the backend" both hold: they are for different things. */
+function namesOtherTool(later: Facets, earlier: Facets): boolean {
+  if (later.scope !== earlier.scope) return false;
+  return FAMILIES.some((family) => {
+    const [one, other] = [later, earlier].map(({ terms, refused }) =>
+      family.filter((tool) => terms.has(tool) && !refused.has(tool)),
+    );
+    if (one?.length !== 1 || other?.length !== 1 || one[0] === other[0]) return false;
+    const rest = [later, earlier].map(({ terms }) =>
+      [...terms].filter((term) => !family.includes(term)),
+    );
+    const [first = [], second = []] = rest;
+    return first.length === 0 || second.length === 0 || first.some((term) => second.includes(term));
+  });
+}
+
+function areApart(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  return one.size > 0 && other.size > 0 && ![...one].some((name) => other.has(name));
+}
+
+/** What a rule is about, as far as a prompt can say that it falls under it. */
+type Scope = 'code' | 'test' | 'git' | 'answer' | 'packages' | 'other';
+
+function scopeOf(text: string, constructs: ReadonlySet<string>): Scope {
+  if (
+    /\b(?:answer|reply|respond|explain|speak|talk to me|summari[sz]e|tone|emojis?|language of (?:the )?answers?)\b/i.test(
+      text,
+    ) &&
+    !/\bcode\b/i.test(text)
+  )
+    return 'answer';
+  if (
+    /\b(?:commit|commits|branch|branches|push|merge|rebase|squash|prs?|pull requests?|changelog|git)\b/i.test(
+      text,
+    )
+  )
+    return 'git';
+  if (/\b(?:npm|pnpm|yarn|bun|pip|poetry|uv|conda|dependenc\w+|packages?|install)\b/i.test(text))
+    return 'packages';
+  if (/\b(?:tests?|specs?|mocks?|fixtures?|snapshots?|coverage)\b/i.test(text)) return 'test';
+  const isCode =
+    constructs.size > 0 ||
+    /\b(?:code|comments?|docstrings?|types?|annotations?|decorators?|imports?|modules?|statements?|assert\w*|exceptions?|indent\w*|quotes?|naming|identifiers?|files?|folders?|lint\w*|format\w*|refactor\w*|functions?|logs?|logging|any|enums?|interfaces?)\b/i.test(
+      text,
+    );
+  return isCode ? 'code' : 'other';
+}
+
+interface Asked {
+  readonly constructs: ReadonlySet<string>;
+  readonly terms: ReadonlySet<string>;
+  readonly scopes: ReadonlySet<Scope>;
+}
+
+const WRITES_CODE =
+  /\b(?:write|implement|add|create|build|make|code|develop|refactor|rewrite|fix|change|update|port|extend|generate|convert|replace|rename|extract|split|move|introduce|support|migrate|handle|complete|finish|optimi[sz]e|improve|function|class|method|script|module|component|endpoint|feature|bug)\b/i;
+
+function situationOf({ text, kind }: Situation): Asked {
+  const scopes = new Set<Scope>();
+  if (kind === 'prompt') scopes.add('answer');
+  if (WRITES_CODE.test(text)) scopes.add('code');
+  if (/\b(?:tests?|testing|coverage|specs?)\b/i.test(text)) scopes.add('test');
+  if (
+    /\b(?:commit|push(?! (?:method|function|and pop))|merge|rebase|branch|pr|pull request|git|changelog)\b/i.test(
+      text,
+    )
+  )
+    scopes.add('git');
+  if (
+    /\b(?:install|dependenc\w+|packages?|upgrade|npm|pnpm|yarn|bun|npx|pip|poetry|uv|add)\b/i.test(
+      text,
+    )
+  )
+    scopes.add('packages');
+  return { constructs: constructsIn(text), terms: new Set(termsOf(text)), scopes };
+}
+
+// What is written with each construct, so that a rule about the one matters where the other is asked for.
+const COMES_WITH: Readonly<Record<string, readonly string[]>> = {
+  function: ['argument', 'variable'],
+  method: ['argument', 'variable', 'attribute', 'class'],
+  class: ['method', 'attribute', 'argument', 'variable'],
+};
+
+/** 0 where the situation does not fall under the rule; more where it surely does. */
+function fitOf({ constructs, terms, scope }: Facets, asked: Asked): number {
+  let shared = 0;
+  for (const term of terms) if (asked.terms.has(term)) shared += 1;
+  if (scope === 'other') return shared > 0 ? 1 : 0;
+  if (!asked.scopes.has(scope)) return shared > 1 ? 1 : 0;
+  if (constructs.size === 0 || asked.constructs.size === 0) return 2;
+  const meant = new Set(
+    [...asked.constructs].flatMap((name) => [name, ...(COMES_WITH[name] ?? [])]),
+  );
+  return [...constructs].some((name) => meant.has(name)) ? 3 : 1;
+}

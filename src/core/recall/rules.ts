@@ -1,0 +1,273 @@
+/**
+ * Finds the standing rules and corrections in what a person says: "from now on end function names with _c", "no, we
+ * use pnpm here", "never touch generated files". A rule is the person's own sentence, word for word. It holds for later
+ * sessions, until a later sentence replaces or withdraws it.
+ *
+ * A sentence is a rule if it demands something (an order, "I want you to", "we use … here", "names must …") and says
+ * that the demand is for good: by a word of time, or because it is about all things of one kind. What speaks of the
+ * user's own product ("the API must return 404") is a task, never a rule.
+ */
+
+/** How the index knows a passage in which a person states or withdraws a rule. No text has this term. */
+export const RULE_TERM = 'rule__said';
+
+/** Longer sentences report events. */
+const SENTENCE_CHARS_MAX = 280;
+/** A longer message holds a pasted document. Its sentences are not orders to the agent. */
+const MESSAGE_CHARS_MAX = 16_000;
+/** A message that holds more quotes a style guide, which the client reads in its file. */
+const RULES_PER_MESSAGE_MAX = 16;
+/** An announcement ("now to our coding practices") covers so many sentences behind it. */
+const ANNOUNCED_SENTENCES = 8;
+
+// What all code and all work on code has. A demand about every one of them is about how to work.
+const THING =
+  'annotations?|arguments?|assert(?:ion)?s?|attributes?|branch(?:es)?|class(?:es)?|code|comments?|commits?|components?|' +
+  'constants?|decorators?|dependenc(?:y|ies)|docs|docstrings?|documentation|enums?|exceptions?|exports?|fields?|files?|' +
+  'folders?|functions?|generated|hints?|identifiers?|imports?|indentation|interfaces?|lines?|literals?|logs?|messages?|methods?|migrations?|' +
+  'mocks?|modules?|names?|packages?|parameters?|params|prs?|pull requests?|quotes?|scripts?|snapshots?|statements?|' +
+  'strings?|tests?|todos?|types?|variables?|vars?|words?';
+
+// Verbs of the agent's work.
+const WORK =
+  'abbreviate|add|annotate|answer|apply|ask|assume|avoid|begin|branch|build|bump|call|capitali[sz]e|change|check|cite|' +
+  'comment|commit|communicate|confirm|create|declare|define|delete|deploy|disable|document|edit|employ|end|ensure|' +
+  'explain|export|finish|follow|force-push|format|generate|guess|handle|have|implement|import|include|incorporate|' +
+  'indent|initiali[sz]e|install|introduce|keep|limit|lint|log|make|mention|merge|mock|modify|name|omit|overwrite|place|' +
+  'prefer|prefix|print|push|put|rebase|refactor|rely|remove|rename|reply|respond|return|rewrite|run|set|show|skip|sort|' +
+  'speak|split|squash|start|stick|suffix|summari[sz]e|switch|tag|test|touch|translate|try|type|use|utili[sz]e|validate|' +
+  'verify|wait|wrap|write';
+
+/** Ways of naming and writing things. Only as a convention does one order them of all things of a kind. */
+const CONVENTION_WORK =
+  'annotate|begin|capitali[sz]e|document|end|include|incorporate|indent|name|prefix|start|suffix|type|use|wrap|write';
+
+const FOR_GOOD =
+  'from now on|from here on(?: out)?|from this (?:point|moment|day)(?: on| forward)?|going forward|moving forward|henceforth|in (?:the )?future|' +
+  'until i say otherwise|as a rule|at all times|by default|without exception|no exceptions|every (?:single )?time|each time|whenever|any ?more|no longer';
+
+// The opening of a sentence. It says nothing about what is demanded.
+const OPENING = new RegExp(
+  '^(?:(?:ok(?:ay)?|great|good|excellent|perfect|now|so|and|but|also|then|no|yes|hey|well|first(?:ly)?|second(?:ly)?|' +
+    `third(?:ly)?|${FOR_GOOD}|similarly|likewise|in addition|on top of that|as you know|always(?=, and i mean)|and i mean always|even if [^,;]{1,80}|finally|[^:.!?,;]{1,80}(?=:\\s)|` +
+    'lastly|last|next|additionally|furthermore|moreover|again|oh|actually|important|note|remember|' +
+    'please|just|one more thing|another thing|for (?:this|our|the|all) [\\w ]{1,30}|in (?:this|our|the|all|your) [\\w ]{1,30}?(?=[,:;]| (?:always|never|please|we|use)\\b)|' +
+    '(?:when|while|before|after|whenever|if|with|as for|regarding|concerning|for|in|within|on) [^,.;:!?]{1,80})\\s*(?:[,:;–—-]+|(?=\\s(?:always|never|please|we|use)\\b)|(?<=\\b(?:now|so|and|but|also|then|again|please|just|remember|important|note|no|yes))(?=\\s))\\s*)+',
+  'i',
+);
+
+const STRONG = new RegExp(
+  `\\b(?:always|never|${FOR_GOOD})\\b|\\bonly ever\\b|\\bnot ever\\b|\\bdon'?t ever\\b`,
+  'i',
+);
+const TOLD =
+  /\b(?:i(?:'ve| have)? (?:already )?(?:told|asked) you|how many times|as i(?:'ve)? said|like i said|again and again)\b/i;
+/** Said of what is yet to be written. */
+const LASTING = new RegExp(
+  `\\b(?:remember to|don't forget to|(?:every|each|any) (?:[\\w-]+ )?(?:${THING}) (?:that )?you(?:'ll)? (?:write|create|make|add|define)|in your future)\\b`,
+  'i',
+);
+const HERE =
+  /\b(?:here|in (?:this|our) (?:repo|repository|project|codebase|code ?base|team|company|monorepo|workspace))\b/i;
+const ALL_OF = new RegExp(
+  `\\b(?:all|every|each|any|no)\\s+(?:of\\s+)?(?:(?:your|our|the|my|new|public|single|python|type)\\s+)*(?:[\\w-]+\\s+){0,2}(?:${THING})\\b` +
+    `|\\byour\\s+(?:[\\w-]+\\s+){0,3}(?:${THING})\\b`,
+  'i',
+);
+/** Things of a kind without an article. */
+const KIND = new RegExp(
+  `(?:^|\\b(?:in|to|for|of|with|on|from|use|using|include|including|add|adding|end|ending|start|starting|begin|prefix|suffix|name|naming|write|writing|touch|edit|import|importing|commit|and|or|no))\\s+` +
+    `(?:[\\w-]+\\s+){0,2}(?:names|functions|methods|classes|variables|attributes|arguments|parameters|comments|docstrings|annotations|hints|tests|commits|files|imports|types|statements|assertions|asserts|decorators|modules|strings|messages|branches|dependencies|code|exceptions|constants|packages|scripts|mocks|prs|pull requests|todos)\\b`,
+  'i',
+);
+const ANNOUNCES =
+  /\b(?:(?:coding|naming|code|team|style|development|programming|engineering|git|commit|testing|formatting)[\w -]{0,24}(?:convention|guideline|standard|practice|rule|style|polic|habit|preference|instruction|requirement|expectation)\w*|(?:convention|guideline|best practice|house rule)s?\b|naming|(?:few|some|couple of|two|three|specific|following|new|updated?|additional|another|important)(?: more)? (?:\w+ )?(?:rule|practice|standard|instruction|change|requirement|thing|update|point|aspect)s?)/i;
+
+const DEMAND = new RegExp(
+  `^(?:please )?(?:(?:always|never|do not|don'?t|dont|only|continue(?: to)?)\\s+(?:ever\\s+|forget to\\s+)?)?(?:${WORK})\\b` +
+    "|^(?:please )?(?:always,? (?:and i mean always,? )?|never |continue )?(?:stop|avoid|remember|ensure|make sure|be sure|don'?t forget|try to|get into the habit|feel free)\\b" +
+    "|\\b(?:i|we|i'd|we'd|they)(?:'d|'ll| would| do| also| will| really| just)* (?:want|need|like|expect|ask|prefer|require|encourage|urge|insist|recommend|suggest|appreciate)\\b" +
+    "|\\byou(?:'ll| will| should| must| need to| have to| are to| shall| can(?:'t|not)| may not| ought to|'re to)\\b" +
+    "|\\b(?:let's|let us)\\b" +
+    '|\\b(?:emphasi[sz]e|stress|highlight|reiterate) the (?:importance|use|need|value)\\b' +
+    "|\\bit(?:'s| is) (?:\\w+ )?(?:important|essential|crucial|mandatory|required|necessary|vital|imperative)\\b",
+  'i',
+);
+const EMPHASISED =
+  /\b(?:emphasi[sz]e|stress|highlight|reiterate) the (?:importance|use|need|value) of\b|\bit(?:'s| is) (?:\w+ )?(?:important|essential|crucial|mandatory|required|necessary|vital|imperative)\b/i;
+const YOU_TO =
+  /\b(?:i|we|i'd|we'd)(?:'d|'ll| would| do| also| will| really| just| still)* (?:want|need|like|expect|ask|prefer|require) (?:you|us|everyone|everybody|all of you|our team|the team)\b/i;
+const OUR_WAY =
+  /\bwe(?:'re| are|'ll| will)? (?:(?:always|never|only|don'?t|do not|now|all|also|strictly|should|going to|consistently) )*(?:prefer(?:ring)?|requiring|calling|using|ending|starting|use|including|adding|standardizing|standardising|include|add|have|maintain|write|run|follow|adhere|prefer|require|expect|commit|name|start|end|avoid|put|keep|switched to|moved to|agreed|decided|insist)\b/i;
+/** "One of our conventions is to …", "another practice is the use of …". */
+const PRACTICE_IS =
+  /^(?:(?:one|two|three|another|other|some|the|our|my|a|an|key|important|essential|crucial|specific|new|general|of|first|second|next|last|thing|things|coding|naming|style|team|more)\s+)*(?:convention|practice|rule|standard|guideline|policy|preference|requirement|habit|aspect|point|instruction|thing|conventions|practices|rules|standards|guidelines|requirements)\b[^.:;]{0,60}?\b(?:is|are)\s+(?:that|to|(?:the )?(?:\w+ )?(?:use|inclusion|addition|importance) of|about|regarding|using|adding|including|always|never|add|use|put|start|end)\b/i;
+/** The sentence announces a rule and states none. */
+const ONLY_ANNOUNCES =
+  /\b(?:follow|focus on|adopt(?:ing)?|implement(?:ing)?|incorporat(?:e|ing)|give|share|apply|adhere to|discuss|talk (?:to you )?about|touch (?:base )?(?:with you )?on|update (?:you )?on|use|using|emphasi[sz]e|reinforce|keep|remember|pay attention to|go over|mention|review|introduce)\b(?: (?:the|our|a|an|some|these|those|this|your|you|importance|of|in|mind|few|couple|two|three|four|specific|particular|certain|new|important|key|consistent|on|with|following|general|updated?|additional|coding|naming|style|code|best|team|small|simple|company|standard|programming))* (?:conventions?|guidelines?|practices?|rules?|standards?|instructions?|changes?|updates?|things|points|requirements?|aspects?|polic(?:y|ies)|style)\b/i;
+/** Its object stands in another sentence. */
+const ELSEWHERE_OBJECT =
+  /^(?:please )?(?:(?:make sure|be sure|remember|ensure|always|never|you|to|start|keep|that) )*(?:\w+)(?:ing)? (?:this|these|them|it|that|those|so)(?: (?:consistently|across|in|to|going|moving|from|for|when|rules?|conventions?|practices?|guidelines?|standards?|changes?|updates?|instructions?|naming|coding)\b.*)?[.!]*$/i;
+const VALUE = /['"`‘“][^'"`’”]{1,60}['"`’”]|\b\w+_\b|\b_\w+|@\w+/;
+const THINGS_MUST = new RegExp(
+  `^(?:(?:all|every|each|any|our|your|the|new|public) )*(?:[\\w-]+ ){0,3}(?:${THING})\\b[^.;]{0,60}?\\b(?:must|should|shall|need to|needs to|have to|has to|ought to|are to|may not|can(?:'t|not))\\b`,
+  'i',
+);
+const NOT_BUT = /\b(?:not|instead of|rather than)\s+`?[\w@./-]+`?/i;
+const PRODUCT = new RegExp(
+  '\\b(?:if|when|whenever|once|where|every time|each time|until)\\s+(?!it comes to)(?:a|an|the|our|its|any|someone|somebody)?\\s*(?:[\\w-]+ )?(?:users?|customers?|visitors?|clients?|players?|admins?|members?|someone|somebody|apps?|applications?|pages?|buttons?|forms?|modals?|servers?|api|endpoints?|requests?|responses?|tokens?|sessions?|browsers?|service|session|it)\\b' +
+    "|^(?!it(?:'s| is) (?:\\w+ )?(?:important|essential|crucial|mandatory|required|necessary|vital|imperative) (?:that (?:you|we|all|every)|to)\\b)(?:the|our|a|an|this|that|it|its|there|these|those|they|which|he|she)\\b(?!\\s+(?:rule|convention|standard|policy|key|other|next|first|second|third|last|important|team))[^,]{0,80}?\\b(?:must|should|shall|always|never|will|has to|have to|needs?)\\b" +
+    '|\\b(?:to|for|by|lets?|so|that) (?:the|our|an?) (?:users?|customers?|visitors?|admins?)\\b',
+  'i',
+);
+const ABOUT_SELF =
+  /^(?!it's|it is)(?:i|i've|i'm|we've|we had|he|she|they|it)\b(?!(?:'d|'ll| would| do| also| will| really| just| can| must)* (?:want|need|like|expect|ask|prefer|require|encourage|urge|insist|recommend|suggest|told|already|have told|asked))/i;
+const ONE_OFF =
+  /\b(?:for now|for the moment|this time|just once|right now|in this (?:pr|commit|branch|change|case|one)|yet|today|for this (?:one|pr|task|change)|last time|next time)\b/i;
+const PAST = /\b(?:was|were|did|had|didn'?t|wasn'?t|have been|has been)\b/i;
+
+// Words for good in other languages. Each with the demand that it goes with.
+const ELSEWHERE = [
+  // German
+  /(?:^|[,;:]\s*)(?:bitte |und |also |nein,? )*(?:ab jetzt|ab sofort|von nun an|künftig|in zukunft|immer|niemals|nie)\b|\b(?:verwende|benutze|nutze|schreib\w*|mach\w*|antworte|committe|teste|nimm|fass\w*)\b[^.]{0,60}\b(?:immer|nie|niemals|nie wieder|nicht mehr|stets)\b|\bwir (?:verwenden|benutzen|nutzen|nehmen|schreiben)\b[^.]{0,60}\b(?:hier|immer|nie|nicht)\b/iu,
+  // French
+  /(?:à partir de maintenant|désormais|dorénavant|à l[’']avenir)|(?:^|[,;:]\s*)(?:s[’']il (?:te|vous) pla[iî]t,? )?(?:toujours\b|ne\s+\w+\s+jamais\b|n[’']\w+\s+jamais\b|\w+ez?\s+toujours\b)|\b(?:ici|dans ce projet),? (?:on|nous) (?:utilis|écri)\w+/iu,
+  // Spanish
+  /(?:de ahora en adelante|a partir de ahora|en adelante|en el futuro)|(?:^|[,;:]\s*)(?:por favor,? )?(?:siempre|nunca|jamás)\b|\b(?:usa|utiliza|escribe|añade|ejecuta|responde)\b[^.]{0,60}\b(?:siempre|nunca)\b|\baquí (?:usamos|utilizamos)\b/iu,
+  // Portuguese
+  /(?:a partir de agora|de agora em diante|daqui para a frente|daqui pra frente)|(?:^|[,;:]\s*)(?:por favor,? )?(?:sempre|nunca|jamais)\b|\b(?:use|usa|escreva|adicione|execute|responda)\b[^.]{0,60}\b(?:sempre|nunca)\b|\baqui (?:usamos|utilizamos)\b/iu,
+  // Italian
+  /(?:d[’']ora in poi|da ora in poi|d[’']ora in avanti|in futuro)|(?:^|[,;:]\s*)(?:per favore,? )?(?:sempre|mai|non \w+ mai)\b|\b(?:usa|scrivi|aggiungi|esegui|rispondi)\b[^.]{0,60}\b(?:sempre|mai)\b|\bqui usiamo\b/iu,
+  // Russian
+  /(?:отныне|впредь|с этого момента|в дальнейшем|всегда|никогда не)/iu,
+  // Chinese
+  /(?:从现在开始|从现在起|今后|以后(?:都|请|不要|必须|一律)|始终|总是要|一律|永远不要|绝不要|绝对不要|不要再|每次都|请始终|务必)/u,
+  // Japanese
+  /(?:今後は?|これから(?:は|ずっと)|常に|必ず|絶対に|二度と)/u,
+  // Korean
+  /(?:앞으로(?:는)?|항상|절대(?:로)?|반드시|언제나)/u,
+];
+
+/** The rules that a text of a person's states, each as it was said, in their order. */
+export function rulesIn(text: string): string[] {
+  if (text.length > MESSAGE_CHARS_MAX) return [];
+  const found: string[] = [];
+  let announced = 0;
+  let before = '';
+  for (const sentence of sentencesOf(text)) {
+    const antecedent = before;
+    before = sentence;
+    announced = ANNOUNCES.test(sentence) ? ANNOUNCED_SENTENCES : announced - 1;
+    const whole = withAntecedent(antecedent, sentence);
+    if (whole !== sentence ? !isRuleOf(sentence) : !isRule(sentence, announced > 0)) continue;
+    found.push(whole);
+    if (found.length === RULES_PER_MESSAGE_MAX) break;
+  }
+  return found;
+}
+
+/** "I want you to use a convention for variable names. Start them with 'v_'.": only both say what is demanded. */
+function withAntecedent(before: string, sentence: string): string {
+  const isOpen =
+    VALUE.test(withoutApostrophes(sentence)) &&
+    !ANY_THING.test(sentence.replace(/\b(?:those|these) names?\b/gi, ''));
+  const isNamed =
+    ANY_THING.test(before) &&
+    (ONLY_ANNOUNCES.test(before) ||
+      /^(?:as for|for|when it comes to|the same goes)\b/i.test(before));
+  return isOpen && isNamed && before.length + sentence.length < SENTENCE_CHARS_MAX
+    ? `${before} ${sentence}`
+    : sentence;
+}
+
+const ANY_THING = new RegExp(`\\b(?:${THING})\\b`, 'i');
+
+function isRuleOf(sentence: string): boolean {
+  const said = sentence.replace(OPENING, '');
+  return DEMAND.test(said) || STRONG.test(sentence);
+}
+
+function withoutApostrophes(text: string): string {
+  return text.replaceAll(/(?<=\w)['’](?=\w)/g, '');
+}
+
+/** Whether a text of a person's states or withdraws one. */
+export function saysRules(text: string): boolean {
+  return rulesIn(text).length > 0 || withdrawalsIn(text).length > 0;
+}
+
+/** What a text takes back: "forget the rule about docstrings", "no need to run the tests any more". */
+export function withdrawalsIn(text: string): string[] {
+  return text.length > MESSAGE_CHARS_MAX
+    ? []
+    : sentencesOf(text).filter(
+        (sentence) => sentence.length <= SENTENCE_CHARS_MAX && WITHDRAWS.test(sentence),
+      );
+}
+
+const WITHDRAWS =
+  /\b(?:(?:forget|ignore|drop|disregard|scrap|cancel|lift|remove) (?:about )?(?:the|that|my|our|what i said)\b[^.]{0,40}\b(?:rule|convention|instruction|about|guideline|policy|practice|requirement)\b|(?:no need to|don'?t (?:have|need) to|do not (?:have|need) to|needn'?t|not necessary to|no longer (?:need|have|required?|necessary|want|use))\b[^.]{0,80}(?:any ?more|from now on|going forward)?|you (?:can|may) (?:stop|skip|now|again)\b)/i;
+
+function isRule(sentence: string, isAnnounced: boolean): boolean {
+  if (sentence.length > SENTENCE_CHARS_MAX || sentence.length < 6) return false;
+  const plain = sentence.replace(/^[-*•\d.)("'“\s]+/, '').replaceAll('’', "'");
+  const isAsked = /[?？]["')\s]*$/.test(plain);
+  if (isAsked && !/^(?:can|could|would|will) you\b/i.test(plain)) return false;
+  if (!isAsked && ELSEWHERE.some((pattern) => pattern.test(plain))) return true;
+  const said = plain
+    .replace(OPENING, '')
+    .replace(/^(?:to|(?:can|could|would|will) you(?: please)?) (?=\w)/i, '');
+  if (PRODUCT.test(said) || PRODUCT.test(plain) || ABOUT_SELF.test(said)) return false;
+  if (
+    ELSEWHERE_OBJECT.test(said) ||
+    (ONLY_ANNOUNCES.test(plain) && !VALUE.test(withoutApostrophes(plain)))
+  )
+    return false;
+  if (PRACTICE_IS.test(said))
+    return KIND.test(plain) || ALL_OF.test(plain) || VALUE.test(plain) || isForGoodIn(plain);
+  const isForGood = isForGoodIn(plain) || LASTING.test(plain);
+  const isOrder = DEMAND.test(said);
+  const isOurs = OUR_WAY.test(said);
+  const areThings = THINGS_MUST.test(said);
+  if (isForGood && (isOrder || isOurs || areThings)) return !isEvent(plain);
+  if (ONE_OFF.test(plain) || isAsked) return false;
+  if (isOurs && (HERE.test(plain) || NOT_BUT.test(plain) || /^no[,.: ]/i.test(plain)))
+    return !PAST.test(plain);
+  const isGeneral = ALL_OF.test(plain) || KIND.test(plain);
+  if (!isGeneral) return false;
+  if (areThings) return !PAST.test(plain);
+  if (isOurs && (isAnnounced || VALUE.test(withoutApostrophes(plain))) && CONVENTION.test(said))
+    return !PAST.test(plain);
+  if (/^(?:please )?(?:remember|make sure|be sure|ensure)\b/i.test(said) && CONVENTION.test(said))
+    return true;
+  if (/^(?:please )?(?:do not|don'?t|dont|stop|avoid)\b/i.test(said)) return KIND.test(said);
+  if ((isAnnounced || YOU_TO.test(said) || EMPHASISED.test(said)) && (isOrder || isOurs))
+    return !PAST.test(plain);
+  return (
+    new RegExp(
+      `^(?:please )?(?:remember to |make sure (?:to|you|that you) |be sure to |ensure (?:that )?you )?(?:${CONVENTION_WORK})\\b`,
+      'i',
+    ).test(said) && /\b(?:names?|naming)\b/i.test(plain)
+  );
+}
+
+const CONVENTION = new RegExp(
+  `\\b(?:${CONVENTION_WORK}|have|has|ends|starts|begins|includes|uses)\\b`,
+  'i',
+);
+
+function isForGoodIn(plain: string): boolean {
+  return STRONG.test(plain) || TOLD.test(plain);
+}
+
+/** "It always fails", "I will never understand". */
+function isEvent(plain: string): boolean {
+  return PAST.test(plain) && !/\b(?:always|never) (?:be )?\w/i.test(plain);
+}
+
+function sentencesOf(text: string): string[] {
+  return text
+    .split(/(?<=[.!?])["')]?\s+(?=\S)|(?<=[。！？])|\n+/)
+    .map((sentence) => sentence.trim())
+    .filter((sentence) => sentence !== '');
+}

@@ -1,0 +1,181 @@
+import { expect, test } from 'vitest';
+import { rulesIn, withdrawalsIn } from '../../src/core/recall/rules.ts';
+import { rulesFor, rulesInForce } from '../../src/core/recall/rules-in-force.ts';
+
+test.each([
+  'Always use pnpm here.',
+  'In this repository always use pnpm, never npm or yarn.',
+  'Never touch anything under src/generated, it is written by the generator.',
+  'please never use Bootstrap in this project',
+  'From now on, always write log messages in lower case.',
+  'You must never force-push to main.',
+  '- always run the linter before you commit',
+  'When you write Python, always add type hints.',
+  "From now on, I'd like you to end all function names with '_c'.",
+  'Firstly, always use docstrings in your functions.',
+  'Going forward, I need you to always add comments.',
+  'always remember to run the tests before you commit',
+  'No, we use pnpm here.',
+  'We use tabs for indentation in this repository.',
+  'I told you: never touch generated files.',
+  "Don't add comments to generated code.",
+  'stop using default exports from now on',
+  'All commit messages must be in the imperative.',
+  'Remember to end your method names with `_o`.',
+  'Could you always run the linter before you commit?',
+  'One of our conventions is to start attribute names with "q_".',
+  'Antworte mir ab jetzt immer auf Deutsch.',
+  'Ab sofort verwende pnpm statt npm.',
+  'Utilise toujours pnpm dans ce projet.',
+  'À partir de maintenant, écris les commits en anglais.',
+  'Usa siempre pnpm en este proyecto.',
+  'Nunca toques los archivos generados.',
+  'A partir de agora, escreva testes para cada função.',
+  "D'ora in poi usa pnpm.",
+  'Всегда используй pnpm.',
+  '以后请用 pnpm。',
+  '今後は pnpm を使ってください。',
+])('a rule: %s', (text) => {
+  expect(rulesIn(text)).toEqual([text]);
+});
+
+test.each([
+  'I always use pnpm.',
+  'We always go to the beach in summer.',
+  'Never give up!',
+  'She never writes back.',
+  'It never runs on Windows.',
+  'Should I always use pnpm?',
+  'Always nice to see you.',
+  'The worker never started because the queue was full.',
+  'never mind',
+  'use pnpm',
+  'The API must always return 404 for an unknown id.',
+  'When the user clicks the button, always show the dialog.',
+  'Make sure all the tests pass.',
+  'Rename all functions in this file.',
+  "Don't commit yet.",
+  'We should update the message to have a check mark in front.',
+  'remove the start command again',
+  'It never worked, and we always wanted to be passed a valid id.',
+  'For now, put all functions into one file.',
+  'I want you to follow a few important guidelines.',
+  'Please apply them from now on.',
+  `Always use ${'a very long story '.repeat(20)}`,
+])('no rule: %s', (text) => {
+  expect(rulesIn(text)).toEqual([]);
+});
+
+test('only the sentence is one, not what is said around it', () => {
+  expect(rulesIn('The build broke. Never run npm install here. What now?')).toEqual([
+    'Never run npm install here.',
+  ]);
+});
+
+test('of several about the same thing the last one holds', () => {
+  const said = [
+    { text: 'Always use npm in this project.', at: 1 },
+    { text: 'Always use pnpm in this project.', at: 2 },
+    { text: 'Never touch src/generated.', at: 3 },
+    { text: 'Always write commit messages in English.', at: 4 },
+    { text: 'Never mock the clock.', at: 5 },
+  ];
+  expect(rulesInForce(said).map(({ at }) => at)).toEqual([5, 4, 3, 2]);
+});
+
+test('the work is linear in hostile text', () => {
+  // A regular expression that backtracks would not come back from these.
+  for (const text of ['in '.repeat(20_000), `when ${', '.repeat(20_000)}`, 'a. '.repeat(50_000)]) {
+    expect(rulesIn(text)).toEqual([]);
+  }
+});
+
+test.each([
+  ['We use npm here.', 'No, we use pnpm here.'],
+  ['Always use tabs for indentation.', 'From now on always use spaces for indentation.'],
+  ["From now on end all method names with '_a'.", "I want you to end method names with '_b'."],
+  ['Always write comments in German.', 'Always write comments in English.'],
+  ['Always use jest for the tests.', 'Use vitest instead of jest from now on.'],
+  ['Never push to main.', 'From now on always push to main.'],
+  ['Always add docstrings to your functions.', 'Forget the rule about docstrings for functions.'],
+  [
+    'Always run the linter before you commit.',
+    "You don't need to run the linter before you commit any more.",
+  ],
+])('%s is replaced by %s', (earlier, later) => {
+  const held = rulesInForce([
+    { text: earlier, at: 1 },
+    { text: later, at: 2 },
+  ]);
+  expect(held.map(({ text }) => text)).not.toContain(earlier);
+});
+
+test.each([
+  ["Always end method names with '_a'.", "Always start method names with 'b_'."],
+  ["Always end method names with '_a'.", "Always end function names with '_b'."],
+  ['Always use docstrings in functions.', 'Always use annotations in functions.'],
+  ['Always use docstrings in functions.', 'Always use docstrings in methods.'],
+  ['Never push to main.', 'Always use pnpm here.'],
+  ['Always write commit messages in English.', 'Always answer in German.'],
+  ['Always use pytest for the backend.', 'Always use vitest for the frontend.'],
+])('%s and %s both hold', (one, other) => {
+  const held = rulesInForce([
+    { text: one, at: 1 },
+    { text: other, at: 2 },
+  ]);
+  expect(held.map(({ text }) => text).toSorted()).toEqual([one, other].toSorted());
+});
+
+test('a correction of a correction holds', () => {
+  const said = ['We use npm here.', 'No, we use yarn here.', 'Sorry, no: we use pnpm here.'];
+  expect(rulesInForce(said.map((text, at) => ({ text, at }))).map(({ at }) => at)).toEqual([2]);
+});
+
+test('in one message the last sentence holds', () => {
+  const held = rulesInForce([{ text: 'Always use npm here. No, always use pnpm here.', at: 1 }]);
+  expect(held.map(({ text }) => text)).toEqual(['No, always use pnpm here.']);
+});
+
+test('what is taken back is named', () => {
+  expect(withdrawalsIn('Thanks. Forget the rule about docstrings. Go on.')).toEqual([
+    'Forget the rule about docstrings.',
+  ]);
+});
+
+const RULES = [
+  { text: "From now on, end all method names with '_m'.", at: 1 },
+  { text: "From now on, end all function names with '_f'.", at: 2 },
+  { text: 'Always write commit messages in English.', at: 3 },
+  { text: 'Always use pnpm here.', at: 4 },
+  { text: 'Always answer in German.', at: 5 },
+  { text: 'Never use Skype for calls.', at: 6 },
+];
+
+test.each([
+  ['Write a function that sorts a list.', [2, 1, 5]],
+  ['Write a stack class with a push method.', [1, 2, 5]],
+  ['Commit this.', [3, 5]],
+  ['Install the newest zod.', [4, 5]],
+  ['Thanks, that looks right.', [5]],
+])('what %s falls under', (text, ats) => {
+  const found = rulesFor(rulesInForce(RULES), { text, kind: 'prompt' }, 200);
+  expect(new Set(found.map(({ at }) => at))).toEqual(new Set(ats));
+});
+
+test('an action falls under the rules for it, and no rule for answers', () => {
+  const found = rulesFor(rulesInForce(RULES), { text: 'git commit -m', kind: 'action' }, 200);
+  expect(found.map(({ at }) => at)).toEqual([3]);
+});
+
+test('as many rules as fit, and no more', () => {
+  const many = Array.from({ length: 500 }, (_, at) => ({
+    text: `From now on, add the '@check_${at}x${at}' decorator to all functions of part${at}x.`,
+    at,
+  }));
+  const found = rulesFor(rulesInForce(many), { text: 'Write a function.', kind: 'prompt' }, 200);
+  expect(found.length).toBeGreaterThan(3);
+  expect(found.length).toBeLessThan(14);
+  expect(rulesFor(rulesInForce(many), { text: 'Write a function.', kind: 'prompt' }, 0)).toEqual(
+    [],
+  );
+});
