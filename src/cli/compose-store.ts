@@ -25,7 +25,7 @@ export interface CliStore {
   readonly ledger: Ledger;
   /** The files beside memories; undefined with a memory service, which knows none. */
   readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;
-  /** Undefined with a memory service. */
+  /** The order that a person keeps among the memories; undefined with a memory service. */
   readonly desk?: MemoryDesk | undefined;
   /** A left-out output from its file: readable where the store may not be opened. */
   readOutput(ref: string): string | undefined;

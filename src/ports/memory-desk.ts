@@ -18,12 +18,47 @@ export interface MemoryDesk {
   beginnings(conversations: readonly ConversationPlace[]): Promise<readonly string[]>;
   /** Requests that quoted one of these references, newest first. */
   sightings(refs: readonly string[]): Promise<readonly Sighting[]>;
+  /** The rules that a person stated, the newest first, and what became of each. */
+  rules(filter: RulesFilter): Promise<readonly DeskRule[]>;
+  /** Marks a rule, or takes its mark away. False where no such rule is held. */
+  markRule(change: RuleChange): Promise<boolean>;
   /** False where there is no such record any more. */
   pin(change: PinChange): Promise<boolean>;
   /** Puts the new text in the old one's place, and forgets the old one. */
   edit(change: DeskEdit): Promise<EditState>;
   /** Takes back that these were forgotten. Resolves to the number that is held again. */
   restore(records: readonly DeskRecord[]): Promise<number>;
+}
+
+export interface RulesFilter {
+  /** Undefined: all spaces. */
+  readonly space?: string;
+}
+
+export interface DeskRule {
+  /** `r_` and the beginning of a hash of space and sentence. */
+  readonly id: string;
+  readonly space: string;
+  /** The sentence, as it was said. */
+  readonly text: string;
+  /** The record that holds it. */
+  readonly ref: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly client: string;
+  /**
+   * 'holds': placed when a prompt or an action falls under it. 'pinned': placed in every conversation.
+   * 'replaced': a later sentence says otherwise, or takes it back. 'retired': the person has ended it.
+   */
+  readonly state: 'holds' | 'pinned' | 'replaced' | 'retired';
+}
+
+export interface RuleChange {
+  /** A rule's id. */
+  readonly id: string;
+  /** Undefined: the rule holds, as far as nothing later replaces it. */
+  readonly mark: 'retired' | 'pinned' | undefined;
+  readonly at: number;
 }
 
 export interface ConversationPlace {

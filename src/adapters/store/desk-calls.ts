@@ -8,6 +8,7 @@ import type {
   EditState,
   PinChange,
   RecallLook,
+  RuleChange,
   WeighedMemory,
 } from '../../ports/memory-desk.ts';
 import type { MemoryRecord, SpeakerRole } from '../../core/memory/record.ts';
@@ -28,6 +29,8 @@ type DeskCallName =
   | 'browse'
   | 'look'
   | 'beginnings'
+  | 'rules'
+  | 'markRule'
   | 'pin'
   | 'edit'
   | 'restore';
@@ -58,6 +61,8 @@ export function deskCalls(parts: DeskParts): Pick<StoreCalls, DeskCallName> {
     browse: (filter) => desk.browse(filter),
     look: (question) => look.at(question),
     beginnings: (conversations) => desk.beginnings(conversations),
+    rules: (filter) => desk.rules(filter),
+    markRule: (change) => markRule(parts, desk, change),
     pin: (change) => pin(parts, desk, change),
     edit: (change) => edit(parts, desk, change),
     restore: (given) => {
@@ -73,6 +78,12 @@ function pin({ retire }: DeskParts, desk: Desk, change: PinChange): boolean {
   const isPinned = desk.pin(change);
   if (isPinned && change.pin === 'never') retire(change.ref);
   return isPinned;
+}
+
+function markRule({ retire }: DeskParts, desk: Desk, change: RuleChange): boolean {
+  const marked = desk.markRule(change);
+  if (marked !== undefined && change.mark === 'retired') retire(marked.ref);
+  return marked !== undefined;
 }
 
 /** The new text is held before the old one goes, so that nothing is lost in between. */

@@ -1,14 +1,20 @@
+import { referenceOf } from '../../core/memory/reference.ts';
 import { RULE_TERM, rulesIn } from '../../core/recall/rules.ts';
+import { rulesInForce } from '../../core/recall/rules-in-force.ts';
 import type {
   ConversationPlace,
   DeskFilter,
   DeskPage,
   DeskRecord,
+  DeskRule,
   PinChange,
+  RuleChange,
+  RulesFilter,
   Shelf,
   ShelfDay,
 } from '../../ports/memory-desk.ts';
 import type { Pin } from '../../core/memory/record.ts';
+import { ruleDigest, type RuleMark } from './rules.ts';
 import type { Conditions } from './conditions.ts';
 import type { Database } from './database.ts';
 import { type StoredText, textOf } from './text.ts';
@@ -67,6 +73,41 @@ export class Desk {
     );
     const records = this.#rows(conditions, filter);
     return { records, total: sum?.total ?? 0 };
+  }
+
+  rules({ space }: RulesFilter): DeskRule[] {
+    const spaces = this.#database.all<{ id: number; name: string }>(RULE_SPACES, space ?? null);
+    return spaces.flatMap(({ id, name }) => this.#rulesOf(id, name));
+  }
+
+  /** The rule that was marked; undefined where none has this id. */
+  markRule({ id, mark, at }: RuleChange): DeskRule | undefined {
+    const rule = this.rules({}).find((one) => one.id === id);
+    if (rule === undefined) return undefined;
+    const digest = ruleDigest(rule.text);
+    if (mark === undefined) this.#database.run(UNMARK_RULE, digest, rule.space);
+    else this.#database.run(MARK_RULE, digest, mark, at, rule.space);
+    return rule;
+  }
+
+  #rulesOf(id: number, space: string): DeskRule[] {
+    const rows = this.#database.all<RuleRow>(RULE_TEXTS, id);
+    const said = rows.map(({ text, is_utf16, ...row }) => ({
+      ...row,
+      text: textOf({ text, is_utf16 }),
+    }));
+    const held = new Set(rulesInForce(said).map(({ text }) => text));
+    const marked = this.#database.all<{ rule: string; mark: RuleMark }>(MARKED_RULES, id);
+    const marks = new Map(marked.map(({ rule, mark }) => [rule, mark]));
+    const known = new Set<string>();
+    return said.flatMap(({ text: message, ref, at, client }) =>
+      rulesIn(message).flatMap((text): DeskRule[] => {
+        if (known.has(text)) return [];
+        known.add(text);
+        const state = marks.get(ruleDigest(text)) ?? (held.has(text) ? 'holds' : 'replaced');
+        return [{ id: ruleId(space, text), space, text, ref, at, client, state }];
+      }),
+    );
   }
 
   beginnings(conversations: readonly ConversationPlace[]): string[] {
@@ -156,6 +197,33 @@ const KINDS: Readonly<Record<NonNullable<DeskFilter['kind']>, string>> = {
     JOIN passages p ON p.id = f.rowid
     WHERE f.passage_terms MATCH '"${RULE_TERM}"')`,
 };
+
+/** 40 bits: of 10,000 rules two have the same id with a chance of 1 in 20,000. */
+const ID_CHARS = 8;
+
+function ruleId(space: string, text: string): string {
+  return referenceOf(ruleDigest(`${space}\n${text}`))
+    .replace('m_', 'r_')
+    .slice(0, 2 + ID_CHARS);
+}
+
+interface RuleRow extends StoredText {
+  readonly ref: string;
+  readonly at: number;
+  readonly client: string;
+}
+
+const RULE_SPACES = 'SELECT id, name FROM spaces WHERE name = ?1 OR ?1 IS NULL ORDER BY name';
+const RULE_TEXTS = `SELECT r.ref, r.text, r.is_utf16, r.at, r.client FROM records r
+  WHERE r.space = ? AND r.role = 'user' AND r.source IS NULL AND r.id IN (SELECT p.record FROM passage_terms f
+    JOIN passages p ON p.id = f.rowid WHERE f.passage_terms MATCH '"${RULE_TERM}"')
+  ORDER BY r.at DESC, r.id DESC LIMIT ${STANDING_READ_MAX}`;
+const MARKED_RULES = 'SELECT rule, mark FROM rule_marks WHERE space = ?';
+const MARK_RULE = `INSERT INTO rule_marks (space, rule, mark, at)
+  SELECT id, ?1, ?2, ?3 FROM spaces WHERE name = ?4
+  ON CONFLICT (space, rule) DO UPDATE SET mark = excluded.mark, at = excluded.at`;
+const UNMARK_RULE = `DELETE FROM rule_marks WHERE rule = ?
+  AND space = (SELECT id FROM spaces WHERE name = ?)`;
 
 const BY_HAND = `r.conversation LIKE 'added!_%' ESCAPE '!'`;
 

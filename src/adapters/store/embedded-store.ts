@@ -159,6 +159,8 @@ function deskOver(client: SteadyClient, memory: EmbeddedMemory): MemoryDesk {
     look: (question) => client.call('look', question),
     beginnings: (conversations) => client.call('beginnings', conversations),
     sightings: (refs) => client.call('sightings', refs),
+    rules: (filter) => client.call('rules', filter),
+    markRule: (change) => client.call('markRule', change),
     pin: (change) => client.call('pin', change),
     edit: async (change) => {
       const state = await client.call('edit', change);

@@ -32,8 +32,11 @@ import type {
   DeskPage,
   DeskRecord,
   EditState,
+  DeskRule,
   PinChange,
   RecallLook,
+  RuleChange,
+  RulesFilter,
   Shelf,
   ShelfDay,
   Sighting,
@@ -96,6 +99,8 @@ export interface StoreCalls {
   look(question: RecallQuestion): RecallLook;
   beginnings(conversations: readonly ConversationPlace[]): readonly string[];
   sightings(refs: readonly string[]): readonly Sighting[];
+  rules(filter: RulesFilter): readonly DeskRule[];
+  markRule(change: RuleChange): boolean;
   pin(change: PinChange): boolean;
   edit(change: DeskEdit): EditState;
   restore(records: readonly DeskRecord[]): number;

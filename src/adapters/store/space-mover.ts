@@ -91,6 +91,8 @@ export class SpaceMover {
   /** The order of the signals stays: those of the other space are the newer ones. */
   #moveRest({ from, to }: Ids): void {
     this.#database.run(MOVE_TOMBSTONES, to, from, to, to);
+    this.#database.run(MOVE_RULE_MARKS, to, from);
+    this.#database.run('DELETE FROM rule_marks WHERE space = ?', from);
     this.#database.run(MOVE_SIGNALS, to, to, from, from);
     this.#database.run('DELETE FROM signals WHERE space = ?', from);
     this.#database.run(DROP_OLD_SIGNALS, to, to);
@@ -122,6 +124,9 @@ const INHERIT_MARKS = `INSERT INTO marks (record, pin, edited_at, imported_at)
   SELECT ?, pin, edited_at, imported_at FROM marks WHERE record = ?
   ON CONFLICT (record) DO UPDATE SET pin = ${STRONGER_PIN},
     edited_at = coalesce(marks.edited_at, excluded.edited_at)`;
+
+const MOVE_RULE_MARKS = `INSERT OR IGNORE INTO rule_marks (space, rule, mark, at)
+  SELECT ?, rule, mark, at FROM rule_marks WHERE space = ?`;
 
 const OUTPUTS = `SELECT o.id FROM outputs o WHERE o.space = ?
   AND NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.space = ? AND t.digest = o.digest) LIMIT ${BATCH}`;

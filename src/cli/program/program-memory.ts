@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { addSpaces } from './program-spaces.ts';
 import type { CommandContext } from '../context.ts';
 import type { ForgetOptions, GetOptions, ListOptions } from '../memory/memory.ts';
+import type { RulesOptions } from '../memory/memory-rules.ts';
 import type { StaleOptions } from '../memory/memory-stale.ts';
 import { addOwningCommands } from './program-owning.ts';
 import type { ExplainOptions } from '../requests/explain.ts';
@@ -19,6 +20,7 @@ export function addMemoryCommands(program: Command, context: CommandContext, fin
   addGet(memory, context);
   addCode(memory, context);
   addWhy(memory, context);
+  addRules(memory, context);
   addForget(memory, context, finish);
   addOwningCommands(memory, context);
   addSpaces(memory, context);
@@ -168,6 +170,35 @@ function addWhy(memory: Command, context: CommandContext): void {
     .action(async (prompt: string, options: WhyOptions) => {
       const { explainRecall } = await import('../memory/memory-why.ts');
       await explainRecall({ prompt, folder: process.cwd(), options }, context, openStore);
+    });
+}
+
+function addRules(memory: Command, context: CommandContext): void {
+  memory
+    .command('rules')
+    .description('List the rules and corrections that you stated; pin, edit or retire one')
+    .argument('[sentence...]', 'with --edit: the new sentence')
+    .option('--space <name>', 'only this space')
+    .option('--all', 'also the rules that were replaced or retired')
+    .option('--retire <id>', 'never place this rule again')
+    .option('--restore <id>', 'take back --retire or --pin')
+    .option('--pin <id>', 'place this rule in every conversation of its project')
+    .option('--edit <id>', 'retire this rule and state another one in its place')
+    .option('--json', 'print a JSON list')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc memory rules
+  $ svc memory rules --retire r_…
+  $ svc memory rules --edit r_… "Always use pnpm here."
+
+svc finds a rule in what you say: "from now on …", "no, we use pnpm here", "never touch generated files".
+A later sentence about the same thing replaces it. svc places a rule when a prompt falls under it.`,
+    )
+    .action(async (sentence: readonly string[], options: RulesOptions) => {
+      const { showRules } = await import('../memory/memory-rules.ts');
+      await showRules({ words: sentence.join(' '), options }, context, openStore);
     });
 }
 

@@ -192,13 +192,9 @@ function briefLines(memories: AgentMemories, { limits, earlier }: BriefGiven): B
   for (const text of memories.standing) {
     const line = lineOf({ role: 'user', text });
     if (earlier.some((block) => block.includes(line))) continue;
-<<<<<<< HEAD
-    if (estimateTextTokens(written([...kept, line])) <= most) kept.push(line);
-=======
-    if (estimateTextTokens(written([...kept, line], [])) <= limits.tokensMax) kept.push(line);
->>>>>>> 30943125 (Find a person's rules and corrections, and place those that the prompt falls under)
+    if (estimateTextTokens(written([...kept, line])) <= limits.tokensMax) kept.push(line);
   }
-  const rules = kept.length === 0 ? 0 : estimateTextTokens(written(kept, [])) - FENCE_TOKENS;
+  const rules = kept.length === 0 ? 0 : estimateTextTokens(written(kept)) - FENCE_TOKENS;
   const most = Math.min(limits.tokensMax, rules + limits.briefTokensMax);
   const listed: AgentSession[] = [];
   for (const session of memories.sessions) {

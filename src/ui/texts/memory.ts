@@ -26,7 +26,7 @@ export const MEMORY = {
     assistant: 'the assistant',
   },
   kinds: {
-    standing: 'standing instructions',
+    standing: 'rules',
     always: 'always recalled',
     never: 'never recalled',
     edited: 'edited',

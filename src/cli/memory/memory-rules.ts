@@ -1,0 +1,133 @@
+import { captureStored } from '../../core/memory/captures.ts';
+import { rulesIn } from '../../core/recall/rules.ts';
+import type { DeskRule, MemoryDesk } from '../../ports/memory-desk.ts';
+import { CliError } from '../cli-error.ts';
+import type { OpenStore } from '../compose-store.ts';
+import type { CommandContext } from '../context.ts';
+import { timeText } from '../listing.ts';
+import { oneLine } from '../terminal.ts';
+import { wrapped } from '../text-table.ts';
+import { deadline, withStore } from './memory.ts';
+
+/** `svc memory rules`: the rules and corrections that a person stated, and what became of each. */
+
+export interface RulesOptions {
+  readonly space?: string;
+  /** Also those that were replaced or retired. */
+  readonly all?: boolean;
+  readonly retire?: string;
+  readonly restore?: string;
+  readonly pin?: string;
+  readonly edit?: string;
+  readonly json?: boolean;
+}
+
+/** A rule has at most 280 characters. */
+const TEXT_CHARS_MAX = 300;
+
+const STATES: Readonly<Record<DeskRule['state'], string>> = {
+  holds: '',
+  pinned: ' [pinned]',
+  replaced: ' [replaced]',
+  retired: ' [retired]',
+};
+
+/** `words`: with --edit, the new sentence. */
+export async function showRules(
+  request: { readonly words: string; readonly options: RulesOptions },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { words, options } = request;
+  const changes = [options.retire, options.restore, options.pin, options.edit].filter(
+    (id) => id !== undefined,
+  );
+  if (changes.length > 1) {
+    throw new CliError('One change at a time.', 'For example: svc memory rules --retire r_…', 2);
+  }
+  if ((words !== '') !== (options.edit !== undefined)) {
+    throw new CliError(
+      'A new sentence belongs to --edit.',
+      'For example: svc memory rules --edit r_… "Always use pnpm here."',
+      2,
+    );
+  }
+  const rules = await withStore(context, openStore, async ({ memory, desk }) => {
+    if (desk === undefined) return undefined;
+    const [id] = changes;
+    if (id !== undefined) {
+      const rule = await ruleOf(desk, id);
+      if (options.edit !== undefined) {
+        const record = editedRecord(rule, words);
+        const [state] = await memory.capture([record], deadline());
+        if (state !== 'stored' && state !== 'duplicate') {
+          throw new CliError('The memory refused the sentence.', 'Check with: svc doctor');
+        }
+      }
+      await desk.markRule({ id, mark: markOf(options), at: Date.now() });
+    }
+    return desk.rules(options.space === undefined ? {} : { space: options.space });
+  });
+  const { terminal } = context;
+  if (rules === undefined) {
+    throw new CliError(
+      'A memory service has no list of rules.',
+      'Forget the memory that states the rule: svc memory search "…", svc memory forget m_…',
+    );
+  }
+  const shown = rules.filter(
+    ({ state }) => options.all === true || state === 'holds' || state === 'pinned',
+  );
+  if (options.json === true) terminal.json(shown);
+  else for (const line of linesOf(shown, terminal.columns(Infinity))) terminal.out(line);
+  if (shown.length === 0) {
+    terminal.note('No rules. svc finds sentences like "always use pnpm here" in what you say.');
+  }
+  if (options.retire !== undefined) {
+    terminal.note(
+      'Retired. A running conversation keeps the blocks that it has until its client compacts it.',
+    );
+  }
+  const hidden = rules.length - shown.length;
+  if (hidden > 0) terminal.note(`Replaced or retired: ${hidden}. See them with --all`);
+}
+
+function markOf({ retire, pin, edit }: RulesOptions): 'retired' | 'pinned' | undefined {
+  if (retire !== undefined || edit !== undefined) return 'retired';
+  return pin === undefined ? undefined : 'pinned';
+}
+
+async function ruleOf(desk: MemoryDesk, id: string): Promise<DeskRule> {
+  const found = (await desk.rules({})).find((rule) => rule.id === id);
+  if (found !== undefined) return found;
+  throw new CliError(
+    `There is no rule ${oneLine(id, 64)}.`,
+    'The ids are in: svc memory rules --all',
+  );
+}
+
+/** The new sentence as the person's own, in the rule's space. */
+function editedRecord(rule: DeskRule, words: string) {
+  const captured = captureStored('user', words);
+  if (captured === undefined || rulesIn(captured.text).length === 0) {
+    throw new CliError(
+      'svc does not read this sentence as a rule.',
+      'Say that it is for good: "always …", "never …", "from now on …".',
+      2,
+    );
+  }
+  const at = Date.now();
+  const place = { conversation: `added_rule_${at}`, fingerprint: '', exchange: 0 };
+  return { ...captured, ...place, space: rule.space, client: 'svc', at, isTimed: true as const };
+}
+
+function linesOf(rules: readonly DeskRule[], columns: number): string[] {
+  let space = '';
+  return rules.flatMap((rule) => {
+    const head = rule.space === space ? [] : [rule.space];
+    space = rule.space;
+    const { id, text, at, client, ref, state } = rule;
+    const line = `  ${id}  ${oneLine(text, TEXT_CHARS_MAX)}${STATES[state]} (${timeText(at)}, ${client}, ${ref})`;
+    return [...head, ...wrapped(line, columns, '      ')];
+  });
+}

@@ -1,0 +1,64 @@
+import { expect, test, vi } from 'vitest';
+import { runCli, tempFolder } from '../support/cli.ts';
+
+// Processes with a database each, on a machine that may be busy.
+vi.setConfig({ testTimeout: 60_000 });
+
+interface Listed {
+  readonly id: string;
+  readonly text: string;
+  readonly state: string;
+}
+
+function newHome() {
+  const home = tempFolder();
+  const svc = (...args: readonly string[]) => runCli(['memory', ...args], { home });
+  const rules = async (...args: readonly string[]) =>
+    JSON.parse((await svc('rules', '--json', ...args)).stdout) as Listed[];
+  const idOf = async (text: string) =>
+    (await rules('--all')).find((rule) => rule.text === text)?.id ?? '';
+  return { svc, rules, idOf };
+}
+
+const USE_NPM = 'We use npm here.';
+const USE_PNPM = 'No, we use pnpm here.';
+const COMMITS = 'Always write commit messages in English.';
+
+test('rules are listed with what became of each, pinned, edited, retired and restored', async () => {
+  const { svc, rules, idOf } = newHome();
+  const none = await svc('rules');
+  expect([none.code, none.stdout]).toEqual([0, '']);
+  expect(none.stderr).toContain('No rules.');
+  for (const said of [USE_NPM, USE_PNPM, COMMITS]) await svc('add', said);
+  expect((await rules()).map(({ text }) => text).toSorted()).toEqual([COMMITS, USE_PNPM]);
+  const all = await rules('--all');
+  expect(all.find(({ text }) => text === USE_NPM)?.state).toBe('replaced');
+  const id = await idOf(COMMITS);
+  expect((await rules('--pin', id)).find((rule) => rule.id === id)?.state).toBe('pinned');
+  const retired = await svc('rules', '--retire', id);
+  expect(retired.stdout).not.toContain(COMMITS);
+  expect(retired.stderr).toContain('until its client compacts it');
+  // Said again, it stays retired.
+  await svc('add', COMMITS);
+  expect((await rules()).map(({ text }) => text)).toEqual([USE_PNPM]);
+  await svc('rules', '--restore', id);
+  expect((await rules()).map(({ text }) => text).toSorted()).toEqual([COMMITS, USE_PNPM]);
+  await svc('rules', '--edit', id, 'Always write commit messages in German.');
+  expect((await rules()).map(({ text }) => text).toSorted()).toEqual([
+    'Always write commit messages in German.',
+    USE_PNPM,
+  ]);
+});
+
+test('a wrong call says what is wrong and changes nothing', async () => {
+  const { svc, rules, idOf } = newHome();
+  await svc('add', USE_PNPM);
+  const id = await idOf(USE_PNPM);
+  const unknown = await svc('rules', '--retire', 'r_nothing');
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('r_nothing')]);
+  expect((await svc('rules', '--retire', id, '--pin', id)).code).toBe(2);
+  expect((await svc('rules', '--edit', id)).code).toBe(2);
+  expect((await svc('rules', 'Always use npm.')).code).toBe(2);
+  expect((await svc('rules', '--edit', id, 'pnpm is nice')).code).toBe(2);
+  expect((await rules()).map(({ text }) => text)).toEqual([USE_PNPM]);
+});
