@@ -3,13 +3,13 @@ import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { InputError } from '../lib/input.mjs';
 
-const SUITES = ['coding', 'evidence', 'dialogues', 'silence', 'speed'];
+const SUITES = ['coding', 'evidence', 'dialogues', 'silence', 'rules', 'speed'];
 const HALVES = ['dev', 'test', 'all'];
 const KINDS = ['chats', 'coding'];
 
 export const USAGE = `npm run bench:recall -- [options]
   --suite a,b        only these of ${SUITES.join(', ')}; or 'ablations' alone
-  --data FILE        other data for the one suite that --suite names: exchanges for coding, else LoCoMo's form
+  --data FILE        other data for the one suite that --suite names: exchanges for coding, MemoryCode for rules, else LoCoMo's form
   --labels FILE      coding: labels of readers; may be given several times
   --facts FILE       coding: patterns of the text that was needed
   --read FILE        coding: writes 30 blocks, 15 briefs and 30 silences for a person to read
