@@ -68,7 +68,11 @@ function check({ bytes, dialect, at, text, form }: Case): void {
   const edits = insertBlock(view, item, { block: text, form });
   const expected = JSON.parse(bytes.toString()) as Record<string, unknown[]>;
   const items = expected[dialectOf(dialect).listKey] ?? [];
-  items[at] = withBlock(items[at], { dialect, text, form });
+  const isResult = item.toolResultIds.length > 0 && item.role !== 'assistant';
+  items[at] =
+    isResult && form === 'text'
+      ? withResultBlock(items[at], dialect, text)
+      : withBlock(items[at], { dialect, text, form });
 
   const pieces = applyEdits(bytes, edits);
   expect(JSON.parse(Buffer.concat(pieces).toString())).toEqual(expected);
@@ -76,11 +80,33 @@ function check({ bytes, dialect, at, text, form }: Case): void {
     edits.every(({ start, end }) => start === end && start > item.start && end < item.end),
   ).toBe(true);
   expect(Buffer.concat(pieces.filter((piece) => !isNew(piece, edits))).equals(bytes)).toBe(true);
-  expect(edits.length > 0).toBe(contentForm(view, item) !== undefined);
+  // A block goes into the text of a result, and never beside it.
+  if (!isResult) expect(edits.length > 0).toBe(contentForm(view, item) !== undefined);
 }
 
 function isNew(piece: Uint8Array, edits: readonly Edit[]): boolean {
   return edits.some((edit) => edit.bytes === piece);
+}
+
+type Json = Record<string, unknown>;
+
+/** The block at the end of the newest result's text; the item as it is where that has none. */
+function withResultBlock(given: unknown, dialect: Dialect, text: string): unknown {
+  const item = structuredClone(given) as Json;
+  const results =
+    dialect === 'anthropic_messages' && Array.isArray(item['content'])
+      ? (item['content'] as Json[]).filter((part) => part?.['type'] === 'tool_result')
+      : [item];
+  const result = results.at(-1);
+  const key = dialect === 'openai_responses' ? 'output' : 'content';
+  const said = result?.[key];
+  if (result !== undefined && typeof said === 'string') result[key] = `${said}\n\n${text}`;
+  if (!Array.isArray(said)) return item;
+  const parts = said as Json[];
+  const isPlain = parts.every((part) => /text|image/.test(String(part?.['type'])));
+  const last = parts.findLast((part) => typeof part?.['text'] === 'string');
+  if (isPlain && last !== undefined) last['text'] = `${String(last['text'])}\n\n${text}`;
+  return item;
 }
 
 /** The same change, made on the parsed item. */

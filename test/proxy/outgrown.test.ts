@@ -137,9 +137,10 @@ test('a file that vanished or became a folder or a pipe has changed, and the ans
 });
 
 test('of two statements on one file the newer wins', async () => {
-  const { learn, ask, write, prompt, root } = await stage();
+  const { learn, ask, write, prompt, root, setAnswer } = await stage();
   await learn();
   write('src/pool.ts', 'export const port = 7000;\n');
+  setAnswer('Done.');
   await prompt('newer', [
     { role: 'user', content: 'move the walrus pooler to another port' },
     {
