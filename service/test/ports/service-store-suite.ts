@@ -288,8 +288,9 @@ interface LedgerStage {
 function ledgerTests(stage: () => LedgerStage): void {
   const row = (key: string, block: string, more: object = {}) =>
     ({ key, block, form: 'text', at: 3, ...more }) as const;
-  const QUOTING =
-    'default\nm_aaaaaaaaaaaaaaaa default\n<svc-memory note="x">\n- The code word is marmalade.\n</svc-memory>';
+  const quotingOf = (space: string): string =>
+    `${space}\nm_aaaaaaaaaaaaaaaa ${space}\n<svc-memory note="x">\n- The code word is marmalade.\n</svc-memory>`;
+  const QUOTING = quotingOf(SPACE);
 
   test('a row of the ledger is found by its tenant alone', async () => {
     const { whole, store } = stage();
@@ -311,18 +312,24 @@ function ledgerTests(stage: () => LedgerStage): void {
     expect(found.map(({ block }) => block)).toEqual(['later', 'first']);
   });
 
-  test('a purge empties the recalled blocks of its tenant, also those that arrive late', async () => {
+  test('a purge empties the blocks of its tenant that quote its space, also those that arrive late', async () => {
     const { whole, store, purge } = stage();
     const other = whole.of('other');
-    await store.recordLedger([row('e:1', QUOTING), row('x:1', '3 !2 m_abc')]);
+    const elsewhere = quotingOf('elsewhere');
+    await store.recordLedger([
+      row('e:1', QUOTING),
+      row('x:1', '3 !2 m_abc'),
+      row('e:4', elsewhere),
+    ]);
     await other.recordLedger([row('e:1', QUOTING)]);
     await purge({ all: true });
     await store.recordLedger([row('e:2', QUOTING, { at: 5 }), row('e:3', QUOTING, { at: 7 })]);
-    const found = await store.findLedger(['e:1', 'e:2', 'e:3', 'x:1']);
+    const found = await store.findLedger(['e:1', 'e:2', 'e:3', 'e:4', 'x:1']);
     expect(found.map(({ key, block }) => [key, block])).toEqual([
       ['e:1', ''],
       ['e:2', ''],
       ['e:3', QUOTING],
+      ['e:4', elsewhere],
       ['x:1', '3 !2 m_abc'],
     ]);
     expect(await other.findLedger(['e:1'])).toEqual([row('e:1', QUOTING)]);

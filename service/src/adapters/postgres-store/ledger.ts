@@ -38,13 +38,16 @@ export function ledgerCalls({ tenant, database }: TenantPlace) {
 }
 
 /**
- * Empties every recalled block of a tenant, in the transaction of a purge. It locks the mark of the
- * last forgetting, so a concurrent writer waits and then sees the new mark.
+ * Empties the blocks of a tenant that quote a record of this space, in the transaction of a purge. It locks
+ * the mark of the last forgetting, so a concurrent writer waits and then sees the new mark.
  */
-export async function forgetBlocks(rows: Rows, tenant: string, at: number): Promise<void> {
+export async function forgetBlocks(
+  rows: Rows,
+  { tenant, space, at }: { readonly tenant: string; readonly space: string; readonly at: number },
+): Promise<void> {
   await rows.run(MEMORY.markForgotten, tenant, FORGOTTEN_KEY, at);
   const found = await rows.all<Pick<LedgerRow, 'key' | 'block'>>(MEMORY.ledgerBlocks, tenant);
-  const quoting = found.filter((row) => quotedIn(row).length > 0);
+  const quoting = found.filter((row) => quotedIn(row).some((one) => one.space === space));
   if (quoting.length === 0) return;
   const keys = quoting.map(({ key }) => key);
   await rows.run(MEMORY.emptyLedger, tenant, keys, at);

@@ -83,7 +83,7 @@ export class Purges {
     };
     if (!isDryRun && id !== undefined) {
       await this.#keep(purge, id, sizes.last);
-      await forgetBlocks(this.#rows, this.#tenant, now);
+      await forgetBlocks(this.#rows, { tenant: this.#tenant, space, at: now });
       await addChange(this.#rows, { tenant: this.#tenant, kind: 'purge', id: purgeId });
     }
     return purge;

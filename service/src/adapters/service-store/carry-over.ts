@@ -21,7 +21,7 @@ export function carryOver(from: Database, to: Database, now: number): CarriedOve
   const revoked = carryRevocations(from, to);
   let purged = 0;
   const ledger = new ServiceLedgerTable(to);
-  const purges = new Purges(to, new Spaces(to), (tenant, at) => ledger.forgetBlocks(tenant, at));
+  const purges = new Purges(to, new Spaces(to), (...given) => ledger.forgetBlocks(...given));
   for (const [space, rows] of purgedIn(from)) {
     for (const some of batchesOf(rows, BATCHES)) {
       const scope = { digests: some.map(({ digest }) => digest) };

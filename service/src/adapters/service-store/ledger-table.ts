@@ -47,11 +47,11 @@ export class ServiceLedgerTable {
   }
 
   /**
-   * Empties every recalled block of a tenant, in the transaction of a purge. A purged text must not be
-   * said again, though the provider's cache breaks there once. An entry without a block keeps its
-   * prompt from being recalled for again.
+   * Empties the blocks of a tenant that quote a record of this space, in the transaction of a purge. A purged
+   * text must not be said again, though the provider's cache breaks there once. An entry without a block
+   * keeps its prompt from being recalled for again.
    */
-  forgetBlocks(tenant: string, at: number): void {
+  forgetBlocks(tenant: string, space: string, at: number): void {
     const row = { key: FORGOTTEN_KEY, block: '', form: 'text', at } as const;
     this.#put(tenant, row);
     const sql = "UPDATE tenant_ledger SET block = '', at = ? WHERE tenant = ? AND key = ?";
@@ -59,7 +59,8 @@ export class ServiceLedgerTable {
       "SELECT key, block FROM tenant_ledger WHERE tenant = ? AND block <> ''",
       tenant,
     )) {
-      if (quotedIn({ block }).length > 0) this.#database.run(sql, at, tenant, key);
+      if (quotedIn({ block }).some((one) => one.space === space))
+        this.#database.run(sql, at, tenant, key);
     }
   }
 

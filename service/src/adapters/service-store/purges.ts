@@ -32,6 +32,9 @@ interface Sizes {
   readonly last: number;
 }
 
+/** `space`: as its tenant names it. `at`: milliseconds since 1970. */
+type ForgetBlocks = (tenant: string, space: string, at: number) => void;
+
 export class Purges {
   readonly #database: Database;
   readonly #spaces: Spaces;
@@ -39,14 +42,10 @@ export class Purges {
   readonly #audit: AuditTable;
   readonly #changes: ChangeTable;
 
-  readonly #forgetBlocks: (tenant: string, at: number) => void;
+  readonly #forgetBlocks: ForgetBlocks;
 
   /** `forgetBlocks`: runs in the transaction of a purge, for the tenant of its space. */
-  constructor(
-    database: Database,
-    spaces: Spaces,
-    forgetBlocks: (tenant: string, at: number) => void,
-  ) {
+  constructor(database: Database, spaces: Spaces, forgetBlocks: ForgetBlocks) {
     this.#database = database;
     this.#spaces = spaces;
     this.#forgetBlocks = forgetBlocks;
@@ -83,7 +82,7 @@ export class Purges {
       };
       if (!isDryRun) {
         this.#keep(purge);
-        this.#forgetBlocks(tenantOf(space), now);
+        this.#forgetBlocks(tenantOf(space), nameOf(space), now);
         this.#changes.add({ tenant: tenantOf(space), kind: 'purge', id: order.purgeId });
         if (order.note !== undefined) this.#audit.chain(tenantOf(space), order.note);
       }
@@ -232,6 +231,11 @@ export class Purges {
 /** A space is stored with its tenant in front: see tenant-store.ts. */
 function tenantOf(space: string): string {
   return space.slice(0, space.indexOf(':'));
+}
+
+/** The space as its tenant names it. */
+function nameOf(space: string): string {
+  return space.slice(space.indexOf(':') + 1);
 }
 
 /** On o, the objects of one space. */

@@ -114,7 +114,7 @@ export class WorkerStore {
     const objects = new Objects(database, spaces, this.#options.spaceBytesMax);
     const signals = new Signals(database);
     const items = new Items(database, signals);
-    const purges = new Purges(database, spaces, (tenant, at) => ledger.forgetBlocks(tenant, at));
+    const purges = new Purges(database, spaces, (...given) => ledger.forgetBlocks(...given));
     const answers = new Answers(database);
     return {
       ...controlCalls(database),
