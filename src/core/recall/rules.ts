@@ -44,7 +44,7 @@ const CONVENTION_WORK =
 
 const FOR_GOOD =
   'from now on|from here on(?: out)?|from this (?:point|moment|day)(?: on| forward)?|going forward|moving forward|henceforth|in (?:the )?future|' +
-  'until i say otherwise|as a rule|at all times|by default|without exception|no exceptions|every (?:single )?time|each time|whenever|any ?more|no longer';
+  'until i say otherwise|as a rule|at all times|without exception|no exceptions|every (?:single )?time|each time|whenever|any ?more|no longer';
 
 // The opening of a sentence. It says nothing about what is demanded.
 const OPENING = new RegExp(
@@ -67,6 +67,13 @@ const LASTING = new RegExp(
   `\\b(?:remember to|don't forget to|(?:every|each|any) (?:[\\w-]+ )?(?:${THING}) (?:that )?you(?:'ll)? (?:write|create|make|add|define)|in your future)\\b`,
   'i',
 );
+/** "All docs should be updated" orders one thing. */
+const IS_TASK = /\bshould be (?:\w+ly )?\w+ed\b/i;
+const ASKS =
+  /^(?:can|could|should|shall|how|what|why|where|when|do|does|did|is|are|have|has|maybe|perhaps|if) /i;
+const NAMING = /\b(?:names?|naming|prefix|suffix|decorators?)\b/i;
+const ASKS_FOR_GOOD =
+  /^(?:can|could|would|will) you (?:please )?(?:always|never|from now on|in future|stop)\b/i;
 const HERE =
   /\b(?:here|in (?:this|our) (?:repo|repository|project|codebase|code ?base|team|company|monorepo|workspace))\b/i;
 const ALL_OF = new RegExp(
@@ -85,10 +92,10 @@ const ANNOUNCES =
 
 const DEMAND = new RegExp(
   `^(?:please )?(?:(?:always|never|do not|don'?t|dont|only|continue(?: to)?)\\s+(?:ever\\s+|forget to\\s+)?)?(?:${WORK})\\b` +
-    "|^(?:please )?(?:always,? (?:and i mean always,? )?|never |continue )?(?:stop|avoid|remember|ensure|make sure|be sure|don'?t forget|try to|get into the habit|feel free)\\b" +
+    "|^(?:please )?(?:always,? (?:and i mean always,? )?|never |continue )?(?:stop|avoid|remember|ensure|make sure|be sure (?:to|that|you)|don'?t forget|try to|get into the habit)\\b" +
     "|\\b(?:i|we|i'd|we'd|they)(?:'d|'ll| would| do| also| will| really| just)* (?:want|need|like|expect|ask|prefer|require|encourage|urge|insist|recommend|suggest|appreciate)\\b" +
     "|\\byou(?:'ll| will| should| must| need to| have to| are to| shall| can(?:'t|not)| may not| ought to|'re to)\\b" +
-    "|\\b(?:let's|let us)\\b" +
+    "|\\b(?:let's|let us) (?:always|never|only|not ever|from now on)\\b" +
     '|\\b(?:emphasi[sz]e|stress|highlight|reiterate) the (?:importance|use|need|value)\\b' +
     "|\\bit(?:'s| is) (?:\\w+ )?(?:important|essential|crucial|mandatory|required|necessary|vital|imperative)\\b",
   'i',
@@ -98,7 +105,7 @@ const EMPHASISED =
 const YOU_TO =
   /\b(?:i|we|i'd|we'd)(?:'d|'ll| would| do| also| will| really| just| still)* (?:want|need|like|expect|ask|prefer|require) (?:you|us|everyone|everybody|all of you|our team|the team)\b/i;
 const OUR_WAY =
-  /\bwe(?:'re| are|'ll| will)? (?:(?:always|never|only|don'?t|do not|now|all|also|strictly|should|going to|consistently) )*(?:prefer(?:ring)?|requiring|calling|using|ending|starting|use|including|adding|standardizing|standardising|include|add|have|maintain|write|run|follow|adhere|prefer|require|expect|commit|name|start|end|avoid|put|keep|switched to|moved to|agreed|decided|insist)\b/i;
+  /\bwe(?:'re| are|'ll| will)? (?:(?:always|never|only|don'?t|do not|now|all|also|strictly|should|going to|consistently) )*(?:prefer(?:ring)?|requiring|calling|using|ending|starting|use|including|adding|standardizing|standardising|include|add|maintain|write|run|follow|adhere|prefer|require|expect|commit|name|start|end|avoid|put|keep|switched to|moved to|agreed|decided|insist)\b/i;
 /** "One of our conventions is to …", "another practice is the use of …". */
 const PRACTICE_IS =
   /^(?:(?:one|two|three|another|other|some|the|our|my|a|an|key|important|essential|crucial|specific|new|general|of|first|second|next|last|thing|things|coding|naming|style|team|more)\s+)*(?:convention|practice|rule|standard|guideline|policy|preference|requirement|habit|aspect|point|instruction|thing|conventions|practices|rules|standards|guidelines|requirements)\b[^.:;]{0,60}?\b(?:is|are)\s+(?:that|to|(?:the )?(?:\w+ )?(?:use|inclusion|addition|importance) of|about|regarding|using|adding|including|always|never|add|use|put|start|end)\b/i;
@@ -110,10 +117,10 @@ const ELSEWHERE_OBJECT =
   /^(?:please )?(?:(?:make sure|be sure|remember|ensure|always|never|you|to|start|keep|that) )*(?:\w+)(?:ing)? (?:this|these|them|it|that|those|so)(?: (?:consistently|across|in|to|going|moving|from|for|when|rules?|conventions?|practices?|guidelines?|standards?|changes?|updates?|instructions?|naming|coding)\b.*)?[.!]*$/i;
 const VALUE = /['"`‘“][^'"`’”]{1,60}['"`’”]|\b\w+_\b|\b_\w+|@\w+/;
 const THINGS_MUST = new RegExp(
-  `^(?:(?:all|every|each|any|our|your|the|new|public) )*(?:[\\w-]+ ){0,3}(?:${THING})\\b[^.;]{0,60}?\\b(?:must|should|shall|need to|needs to|have to|has to|ought to|are to|may not|can(?:'t|not))\\b`,
+  `^(?:(?:all|every|each|any|our|your|new|public) )*(?:[\\w-]+ ){0,3}(?:${THING})\\b[^.;]{0,60}?\\b(?:must|should|shall|need to|needs to|have to|has to|ought to|are to|may not|can(?:'t|not))\\b`,
   'i',
 );
-const NOT_BUT = /\b(?:not|instead of|rather than)\s+`?[\w@./-]+`?/i;
+const NOT_BUT = /\bwe\b[^.]{0,60}?\b(?:not|instead of|rather than)\b/i;
 const PRODUCT = new RegExp(
   '\\b(?:if|when|whenever|once|where|every time|each time|until)\\s+(?!it comes to)(?:a|an|the|our|its|any|someone|somebody)?\\s*(?:[\\w-]+ )?(?:users?|customers?|visitors?|clients?|players?|admins?|members?|someone|somebody|apps?|applications?|pages?|buttons?|forms?|modals?|servers?|api|endpoints?|requests?|responses?|tokens?|sessions?|browsers?|service|session|it)\\b' +
     "|^(?!it(?:'s| is) (?:\\w+ )?(?:important|essential|crucial|mandatory|required|necessary|vital|imperative) (?:that (?:you|we|all|every)|to)\\b)(?:the|our|a|an|this|that|it|its|there|these|those|they|which|he|she)\\b(?!\\s+(?:rule|convention|standard|policy|key|other|next|first|second|third|last|important|team))[^,]{0,80}?\\b(?:must|should|shall|always|never|will|has to|have to|needs?)\\b" +
@@ -212,7 +219,7 @@ function isRule(sentence: string, isAnnounced: boolean): boolean {
   if (sentence.length > SENTENCE_CHARS_MAX || sentence.length < 6) return false;
   const plain = sentence.replace(/^[-*•\d.)("'“\s]+/, '').replaceAll('’', "'");
   const isAsked = /[?？]["')\s]*$/.test(plain);
-  if (isAsked && !/^(?:can|could|would|will) you\b/i.test(plain)) return false;
+  if (isAsked && !ASKS_FOR_GOOD.test(plain)) return false;
   if (!isAsked && ELSEWHERE.some((pattern) => pattern.test(plain))) return true;
   const said = plain
     .replace(OPENING, '')
@@ -227,7 +234,7 @@ function isRule(sentence: string, isAnnounced: boolean): boolean {
     return KIND.test(plain) || ALL_OF.test(plain) || VALUE.test(plain) || isForGoodIn(plain);
   const isForGood = isForGoodIn(plain) || LASTING.test(plain);
   const isOrder = DEMAND.test(said);
-  const isOurs = OUR_WAY.test(said);
+  const isOurs = OUR_WAY.test(said) && !ASKS.test(said);
   const areThings = THINGS_MUST.test(said);
   if (isForGood && (isOrder || isOurs || areThings)) return !isEvent(plain);
   if (ONE_OFF.test(plain) || isAsked) return false;
@@ -235,8 +242,8 @@ function isRule(sentence: string, isAnnounced: boolean): boolean {
     return !PAST.test(plain);
   const isGeneral = ALL_OF.test(plain) || KIND.test(plain);
   if (!isGeneral) return false;
-  if (areThings) return !PAST.test(plain);
-  if (isOurs && (isAnnounced || VALUE.test(withoutApostrophes(plain))) && CONVENTION.test(said))
+  if (areThings) return !PAST.test(plain) && !IS_TASK.test(plain);
+  if (isOurs && (isAnnounced || NAMING.test(plain)) && CONVENTION.test(said))
     return !PAST.test(plain);
   if (/^(?:please )?(?:remember|make sure|be sure|ensure)\b/i.test(said) && CONVENTION.test(said))
     return true;
