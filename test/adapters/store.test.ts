@@ -208,7 +208,7 @@ test('a day in the question brings what was said then, whatever its words', asyn
   expect(await ask('What did we do yesterday?', [digest])).toEqual([]);
 });
 
-test('an order brings what the person wants always, of this space alone and never of the assistant', async () => {
+test('an order brings the rules that it falls under, of this space alone and never of the assistant', async () => {
   const store = openStore(tempFolder());
   const records = [
     recordOf('The build broke again. In this repository always use pnpm.', { at: 1 }),
@@ -222,9 +222,12 @@ test('an order brings what the person wants always, of this space alone and neve
     const { passages } = await store.memory.recall(question, patience());
     return passages.map((one) => one.text);
   };
-  const wanted = ['Never write to the archive table.', 'In this repository always use pnpm.'];
-  expect(await ask('rename the field customerId to clientId')).toEqual(wanted);
-  expect(await ask('rename the field', [records[0]?.digest ?? ''])).toEqual(wanted.slice(0, 1));
+  const wanted = ['In this repository always use pnpm.', 'Never write to the archive table.'];
+  const order = 'install the package zod and add a column to the archive table';
+  expect(await ask(order)).toEqual(wanted);
+  expect(await ask(order, [records[0]?.digest ?? ''])).toEqual(wanted.slice(1));
+  // No rule is about this.
+  expect(await ask('rename the field customerId to clientId')).toEqual([]);
   expect(await ask('What did the zeppelin weigh?')).toEqual([]);
   expect(await ask('ok, do it')).toEqual([]);
 });

@@ -103,7 +103,9 @@ export async function workOn(
   }
   await state.ledger.commit([blockEntry('c1', { block: 'another' })]);
   note('replaced', 'c1');
-  await state.ledger.commit([blockEntry('q', { block: QUOTING })]);
+  await state.ledger.commit([
+    blockEntry('q', { block: QUOTING, quoted: [{ ref: 'm_aaaaaaaaaaaaaaaa', space: 'tide' }] }),
+  ]);
   state.writer.put((rows) => void emptyBlocks(rows, () => true));
   note('forgotten', 'q');
 }
