@@ -37,7 +37,7 @@ test('the defaults are those of the interface', () => {
     inputBudget: 8192,
     recalledTokensMax: 512,
     sessionBrief: true,
-    recallQuietPercent: 65,
+    recallQuietPercent: 50,
     secondLook: 'on',
     elisionEnabled: true,
     elisionKeepRounds: 4,

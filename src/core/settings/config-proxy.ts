@@ -62,7 +62,7 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   recalledTokensMax: whole(512, { min: 0, max: 32_768 }),
   sessionBrief: flag(true),
   // Found on labelled prompts of two projects; npm run bench:recall has the figures.
-  recallQuietPercent: whole(65, { min: 0, max: 100 }),
+  recallQuietPercent: whole(50, { min: 0, max: 100 }),
   secondLook: oneOf<SecondLook>(SECOND_LOOKS, 'on'),
   elisionEnabled: flag(true),
   elisionKeepRounds: whole(4, { min: 0, max: 1000 }),
