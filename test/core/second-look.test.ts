@@ -13,7 +13,7 @@ function viewOf(dialect: Dialect, items: readonly WireItem[]) {
 }
 
 const ROUNDS: readonly (readonly [output: string, input: WireItem])[] = [
-  ['1→export const lock = 1;', { file_path: '/work/walrus/src/harbour_lock.ts' }],
+  ['1→export const lock = 1;', { file_path: '/home/ada/walrus/src/harbour_lock.ts' }],
   ['src/a.ts:3: acquireLock()', { pattern: 'acquireLock|release', path: 'src' }],
   [
     'line one\nError: cannot acquire lock walrus-tide: held by 4711\n  throw new Error("x");',
@@ -30,7 +30,7 @@ test.each(DIALECTS)(
     );
     const { view, prompt } = viewOf(dialect, rounds.flat());
     expect(actionOf(view, prompt)).toEqual({
-      files: ['src/tide/writer.py', 'src/tide/job.test.ts', '/work/walrus/src/harbour_lock.ts'],
+      files: ['src/tide/writer.py', 'src/tide/job.test.ts', '/home/ada/walrus/src/harbour_lock.ts'],
       names: ['tide:check', 'SVC_MODE', 'acquireLock'],
       commands: ['SVC_MODE=fast npm run tide:check -- src/tide/job.test.ts'],
       errors: ['Error: cannot acquire lock walrus-tide: held by 4711'],
@@ -57,7 +57,7 @@ test.each(DIALECTS)(
 );
 
 const ACTION: Action = {
-  files: ['/work/walrus/src/harbour_lock.ts', 'src/tide/index.ts'],
+  files: ['/home/ada/walrus/src/harbour_lock.ts', 'src/tide/index.ts'],
   names: ['acquireLock'],
   commands: ['npm run tide:check'],
   errors: ['Error: cannot acquire lock walrus-tide: held by 4711'],

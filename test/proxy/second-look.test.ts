@@ -129,7 +129,9 @@ test('a look that finds nothing is the only one, also after a restart', async ()
     said('assistant', 'Done.'),
     said('user', 'And now make the tide job of the other shop write faster.'),
     ...lookRounds(dialect, 6 + LOOK_AT, { from: 7 }),
-    ...toolRound(dialect, 'call_open', 'text', { file_path: '/work/walrus/src/harbour_lock.ts' }),
+    ...toolRound(dialect, 'call_open', 'text', {
+      file_path: '/home/ada/walrus/src/harbour_lock.ts',
+    }),
   ];
   expect(looksIn(await sendTo({ provider, story: again }, dialect, asked))).toHaveLength(1);
 });

@@ -7,7 +7,7 @@ import type { Story } from './story.ts';
 
 export const LOOK_FACT =
   'The lock in harbour_lock.ts must never be held while the tide job writes, because both wait then.';
-export const LOOK_FILE = '/work/walrus/src/harbour_lock.ts';
+export const LOOK_FILE = '/home/ada/walrus/src/harbour_lock.ts';
 export const LOOK_PROMPT = 'Make the tide job of the walrus shop write twice as fast, please.';
 
 /** The memory has what was said about the file. */
@@ -28,7 +28,7 @@ export function lookRounds(
 ): readonly WireItem[] {
   return Array.from({ length: to - from + 1 }, (_, at) => from + at).flatMap((round) =>
     toolRound(dialect, `call_${round}`, output(round), {
-      file_path: round === 1 ? LOOK_FILE : `/work/walrus/src/part_${round}.ts`,
+      file_path: round === 1 ? LOOK_FILE : `/home/ada/walrus/src/part_${round}.ts`,
     }),
   );
 }
