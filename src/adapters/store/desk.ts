@@ -14,7 +14,8 @@ import type {
   ShelfDay,
 } from '../../ports/memory-desk.ts';
 import type { Pin } from '../../core/memory/record.ts';
-import { ruleDigest, type RuleMark } from './rules.ts';
+import { marksOf } from './recall-marks.ts';
+import { ruleDigest } from './rules.ts';
 import type { Conditions } from './conditions.ts';
 import type { Database } from './database.ts';
 import { type StoredText, textOf } from './text.ts';
@@ -26,7 +27,7 @@ const SHELVES_MAX = 500;
 /** More than the page lists. */
 const DAYS_MAX = 30;
 const LIMIT_MAX = 500;
-/** Records that are read to find the standing instructions among them. */
+/** Records that are read to find the rules among them. */
 const STANDING_READ_MAX = 1000;
 const BEGINNING_CHARS = 160;
 
@@ -97,8 +98,7 @@ export class Desk {
       text: textOf({ text, is_utf16 }),
     }));
     const held = new Set(rulesInForce(said).map(({ text }) => text));
-    const marked = this.#database.all<{ rule: string; mark: RuleMark }>(MARKED_RULES, id);
-    const marks = new Map(marked.map(({ rule, mark }) => [rule, mark]));
+    const marks = marksOf(this.#database).rules([{ id }]);
     const known = new Set<string>();
     return said.flatMap(({ text: message, ref, at, client }) =>
       rulesIn(message).flatMap((text): DeskRule[] => {
@@ -189,13 +189,15 @@ function conditionsOf({ kind, source, client, exchange, ...filter }: DeskFilter)
   return conditions;
 }
 
+/** A person's own texts in which the index has found a rule. */
+const STATES_RULES = `r.role = 'user' AND r.source IS NULL AND r.id IN (SELECT p.record FROM passage_terms f
+  JOIN passages p ON p.id = f.rowid WHERE f.passage_terms MATCH '"${RULE_TERM}"')`;
+
 const KINDS: Readonly<Record<NonNullable<DeskFilter['kind']>, string>> = {
   edited: 'm.edited_at IS NOT NULL',
   always: `m.pin = 'always'`,
   never: `m.pin = 'never'`,
-  standing: `r.role = 'user' AND r.source IS NULL AND r.id IN (SELECT p.record FROM passage_terms f
-    JOIN passages p ON p.id = f.rowid
-    WHERE f.passage_terms MATCH '"${RULE_TERM}"')`,
+  standing: STATES_RULES,
 };
 
 /** 40 bits: of 10,000 rules two have the same id with a chance of 1 in 20,000. */
@@ -215,10 +217,8 @@ interface RuleRow extends StoredText {
 
 const RULE_SPACES = 'SELECT id, name FROM spaces WHERE name = ?1 OR ?1 IS NULL ORDER BY name';
 const RULE_TEXTS = `SELECT r.ref, r.text, r.is_utf16, r.at, r.client FROM records r
-  WHERE r.space = ? AND r.role = 'user' AND r.source IS NULL AND r.id IN (SELECT p.record FROM passage_terms f
-    JOIN passages p ON p.id = f.rowid WHERE f.passage_terms MATCH '"${RULE_TERM}"')
+  WHERE r.space = ? AND ${STATES_RULES}
   ORDER BY r.at DESC, r.id DESC LIMIT ${STANDING_READ_MAX}`;
-const MARKED_RULES = 'SELECT rule, mark FROM rule_marks WHERE space = ?';
 const MARK_RULE = `INSERT INTO rule_marks (space, rule, mark, at)
   SELECT id, ?1, ?2, ?3 FROM spaces WHERE name = ?4
   ON CONFLICT (space, rule) DO UPDATE SET mark = excluded.mark, at = excluded.at`;

@@ -12,10 +12,10 @@ export interface RecallMarks {
   /** Memories that are always recalled there, without those of the `excluded` digests. */
   always(spaces: readonly Space[], excluded: readonly string[]): RecalledPassage[];
   /** On the rules of these spaces. */
-  rules(spaces: readonly Space[]): RuleMarks;
+  rules(spaces: readonly Pick<Space, 'id'>[]): RuleMarks;
 }
 
-/** Twice what standing instructions take: the person chose each of these. */
+/** About as much as rules take. */
 const ALWAYS_TOKENS_MAX = 192;
 /** More could not fit. */
 const ALWAYS_READ_MAX = 32;
@@ -57,7 +57,7 @@ function passageOf({ text, is_utf16, source, ...row }: PinnedRow): RecalledPassa
   return { ...row, text: said, score: 1, ...(source === null ? {} : { source }) };
 }
 
-function idsOf(spaces: readonly Space[]): string {
+function idsOf(spaces: readonly Pick<Space, 'id'>[]): string {
   return JSON.stringify(spaces.map(({ id }) => id));
 }
 

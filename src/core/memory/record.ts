@@ -34,7 +34,7 @@ export interface MemoryRecord<Role extends TextRole = TextRole> {
   readonly exchange: number;
   readonly branch?: string;
   /**
-   * It is not verified that a person said it: it weighs less and is never a standing instruction.
+   * It is not verified that a person said it: it weighs less and is never a rule.
    */
   readonly source?: 'unverified';
   /** `at` is when it was said, not when it was found in a history: saying it again renews the date. */

@@ -13,9 +13,6 @@ export interface Said {
   readonly at: number;
 }
 
-/** One rule of a text, with what the text's place said about it. */
-export type RuleOf<Kind extends Said> = Kind & { readonly text: string };
-
 /** What a person asked for, or what an agent is about to do. */
 export interface Situation {
   /** The prompt, or the words of the action: commands, paths, names of tools. */
@@ -24,9 +21,9 @@ export interface Situation {
 }
 
 /** The rules that hold, the newest first. `said` are texts of the person in any order. */
-export function rulesInForce<Kind extends Said>(said: readonly Kind[]): RuleOf<Kind>[] {
+export function rulesInForce<Kind extends Said>(said: readonly Kind[]): Kind[] {
   const later: Facets[] = [];
-  const held: RuleOf<Kind>[] = [];
+  const held: Kind[] = [];
   for (const one of said.toSorted((a, b) => b.at - a.at)) {
     const withdrawn = withdrawalsIn(one.text).map(facetsOf);
     // The last sentence of a message outranks the ones in front of it.
@@ -42,10 +39,10 @@ export function rulesInForce<Kind extends Said>(said: readonly Kind[]): RuleOf<K
 
 /** The rules that the situation falls under, in the order in which they take room: as many as `tokensMax` holds. */
 export function rulesFor<Kind extends Said>(
-  rules: readonly RuleOf<Kind>[],
+  rules: readonly Kind[],
   situation: Situation,
   tokensMax: number,
-): RuleOf<Kind>[] {
+): Kind[] {
   const asked = situationOf(situation);
   const ranked = rules
     .map((rule) => ({
@@ -97,17 +94,17 @@ const ASPECTS: readonly (readonly [string, RegExp])[] = [
   ['digit', /\b(?:digit|number)\b/i],
 ];
 
-/** Tools of which work uses one: who names another one has changed the rule. */
-const FAMILIES: readonly (readonly string[])[] = [
+/** Tools of which a project uses one: a rule that names another one of the family replaces the earlier rule. */
+const FAMILIES = [
   ['npm', 'pnpm', 'yarn', 'bun'],
-  ['pip', 'poetri', 'poetry', 'uv', 'conda', 'pipenv'],
-  ['jest', 'vitest', 'mocha', 'ava', 'jasmin', 'jasmine'],
+  ['pip', 'poetry', 'uv', 'conda', 'pipenv'],
+  ['jest', 'vitest', 'mocha', 'ava', 'jasmine'],
   ['pytest', 'unittest', 'nose'],
-  ['prettier', 'biom', 'biome', 'oxfmt', 'dprint'],
+  ['prettier', 'biome', 'oxfmt', 'dprint'],
   ['black', 'ruff', 'yapf', 'autopep8'],
   ['eslint', 'oxlint', 'tslint'],
   ['tab', 'space'],
-  ['mysql', 'postgr', 'postgres', 'postgresql', 'sqlite'],
+  ['mysql', 'postgres', 'postgresql', 'sqlite'],
   ['playwright', 'cypress', 'selenium'],
   ['webpack', 'vite', 'rollup', 'esbuild', 'parcel'],
   [
@@ -116,17 +113,14 @@ const FAMILIES: readonly (readonly string[])[] = [
     'french',
     'spanish',
     'italian',
-    'portugues',
     'portuguese',
     'russian',
-    'chines',
     'chinese',
-    'japanes',
     'japanese',
   ],
-];
+].map((family) => family.flatMap(termsOf));
 
-// Words that say that, and not what, a rule demands.
+/** Terms of words that say that a rule demands something, and not what. */
 const EMPTY_TERMS = new Set(
   termsOf(
     'always never ever from now on going moving forward future remember please make sure ensure want like need would ' +
@@ -216,7 +210,10 @@ function namingIn(text: string): Set<string> {
   return found;
 }
 
+/** Of the terms of the shorter rule. With fewer in common the two are about different things. */
 const SAME_SHARE = 0.75;
+/** And so many of the longer one's. */
+const SAME_SHARE_OF_LONGER = 0.5;
 
 /** Whether the later of two rules is about the same thing, so that it holds instead. */
 function replaces(later: Facets, earlier: Facets): boolean {
@@ -232,7 +229,7 @@ function replaces(later: Facets, earlier: Facets): boolean {
   return (
     shared > 0 &&
     shared >= SAME_SHARE * Math.min(later.terms.size, earlier.terms.size) &&
-    shared >= 0.5 * Math.max(later.terms.size, earlier.terms.size)
+    shared >= SAME_SHARE_OF_LONGER * Math.max(later.terms.size, earlier.terms.size)
   );
 }
 

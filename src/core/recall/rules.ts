@@ -56,10 +56,12 @@ const OPENING = new RegExp(
   'i',
 );
 
+/** Words that make a demand hold for good. */
 const STRONG = new RegExp(
   `\\b(?:always|never|${FOR_GOOD})\\b|\\bonly ever\\b|\\bnot ever\\b|\\bdon'?t ever\\b`,
   'i',
 );
+/** The person has asked for it before. */
 const TOLD =
   /\b(?:i(?:'ve| have)? (?:already )?(?:told|asked) you|how many times|as i(?:'ve)? said|like i said|again and again)\b/i;
 /** Said of what is yet to be written. */
@@ -69,27 +71,35 @@ const LASTING = new RegExp(
 );
 /** "All docs should be updated" orders one thing. */
 const IS_TASK = /\bshould be (?:\w+ly )?\w+ed\b/i;
+/** Begins a question or a proposal. */
 const ASKS =
   /^(?:can|could|should|shall|how|what|why|where|when|do|does|did|is|are|have|has|maybe|perhaps|if) /i;
 const NAMING = /\b(?:names?|naming|prefix|suffix|decorators?)\b/i;
 const ASKS_FOR_GOOD =
   /^(?:can|could|would|will) you (?:please )?(?:always|never|from now on|in future|stop)\b/i;
+/** Says that a custom belongs to this project. */
 const HERE =
   /\b(?:here|in (?:this|our) (?:repo|repository|project|codebase|code ?base|team|company|monorepo|workspace))\b/i;
+/** Names every thing of a kind. */
 const ALL_OF = new RegExp(
   `\\b(?:all|every|each|any|no)\\s+(?:of\\s+)?(?:(?:your|our|the|my|new|public|single|python|type)\\s+)*(?:[\\w-]+\\s+){0,2}(?:${THING})\\b` +
     `|\\byour\\s+(?:[\\w-]+\\s+){0,3}(?:${THING})\\b`,
   'i',
 );
-/** Things of a kind without an article. */
+/** Names the things of a kind without an article: "in functions". */
 const KIND = new RegExp(
   `(?:^|\\b(?:in|to|for|of|with|on|from|use|using|include|including|add|adding|end|ending|start|starting|begin|prefix|suffix|name|naming|write|writing|touch|edit|import|importing|commit|and|or|no))\\s+` +
     `(?:[\\w-]+\\s+){0,2}(?:names|functions|methods|classes|variables|attributes|arguments|parameters|comments|docstrings|annotations|hints|tests|commits|files|imports|types|statements|assertions|asserts|decorators|modules|strings|messages|branches|dependencies|code|exceptions|constants|packages|scripts|mocks|prs|pull requests|todos)\\b`,
   'i',
 );
+/** Says that rules follow. */
 const ANNOUNCES =
   /\b(?:(?:coding|naming|code|team|style|development|programming|engineering|git|commit|testing|formatting)[\w -]{0,24}(?:convention|guideline|standard|practice|rule|style|polic|habit|preference|instruction|requirement|expectation)\w*|(?:convention|guideline|best practice|house rule)s?\b|naming|(?:few|some|couple of|two|three|specific|following|new|updated?|additional|another|important)(?: more)? (?:\w+ )?(?:rule|practice|standard|instruction|change|requirement|thing|update|point|aspect)s?)/i;
 
+const IMPORTANT =
+  "\\bit(?:'s| is) (?:\\w+ )?(?:important|essential|crucial|mandatory|required|necessary|vital|imperative)\\b";
+
+/** Orders and wishes. */
 const DEMAND = new RegExp(
   `^(?:please )?(?:(?:always|never|do not|don'?t|dont|only|continue(?: to)?)\\s+(?:ever\\s+|forget to\\s+)?)?(?:${WORK})\\b` +
     "|^(?:please )?(?:always,? (?:and i mean always,? )?|never |continue )?(?:stop|avoid|remember|ensure|make sure|be sure (?:to|that|you)|don'?t forget|try to|get into the habit)\\b" +
@@ -97,13 +107,17 @@ const DEMAND = new RegExp(
     "|\\byou(?:'ll| will| should| must| need to| have to| are to| shall| can(?:'t|not)| may not| ought to|'re to)\\b" +
     "|\\b(?:let's|let us) (?:always|never|only|not ever|from now on)\\b" +
     '|\\b(?:emphasi[sz]e|stress|highlight|reiterate) the (?:importance|use|need|value)\\b' +
-    "|\\bit(?:'s| is) (?:\\w+ )?(?:important|essential|crucial|mandatory|required|necessary|vital|imperative)\\b",
+    `|${IMPORTANT}`,
   'i',
 );
-const EMPHASISED =
-  /\b(?:emphasi[sz]e|stress|highlight|reiterate) the (?:importance|use|need|value) of\b|\bit(?:'s| is) (?:\w+ )?(?:important|essential|crucial|mandatory|required|necessary|vital|imperative)\b/i;
+const EMPHASISED = new RegExp(
+  `\\b(?:emphasi[sz]e|stress|highlight|reiterate) the (?:importance|use|need|value) of\\b|${IMPORTANT}`,
+  'i',
+);
+/** Asks the agent or the whole team. */
 const YOU_TO =
   /\b(?:i|we|i'd|we'd)(?:'d|'ll| would| do| also| will| really| just| still)* (?:want|need|like|expect|ask|prefer|require) (?:you|us|everyone|everybody|all of you|our team|the team)\b/i;
+/** Describes a custom: "we use …". */
 const OUR_WAY =
   /\bwe(?:'re| are|'ll| will)? (?:(?:always|never|only|don'?t|do not|now|all|also|strictly|should|going to|consistently) )*(?:prefer(?:ring)?|requiring|calling|using|ending|starting|use|including|adding|standardizing|standardising|include|add|maintain|write|run|follow|adhere|prefer|require|expect|commit|name|start|end|avoid|put|keep|switched to|moved to|agreed|decided|insist)\b/i;
 /** "One of our conventions is to …", "another practice is the use of …". */
@@ -112,29 +126,35 @@ const PRACTICE_IS =
 /** The sentence announces a rule and states none. */
 const ONLY_ANNOUNCES =
   /\b(?:follow|focus on|adopt(?:ing)?|implement(?:ing)?|incorporat(?:e|ing)|give|share|apply|adhere to|discuss|talk (?:to you )?about|touch (?:base )?(?:with you )?on|update (?:you )?on|use|using|emphasi[sz]e|reinforce|keep|remember|pay attention to|go over|mention|review|introduce)\b(?: (?:the|our|a|an|some|these|those|this|your|you|importance|of|in|mind|few|couple|two|three|four|specific|particular|certain|new|important|key|consistent|on|with|following|general|updated?|additional|coding|naming|style|code|best|team|small|simple|company|standard|programming))* (?:conventions?|guidelines?|practices?|rules?|standards?|instructions?|changes?|updates?|things|points|requirements?|aspects?|polic(?:y|ies)|style)\b/i;
-/** Its object stands in another sentence. */
-const ELSEWHERE_OBJECT =
+/** The sentence refers to what another one says: "apply them from now on". */
+const REFERS_BACK =
   /^(?:please )?(?:(?:make sure|be sure|remember|ensure|always|never|you|to|start|keep|that) )*(?:\w+)(?:ing)? (?:this|these|them|it|that|those|so)(?: (?:consistently|across|in|to|going|moving|from|for|when|rules?|conventions?|practices?|guidelines?|standards?|changes?|updates?|instructions?|naming|coding)\b.*)?[.!]*$/i;
+/** A quoted text, an affix or a decorator: what exactly the rule demands. */
 const VALUE = /['"`‘“][^'"`’”]{1,60}['"`’”]|\b\w+_\b|\b_\w+|@\w+/;
+/** "Function names must …". */
 const THINGS_MUST = new RegExp(
   `^(?:(?:all|every|each|any|our|your|new|public) )*(?:[\\w-]+ ){0,3}(?:${THING})\\b[^.;]{0,60}?\\b(?:must|should|shall|need to|needs to|have to|has to|ought to|are to|may not|can(?:'t|not))\\b`,
   'i',
 );
+/** "We use one thing instead of another." */
 const NOT_BUT = /\bwe\b[^.]{0,60}?\b(?:not|instead of|rather than)\b/i;
+/** Speaks of the user's own product, and not of the agent's work. */
 const PRODUCT = new RegExp(
   '\\b(?:if|when|whenever|once|where|every time|each time|until)\\s+(?!it comes to)(?:a|an|the|our|its|any|someone|somebody)?\\s*(?:[\\w-]+ )?(?:users?|customers?|visitors?|clients?|players?|admins?|members?|someone|somebody|apps?|applications?|pages?|buttons?|forms?|modals?|servers?|api|endpoints?|requests?|responses?|tokens?|sessions?|browsers?|service|session|it)\\b' +
     "|^(?!it(?:'s| is) (?:\\w+ )?(?:important|essential|crucial|mandatory|required|necessary|vital|imperative) (?:that (?:you|we|all|every)|to)\\b)(?:the|our|a|an|this|that|it|its|there|these|those|they|which|he|she)\\b(?!\\s+(?:rule|convention|standard|policy|key|other|next|first|second|third|last|important|team))[^,]{0,80}?\\b(?:must|should|shall|always|never|will|has to|have to|needs?)\\b" +
     '|\\b(?:to|for|by|lets?|so|that) (?:the|our|an?) (?:users?|customers?|visitors?|admins?)\\b',
   'i',
 );
+/** Reports what somebody does or did. */
 const ABOUT_SELF =
   /^(?!it's|it is)(?:i|i've|i'm|we've|we had|he|she|they|it)\b(?!(?:'d|'ll| would| do| also| will| really| just| can| must)* (?:want|need|like|expect|ask|prefer|require|encourage|urge|insist|recommend|suggest|told|already|have told|asked))/i;
+/** Limits a demand to this task. */
 const ONE_OFF =
   /\b(?:for now|for the moment|this time|just once|right now|in this (?:pr|commit|branch|change|case|one)|yet|today|for this (?:one|pr|task|change)|last time|next time)\b/i;
 const PAST = /\b(?:was|were|did|had|didn'?t|wasn'?t|have been|has been)\b/i;
 
-// Words for good in other languages. Each with the demand that it goes with.
-const ELSEWHERE = [
+/** Rules in other languages: words that make a demand hold for good, where needed with the verb of the demand. */
+const OTHER_LANGUAGES = [
   // German
   /(?:^|[,;:]\s*)(?:bitte |und |also |nein,? )*(?:ab jetzt|ab sofort|von nun an|künftig|in zukunft|immer|niemals|nie)\b|\b(?:verwende|benutze|nutze|schreib\w*|mach\w*|antworte|committe|teste|nimm|fass\w*)\b[^.]{0,60}\b(?:immer|nie|niemals|nie wieder|nicht mehr|stets)\b|\bwir (?:verwenden|benutzen|nutzen|nehmen|schreiben)\b[^.]{0,60}\b(?:hier|immer|nie|nicht)\b/iu,
   // French
@@ -155,7 +175,7 @@ const ELSEWHERE = [
   /(?:앞으로(?:는)?|항상|절대(?:로)?|반드시|언제나)/u,
 ];
 
-/** The rules that a text of a person's states, each as it was said, in their order. */
+/** Lists the rules that a person states in a text: each word for word, in the order of the text. */
 export function rulesIn(text: string): string[] {
   if (text.length > MESSAGE_CHARS_MAX) return [];
   const found: string[] = [];
@@ -198,12 +218,12 @@ function withoutApostrophes(text: string): string {
   return text.replaceAll(/(?<=\w)['’](?=\w)/g, '');
 }
 
-/** Whether a text of a person's states or withdraws one. */
+/** Tells whether a person states or withdraws a rule in a text. */
 export function saysRules(text: string): boolean {
   return rulesIn(text).length > 0 || withdrawalsIn(text).length > 0;
 }
 
-/** What a text takes back: "forget the rule about docstrings", "no need to run the tests any more". */
+/** Lists the sentences that take a rule back: "forget the rule about docstrings", "no need to run the tests any more". */
 export function withdrawalsIn(text: string): string[] {
   return text.length > MESSAGE_CHARS_MAX
     ? []
@@ -220,13 +240,13 @@ function isRule(sentence: string, isAnnounced: boolean): boolean {
   const plain = sentence.replace(/^[-*•\d.)("'“\s]+/, '').replaceAll('’', "'");
   const isAsked = /[?？]["')\s]*$/.test(plain);
   if (isAsked && !ASKS_FOR_GOOD.test(plain)) return false;
-  if (!isAsked && ELSEWHERE.some((pattern) => pattern.test(plain))) return true;
+  if (!isAsked && OTHER_LANGUAGES.some((pattern) => pattern.test(plain))) return true;
   const said = plain
     .replace(OPENING, '')
     .replace(/^(?:to|(?:can|could|would|will) you(?: please)?) (?=\w)/i, '');
   if (PRODUCT.test(said) || PRODUCT.test(plain) || ABOUT_SELF.test(said)) return false;
   if (
-    ELSEWHERE_OBJECT.test(said) ||
+    REFERS_BACK.test(said) ||
     (ONLY_ANNOUNCES.test(plain) && !VALUE.test(withoutApostrophes(plain)))
   )
     return false;
@@ -250,13 +270,13 @@ function isRule(sentence: string, isAnnounced: boolean): boolean {
   if (/^(?:please )?(?:do not|don'?t|dont|stop|avoid)\b/i.test(said)) return KIND.test(said);
   if ((isAnnounced || YOU_TO.test(said) || EMPHASISED.test(said)) && (isOrder || isOurs))
     return !PAST.test(plain);
-  return (
-    new RegExp(
-      `^(?:please )?(?:remember to |make sure (?:to|you|that you) |be sure to |ensure (?:that )?you )?(?:${CONVENTION_WORK})\\b`,
-      'i',
-    ).test(said) && /\b(?:names?|naming)\b/i.test(plain)
-  );
+  return ORDERS_CONVENTION.test(said) && /\b(?:names?|naming)\b/i.test(plain);
 }
+
+const ORDERS_CONVENTION = new RegExp(
+  `^(?:please )?(?:remember to |make sure (?:to|you|that you) |be sure to |ensure (?:that )?you )?(?:${CONVENTION_WORK})\\b`,
+  'i',
+);
 
 const CONVENTION = new RegExp(
   `\\b(?:${CONVENTION_WORK}|have|has|ends|starts|begins|includes|uses)\\b`,
