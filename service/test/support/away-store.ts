@@ -29,7 +29,7 @@ function guarded<Store extends object>(store: Store, own: AwayStore): Store {
     const call = async (...given: unknown[]): Promise<unknown> => {
       if (own.state === 'away') throw new MemoryError('unavailable', 'The store is away.');
       if (own.state === 'silent') return silence(given.at(-1));
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Ports have methods alone.
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- A port's members are all methods.
       return (method as (...all: unknown[]) => unknown)(...given);
     };
     return [name, call];

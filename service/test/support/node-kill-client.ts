@@ -48,7 +48,7 @@ export class NodeKillClient {
     }
   }
 
-  /** A conversation of one prompt: its answer may be lost, and then nobody was told anything. */
+  /** Sends a conversation of one prompt. If its answer is lost, the client has seen nothing that must be kept. */
   async #ask(): Promise<boolean> {
     const { name, key, two, random, answers } = this.#options;
     const model = `kill-${name}-${this.sent.length}`;

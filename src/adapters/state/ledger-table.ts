@@ -55,9 +55,8 @@ export function retireBlocks(rows: Statements, isRetired: IsQuoted): number {
 }
 
 /**
- * The rows are read in the order of their numbers, and the last of them in the transaction that writes the
- * note. So a block that was recorded before the note was looked at here, and one that is recorded after it
- * finds the note.
+ * Changes rows in the order of their numbers. The last ones are read in the transaction that writes the note of the
+ * forgetting: a block that was recorded before the note is changed here, and whoever records a later one reads the note.
  */
 function changeBlocks(
   rows: Statements,

@@ -31,7 +31,7 @@ export class CodeChecker {
     this.#dataFolder = dataFolder;
   }
 
-  /** In their order. */
+  /** Checks the files of each memory. The results have the order of `all`. */
   async check(all: readonly HeldProvenance[]): Promise<readonly CodeCheck[]> {
     const checks: CodeCheck[] = [];
     // oxlint-disable-next-line no-await-in-loop -- One disk.

@@ -274,7 +274,7 @@ export type LedgerMiss = 'late' | 'unavailable';
 
 /** The entries that a ledger found at the addresses in question. */
 export class FoundEntries {
-  /** Why there may be more entries than were found; undefined when all are known. */
+  /** Says why the ledger may hold further entries at these addresses; undefined if all of them were found. */
   readonly missing: LedgerMiss | undefined;
   readonly #entries: ReadonlyMap<string, LedgerEntry>;
   /**

@@ -95,7 +95,7 @@ const HEADING_OR_ROW = /^\s*(?:#{1,6}\s|\||\*\*[^*]+\*\*:?\s*$|[-=*_]{3,}\s*$)/;
 
 /** The lines of the end of an answer that say something alone, as they are quoted. */
 export function conclusionLines(answer: string): string[] {
-  // A command of one line is a value; a longer piece of code is in its file.
+  // Keep a command of one line, because it is a value. Leave out longer code: the agent finds it in its file.
   const spoken = answer.replaceAll(FENCED, (_, code: string) =>
     code.trim().includes('\n') ? '' : code,
   );

@@ -81,7 +81,7 @@ export class LineSizes {
   }
 }
 
-/** Before the references of the lines of a brief that are cut: how an agent reads the whole text. */
+/** Begins the line that gives the reference of each cut title, and says how to read its whole text. */
 export const WHOLE = 'Whole by `svc memory get`: ';
 /** Before a title that is in the assistant's words. */
 export const ANSWER_MARK = 'assistant: ';

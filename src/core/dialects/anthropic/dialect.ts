@@ -231,8 +231,8 @@ const MESSAGE_STOP = '{"type":"message_stop"}';
 const PINGS = ['{"type": "ping"', '{"type":"ping"'];
 
 /**
- * Events that svc need not parse, recognised by the provider's spelling; any other spelling is
- * parsed.
+ * Recognises events that hold nothing for svc by their first bytes, as the provider writes them. Written
+ * in any other way an event is parsed.
  */
 function isInert(data: string): boolean {
   if (hasAt(data, '{"type":"content_block_delta"', 0)) return isOtherDelta(data);

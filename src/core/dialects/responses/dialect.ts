@@ -178,8 +178,8 @@ function plainDelta(event: Fields): string | undefined {
 }
 
 /**
- * Events that svc need not parse, recognised by the provider's spelling; any other spelling is
- * parsed.
+ * Recognises events that hold nothing for svc by their first bytes, as the provider writes them. Written
+ * in any other way an event is parsed.
  */
 function isInert(data: string): boolean {
   if (!hasAt(data, '{"type":"response.', 0)) return false;
