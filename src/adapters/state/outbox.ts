@@ -1,5 +1,5 @@
 import { forgetOldest } from '../../core/bytes/recent.ts';
-import { readRecord } from '../../core/memory/record.ts';
+import { captureKeyOf, readRecord } from '../../core/memory/record.ts';
 import type { CaptureState, Memory, MemoryRecord } from '../../ports/memory.ts';
 import { MemoryError } from '../../ports/memory.ts';
 import type { Outbox } from '../../ports/outbox.ts';
@@ -75,7 +75,7 @@ export class StateOutbox implements Outbox {
 
   keep(records: readonly MemoryRecord[]): boolean {
     if (this.#isClosed) return false;
-    const fresh = records.filter((record) => !this.#kept.has(keyOf(record)));
+    const fresh = records.filter((record) => !this.#kept.has(captureKeyOf(record)));
     if (fresh.length === 0) return true;
     const lines = fresh.map((record) => JSON.stringify(record));
     const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
@@ -90,7 +90,7 @@ export class StateOutbox implements Outbox {
         SELECT ?, value, ? FROM json_each(?) ORDER BY key`;
       rows.run(sql, name, Date.now(), values);
     });
-    for (const record of fresh) this.#kept.add(keyOf(record));
+    for (const record of fresh) this.#kept.add(captureKeyOf(record));
     forgetOldest(this.#kept, KEPT_MAX);
     this.#waitingBytes += bytes;
     this.#drainSoon();
@@ -245,9 +245,4 @@ export class StateOutbox implements Outbox {
     this.#warnedAt = now;
     this.#options.report(line);
   }
-}
-
-/** The same words said at another place in time count as said again. */
-function keyOf({ digest, space, isTimed, fingerprint }: MemoryRecord): string {
-  return `${digest} ${space} ${isTimed === true ? fingerprint : ''}`;
 }

@@ -4,7 +4,8 @@
  * The item's own bytes are never touched. A block is appended inside its string or added as one
  * more part at the end of its list. It is always at the end, because a part before a tool result
  * makes the provider refuse the message. A part behind a tool result makes the model end its answer
- * early, so a block that goes there is appended to the text of the result.
+ * early (Anthropic, "Handling stop reasons", read on 24 November 2026), so a block that goes there is appended to the
+ * text of the result.
  *
  * A new block never changes the form: a string stays a string. A block that went out before goes
  * back in its first form, whichever form the message has now. Claude Code turns a list of one part

@@ -9,7 +9,7 @@ import {
   type JournalOptions,
   type OrphanedJournal,
 } from '../../../../src/adapters/journals/journal.ts';
-import { readRecord } from '../../../../src/core/memory/record.ts';
+import { captureKeyOf, readRecord } from '../../../../src/core/memory/record.ts';
 
 /**
  * Captures on their way to the memory. A journal holds them until the memory says that it has them,
@@ -94,7 +94,7 @@ export class JournalOutbox implements Outbox {
 
   keep(records: readonly MemoryRecord[]): boolean {
     if (this.#isClosed) return false;
-    const fresh = records.filter((record) => !this.#isKnown(keyOf(record)));
+    const fresh = records.filter((record) => !this.#isKnown(captureKeyOf(record)));
     if (fresh.length === 0) return true;
     const lines = fresh.map((record) => JSON.stringify(record));
     try {
@@ -161,7 +161,7 @@ export class JournalOutbox implements Outbox {
   }
 
   #add(waiting: WaitingRecord): void {
-    this.#waiting.set(keyOf(waiting.record), waiting);
+    this.#waiting.set(captureKeyOf(waiting.record), waiting);
     this.#waitingBytes += waiting.line.length;
   }
 
@@ -173,7 +173,7 @@ export class JournalOutbox implements Outbox {
       const orphan: Orphan = { journal, left: 0 };
       for (const record of records) {
         // A record that waits already is in another journal.
-        if (this.#isKnown(keyOf(record))) continue;
+        if (this.#isKnown(captureKeyOf(record))) continue;
         orphan.left += 1;
         this.#add({ record, line: JSON.stringify(record), orphan });
       }
@@ -240,7 +240,7 @@ export class JournalOutbox implements Outbox {
   }
 
   #settle({ record, line, orphan }: WaitingRecord): void {
-    const key = keyOf(record);
+    const key = captureKeyOf(record);
     this.#waiting.delete(key);
     this.#waitingBytes -= line.length;
     this.#settled.add(key);
@@ -287,9 +287,4 @@ export class JournalOutbox implements Outbox {
     this.#warnedAt = now;
     this.#options.report(line);
   }
-}
-
-/** The same words said at another place in time count as said again. */
-function keyOf({ digest, space, isTimed, fingerprint }: MemoryRecord): string {
-  return `${digest} ${space} ${isTimed === true ? fingerprint : ''}`;
 }
