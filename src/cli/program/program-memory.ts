@@ -22,7 +22,7 @@ export function addMemoryCommands(program: Command, context: CommandContext, fin
   addWhy(memory, context);
   addRules(memory, context);
   addForget(memory, context, finish);
-  addOwningCommands(memory, context);
+  addOwningCommands(memory, context, finish);
   addSpaces(memory, context);
   addMcp(program, context);
 }

@@ -3,14 +3,18 @@ import type { CommandContext } from '../context.ts';
 import type { AddOptions, MoveOptions } from '../memory/memory-add.ts';
 import type { ExportOptions } from '../memory/memory-export.ts';
 import type { ImportOptions } from '../memory/memory-import.ts';
+import type { JoinOptions, ShareOptions } from '../memory/memory-share.ts';
 import { openStore } from '../open-store.ts';
+import type { Finish } from './program.ts';
 
 /** Declares the commands with which a person owns the memory: put in, move, take out, bring back. */
-export function addOwningCommands(memory: Command, context: CommandContext): void {
+export function addOwningCommands(memory: Command, context: CommandContext, finish: Finish): void {
   addAdd(memory, context);
   addMove(memory, context);
   addExport(memory, context);
   addImport(memory, context);
+  addShare(memory, context);
+  addJoin(memory, context, finish);
 }
 
 function addAdd(memory: Command, context: CommandContext): void {
@@ -79,5 +83,53 @@ function addImport(memory: Command, context: CommandContext): void {
       const { importMemories } = await import('../memory/memory-import.ts');
       const request = file === undefined ? { options } : { file, options };
       await importMemories(request, context, openStore);
+    });
+}
+
+function addShare(memory: Command, context: CommandContext): void {
+  memory
+    .command('share')
+    .description('Write rules and memories of this project into .svc/memory.md, for colleagues')
+    .argument('[refs...]', 'memories (m_…) and rules (r_…); without any, all rules that hold')
+    .option('--remove <id...>', 'take these entries (s_…) out of the file')
+    .option('--json', 'print the counts as JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc memory share
+  $ svc memory share m_… r_…
+  $ svc memory share --remove s_…
+
+The file is part of your repository. Review and commit it; a colleague reads it with: svc memory join`,
+    )
+    .action(async (refs: readonly string[], options: ShareOptions) => {
+      const { shareMemories } = await import('../memory/memory-share.ts');
+      await shareMemories({ refs, folder: process.cwd(), options }, context, openStore);
+    });
+}
+
+function addJoin(memory: Command, context: CommandContext, finish: Finish): void {
+  memory
+    .command('join')
+    .description("Read the memories that colleagues share in this repository's .svc/memory.md")
+    .option('--accept', 'take them as your own without a question: rules hold')
+    .option('-y, --yes', 'store them as unverified: they are recalled, and no rule holds')
+    .option('--json', 'print the counts as JSON')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ svc memory join
+  $ svc memory join --accept
+
+Nothing that you retired or forgot comes back, and no entry replaces a rule of yours.`,
+    )
+    .action(async (options: JoinOptions) => {
+      const { joinMemories } = await import('../memory/memory-share.ts');
+      const { confirmer, isAsked } = await import('./confirmer.ts');
+      const request = { folder: process.cwd(), options };
+      const asks = options.json !== true && isAsked() ? { confirm: confirmer() } : {};
+      finish(await joinMemories({ ...request, ...asks }, context, openStore));
     });
 }

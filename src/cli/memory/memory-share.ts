@@ -1,0 +1,364 @@
+import { lstat, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { replaceFile } from '../../adapters/files/replace-file.ts';
+import { readBounded } from '../../adapters/projects/bounded-read.ts';
+import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
+import { findRepository } from '../../adapters/projects/repository.ts';
+import { captureStored } from '../../core/memory/captures.ts';
+import {
+  readSharedFile,
+  SHARED_FILE_BYTES_MAX,
+  SHARED_TEXT_CHARS_MAX,
+  type SharedEntry,
+  sharedId,
+  type SharedFile,
+  writeSharedFile,
+} from '../../core/memory/shared-file.ts';
+import { rulesInForce } from '../../core/recall/rules-in-force.ts';
+import { maskSecrets, stripPrivate } from '../../core/redaction/redaction.ts';
+import type { MemoryDesk } from '../../ports/memory-desk.ts';
+import type { Memory, MemoryRecord, SpeakerRole } from '../../ports/memory.ts';
+import { CliError, type ExitCode } from '../cli-error.ts';
+import type { OpenStore } from '../compose-store.ts';
+import type { CommandContext } from '../context.ts';
+import { oneLine } from '../terminal.ts';
+import { wrapped } from '../text-table.ts';
+import { deadline, withStore } from './memory.ts';
+import { countsText, RecordWriter } from './record-writer.ts';
+import { wholeReferences } from './whole-reference.ts';
+
+/**
+ * `svc memory share` and `svc memory join`: memories and rules of a project in a file of its repository, which
+ * people review like code. What is joined may come from anybody: it is unverified until the person accepts it, and it
+ * never replaces a rule that the person stated.
+ */
+
+/** Within the working tree. */
+const FILE = join('.svc', 'memory.md');
+/** Readable by everybody, like every file of a repository. */
+const FILE_MODE = 0o644;
+/** The client of a joined memory, so that it is told from the person's own. */
+const SHARED_CLIENT = 'shared';
+const SHOWN_CHARS = 200;
+/** As many as one page of the store holds. */
+const LIST_MAX = 1000;
+
+export interface ShareOptions {
+  /** Ids of entries that leave the file. */
+  readonly remove?: readonly string[];
+  readonly json?: boolean;
+}
+
+export interface JoinOptions {
+  readonly accept?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+interface Place {
+  readonly path: string;
+  readonly space: string;
+  readonly file: SharedFile;
+}
+
+/** Without references the rules in force are shared. */
+export async function shareMemories(
+  request: { readonly refs: readonly string[]; readonly folder: string; options: ShareOptions },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { refs, options } = request;
+  const { terminal } = context;
+  const place = await placeOf(request.folder, context);
+  const { path, space, file } = place;
+  if (file.problems.length > 0) throw brokenFile(file);
+  const removed = new Set(options.remove);
+  const unknown = [...removed].filter((id) => !file.entries.some((one) => sharedId(one) === id));
+  if (unknown.length > 0) {
+    throw new CliError(
+      `The file has no entry ${oneLine(unknown[0] ?? '', 64)}.`,
+      'The ids are in the file.',
+    );
+  }
+  const { chosen, ended } = await withStore(context, openStore, async (store) => ({
+    chosen: await chosenEntries({ refs, space, isRemoval: removed.size > 0 }, store),
+    ended: await endedEntries(file, space, store.desk),
+  }));
+  const kept = file.entries.filter((entry) => !removed.has(sharedId(entry)));
+  const { entries, masked } = maskedEntries([...kept, ...chosen]);
+  const known = new Set(kept.map(sharedId));
+  const added = entries.filter((entry) => !known.has(sharedId(entry)));
+  if (entries.length === 0 && removed.size === 0) {
+    throw new CliError(
+      'There is nothing to share.',
+      'Name memories: svc memory share m_… (svc memory list), or state a rule first.',
+    );
+  }
+  const written = writeSharedFile(entries);
+  if (written.length > SHARED_FILE_BYTES_MAX) {
+    throw new CliError('The file would be larger than 1 MiB.', 'Share fewer memories.');
+  }
+  await mkdir(join(path, '..'), { recursive: true });
+  await refuseLink(join(path, '..'));
+  await replaceFile(path, written, { mode: FILE_MODE });
+  const counts = { added: added.length, removed: removed.size, entries: entries.length };
+  if (options.json === true) {
+    terminal.json({ file: path, ...counts, masked, retired: ended.map(sharedId) });
+    return;
+  }
+  terminal.out(path);
+  for (const entry of added) showEntry(entry, context);
+  terminal.note(
+    `Added ${added.length}, removed ${removed.size}; entries in the file: ${entries.length}. Review it, then commit it.`,
+  );
+  if (masked > 0) terminal.note(`Secrets masked: ${masked}.`);
+  for (const entry of ended) {
+    terminal.note(
+      `You retired or forgot ${sharedId(entry)}. Take it out with: svc memory share --remove ${sharedId(entry)}`,
+    );
+  }
+}
+
+export async function joinMemories(
+  request: {
+    readonly folder: string;
+    readonly options: JoinOptions;
+    /** Asks a person; undefined without a terminal. */
+    readonly confirm?: ((message: string) => Promise<boolean>) | undefined;
+  },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<ExitCode> {
+  const { options, confirm } = request;
+  const { terminal } = context;
+  const { path, space, file } = await placeOf(request.folder, context);
+  if (file.entries.length === 0 && file.problems.length === 0) {
+    throw new CliError(`There are no shared memories in ${path}.`, 'Write some: svc memory share');
+  }
+  for (const problem of file.problems.slice(0, PROBLEMS_MAX)) terminal.warn(problem);
+  if (file.isConflicted) terminal.warn('The file has marks of a conflict: both sides are read.');
+  return withStore(context, openStore, async ({ memory, desk }) => {
+    const own = (await desk?.rules({ space }))?.filter(({ client }) => client !== SHARED_CLIENT);
+    const inForce = (own ?? []).filter(({ state }) => state === 'holds' || state === 'pinned');
+    const against = file.entries.filter((entry) => replacesOne(entry, inForce));
+    const usable = file.entries.filter((entry) => !against.includes(entry));
+    if (options.json !== true) for (const entry of usable) showEntry(entry, context);
+    for (const entry of against) {
+      terminal.warn(`Left out, because it contradicts a rule of yours: ${shown(entry)}`);
+    }
+    const isAccepted =
+      options.accept === true ||
+      (options.yes !== true &&
+        (await confirm?.(`Accept these ${usable.length} entries for ${space}?`)) === true);
+    const writes = isAccepted || options.yes === true;
+    const writer = new RecordWriter(memory);
+    if (writes) await writer.write(usable.flatMap((entry) => recordOf(entry, space, isAccepted)));
+    const counts = await writer.end();
+    const gone = await goneRecords(file, space, desk);
+    const result = { space, found: file.entries.length, left: against.length, isAccepted };
+    if (options.json === true) terminal.json({ ...result, wrote: writes, ...counts, gone });
+    else if (!writes) {
+      terminal.note(
+        'Nothing was written. With --accept you take them as your own; with --yes they are stored as unverified.',
+      );
+    } else {
+      terminal.note(`Joined into ${space}: ${countsText(counts)}.`);
+      if (!isAccepted) {
+        terminal.note(
+          'They are unverified: no rule of them holds. Accept them with: svc memory join --accept',
+        );
+      }
+    }
+    if (gone.length > 0 && options.json !== true) {
+      terminal.note(`Joined before and no longer in the file: svc memory forget ${gone.join(' ')}`);
+    }
+    return !writes && confirm !== undefined && options.json !== true ? 130 : 0;
+  });
+}
+
+/** A broken file has as many as it has paragraphs. */
+const PROBLEMS_MAX = 5;
+
+async function placeOf(folder: string, { environment }: CommandContext): Promise<Place> {
+  const repository = await findRepository(folder);
+  if (repository === undefined) {
+    throw new CliError(
+      'This folder belongs to no git repository.',
+      'Run it in the working tree of the project.',
+    );
+  }
+  const path = join(repository.top, FILE);
+  await refuseLink(join(path, '..'));
+  const stat = await lstat(path).catch(() => undefined);
+  if (stat !== undefined && (!stat.isFile() || stat.size > SHARED_FILE_BYTES_MAX)) {
+    throw new CliError(
+      `${path} is not a plain file of at most 1 MiB.`,
+      'svc reads no other: look at it first.',
+    );
+  }
+  const text = stat === undefined ? '' : await readBounded(path, SHARED_FILE_BYTES_MAX);
+  const { space } = await new GitProjects(dataFolder(environment), COMMAND_WAITS).find(folder);
+  return { path, space, file: readSharedFile(text) };
+}
+
+/** A link in a stranger's repository may lead anywhere. */
+async function refuseLink(folder: string): Promise<void> {
+  const stat = await lstat(folder).catch(() => undefined);
+  if (stat === undefined || stat.isDirectory()) return;
+  throw new CliError(`${folder} is not a plain folder.`, 'svc follows no link: look at it first.');
+}
+
+function brokenFile({ problems }: SharedFile): CliError {
+  return new CliError(
+    `The shared file cannot be read whole. ${problems[0] ?? ''}`,
+    'Mend or delete that paragraph first, so that nothing of it is lost.',
+  );
+}
+
+async function chosenEntries(
+  { refs, space, isRemoval }: { refs: readonly string[]; space: string; isRemoval: boolean },
+  { memory, desk }: { readonly memory: Memory; readonly desk?: MemoryDesk | undefined },
+): Promise<SharedEntry[]> {
+  if (refs.length === 0 && isRemoval) return [];
+  const rules = ((await desk?.rules({ space })) ?? []).filter(
+    ({ state }) => state === 'holds' || state === 'pinned',
+  );
+  if (refs.length === 0) {
+    if (desk !== undefined) return rules.map(ruleEntry);
+    throw new CliError(
+      'A memory service has no list of rules.',
+      'Name memories: svc memory share m_… (svc memory list)',
+    );
+  }
+  const chosen = refs
+    .filter((ref) => ref.startsWith('r_'))
+    .map((id) => {
+      const rule = rules.find((one) => one.id === id);
+      if (rule !== undefined) return ruleEntry(rule);
+      throw new CliError(
+        `No rule ${oneLine(id, 64)} holds in ${space}.`,
+        'The ids are in: svc memory rules',
+      );
+    });
+  const named = refs.filter((ref) => !ref.startsWith('r_'));
+  if (named.length === 0) return chosen;
+  const whole = await wholeReferences(memory, named, deadline());
+  const records = await memory.list({ refs: whole, space, limit: LIST_MAX }, deadline());
+  const missing = whole.filter((ref) => !records.some((record) => record.ref === ref));
+  if (missing.length > 0) {
+    throw new CliError(
+      `${space} has no memory ${missing[0]}.`,
+      'The references are in: svc memory list',
+    );
+  }
+  const long = records.find(({ text }) => text.length > SHARED_TEXT_CHARS_MAX);
+  if (long !== undefined) {
+    throw new CliError(
+      `${long.ref} is longer than ${SHARED_TEXT_CHARS_MAX} characters.`,
+      'Say its point by svc memory add, and share that.',
+    );
+  }
+  return [
+    ...chosen,
+    ...records.map(({ role, at, client, text }) => ({
+      kind: 'memory' as const,
+      role,
+      at,
+      client,
+      text,
+    })),
+  ];
+}
+
+function ruleEntry({
+  at,
+  client,
+  text,
+}: {
+  at: number;
+  client: string;
+  text: string;
+}): SharedEntry {
+  return { kind: 'rule', role: 'user', at, client, text };
+}
+
+/**
+ * Masks secrets once more: a person may have written one into the file, and the rules of masking grow. Each text is
+ * one entry.
+ */
+function maskedEntries(given: readonly SharedEntry[]): { entries: SharedEntry[]; masked: number } {
+  let masked = 0;
+  const unique = new Map(given.toReversed().map((entry) => [sharedId(entry), entry]));
+  const entries = [...unique.values()].map((entry) => {
+    const { text, masked: found } = maskSecrets(stripPrivate(entry.text));
+    masked += found;
+    return { ...entry, text };
+  });
+  return { entries, masked };
+}
+
+/** Entries of rules that the person has retired. */
+async function endedEntries(
+  { entries }: SharedFile,
+  space: string,
+  desk: MemoryDesk | undefined,
+): Promise<SharedEntry[]> {
+  const rules = (await desk?.rules({ space })) ?? [];
+  const retired = new Set(rules.filter(({ state }) => state === 'retired').map(({ text }) => text));
+  return entries.filter(({ kind, text }) => kind === 'rule' && retired.has(text));
+}
+
+/** Whether one of these rules would no longer hold if the entry had been said last. */
+function replacesOne(
+  { role, text, at }: SharedEntry,
+  rules: readonly { readonly text: string; readonly at: number }[],
+): boolean {
+  if (role !== 'user') return false;
+  const latest = Math.max(at, ...rules.map((rule) => rule.at)) + 1;
+  const left = new Set(rulesInForce([...rules, { text, at: latest }]).map((rule) => rule.text));
+  return rules.some((rule) => !left.has(rule.text));
+}
+
+function recordOf(
+  entry: SharedEntry,
+  space: string,
+  isAccepted: boolean,
+): MemoryRecord<SpeakerRole>[] {
+  const captured = captureStored(entry.role, entry.text);
+  if (captured === undefined) return [];
+  const id = sharedId(entry);
+  const place = { conversation: `shared_${id}`, fingerprint: id, exchange: 0 };
+  // A date in the future would make the entry outrank everything that is said until then.
+  const at = Math.min(entry.at, Date.now());
+  const record = {
+    ...captured,
+    ...place,
+    space,
+    client: SHARED_CLIENT,
+    at,
+    isTimed: true as const,
+  };
+  return [isAccepted ? record : { ...record, source: 'unverified' }];
+}
+
+/** References of joined memories that the file does not have any more. */
+async function goneRecords(
+  { entries }: SharedFile,
+  space: string,
+  desk: MemoryDesk | undefined,
+): Promise<string[]> {
+  const page = await desk?.browse({ space, client: SHARED_CLIENT, limit: LIST_MAX });
+  const held = new Set(
+    entries.flatMap(({ role, text }) => captureStored(role, text)?.digest ?? []),
+  );
+  return (page?.records ?? []).filter(({ digest }) => !held.has(digest)).map(({ ref }) => ref);
+}
+
+function shown(entry: SharedEntry): string {
+  return `${sharedId(entry)}  ${entry.kind}  ${oneLine(entry.text, SHOWN_CHARS)}`;
+}
+
+function showEntry(entry: SharedEntry, { terminal }: CommandContext): void {
+  for (const line of wrapped(shown(entry), terminal.columns(Infinity), '    ')) terminal.out(line);
+}
