@@ -3,7 +3,7 @@
 const ORIGIN = 'service/src/adapters/postgres-store/origin.ts';
 const CONNECTIONS = 'service/src/adapters/postgres-store/connections.ts';
 const SESSION = 'service/src/adapters/postgres-store/session.ts';
-const SEARCH = 'service/src/adapters/postgres-store/host-search.ts';
+const SEARCH = 'service/src/adapters/postgres-store/server-search.ts';
 const FAILOVER = 'service/test/adapters/postgres-failover.test.ts';
 const TROUBLE = 'service/test/adapters/postgres-trouble.test.ts';
 

@@ -119,8 +119,8 @@ export const NODES = [
   {
     name: 'nodes that count limits in two places start all the same',
     file: 'service/src/server/node-registry.ts',
-    from: 'const other = others.find((one) => one.note !== note);',
-    to: 'const other = others.find((one) => one.note === undefined);',
+    from: 'limiterPlace === undefined || one.note !== note',
+    to: "limiterPlace === '' || one.note === undefined",
     test: 'service/test/server/node-registry.test.ts',
   },
   {
@@ -128,14 +128,7 @@ export const NODES = [
     file: 'src/proxy/relay.ts',
     from: 'if (this.#holdBack === undefined || this.#watcher === undefined) return false;',
     to: 'if (this.#holdBack !== null || this.#watcher === undefined) return false;',
-    test: 'service/test/server/durability.test.ts',
-  },
-  {
-    name: 'a receipt says that captures are in the store although they are late',
-    file: 'service/src/server/models/key-handlers.ts',
-    from: "call.durability = isStored ? 'store' : 'journal';",
-    to: "call.durability = 'store';",
-    test: 'service/test/server/durability.test.ts',
+    test: 'test/proxy/relay-hold.test.ts',
   },
   {
     name: 'a cache that another node kept alive counts as cold',

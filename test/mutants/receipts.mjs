@@ -125,14 +125,6 @@ export const RECEIPTS = [
     only: 'restore',
   },
   {
-    name: 'an answer with a new key is kept in the open',
-    file: 'service/src/server/console/answered-once.ts',
-    from: 'isSecret ? await sealAnswer(call, name, reply) : JSON.stringify(reply)',
-    to: 'JSON.stringify(reply)',
-    test: 'service/test/server/account.test.ts',
-    only: 'Idempotency-Key',
-  },
-  {
     name: 'settings that somebody else changed are overwritten',
     file: 'service/src/adapters/service-store/account-settings.ts',
     from: "    if (this.get(tenant).version !== ifVersion) return 'changed';\n",

@@ -37,7 +37,7 @@ const DATABASE: Server = {
   member: 'database',
   variable: 'SVC_DATABASE_URL',
   kind: 'PostgreSQL',
-  hint: 'Write postgres://user:password@host:5432/name, with commas between several hosts, and ?sslmode=disable for a private network.',
+  hint: 'Write postgres://user:password@host:5432/name, and ?sslmode=disable for a private network. For several servers, name the proxy or the endpoint that leads to the one that writes.',
 };
 const REDIS: Server = {
   member: 'redis',

@@ -3,28 +3,32 @@ import { ProcessLimiter } from '../adapters/limiter/process-limiter.ts';
 import { isOwnMachine } from '../../../src/core/settings/own-machine.ts';
 import type { Limiter } from '../ports/limiter.ts';
 import { systemClock } from '../../../src/cli/compose-common.ts';
-import { redisUrlOf, serverOf, type ServicePlace } from './compose-database.ts';
+import { redisUrlOf, type ServicePlace } from './compose-database.ts';
 
 /** Chooses where the limits of a service are counted. */
 
-/** Beside the 10 of the store: a count takes 2 ms. */
-const CONNECTIONS_MAX = 4;
 const REDIS_PORT = 6379;
 
 export interface OpenedLimiter {
   readonly limiter: Limiter;
-  /** Where it counts: equal for processes that count together. Holds no password. */
-  readonly place: string;
+  /**
+   * Where it counts: equal for processes that count together. Holds no password. Undefined: in this
+   * process.
+   */
+  readonly place: string | undefined;
   close(): Promise<void>;
 }
 
-/** In Redis where one is named, else where the data are: in PostgreSQL, or in this process. */
+/** In Redis if an address is given, else in this process. */
 export async function openLimiter(
   place: ServicePlace,
   report: (line: string) => void,
 ): Promise<OpenedLimiter> {
   const url = await redisUrlOf(place);
-  if (url === undefined) return openBeside(place);
+  if (url === undefined) {
+    const limiter = new ProcessLimiter(systemClock);
+    return { limiter, place: undefined, close: async () => undefined };
+  }
   // 190 kB that a service without Redis never reads.
   const { RedisLimiter } = await import('../adapters/limiter/redis-limiter.ts');
   const limiter = new RedisLimiter({ url, report });
@@ -41,14 +45,11 @@ function placeOf(text: string): string {
 
 /** Where limits are counted, and whether that answers. */
 export async function lookAtLimiter(place: ServicePlace): Promise<{
-  readonly where: 'Redis' | 'PostgreSQL' | 'its own process';
+  readonly where: 'Redis' | 'its own process';
   readonly isThere: boolean;
 }> {
   const url = await redisUrlOf(place);
-  if (url === undefined) {
-    const isServer = (await serverOf(place)) !== undefined;
-    return { where: isServer ? 'PostgreSQL' : 'its own process', isThere: true };
-  }
+  if (url === undefined) return { where: 'its own process', isThere: true };
   const { RedisLimiter } = await import('../adapters/limiter/redis-limiter.ts');
   const limiter = new RedisLimiter({ url, report: () => undefined });
   const isThere = await limiter.ping().then(
@@ -57,18 +58,4 @@ export async function lookAtLimiter(place: ServicePlace): Promise<{
   );
   await limiter.close();
   return { where: 'Redis', isThere };
-}
-
-async function openBeside(place: ServicePlace): Promise<OpenedLimiter> {
-  const server = await serverOf(place);
-  if (server === undefined) {
-    return {
-      limiter: new ProcessLimiter(systemClock),
-      place: 'this process',
-      close: async () => undefined,
-    };
-  }
-  const { PostgresLimiter } = await import('../adapters/limiter/postgres-limiter.ts');
-  const limiter = new PostgresLimiter({ server: server.address, connectionsMax: CONNECTIONS_MAX });
-  return { limiter, place: 'PostgreSQL', close: () => limiter.close() };
 }

@@ -9,7 +9,6 @@ import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
 import { tenantLedgerStore } from '../adapters/service-memory/tenant-ledger.ts';
 import { TenantOutboxes } from '../adapters/service-memory/tenant-outbox.ts';
 import { PROVIDER_HEADERS_MS, RECALL_MS } from '../core/served-settings.ts';
-import type { Durability } from '../core/receipts.ts';
 import type { Egress } from '../core/providers.ts';
 import type { ProviderLinks } from '../ports/provider-links.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
@@ -33,7 +32,6 @@ export interface ModelsOptions {
   readonly recallMs?: number;
   /** Milliseconds until the head of an answer; PROVIDER_HEADERS_MS where it is not given. */
   readonly headersMs?: number;
-  readonly durability?: Durability | undefined;
   readonly report: (line: string) => void;
 }
 
@@ -51,7 +49,7 @@ const CLOSE_FLUSH_MS = 2_000;
 /** Throws CliError for a network of the settings that is none. */
 export function openModels(options: ModelsOptions): OpenedModels {
   const { folder, store, changes, egress, report } = options;
-  const { recallMs = RECALL_MS, durability = 'journal' } = options;
+  const { recallMs = RECALL_MS } = options;
   const decoder = createBodyDecoder();
   const links = openLinks(egress, options);
   const ledger = new JournalLedger({
@@ -81,7 +79,6 @@ export function openModels(options: ModelsOptions): OpenedModels {
   return {
     models: {
       recallMs,
-      durability,
       decode: decoder.decode,
       links,
       ledger,

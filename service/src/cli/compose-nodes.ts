@@ -8,7 +8,7 @@ import { CliError } from '../../../src/cli/cli-error.ts';
 
 export interface NodeParts {
   readonly store: ServiceStore;
-  readonly limiterPlace: string;
+  readonly limiterPlace: string | undefined;
   readonly settings: Pick<ServiceSettings, 'requestsPerMinute'>;
 }
 
@@ -23,7 +23,7 @@ export async function joinAsNode({
   if (node.otherPlace === undefined) return node;
   await node.leave();
   throw new CliError(
-    `Another node of this service counts limits in ${node.otherPlace}, this one in ${limiterPlace}.`,
-    'Set SVC_REDIS_URL to the same address on all nodes, or on none. A loopback address means a different Redis on each machine.',
+    `Another node of this service counts limits in ${node.otherPlace}, this one in ${limiterPlace ?? 'its own process'}.`,
+    'Set SVC_REDIS_URL to the same address on all nodes. A loopback address means a different Redis on each machine.',
   );
 }

@@ -14,6 +14,7 @@ import { VERSION } from '../../../src/core/version.ts';
 import type { Memory } from '../../../src/ports/memory.ts';
 import type { ServiceStore, ServiceStoreHealth } from '../ports/service-store.ts';
 import { ChangeWatch } from '../server/change-watch.ts';
+import { limiterOf } from '../server/node-registry.ts';
 import type { CallRow, ServiceLimits } from '../server/parts.ts';
 import { createMemoryService, type TlsMaterial } from '../server/server.ts';
 import { newRequestId, reportTo, systemClock } from '../../../src/cli/compose-common.ts';
@@ -52,7 +53,7 @@ export interface RunningService {
 /** Throws MemoryError for a store that cannot be used, and the server's own error (EADDRINUSE). */
 export async function startService(options: StartServiceOptions): Promise<RunningService> {
   const { settings, folder, pepper, tls, terminal, environment, onCall } = options;
-  const { spaceBytesMax, drainMs = DRAIN_MS, recallMs = RECALL_MS, durability } = settings;
+  const { spaceBytesMax, drainMs = DRAIN_MS, recallMs = RECALL_MS } = settings;
   const masterKeys = serviceMasterKeys(folder, environment);
   const report = (line: string): void => terminal.warn(line);
   const place = { folder, environment, settings };
@@ -79,7 +80,6 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       egress,
       listener,
       recallMs,
-      durability,
       report,
     });
     const catalog = openCatalog(place);
@@ -89,7 +89,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       pepper,
       masterKeys,
       listCatalog: () => catalog.providers(),
-      limiter: limits.limiter,
+      limiter: limiterOf(node, limits.limiter),
       receipts,
       models: opened.models,
       clock: systemClock,

@@ -112,12 +112,6 @@ export interface ReceiptTimes {
   readonly upstreamTotal?: number | undefined;
 }
 
-/**
- * Where the captures of a request, and its receipt, were when the client had the last byte: in the
- * journal of the node that answered, or in the store.
- */
-export type Durability = 'journal' | 'store';
-
 /** The facts after the last byte. */
 export interface ReceiptClosing {
   readonly status: ReceiptStatus;
@@ -128,8 +122,6 @@ export interface ReceiptClosing {
   readonly times: ReceiptTimes;
   readonly captureState: CaptureReceiptState;
   readonly capturedRecords: number;
-  /** 'journal' when undefined. */
-  readonly durability?: Durability | undefined;
   /** Set if it differs from the one at the opening: the provider refused the changed request. */
   readonly decided?: ReceiptDecisions | undefined;
   readonly upstreamStatus?: number | undefined;
@@ -232,7 +224,6 @@ export function receiptOf(
     continuity_state: decided.continuityState,
     created_at: isoTime(opening.at),
     dialect: opening.dialect,
-    durability: closing.durability ?? 'journal',
     elided_tokens: decided.elidedTokens,
     elided_tool_outputs: decided.elidedToolOutputs,
     error_code: closing.errorCode,

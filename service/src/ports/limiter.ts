@@ -11,7 +11,7 @@ export type { BudgetAsk, LeaseAsk, LimitAsk, RateAsk } from '../core/limits.ts';
 export interface Limiter {
   /** It counts in this process: it answers at once, and is never silent. */
   readonly isOwn?: true;
-  /** Rejects while it does not answer. Absent if it counts where the store is, which is checked anyway. */
+  /** Rejects while it does not answer. Absent if it counts in this process. */
   ping?(): Promise<void>;
   /**
    * Books nothing if it answers `uncounted`: then ask again, with what is known of these budgets. It

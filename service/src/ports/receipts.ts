@@ -17,8 +17,6 @@ export interface Receipts {
 export interface OpenReceipt {
   /** After the last byte, or when the request failed. Once: later calls do nothing. Never throws. */
   close(closing: ReceiptClosing): void;
-  /** Resolves when the closed receipt is in the store. It may take for ever: bound it. */
-  stored(): Promise<void>;
 }
 
 /** No further receipt can be written: too many wait, or the disk is full or read-only. */

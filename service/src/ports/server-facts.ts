@@ -1,10 +1,7 @@
 /** A database server as a person wants to know it. */
 export interface ServerFacts {
   readonly version: string;
-  /** The one that takes writes. */
   readonly host: string;
-  /** In the address. */
-  readonly hosts: number;
   /** A commit waits until a standby has it. */
   readonly isSynchronous: boolean;
   readonly standbys: readonly StandbyFacts[];

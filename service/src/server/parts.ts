@@ -1,5 +1,4 @@
 import type { Egress } from '../core/providers.ts';
-import type { Durability } from '../core/receipts.ts';
 import type { StoredKey } from '../../../src/core/memory-api/keys.ts';
 import type { BodyDecoder } from '../../../src/ports/body-decoder.ts';
 import type { Ledger } from '../../../src/ports/ledger.ts';
@@ -47,8 +46,6 @@ export interface ServiceParts {
 export interface ModelParts {
   /** Milliseconds that a recall may take. */
   readonly recallMs: number;
-  /** Where captures and receipts are when a client has the last byte. */
-  readonly durability: Durability;
   readonly decode: BodyDecoder;
   readonly links: ProviderLinks;
   /** One for all tenants: each entry names its own. */

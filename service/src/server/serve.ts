@@ -27,15 +27,7 @@ import { type Operation, parseBody, type Reply, type ServiceState } from './call
 import { admitRoute, runConsole } from './console/console.ts';
 import type { ConsoleReply } from './console/console-call.ts';
 import { ServiceFault } from './fault.ts';
-import {
-  type CallHead,
-  deadlineOf,
-  expectBody,
-  idempotencyKeyOf,
-  ifVersionOf,
-  readHead,
-  tooLarge,
-} from './gate.ts';
+import { type CallHead, deadlineOf, expectBody, ifVersionOf, readHead, tooLarge } from './gate.ts';
 import { HealthCheck } from './health.ts';
 import { isModelPath, ModelServer } from './models/model-server.ts';
 import { capture } from './operations/capture.ts';
@@ -203,8 +195,8 @@ export class CallServer {
     const tenant = headerOf(headers, 'x-svc-tenant');
     const { links } = this.#parts.models;
     const parts = { ...this.#parts, links };
-    const [ifVersion, idempotencyKey] = [ifVersionOf(headers), idempotencyKeyOf(headers)];
-    const request = { method, path, query, tenant, body: parsed, ifVersion, idempotencyKey };
+    const ifVersion = ifVersionOf(headers);
+    const request = { method, path, query, tenant, body: parsed, ifVersion };
     return consoleReply(await runConsole(parts, request, actor));
   }
 

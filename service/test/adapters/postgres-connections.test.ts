@@ -11,21 +11,12 @@ import { addressOf, postgresStores } from '../support/postgres-stores.ts';
 
 test.each([
   ['postgres://svc:p%40ss@db/svc', { user: 'svc', password: 'p@ss', database: 'svc' }],
-  ['postgresql://db.example.com:6432/svc', { hosts: [{ host: 'db.example.com', port: 6432 }] }],
+  ['postgresql://db.example.com:6432/svc', { host: 'db.example.com', port: 6432 }],
   ['postgres://u@db/svc', { tls: { rejectUnauthorized: true }, password: undefined }],
   ['postgres://u@db/svc?sslmode=disable', { tls: false }],
   ['postgres://u@127.0.0.1/svc', { tls: false }],
-  ['postgres://u@[::1]:5433/svc', { hosts: [{ host: '::1', port: 5433 }], tls: false }],
-  ['postgres://u@%2Frun%2Fpg/svc', { hosts: [{ host: '/run/pg', port: 5432 }], tls: false }],
-  [
-    'postgres://u@one:1,two/svc',
-    {
-      hosts: [
-        { host: 'one', port: 1 },
-        { host: 'two', port: 5432 },
-      ],
-    },
-  ],
+  ['postgres://u@[::1]:5433/svc', { host: '::1', port: 5433, tls: false }],
+  ['postgres://u@%2Frun%2Fpg/svc', { host: '/run/pg', port: 5432, tls: false }],
 ])('%s is an address', (url, facts) => {
   expect(readServerUrl(url)).toMatchObject(facts);
 });
@@ -38,7 +29,7 @@ test.each([
   'postgres://u@db/svc?options=-c%20x',
   'postgres://u@a b/svc',
   'postgres://u@db/%zz',
-  'postgres://u@one,,two/svc',
+  'postgres://u@one:1,two/svc',
 ])('%s is none', (url) => {
   expect(readServerUrl(url)).toBe(undefined);
 });
@@ -101,13 +92,6 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
     const port = typeof address === 'object' && address !== null ? address.port : 0;
     return { port, cut, hold: () => void (isHeld = true), server, messages: () => messages };
   }
-
-  test('of several hosts the one that answers is taken', async () => {
-    const { port } = stores.server();
-    const away = await freePort();
-    const server = addressOf(`postgres://svc@127.0.0.1:${away},127.0.0.1:${port}/postgres`);
-    expect(await open({ server }).read(one)).toEqual({ one: 1 });
-  });
 
   test('a host that is away fails a call within the deadline of the search', async () => {
     const away = await freePort();

@@ -20,7 +20,7 @@ describe.skipIf(missing !== undefined)('how PostgreSQL reads the index of words'
 
   beforeAll(async () => {
     const { database } = await stores.address();
-    client = new Client({ connectionString: urlOf([stores.server().port], database) });
+    client = new Client({ connectionString: urlOf(stores.server().port, database) });
     await client.connect();
     await client.query(FILL);
     await client.query('ANALYZE');

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CONTROL } from '../../src/adapters/postgres-store/statements/control.ts';
 import { LEASES } from '../../src/adapters/postgres-store/statements/leases.ts';
-import { LIMITS } from '../../src/adapters/postgres-store/statements/limits.ts';
 import { MEMORY } from '../../src/adapters/postgres-store/statements/memory.ts';
 import { RECALL } from '../../src/adapters/postgres-store/statements/recall.ts';
 import { RECEIPTS } from '../../src/adapters/postgres-store/statements/receipts.ts';
@@ -29,7 +28,6 @@ const STATEMENTS = Object.entries({
   ...RECALL,
   ...RECEIPTS,
   ...LEASES,
-  ...LIMITS,
   ...SERVER,
   ...DAYS,
   ...MOVE,

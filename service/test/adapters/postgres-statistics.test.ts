@@ -49,7 +49,7 @@ describe.skipIf(missing !== undefined)('statistics of the planner in PostgreSQL'
   const stores = postgresStores();
 
   async function rowsOfPage(database: string): Promise<number> {
-    const client = new Client({ connectionString: urlOf([stores.server().port], database) });
+    const client = new Client({ connectionString: urlOf(stores.server().port, database) });
     await client.connect();
     try {
       const none = Array.from({ length: 7 }, () => null);

@@ -15,6 +15,6 @@ describe.skipIf(missing !== undefined)('behind a pooler in transaction mode', ()
   afterAll(() => pooler?.stop());
   serviceStoreSuite('a database of PostgreSQL behind pgbouncer', async () => {
     const address = await stores.address();
-    return stores.open({ ...address, hosts: [{ host: '127.0.0.1', port: pooler?.port ?? 0 }] });
+    return stores.open({ ...address, host: '127.0.0.1', port: pooler?.port ?? 0 });
   });
 });

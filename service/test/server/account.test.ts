@@ -51,45 +51,6 @@ test('account defaults change from the version that was seen, and leave an event
   expect((await ask('PATCH settings', {}, viewer)).json.error.code).toBe('SCOPE_DENIED');
 });
 
-test('a write with an Idempotency-Key is done once; another call with it is refused', async () => {
-  const { ask, send, service } = await open();
-  const once = { 'idempotency-key': 'the-first-key' };
-  const body = { name: 'laptop', scopes: ['read'] };
-  const first = await send('POST keys', body, once);
-  const again = await send('POST keys', body, once);
-  expect([first.status, again.status]).toEqual([201, 201]);
-  expect(again.json).toEqual(first.json);
-  expect((await ask('GET keys')).json.data).toHaveLength(1);
-  const other = await send('POST keys', { ...body, name: 'other' }, once);
-  expect([other.status, other.json.error.code]).toEqual([409, 'IDEMPOTENCY_CONFLICT']);
-  const gone = { 'idempotency-key': 'the-second-key' };
-  const path = `DELETE keys/${first.json.key_id}`;
-  expect((await send(path, undefined, gone)).status).toBe(204);
-  expect((await send(path, undefined, gone)).status).toBe(204);
-  expect((await send(path, undefined, {})).status).toBe(404);
-  // The kept answer holds a secret: it stands nowhere in the open.
-  await service.stop();
-  const { readdirSync, readFileSync } = await import('node:fs');
-  const secret = String(first.json.secret).split('_')[3] ?? '';
-  for (const name of readdirSync(service.folder)) {
-    const bytes = readFileSync(`${service.folder}/${name}`).toString('latin1');
-    expect([name, bytes.includes(secret)]).toEqual([name, false]);
-  }
-});
-
-test('without a vault no secret is made that a second answer could not repeat', async () => {
-  const { ask, service, token } = await openConsole();
-  const headers = { authorization: `Bearer ${token}`, 'idempotency-key': 'the-first-key' };
-  const body = { name: 'laptop', scopes: ['read'] };
-  const made = await callService(service.url, '/v1/svc/console/keys', {
-    method: 'POST',
-    body,
-    headers,
-  });
-  expect(made.json.error.code).toBe('VAULT_UNAVAILABLE');
-  expect((await ask('GET keys')).json.data).toEqual([]);
-});
-
 test('the memory of a tenant is listed, counted and purged by its admins alone', async () => {
   const { ask, askMemory, tokenOf } = await open();
   const scopes = ['read', 'write', 'receipt:read'];

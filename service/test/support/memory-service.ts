@@ -48,7 +48,6 @@ export interface TestServiceOptions {
   readonly clock?: Clock;
   readonly masterKeys?: MasterKeys;
   readonly limiter?: Limiter;
-  readonly durability?: 'journal' | 'store';
   readonly egress?: Egress;
   /** Of the ways to providers. */
   readonly trust?: Trust;
@@ -131,7 +130,6 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     // A machine that runs many tests at once may need longer than a person should wait.
     recallMs: options.recallMs ?? 10_000,
     ...(options.providerHeadersMs === undefined ? {} : { headersMs: options.providerHeadersMs }),
-    durability: options.durability,
     ...(options.trust === undefined ? {} : { trust: options.trust }),
     report: (line) => reports.push({ code: line }),
   });

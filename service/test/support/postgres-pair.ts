@@ -5,8 +5,9 @@ import type { ServerAddress } from '../../src/adapters/postgres-store/server-url
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { type PostgresServer, startPostgres, urlOf } from './postgres.ts';
 import { addressOf } from './postgres-stores.ts';
+import { type Balancer, startBalancer } from './tcp-balancer.ts';
 
-/** A real primary with a standby that streams from it, on loopback. */
+/** A real primary with a standby that streams from it, behind a proxy that leads to the primary. */
 
 /** An acknowledged commit is in the log, as on a person's server. */
 const DURABLE = ['synchronous_commit=on'];
@@ -15,10 +16,11 @@ const WAIT_MS = 60_000;
 export interface PostgresPair {
   readonly primary: PostgresServer;
   readonly standby: PostgresServer;
-  /** Names both. */
-  readonly url: string;
+  /** Of the proxy. */
   readonly address: ServerAddress;
+  readonly proxy: Balancer;
   readonly database: string;
+  /** From now on the proxy leads to the standby. */
   promote(): Promise<void>;
 }
 
@@ -33,14 +35,15 @@ export async function startPair({ isSynchronous = true } = {}): Promise<Postgres
     await setSynchronous(primary, '*');
     await until(primary, 'SELECT max(sync_state) FROM pg_stat_replication', 'sync');
   }
-  const url = urlOf([primary.port, standby.port], database);
+  const proxy = await startBalancer([primary.port]);
   return {
     primary,
     standby,
-    url,
-    address: addressOf(url),
+    address: addressOf(urlOf(proxy.port, database)),
+    proxy,
     database,
     promote: async () => {
+      proxy.ports = [standby.port];
       await standby.run('postgres', 'SELECT pg_promote()');
     },
   };

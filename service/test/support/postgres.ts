@@ -136,7 +136,7 @@ export async function startPostgres({
       const name = `t_${randomBytes(6).toString('hex')}`;
       const like = template === undefined ? '' : ` TEMPLATE ${template}`;
       await ask({ port, database: 'postgres' }, `CREATE DATABASE ${name}${like}`);
-      return urlOf([port], name);
+      return urlOf(port, name);
     },
     stop: async () => {
       // At once: what is in it is not wanted.
@@ -210,7 +210,7 @@ async function ask(
   { port, database }: { readonly port: number; readonly database: string },
   sql: string,
 ): Promise<string> {
-  const client = new Client({ connectionString: urlOf([port], database) });
+  const client = new Client({ connectionString: urlOf(port, database) });
   try {
     await client.connect();
     const { rows } = await client.query<unknown[]>({ text: sql, rowMode: 'array' });
@@ -220,7 +220,6 @@ async function ask(
   }
 }
 
-/** Of one server, or of several that have the same databases. */
-export function urlOf(ports: readonly number[], database: string): string {
-  return `postgres://svc@${ports.map((port) => `127.0.0.1:${port}`).join(',')}/${database}`;
+export function urlOf(port: number, database: string): string {
+  return `postgres://svc@127.0.0.1:${port}/${database}`;
 }

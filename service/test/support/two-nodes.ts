@@ -49,8 +49,6 @@ export interface TwoNodesOptions {
   /** In the address of the database, instead of PostgreSQL's own port. */
   readonly databasePort?: (postgresPort: number) => Promise<number>;
   readonly dialects?: readonly Dialect[];
-  /** Redis where undefined. */
-  readonly countsLimitsIn?: 'Redis' | 'PostgreSQL';
 }
 
 const DIALECT = 'anthropic_messages';
@@ -74,7 +72,7 @@ async function startPatiently(
 }
 
 export async function startTwoNodes(options: TwoNodesOptions = {}): Promise<TwoNodes> {
-  const { postgresSettings = [], dialects = [DIALECT], countsLimitsIn = 'Redis' } = options;
+  const { postgresSettings = [], dialects = [DIALECT] } = options;
   const postgres = await startPostgres({ settings: postgresSettings });
   onTestFinished(() => postgres.stop());
   const redis = await startRedis();
@@ -84,7 +82,7 @@ export async function startTwoNodes(options: TwoNodesOptions = {}): Promise<TwoN
     address.port = String(await options.databasePort(postgres.port));
   }
   const place = await initModelHome(address.href, {
-    environment: countsLimitsIn === 'Redis' ? { SVC_REDIS_URL: redis.url } : {},
+    environment: { SVC_REDIS_URL: redis.url },
     // A machine that runs many tests at once may need longer than a person should wait.
     // Without an address of its own a service leaves no tool output out.
     settings: { recallMs: 5000, publicUrl: 'https://svc.example' },

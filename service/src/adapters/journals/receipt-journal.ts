@@ -67,8 +67,6 @@ export class ReceiptJournal implements Receipts {
   readonly #open = new Map<string, Kept>();
   /** Closed, and not stored yet: oldest first. */
   readonly #closed = new Map<string, Kept>();
-  /** Those who wait for a receipt to be stored. */
-  readonly #awaited = new Map<string, () => void>();
   #keptBytes = 0;
   #timer: NodeJS.Timeout | undefined;
   #storing: Promise<boolean> = Promise.resolve(true);
@@ -88,20 +86,7 @@ export class ReceiptJournal implements Receipts {
     const opening = boundedOpening(given);
     const { receiptId } = opening;
     this.#open.set(receiptId, this.#write(opening));
-    return {
-      close: (closing) => this.#close(receiptId, boundedClosing(closing)),
-      stored: () => this.#stored(receiptId),
-    };
-  }
-
-  /** Does not wait for a batch to fill. */
-  #stored(receiptId: string): Promise<void> {
-    const stored = new Promise<void>((resolve) => {
-      if (!this.#closed.has(receiptId)) resolve();
-      else this.#awaited.set(receiptId, resolve);
-    });
-    void this.#storeNext();
-    return stored;
+    return { close: (closing) => this.#close(receiptId, boundedClosing(closing)) };
   }
 
   reject(opening: ReceiptOpening, closing: ReceiptClosing): void {
@@ -248,8 +233,6 @@ export class ReceiptJournal implements Receipts {
     this.#hasFailed = false;
     for (const { opening, lines } of batch) {
       this.#closed.delete(opening.receiptId);
-      this.#awaited.get(opening.receiptId)?.();
-      this.#awaited.delete(opening.receiptId);
       this.#keptBytes -= lines.reduce((sum, { length }) => sum + length, 0);
     }
     this.#compact();

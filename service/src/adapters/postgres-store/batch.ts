@@ -1,5 +1,5 @@
 import type { Connection } from 'pg';
-import { getTypeParser } from './host-search.ts';
+import { getTypeParser } from './server-search.ts';
 import type { SqlValue } from './rows.ts';
 import { wireValue, type WireValue } from './wire-values.ts';
 

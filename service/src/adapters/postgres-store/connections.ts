@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { PoolClient } from 'pg';
 import type { DatabaseOrigin } from '../../core/database-origin.ts';
 import { MemoryError } from '../../../../src/ports/memory.ts';
-import { type FoundServer, HostSearch } from './host-search.ts';
+import { type FoundServer, ServerSearch } from './server-search.ts';
 import {
   asMemoryError,
   isFull,
@@ -19,8 +19,7 @@ import { Session } from './session.ts';
 import { Slots } from './slots.ts';
 
 /**
- * Transactions on PostgreSQL, over a pool of a few connections to the host that writes. Every wait
- * has a deadline, on this side and on the server's. It uses no session state, so a pooler may be in
+ * Transactions on PostgreSQL, over a pool of a few connections. Every wait has a deadline, on this side and on the server's. It uses no session state, so a pooler may be in
  * between.
  */
 
@@ -91,7 +90,8 @@ export class Connections implements Transactions {
   /** For recalls and captures: where they take all that they may, requests to models still pass. */
   readonly memory: Transactions;
   readonly #statementMs: number;
-  readonly #search: HostSearch;
+  readonly #server: ServerAddress;
+  readonly #search: ServerSearch;
   readonly #slots: Slots;
   readonly #all: Transactions;
   #isClosed = false;
@@ -100,7 +100,8 @@ export class Connections implements Transactions {
   constructor(options: ConnectionOptions, { settle }: ConnectionHooks = {}) {
     const { server, connectionsMax = CONNECTIONS_MAX } = options;
     this.#statementMs = options.statementMs ?? STATEMENT_MS;
-    this.#search = new HostSearch({
+    this.#server = server;
+    this.#search = new ServerSearch({
       server,
       connectionsMax,
       settle: async (found) => settle?.(this.#on(found), found.origin),
@@ -134,9 +135,9 @@ export class Connections implements Transactions {
     return this.#all.job(run);
   }
 
-  /** The server that is written to now. Throws MemoryError. */
-  async place(): Promise<Pick<FoundServer, 'host' | 'origin'>> {
-    return this.#search.writing();
+  /** The database that is written to now. Throws MemoryError. */
+  async origin(): Promise<DatabaseOrigin> {
+    return (await this.#search.writing()).origin;
   }
 
   /** The server and its tables may have changed: the next call checks. */
@@ -243,7 +244,7 @@ export class Connections implements Transactions {
       return result;
     } catch (error) {
       failure = error;
-      if (isBroken(error)) cancel(found, client);
+      if (isBroken(error)) cancel(this.#server, client);
       else failure = await session.rollBack(error);
       throw error;
     } finally {
@@ -277,7 +278,7 @@ function isBroken(error: unknown): boolean {
  * Asks the server to end what this connection still does. A backend that waits for a standby does not
  * notice that its client is gone, and would keep its locks and its connection.
  */
-function cancel({ host: { host, port } }: FoundServer, client: PoolClient): void {
+function cancel({ host, port }: ServerAddress, client: PoolClient): void {
   const [id, secret] = ['processID', 'secretKey'].map((name) => Number(Reflect.get(client, name)));
   if (!Number.isInteger(id) || !Number.isInteger(secret)) return;
   const message = Buffer.alloc(16);

@@ -27,15 +27,14 @@ interface StandbyRow {
 export async function inspectServer(address: ServerAddress): Promise<ServerFacts> {
   const connections = new Connections({ server: address, connectionsMax: 1 });
   try {
-    const { host, origin } = await connections.place();
+    const origin = await connections.origin();
     return await connections.read(async (rows) => {
       const activity = await rows.get<ActivityRow>(SERVER.activity);
       const standbys = await rows.all<StandbyRow>(SERVER.standbys);
       const days = await rows.all<{ name: string }>(DAYS.list);
       return {
         version: activity?.version ?? '',
-        host: `${host.host}:${host.port}`,
-        hosts: address.hosts.length,
+        host: `${address.host}:${address.port}`,
         isSynchronous: origin.isSynchronous,
         standbys: standbys.map(({ name, state, sync, lag_bytes: bytes, lag_ms: ms }) => ({
           name,

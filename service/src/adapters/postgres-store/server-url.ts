@@ -1,10 +1,11 @@
 /**
- * The address of a PostgreSQL service: one or several hosts, of which the one that writes is taken.
- * `postgres://user:password@one:5432,two:5432/name?sslmode=verify-full`.
+ * The address of a PostgreSQL service: `postgres://user:password@host:5432/name?sslmode=verify-full`.
  */
 
 export interface ServerAddress {
-  readonly hosts: readonly { readonly host: string; readonly port: number }[];
+  /** A name, an address, or the folder of a socket. */
+  readonly host: string;
+  readonly port: number;
   readonly user: string;
   readonly password: string | undefined;
   readonly database: string;
@@ -27,19 +28,18 @@ const TLS_BY_MODE: ReadonlyMap<string, ServerAddress['tls']> = new Map<
 
 /** Undefined for what is no such address. Its text holds a password: no error may quote it. */
 export function readServerUrl(text: string): ServerAddress | undefined {
-  const [, user = '', password, hostList = '', database = '', query = ''] = FORM.exec(text) ?? [];
-  const hosts = hostList.split(',').map((host) => readHost(host));
-  const found = hosts.filter((host) => host !== undefined);
+  const [, user = '', password, hostText = '', database = '', query = ''] = FORM.exec(text) ?? [];
+  const place = readHost(hostText);
   const options = new URLSearchParams(query);
-  const mode = options.get('sslmode') ?? (found.every(isLocal) ? 'disable' : 'verify-full');
+  const mode = options.get('sslmode') ?? (isLocal(place) ? 'disable' : 'verify-full');
   const tls = TLS_BY_MODE.get(mode);
   const isKnown = [...options.keys()].every((name) => name === 'sslmode');
-  if (database === '' || found.length !== hosts.length || tls === undefined || !isKnown) {
+  if (place === undefined || database === '' || tls === undefined || !isKnown) {
     return undefined;
   }
   try {
     return {
-      hosts: found,
+      ...place,
       user: decodeURIComponent(user) || 'svc',
       password: password === undefined ? undefined : decodeURIComponent(password),
       database: decodeURIComponent(database),
@@ -60,6 +60,6 @@ function readHost(text: string): { host: string; port: number } | undefined {
   };
 }
 
-function isLocal({ host }: { readonly host: string }): boolean {
+function isLocal({ host = '' }: { readonly host?: string } = {}): boolean {
   return host.startsWith('/') || host === 'localhost' || host === '::1' || host.startsWith('127.');
 }

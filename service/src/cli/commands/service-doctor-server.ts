@@ -10,7 +10,7 @@ import { lookAtLimiter } from '../compose-limiter.ts';
 import type { Check } from '../../../../src/cli/doctor/doctor-checks.ts';
 import { count } from '../../../../src/cli/listing.ts';
 
-/** The database server of a service and its limiter: which host writes, and what a switch would do. */
+/** The database server of a service and its limiter: whether it takes writes, and what a switch would do. */
 
 /** Days of receipts are made a week ahead, once an hour. */
 const DAYS_AHEAD_MIN = 2;
@@ -33,14 +33,13 @@ export async function checkServer(place: ServicePlace): Promise<readonly Check[]
     ];
   } catch (error) {
     if (!(error instanceof MemoryError)) throw error;
-    const fix = 'Start a host of the address, or promote a standby.';
+    const fix = 'Start the server, or promote a standby and lead the address to it.';
     return [{ level: 'problem', subject: 'Server', found: error.message, fix }];
   }
 }
 
-function hostCheck({ version, host, hosts }: ServerFacts): Check {
-  const among = hosts === 1 ? '' : ` (one of ${hosts} hosts)`;
-  return { level: 'ok', subject: 'Server', found: `PostgreSQL ${version}, ${host} writes${among}` };
+function hostCheck({ version, host }: ServerFacts): Check {
+  return { level: 'ok', subject: 'Server', found: `PostgreSQL ${version}, ${host} writes` };
 }
 
 function standbyChecks({ standbys, waitingCommits, isSynchronous }: ServerFacts): readonly Check[] {

@@ -41,7 +41,6 @@ export interface ConsoleRequest {
   readonly body: unknown;
   /** The version that the caller has seen, by If-Match. */
   readonly ifVersion?: number | undefined;
-  readonly idempotencyKey?: string | undefined;
 }
 
 export interface ConsoleReply {

@@ -8,7 +8,6 @@ import { DEFAULT_TENANT, isTenantId } from '../../core/tenants.ts';
 import { ServiceFault } from '../fault.ts';
 import { getSettings, getUsage, updateSettings } from './account.ts';
 import { createAdmin, getSession, listAdmins, revokeAdmin } from './admins.ts';
-import { answerOnce } from './answered-once.ts';
 import { listAudit } from './audit.ts';
 import type {
   ConsoleActor,
@@ -138,14 +137,8 @@ export async function runConsole(
 ): Promise<ConsoleReply> {
   const { route, parameter } = admitRoute(request, actor);
   const tenantId = tenantOf(request.tenant, actor);
-  const { operation, bodyBytesMax } = route;
   const now = parts.clock.now();
-  const call = { ...request, actor, parts, parameter, tenantId, now, operation };
-  const work = (): Promise<ConsoleReply> => OPERATIONS[operation](call);
-  const { idempotencyKey, method } = request;
-  const isWrite = bodyBytesMax !== undefined || method === 'DELETE';
-  if (idempotencyKey === undefined || !isWrite) return work();
-  return answerOnce(call, idempotencyKey, work);
+  return OPERATIONS[route.operation]({ ...request, actor, parts, parameter, tenantId, now });
 }
 
 /** For anyone but an operator, no tenant exists beside their own. */

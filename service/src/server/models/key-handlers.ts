@@ -132,9 +132,6 @@ export class KeyHandler implements ShelvedHandler {
       background,
       changed,
       hashesBodies: true,
-      ...(parts.models.durability === 'store'
-        ? { holdBack: { ms: HOLD_MS, stored: (facts, msLeft) => this.#stored(facts, msLeft) } }
-        : {}),
     });
   }
 
@@ -215,19 +212,6 @@ export class KeyHandler implements ShelvedHandler {
     else call.hasReceipt = this.#unforwarded.refused(openingOf(call, facts), closing);
   }
 
-  /** The answer is whole, and waits: its captures first, so that the receipt can tell of them. */
-  async #stored(facts: RequestFacts, msLeft: number): Promise<void> {
-    const call = this.#callOf(facts.request);
-    const outbox = this.#parts.models.outboxOf(call.caller.key.tenant);
-    const ms = msLeft - RECEIPT_MS;
-    const began = this.#parts.clock.monotonic();
-    const isStored = ms > 0 && facts.captured !== 'failed' && (await outbox.stored(ms));
-    call.storedMs = this.#parts.clock.monotonic() - began;
-    call.durability = isStored ? 'store' : 'journal';
-    call.receipt?.close(closingOf(call, facts));
-    if (isStored) await call.receipt?.stored();
-  }
-
   #callOf({ id }: ClientRequest): ModelCall {
     const call = this.#calls.get(id);
     if (call === undefined) throw new Error('A request came past its caller.');
@@ -260,10 +244,6 @@ function spentOf({ kind, inputTokens }: ModelCall, facts: RequestFacts) {
   return { input: input + cacheRead + cacheWrite, output };
 }
 
-/** The end of an answer waits for so long at most: a person notices none of it. */
-const HOLD_MS = 50;
-/** The receipt tells where the captures are, so it comes after them: signed, and one commit. */
-const RECEIPT_MS = 15;
 const FREE: ReadonlySet<string> = new Set(['count_tokens', 'input_tokens']);
 const NO_BYTES = Buffer.alloc(0);
 /** A relayed request is not read; text has about four bytes a token. */

@@ -1,5 +1,5 @@
 import type { Route } from '../../../../src/core/http/routes.ts';
-import type { Durability, ReceiptKind } from '../../core/receipts.ts';
+import type { ReceiptKind } from '../../core/receipts.ts';
 import type { Caller } from '../../ports/control-store.ts';
 import type { OpenReceipt } from '../../ports/receipts.ts';
 import type { KnownFacts } from '../../../../src/proxy/request-facts.ts';
@@ -32,10 +32,6 @@ export interface ModelCall {
   receipt?: OpenReceipt;
   /** The facts that the opening of its receipt tells. */
   opened?: KnownFacts;
-  /** Where its captures were when the answer ended, once that is known. */
-  durability?: Durability;
-  /** Milliseconds for which the end of its answer waited for the store. */
-  storedMs?: number;
 }
 
 /** The name of the receipt's kind, by the path of the request. */

@@ -95,9 +95,8 @@ export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing 
     errorCode: failure?.code ?? null,
     errorSource: failure === undefined ? (OF_PROVIDER.has(status) ? 'provider' : null) : 'service',
     times: timesOf(call, facts),
-    captureState: captureStateOf(call, facts),
+    captureState: captureStateOf(facts),
     capturedRecords: hasRecords ? captured : 0,
-    durability: call.durability,
     decided: modes === undefined || isAsOpened(call, facts) ? undefined : decisionsOf(call, facts),
     upstreamStatus: head?.status,
     upstreamRequestId: upstreamId,
@@ -133,14 +132,10 @@ function failureIn({ shutdown }: ModelCall, { row, error }: RequestFacts): Failu
 }
 
 /** Deferred: in the journal when the answer ends, and in the store a moment later. */
-function captureStateOf(
-  { durability }: ModelCall,
-  { modes, captured }: RequestFacts,
-): ReceiptClosing['captureState'] {
+function captureStateOf({ modes, captured }: RequestFacts): ReceiptClosing['captureState'] {
   if (modes?.writes !== true) return 'off';
   if (captured === 'failed') return captured;
-  if (captured === 0) return 'none';
-  return durability === 'store' ? 'stored' : 'deferred';
+  return captured === 0 ? 'none' : 'deferred';
 }
 
 export interface Failure {
@@ -188,7 +183,7 @@ function statusOf({ row, head }: RequestFacts, failure: Failure | undefined): Re
 }
 
 function timesOf(call: ModelCall, { row, captureMs }: RequestFacts): ReceiptClosing['times'] {
-  const { authMs, enterMs = 0, storedMs = 0 } = call;
+  const { authMs, enterMs = 0 } = call;
   const { body = 0, read = 0, admit = 0, recall, plan = 0, head, relay } = row.ms;
   const overhead = body + read + admit + (recall ?? 0) + plan;
   let total = 0;
@@ -198,7 +193,7 @@ function timesOf(call: ModelCall, { row, captureMs }: RequestFacts): ReceiptClos
     auth: authMs,
     overhead,
     limiter: enterMs + admit,
-    capture: captureMs === undefined ? undefined : captureMs + storedMs,
+    capture: captureMs,
     recall,
     upstreamFirstByte: head,
     upstreamTotal: head === undefined || relay === undefined ? undefined : head + relay,

@@ -269,20 +269,6 @@ const VERSION_1: readonly string[] = [
     version bigint NOT NULL,
     settings text NOT NULL
   )`,
-  `CREATE TABLE limits (
-    tenant_id text COLLATE "C" NOT NULL,
-    kind text COLLATE "C" NOT NULL,
-    bucket text COLLATE "C" NOT NULL,
-    value double precision,
-    PRIMARY KEY (tenant_id, kind, bucket)
-  )`,
-  `CREATE TABLE limit_leases (
-    tenant_id text COLLATE "C" NOT NULL,
-    bucket text COLLATE "C" NOT NULL,
-    lease_id text COLLATE "C" NOT NULL,
-    ends double precision NOT NULL,
-    PRIMARY KEY (tenant_id, bucket, lease_id)
-  )`,
   `CREATE TABLE tenant_ledger (
     tenant_id text COLLATE "C" NOT NULL,
     key text COLLATE "C" NOT NULL,

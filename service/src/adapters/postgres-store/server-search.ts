@@ -1,4 +1,4 @@
-import { Client, Pool, type PoolConfig, types } from 'pg';
+import { Pool, type PoolClient, types } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseOrigin } from '../../core/database-origin.ts';
 import { MemoryError } from '../../../../src/ports/memory.ts';
@@ -7,15 +7,12 @@ import type { ServerAddress } from './server-url.ts';
 import { SERVER } from './statements/server.ts';
 
 /**
- * Finds the host that accepts writes, and searches again when the connection is lost. Neither `pg`
- * nor libpq's rules do this reliably. If two hosts accept writes, the later timeline wins: the
- * other host is a former primary that still runs.
+ * Finds the database server behind the address once it accepts writes, and searches again when the
+ * connection is lost. The address may lead to another server then: a proxy or a managed endpoint
+ * follows the primary. A former primary that still runs has an earlier timeline, and is not used.
  */
 
-type Host = ServerAddress['hosts'][number];
-
 export interface FoundServer {
-  readonly host: Host;
   readonly pool: Pool;
   readonly origin: DatabaseOrigin;
 }
@@ -29,30 +26,23 @@ export interface SearchOptions {
 
 const CONNECT_MS = 2000;
 const ANSWER_MS = 2000;
-/** How long a call waits for the host that writes, from the moment when it was lost. */
+/** How long a call waits for a server that writes, from the moment when it was lost. */
 const SEARCH_MS = 3000;
 const PAUSE_MS = 250;
-/** A second host that writes shows within this time. */
-const STRAGGLER_MS = 150;
 const CLOSE_MS = 5000;
 const INT8 = 20;
 /** A server that lacks this function, or does not allow it, has no known timeline. */
 const UNTOLD: ReadonlySet<string> = new Set(['42883', '42501', '0A000', '42704']);
 
-interface Probed {
-  readonly host: Host;
-  /** Undefined: it does not write. */
-  readonly origin?: DatabaseOrigin;
-  readonly error?: unknown;
-}
+const NO_WRITES = 'The database does not accept writes.';
 
-export class HostSearch {
+export class ServerSearch {
   readonly #options: SearchOptions;
   #found: FoundServer | undefined;
   #search: Promise<FoundServer> | undefined;
   #startedAt = 0;
   #newest: DatabaseOrigin | undefined;
-  #reason = 'No host of the database accepts writes.';
+  #reason = NO_WRITES;
   #isClosed = false;
 
   constructor(options: SearchOptions) {
@@ -121,62 +111,31 @@ export class HostSearch {
   }
 
   async #look(): Promise<FoundServer | undefined> {
-    const probed = await probeAll(this.#options.server);
-    const writing = probed.filter((one) => one.origin !== undefined);
-    const [best] = writing
-      .filter(({ origin }) => !isBehind(origin, this.#newest))
-      .toSorted((one, other) => compareTimelines(other.origin, one.origin));
-    if (best?.origin === undefined) {
-      const refused = probed.find(({ error }) => isRefused(error));
-      if (refused !== undefined && writing.length === 0) throw refused.error;
-      this.#reason = reasonOf(probed, writing.length > 0);
-      return undefined;
-    }
-    const { host, origin } = best;
-    const found = { host, origin, pool: newPool(this.#options, host) };
+    const pool = newPool(this.#options);
     try {
-      await this.#options.settle(found);
-      return found;
+      const origin = await originOf(pool);
+      if (origin !== undefined && !isBehind(origin, this.#newest)) {
+        const found = { pool, origin };
+        await this.#options.settle(found);
+        return found;
+      }
+      this.#reason =
+        origin === undefined ? NO_WRITES : 'Only a former primary of the database answers.';
     } catch (error) {
-      endPool(found.pool);
-      if (error instanceof MemoryError) this.#reason = error.message;
-      return undefined;
+      if (isRefused(error)) {
+        endPool(pool);
+        throw error;
+      }
+      this.#reason = reasonOf(error);
     }
+    endPool(pool);
+    return undefined;
   }
 }
 
-function reasonOf(probed: readonly Probed[], isEarlier: boolean): string {
-  if (isEarlier) return 'Only a former primary of the database answers.';
-  if (probed.some(({ error }) => isFull(error))) return NO_CONNECTION_LEFT;
-  return 'No host of the database accepts writes.';
-}
-
-/** Probes all hosts at once, so a frozen host costs no time if another one accepts writes. */
-async function probeAll(server: ServerAddress): Promise<readonly Probed[]> {
-  const probed: Probed[] = [];
-  const all = server.hosts.map(async (host) => {
-    const one = await probe(server, host);
-    probed.push(one);
-    // The first that writes ends the round a moment later.
-    if (one.origin === undefined) throw new Error('It does not write.');
-  });
-  const enough = Promise.any(all).then(() => sleep(STRAGGLER_MS, undefined, { ref: false }));
-  await Promise.race([Promise.allSettled(all), enough]).catch(() => undefined);
-  return probed;
-}
-
-async function probe(server: ServerAddress, host: Host): Promise<Probed> {
-  const client = new Client({ ...clientOptions(server, host), query_timeout: ANSWER_MS });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    const origin = await originOf(client);
-    return origin === undefined ? { host } : { host, origin };
-  } catch (error) {
-    return { host, error };
-  } finally {
-    client.end().catch(() => undefined);
-  }
+function reasonOf(error: unknown): string {
+  if (error instanceof MemoryError) return error.message;
+  return isFull(error) ? NO_CONNECTION_LEFT : 'The database does not answer.';
 }
 
 interface OriginRow {
@@ -187,20 +146,32 @@ interface OriginRow {
 }
 
 /** Undefined of a standby. */
-async function originOf(client: Client): Promise<DatabaseOrigin | undefined> {
-  const ask = async (statement: string): Promise<OriginRow | undefined> =>
-    (await answered(client.query<OriginRow>(statement), ANSWER_MS)).rows[0];
-  const row = await ask(SERVER.origin).catch((error: unknown) => {
-    if (UNTOLD.has(codeOf(error))) return ask(SERVER.isStandby);
+async function originOf(pool: Pool): Promise<DatabaseOrigin | undefined> {
+  const client = await pool.connect();
+  client.on('error', ignoreError);
+  let row: OriginRow | undefined;
+  try {
+    row = await ask(client, SERVER.origin).catch((error: unknown) => {
+      if (UNTOLD.has(codeOf(error))) return ask(client, SERVER.isStandby);
+      throw error;
+    });
+  } catch (error) {
+    client.release(true);
     throw error;
-  });
+  }
+  client.off('error', ignoreError);
+  client.release();
   if (row?.standby !== false) return undefined;
   const { system, timeline, synchronous } = row;
-  return {
-    system: system ?? '',
-    timeline: timeline ?? '',
-    isSynchronous: synchronous === true,
-  };
+  return { system: system ?? '', timeline: timeline ?? '', isSynchronous: synchronous === true };
+}
+
+async function ask(client: PoolClient, statement: string): Promise<OriginRow | undefined> {
+  return (await answered(client.query<OriginRow>(statement), ANSWER_MS)).rows[0];
+}
+
+function ignoreError(): void {
+  // The statement that fails reports it.
 }
 
 function compareTimelines(one?: DatabaseOrigin, other?: DatabaseOrigin): number {
@@ -217,28 +188,20 @@ function isBehind(origin: DatabaseOrigin | undefined, newest: DatabaseOrigin | u
   return origin?.system === newest?.system && compareTimelines(origin, newest) < 0;
 }
 
-function newPool({ server, connectionsMax }: SearchOptions, host: Host): Pool {
+function newPool({ server, connectionsMax }: SearchOptions): Pool {
+  const { tls: ssl, ...address } = server;
   const pool = new Pool({
-    ...clientOptions(server, host),
+    ...address,
+    ssl,
     max: connectionsMax,
     allowExitOnIdle: true,
-  });
-  pool.on('error', () => undefined);
-  return pool;
-}
-
-function clientOptions(server: ServerAddress, host: Host): PoolConfig {
-  return {
-    ...host,
-    user: server.user,
-    password: server.password,
-    database: server.database,
-    ssl: server.tls,
     connectionTimeoutMillis: CONNECT_MS,
     application_name: 'svc',
     keepAlive: true,
     types: { getTypeParser },
-  };
+  });
+  pool.on('error', () => undefined);
+  return pool;
 }
 
 function endPool(pool: Pool): void {
