@@ -29,6 +29,7 @@ const MODULES = {
   settings: 'src/core/settings/config-proxy.ts',
   recall: 'src/proxy/recall.ts',
   slices: 'src/proxy/slices.ts',
+  texts: 'src/adapters/texts.ts',
   found: 'src/core/ledger/entries.ts',
   entries: 'src/core/ledger/entries.ts',
   reading: 'src/proxy/read-request.ts',

@@ -1,5 +1,5 @@
 import type { LongCache } from '../../src/core/ledger/entries.ts';
-import { EXCERPT_TOKENS_MAX } from '../../src/core/memory/excerpt.ts';
+import { EXCERPT_TOKENS_MAX } from '../../src/core/memory/reference.ts';
 import { afterPause } from '../../src/core/shortening/long-cache.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
 import { factsOfModel } from '../../src/core/settings/model-facts.ts';

@@ -20,6 +20,7 @@ import { blockKeyOf } from '../core/recall/own-blocks.ts';
 import { CodeFiles } from '../adapters/projects/code-files.ts';
 import { GitProjects } from '../adapters/projects/git-projects.ts';
 import { outputFolder } from '../adapters/files/output-files.ts';
+import { TEXTS } from '../adapters/texts.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { RequestRow } from '../ports/request-log.ts';
@@ -167,6 +168,7 @@ function handlerOn(
     memory: remembering.memory,
     ledger: store.ledger,
     outbox: remembering.outbox,
+    texts: TEXTS,
     factsOf: (model) => models.factsOf(model),
     // Only while another process holds the lock of the file, for a millisecond or two.
     holdBack: {

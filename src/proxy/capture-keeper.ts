@@ -1,6 +1,5 @@
 import type { Heard } from '../core/memory/echoes.ts';
 import type { Answer } from '../core/dialects/answer.ts';
-import { captureAssistant, captureHuman, closedText } from '../core/memory/captures.ts';
 import type { RecordText } from '../core/memory/record.ts';
 import { currentExchange, type Exchange, exchangeBefore } from '../core/conversation/exchanges.ts';
 import type { AddressOf } from '../core/ledger/entries.ts';
@@ -17,7 +16,10 @@ const LEDGER_MS = 1000;
 
 const NOWHERE = { start: 0, number: 0 };
 
-type KeeperDependencies = Pick<ProxyDependencies, 'clock' | 'outbox' | 'ledger' | 'blockKey'>;
+type KeeperDependencies = Pick<
+  ProxyDependencies,
+  'clock' | 'outbox' | 'ledger' | 'texts' | 'blockKey'
+>;
 
 /** Characters of texts that are held while the disk takes nothing: some hundred exchanges. */
 const HELD_CHARS_MAX = 4 << 20;
@@ -97,7 +99,11 @@ export class CaptureKeeper {
     const isWhole = !exchange.isOpen && !exchange.wasInterrupted && !wasCut;
     const answer = isWhole ? exchange.assistantText : '';
     const heard = this.#heardBy(exchange, placements);
-    const texts = [captureHuman(exchange.humanText, heard), captureAssistant(answer, heard)];
+    const { texts: kept } = this.#dependencies;
+    const texts = [
+      kept.captureHuman(exchange.humanText, heard),
+      kept.captureAssistant(answer, heard),
+    ];
     this.#outbox(recordsOf(reading, place, { texts, at: this.#dependencies.clock.now() }));
   }
 
@@ -121,7 +127,8 @@ export class CaptureKeeper {
       this.noteCut(reading);
       return captured;
     }
-    const answered = captureAssistant(closedText(exchange, answer), heard);
+    const said = closedText(exchange, answer);
+    const answered = this.#dependencies.texts.captureAssistant(said, heard);
     const { records, captured } = this.#keep(reading, place, [human, answered]);
     this.#onFinished(reading, { exchange, records: records.toReversed() });
     const id = reading.view.items[exchange.start]?.fingerprint ?? '';
@@ -172,7 +179,7 @@ export class CaptureKeeper {
     const blocks = heard.blocks.join('\0');
     const known = state.question;
     if (known?.humanText === humanText && known.blocks === blocks) return known.record;
-    const record = captureHuman(humanText, heard);
+    const record = this.#dependencies.texts.captureHuman(humanText, heard);
     state.question = { humanText, blocks, record };
     return record;
   }
@@ -223,6 +230,11 @@ export class CaptureKeeper {
     state.keptIn = generation;
     return state;
   }
+}
+
+/** The visible text of an open exchange once this answer has closed it. */
+function closedText(exchange: Exchange, answer: Answer): string {
+  return [exchange.assistantText, answer.text].filter((text) => text.trim() !== '').join('\n\n');
 }
 
 function charsIn(records: readonly MemoryRecord<SpeakerRole>[]): number {

@@ -10,6 +10,7 @@ import type { Projects } from '../ports/projects.ts';
 import type { Code } from '../ports/code.ts';
 import type { ProvenanceStore } from '../ports/provenance.ts';
 import type { Outbox } from '../ports/outbox.ts';
+import type { Texts } from '../ports/texts.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import type { BackgroundPace } from './background-queue.ts';
 import type { ClientRequest } from './client-request.ts';
@@ -67,6 +68,7 @@ export interface ProxyDependencies {
   };
   readonly ledger: Ledger;
   readonly outbox: Outbox;
+  readonly texts: Texts;
   /** The limits and list prices of a model, as far as they are known now. */
   readonly factsOf: (model: string) => ModelFacts | undefined;
   readonly clock: Clock;

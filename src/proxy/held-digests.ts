@@ -1,4 +1,5 @@
-import { cleanExchange, type CleanExchange, heldDigests } from '../core/memory/captures.ts';
+import type { CleanExchange } from '../core/memory/captures.ts';
+import type { Texts } from '../ports/texts.ts';
 import { finish, Pace, type Steps } from '../core/bytes/steps.ts';
 import type { Exchange } from '../core/conversation/exchanges.ts';
 import type { Item } from '../core/conversation/view.ts';
@@ -16,6 +17,11 @@ export class HeldDigests {
   // request to request as long as nothing in front of it has changed.
   readonly #clean = new WeakMap<Item, CleanExchange>();
   readonly #held = new WeakMap<Item, Held>();
+  readonly #texts: Pick<Texts, 'cleanExchange' | 'heldDigests'>;
+
+  constructor(texts: Pick<Texts, 'cleanExchange' | 'heldDigests'>) {
+    this.#texts = texts;
+  }
 
   /** `blocks`: the recalled blocks that the request carries. */
   of(
@@ -42,8 +48,9 @@ export class HeldDigests {
         all.push(...known.digests);
         continue;
       }
-      const clean = last === undefined ? cleanExchange(exchange) : this.#cleanOf(exchange, last);
-      const digests = heldDigests(clean, blocks);
+      const clean =
+        last === undefined ? this.#texts.cleanExchange(exchange) : this.#cleanOf(exchange, last);
+      const digests = this.#texts.heldDigests(clean, blocks);
       if (last !== undefined) this.#held.set(last, { heard, digests });
       all.push(...digests);
       if (pace.isDue(MASKING * (exchange.humanText.length + exchange.assistantText.length))) yield;
@@ -54,7 +61,7 @@ export class HeldDigests {
   #cleanOf(exchange: Exchange, last: Item): CleanExchange {
     const known = this.#clean.get(last);
     if (known !== undefined) return known;
-    const clean = cleanExchange(exchange);
+    const clean = this.#texts.cleanExchange(exchange);
     this.#clean.set(last, clean);
     return clean;
   }

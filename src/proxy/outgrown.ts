@@ -1,16 +1,8 @@
-import type { RecallAnswer, LocatedExchange } from '../ports/memory.ts';
+import type { RecallAnswer } from '../ports/memory.ts';
+import type { QuotedAnswer } from '../ports/texts.ts';
 import { holdsNow } from '../core/memory/outgrown.ts';
 import type { Code, Workplace } from '../ports/code.ts';
 import { GLOBAL_SPACE } from '../core/request/space.ts';
-
-export interface CheckedAnswer extends RecallAnswer {
-  readonly exchanges?: readonly CheckedExchange[];
-}
-
-interface CheckedExchange extends LocatedExchange {
-  /** One of its files has changed since then. */
-  readonly isOutgrown?: true;
-}
 
 /** The files that are compared, those of the best exchange first. */
 const CHECKED_MAX = 40;
@@ -26,7 +18,7 @@ export interface Checking {
 export async function checkAnswer(
   answer: RecallAnswer,
   { workplace, code, withinMs }: Checking,
-): Promise<CheckedAnswer> {
+): Promise<QuotedAnswer> {
   const { exchanges = [] } = answer;
   if (workplace === undefined || code === undefined) return answer;
   const { root } = workplace;
@@ -38,10 +30,10 @@ export async function checkAnswer(
   if (asked.length === 0) return answer;
   const files = asked.map(({ file }) => file);
   const verdicts = await code.compare(root, files, withinMs);
-  const checked = exchanges.map((one): CheckedExchange => {
+  const checked = exchanges.map((one) => {
     const own = verdicts.filter((_, at) => asked[at]?.exchange === one);
     const isOutgrown = holdsNow(own, one.provenance?.root === root) === 'outgrown';
-    return isOutgrown ? { ...one, isOutgrown } : one;
+    return isOutgrown ? { ...one, isOutgrown: true as const } : one;
   });
   return { ...answer, exchanges: checked };
 }

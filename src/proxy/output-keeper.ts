@@ -1,10 +1,10 @@
 import { spaceKeyOf, type SpaceOwner } from '../core/ledger/entries.ts';
 import type { ToolOutput } from '../core/shortening/outputs.ts';
-import { maskSecrets } from '../core/redaction/redaction.ts';
 import { isElidable } from '../core/shortening/removal.ts';
 import { OUTPUT_PLACE } from '../core/memory/record.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Memory, MemoryRecord } from '../ports/memory.ts';
+import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
 
 /**
@@ -26,9 +26,12 @@ interface KeepOptions {
   readonly keepsShort: boolean;
 }
 
+type KeeperDependencies = Pick<ProxyDependencies, 'memory' | 'clock' | 'texts'>;
+
 export class OutputKeeper {
   readonly #memory: Memory;
   readonly #clock: Clock;
+  readonly #texts: KeeperDependencies['texts'];
   readonly #stored = new KnownTexts(KNOWN_MAX);
   /** Hold a secret, were forgotten by the person, or are refused by the memory: never asked again. */
   readonly #refused = new KnownTexts(KNOWN_MAX);
@@ -38,9 +41,10 @@ export class OutputKeeper {
   #generation: number;
 
   /** `generation` changes when what the memory said earlier does not count any more. */
-  constructor(memory: Memory, clock: Clock, generation: () => number) {
+  constructor({ memory, clock, texts }: KeeperDependencies, generation: () => number) {
     this.#memory = memory;
     this.#clock = clock;
+    this.#texts = texts;
     this.#generationNow = generation;
     this.#generation = generation();
   }
@@ -80,7 +84,7 @@ export class OutputKeeper {
       // One a round of the event loop: looking for secrets takes 25 ms in 100 kB.
       // oxlint-disable-next-line no-await-in-loop
       await new Promise((resolve) => setImmediate(resolve));
-      if (this.#isSecret(output.text)) this.#refused.add(space, output.digest);
+      if (this.#texts.hasSecret(output.text)) this.#refused.add(space, output.digest);
       else clean.push(output);
     }
     await this.#capture(reading, clean);
@@ -120,15 +124,6 @@ export class OutputKeeper {
       }
     } catch {
       // Tried again at the next request.
-    }
-  }
-
-  // A text that the rules cannot read to its end counts as secret.
-  #isSecret(text: string): boolean {
-    try {
-      return maskSecrets(text).masked > 0;
-    } catch {
-      return true;
     }
   }
 

@@ -1,4 +1,3 @@
-import { concernedFiles } from '../core/memory/concerned-files.ts';
 import type { Exchange } from '../core/conversation/exchanges.ts';
 import type { MemoryRecord } from '../ports/memory.ts';
 import { BackgroundPace, BackgroundQueue, type BusyCounter } from './background-queue.ts';
@@ -16,7 +15,7 @@ const PACE_MS = 20;
 /** The records reach the store before. */
 const FLUSH_MS = 10_000;
 
-type KeeperDependencies = Pick<ProxyDependencies, 'outbox' | 'code'>;
+type KeeperDependencies = Pick<ProxyDependencies, 'outbox' | 'code' | 'texts'>;
 
 export interface FinishedExchange {
   readonly exchange: Exchange;
@@ -51,11 +50,11 @@ export class ProvenanceKeeper {
   }
 
   async #keep(reading: Reading, { exchange, records }: FinishedExchange): Promise<void> {
-    const { code, outbox } = this.#dependencies;
+    const { code, outbox, texts } = this.#dependencies;
     const { workplace, view, place } = reading;
     if (code === undefined || workplace === undefined) return;
     const said = records.map(({ text }) => text).join('\n');
-    const now = await code.reader.look(workplace, concernedFiles(view, exchange, said));
+    const now = await code.reader.look(workplace, texts.concernedFiles(view, exchange, said));
     if (now === undefined) return;
     await outbox.flush(FLUSH_MS);
     const digests = records.map(({ digest }) => digest);

@@ -10,6 +10,7 @@ import {
   type ToolOutput,
 } from '../core/shortening/outputs.ts';
 import type { Item, RequestView } from '../core/conversation/view.ts';
+import type { Texts } from '../ports/texts.ts';
 
 /** Claude Code moves its cache mark within the newest items: these are listed again in each request. */
 const UNSETTLED_ITEMS = 6;
@@ -27,8 +28,13 @@ export class ReadItems {
   readonly #tools = new WeakMap<Item, ItemTools>();
   /** Lists of a conversation's settled outputs, by the last item that each has read. */
   readonly #lists = new WeakMap<Item, OutputList>();
+  readonly #captures: Pick<Texts, 'captureHuman' | 'captureAssistant'>;
   /** By the last item of an exchange: masking its texts is most of the work. */
   readonly #texts = new WeakMap<Item, { readonly texts: ExchangeTexts }>();
+
+  constructor(captures: Pick<Texts, 'captureHuman' | 'captureAssistant'>) {
+    this.#captures = captures;
+  }
 
   /**
    * Fills the cache for the other calls in steps, up to the item at `end`: for a long history that is a second
@@ -100,7 +106,7 @@ export class ReadItems {
     const last = view.items[exchange.end - 1];
     const known = last === undefined ? undefined : this.#texts.get(last);
     if (known !== undefined) return known.texts;
-    const texts = readExchangeTexts(view, exchange);
+    const texts = readExchangeTexts(view, exchange, this.#captures);
     if (last !== undefined) this.#texts.set(last, { texts });
     return texts;
   }

@@ -1,7 +1,5 @@
 import { isUnplaced } from '../core/request/space.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
-import { questionText } from '../core/memory/captures.ts';
-import { filesOfSession } from '../core/memory/concerned-files.ts';
 import type { MemoryState } from '../core/plan/continuity.ts';
 import { type Exchange, groupExchanges, isModelWork } from '../core/conversation/exchanges.ts';
 import {
@@ -41,11 +39,8 @@ import type { Item } from '../core/conversation/view.ts';
 import { contentForm } from '../core/plan/item-edits.ts';
 import type { Modes } from '../core/http/modes.ts';
 import { MARK_TOKENS, markBlock } from '../core/recall/own-blocks.ts';
-import { type AgentLimits, writeAgentBlock } from '../core/recall/agent-block.ts';
 import { isOpening, offersTools } from '../core/recall/openings.ts';
-import { quotedRecords } from '../core/recall/quoted-records.ts';
-import { type RecallBlock, writeRecallBlock } from '../core/recall/recall-block.ts';
-import { passagesAbout } from '../core/recall/cues.ts';
+import type { RecallBlock } from '../core/recall/recall-block.ts';
 import {
   type Action,
   actionOf,
@@ -54,14 +49,15 @@ import {
   wordsOf,
 } from '../core/recall/second-look.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
-import type { AgentFacts, RecallAnswer, RecallQuestion } from '../ports/memory.ts';
+import type { AgentFacts, RecallQuestion } from '../ports/memory.ts';
 import type { KnownBlock, KnownBlocks } from './conversation-state.ts';
 import type { Deadline } from './deadline.ts';
 import { HeldDigests } from './held-digests.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import type { Slices } from './slices.ts';
 import type { Reading } from './read-request.ts';
-import { checkAnswer, type CheckedAnswer } from './outgrown.ts';
+import type { QuotedAnswer } from '../ports/texts.ts';
+import { checkAnswer } from './outgrown.ts';
 import { RecallGuard } from './recall-guard.ts';
 
 /** The blocks that a request carries, and the memory state that the client sees. */
@@ -143,12 +139,13 @@ interface Look extends Open {
 export class Recaller {
   readonly #dependencies: ProxyDependencies;
   readonly #guard: RecallGuard;
-  readonly #held = new HeldDigests();
+  readonly #held: HeldDigests;
   readonly #slices: Slices;
 
   constructor(dependencies: ProxyDependencies, slices: Slices) {
     this.#dependencies = dependencies;
     this.#slices = slices;
+    this.#held = new HeldDigests(dependencies.texts);
     this.#guard = new RecallGuard(dependencies.memory, dependencies.clock);
   }
 
@@ -203,7 +200,7 @@ export class Recaller {
     const { reading, carrier, placements } = open;
     const tokensMax = roomForBlock(placements, call.settings.recalledTokensMax);
     if (tokensMax === undefined) return this.#settle(open, placements, undefined);
-    const agent = agentFactsOf(reading, call.settings);
+    const agent = this.#agentFactsOf(reading, call.settings);
     const { humanText } = carrier.item;
     const question = await this.#question(open, { humanText, tokensMax, agent });
     return this.#ask(call, open, question);
@@ -217,7 +214,7 @@ export class Recaller {
     let recalled: Recalled = { ...stateOf(placements), isForeign: look.isForeign };
     if (tokensMax === undefined) await this.#settle(look, placements, undefined);
     else {
-      const agent = agentFactsOf(reading, call.settings);
+      const agent = this.#agentFactsOf(reading, call.settings);
       // A service is sent words alone.
       const asked =
         this.#dependencies.memory.supports.kind === 'hosted' || agent === undefined
@@ -234,7 +231,10 @@ export class Recaller {
     const { reading } = open;
     const told = await this.#guard.recall(question, call.deadline.msLeft);
     const { state } = told;
-    const found = 'action' in open ? aboutAction(told.answer, open) : told.answer;
+    const found =
+      'action' in open
+        ? this.#dependencies.texts.aboutAction(told.answer, open.action, open.humanText)
+        : told.answer;
     const answer = await checkAnswer(found, {
       workplace: reading.workplace,
       code: this.#dependencies.code?.reader,
@@ -249,7 +249,7 @@ export class Recaller {
   async #place(
     open: Open | Look,
     tokensMax: number,
-    { answer, state }: { readonly answer: CheckedAnswer; readonly state: MemoryState },
+    { answer, state }: { readonly answer: QuotedAnswer; readonly state: MemoryState },
   ): Promise<Recalled> {
     const { reading, carrier, placements, generation, leaving } = open;
     // A forget ran while the memory was asked: the blocks that were found may hold forgotten text.
@@ -263,15 +263,19 @@ export class Recaller {
     if (state !== 'recalled' && state !== 'empty') return { placements, state };
     const told = toldBy(placements, leaving);
     const takesAll = 'action' in open;
-    const written = blockFor(answer, { tokensMax: tokensMax - MARK_TOKENS, takesAll }, told);
+    const limits = {
+      tokensMax: tokensMax - MARK_TOKENS,
+      takesAll,
+      briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS,
+    };
+    const written = this.#dependencies.texts.writeBlock(answer, limits, told);
     const block = marked(written, this.#dependencies.blockKey);
     const form = carrier.isResult ? 'text' : contentForm(reading.view, carrier.item);
     if (block.text === '' || form === undefined) {
       return this.#settle(open, placements, undefined);
     }
     const { space } = reading.place;
-    const quoted = quotedRecords(block.text, answer);
-    const fact = { block: block.text, form, space, quoted };
+    const fact = { block: block.text, form, space, quoted: written.quoted };
     const { tokens } = block;
     const { item } = carrier;
     const placement = { item, block: block.text, form, tokens, isNew: true } as const;
@@ -407,7 +411,7 @@ export class Recaller {
     const { secondLook } = settings;
     const { kind } = this.#dependencies.memory.supports;
     const isWanted = kind === 'hosted' ? secondLook === 'hosted' : secondLook !== 'off';
-    return isWanted && agentFactsOf(reading, settings) !== undefined;
+    return isWanted && isAgent(reading);
   }
 
   /** Whether svc looked again in this tool loop, in whichever process. */
@@ -451,61 +455,49 @@ export class Recaller {
     const { items } = reading.view;
     const exchanges = groupExchanges(items);
     const previous = exchanges.findLast(({ assistantText }) => assistantText !== '');
+    const { texts } = this.#dependencies;
     const held = await this.#slices.run(this.#held.steps(items, exchanges, blocks));
     return {
       space: reading.place.space,
       olderSpaces: reading.olderSpaces,
-      humanText: questionText(humanText, QUESTION_CHARS_MAX),
+      humanText: texts.questionText(humanText, QUESTION_CHARS_MAX),
       assistantText:
         agent === undefined
-          ? questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX)
-          : aroundPrompt(previous?.assistantText ?? '', exchanges),
+          ? texts.questionText(previous?.assistantText ?? '', QUESTION_CHARS_MAX)
+          : this.#aroundPrompt(previous?.assistantText ?? '', exchanges),
       excludeDigests: held.filter((digest) => !left.has(digest)),
       tokensMax,
       now: this.#dependencies.clock.now(),
       ...(agent !== undefined && { agent }),
     };
   }
+
+  #aroundPrompt(answer: string, exchanges: readonly Exchange[]): string {
+    const { texts } = this.#dependencies;
+    const prompts = exchanges
+      .filter(({ humanText }) => humanText !== '')
+      .slice(-1 - PROMPTS_AROUND, -1)
+      .map(({ humanText }) => texts.questionText(humanText, AROUND_CHARS));
+    return [texts.questionText(answer.slice(-AROUND_CHARS), AROUND_CHARS), ...prompts].join('\n');
+  }
+
+  /** Undefined for a chat without tools. */
+  #agentFactsOf(
+    reading: Reading,
+    { sessionBrief, recallQuietPercent }: ProxySettings,
+  ): AgentFacts | undefined {
+    if (!isAgent(reading)) return undefined;
+    const { view, place, branch = '' } = reading;
+    const briefTokensMax = sessionBrief && isOpening(view) ? BRIEF_TOKENS_MAX : 0;
+    const { conversation } = place;
+    const files = this.#dependencies.texts.filesOfSession(view);
+    return { conversation, branch, files, quietShare: recallQuietPercent / 100, briefTokensMax };
+  }
 }
 
-/**
- * Undefined for a chat without tools. A client that svc knows is an agent always: for some models
- * Codex lists its tools elsewhere.
- */
-function agentFactsOf(
-  { view, identity, place, branch = '' }: Reading,
-  { sessionBrief, recallQuietPercent }: ProxySettings,
-): AgentFacts | undefined {
-  if (identity.client === 'unknown' && !offersTools(view)) return undefined;
-  const briefTokensMax = sessionBrief && isOpening(view) ? BRIEF_TOKENS_MAX : 0;
-  const { conversation } = place;
-  const files = filesOfSession(view);
-  return { conversation, branch, files, quietShare: recallQuietPercent / 100, briefTokensMax };
-}
-
-function aroundPrompt(answer: string, exchanges: readonly Exchange[]): string {
-  const prompts = exchanges
-    .filter(({ humanText }) => humanText !== '')
-    .slice(-1 - PROMPTS_AROUND, -1)
-    .map(({ humanText }) => questionText(humanText, AROUND_CHARS));
-  return [questionText(answer.slice(-AROUND_CHARS), AROUND_CHARS), ...prompts].join('\n');
-}
-
-/** A memory that knows no exchanges answers with passages, whatever they are about. */
-function aboutAction(answer: RecallAnswer, { action, humanText }: Look): RecallAnswer {
-  if (answer.exchanges !== undefined) return answer;
-  return { ...answer, passages: passagesAbout(answer.passages, action, humanText) };
-}
-
-function blockFor(
-  { passages, exchanges, sessions = [] }: CheckedAnswer,
-  room: Pick<AgentLimits, 'tokensMax' | 'takesAll'>,
-  told: readonly string[],
-): RecallBlock {
-  if (exchanges === undefined) return writeRecallBlock(passages, room.tokensMax, told);
-  const standing = passages.map(({ text }) => text);
-  const limits = { ...room, briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS };
-  return writeAgentBlock({ standing, exchanges, sessions }, limits, told);
+/** A client that svc knows is an agent always: for some models Codex lists its tools elsewhere. */
+function isAgent({ identity, view }: Reading): boolean {
+  return identity.client !== 'unknown' || offersTools(view);
 }
 
 /** Names the tool loop that the request continues, by its prompt and its answer; undefined outside of one. */

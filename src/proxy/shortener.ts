@@ -126,16 +126,15 @@ export class Shortener {
   readonly #dependencies: ProxyDependencies;
   readonly #possession: PossessionCheck;
   readonly #keeper: OutputKeeper;
-  readonly #read = new ReadItems();
+  readonly #read: ReadItems;
   readonly #slices: Slices;
 
   constructor(dependencies: ProxyDependencies, slices: Slices) {
     this.#dependencies = dependencies;
     this.#slices = slices;
     this.#possession = new PossessionCheck(dependencies.memory, dependencies.clock);
-    this.#keeper = new OutputKeeper(dependencies.memory, dependencies.clock, () =>
-      dependencies.ledger.generation(),
-    );
+    this.#read = new ReadItems(dependencies.texts);
+    this.#keeper = new OutputKeeper(dependencies, () => dependencies.ledger.generation());
   }
 
   /** An estimate of the memory that the known outputs take. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
-import { tellsExchanges, writeAgentBlock } from '../../src/core/recall/agent-block.ts';
+import { writeAgentBlock } from '../../src/core/recall/agent-block.ts';
+import { tellsExchanges } from '../../src/core/recall/own-blocks.ts';
 
 const at = Date.UTC(2026, 4, 1);
 const limits = { tokensMax: 512, briefTokensMax: 118 };

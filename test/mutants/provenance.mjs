@@ -38,7 +38,7 @@ export const PROVENANCE = [
   },
   {
     name: 'a forgotten exchange stays in a block with a mark',
-    file: 'src/core/recall/recall-block.ts',
+    file: 'src/core/recall/own-blocks.ts',
     from: '(?:global|files changed since)',
     to: '(?:global)',
     test: 'test/core/agent-block.test.ts',

@@ -1,3 +1,4 @@
+import { TEXTS } from '../../src/adapters/texts.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { outputsOf, readItemTools, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
@@ -40,7 +41,7 @@ test('outputs that are listed from where the last request ended are those of the
   fc.assert(
     fc.property(HISTORY, fc.constantFrom(...DIALECTS), (history, dialect) => {
       const conversations = new Conversations();
-      const items = new ReadItems();
+      const items = new ReadItems(TEXTS);
       let rounds: Round[] = [];
       for (const { keep, more } of history) {
         // Mostly it goes on from its end.

@@ -1,3 +1,4 @@
+import { TEXTS } from '../../src/adapters/texts.ts';
 import { factsOfModel, type ModelFacts } from '../../src/core/settings/model-facts.ts';
 import { FOLDER_PROJECTS } from './folder-projects.ts';
 import type { Handler } from '../../src/proxy/client-request.ts';
@@ -86,6 +87,7 @@ export async function openProxyStage({
   const rows: RequestRow[] = [];
   let aheadMs = 0;
   const handler = createHandler({
+    texts: TEXTS,
     issuer: { kind: 'local-proxy', version: '0.1.2' },
     tenant: LOCAL_TENANT,
     settings: () => proxy,

@@ -1,3 +1,4 @@
+import { TEXTS } from '../../../src/adapters/texts.ts';
 import { randomBytes } from 'node:crypto';
 import { createBodyDecoder } from '../../../src/adapters/encoding/body-decoder.ts';
 import { JournalLedger } from '../adapters/journals/ledger.ts';
@@ -83,6 +84,7 @@ export function openModels(options: ModelsOptions): OpenedModels {
       links,
       ledger,
       outboxOf: (tenant) => outboxes.of(tenant),
+      texts: TEXTS,
       memoryOf,
     },
     flush: (withinMs) => outboxes.flush(withinMs),

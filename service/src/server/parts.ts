@@ -6,6 +6,7 @@ import type { Limiter } from '../ports/limiter.ts';
 import type { MasterKeys } from '../ports/master-keys.ts';
 import type { Memory } from '../../../src/ports/memory.ts';
 import type { Outbox } from '../../../src/ports/outbox.ts';
+import type { Texts } from '../../../src/ports/texts.ts';
 import type { ProviderLinks } from '../ports/provider-links.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { Receipts } from '../ports/receipts.ts';
@@ -51,6 +52,7 @@ export interface ModelParts {
   /** One for all tenants: each entry names its own. */
   readonly ledger: Ledger;
   readonly outboxOf: (tenant: string) => Outbox;
+  readonly texts: Texts;
   /** The memory of a tenant, as far as the key may use it. */
   readonly memoryOf: (tenant: string, key: StoredKey) => Memory;
   /** Bounds of the handlers of all keys together; SHELF_BOUNDS where they are not given. */

@@ -1,6 +1,5 @@
 import type { RecordText } from './record.ts';
 import { textDigest } from './reference.ts';
-import type { Answer } from '../dialects/answer.ts';
 import { lastingPart, withoutAnnouncements } from './announcements.ts';
 import { type Heard, withoutEchoes } from './echoes.ts';
 import type { Exchange } from '../conversation/exchanges.ts';
@@ -54,11 +53,6 @@ export function captureAssistant(
 export function captureStored(role: 'user' | 'assistant', text: string): RecordText | undefined {
   const kept = maskSecrets(stripPrivate(text)).text;
   return kept.trim() === '' ? undefined : captured(role, kept);
-}
-
-/** The visible text of an open exchange once this answer has closed it. */
-export function closedText(exchange: Exchange, answer: Answer): string {
-  return [exchange.assistantText, answer.text].filter((text) => text.trim() !== '').join('\n\n');
 }
 
 /** The question for a recall: masked like everything that leaves for a memory. */

@@ -8,6 +8,7 @@ import {
   parseLineRange,
 } from '../bytes/lines.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
+import { EXCERPT_TOKENS_MAX } from './reference.ts';
 
 /**
  * Returns parts of a stored text, because a model that needs one function should not pay for a
@@ -15,8 +16,6 @@ import { estimateTextTokens } from '../bytes/tokens.ts';
  * a pattern finds comes with line numbers. It also says what is missing and how to get it.
  */
 
-/** Half of what a left-out output of a real session is, and room for the median function. */
-export const EXCERPT_TOKENS_MAX = 1_500;
 const CONTEXT_USUAL = 2;
 export const CONTEXT_MAX = 50;
 /** Above a definition: its comment and what decorates it. */

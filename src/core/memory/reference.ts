@@ -68,6 +68,12 @@ const SHORT_CHARS = 10;
 const SHORT = /^m_[a-z2-7]{4,15}$/;
 const WHOLE = /^m_[a-z2-7]{16}$/;
 
+/**
+ * A text of up to so many tokens comes back whole by its reference: half of what a left-out output of a real
+ * session is, and room for the median function.
+ */
+export const EXCERPT_TOKENS_MAX = 1_500;
+
 /** The first 80 bits of a base64url digest. */
 export function base32Of(digest: string): string {
   return base32(Buffer.from(digest, 'base64url').subarray(0, REFERENCE_BYTES), ALPHABET);

@@ -52,6 +52,20 @@ export function withoutOwnBlocks(text: string, { key, blocks }: OwnBlocks): stri
   return (key === '' ? rest : withoutMarked(rest, key)).trim();
 }
 
+/** The line of a block in front of the earlier sessions that it names. */
+export const SESSIONS_LINE = 'Earlier sessions here:';
+/**
+ * The head of the quotes of an exchange: its reference, and its day if that differs from the
+ * previous one.
+ */
+export const EXCHANGE_HEAD =
+  /^(?:\d{4}-\d\d-\d\d )?(m_[a-z2-7]+)(?: \((?:global|files changed since)\))?:$/gm;
+
+/** Whether a block says what earlier exchanges said; a brief alone only names sessions. */
+export function tellsExchanges(block: string): boolean {
+  return !block.includes(`\n${SESSIONS_LINE}\n`) || block.search(EXCHANGE_HEAD) !== -1;
+}
+
 function withoutMarked(text: string, key: string): string {
   const kept: string[] = [];
   let from = 0;

@@ -89,12 +89,6 @@ export const ANSWER_MARK = 'assistant: ';
 export const CUT_TITLE = /… \((m_[a-z2-7]+)\)$/;
 
 /**
- * The head of the quotes of an exchange: its reference, and its day if that differs from the
- * previous one.
- */
-export const EXCHANGE_HEAD =
-  /^(?:\d{4}-\d\d-\d\d )?(m_[a-z2-7]+)(?: \((?:global|files changed since)\))?:$/gm;
-/**
  * Day and source are written once for all quotes of that day, because every token is missing
  * elsewhere.
  */

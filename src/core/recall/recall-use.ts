@@ -1,5 +1,5 @@
 import type { RequestView } from '../conversation/view.ts';
-import { tellsExchanges } from './agent-block.ts';
+import { tellsExchanges } from './own-blocks.ts';
 import type { Placement } from './injections.ts';
 
 /**

@@ -67,11 +67,6 @@ export function stripPrivate(text: string): string {
   return depth === 0 ? kept + text.slice(keptFrom) : kept;
 }
 
-/** Whether some of the text is never to be kept. */
-export function hasPrivate(text: string): boolean {
-  return /<private>/i.test(text);
-}
-
 /** A secret that was found, with its replacement. */
 interface Mask extends Stretch {
   readonly kind: string;

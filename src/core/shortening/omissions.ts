@@ -6,7 +6,6 @@
  * Anything else in it keeps it in the request for good: a call, a result, reasoning, a picture, an
  * instruction, a client's wrapper, a field that svc does not know, a secret, a private passage.
  */
-import { captureAssistant, captureHuman } from '../memory/captures.ts';
 import type { RecordText } from '../memory/record.ts';
 import { asList, asRecord } from '../bytes/json-fields.ts';
 import { contentForm, type ContentForm, type Edit, insertBlock } from '../plan/item-edits.ts';
@@ -87,7 +86,11 @@ export function findOmissions(
  * The texts of an exchange without tools and reasoning. It masks both texts, which is slow: callers
  * cache the result by the items.
  */
-export function readExchangeTexts(view: RequestView, exchange: Exchange): ExchangeTexts {
+export function readExchangeTexts(
+  view: RequestView,
+  exchange: Exchange,
+  { captureHuman, captureAssistant }: Captures,
+): ExchangeTexts {
   const [asked, said, ...more] = view.items.slice(exchange.start, exchange.end);
   if (asked === undefined || said === undefined || more.length > 0 || view.isTextInput) return;
   if (asked.role !== 'user' || said.role !== 'assistant') return;
@@ -99,6 +102,12 @@ export function readExchangeTexts(view: RequestView, exchange: Exchange): Exchan
   const assistant = captureAssistant(answer);
   const isWhole = human?.text === question && assistant?.text === answer;
   return isWhole && human !== undefined && assistant !== undefined ? [human, assistant] : undefined;
+}
+
+/** Makes the records of the two texts of an exchange. */
+interface Captures {
+  captureHuman(this: void, text: string): RecordText | undefined;
+  captureAssistant(this: void, text: string): RecordText | undefined;
 }
 
 /** The item states where the client works, gives an order, or only refers to something else. */

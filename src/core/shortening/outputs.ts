@@ -20,7 +20,6 @@ import {
   stringPrefixEnd,
   valueEnd,
 } from '../bytes/json-scan.ts';
-import { hasPrivate } from '../redaction/redaction.ts';
 import { referenceOf, REFERENCES, textDigest } from '../memory/reference.ts';
 import { toolTextLength } from '../conversation/end-reminders.ts';
 import { type Gist, gistOf, isStub } from './stubs.ts';
@@ -169,7 +168,7 @@ const WRITTEN_BYTES_MAX = 6 * TEXT_CHARS_MAX + 2;
 function isStorable(text: string): boolean {
   if (text.length > TEXT_CHARS_MAX || isStub(text)) return false;
   // Half a surrogate pair has no UTF-8 form: such a text cannot be proven.
-  return !hasPrivate(text) && !/\p{Surrogate}/u.test(text);
+  return !/<private>/i.test(text) && !/\p{Surrogate}/u.test(text);
 }
 
 /** The string that is the whole content: alone, or in the only part of a list. */

@@ -3,7 +3,7 @@
  * once the memory has proven what it holds. Pure: the same request, ledger and proofs give the same
  * answer. The proxy and the bench share these functions.
  */
-import { tellsExchanges } from '../recall/agent-block.ts';
+import { tellsExchanges } from '../recall/own-blocks.ts';
 import { answeredRounds, type Exchange, groupExchanges } from '../conversation/exchanges.ts';
 import type { RequestView, Shell } from '../conversation/view.ts';
 import type { LeftOut } from '../ledger/entries.ts';

@@ -1,8 +1,7 @@
 import { fewDefinitions } from '../bytes/definitions.ts';
 import { countLines } from '../bytes/lines.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import { EXCERPT_TOKENS_MAX } from '../memory/excerpt.ts';
-import { referenceOf } from '../memory/reference.ts';
+import { EXCERPT_TOKENS_MAX, referenceOf } from '../memory/reference.ts';
 
 /**
  * Writes the stub that replaces a left-out tool output. A pure function of the output: no time, no

@@ -1,5 +1,6 @@
 import { isReferenceStart } from '../../core/memory/reference.ts';
-import { EXCHANGE_HEAD, quoteOf } from '../../core/recall/recall-block.ts';
+import { EXCHANGE_HEAD } from '../../core/recall/own-blocks.ts';
+import { quoteOf } from '../../core/recall/recall-block.ts';
 import type { Memory, StoredRecord } from '../../ports/memory.ts';
 import type { BlockLine, MemoryOrigin } from '../../ports/ui-api.ts';
 import { deadline } from './ui-routes.ts';

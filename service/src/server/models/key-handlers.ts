@@ -109,7 +109,7 @@ export class KeyHandler implements ShelvedHandler {
     this.#choice = choice;
     this.#unforwarded = unforwarded;
     this.#changed = changed;
-    const { ledger, memoryOf, outboxOf } = parts.models;
+    const { ledger, memoryOf, outboxOf, texts } = parts.models;
     this.#settings = this.#settingsOf(this.#account);
     this.#handler = createHandler({
       issuer: { kind: 'service' },
@@ -121,6 +121,7 @@ export class KeyHandler implements ShelvedHandler {
       memory: memoryOf(tenant, key),
       ledger,
       outbox: outboxOf(tenant),
+      texts,
       factsOf: factsOfModel,
       clock: parts.clock,
       blockKey: blockKeyOf(parts.pepper, tenant),

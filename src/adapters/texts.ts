@@ -1,0 +1,46 @@
+import {
+  captureAssistant,
+  captureHuman,
+  cleanExchange,
+  heldDigests,
+  questionText,
+} from '../core/memory/captures.ts';
+import { concernedFiles, filesOfSession } from '../core/memory/concerned-files.ts';
+import { writeAgentBlock } from '../core/recall/agent-block.ts';
+import { passagesAbout } from '../core/recall/cues.ts';
+import { quotedRecords } from '../core/recall/quoted-records.ts';
+import { writeRecallBlock } from '../core/recall/recall-block.ts';
+import { maskSecrets } from '../core/redaction/redaction.ts';
+import type { Texts } from '../ports/texts.ts';
+
+/** Joins the rules of the core for words to the port through which a request uses them. */
+export const TEXTS: Texts = {
+  hasSecret: (text) => {
+    try {
+      return maskSecrets(text).masked > 0;
+    } catch {
+      return true;
+    }
+  },
+  captureHuman,
+  captureAssistant,
+  questionText,
+  cleanExchange,
+  heldDigests,
+  writeBlock: (answer, limits, told) => {
+    const { passages, exchanges, sessions = [] } = answer;
+    const standing = passages.map(({ text }) => text);
+    const block =
+      exchanges === undefined
+        ? writeRecallBlock(passages, limits.tokensMax, told)
+        : writeAgentBlock({ standing, exchanges, sessions }, limits, told);
+    return { ...block, quoted: quotedRecords(block.text, answer) };
+  },
+  // A memory that knows no exchanges answers with passages, whatever they are about.
+  aboutAction: (answer, action, prompt) =>
+    answer.exchanges === undefined
+      ? { ...answer, passages: passagesAbout(answer.passages, action, prompt) }
+      : answer,
+  filesOfSession,
+  concernedFiles,
+};
