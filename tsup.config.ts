@@ -123,9 +123,9 @@ const withoutConf: NonNullable<Options['esbuildPlugins']>[number] = {
   },
 };
 
-// Where the proxy runs, and how a client's file is changed, is code for `svc print-config` alone. A client that
+// Where the proxy runs is code for `svc print-config` alone. A client that
 // asks for the token again and again does not pay for it.
-const LATER = ['running-access', 'write-config'];
+const LATER = ['running-access'];
 const withoutLater: NonNullable<Options['esbuildPlugins']>[number] = {
   name: 'without-later',
   setup(build) {
@@ -189,7 +189,6 @@ export default defineConfig([
       start: 'src/cli/program/quick-start.ts',
       statusline: 'src/cli/program/quick-statusline.ts',
       'running-access': 'src/cli/clients/running-access.ts',
-      'write-config': 'src/cli/clients/write-config.ts',
       ui: 'src/cli/compose-ui.ts',
       catalog: 'src/adapters/catalog/served-catalog.ts',
       conf: 'node_modules/conf/dist/source/index.js',

@@ -26,7 +26,7 @@ const TESTS = [
   'test/cli/doctor.test.ts',
   'test/cli/main.test.ts',
   'test/cli/memory.test.ts',
-  'test/cli/print-config-write.test.ts',
+  'test/cli/connect.test.ts',
   'test/cli/print-config.test.ts',
   'test/cli/run.test.ts',
   'test/cli/start.test.ts',

@@ -3,7 +3,7 @@ import { CliError } from './cli-error.ts';
 import type { CommandContext } from './context.ts';
 import { type Declare, runProgram } from './program/program.ts';
 import { addClientConfigCommands } from './program/program-client-config.ts';
-import { addOtherClients } from './program/program-other-clients.ts';
+import { addConnect, addOtherClients } from './program/program-other-clients.ts';
 import { addConfigCommands } from './program/program-config.ts';
 import { addMemoryCommands } from './program/program-memory.ts';
 import { addProxyCommands } from './program/program-proxy.ts';
@@ -25,6 +25,7 @@ export const declareCommands: Declare = (program, context, finish) => {
   addConfigCommands(program, context, finish);
   addClientConfigCommands(program, context);
   addOtherClients(program, context);
+  addConnect(program, context, finish);
   addProxyCommands(program, context, finish);
   addUi(program, context);
   addMemoryCommands(program, context, finish);

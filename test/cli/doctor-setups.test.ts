@@ -160,7 +160,7 @@ test.each([
   const told = checks.find(({ subject }) => subject === 'Claude Code');
   expect(told).toMatchObject({ level: 'warning', found: expect.stringContaining(has) as string });
   expect(told?.fix).toMatch(/ ~\/\.claude\/settings\.json$/);
-  const written = await runCli(['print-config', 'claude', '--write'], { home });
+  const written = await runCli(['connect', 'claude', '--yes'], { home });
   expect([written.code, readFileSync(path, 'utf8')]).toEqual([1, text]);
 });
 

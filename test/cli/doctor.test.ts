@@ -279,7 +279,7 @@ async function homeWithClients(upstreams: readonly object[] = []): Promise<CliOp
   }
   const options = { home, env: { PATH: `${join(home, 'bin')}:${process.env['PATH'] ?? ''}` } };
   for (const name of ['claude', 'codex']) {
-    expect((await runCli(['print-config', name, '--write'], options)).code).toBe(0);
+    expect((await runCli(['connect', name, '--yes'], options)).code).toBe(0);
   }
   return options;
 }

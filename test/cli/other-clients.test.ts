@@ -152,46 +152,46 @@ const WRITTEN = [
 ] as const;
 
 test.each(WRITTEN)(
-  'print-config $name --write holds no token, and --undo gives back every byte',
+  'connect $name writes no token, and disconnect gives back every byte',
   async ({ name, file, text }) => {
     const at = await stage(['openai_responses']);
     const path = join(at.home, file);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
-    const written = await at.svc('print-config', name, '--write');
+    const written = await at.svc('connect', name, '--yes');
     expect([written.code, written.stdout, written.stderr]).toEqual([
       0,
       '',
-      expect.stringContaining('--undo'),
+      expect.stringContaining(`svc disconnect ${name}`),
     ]);
     expect(readFileSync(path, 'utf8')).toContain(at.url);
     expect(readFileSync(path, 'utf8')).not.toContain(LOCAL_TOKEN);
-    expect((await at.svc('print-config', name, '--undo')).code).toBe(0);
+    expect((await at.svc('disconnect', name, '--yes')).code).toBe(0);
     expect(readFileSync(path, 'utf8')).toBe(text);
   },
 );
 
 test.each(WRITTEN)(
-  'uninstall takes out what --write put into the file of $name',
+  'uninstall takes out what connect put into the file of $name',
   async ({ name, file, text }) => {
     const at = await stage(['openai_responses']);
     const path = join(at.home, file);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
-    await at.svc('print-config', name, '--write');
+    await at.svc('connect', name, '--yes');
     const done = await at.svc('uninstall', '--yes');
     expect([done.code, done.stderr]).toEqual([0, expect.any(String)]);
     expect(readFileSync(path, 'utf8')).toBe(text);
   },
 );
 
-test('Continue’s file is made where there is none, goes with --undo and uninstall, and a person’s own is not edited', async () => {
+test('Continue’s file is made where there is none, goes with disconnect and uninstall, and a person’s own is not edited', async () => {
   const at = await stage(['anthropic_messages']);
   const path = join(at.home, '.continue/config.yaml');
-  const write = ['print-config', 'continue', '--model', 'm-1', '--write'];
-  expect(await at.svc('print-config', 'continue', '--write')).toMatchObject({ code: 1 });
+  const write = ['connect', 'continue', '--model', 'm-1', '--yes'];
+  expect(await at.svc('connect', 'continue', '--yes')).toMatchObject({ code: 1 });
   for (const end of [
-    ['print-config', 'continue', '--undo'],
+    ['disconnect', 'continue', '--yes'],
     ['uninstall', '--yes'],
   ]) {
     expect((await at.svc(...write)).code).toBe(0);
@@ -211,33 +211,30 @@ test('a YAML file of a person’s own is left as it is, and the hint says what t
   mkdirSync(dirname(path));
   const own = 'name: mine # my models\nmodels: []\n';
   writeFileSync(path, own);
-  const refused = await at.svc('print-config', 'continue', '--model', 'm-1', '--write');
+  const refused = await at.svc('connect', 'continue', '--model', 'm-1', '--yes');
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('cannot edit')]);
   expect(refused.stderr).toContain('svc print-config continue');
   expect(readFileSync(path, 'utf8')).toBe(own);
 });
 
-test.each(['copilot', 'cline'])('%s has no --write, and svc says why', async (name) => {
+test.each(['copilot', 'cline'])('%s cannot be connected, and svc says why', async (name) => {
   const at = await stage([...BOTH, 'openai_chat_completions']);
-  for (const flag of ['--write', '--undo']) {
-    const refused = await at.svc('print-config', name, '--model', 'm', flag);
+  for (const command of ['connect', 'disconnect']) {
+    const refused = await at.svc(command, name, '--yes');
     expect([refused.code, refused.stdout]).toEqual([2, '']);
     expect(refused.stderr).toMatch(/svc changes no file of .*\. (?:Copilot|Cline) /);
   }
-  expect((await at.svc('print-config', name, '--model', 'm')).stderr).toContain(
-    'There is no --write',
-  );
-  expect((await at.svc('print-config', name, '--help')).stdout).toContain('There is no --write');
+  expect((await at.svc('print-config', name, '--model', 'm')).stderr).toContain('svc connect');
 });
 
 test('what stands beside svc’s own keys stays when they are taken out, and nothing empty is left', async () => {
   const at = await stage(BOTH);
   const path = join(at.home, '.pi/agent/models.json');
-  await at.svc('print-config', 'pi', '--write');
+  await at.svc('connect', 'pi', '--yes');
   const made = JSON.parse(readFileSync(path, 'utf8')) as { providers: Record<string, object> };
   const changed = { providers: { ...made.providers, mine: { baseUrl: 'https://mine' } } };
   writeFileSync(path, JSON.stringify(changed));
-  expect((await at.svc('print-config', 'pi', '--undo')).code).toBe(0);
+  expect((await at.svc('disconnect', 'pi', '--yes')).code).toBe(0);
   expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({
     providers: { mine: { baseUrl: 'https://mine' } },
   });

@@ -44,7 +44,7 @@ test('without a key, with another address or a flag of the local proxy, it says 
   expect(without.stderr).toContain('SVC_SERVICE_KEY');
   const open = await run('codex', '--service', 'http://svc.example.com');
   expect([open.code, open.stdout]).toEqual([2, '']);
-  const write = await run('codex', '--service', URL_GIVEN, '--write');
+  const write = await run('codex', '--service', URL_GIVEN, '--auth-command');
   expect(write.code).toBe(2);
-  expect(write.stderr).toContain('--write');
+  expect(write.stderr).toContain('--auth-command');
 });

@@ -238,13 +238,13 @@ test('another port names the files of clients that have the earlier one', async 
   mkdirSync(join(home, 'bin'));
   writeFileSync(join(home, 'bin/claude'), '#!/bin/sh\n', { mode: 0o755 });
   const env = { PATH: `${join(home, 'bin')}:${process.env['PATH'] ?? ''}` };
-  await runCli(['print-config', 'claude', '--write'], { home, env });
+  await runCli(['connect', 'claude', '--yes'], { home, env });
   const same = await setup(['--memory-mode', 'read'], { home });
   expect(same.stderr).not.toContain('earlier address');
   const moved = await setup(['--port', '9000'], { home });
   const settings = join(home, '.claude/settings.json');
   expect(moved.stderr).toContain(`${settings} names the earlier address of svc.`);
-  expect(moved.stderr).toContain('svc print-config CLIENT --write');
+  expect(moved.stderr).toContain('svc connect CLIENT');
 });
 
 test('variables of the shell are not written into the file', async () => {

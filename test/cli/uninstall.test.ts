@@ -44,8 +44,8 @@ async function useSvc({ run }: Home): Promise<void> {
     ['setup', '--yes', '--upstream', 'openai', '--key-env', 'STORY_KEY'],
     ['start', '--detach'],
     ['memory', 'add', '--space', 'global', 'The harbor opens at seven.'],
-    ['print-config', 'claude', '--write'],
-    ['print-config', 'codex', '--write'],
+    ['connect', 'claude', '--yes'],
+    ['connect', 'codex', '--yes'],
   ]) {
     const ran = await run(...args);
     expect([args, ran.code, ran.stderr]).toEqual([args, 0, expect.any(String)]);

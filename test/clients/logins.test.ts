@@ -127,7 +127,7 @@ describe.each(['claude', 'codex'] as const)('R46: %s with a login', (name) => {
   test('its own settings, written by svc, do the same', async () => {
     const stage = await openLoginStage();
     logIn(stage, name);
-    const written = await svcCommand(stage, client, ['print-config', name, '--write']).ended;
+    const written = await svcCommand(stage, client, ['connect', name, '--yes']).ended;
     expect(written, written.stderr).toMatchObject({ status: 0 });
     const startsProxy = name === 'claude';
     expect(written.stderr).toContain(startsProxy ? 'It starts the proxy' : 'svc unit install');
@@ -146,7 +146,7 @@ describe.each(['claude', 'codex'] as const)('R46: %s with a login', (name) => {
     expect(said.stdout).toContain('as it is started always');
     const [call] = stage.provider.records.filter(({ method }) => method === 'POST');
     expect(headerIn(call?.headers ?? [], 'authorization')).toBe(`Bearer ${LOGIN[name]}`);
-    const undone = await svcCommand(stage, client, ['print-config', name, '--undo']).ended;
+    const undone = await svcCommand(stage, client, ['disconnect', name, '--yes']).ended;
     expect(undone, undone.stderr).toMatchObject({ status: 0 });
   });
 

@@ -11,7 +11,7 @@ import { type Stage, isKept, openStage } from './support/stage.ts';
 import { FACT, QUESTION, SECRET_OF_FACT } from './support/story.ts';
 
 /**
- * The clients beside Claude Code and Codex, as `svc run` starts them and as `--write` leaves them: a fact
+ * The clients beside Claude Code and Codex, as `svc run` starts them and as `svc connect` leaves them: a fact
  * stated in one session is recalled in the next, and only what the person typed is kept.
  */
 
@@ -165,7 +165,7 @@ describe.each(CASES)('$name', (it) => {
     expect(isKept(stage, SECRET_OF_FACT)).toBe(true);
   });
 
-  test('--write: the client in a plain shell goes through svc, and after --undo nothing of svc is left', async (context) => {
+  test('connected, the client in a plain shell goes through svc, and after disconnect nothing of svc is left', async (context) => {
     const { file } = it;
     if (file === undefined) return context.skip(`svc changes no file of ${it.name}`);
     const stage = await openStage();
@@ -176,7 +176,7 @@ describe.each(CASES)('$name', (it) => {
       writeFileSync(path, file.text);
     }
     const model = it.model === undefined ? [] : ['--model', it.model];
-    await expectDone(run(stage, ['svc', 'print-config', it.name, '--write', ...model]));
+    await expectDone(run(stage, ['svc', 'connect', it.name, '--yes', ...model]));
     expect(readFileSync(path, 'utf8')).not.toContain(stage.svc.token);
     const args = (it.plainArgs ?? it.args)('Say this. [[final=through the proxy]]');
     const said = await run(stage, [it.program, ...args]);
@@ -184,7 +184,7 @@ describe.each(CASES)('$name', (it) => {
     expect(said.stdout).toContain('through the proxy');
     expectKeysInPlace(stage);
     // opencode and Qwen Code write their own files anew: what they added stays, and so does the person's.
-    await expectDone(run(stage, ['svc', 'print-config', it.name, '--undo']));
+    await expectDone(run(stage, ['svc', 'disconnect', it.name, '--yes']));
     if (file.text === undefined) return expect(existsSync(path)).toBe(false);
     const after = readFileSync(path, 'utf8');
     expect(after).not.toContain('127.0.0.1');

@@ -41,7 +41,7 @@ const CASES: Readonly<Record<keyof typeof clients, Case>> = {
   },
 };
 
-describe.each(['claude', 'codex'] as const)('svc print-config %s --write', (name) => {
+describe.each(['claude', 'codex'] as const)('svc connect %s', (name) => {
   const client = clients[name];
   const { file, text, args: argsOf, env } = CASES[name];
 
@@ -49,7 +49,7 @@ describe.each(['claude', 'codex'] as const)('svc print-config %s --write', (name
     if (client.missing !== undefined) context.skip(client.missing);
   });
 
-  test('the client in a plain shell goes through svc, and after --undo it does not', async () => {
+  test('the client in a plain shell goes through svc, and after disconnect it does not', async () => {
     const stage = await openStage();
     const path = join(stage.home, file);
     mkdirSync(dirname(path), { recursive: true });
@@ -57,7 +57,7 @@ describe.each(['claude', 'codex'] as const)('svc print-config %s --write', (name
     const start = (prompt: string, msMax?: number) =>
       runPlain(stage, client, { name, args: argsOf(prompt), env, msMax });
 
-    const written = await svcCommand(stage, client, ['print-config', name, '--write']).ended;
+    const written = await svcCommand(stage, client, ['connect', name, '--yes']).ended;
     expect(written, written.stderr).toMatchObject({ status: 0, stdout: '' });
     const said = await start('Say this. [[final=through the proxy]]');
     expect(said, said.stderr).toMatchObject({ status: 0 });
@@ -65,7 +65,7 @@ describe.each(['claude', 'codex'] as const)('svc print-config %s --write', (name
     expectKeysInPlace(stage);
     expect(JSON.stringify(stage.provider.records.map((it) => it.headers))).not.toContain('shell');
 
-    const undone = await svcCommand(stage, client, ['print-config', name, '--undo']).ended;
+    const undone = await svcCommand(stage, client, ['disconnect', name, '--yes']).ended;
     expect(undone, undone.stderr).toMatchObject({ status: 0 });
     expect(readFileSync(path, 'utf8')).toBe(text);
     const calls = stage.provider.records.length;
@@ -80,7 +80,7 @@ describe.each(['claude', 'codex'] as const)('svc print-config %s --write', (name
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
     const svc = (args: readonly string[]) => svcCommand(stage, client, args).ended;
-    const written = await svc(['print-config', name, '--write']);
+    const written = await svc(['connect', name, '--yes']);
     expect(written, written.stderr).toMatchObject({ status: 0 });
     await stage.svc.kill();
     const from = performance.now();
@@ -98,13 +98,13 @@ describe.each(['claude', 'codex'] as const)('svc print-config %s --write', (name
     const path = join(stage.home, file);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
-    await svcCommand(stage, client, ['print-config', name, '--write']).ended;
+    await svcCommand(stage, client, ['connect', name, '--yes']).ended;
     const args = ['mcp', 'add', 'found', '--', 'true'];
     // Claude Code has no command for its settings: it writes the file anew, as here.
     if (name === 'claude') writeAnew(path);
     else await runPlain(stage, client, { name, args, env });
     expect(readFileSync(path, 'utf8')).toContain('found');
-    const undone = await svcCommand(stage, client, ['print-config', name, '--undo']).ended;
+    const undone = await svcCommand(stage, client, ['disconnect', name, '--yes']).ended;
     expect(undone, undone.stderr).toMatchObject({ status: 0 });
     const after = readFileSync(path, 'utf8');
     expect(after).toContain('found');

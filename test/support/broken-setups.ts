@@ -276,7 +276,7 @@ export const BROKEN_SETUPS: readonly Setup[] = [
     level: 'warning',
     subject: 'Claude Code',
     found: /settings\.json names another address, which overrides svc run/,
-    fix: /^svc print-config claude --write$/,
+    fix: /^svc connect claude$/,
   },
   {
     name: 'a client whose own settings send it here, and no proxy runs',
@@ -290,7 +290,7 @@ export const BROKEN_SETUPS: readonly Setup[] = [
     level: 'warning',
     subject: 'Claude Code',
     found: /its settings name this proxy, and no proxy runs/,
-    fix: /^svc start --detach, .*svc print-config claude --undo$/,
+    fix: /^svc start --detach, .*svc disconnect claude$/,
   },
   {
     name: 'a proxy of the network that takes even local requests',

@@ -21,7 +21,6 @@ import { CliError } from '../cli-error.ts';
 /** How the settings come into one kind of file, and out of it. */
 export interface ClientFileForm {
   readonly path: string;
-  readonly undoCommand: string;
   /** Says what a person must delete to undo the change by hand. */
   byHand(changes: readonly ClientChange[]): string;
   /** Throws CliError when it cannot be done without breaking something. */
@@ -47,6 +46,28 @@ export interface Written {
 export interface Undone {
   readonly path: string;
   readonly outcome: 'restored' | 'taken-out' | 'removed' | 'nothing';
+}
+
+/** Computes what `writeClientFile` would change; undefined if the file says it already. */
+export function previewClientFile(
+  form: ClientFileForm,
+  dataFolder: string,
+): Promise<{ readonly path: string; readonly change: Omit<ClientChange, 'hash'> } | undefined> {
+  return withFile(form, dataFolder, async (opened) => {
+    const { file } = opened;
+    const { text, change } = form.apply(await baseOf(opened));
+    return text === file.text ? undefined : { path: file.path, change };
+  });
+}
+
+/** Returns the path of the file in which svc recorded a change; undefined if there is no record. */
+export function changedClientFile(
+  form: ClientFileForm,
+  dataFolder: string,
+): Promise<string | undefined> {
+  return withFile(form, dataFolder, ({ file, record }) =>
+    Promise.resolve(record === undefined ? undefined : file.path),
+  );
 }
 
 /** A second time it replaces what the first one wrote. */

@@ -41,7 +41,6 @@ export function codexFile(environment: Environment, block: TomlBlock): ClientFil
   const path = join(codexFolder(environment), 'config.toml');
   return {
     path,
-    undoCommand: 'svc print-config codex --undo',
     byHand: () => `delete the lines from "${BLOCK_BEGIN}" to "${BLOCK_END}".`,
     apply: (text) => apply(path, text, block),
     revert: (text, { toml }) => (toml === undefined ? 'absent' : revert(text, toml)),

@@ -17,8 +17,8 @@ export interface JsonSetting extends Omit<JsonChange, 'before'> {
 
 export interface JsonTarget {
   readonly path: string;
-  /** The command without --write and --undo. */
-  readonly command: string;
+  /** The client, as `svc print-config` names it. */
+  readonly name: string;
   readonly settings: readonly JsonSetting[];
   /** The client that refuses a file with comments or trailing commas as a whole. */
   readonly refusesComments?: string;
@@ -27,10 +27,9 @@ export interface JsonTarget {
 }
 
 export function jsonSettings(target: JsonTarget): ClientFileForm {
-  const { path, command } = target;
+  const { path } = target;
   return {
     path,
-    undoCommand: `${command} --undo`,
     byHand: (changes) => `look at ${namesIn(changes)}.`,
     apply: (text) => apply(target, text),
     revert: (text, { json }) => (json === undefined ? 'absent' : revert(text, json)),
@@ -41,7 +40,7 @@ export function jsonSettings(target: JsonTarget): ClientFileForm {
 }
 
 function apply(
-  { path, command, settings: all, refusesComments, otherForm }: JsonTarget,
+  { path, name, settings: all, refusesComments, otherForm }: JsonTarget,
   text: string,
 ): { readonly text: string; readonly change: Omit<ClientChange, 'hash'> } {
   const before = text.trim() === '' ? {} : parseJsonText(text);
@@ -82,7 +81,7 @@ function apply(
   if (!isDeepStrictEqual(plain(parseJsonText(after)), plain(wanted))) {
     throw new CliError(
       `${path} has a setting twice, or in a form that svc cannot edit.`,
-      `Add the output of this command yourself: ${command}`,
+      `Add the output of this command yourself: svc print-config ${name}`,
     );
   }
   return { text: after, change: { json } };

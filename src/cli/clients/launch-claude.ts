@@ -50,9 +50,7 @@ function withLogin({ host, port, localToken, environment, upstream }: LaunchFact
         ? []
         : ['Claude Code is not logged in yet: log in there, with /login.']),
       ...(hasKeySettings(environment)
-        ? [
-            'Its settings.json still holds svc’s settings for a key: svc print-config claude --write',
-          ]
+        ? ['Its settings.json still holds svc’s settings for a key: svc connect claude']
         : []),
     ],
   };

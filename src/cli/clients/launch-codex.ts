@@ -97,7 +97,7 @@ function movedTo(written: string, base: string, { localToken }: LaunchFacts): st
   return hasPathToken ? base.replace(/\/v1$/, `/t/${pathTokenOf(localToken)}/v1`) : base;
 }
 
-/** The base URL that `svc print-config codex --write` put into Codex's own file. */
+/** The base URL that `svc connect codex` put into Codex's own file. */
 function writtenBase(environment: Environment): string | undefined {
   const text = readClientFile(
     environment,

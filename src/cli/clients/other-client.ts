@@ -20,7 +20,7 @@ export interface OtherClient {
   print(facts: ClientFacts): Printed;
   /** In these dialects its settings name a model, which the person must give. */
   readonly needsModel?: readonly Dialect[];
-  /** For `--write`: its own file, or a sentence that says why svc changes none. */
+  /** For `svc connect`: its own file, or a sentence that says why svc changes none. */
   readonly file: OtherFile | string;
 }
 

@@ -70,8 +70,8 @@ function checkNetworkProxy(environment: Environment): readonly Check[] {
 
 const CLAUDE = { variable: 'CLAUDE_CONFIG_DIR' } as const;
 const CLAUDE_FIX = 'eval "$(svc print-config claude)", or start it with: svc run claude';
-const CLAUDE_WRITE = 'svc print-config claude --write';
-const CODEX_WRITE = 'svc print-config codex --write';
+const CLAUDE_WRITE = 'svc connect claude';
+const CODEX_WRITE = 'svc connect codex';
 
 function checkClaude({
   environment,
@@ -186,7 +186,7 @@ function usesProxy(isRunning: boolean): string {
 /** Its own file sends it here however it is started, and nothing there starts a proxy. */
 function stranded(subject: string, client: 'claude' | 'codex'): Check {
   const found = 'its settings name this proxy, and no proxy runs: it cannot reach a model';
-  const fix = `svc start --detach, or permanently: svc unit install; or svc print-config ${client} --undo`;
+  const fix = `svc start --detach, or permanently: svc unit install; or svc disconnect ${client}`;
   return { level: 'warning', subject, found, fix };
 }
 

@@ -63,9 +63,13 @@ function programOf(program: Command): Completed {
   return { name, names, id: `_${name.replaceAll('-', '_')}` };
 }
 
+const CLIENTS = ['claude', 'codex', ...OTHER_CLIENTS.map(({ name }) => name)];
+
 /** The arguments of a command besides svc's own commands. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
-  run: ['claude', 'codex', ...OTHER_CLIENTS.map(({ name }) => name)],
+  run: CLIENTS,
+  connect: CLIENTS,
+  disconnect: CLIENTS,
   completion: SHELLS,
   explain: STATE_TEXTS.map(({ name }) => name),
 };

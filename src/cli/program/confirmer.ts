@@ -1,9 +1,12 @@
 import { confirm } from '../setup/wizard-prompts.ts';
 
-/** Asks a person on the terminal, and takes Ctrl-C for a no. Questions go to stderr. */
-export function confirmer(): (message: string) => Promise<boolean> {
+/**
+ * Asks a person on the terminal, and takes Ctrl-C for a no. Questions go to stderr. `isDefault` is the answer of
+ * the Enter key.
+ */
+export function confirmer(isDefault = false): (message: string) => Promise<boolean> {
   const streams = { input: process.stdin, output: process.stderr };
-  return (message) => confirm({ message, default: false }, streams).catch(() => false);
+  return (message) => confirm({ message, default: isDefault }, streams).catch(() => false);
 }
 
 /** True where a person can answer. */

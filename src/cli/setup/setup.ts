@@ -79,7 +79,7 @@ async function warnOfAddress(before: Draft, after: Draft, context: CommandContex
   const records = await new UndoRecords(dataFolder(context.environment)).all();
   for (const record of records.map(([, value]) => parseClientRecord(value))) {
     if (record === undefined) continue;
-    const write = 'Write it again with: svc print-config CLIENT --write';
+    const write = 'Write it again with: svc connect CLIENT';
     context.terminal.warn(`${record.named} names the earlier address of svc. ${write}`);
   }
 }

@@ -147,7 +147,7 @@ async function changedClientFiles(
     const { named: path, changes } = record;
     const isToml = changes.some(({ toml }) => toml !== undefined);
     if (isToml) return [{ ...codexFile(environment, providerBlock([])), path }];
-    return [jsonSettings({ path, command: 'svc print-config', settings: [] })];
+    return [jsonSettings({ path, name: 'NAME', settings: [] })];
   });
 }
 

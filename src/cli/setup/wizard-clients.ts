@@ -1,13 +1,8 @@
 import { isInstalled } from '../../adapters/foreign/client-files.ts';
-import type { Dialect } from '../../core/conversation/view.ts';
 import { type Draft, upstreamEntries } from '../../core/settings/config-draft.ts';
 import { reportError } from '../cli-error.ts';
-import { CLAUDE } from '../clients/launch-claude.ts';
-import { CODEX } from '../clients/launch-codex.ts';
+import { CONNECTABLE, type ConnectableClient, connectNow } from '../clients/connect.ts';
 import { takesLogin } from '../clients/launch.ts';
-import { writeOther } from '../clients/other-config.ts';
-import { OTHER_CLIENTS } from '../clients/other-clients.ts';
-import { writeClaudeConfig, writeCodexConfig } from '../clients/write-config.ts';
 import type { CommandContext } from '../context.ts';
 import type { StartedClient } from './setup-save.ts';
 import type { Answers, Wiring } from './wizard-answers.ts';
@@ -15,45 +10,10 @@ import { confirm, select } from './wizard-prompts.ts';
 
 /** Which of the clients that are installed here shall use svc however they are started. */
 
-interface WirableClient {
-  readonly name: string;
-  readonly title: string;
-  readonly program: string;
-  readonly dialects: readonly Dialect[];
-  /** It has a login of its own that svc can pass on. */
-  readonly hasLogin: boolean;
-  /** Changes its own file. True where the client starts the proxy by itself from then on. */
-  write(context: CommandContext, script: string): Promise<boolean>;
-}
-
-const CLIENTS: readonly WirableClient[] = [
-  {
-    ...CLAUDE,
-    name: 'claude',
-    title: 'Claude Code',
-    hasLogin: true,
-    write: (context, script) => writeClaudeConfig({}, context, { script }),
-  },
-  {
-    ...CODEX,
-    name: 'codex',
-    title: 'Codex',
-    hasLogin: true,
-    write: (context, script) => writeCodexConfig({}, context, { script }),
-  },
-  ...OTHER_CLIENTS.filter(({ file }) => typeof file !== 'string').map((client): WirableClient => ({
-    ...client,
-    // The wizard asks for no model: a client that must be told one is left to `svc print-config`.
-    dialects: client.dialects.filter((one) => client.needsModel?.includes(one) !== true),
-    hasLogin: false,
-    write: (context, script) => writeOther(client, {}, { context, script }),
-  })),
-];
-
 /** Asks only when there is a client that was not offered before. */
 export async function askClients(answers: Answers): Promise<Wiring> {
   const { context, dependencies, draft, wiring } = answers;
-  const found = CLIENTS.filter(
+  const found = CONNECTABLE.filter(
     (client) => isInstalled(context.environment, client.program) && isServed(client, draft),
   );
   const offered = found.map(({ name }) => name);
@@ -96,7 +56,7 @@ export async function askClients(answers: Answers): Promise<Wiring> {
   return { offered, chosen };
 }
 
-function isServed({ dialects, hasLogin }: WirableClient, draft: Draft): boolean {
+function isServed({ dialects, hasLogin }: ConnectableClient, draft: Draft): boolean {
   return upstreamEntries(draft).some((one) => {
     const isSpoken = dialects.some((dialect) => one['apiStyle'] === dialect);
     return isSpoken && (hasLogin || !takesLogin(one));
@@ -111,10 +71,10 @@ export async function wireClients(
 ): Promise<{ readonly wired: readonly StartedClient[]; readonly failed: number }> {
   const wired: StartedClient[] = [];
   let failed = 0;
-  for (const client of CLIENTS.filter(({ name }) => chosen.includes(name))) {
+  for (const client of CONNECTABLE.filter(({ name }) => chosen.includes(name))) {
     try {
       // oxlint-disable-next-line no-await-in-loop -- Their records share one lock.
-      const startsProxy = await client.write(context, script);
+      const startsProxy = await connectNow(client, context, script);
       wired.push({ program: client.program, startsProxy });
     } catch (error) {
       failed += 1;
@@ -127,7 +87,7 @@ export async function wireClients(
 
 /** As a person knows them. */
 export function clientTitles(names: readonly string[]): readonly string[] {
-  return CLIENTS.filter(({ name }) => names.includes(name)).map(({ title }) => title);
+  return CONNECTABLE.filter(({ name }) => names.includes(name)).map(({ title }) => title);
 }
 
 /** `a`, `a and b`, `a, b and c` */

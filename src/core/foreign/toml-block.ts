@@ -3,7 +3,7 @@
  * and forms of everything else stay unchanged. The caller checks the result with a TOML parser.
  */
 
-export const BLOCK_BEGIN = '# >>> svc: take this out with: svc print-config codex --undo';
+export const BLOCK_BEGIN = '# >>> svc: take this out with: svc disconnect codex';
 export const BLOCK_END = '# <<< svc';
 /** Before a line that had to go while the block is there. */
 const SET_ASIDE = '# (set aside by svc) ';

@@ -46,9 +46,9 @@ function place(
     writeFileSync(file, text);
   }
   const at = { home, env: { SVC_DATA_HOME: join(home, 'data'), ...env } };
-  const run = (flag: string, args: readonly string[] = []) =>
-    runCli(['print-config', client, flag, ...args], at);
-  return { home, file, write: (args) => run('--write', args), undo: () => run('--undo') };
+  const run = (command: string, args: readonly string[] = []) =>
+    runCli([command, client, '--yes', ...args], at);
+  return { home, file, write: (args) => run('connect', args), undo: () => run('disconnect') };
 }
 
 function read(file: string): string {
@@ -91,11 +91,11 @@ const FORMS: Readonly<Record<ClientName, readonly (readonly [string, string])[]>
 };
 
 describe.each(['codex', 'claude'] as const)('%s', (client) => {
-  test.each(FORMS[client])('--undo gives back every byte of a file: %s', async (_, text) => {
+  test.each(FORMS[client])('disconnect gives back every byte of a file: %s', async (_, text) => {
     const at = place(client, text);
     const written = await at.write();
     expect([written.code, written.stdout]).toEqual([0, '']);
-    expect(written.stderr).toContain('--undo');
+    expect(written.stderr).toContain(`svc disconnect ${client}`);
     expect(read(at.file)).not.toBe(text);
     expect(read(at.file)).toContain('http://127.0.0.1:8765');
     const undone = await at.undo();
@@ -341,7 +341,7 @@ test('codex: the file says this provider, and its token command prints the token
 test('claude: the helper prints the token, also of another configuration folder', async () => {
   const home = homeWith(validConfig(), "conf ig'/svc");
   const env = { SVC_CONFIG_HOME: join(home, "conf ig'/svc"), SVC_DATA_HOME: join(home, 'data') };
-  await runCli(['print-config', 'claude', '--write'], { home, env });
+  await runCli(['connect', 'claude', '--yes'], { home, env });
   const settings = JSON.parse(read(join(home, FILES.claude))) as {
     apiKeyHelper: string;
     env: Record<string, string>;
@@ -365,7 +365,7 @@ describe('claude: the search for MCP tools', () => {
     return env['ENABLE_TOOL_SEARCH'];
   };
 
-  test('what the person set stays, in the file or in the shell, and after --undo', async () => {
+  test('what the person set stays, in the file or in the shell, and after disconnect', async () => {
     const text = '{"env":{"ENABLE_TOOL_SEARCH":"auto:5"}}';
     const at = place('claude', text);
     await at.write();
@@ -436,7 +436,7 @@ describe('claude with a login: a hook starts the proxy', () => {
     ['no hooks', '{\n  "model": "opus"\n}\n'],
     ['a hook of its own there', JSON.stringify({ hooks: { SessionStart: [own], Stop: [own] } })],
     ['an empty list', '{"hooks":{"SessionStart":[]}}'],
-  ])('the person’s hooks stay, and --undo takes out this one alone: %s', async (_, text) => {
+  ])('the person’s hooks stay, and disconnect takes out this one alone: %s', async (_, text) => {
     const at = place('claude', text);
     await withLogin(at);
     await at.write();
@@ -479,11 +479,11 @@ test('CODEX_HOME and CLAUDE_CONFIG_DIR name the folder that is changed', async (
     const at = place(client, FORMS[client][0]?.[1]);
     const folder = join(at.home, 'no', 'such');
     const env = { SVC_DATA_HOME: join(at.home, 'data'), [variable]: folder };
-    const run = (flag: string) => runCli(['print-config', client, flag], { home: at.home, env });
-    expect((await run('--write')).stderr).toContain(folder);
+    const run = (command: string) => runCli([command, client, '--yes'], { home: at.home, env });
+    expect((await run('connect')).stderr).toContain(folder);
     expect(readdirSync(folder)).toHaveLength(1);
     expect(read(at.file)).toBe(FORMS[client][0]?.[1]);
-    expect((await run('--undo')).stderr).toContain('is deleted');
+    expect((await run('disconnect')).stderr).toContain('is deleted');
     expect(existsSync(join(at.home, 'no'))).toBe(false);
   }
 });
@@ -512,9 +512,8 @@ test('without its record a block is told, not doubled', async () => {
   const at = place('codex', TOML);
   await at.write();
   const env = { SVC_DATA_HOME: join(at.home, 'other') };
-  const run = (flag: string) => runCli(['print-config', 'codex', flag], { home: at.home, env });
-  for (const flag of ['--write', '--undo']) {
-    const { code, stderr } = await run(flag);
+  for (const command of ['connect', 'disconnect']) {
+    const { code, stderr } = await runCli([command, 'codex', '--yes'], { home: at.home, env });
     expect([code, stderr]).toEqual([1, expect.stringContaining('delete the lines from')]);
   }
 });
@@ -525,14 +524,70 @@ test('a program in the cache of npx is written with a warning', async () => {
   symlinkSync(join(dirname(BIN), '..'), cache);
   const env = { SVC_DATA_HOME: join(at.home, 'data') };
   const bin = join(cache, 'bin', 'svc.js');
-  const words = [process.execPath, bin, 'print-config', 'claude', '--write'];
+  const words = [process.execPath, bin, 'connect', 'claude', '--yes'];
   const { code, stderr } = await runProgram(words, { home: at.home, env });
   expect([code, stderr]).toEqual([0, expect.stringContaining('npm install -g svc-local-proxy')]);
 });
 
-test('--write and --undo together are wrong usage', async () => {
-  const result = await place('codex').write(['--undo']);
-  expect(result.code).toBe(2);
+describe.each(['codex', 'claude'] as const)('without a terminal: %s', (client) => {
+  test('connect shows the change, changes nothing and asks for --yes', async () => {
+    const text = FORMS[client][0]?.[1] ?? '';
+    const at = place(client, text);
+    const env = { SVC_DATA_HOME: join(at.home, 'data') };
+    const run = (...args: readonly string[]) => runCli(args, { home: at.home, env });
+    const shown = await run('connect', client);
+    expect([shown.code, shown.stdout]).toEqual([2, '']);
+    expect(shown.stderr).toContain(at.file);
+    expect(shown.stderr).toContain('http://127.0.0.1:8765');
+    expect(shown.stderr).toContain('--yes');
+    // The values that the settings replace belong to the person.
+    expect(shown.stderr).not.toContain('gateway.example');
+    expect(read(at.file)).toBe(text);
+    await at.write();
+    const settings = read(at.file);
+    const kept = await run('disconnect', client);
+    expect([kept.code, kept.stderr]).toEqual([2, expect.stringContaining('--yes')]);
+    expect(read(at.file)).toBe(settings);
+    // Where nothing would change nobody is asked.
+    expect((await run('connect', client)).code).toBe(0);
+    await at.undo();
+    expect((await run('disconnect', client)).code).toBe(0);
+  });
+});
+
+test('the preview hides the token in an address', async () => {
+  const at = place('claude');
+  const upstreams = [
+    {
+      name: 'claude-login',
+      apiStyle: 'anthropic_messages',
+      baseUrl: 'https://api.anthropic.com',
+      auth: 'client',
+    },
+  ];
+  homeFile(at.home, { ...validConfig(), upstreams });
+  const shown = await runCli(['connect', 'claude'], { home: at.home });
+  expect(shown.stderr).toContain('http://127.0.0.1:8765/t/…');
+  expect(shown.stderr).not.toContain('svc_path_');
+});
+
+test('a client that svc cannot connect is refused with the reason', async () => {
+  const at = place('claude');
+  for (const [name, reason] of [
+    ['copilot', 'environment variables'],
+    ['no-such-client', 'claude, codex'],
+  ] as const) {
+    // oxlint-disable-next-line no-await-in-loop -- One after the other.
+    const { code, stderr } = await runCli(['connect', name], { home: at.home });
+    expect([code, stderr]).toEqual([2, expect.stringContaining(reason)]);
+  }
+});
+
+test('print-config only prints', async () => {
+  const at = place('claude', '{}');
+  const printed = await runCli(['print-config', 'claude', '--write'], { home: at.home });
+  expect([printed.code, printed.stdout]).toEqual([2, '']);
+  expect(read(at.file)).toBe('{}');
 });
 
 describe('svc config token --start', () => {
@@ -599,7 +654,7 @@ describe('svc config token --start', () => {
     async () => {
       const home = await homeOnFreePort();
       const env = { XDG_DATA_HOME: join(home, "own data'") };
-      expect((await runCli(['print-config', 'claude', '--write'], { home, env })).code).toBe(0);
+      expect((await runCli(['connect', 'claude', '--yes'], { home, env })).code).toBe(0);
       const { apiKeyHelper } = JSON.parse(read(join(home, FILES.claude))) as {
         apiKeyHelper: string;
       };
@@ -609,7 +664,7 @@ describe('svc config token --start', () => {
       expect(existsSync(join(env.XDG_DATA_HOME, 'svc', 'state.db'))).toBe(true);
       expect(existsSync(join(home, '.local', 'share', 'svc'))).toBe(false);
       const usual = { XDG_DATA_HOME: join(home, '.local', 'share') };
-      await runCli(['print-config', 'claude', '--write'], { home, env: usual });
+      await runCli(['connect', 'claude', '--yes'], { home, env: usual });
       expect(read(join(home, FILES.claude))).not.toContain('XDG_DATA_HOME');
     },
   );

@@ -1,0 +1,372 @@
+import { isAbsolute, join } from 'node:path';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { isInstalled } from '../../adapters/foreign/client-files.ts';
+import type { Dialect } from '../../core/conversation/view.ts';
+import type { ClientChange } from '../../core/foreign/client-change.ts';
+import { pathTokenOf } from '../../core/http/local-token.ts';
+import type { Access } from '../../core/settings/config-schema.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { CliError, type ExitCode } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { loadAccess } from '../setup/load-config.ts';
+import { keyVariables, noteMissingUpstream, storedUpstream } from '../setup/missing-upstream.ts';
+import {
+  changedClientFile,
+  type ClientFileForm,
+  previewClientFile,
+  undoClientFile,
+  writeClientFile,
+} from './client-file.ts';
+import { clientHome } from './client-home.ts';
+import { addressOf, loopbackVariables, toolSearchVariables } from './client-variables.ts';
+import { versionOf } from './client-version.ts';
+import { builtInBlock, codexFile, profileIn, providerBlock } from './codex-file.ts';
+import { codexTables } from './codex-tables.ts';
+import { jsonSettings, type JsonSetting } from './json-settings.ts';
+import { CLAUDE } from './launch-claude.ts';
+import { CODEX, isBuiltInConfigurable } from './launch-codex.ts';
+import { takesLogin } from './launch.ts';
+import type { OtherClient } from './other-client.ts';
+import { factsOf } from './other-config.ts';
+import { OTHER_CLIENTS } from './other-clients.ts';
+import { codexName, noteProxy, requireOpenAi } from './print-config.ts';
+import { commandLine, startCommand, tokenCommand } from './token-command.ts';
+
+/**
+ * `svc connect NAME` and `svc disconnect NAME`: change the client's own settings file, so that the client finds
+ * the proxy however it is started. The file holds no token: the client asks svc for it. A command shows the change
+ * and asks first; without a terminal it needs --yes.
+ */
+
+export interface ConnectOptions {
+  readonly yes?: boolean;
+  readonly quiet?: boolean;
+  /** For clients whose settings name a model. */
+  readonly model?: string;
+  /** For Codex: name the provider OpenAI. */
+  readonly openaiName?: boolean;
+}
+
+/** Asks a person; undefined without a terminal. */
+export type Confirm = (message: string) => Promise<boolean>;
+
+export interface ConnectParts {
+  /** This program. */
+  readonly script: string;
+  readonly confirm?: Confirm | undefined;
+}
+
+/** A client whose settings svc can change. */
+export interface ConnectableClient {
+  /** As a person types it. */
+  readonly name: string;
+  readonly title: string;
+  /** The name in the search path. */
+  readonly program: string;
+  /** The dialects with which it can be connected without more options, the best one first. */
+  readonly dialects: readonly Dialect[];
+  /** It has a login of its own that svc can pass on. */
+  readonly hasLogin: boolean;
+  /** Computes the settings. Throws CliError if the configuration does not allow them. */
+  plan(facts: PlanFacts): Promise<Connection>;
+  /** Its file, for removing the settings. */
+  file(environment: Environment): ClientFileForm;
+}
+
+export interface PlanFacts {
+  readonly options: ConnectOptions;
+  readonly context: CommandContext;
+  readonly script: string;
+}
+
+/** What `connect` is about to write, and what to say about it. */
+export interface Connection {
+  readonly form: ClientFileForm;
+  /** Where the client finds the proxy. */
+  readonly baseUrl: string;
+  /** The client starts the proxy if none runs. */
+  readonly startsProxy: boolean;
+  /** The command in the file, if there is one. */
+  readonly command?: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+export const CONNECTABLE: readonly ConnectableClient[] = [
+  {
+    ...CLAUDE,
+    name: 'claude',
+    title: 'Claude Code',
+    hasLogin: true,
+    plan: planClaude,
+    file: (environment) => claudeFile(environment, []),
+  },
+  {
+    ...CODEX,
+    name: 'codex',
+    title: 'Codex',
+    hasLogin: true,
+    plan: planCodex,
+    file: (environment) => codexFile(environment, providerBlock([])),
+  },
+  ...OTHER_CLIENTS.flatMap(otherClient),
+];
+
+/** Throws CliError with the reason for a client that svc cannot connect. */
+export function connectableOf(name: string): ConnectableClient {
+  const client = CONNECTABLE.find((one) => one.name === name);
+  if (client !== undefined) return client;
+  const other = OTHER_CLIENTS.find((one) => one.name === name);
+  if (other !== undefined && typeof other.file === 'string') {
+    throw new CliError(
+      `svc changes no file of ${other.title}. ${other.file}`,
+      `Start it with svc run ${name}, or see: svc print-config ${name}`,
+      2,
+    );
+  }
+  const names = CONNECTABLE.map((one) => one.name).join(', ');
+  throw new CliError('svc does not know this client.', `Name one of ${names}.`, 2);
+}
+
+export async function connect(
+  name: string,
+  options: ConnectOptions,
+  context: CommandContext,
+  { script, confirm }: ConnectParts,
+): Promise<ExitCode> {
+  const client = connectableOf(name);
+  const { terminal, environment } = context;
+  const connection = await client.plan({ options, context, script });
+  const preview = await previewClientFile(connection.form, dataFolder(environment));
+  if (preview !== undefined && options.yes !== true) {
+    terminal.note(`svc will set in ${preview.path}:`);
+    for (const line of previewLines(preview.change)) terminal.note(`  ${line}`);
+    if (!(await isConfirmed(`Change the settings of ${client.title}?`, context, confirm)))
+      return 130;
+  }
+  await carryOut(client, connection, { context, options });
+  return 0;
+}
+
+export async function disconnect(
+  name: string,
+  options: Pick<ConnectOptions, 'yes' | 'quiet'>,
+  context: CommandContext,
+  confirm: Confirm | undefined,
+): Promise<ExitCode> {
+  const client = connectableOf(name);
+  const { terminal, environment } = context;
+  const form = client.file(environment);
+  const changed = await changedClientFile(form, dataFolder(environment));
+  if (changed !== undefined && options.yes !== true) {
+    terminal.note(`svc will remove its settings from ${changed}.`);
+    const message = `Disconnect ${client.title} from svc?`;
+    if (!(await isConfirmed(message, context, confirm))) return 130;
+  }
+  const { path, outcome } = await undoClientFile(form, dataFolder(environment));
+  if (options.quiet !== true) terminal.note(`${path} ${OUTCOMES[outcome]}`);
+  return 0;
+}
+
+const OUTCOMES = {
+  restored: 'is restored byte for byte.',
+  'taken-out': 'has no settings of svc any more; its other changes stay.',
+  removed: 'is deleted, because svc had created it.',
+  nothing: 'has no settings of svc.',
+} as const;
+
+async function isConfirmed(
+  message: string,
+  { terminal }: CommandContext,
+  confirm: Confirm | undefined,
+): Promise<boolean> {
+  if (confirm === undefined) {
+    const why = 'Nothing was changed, because there is no terminal to ask on.';
+    throw new CliError(why, 'To confirm, add --yes.', 2);
+  }
+  const isSure = await confirm(message);
+  if (!isSure) terminal.note('Nothing was changed.');
+  return isSure;
+}
+
+/** Hides the token in an address, and never shows the values that the settings replace. */
+function previewLines({ toml, json = [] }: Omit<ClientChange, 'hash'>): readonly string[] {
+  const lines = [
+    ...(toml?.lines.filter((line) => line !== '') ?? []),
+    ...json.map(({ path, value, before, isItem }) => {
+      const instead = before !== undefined && isItem !== true ? ' (replaces your value)' : '';
+      return `${path.join('.')}${isItem === true ? ' +=' : ' ='} ${JSON.stringify(value)}${instead}`;
+    }),
+  ];
+  const aside = toml?.aside.length ?? 0;
+  const shown = lines.map((line) => line.replaceAll(/\/t\/[\w-]+/g, '/t/…'));
+  return aside === 0 ? shown : [...shown, `(${aside} lines of yours become comments)`];
+}
+
+/** Writes the settings without asking. True if the client starts the proxy by itself from now on. */
+export async function connectNow(
+  client: ConnectableClient,
+  context: CommandContext,
+  script: string,
+): Promise<boolean> {
+  const connection = await client.plan({ options: {}, context, script });
+  await carryOut(client, connection, { context, options: {} });
+  return connection.startsProxy;
+}
+
+async function carryOut(
+  { name, title }: ConnectableClient,
+  { form, baseUrl, startsProxy, command, warnings }: Connection,
+  { context, options }: Omit<PlanFacts, 'script'>,
+): Promise<void> {
+  const { environment, terminal } = context;
+  const { path, outcome } = await writeClientFile(form, dataFolder(environment));
+  const note = (line: string): void => {
+    if (options.quiet !== true) terminal.note(line);
+  };
+  note(outcome === 'written' ? `Changed ${path}.` : `${path} already has these settings.`);
+  note(`${title} now uses ${baseUrl} for every session.`);
+  if (startsProxy) note('It starts the proxy if none runs.');
+  else terminal.warn('It cannot start the proxy. Keep the proxy running: svc unit install');
+  note(`Undo this with: svc disconnect ${name}`);
+  const variables = startsProxy ? await keyVariables(environment) : [];
+  if (variables.length > 0) {
+    terminal.warn(
+      `A proxy that ${title} starts may not see ${variables.join(', ')}. Store the key in the file: svc setup --yes --upstream NAME --key-stdin`,
+    );
+  }
+  // The file names this program: one that may be gone tomorrow does not help there.
+  if (command?.some((one) => /[\\/]_npx[\\/]/.test(one)) === true) {
+    terminal.warn('svc runs from the cache of npx, which npm empties from time to time.');
+    terminal.note('  Install svc, then run this command again: npm install -g svc-local-proxy');
+  }
+  for (const warning of warnings) terminal.warn(warning);
+  noteProxy(environment, note);
+}
+
+/** Claude Code's settings.json. */
+function claudeFile(environment: Environment, settings: readonly JsonSetting[]): ClientFileForm {
+  const own = environment['CLAUDE_CONFIG_DIR'] ?? '';
+  const folder = isAbsolute(own) ? own : join(clientHome(environment), '.claude');
+  const path = join(folder, 'settings.json');
+  return jsonSettings({ path, name: 'claude', settings, refusesComments: 'Claude Code' });
+}
+
+async function planClaude({ context: { environment }, script }: PlanFacts): Promise<Connection> {
+  const access = await loadAccess(environment);
+  const upstream = await storedUpstream(environment, 'anthropic_messages');
+  const isLogin = takesLogin(upstream);
+  const baseUrl = isLogin ? withPathToken(access) : addressOf(access);
+  const command = tokenCommand(environment, script);
+  const variables = [
+    ['ANTHROPIC_BASE_URL', baseUrl],
+    ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
+    // Set in a shell they would go along with every request, or take the place of a login.
+    ['ANTHROPIC_API_KEY', ''],
+    ['ANTHROPIC_AUTH_TOKEN', ''],
+    ...loopbackVariables(access.host, environment),
+  ] as const;
+  const settings: JsonSetting[] = [
+    isLogin
+      ? startHook(startCommand(environment, script))
+      : { path: ['apiKeyHelper'], value: commandLine(command) },
+    ...variables.map(([name, value]) => ({ path: ['env', name], value })),
+    ...toolSearchVariables(upstream, environment).map(([name, value]): JsonSetting => {
+      return { path: ['env', name], value, isDefault: true };
+    }),
+  ];
+  const form = claudeFile(environment, settings);
+  const warnings = await missingUpstream(environment, 'anthropic_messages');
+  return { form, baseUrl: addressOf(access), startsProxy: true, command, warnings };
+}
+
+/**
+ * With a login Claude Code never asks svc for a token, so a hook starts the proxy. Claude Code runs the hooks of
+ * SessionStart before its first request, also with -p, and gives the model what they print: this prints nothing.
+ */
+function startHook(command: readonly string[]): JsonSetting {
+  const hook = { type: 'command', command: commandLine(command), timeout: START_HOOK_SECONDS };
+  return { path: ['hooks', 'SessionStart'], value: { hooks: [hook] }, isItem: true };
+}
+
+/** A start takes less than a second; a busy machine needs several. Claude Code starts without it after this time. */
+const START_HOOK_SECONDS = 15;
+
+async function planCodex({ options, context, script }: PlanFacts): Promise<Connection> {
+  const { environment } = context;
+  if (options.openaiName === true) await requireOpenAi(environment);
+  const access = await loadAccess(environment);
+  const isLogin = takesLogin(await storedUpstream(environment, 'openai_responses'));
+  const isNew = await isNewCodex(environment);
+  const knowsCommand = !isLogin && isNew;
+  const command = tokenCommand(environment, script);
+  const base = knowsCommand ? addressOf(access) : withPathToken(access);
+  const baseUrl = `${base}/v1`;
+  const credential = isLogin ? 'login' : knowsCommand ? { tokenCommand: command } : 'path';
+  const block =
+    isLogin && isNew
+      ? builtInBlock(baseUrl)
+      : providerBlock(codexTables({ baseUrl, name: codexName(options), credential }));
+  const form = codexFile(environment, block);
+  const profile = await profileIn(form.path);
+  const warnings = await missingUpstream(environment, 'openai_responses');
+  return {
+    form,
+    baseUrl: `${addressOf(access)}/v1`,
+    startsProxy: knowsCommand,
+    ...(knowsCommand && { command }),
+    warnings: [
+      ...warnings,
+      ...(profile === undefined
+        ? []
+        : [`The profile ${profile}, which the file selects, names its own provider.`]),
+    ],
+  };
+}
+
+/**
+ * Codex 0.80 knows neither a command for the token nor a base URL for its built-in provider; later ones
+ * do. Where Codex is not found the newest is assumed.
+ */
+async function isNewCodex(environment: Environment): Promise<boolean> {
+  if (!isInstalled(environment, 'codex')) return true;
+  const version = await versionOf('codex', environment);
+  return version === '' || isBuiltInConfigurable(version);
+}
+
+/** For a client that sends a credential of its own, or knows no command that prints one. */
+function withPathToken(access: Access): string {
+  return `${addressOf(access)}/t/${pathTokenOf(access.localToken)}`;
+}
+
+async function missingUpstream(environment: Environment, style: Dialect): Promise<string[]> {
+  const found: string[] = [];
+  await noteMissingUpstream(environment, style, (line) => found.push(line));
+  return found;
+}
+
+/** The client for `svc connect`; none if svc changes no file of it. */
+function otherClient(client: OtherClient): readonly ConnectableClient[] {
+  const { file, name, title, program, needsModel } = client;
+  if (typeof file === 'string') return [];
+  const formFor = (environment: Environment, settings: readonly JsonSetting[]) => {
+    const { otherForm } = file;
+    const path = file.path(environment);
+    return jsonSettings({ path, name, settings, ...(otherForm !== undefined && { otherForm }) });
+  };
+  const plan = async ({ options, context, script }: PlanFacts) => {
+    const { environment } = context;
+    const facts = await factsOf(client, options, context);
+    const command = tokenCommand(environment, script);
+    const settings = file.settings({ ...facts, tokenCommand: commandLine(command) });
+    return {
+      form: formFor(environment, settings),
+      baseUrl: facts.url,
+      startsProxy: file.asksToken,
+      ...(file.asksToken && { command }),
+      warnings: [],
+    };
+  };
+  const dialects = client.dialects.filter((one) => needsModel?.includes(one) !== true);
+  const undone = (environment: Environment) => formFor(environment, []);
+  return [{ name, title, program, dialects, hasLogin: false, plan, file: undone }];
+}
