@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { MASKED_CHARS_MAX, maskSecrets, stripPrivate } from '../../src/core/redaction/redaction.ts';
 import { plantForms } from '../support/planted-forms.ts';
 import { makeKeyLines, plantSecrets } from '../support/planted-secrets.ts';
+import { MATRIX_NEGATIVES, plantMatrix } from '../support/secret-matrix.ts';
 import { plantFurther, plantWorded, WORDED_NEGATIVES } from '../support/worded-forms.ts';
 
 const BEGIN = ['-----BEGIN', 'RSA PRIVATE KEY-----'].join(' ');
@@ -151,6 +153,35 @@ test.each(WORDED_NEGATIVES)('a line that names a password and holds none stays: 
   expect(maskSecrets(line)).toEqual({ text: line, masked: 0 });
 });
 
+test('R41: every form with every value that fits is masked, but for three in a hundred', () => {
+  const all = plantMatrix(3, 0.2);
+  const readable = all.filter(({ secret, line }) => maskSecrets(line).text.includes(secret));
+  expect(readable.map(({ line }) => line).slice(all.length * READABLE_SHARE_MAX)).toEqual([]);
+});
+
+test('R41: every form that docs/privacy.md lists is masked, with a word, a number and a key', () => {
+  const page = readFileSync(new URL('../../docs/privacy.md', import.meta.url), 'utf8');
+  const block = /`SECRET` is what it masks[^`]*```text\n(?<lines>[^`]*)```/.exec(page);
+  const forms = (block?.groups?.['lines'] ?? '').replace(
+    'JWT_SECRET\n  value',
+    'JWT_SECRET\v  value',
+  );
+  const lines = forms.trimEnd().split('\n');
+  expect(lines.length).toBeGreaterThan(18);
+  for (const form of lines) {
+    for (const secret of ['hummingbird', 'walrus-noon', 'hq7tr2xw', 'aB3xK9mQ2vL7pR4tZ8wN']) {
+      const line = form.replace('\v', '\n').replace(/SECRET(?!\n)/, secret);
+      expect(maskSecrets(line).text).not.toContain(secret);
+    }
+  }
+});
+
+test.each(MATRIX_NEGATIVES)('a line that names a secret and holds none stays: %s', (line) => {
+  for (const text of [line, `- ${line}\n`, `before\n${line}\nafter\n`, `  ${line}`]) {
+    expect(maskSecrets(text)).toEqual({ text, masked: 0 });
+  }
+});
+
 test('what stands around a secret stays', () => {
   const { text } = maskSecrets(`Authorization: Bearer ${'aB3'.repeat(10)} and then`);
   expect(text).toBe('Authorization: Bearer [masked: authorization] and then');
@@ -260,6 +291,18 @@ const HOSTILE_PARTS = [
   'password: a\n',
   'password for ',
   ' user=a password=',
+  ' password is ',
+  'pass=',
+  '[a]\npassword = ',
+  'variable "password" {\n default = ',
+  'password for a b c ',
+  '<key>password</key>',
+  'user a, password ',
+  'set the password to ',
+  'credentials: a/',
+  'password: "a b c d e ',
+  'echo a|',
+  'пароль',
   '\\\n',
   '\\\n ',
   'a',

@@ -15,9 +15,14 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     },
   ),
   command(
-    /(?<keep>(?<![\w./:-])(?:curl|xh|https?) (?:[^\n|;&[\]]{0,200}? )?(?:-u|-a|--user|--auth|--proxy-user)(?:=|[ \t]{0,5})["']?[^\s:"'$<{[\]]{1,64}:)[^\s"'`\\<>[\]]{4}/g,
+    /(?<keep>(?<![\w./:-])(?:curl|xh|https?) (?:[^\n|;&[\]]{0,200}? )?(?:-[a-zA-Z]{0,6}u|-a|--user|--auth|--proxy-user)(?:=|[ \t]{0,5})["']?[^\s:"'$<{[\]]{1,64}:)[^\s"'`\\<>[\]]{4}/g,
     ['curl', 'http', 'xh '],
     { source: 'curl and its like, with a password of letters alone' },
+  ),
+  command(
+    /(?<keep>\b(?:echo|printf)(?: -\w{1,3}){0,2} ["']?)[^\s"'`\\<>[\]]{5,256}(?=["']? ?\| ?[^\n|[\]]{0,120}--password-stdin)/g,
+    ['password-stdin'],
+    { rest: NO_REST, source: 'A password piped to a registry login' },
   ),
   command(
     /(?<keep>\b(?:requirepass|masterauth) ["']?)[^\s"'`\\<>[\]]{4}/g,
@@ -129,13 +134,13 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     { source: 'A user and a password as two arguments' },
   ),
   command(
-    /(?<keep>\b(?:identified\b[^\n"'[\]]{0,40}? by|password) ["'])[^\s"'`\\<>[\]]{5}/gi,
+    /(?<keep>\b(?:identified\b[^\n"'[\]]{0,40}? by|(?:(?:user|role) ["'`]?\w{1,64}["'`]? (?:with )?)?password) ["'])[^\s"'`\\<>[\]]{5}/gi,
     ['identified', 'password '],
     {
       accepts: ({ context, secret, next }) =>
         /^["']$/.test(next) &&
         isArgument(secret) &&
-        (/ by/i.test(context) || isSimplePassword(secret)),
+        (/ by|(?:user|role) /i.test(context) || isSimplePassword(secret)),
       source: 'SQL: IDENTIFIED BY and WITH PASSWORD',
     },
   ),

@@ -12,14 +12,24 @@ import {
   isPublicExample,
   isSimplePassword,
   isTechnical,
-  isBareWordedPassword,
-  isWordedPassword,
+  isBareChosen,
+  isChosen,
+  isPassPhrase,
+  looksMade,
   looksRandom,
 } from './secret-likeness.ts';
 import { BARE_REST, type Candidate, QUOTED_REST, type SecretRule } from './secret-rule.ts';
 
+/** The word for a password in other languages, in which people write notes and no code. */
+const FOREIGN_NAMES =
+  'passwort|passord|kennwort|mot de passe|contrase[ñn]a|senha|palavra-passe|wachtwoord|has[łl]o(?![a-z])|' +
+  'heslo|l[öo]senord|adgangskode|salasana|пароль|密[码碼]|パスワード|비밀번호';
+const SPOKEN_NAMES = `pass(?:wor[dt]|wd|phrase|code)|passw|${FOREIGN_NAMES}`;
+/** `pass` alone is a verb, and ends other words: it needs a word of a setting before it, or a sign behind it. */
 const PASSWORDS =
-  'pass(?:wor[dt]|wd|phrase|code)|passw|kennwort|contrase[ñn]a|senha|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<=["\'])pass(?=["\'])|\\bpw|\\bpsk';
+  `${SPOKEN_NAMES}|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<![\\w-])pass(?=["'>]|</key>|[ ]{0,4}:?=|: |\\s{1,40}value:)|` +
+  '(?<=(?:db|database|sql|pg|mysql|redis|mongo|smtp|imap|mail|ftp|ssh|ldap|bind|proxy|http|user|admin|root|sudo|become|auth|login|key|store|wifi|my))' +
+  'pass(?![a-z])|\\bpw|\\bpsk';
 /** Names of settings that hold a secret, with `_`, `-`, `.` or nothing between the words. */
 const NAMES =
   `${PASSWORDS}|secret|token|credentials?|\\bcreds|(?<![a-z])auth(?![a-z])|client[_-]key[_-]data|unseal[_ -]?key(?: \\d{1,2})?|` +
@@ -37,9 +47,12 @@ const VENDORS =
   'mailchimp|mailgun|mattermost|meraki|message[_-]?bird|netlify|new[_-]?relic|nytimes|okta|plaid|privateai|' +
   'rapidapi|sendbird|snyk|squarespace|sumologic|telegram|travis|trello|twitch|twitter|zendesk)|contribsys__com';
 
+/** Names of secrets that people choose: the value may be a word. */
+const CHOSEN = `(?:${PASSWORDS}|secret)`;
+
 /** A part of every name, looked for first: the names themselves take ten times as long. */
 const NAME_PART = new RegExp(
-  `pass|kennwort|contrase|senha|pwd|pw|psk|secret|token|cred|auth|key|connection|_pat|_dsn|${VENDORS}`,
+  `pass|kennwort|contrase|senha|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|пароль|密[码碼]|パスワード|비밀|pwd|pw|psk|secret|token|cred|auth|key|connection|_pat|_dsn|${VENDORS}`,
   'gi',
 );
 const SECRET_NAME = new RegExp(`${NAMES}|${VENDORS}`, 'gi');
@@ -84,6 +97,8 @@ const DESCRIPTION =
 const ASSIGN =
   '(?:["\'`]\\]?\\)?)?(?:[ \\t]{0,8}:[ \\t]{0,4}string|[ \\t]{1,4}string)?[ \\t]{0,8}' +
   '(?:[?:.+|]{0,3}=>?|:)(?!=)[ \\t]{0,8}(?:[|>][+-]?[ \\t]{0,4}\\n[ \\t]{1,24})?';
+/** `public string Password { get; set; } = "…"`. */
+const PROPERTY = '[ \\t]{1,4}\\{[ \\w;]{0,40}\\}[ \\t]{0,4}=[ \\t]{0,4}(?=["\'])';
 /** `setProperty("API_TOKEN", "…")`. */
 const ARGUMENT = '["\'`][ \\t]{0,4},[ \\t]{0,4}(?=["\'`])';
 /** `- name: DB_PASSWORD`, and on the next line `value: …`; the same as an attribute, and in JSON. */
@@ -92,9 +107,32 @@ const NAMED_VALUE =
 /** `"password": { "value": "…" }`, as in the state of Terraform. */
 const NESTED_VALUE =
   '["\'`][ \\t]{0,4}:[ \\t]{0,4}\\{\\s{0,40}["\'`]value["\'`][ \\t]{0,4}:[ \\t]{0,4}';
+/** `variable "db_password" { default = "…" }`, with a type and a description before the value. */
+const DEFAULT_VALUE =
+  '["\'][ \\t]{0,4}\\{(?:\\s{1,40}(?:type|description|sensitive)[ \\t]{0,24}=[^\\n[\\]]{0,120}){0,3}\\s{1,40}default[ \\t]{0,24}=[ \\t]{0,4}';
+/** A property list: the value is the next element. */
+const NEXT_ELEMENT = '</key>\\s{0,40}<string>';
 /** `setApiKey("…")`. */
 const SETTER = '(?<=(?:set|with)_?(?:\\w{0,16}_)?[\\w]{0,40})\\([ \\t]{0,4}(?=["\'`])';
-const GIVEN = `(?:${ASSIGN}|${ARGUMENT}|${NAMED_VALUE}|${NESTED_VALUE}|${SETTER})`;
+const GIVEN = `(?:${ASSIGN}|${PROPERTY}|${ARGUMENT}|${NAMED_VALUE}|${NESTED_VALUE}|${DEFAULT_VALUE}|${SETTER})`;
+
+/** A line of code that calls something may give a variable to an argument `password=`. */
+const OUTSIDE_CALL = '(?<=(?:^|\\n)[^\\n(]{0,200})';
+/** Before the name in a setting: the rest of a longer name, in quotes or not. */
+const NAME_START = '(?<=(?:^|[\\s"\'?&;=]|-)[\\w.:-]{0,40})';
+/** A value that is the last of its line, but for a comment. */
+const TO_LINE_END = '(?=\\S{6,80}[ \\t]{0,4}(?:\\r?\\n|$|#|//[ ]))';
+/** A value that ends its clause. */
+const TO_CLAUSE_END =
+  '(?=\\S{6,80}(?:(?<=["\'`.,;!)。，])|\\s{0,2}$|[ \\t]{0,2}\\r?\\n| (?:and|for|on|please|und|für|et|y|e|but)\\b))';
+/** "for the staging database". */
+const OF_PLACE =
+  '(?: (?:for|of|on|at|für|von|auf|pour|de|du|para|da|do|della|voor|van|till|til) [\\w. -]{1,32}?)?';
+/** What joins a name and its value in a sentence, in the languages of `SPOKEN_NAMES`. */
+const IS =
+  '(?: (?:is|was|ist|war|lautet|est|es|è|é|jest|är|er)(?: now| jetzt| nun)?:?[ ]{1,2}|[是は은는][ ]?)';
+const COLON = '(?:[ ]?: [ ]?|：[ ]?)';
+const QUOTE_MARKS = '["\'`*]{0,3}';
 
 export const NAME_RULES: readonly SecretRule[] = [
   named('A flag on a command line: --password VALUE', {
@@ -114,100 +152,187 @@ export const NAME_RULES: readonly SecretRule[] = [
       isQuoted(candidate) ? isLiteralSecret(candidate) : isBareSecret(candidate),
   }),
   named('A password in quotes, with any characters but square brackets', {
-    pattern: new RegExp(
-      `(?<keep>(?:${PASSWORDS}|secret)${SUFFIX}${GIVEN}[bru@$]?["'\`])[^\\s"'\`[\\]]{6}`,
-      'iy',
-    ),
+    pattern: new RegExp(`(?<keep>${CHOSEN}${SUFFIX}${GIVEN}[bru@$]?["'\`])[^\\s"'\`[\\]]{6}`, 'iy'),
     rest: /[^\s"'`[\]]*/y,
     accepts: ({ context, secret, next }) =>
       !IN_TEMPLATE.test(secret) &&
       /^["'`[\]]?$/.test(next) &&
       isLiteralSecret({ context, secret, next: '' }),
   }),
-  named('A password in the environment, of letters alone', {
-    pattern: /(?<keep>(?:PASS(?:WORD|WD)?|PWD|SECRET(?:_KEY)?)=["']?)\p{L}[\p{L}!@#%^*+~?._-]{5}/uy,
-    rest: BARE_REST,
-    accepts: ({ secret, next }) => /^[\s"';]?$/.test(next) && isWordedPassword(secret),
+  named('Several words in quotes, as in a pass phrase', {
+    pattern: new RegExp(
+      `(?<keep>(?:${SPOKEN_NAMES}|pwd|secret)${SUFFIX}(?:${GIVEN}|${OF_PLACE}(?:${IS}|${COLON}))["'\`])[^\\s"'\`[\\]<>{}\\\\]{2,24} (?=[^"'\`\\n[\\]]{4,120}["'\`])`,
+      'iuy',
+    ),
+    rest: /[^"'`\n[\]<>{}\\]*/y,
+    accepts: ({ context, secret, next }) =>
+      context.endsWith(next) &&
+      next !== '' &&
+      !isDescription(context) &&
+      isPassPhrase(secret, /phrase/i.test(context)),
   }),
-  named('A password of letters alone in a query or a connection string', {
+  named('A chosen secret in the environment: the name is in capitals', {
+    pattern: after(`${CHOSEN}${SUFFIX}=["']?`, '"\'`();&|', 6),
+    rest: BARE_REST,
+    accepts: ({ context, secret, next }) =>
+      /^[A-Z_\d]+=/.test(context) &&
+      /^[\s"';]?$/.test(next) &&
+      isPlainName(context) &&
+      isChosen(secret),
+  }),
+  named('A chosen secret in a query, a form or a connection string', {
     pattern: after(
-      `(?<=[?&;] ?|\\b(?:host|user|username|uid|dbname|port|server)=\\S{1,64} )(?:${PASSWORDS})=`,
+      `(?<=[?&;] ?[\\w.-]{0,24}|\\b(?:host|user|username|uid|dbname|port|server)=\\S{1,64} )${CHOSEN}${SUFFIX}=`,
       '"\'`(),;&|',
       6,
     ),
     rest: BARE_REST,
-    accepts: ({ secret, next }) => /^[\s"'`;&]?$/.test(next) && isWordedPassword(secret),
+    accepts: ({ context, secret, next }) =>
+      /^[\s"'`;&]?$/.test(next) && isPlainName(context) && isChosen(secret),
   }),
-  named('A password of letters alone in a setting on a line of its own', {
+  named('A chosen secret in an assignment of a shell, of a file of settings, or of a flag', {
+    pattern: after(`${OUTSIDE_CALL}${NAME_START}${CHOSEN}${SUFFIX}=`, '"\'`(),;&|', 6),
+    rest: BARE_REST,
+    accepts: ({ context, secret, next }) =>
+      /^[\s"'`]?$/.test(next) && isPlainName(context) && isBareChosen(secret),
+  }),
+  named('A chosen secret in a setting on a line of its own', {
     pattern: after(
-      `(?<=(?:^|\\n|(?:^|[ \\t])--?[\\w-]{1,24}=)[ \\t]{0,40}(?:- )?(?:export |name: ?)?["']?[\\w.-]{0,40})(?:${PASSWORDS})` +
-        `(?:["']?: {1,4}|=|${SUFFIX}${NAMED_VALUE})(?=\\S{6,80}[ \\t]{0,4}(?:#|\\r?\\n|$))`,
+      `(?<=(?:^|\\n)[ \\t]{0,40}(?:- )?(?:export |name: ?)?["']?[\\w.-]{0,40})${CHOSEN}${SUFFIX}` +
+        `(?:["']?: {1,4}|${NAMED_VALUE})${TO_LINE_END}`,
       '"\'`(),;&|',
       6,
     ),
     rest: BARE_REST,
-    accepts: ({ secret, next }) => /^\s?$/.test(next) && isBareWordedPassword(secret),
+    accepts: ({ context, secret, next }) =>
+      /^\s?$/.test(next) &&
+      isPlainName(context) &&
+      (isBareChosen(secret) ||
+        (isSimplePassword(secret) &&
+          !VARIABLE.test(secret) &&
+          !MEMBER_ACCESS.test(secret) &&
+          !/^[/~.]/.test(secret))),
   }),
   named('The same with blanks around the sign, where code would have a variable', {
     pattern: after(
-      `(?<=(?:^|\\n)[ \\t]{0,8}[\\w.-]{0,40})(?:${PASSWORDS}) = (?=\\S{6,80}[ \\t]{0,4}(?:\\r?\\n|$))`,
+      `(?<=(?:^|\\n)[ \\t]{0,8}[\\w.-]{0,40})${CHOSEN}${SUFFIX} {1,8}= {1,8}${TO_LINE_END}`,
       '"\'`(),;&|',
       6,
     ),
     rest: BARE_REST,
-    accepts: ({ secret, next }) =>
-      /^\s?$/.test(next) && !/^[a-z_]+$/.test(secret) && isBareWordedPassword(secret),
+    accepts: ({ context, secret, next }) =>
+      /^\s?$/.test(next) &&
+      isPlainName(context) &&
+      !/^[a-z_]+$/.test(secret) &&
+      isBareChosen(secret),
   }),
-  named('A password of letters alone in a note: "password for prod: …"', {
+  named('The same below the head of a section, as only a file of settings has it', {
     pattern: after(
-      `(?:${PASSWORDS}) (?:for|of|on|at|für) [\\w -]{1,24}: {1,2}["'\`]?`,
+      `(?<=(?:^|\\n)\\[(?!masked)[\\w .:"-]{1,40}\\][ \\t]{0,4}\\r?\\n[^[\\]]{0,400})` +
+        `(?<=\\n[ \\t]{0,8}[\\w.-]{0,40})${CHOSEN}${SUFFIX} {1,8}= {1,8}${TO_LINE_END}`,
       '"\'`(),;&|',
       6,
     ),
     rest: BARE_REST,
-    accepts: (candidate) => /^[\r\n"'`,;]?$/.test(candidate.next) && isWordedIn(candidate),
+    accepts: ({ context, secret, next }) =>
+      /^\s?$/.test(next) &&
+      isPlainName(context) &&
+      (isBareChosen(secret) || isSimplePassword(secret)),
   }),
-  named('A password of letters alone in quotes: define("DB_PASSWORD", "…"), use the password "…"', {
+  named('A blank between: set -x NAME value, ENV NAME value, #define NAME "value"', {
     pattern: after(
-      `(?:(?<=\\bdefine\\([ \\t]?["'][A-Z_]{0,40})(?:${PASSWORDS})["'][ \\t]{0,2},[ \\t]{0,4}|` +
-        `(?<=\\b(?:use|using|with|try) (?:the |an? )?(?:\\w{1,16} )?)(?:${PASSWORDS}) )["'\`]`,
+      `(?<=(?:^|\\n)[ \\t]{0,8}(?:set(?: -{1,2}\\w{1,8}){1,3}|ENV|setenv|setx|#define) {1,4}\\w{0,40})(?:${NAMES})${SUFFIX} {1,8}["']?`,
       '"\'`',
       6,
     ),
     rest: QUOTED_REST,
-    accepts: isWordedIn,
+    accepts: ({ context, secret, next }) =>
+      /^[\s"']?$/.test(next) &&
+      !isDescription(context) &&
+      !isPlaceholder(secret) &&
+      (looksMade(secret) ||
+        (IS_CHOSEN.test(context) && (isSimplePassword(secret) || isChosen(secret)))),
   }),
-  named('A password of letters alone in a sentence: "the password for prod is …"', {
+  named('A note: "password for prod: …"', {
     pattern: after(
-      `(?:${PASSWORDS})(?: (?:for|of|on|at|für) [\\w -]{1,24})? (?:is|was|ist)(?: now)?:?[ ]{1,2}["'\`*]{0,3}` +
-        '(?=\\S{6,80}(?:(?<=["\'`.,;!)])|\\s{0,2}$|[ \\t]{0,2}\\r?\\n| (?:and|for|on|please|und)\\b))',
+      `(?:(?<=\\b(?:the|my|our) (?:\\w{1,16} )?)(?:${PASSWORDS})|(?:${PASSWORDS})(?= |：)${OF_PLACE}|${FOREIGN_NAMES})${COLON}${QUOTE_MARKS}(?=\\S{6,80}(?:\\s|$))`,
+      '"\'`(),;&|*',
+      6,
+    ),
+    rest: BARE_REST,
+    accepts: (candidate) => /^[\r\n"'`*,;]?$/.test(candidate.next) && isChosenIn(candidate),
+  }),
+  named('In quotes behind a function or a verb: define("DB_PASSWORD", "…"), use the password "…"', {
+    pattern: after(
+      `(?:(?<=\\b(?:define|set|put|set(?:Property|Item|Env))\\([ \\t]?["'][\\w.]{0,40})${CHOSEN}${SUFFIX}["'][ \\t]{0,2},[ \\t]{0,4}|` +
+        `(?<=\\b(?:use|using|with|try|enter|mit) (?:the |an? |das )?(?:\\w{1,16} )?)(?:${PASSWORDS}) )["'\`]`,
+      '"\'`',
+      6,
+    ),
+    rest: QUOTED_REST,
+    accepts: isChosenIn,
+  }),
+  named('A login in a sentence: "as anna with password …"', {
+    pattern: after(
+      `(?<=\\b(?:user(?:name)?|as|login|account|benutzer)[: ]{1,2}["'\`]?[\\w.@-]{2,40}["'\`]?(?: ?[,/|] ?| and | with | mit | und | )(?:the |an? |das )?)` +
+        `(?:${PASSWORDS})(?: |: ?|=)${QUOTE_MARKS}${TO_CLAUSE_END}`,
+      '"\'`(),;&|*',
+      6,
+    ),
+    rest: BARE_REST,
+    accepts: ({ secret }) =>
+      isSimplePassword(secret) || (isBareChosen(secret) && !NOUN_OF_PASSWORDS.test(secret)),
+  }),
+  named('A login in one line: "credentials: anna / …"', {
+    pattern: after(
+      `(?:credentials|creds)(?: (?:are|is)|:) {1,2}["'\`]?(?!user|name|login|read|key)[\\w.@-]{2,40} ?[/:] ?["'\`]?`,
+      '"\'`(),;&|*',
+      6,
+    ),
+    rest: BARE_REST,
+    accepts: ({ secret, next }) =>
+      /^[\s"'`,;)]?$/.test(next) && (isSimplePassword(secret) || isBareChosen(secret)),
+  }),
+  named('A change: "set the root password to …"', {
+    pattern: after(
+      `(?<=\\b(?:set|chang\\w{1,3}|reset|updat\\w{1,3}|rotat\\w{1,3}) (?:\\w{1,16} ){0,3})(?:${PASSWORDS})${OF_PLACE} to ${QUOTE_MARKS}${TO_CLAUSE_END}`,
       '"\'`*',
       6,
     ),
     rest: QUOTED_REST,
-    accepts: isWordedIn,
+    accepts: isChosenIn,
+  }),
+  named('A sentence: "the password for prod is …"', {
+    pattern: after(
+      `(?:${PASSWORDS}|(?<=\\b(?:client|app|jwt|api|session|webhook|shared|signing)[ -])secret(?: key)?)${OF_PLACE}${IS}${QUOTE_MARKS}${TO_CLAUSE_END}`,
+      '"\'`*',
+      6,
+    ),
+    rest: QUOTED_REST,
+    accepts: isChosenIn,
   }),
   named('Settings of a program, one on a line: password = …, and value: … below its name', {
-    pattern: after(`(?:${PASSWORDS})${SUFFIX}${GIVEN}`, '"\'`(),;&|', 6),
+    pattern: after(`${CHOSEN}${SUFFIX}${GIVEN}`, '"\'`(),;&|', 6),
     rest: BARE_REST,
     accepts: ({ context, secret, next }) =>
       /^\s?$/.test(next) &&
       !isDescription(context) &&
       isSimplePassword(secret) &&
+      !VERDICT.test(context) &&
       !COUNTED_NAME.test(secret) &&
       !MEMBER_ACCESS.test(secret) &&
       !VARIABLE.test(secret) &&
       !/^[/~.]/.test(secret),
   }),
   named('XML: an element, on one line or on three', {
-    pattern: after(`(?:${NAMES}|${VENDORS})${SUFFIX}>\\s{0,60}`, '"\'`', 6),
+    pattern: after(`(?:${NAMES}|${VENDORS})${SUFFIX}(?:>\\s{0,60}|${NEXT_ELEMENT})`, '"\'`', 6),
     rest: QUOTED_REST,
     accepts: ({ context, secret, next }) =>
       /^[\s<]?$/.test(next) &&
       !isDescription(context) &&
       (isSimplePassword(secret) ||
         isNumber(context, secret) ||
-        (IS_PASSWORD.test(context) && isBareWordedPassword(secret))),
+        (IS_CHOSEN.test(context) && isBareChosen(secret))),
   }),
   named('A vendor’s name and a random value', {
     pattern: after(
@@ -226,25 +351,34 @@ export const NAME_RULES: readonly SecretRule[] = [
   }),
   named('Plain language: "the password for staging is …"', {
     pattern: after(
-      `(?:${NAMES})s?[ \\w-]{0,32}?[ ](?:is|was|to|ist|es|est)(?: now)?:?[ ]{1,2}["'\`*]{0,3}`,
+      `(?:${NAMES})s?(?:[ \\w-]{0,32}?|${OF_PLACE})(?:${IS}| to |${COLON})${QUOTE_MARKS}`,
       '"\'`*',
       6,
     ),
     rest: QUOTED_REST,
     accepts: ({ context, secret, next }) =>
-      isSimplePassword(secret) ||
-      (isQuoted({ context, secret, next }) && /^["'`]$/.test(next) && isLongWord(secret)),
+      !isDescription(context) &&
+      (/[:：]\s*["'`*]{0,3}$/.test(context)
+        ? IN_SENTENCE.test(context) &&
+          looksMade(secret) &&
+          !isPlaceholder(secret) &&
+          !/^[([{]$/.test(next)
+        : isSimplePassword(secret) || looksMade(secret)),
   }),
   named('Notes and YAML: "password for the database: …". In code a variable may stand there', {
-    pattern: after(`(?:${PASSWORDS})[ \\w-]{0,32}: `, '"\'`(),;&|', 6),
+    pattern: after(`(?:${PASSWORDS})[ \\w-]{0,32}${COLON}`, '"\'`(),;&|', 6),
     rest: BARE_REST,
-    accepts: ({ secret, next }) =>
+    accepts: ({ context, secret, next }) =>
       isSimplePassword(secret) &&
       !/^[([{]$/.test(next) &&
+      !VERDICT.test(context) &&
       !MEMBER_ACCESS.test(secret) &&
       !VARIABLE.test(secret),
   }),
 ];
+
+/** How programs report on a test. */
+const VERDICT = /^PASS: /;
 
 /** How code calls what it gives to a member `password`. */
 const VARIABLE =
@@ -275,38 +409,50 @@ function isQuoted({ context }: Candidate): boolean {
   return /["'`]$/.test(context);
 }
 
-function isWordedIn(candidate: Candidate): boolean {
+function isChosenIn(candidate: Candidate): boolean {
   const { secret, next } = candidate;
-  return isQuoted(candidate)
-    ? /^["'`]$/.test(next) && isWordedPassword(secret)
-    : isBareWordedPassword(secret);
+  return isQuoted(candidate) ? /^["'`]$/.test(next) && isChosen(secret) : isBareChosen(secret);
 }
 
-/** As long as two words: no adjective that says what is wrong with a password. */
-function isLongWord(secret: string): boolean {
-  return /^[a-z]{14,}$/.test(secret) && isBareWordedPassword(secret);
+/** The name ends with the word for the secret, or with a word that says which one it is. */
+function isPlainName(context: string): boolean {
+  const suffix = nameOf(context).replace(OF_NAMES, '');
+  return PLAIN_SUFFIX.test(suffix);
 }
+
+const PLAIN_SUFFIX =
+  /^(?:[_.-]?(?:key|base|value|prod(?:uction)?|stag(?:e|ing)|dev(?:elopment)?|test|live|main|old|new|current|default|confirm(?:ation)?|again|db|\d{1,3}))*$/i;
+
+/** What follows "with password" and is a subject: authentication, hashing, managers. */
+const NOUN_OF_PASSWORDS = /(?:ion|ment|ing|ity|ence|ance|ies|ure|s)[.,;!"']*$/;
+/** More than a name and a colon: "here is the token: …". */
+const IN_SENTENCE = / [\w ]{0,40}:|：/;
 
 /** As the form of a login's flag: anything that is no variable and no next flag. */
 function isFlagValue({ context, secret }: Candidate): boolean {
   if (isDescription(context) || isPlaceholder(secret) || /^[-$%/~.]/.test(secret)) return false;
   if (looksRandom(secret) || (hasMixedCharacters(secret) && !isTechnical(secret))) return true;
-  return BARE_FLAG.test(context) && isBareWordedPassword(secret);
+  return looksMade(secret) || (BARE_FLAG.test(context) && isBareChosen(secret));
 }
 
 /** In a table of flags more blanks follow, and a description. */
-const BARE_FLAG = /^pass(?:word|phrase|wd)[ \t=]["']?$/i;
+const BARE_FLAG = /^(?:pass(?:word|phrase|wd)|(?:(?<=-)|^)secret)[ \t=]["']?$/i;
 
 /** `tokenId: …` and `secretName: …` name something that is no secret. */
 function isDescription(context: string): boolean {
-  const name = /^[\w.-]{1,80}/.exec(context)?.[0] ?? '';
-  const suffix = name.replace(OF_NAMES, '');
+  const suffix = nameOf(context).replace(OF_NAMES, '');
   const lastWord = /(?:[A-Z]?[a-z\d]{1,24}|[A-Z\d]{1,24})[_.-]?$/.exec(suffix)?.[0] ?? '';
   return lastWord !== '' && DESCRIPTION.test(lastWord.replace(/[_.-]$/, ''));
 }
 
-const OF_NAMES = new RegExp(`^(?:${NAMES})`, 'i');
-const IS_PASSWORD = new RegExp(`^(?:${PASSWORDS}|secret|credential|creds)`, 'i');
+function nameOf(context: string): string {
+  return /^[\w.-]{1,80}/.exec(context)?.[0] ?? '';
+}
+
+/** A context does not have what stands before the name. */
+const OF_NAMES = new RegExp(`^(?:${NAMES}|pass)`, 'i');
+const IS_CHOSEN = new RegExp(`^(?:${CHOSEN}|pass)`, 'i');
+const IS_PASSWORD = new RegExp(`^(?:${PASSWORDS}|pass|secret|credential|creds)`, 'i');
 
 function isLiteralSecret({ context, secret, next }: Candidate): boolean {
   // Anything but a closing quote after it: a sentence or a template, not a literal.
@@ -317,17 +463,24 @@ function isLiteralSecret({ context, secret, next }: Candidate): boolean {
   if (isBase32Seed(secret)) return true;
   if (VALIDATION.test(secret)) return false;
   if (!isSimplePassword(secret)) {
-    return HOLDS_PASSWORD.test(context) && isWordedPassword(secret);
+    if (looksMade(secret) && !IN_LIST.test(context)) return true;
+    return HOLDS_CHOSEN.test(context) && isPlainOrPassword(context) && isChosen(secret);
   }
-  if (WEAK_NAME.test(context)) return looksRandom(secret);
+  if (WEAK_NAME.test(context)) return looksMade(secret);
   return IS_PASSWORD.test(context) || !isIdentifier(secret);
 }
 
 /** A name of a password, and what gives it its value: no list of arguments. */
-const HOLDS_PASSWORD = new RegExp(
-  `^(?:${PASSWORDS}|pass)[\\w.-]{0,24}["'\`]?[\\])]{0,2}(?:[^\\n,]*[:=]|\\()`,
+const HOLDS_CHOSEN = new RegExp(
+  `^(?:${CHOSEN}|pass)[\\w.-]{0,24}(?:["'\`]?[\\])]{0,2}(?:[^\\n,]*[:=]|\\()|${NAMED_VALUE}|${DEFAULT_VALUE})`,
   'i',
 );
+/** One of several names in quotes. */
+const IN_LIST = /["'`][ \t]*,[ \t]*["'`]$/;
+/** A secret has more uses as a word of a longer name than a password has. */
+function isPlainOrPassword(context: string): boolean {
+  return isPlainName(context) || !/^secret/i.test(context);
+}
 /** Rules of a form for its field: "required|min:8". */
 const VALIDATION = /^[a-z_]+(?::[\w,]+)?(?:\|[a-z_]+(?::[\w,]+)?)+$/;
 
@@ -352,8 +505,8 @@ function isBareSecret({ context, secret, next }: Candidate): boolean {
   if (/^auth/i.test(context) && isEncodedLogin(secret)) return true;
   if (context.endsWith('=') && isBase32Seed(secret)) return true;
   // With blanks around it, it may be a name in code: only what no person would type as a name counts.
-  if (WEAK_NAME.test(context)) return looksRandom(secret) && context.endsWith('=');
-  return looksRandom(secret) || (context.endsWith('=') && hasMixedCharacters(secret));
+  if (WEAK_NAME.test(context)) return looksMade(secret) && context.endsWith('=');
+  return looksMade(secret) || (context.endsWith('=') && hasMixedCharacters(secret));
 }
 
 /** Some vendors' tokens are numbers; no date in milliseconds has so many digits. */

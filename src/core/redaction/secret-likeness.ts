@@ -18,7 +18,7 @@ const RANDOM_CAPITAL_PAIRS_MIN = 2;
 const CAPITAL_PAIRS_OF_A_STEP = 5;
 
 const PLACEHOLDER_WORD =
-  /^(?:your|my[-_]|the[-_]|example|sample|dummy|fake|change[-_]?(?:me|this|it)|placeholder|redacted|masked|removed|hidden|insert|enter|replace|todo|none|null|undefined|true|false|string|x{3})/i;
+  /^(?:your|my[-_]|the[-_]|example|sample|dummy|fake|change[-_]?(?:me|this|it)|placeholder|redacted|masked|removed|hidden|insert|enter|replace|todo|none|null|undefined|true|false|string|-?anonymous|user(?:name)?@|x{3})/i;
 const PLACEHOLDER_FORM =
   /^(?:\*{3}|\.{3}|#|\$[A-Z{(]|\$\w{1,40}$|\$\d|%\w{1,40}%|@|:|<|\{|process\.|env[.:]|os\.)/i;
 
@@ -26,7 +26,7 @@ const PLACEHOLDER_FORM =
 const TECHNICAL_WORD =
   /^(?:base-?\d|sha-?\d|md5|argon2|pbkdf2|scrypt|bcrypt|oauth|utf-?\d|u?int\d|float\d|x-?509|aes-?\d|rsa-?\d|ipv\d|python\d|node\d)/i;
 const TECHNICAL_FORM =
-  /^(?:https?(?:[:\d_-]|$)|\d+(?:\.\d+)?[a-z%]{0,12}$|!(?:vault|secret|env_var|include)$)/i;
+  /^(?:https?(?:[:\d_-]|$)|\d+(?:\.\d+)?[a-z%]{0,12}$|[au]rn:|[a-z]{2}-[a-z]{4,9}-\d:|!(?:vault|secret|env_var|include)$)/i;
 
 /** Whether documents and templates write it in place of a secret. */
 export function isPlaceholder(value: string): boolean {
@@ -149,33 +149,77 @@ const WORDED_CHARS_MIN = 6;
 const WORDED_FORM = /^\p{L}[\p{L}!@#%^*+~?._-]{5,63}$/u;
 /** Names of types, states, algorithms and of the password itself, as data and sentences have them. */
 const PLAIN_WORD =
-  /^(?:string|varchar|number|integer|boolean|buffer|object|unknown|option(?:al)?|undefined|required|mandatory|invalid|incorrect|correct|missing|strong|secure|insecure|unsafe|expired?|hidden|visible|invisible|readonly|read-only|unset|empty|default|plain-?text|public|private|random|unique|different|similar|identical|obvious|strict|simple|simply|always|already|another|anything|nothing|something|whatever|either|neither|rather|perhaps|really|mostly|across|inside|outside|before|during|between|without|within|through|because|against|longer|shorter|stronger|weaker|wrong|case-(?:in)?sensitive|opaque|ascii|base-?64|argon|column|field|flags?|options?|arguments?|parameters?|switch(?:es)?|label|database|username|e-?mail|postgres|superuser|administrator|letters|characters|generate|disable|enable|contrase\p{L}+|wachtwoord|salasana|parola|l\p{L}senord|adgangskode|falsch|richtig|sicher|unsicher|notwendig|erforderlich)$/iu;
+  /^(?:string|varchar|number|integer|boolean|buffer|object|unknown|option(?:al)?|undefined|required|mandatory|invalid|incorrect|correct|missing|strong|secure|insecure|unsafe|expired?|hidden|visible|invisible|readonly|read-only|unset|empty|default|plain-?text|public|private|random|unique|different|similar|identical|obvious|strict|simple|simply|always|already|another|anything|nothing|something|whatever|either|neither|rather|perhaps|really|mostly|across|inside|outside|before|during|between|without|within|through|because|against|longer|shorter|stronger|weaker|wrong|case-(?:in)?sensitive|opaque|ascii|base-?64|argon|column|field|flags?|options?|arguments?|parameters?|switch(?:es)?|label|database|username|e-?mail|postgres|superuser|administrator|letters|characters|generate|disable|enable|contrase\p{L}+|wachtwoord|salasana|parola|l\p{L}senord|adgangskode|incorrect\p{L}{1,3}|requerid[oa]|obligato\p{L}+|inv[aá]lid[oa]|errat[ao]|sbagliat[ao]|onjuist|verplicht|неверн\p{L}+|обязател\p{L}+|falsch|richtig|sicher|unsicher|notwendig|erforderlich)$/iu;
 /** Words of code and of prose that a value is made of when it names a password. */
 const NAMING_WORD =
-  /pass|pwd|kennwort|^secret|[_.]secret|token|hash|crypt|prompt|input|string|value$|(?:current|new|old|user|your|default)[A-Z_-]|(?:Str|Text|Bytes?|Type|Field|Schema|Data|Dto|Props|Digest|Policy|Option)$/;
+  /pass|pwd|kennwort|^secret|[_.]secret|token|hash|crypt|prompt|input|string|value$|[Cc]onfig|(?:current|new|old|user|your|default)[A-Z_-]|(?:Str|Text|Bytes?|Type|Field|Schema|Data|Dto|Props|Digest|Policy|Option|Object|Key|Provider|Manager|Service|Client|Handler|Factory|Ref|Param|Arg|Value|Array|List|Map|Spec|Entity|Model|Info|Name|Store|Session|State|Settings|Context|Builder|Result|Response|Request|Like)$/;
 /** Participles and adjectives describe a password: "the password is mandatory, encrypted, changeable". */
 const DESCRIBING_WORD =
   /^(?:[a-z]+(?:ed|ing|able|ible|ive|ory|ary|ous|ful|less|ant|ent|lich|isch)|[a-z]+(?<!f)ly|written|chosen|broken|stolen|forgotten|overwritten|ge[a-z]+(?:t|en))$/;
 
 /** A value that is not in quotes: it may be a word of the sentence, or of code. */
-export function isBareWordedPassword(secret: string): boolean {
-  return isWordedPassword(secret) && !DESCRIBING_WORD.test(secret.replace(/[.,;:!?)]+$/, ''));
+export function isBareChosen(secret: string): boolean {
+  const bare = secret.replace(SENTENCE_END, '');
+  return isChosen(secret) && !DESCRIBING_WORD.test(bare) && !BARE_PRIMITIVE.test(bare);
 }
 
-/** A password of letters alone: words, names, perhaps with marks between them. */
-export function isWordedPassword(secret: string): boolean {
-  const bare = secret.replace(/[.,;:!?)]+$/, '');
+/** Sums, times and references that settings hold without quotes. */
+const BARE_PRIMITIVE = /^(?:\d{6,}0{3,}|1[5-9]\d{8}(?:\d{3})?)$/;
+const SENTENCE_END = /[.,;:!?)。，]+$/;
+
+/** A password as a person chooses it: words or names, perhaps with marks between them, or a number. */
+export function isChosen(secret: string): boolean {
+  const bare = secret.replace(SENTENCE_END, '');
+  if (/^\d{6,20}$/.test(bare)) return distinctIn(bare) >= 3;
   return (
     bare.length >= WORDED_CHARS_MIN &&
     WORDED_FORM.test(bare) &&
+    !IDEOGRAMS.test(bare) &&
     distinctIn(bare) >= 4 &&
     !isPlaceholder(bare) &&
+    !ALPHABET.includes(bare.toLowerCase()) &&
     !isTechnical(bare) &&
     !PLAIN_WORD.test(bare) &&
     !NAMING_WORD.test(bare) &&
-    !/pass|token/i.test(bare)
+    !/pass|token|secret|credential/i.test(bare)
   );
 }
+
+/** A sentence in these scripts has no blanks, and a password is typed in others. */
+const IDEOGRAMS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz';
+
+/** Letters in no order: a machine has made them, though no digit is in them. */
+const SCRAMBLED_CHARS_MIN = 16;
+/** Words of English and of German are vowels to two fifths, random letters to a quarter. */
+const SCRAMBLED_VOWEL_SHARE_MAX = 0.29;
+
+const CAMEL_CASE = /^(?:[A-Z]?[a-z]{1,2}){0,2}(?:[A-Z]{1,4}[a-z]{2,}){2,}$/;
+
+/** Random, or letters alone that are no words. */
+export function looksMade(value: string): boolean {
+  if (looksRandom(value)) return true;
+  if (value.length < SCRAMBLED_CHARS_MIN || !/^[A-Za-z]+$/.test(value) || isMadeUp(value))
+    return false;
+  if (distinctIn(value) < RANDOM_DISTINCT_MIN || CAMEL_CASE.test(value)) return false;
+  const vowels = value.length - value.replaceAll(/[aeiouy]/gi, '').length;
+  return vowels / value.length <= SCRAMBLED_VOWEL_SHARE_MAX || /[b-df-hj-np-tv-xz]{5}/i.test(value);
+}
+
+/** Three words or more, and no sentence: "correct horse battery staple". */
+export function isPassPhrase(text: string, isCalledPhrase: boolean): boolean {
+  const words = text.split(' ');
+  if (words.length < (isCalledPhrase ? 3 : 4) || words.length > 12) return false;
+  if (!words.every((word) => PHRASE_WORD.test(word)) || isPlaceholder(text)) return false;
+  return !ABOUT_PASSWORDS.test(text) && (isCalledPhrase || !SENTENCE_WORD.test(text));
+}
+
+const PHRASE_WORD = /^[\p{L}\d][\p{L}\d'-]{0,20}[.!]?$/u;
+/** A text of an interface or of documents names what it is about. */
+const ABOUT_PASSWORDS =
+  /pass|kennw|secret|token|\bkeys?\b|login|character|letter|field|confirm|forgot|\b(?:enter|must|your|please|invalid|required|should|ihr|bitte)\b/i;
+const SENTENCE_WORD =
+  /\b(?:the|an?|is|are|be|was|can|could|not|no|you|we|this|that|to|of|for|with|and|or|at|in|on|if|it|ist|muss|nicht|sie|zu|und|oder|mit|für|le|la|est|doit|el|es|su|debe)\b/i;
 
 /** As a person chooses one: too short to look random, and no word of code. */
 export function isSimplePassword(secret: string): boolean {

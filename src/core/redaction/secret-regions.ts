@@ -4,7 +4,7 @@ import {
   hasMixedCharacters,
   isPlaceholder,
   isSimplePassword,
-  isWordedPassword,
+  isChosen,
   looksRandom,
 } from './secret-likeness.ts';
 import type { FoundAll, Stretch } from './secret-rule.ts';
@@ -52,6 +52,9 @@ const DATA_AFTER_CHARS = 1600;
 const DATA_HEAD = /\b(?:data|stringData)["']?:[ \t]{0,4}\{?/g;
 const ENTRY =
   /(?:\s{0,80}#[^\n]{0,200}\n){0,4}\s{1,80}["']?([\w.-]{1,80})["']?:[ \t]{0,4}(?:[|>][+-]?[ \t]{0,4}\n[ \t]{1,40})?["']?([A-Za-z0-9+/]{8,4096}={0,3})["']?,?(?=\s|\}|$)/y;
+/** Below `stringData` a value is no base64. */
+const STRING_ENTRY =
+  /(?:\s{0,80}#[^\n]{0,200}\n){0,4}\s{1,80}["']?([\w.-]{1,80})["']?:[ \t]{0,4}["']?([^\s"'\\<>[\]{}|,]{4,4096})["']?,?(?=\s|\}|$)/y;
 const SKIPPED_ENTRY =
   /\s{1,80}["']?[\w.-]{1,80}["']?:[ \t]{0,4}(?:\{\{[^\n]{0,200}|["']{2})(?=\n)/y;
 
@@ -62,14 +65,15 @@ export function findKubernetesValues(headEnd: number, text: string): FoundAll {
   const secrets: Stretch[] = [];
   for (const head of region.matchAll(DATA_HEAD)) {
     let at = head.index + head[0].length;
+    const entry = head[0].startsWith('string') ? STRING_ENTRY : ENTRY;
     for (let entries = 0; entries < COOKIES_MAX; entries += 1) {
       SKIPPED_ENTRY.lastIndex = at;
       if (SKIPPED_ENTRY.test(region)) {
         at = SKIPPED_ENTRY.lastIndex;
         continue;
       }
-      ENTRY.lastIndex = at;
-      const [whole, name = '', value = ''] = ENTRY.exec(region) ?? [];
+      entry.lastIndex = at;
+      const [whole, name = '', value = ''] = entry.exec(region) ?? [];
       if (whole === undefined || name === 'kind' || name === 'type') break;
       const start = from + at + whole.lastIndexOf(value);
       secrets.push({ start, end: start + value.length });
@@ -129,7 +133,7 @@ function cellSecret(cell: string, from: number): Stretch | undefined {
   const [whole = '', lead = '', value = ''] =
     /^([ \t"'`]*)([^\s"'`\\<>[\]]{4,256})/.exec(cell) ?? [];
   const isAlone = /^[ \t"'`\r]*$/.test(cell.slice(whole.length));
-  const isSecret = isSimplePassword(value) || isWordedPassword(value) || looksRandom(value);
+  const isSecret = isSimplePassword(value) || isChosen(value) || looksRandom(value);
   if (!isAlone || !isSecret) return undefined;
   return { start: from + lead.length, end: from + whole.length };
 }

@@ -6,8 +6,7 @@
 import { COMMAND_RULES } from './command-rules.ts';
 import { findCards, findCodes, findRecoveryCodes, findSeedWords } from './spoken-secrets.ts';
 import { findKeyBlockEnd, findPuttyKeyEnd } from './secret-pem.ts';
-import { isSimplePassword } from './secret-likeness.ts';
-import { isMadeUp, looksRandom } from './secret-likeness.ts';
+import { isChosen, isMadeUp, isSimplePassword, looksRandom } from './secret-likeness.ts';
 import { findKubernetesValues, findTableCells } from './secret-regions.ts';
 import { BASE64_REST, NO_REST, type SecretRule } from './secret-rule.ts';
 import { VENDOR_FORMATS } from './vendor-formats.ts';
@@ -74,11 +73,16 @@ const STORED_HASHES: readonly SecretRule[] = [
     pattern:
       /(?<keep>(?<=^|\n)[\w.*-]{1,128}:(?:5[45]\d\d|6[45]\d\d|\*):[\w.*-]{1,64}:[\w.*@-]{1,64}:)[^\s:"'`\\<>[\](){};=/]{4}/g,
     rest: /[^\s"'`\\<>[\]]*/y,
-    accepts: ({ secret, next }) => /^\s?$/.test(next) && isSimplePassword(secret),
+    accepts: ({ context, secret, next }) =>
+      /^\s?$/.test(next) && (isSimplePassword(secret) || (HOST.test(context) && isChosen(secret))),
     source:
       '.pgpass: host, port, database, user, password. A match of grep has a file and a line there',
   },
 ];
+
+/** A file of a program has an ending, too, but none of these. */
+const HOST =
+  /^(?:\*|[\w-]+|\d{1,3}(?:\.\d{1,3}){3}|[\w.-]+\.(?:com|net|org|io|dev|cloud|internal|local|lan|svc|de|fr|eu)):/;
 
 const SPOKEN: readonly SecretRule[] = [
   {
