@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
@@ -17,6 +17,7 @@ import { referenceOf } from '../../src/core/memory/reference.ts';
 import { quotedRecords } from '../../src/core/recall/quoted-records.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { runCli } from '../support/cli.ts';
+import { holdersOf, plantIn } from '../support/forgotten-bytes.ts';
 import { blockEntry, foundBlock } from '../support/ledger-entries.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -85,13 +86,6 @@ async function placedIn(store: EmbeddedStore, text: string) {
   const quoted = quotedRecords(block, { passages });
   const entry = blockEntry('placed', { block, quoted, at: Date.now() });
   return { ref: referenceOf(record.digest), entry };
-}
-
-/** The files of the folder that hold the word. */
-function holdersOf(folder: string, word: string): readonly string[] {
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true });
-  const paths = files.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name));
-  return paths.filter((path) => readFileSync(path).includes(word));
 }
 
 test('R26: svc memory forget reaches what a proxy placed that runs, in every file', async () => {
@@ -182,7 +176,7 @@ test('R26: a forget that was interrupted behind the outputs alone is ended by th
   const database = openDatabaseIn(folder);
   expect(new Outputs(database).forget({ words: 'zebrafishlantern' }, 1)).toBe(1);
   database.close();
-  plantIn(folder, 'memory.db', 'zebrafishlantern');
+  plantIn(join(folder, 'memory.db'), 'zebrafishlantern');
   const next = openStore(folder);
   await expect.poll(() => holdersOf(folder, 'zebrafishlantern')).toEqual([]);
   await next.close();
@@ -215,7 +209,7 @@ test('R26: the words are gone from the bytes of the files that SQLite does not u
   const { ref, entry } = await placedIn(store, 'The passphrase is zebrafishlantern.');
   await store.ledger.record([entry]);
   await store.close();
-  for (const file of ['memory.db', 'state.db']) plantIn(folder, file, 'OLDzebrafishlantern');
+  for (const file of ['memory.db', 'state.db']) plantIn(join(folder, file), 'OLDzebrafishlantern');
   const next = openStore(folder);
   await next.memory.forget({ refs: [ref] }, patience());
   expect(holdersOf(folder, 'zebrafishlantern')).toEqual([]);
@@ -246,25 +240,6 @@ function openDatabaseIn(folder: string) {
   const driver = loadDriver();
   return openDatabase({ folder, driver, descriptors, now: 1, report: () => undefined });
 }
-
-/** Writes a word where SQLite leaves a row that it has moved to another page: before the rows of a page. */
-function plantIn(folder: string, file: string, word: string): void {
-  const path = join(folder, file);
-  const bytes = readFileSync(path);
-  for (let page = PAGE_BYTES; page < bytes.length; page += PAGE_BYTES) {
-    const isLeaf = bytes[page] === LEAF_OF_TABLE;
-    const pointersEnd = page + 8 + 2 * bytes.readUInt16BE(page + 3);
-    const rowsStart = page + bytes.readUInt16BE(page + 5);
-    if (!isLeaf || rowsStart - pointersEnd < 100) continue;
-    bytes.write(word, rowsStart - 50);
-    writeFileSync(path, bytes);
-    return;
-  }
-  throw new Error('No page has room.');
-}
-
-const PAGE_BYTES = 4096;
-const LEAF_OF_TABLE = 0x0d;
 
 /** Begins as `forget` does, deletes some of the memories, and ends before it comes to the ledger. */
 function interrupt(folder: string, parts: number): void {

@@ -53,6 +53,14 @@ export const STORE = [
     only: 'before a forget',
   },
   {
+    name: 'purged words stay in the bytes of a service that SQLite does not use',
+    file: 'service/src/adapters/service-store/purges.ts',
+    from: "    this.#database.exec('VACUUM');\n",
+    to: '',
+    test: 'service/test/adapters/service-store.test.ts',
+    only: 'does not use',
+  },
+  {
     name: 'forgotten words stay in the bytes that SQLite does not use',
     file: STORE_FILE,
     from: "  file.exec('VACUUM');\n",

@@ -62,7 +62,10 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
 
   /** In one transaction the generation changes and the purge is on record. See `continuePurge`. */
   beginPurge(order: PurgeOrder): Promise<Purge>;
-  /** Erases a bounded part, so that recalls pass in between. True when nothing is left of it. */
+  /**
+   * Erases a bounded part, so that recalls pass in between. True when no byte of the records is left in
+   * any file. 'unavailable' while a reader of an earlier moment keeps bytes in a file: call it again.
+   */
   continuePurge(purgeId: string, now: number): Promise<boolean>;
   findPurge(purgeId: string, signal: AbortSignal): Promise<Purge | undefined>;
   /** Newest first. */

@@ -1,3 +1,4 @@
+import { MemoryError } from '../../../src/ports/memory.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
 import { underLease } from './leases.ts';
@@ -45,21 +46,25 @@ export class PurgeJob {
 }
 
 /**
- * Resolves with the time when the last record was gone; undefined where another process erases them
- * now.
+ * Resolves with the time when the last record was gone; undefined if that is not so yet: another process
+ * erases them now, or the store cannot erase them now.
  */
 export async function erase(
   parts: Omit<PurgeParts, 'store'> & { readonly store: TenantStore },
   purgeId: string,
 ): Promise<number | undefined> {
   const { store, clock } = parts;
-  const done = await underLease(parts, `purge:${purgeId}`, async () => {
+  const erasing = underLease(parts, `purge:${purgeId}`, async () => {
     for (;;) {
       const now = clock.now();
       // One part after the other, on purpose: recalls pass in between.
       // oxlint-disable-next-line no-await-in-loop
       if (await store.continuePurge(purgeId, now)) return now;
     }
+  });
+  const done = await erasing.catch((error: unknown) => {
+    if (error instanceof MemoryError) return undefined;
+    throw error;
   });
   return done?.result;
 }

@@ -22,6 +22,7 @@ import {
 } from '../support/service-control.ts';
 import { itemsOf, objectOf, SPACE } from '../support/service-objects.ts';
 import { rowOfReceipt } from '../support/receipt-facts.ts';
+import { holdersOf, plantIn } from '../../../test/support/forgotten-bytes.ts';
 import { tempFolder } from '../../../test/support/temp-folder.ts';
 
 const patience = (): AbortSignal => AbortSignal.timeout(30_000);
@@ -319,9 +320,7 @@ test('R26: the words of what was purged are in no byte of any file', async () =>
   const store = open(folder, { serves: true });
   const canary = 'xylophone-CANARY-marmalade';
   await keep(store, `My secret is ${canary}.`, 'something else');
-  const bytes = (): Buffer =>
-    Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))));
-  expect(bytes().includes(canary)).toBe(true);
+  expect(holdersOf(folder, canary)).not.toEqual([]);
   const order = {
     purgeId: `prg_${'1'.repeat(26)}`,
     space: SPACE,
@@ -332,8 +331,55 @@ test('R26: the words of what was purged are in no byte of any file', async () =>
   };
   await store.of('default').beginPurge(order);
   while (!(await store.of('default').continuePurge(order.purgeId, 2000)));
-  expect(bytes().includes(canary)).toBe(false);
-  expect(bytes().includes('xylophon')).toBe(false);
+  expect(holdersOf(folder, canary)).toEqual([]);
+  expect(holdersOf(folder, 'xylophon')).toEqual([]);
+  expect(await listed(store)).toEqual(['something else']);
+});
+
+test('R26: a purge is not over while a reader of an earlier moment keeps its words in the log', async () => {
+  const folder = tempFolder();
+  const store = open(folder, { serves: true });
+  const canary = 'xylophone-CANARY-marmalade';
+  await keep(store, 'something else', `My secret is ${canary}.`);
+  const reader = loadDriver().open(join(folder, 'service.db'));
+  reader.exec('BEGIN');
+  reader.prepare('SELECT count(*) FROM records').get();
+  const purgeId = `prg_${'1'.repeat(26)}`;
+  const scope = { digests: [objectOf(`My secret is ${canary}.`).digest] };
+  const order = { purgeId, space: SPACE, scope, isDryRun: false, requestedBy: 'k', now: 2 };
+  await store.of('default').beginPurge(order);
+  const finish = async (): Promise<void> => {
+    while (!(await store.of('default').continuePurge(purgeId, 3)));
+  };
+  await expect(finish()).rejects.toMatchObject({ reason: 'unavailable' });
+  await expect(finish()).rejects.toMatchObject({ reason: 'unavailable' });
+  expect(await store.of('default').findPurge(purgeId, patience())).toMatchObject({
+    state: 'tombstoned',
+  });
+  expect(await store.unfinishedPurges()).toHaveLength(1);
+  // The record itself is gone for everybody else.
+  expect(await listed(store)).toEqual(['something else']);
+  reader.exec('COMMIT');
+  reader.close();
+  await finish();
+  expect(await store.unfinishedPurges()).toEqual([]);
+  expect(holdersOf(folder, canary)).toEqual([]);
+  expect(holdersOf(folder, 'xylophon')).toEqual([]);
+});
+
+test('R26: the words of what was purged are gone from the bytes that SQLite does not use', async () => {
+  const folder = tempFolder();
+  const before = open(folder, { serves: true });
+  await keep(before, 'The passphrase is zebrafishlantern.', 'something else');
+  await before.close();
+  plantIn(join(folder, 'service.db'), 'OLDzebrafishlantern');
+  const store = open(folder, { serves: true });
+  const purgeId = `prg_${'2'.repeat(26)}`;
+  const order = { purgeId, space: SPACE, isDryRun: false, requestedBy: 'k', now: 2 };
+  const scope = { digests: [objectOf('The passphrase is zebrafishlantern.').digest] };
+  await store.of('default').beginPurge({ ...order, scope });
+  while (!(await store.of('default').continuePurge(purgeId, 3)));
+  expect(holdersOf(folder, 'zebrafishlantern')).toEqual([]);
   expect(await listed(store)).toEqual(['something else']);
 });
 

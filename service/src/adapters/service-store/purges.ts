@@ -1,4 +1,5 @@
 import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/service-store.ts';
+import { MemoryError } from '../../../../src/ports/memory.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
 import { PassageIndex } from '../../../../src/adapters/store/passage-index.ts';
 import { AuditTable } from './audit-table.ts';
@@ -97,10 +98,24 @@ export class Purges {
     const space = this.#spaces.idOf(row.space);
     const left = space === undefined ? 0 : this.#eraseSome(row, space, now);
     if (left > 0) return false;
-    this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    if (!this.#rewriteFile()) {
+      const message = 'Another process reads the file, which still has bytes of purged records.';
+      throw new MemoryError('unavailable', message);
+    }
     const sql = "UPDATE purges SET state = 'erased', erased_at = ? WHERE id = ?";
     this.#database.run(sql, now, purgeId);
     return true;
+  }
+
+  /**
+   * SQLite copies rows within its file, and leaves such copies in bytes that it does not use. Only a
+   * new file is without them. It is not begun beside a long read: each attempt would make the log
+   * longer by the whole file.
+   */
+  #rewriteFile(): boolean {
+    if (!this.#database.emptyLog()) return false;
+    this.#database.exec('VACUUM');
+    return this.#database.emptyLog();
   }
 
   find(purgeId: string): Purge | undefined {

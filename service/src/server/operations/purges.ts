@@ -18,9 +18,14 @@ import { ServiceFault } from '../fault.ts';
 import { erase } from '../purge-job.ts';
 import { receiptOf } from '../wire.ts';
 
-/** Deletion. The answer comes when nothing is left; after a crash another process continues. */
+/**
+ * Deletion. The answer comes when nothing is left, or says that the purge goes on. After a crash another
+ * process continues.
+ */
 
 const LOOK_MS = 100;
+/** A purge that needs longer goes on in the background: a backup may read the file for minutes. */
+const ANSWER_MS = 5000;
 
 export const createPurge: Operation = async (call, service) => {
   const { space, scope, dry_run: isDryRun = false } = readBody(call, purgeRequest);
@@ -80,19 +85,20 @@ async function purge(call: Call, { parts }: ServiceState, order: Order): Promise
   });
   if (order.isDryRun) return begun;
   const erasedAt = await erasedAtOf(call, parts, begun.purgeId);
-  return { ...begun, state: 'erased', erasedAt };
+  return erasedAt === undefined ? begun : { ...begun, state: 'erased', erasedAt };
 }
 
-/** Another process may have come first: the caller's answer waits until nothing is left. */
+/** Undefined: something is left after the time that the caller waits. */
 async function erasedAtOf(
   { store }: Call,
   { clock, randomBytes }: ServiceState['parts'],
   purgeId: string,
-): Promise<number> {
+): Promise<number | undefined> {
+  const until = clock.monotonic() + ANSWER_MS;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- Looked at again until it is erased.
     const erasedAt = await erase({ store, clock, randomBytes }, purgeId);
-    if (erasedAt !== undefined) return erasedAt;
+    if (erasedAt !== undefined || clock.monotonic() > until) return erasedAt;
     // oxlint-disable-next-line no-await-in-loop
     await sleep(LOOK_MS);
   }
