@@ -15,9 +15,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { makeCertificate } from '../../../test/support/certificate.ts';
 import { freePort, isListening } from '../../../test/support/free-port.ts';
 
-/** A real HAProxy with the configuration that service/docs/scale.md shows: addresses and files alone are others. */
+/** A real HAProxy with service/haproxy.cfg: addresses and files alone are others. */
 
-const PAGE = join(import.meta.dirname, '../../docs/scale.md');
+const FILE = join(import.meta.dirname, '../../haproxy.cfg');
 const START_MS = 30_000;
 
 export interface Haproxy {
@@ -78,7 +78,7 @@ export async function startHaproxy(nodes: readonly number[]): Promise<Haproxy> {
   };
 }
 
-/** Throws where the page shows another configuration than this knows to fill in. */
+/** Throws where the file has another configuration than this knows to fill in. */
 function settingsFor({
   port,
   pem,
@@ -88,14 +88,16 @@ function settingsFor({
   readonly pem: string;
   readonly nodes: readonly number[];
 }): string {
-  const shown = /```\n# haproxy\.cfg\n([\s\S]*?)```/.exec(readFileSync(PAGE, 'utf8'))?.[1] ?? '';
   const places: readonly (readonly [string, string])[] = [
     ['bind :443 ssl crt /tls/service.pem', `bind 127.0.0.1:${port} ssl crt ${pem}`],
     ['server a node-a:8766', `server a 127.0.0.1:${nodes[0]}`],
     ['server b node-b:8766', `server b 127.0.0.1:${nodes[1]}`],
   ];
-  return places.reduce((text, [from, to]) => {
-    if (!text.includes(from)) throw new Error(`service/docs/scale.md shows no "${from}".`);
-    return text.replace(from, to);
-  }, shown);
+  return places.reduce(
+    (text, [from, to]) => {
+      if (!text.includes(from)) throw new Error(`service/haproxy.cfg has no "${from}".`);
+      return text.replace(from, to);
+    },
+    readFileSync(FILE, 'utf8'),
+  );
 }
