@@ -27,7 +27,7 @@ import {
   seenOutputsOf,
   type ToolOutput,
 } from '../../src/core/shortening/outputs.ts';
-import { cachePrices } from '../../src/core/shortening/pricing.ts';
+import { cachePrices, inputRoom } from '../../src/core/shortening/pricing.ts';
 import { dialectOf } from '../../src/core/dialects/dialects.ts';
 import { maskSecrets } from '../../src/core/redaction/redaction.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
@@ -35,7 +35,7 @@ import { replacementsOf } from '../../src/core/shortening/replacements.ts';
 import { stubOf } from '../../src/core/shortening/stubs.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 import type { Item, RequestView } from '../../src/core/conversation/view.ts';
-import { factsOfModel, inputRoom } from '../../src/core/settings/model-facts.ts';
+import { factsOfModel } from '../../src/core/settings/model-facts.ts';
 import { SessionBodies } from './bodies.ts';
 import type { Session } from './sessions.ts';
 

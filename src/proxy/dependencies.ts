@@ -15,6 +15,7 @@ import type { Upstream } from '../ports/upstream.ts';
 import type { BackgroundPace } from './background-queue.ts';
 import type { ClientRequest } from './client-request.ts';
 import type { InFlight, KeptRequests } from './in-flight.ts';
+import type { AnswerWatcher } from './relay.ts';
 import type { KnownFacts, RequestFacts } from './request-facts.ts';
 
 /** An upstream as the proxy uses it: how to reach it, and what its requests must carry. */
@@ -96,6 +97,27 @@ export interface ProxyDependencies {
   readonly background?: BackgroundPace;
   /** Called when background work has changed what the handler holds in memory. */
   readonly changed?: () => void;
-  /** The facts tell hashes of the bodies. */
-  readonly hashesBodies?: boolean;
+  /** Begins to hash the bodies of a request, for its receipt. */
+  readonly hashes?: (body: Uint8Array | undefined) => BodyWatch;
+}
+
+/** Hashes the bodies of one request. */
+export interface BodyWatch {
+  /** The request's body as it is forwarded where svc changes nothing else. */
+  routed(own: Uint8Array | undefined): void;
+  /** The body that was sent, in pieces; undefined: the request's own. */
+  forwarded(pieces: readonly Uint8Array[] | undefined): void;
+  /** Hashes what was sent, unless that is done. A megabyte takes a millisecond. */
+  count(): void;
+  /** Hashes an answer beside a watcher, also where the watcher fails. */
+  watching(inner: AnswerWatcher | undefined): AnswerWatcher;
+  /** The hashes so far; to be called when the relay is over. */
+  known(): KnownHashes;
+}
+
+/** In hex. The texts are nowhere. */
+export interface KnownHashes {
+  readonly request: string | undefined;
+  readonly forwarded: string | undefined;
+  readonly response: string | undefined;
 }

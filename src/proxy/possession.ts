@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { ByteCache } from '../core/bytes/byte-cache.ts';
 import type { TextRole } from '../core/memory/reference.ts';
-import { NONCE_BYTES, proofOf, textBytes } from '../core/shortening/proofs.ts';
+import { NONCE_BYTES, textProof } from '../core/shortening/proofs.ts';
 import type { Removal } from '../core/shortening/removal.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Holding, Memory } from '../ports/memory.ts';
@@ -55,9 +54,6 @@ export function provenUnasked(texts: readonly AskedText[]): Proof {
 // Long enough for a restart or a failover to end, short enough to go unnoticed when it was one.
 const DISTRUST_MS = 15_000;
 
-// Every request asks again about the same left-out texts, so their bytes are cached.
-const BYTES_MAX = 8 * 1024 * 1024;
-
 /** A stored text that is proven is noted as used once a day, and its file is looked after once an hour. */
 const PROOF_AGE_MAX_MS = 3_600_000;
 /** The proven texts of a space that are kept in mind, 50 bytes each: as many as svc keeps outputs. */
@@ -73,8 +69,6 @@ interface PossessionCall {
 export class PossessionCheck {
   readonly #memory: Memory;
   readonly #clock: Clock;
-  /** The UTF-8 bytes of the texts that were asked about, by digest. */
-  readonly #bytes = new ByteCache(BYTES_MAX);
   /**
    * What earlier requests have proven, by space. It counts while the memory has this version, because no text
    * can have gone since. Conversations share it, as forks share texts.
@@ -144,33 +138,24 @@ export class PossessionCheck {
       this.#memory.hold(question, signal),
     ).catch(() => undefined);
     if (holdings === undefined) return 'degraded';
-    return this.#provenDigests(holdings, asked, nonce) ?? 'wrong';
+    return provenDigests(holdings, asked, nonce) ?? 'wrong';
   }
+}
 
-  /** Undefined when one answer is wrong, doubled or was not asked for. */
-  #provenDigests(
-    holdings: readonly Holding[],
-    texts: ReadonlyMap<string, AskedText>,
-    nonce: Uint8Array,
-  ): ReadonlySet<string> | undefined {
-    const proven = new Set<string>();
-    for (const { digest, proof } of holdings) {
-      const asked = texts.get(digest);
-      if (asked === undefined || proven.has(digest)) return undefined;
-      const bytes = this.#bytesOf(asked);
-      if (bytes === undefined || proof !== proofOf(nonce, bytes)) return undefined;
-      proven.add(digest);
-    }
-    return proven;
+/** Undefined when one answer is wrong, doubled or was not asked for. */
+function provenDigests(
+  holdings: readonly Holding[],
+  texts: ReadonlyMap<string, AskedText>,
+  nonce: Uint8Array,
+): ReadonlySet<string> | undefined {
+  const proven = new Set<string>();
+  for (const { digest, proof } of holdings) {
+    const asked = texts.get(digest);
+    if (asked === undefined || proven.has(digest)) return undefined;
+    if (proof !== textProof(nonce, asked.role, asked.text)) return undefined;
+    proven.add(digest);
   }
-
-  #bytesOf({ digest, role, text }: AskedText): Uint8Array | undefined {
-    const known = this.#bytes.get(digest);
-    if (known !== undefined) return known;
-    const bytes = textBytes(role, text);
-    if (bytes !== undefined) this.#bytes.set(digest, bytes);
-    return bytes;
-  }
+  return proven;
 }
 
 const NO_DIGESTS: ReadonlySet<string> = new Set();

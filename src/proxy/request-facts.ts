@@ -6,8 +6,8 @@ import type { Plan } from '../core/plan/plan.ts';
 import type { RawHeaders } from '../core/http/headers.ts';
 import type { UpstreamSettings } from '../core/settings/settings.ts';
 import type { RequestRow } from '../ports/request-log.ts';
-import type { KnownHashes } from './body-hashes.ts';
 import type { ClientRequest } from './client-request.ts';
+import type { KnownHashes } from './dependencies.ts';
 
 /** How many records wait in the outbox now; 'failed': it could not take them. */
 export type Captured = number | 'failed';

@@ -16,8 +16,7 @@ import type { UpstreamSettings } from '../core/settings/settings.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest } from './client-request.ts';
-import { BodyHashes } from './body-hashes.ts';
-import type { ProxyDependencies } from './dependencies.ts';
+import type { BodyWatch, ProxyDependencies } from './dependencies.ts';
 import type { ConversationState, KnownPrefix, PrefixChanger } from './conversation-state.ts';
 import type { Reading } from './read-request.ts';
 import type { AnswerWatcher, RelayEnd } from './relay.ts';
@@ -65,14 +64,14 @@ export class RequestRecord {
   #error: unknown;
   #captured: Captured = 0;
   #captureMs: number | undefined;
-  readonly #hashes: BodyHashes | undefined;
+  readonly #hashes: BodyWatch | undefined;
 
   constructor(dependencies: ProxyDependencies, request: ClientRequest) {
     this.#dependencies = dependencies;
     this.#request = request;
     this.#at = dependencies.clock.now();
     this.#lastMark = request.startedAt;
-    this.#hashes = dependencies.hashesBodies === true ? new BodyHashes(request.body) : undefined;
+    this.#hashes = dependencies.hashes?.(request.body);
     this.#mark('body');
   }
 

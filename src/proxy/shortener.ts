@@ -19,7 +19,7 @@ import {
   mayRepeat,
   newestAnchor,
 } from '../core/shortening/elisions.ts';
-import { cacheLifetimeMs, cachePrices } from '../core/shortening/pricing.ts';
+import { cacheLifetimeMs, cachePrices, inputRoom } from '../core/shortening/pricing.ts';
 import { dialectOf } from '../core/dialects/dialects.ts';
 import { answeredRounds, groupExchanges } from '../core/conversation/exchanges.ts';
 import type { RequestView } from '../core/conversation/view.ts';
@@ -29,7 +29,6 @@ import type { Bond } from '../core/recall/injections.ts';
 import { obstacleOf, type Outcome } from '../core/plan/continuity.ts';
 import type { Edit } from '../core/plan/item-edits.ts';
 import type { Shortening } from '../core/plan/plan.ts';
-import { inputRoom } from '../core/settings/model-facts.ts';
 import type { ProxySettings, UpstreamSettings } from '../core/settings/settings.ts';
 import {
   isShort,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { factsOfModel, inputRoom } from '../../src/core/settings/model-facts.ts';
+import { factsOfModel } from '../../src/core/settings/model-facts.ts';
+import { inputRoom } from '../../src/core/shortening/pricing.ts';
 
 function windowOf(model: string): number | undefined {
   return factsOfModel(model)?.windowTokens;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { recordBytes, recordOfText } from '../../src/core/memory-api/records.ts';
+import { recordBytes, recordOfText } from '../../src/core/memory-api/canonical.ts';
 import {
   contentDigest,
   contentReference,

@@ -9,12 +9,8 @@ import {
 } from '../../src/core/memory-api/contract.ts';
 import { type PurgeRequest } from '../../src/core/memory-api/purge-contract.ts';
 import type { FaultCode } from '../../src/core/memory-api/faults.ts';
-import {
-  type ContentRecord,
-  recordBytes,
-  recordOfText,
-  textOfRecord,
-} from '../../src/core/memory-api/records.ts';
+import { recordBytes, recordOfText } from '../../src/core/memory-api/canonical.ts';
+import { type ContentRecord, textOfRecord } from '../../src/core/memory-api/records.ts';
 import {
   contentDigest,
   contentReference,

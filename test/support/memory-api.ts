@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { parse } from 'yaml';
-import { recordBytes, recordOfText } from '../../src/core/memory-api/records.ts';
+import { recordBytes, recordOfText } from '../../src/core/memory-api/canonical.ts';
 import {
   contentDigest,
   contentReference,

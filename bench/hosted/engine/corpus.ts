@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { CaptureItem } from '../../../src/core/memory-api/contract.ts';
 import { objectOfItem } from '../../../service/src/core/objects.ts';
-import { recordBytes, recordOfText } from '../../../src/core/memory-api/records.ts';
+import { recordBytes, recordOfText } from '../../../src/core/memory-api/canonical.ts';
 import { contentDigest } from '../../../src/core/memory/reference.ts';
 import type { NewObject } from '../../../service/src/ports/service-store.ts';
 

@@ -17,7 +17,7 @@ const AT_ONCE = 50;
 const ENTRIES = {
   journal: 'service/src/adapters/journals/receipt-journal.ts',
   store: 'service/src/adapters/service-store/sqlite-service-store.ts',
-  hashes: 'src/proxy/body-hashes.ts',
+  hashes: 'service/src/server/models/body-hashes.ts',
   facts: 'service/test/support/receipt-facts.ts',
   'service-store-worker': 'service/src/adapters/service-store/worker.ts',
 };

@@ -1,10 +1,10 @@
 import { type MemoryRecord, RECORD_CHARS_MAX } from '../../../src/core/memory/record.ts';
 import { contentDigest, contentReference, textDigest } from '../../../src/core/memory/reference.ts';
 import type { CaptureItem } from '../../../src/core/memory-api/contract.ts';
+import { recordBytes } from '../../../src/core/memory-api/canonical.ts';
 import {
   type ContentRecord,
   RECORD_BYTES_MAX,
-  recordBytes,
   textOfRecord,
 } from '../../../src/core/memory-api/records.ts';
 

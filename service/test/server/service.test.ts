@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
-import { recordBytes } from '../../../src/core/memory-api/records.ts';
+import { recordBytes } from '../../../src/core/memory-api/canonical.ts';
 import { contentDigest } from '../../../src/core/memory/reference.ts';
 import { proofOf } from '../../../src/core/shortening/proofs.ts';
 import { MemoryError } from '../../../src/ports/memory.ts';

@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { onTestFinished } from 'vitest';
 import { openServiceStore } from '../../src/adapters/service-store/sqlite-service-store.ts';
-import { recordBytes, recordOfText } from '../../../src/core/memory-api/records.ts';
+import { recordBytes, recordOfText } from '../../../src/core/memory-api/canonical.ts';
 import { contentDigest, type TextRole } from '../../../src/core/memory/reference.ts';
 import {
   formatServiceKey,

@@ -1,4 +1,4 @@
-import { recordBytes, recordOfText } from '../../../src/core/memory-api/records.ts';
+import { recordBytes, recordOfText } from '../../../src/core/memory-api/canonical.ts';
 import {
   contentDigest,
   contentReference,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { recordBytes, recordOfText } from '../../../src/core/memory-api/records.ts';
+import { recordBytes, recordOfText } from '../../../src/core/memory-api/canonical.ts';
 import { contentDigest, contentReference } from '../../../src/core/memory/reference.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { promptOf, requestWith, said } from '../../../test/support/dialect-wire.ts';

@@ -4,6 +4,7 @@ import { SseReader } from '../../core/answer/sse.ts';
 import { CLIENT_HEADER } from '../../core/http/local-token.ts';
 import { DEMO_CLIENT } from '../../core/request/clients.ts';
 import type { DialectDescriptor } from '../../core/dialects/descriptor.ts';
+import { sampleOf } from '../../core/dialects/samples.ts';
 
 /** The model that the stand-in provider claims to be. */
 export const DEMO_MODEL = 'stand-in';
@@ -36,12 +37,16 @@ export async function callModel(call: DemoCall): Promise<DemoAnswer> {
     throw new Error(`The proxy answered ${answer.statusCode}: ${body}`);
   }
   const { dialect, isStreamed } = call;
-  const said = isStreamed ? streamedText(dialect, body) : dialect.sample.textOf(JSON.parse(body));
+  const said = isStreamed
+    ? streamedText(dialect, body)
+    : sampleOf(dialect.name).textOf(JSON.parse(body));
   return { text: said, headers: answer.headers };
 }
 
 async function send(call: DemoCall): Promise<IncomingMessage> {
-  const body = JSON.stringify(call.dialect.sample.request(DEMO_MODEL, call.text, call.isStreamed));
+  const body = JSON.stringify(
+    sampleOf(call.dialect.name).request(DEMO_MODEL, call.text, call.isStreamed),
+  );
   return new Promise((resolve, reject) => {
     const outgoing = request(`${call.url}${call.dialect.modelPath}`, {
       method: 'POST',
@@ -66,7 +71,7 @@ function streamedText(dialect: DialectDescriptor, body: string): string {
   let said = '';
   const reader = new SseReader(
     ({ data }) => {
-      if (data !== '[DONE]') said += dialect.sample.pieceOf(JSON.parse(data));
+      if (data !== '[DONE]') said += sampleOf(dialect.name).pieceOf(JSON.parse(data));
     },
     { eventCharsMax: EVENT_CHARS_MAX },
   );

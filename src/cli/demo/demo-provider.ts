@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { urlOf } from '../addresses.ts';
 import type { DialectDescriptor } from '../../core/dialects/descriptor.ts';
 import { DIALECT_DESCRIPTORS } from '../../core/dialects/dialects.ts';
-import { memberAt, textAt } from '../../core/dialects/sample-parts.ts';
+import { memberAt, sampleOf, textAt } from '../../core/dialects/samples.ts';
 import { DEMO_MODEL } from './demo-client.ts';
 
 /**
@@ -48,9 +48,9 @@ function answer(path: string, body: unknown, response: ServerResponse): void {
     response.writeHead(404).end();
     return;
   }
-  const reply = answerFrom(textsIn(dialect.sample.newestMessage(body)));
+  const reply = answerFrom(textsIn(sampleOf(dialect.name).newestMessage(body)));
   if (memberAt(body, 'stream') === true) sendEvents(response, dialect, reply);
-  else sendJson(response, dialect.sample.answer(DEMO_MODEL, reply));
+  else sendJson(response, sampleOf(dialect.name).answer(DEMO_MODEL, reply));
 }
 
 /** The line that shares most words with the question, when it shares enough to be about it. */
@@ -89,7 +89,7 @@ function sendJson(response: ServerResponse, body: object): void {
 
 function sendEvents(response: ServerResponse, dialect: DialectDescriptor, reply: string): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  const { sample } = dialect;
+  const sample = sampleOf(dialect.name);
   for (const event of sample.events(DEMO_MODEL, reply.match(/\S+\s*/g) ?? [])) {
     const name = 'type' in event ? `event: ${String(event.type)}\n` : '';
     response.write(`${name}data: ${JSON.stringify(event)}\n\n`);

@@ -6,6 +6,7 @@ import { parseConfig } from '../../core/settings/config-schema.ts';
 import type { Settings } from '../../core/settings/settings.ts';
 import type { DialectDescriptor } from '../../core/dialects/descriptor.ts';
 import { DIALECT_DESCRIPTORS } from '../../core/dialects/dialects.ts';
+import { sampleOf } from '../../core/dialects/samples.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { startProxy } from '../compose.ts';
 import type { CommandContext } from '../context.ts';
@@ -127,7 +128,7 @@ function showAdded(
   dialect: DialectDescriptor,
   text: string,
 ): void {
-  const left = textsIn(dialect.sample.newestMessage(provider.received().body)).join('\n');
+  const left = textsIn(sampleOf(dialect.name).newestMessage(provider.received().body)).join('\n');
   const added = left.replace(text, '').trim();
   terminal.out(`  svc added ${added.split('\n').join('\n            ')}`);
 }

@@ -44,8 +44,6 @@ export interface DialectDescriptor extends DialectApi {
   cacheDefaultMs(model: string): number;
   /** The published rule for a picture; `size` undefined: the body only names it. */
   pictureTokens(size: PictureSize | undefined, detail: string): number;
-
-  readonly sample: DialectSample;
 }
 
 /** How the client of a request writes its items. */
@@ -85,33 +83,4 @@ export interface CachePrices {
   readonly isKnown: boolean;
   /** Tokens of this provider's models for one estimated token. */
   readonly tokenRatio: number;
-}
-
-/** The least of a dialect that a question and an answer need: demo and tests use it. */
-export interface DialectSample {
-  /** A question as a client sends it. */
-  request(model: string, text: string, isStreamed: boolean): object;
-  /** The same question behind a long prefix that the provider's prompt cache can keep. */
-  cacheableRequest(call: CacheableCall): object;
-  /** The newest message of a request, as JSON. */
-  newestMessage(request: unknown): unknown;
-  /** A whole answer with this text. */
-  answer(model: string, text: string): object;
-  /** The same as a stream; each piece is one event's text. */
-  events(model: string, pieces: readonly string[]): readonly object[];
-  /** The text at the end of a stream, after the events; '' for most dialects. */
-  readonly streamEnd: string;
-  /** The text of a whole answer. */
-  textOf(answer: unknown): string;
-  /** The text that one event adds; '' for most events. */
-  pieceOf(event: unknown): string;
-}
-
-export interface CacheableCall {
-  readonly model: string;
-  readonly prefix: string;
-  readonly question: string;
-  readonly answerTokensMax: number;
-  /** The provider is OpenAI itself, which refuses some fields that others demand. */
-  readonly isOpenAi: boolean;
 }

@@ -1,3 +1,7 @@
+import { Buffer } from 'node:buffer';
+import type { TextRole } from '../memory/reference.ts';
+import type { ContentRecord } from './records.ts';
+
 /**
  * Canonical JSON (RFC 8785): one value, one sequence of bytes, on every machine. Digests, proofs and
  * signatures are made over these bytes.
@@ -53,4 +57,17 @@ export function isWellFormed(value: string): boolean {
 
 function joined(parts: readonly (string | undefined)[], open: string, close: string) {
   return parts.includes(undefined) ? undefined : `${open}${parts.join(',')}${close}`;
+}
+
+/** The text of one person or program, as a record of one text. */
+export function recordOfText(role: TextRole, said: string): ContentRecord {
+  return role === 'tool'
+    ? { k: 'tool_output', v: 1, t: [said] }
+    : { k: 'exchange', v: 1, m: [{ r: role, t: [said] }] };
+}
+
+/** Undefined when a text has no UTF-8 form: such a record can be neither captured nor proven. */
+export function recordBytes(record: ContentRecord): Buffer | undefined {
+  const json = canonicalJson(record);
+  return json === undefined ? undefined : Buffer.from(json, 'utf8');
 }

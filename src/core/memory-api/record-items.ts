@@ -5,13 +5,8 @@ import {
   FINGERPRINT_CHARS_MAX,
   SESSION_CHARS_MAX,
 } from './limits.ts';
-import {
-  type ContentRecord,
-  RECORD_BYTES_MAX,
-  recordBytes,
-  recordOfText,
-  textOfRecord,
-} from './records.ts';
+import { recordBytes, recordOfText } from './canonical.ts';
+import { type ContentRecord, RECORD_BYTES_MAX, textOfRecord } from './records.ts';
 import {
   contentDigest,
   contentReference,

@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer';
 import type { TextRole } from '../memory/reference.ts';
-import { canonicalJson } from './canonical.ts';
 import { eitherOf, type Infer, listOf, members, oneOf, text } from './shape.ts';
 
 /**
@@ -53,13 +52,6 @@ export type ToolOutputRecord = Infer<typeof toolOutputRecord>;
 export type NoteRecord = Infer<typeof noteRecord>;
 export type ContentRecord = ExchangeRecord | ToolOutputRecord | NoteRecord;
 
-/** The text of one person or program, as a record of one text. */
-export function recordOfText(role: TextRole, said: string): ContentRecord {
-  return role === 'tool'
-    ? { k: 'tool_output', v: 1, t: [said] }
-    : { k: 'exchange', v: 1, m: [{ r: role, t: [said] }] };
-}
-
 /** The one text of a record and who said it; undefined for a record that holds several. */
 export function textOfRecord(record: ContentRecord): { role: TextRole; said: string } | undefined {
   if (record.k === 'exchange') {
@@ -73,12 +65,6 @@ export function textOfRecord(record: ContentRecord): { role: TextRole; said: str
   const [said, ...more] = record.t;
   if (said === undefined || more.length > 0) return undefined;
   return { role: record.k === 'tool_output' ? 'tool' : 'user', said };
-}
-
-/** Undefined when a text has no UTF-8 form: such a record can be neither captured nor proven. */
-export function recordBytes(record: ContentRecord): Buffer | undefined {
-  const json = canonicalJson(record);
-  return json === undefined ? undefined : Buffer.from(json, 'utf8');
 }
 
 /** The record of canonical bytes that a store holds: it was checked before it was stored. */

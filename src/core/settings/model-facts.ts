@@ -1,4 +1,5 @@
 import { Known } from '../bytes/known.ts';
+import { LONG_MARK } from '../shortening/pricing.ts';
 
 /**
  * The limits and list prices of models, as they are published. The table has the models that agents
@@ -171,9 +172,6 @@ function listPrice([input, output, cacheRead, cacheWrite]: Price): ListPrice {
 /** Matches the endings that still name the same model: a date, `latest`, `preview`, a version. */
 const EDITION = /[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|latest|preview|exp|v\d+(?::\d+)?)$/;
 
-/** Claude Code's mark for the long window. */
-const LONG_MARK = /\[1m\]$/i;
-
 /** Undefined for a model that is not in the table. `model` is as a request names it. */
 export function factsOfModel(model: unknown): ModelFacts | undefined {
   if (typeof model !== 'string' || model.length > NAME_CHARS_MAX) return undefined;
@@ -209,30 +207,4 @@ function plainName(model: string): string {
     .replace(LONG_MARK, '')
     .replace(/^(?:[a-z-]+\.)?anthropic\./, '')
     .replaceAll('.', '-');
-}
-
-const LONG_WINDOW = 1_000_000;
-
-export interface RoomQuestion {
-  readonly model: unknown;
-  readonly facts: ModelFacts | undefined;
-  /** The request asks for the longest window that its model has. */
-  readonly isLong: boolean;
-  /** Tokens that the request keeps free for the answer, whatever type it has. */
-  readonly answerTokens: unknown;
-}
-
-/** Tokens that this request may have; undefined where the model's window is not known. */
-export function inputRoom({
-  model,
-  facts,
-  isLong,
-  answerTokens,
-}: RoomQuestion): number | undefined {
-  const asksLong = isLong || (typeof model === 'string' && LONG_MARK.test(model));
-  if (facts === undefined) return asksLong ? LONG_WINDOW : undefined;
-  const window = asksLong ? Math.max(LONG_WINDOW, facts.windowTokens) : facts.windowTokens;
-  const input = asksLong ? Math.max(LONG_WINDOW, facts.inputTokensMax) : facts.inputTokensMax;
-  const asked = typeof answerTokens === 'number' && answerTokens > 0 ? answerTokens : 0;
-  return Math.max(0, Math.min(input, window - Math.min(asked, facts.outputTokensMax)));
 }

@@ -1,6 +1,6 @@
 import { asRecord, parseJson } from '../bytes/json-fields.ts';
 import type { Dialect } from '../conversation/view.ts';
-import { dialectOf } from '../dialects/dialects.ts';
+import { sampleOf } from '../dialects/samples.ts';
 import { factsOfModel } from './model-facts.ts';
 
 /**
@@ -33,7 +33,7 @@ export function testCall(
     answerTokensMax: ANSWER_TOKENS,
     isOpenAi,
   };
-  return JSON.stringify(dialectOf(apiStyle).sample.cacheableRequest(call));
+  return JSON.stringify(sampleOf(apiStyle).cacheableRequest(call));
 }
 
 /** US dollars of two test calls, cache written at 1.25 of the price; undefined where no price is known. */

@@ -75,3 +75,32 @@ function shellMs(value: Fields, dialect: Dialect): number {
     isShort ? CACHE_DEFAULT_MS : dialectOf(dialect).cacheDefaultMs(asText(value['model'])),
   );
 }
+
+/** Claude Code's mark for the long window. */
+export const LONG_MARK = /\[1m\]$/i;
+
+const LONG_WINDOW = 1_000_000;
+
+interface RoomQuestion {
+  readonly model: unknown;
+  readonly facts: ModelFacts | undefined;
+  /** The request asks for the longest window that its model has. */
+  readonly isLong: boolean;
+  /** Tokens that the request keeps free for the answer, whatever type it has. */
+  readonly answerTokens: unknown;
+}
+
+/** Tokens that this request may have; undefined where the model's window is not known. */
+export function inputRoom({
+  model,
+  facts,
+  isLong,
+  answerTokens,
+}: RoomQuestion): number | undefined {
+  const asksLong = isLong || (typeof model === 'string' && LONG_MARK.test(model));
+  if (facts === undefined) return asksLong ? LONG_WINDOW : undefined;
+  const window = asksLong ? Math.max(LONG_WINDOW, facts.windowTokens) : facts.windowTokens;
+  const input = asksLong ? Math.max(LONG_WINDOW, facts.inputTokensMax) : facts.inputTokensMax;
+  const asked = typeof answerTokens === 'number' && answerTokens > 0 ? answerTokens : 0;
+  return Math.max(0, Math.min(input, window - Math.min(asked, facts.outputTokensMax)));
+}

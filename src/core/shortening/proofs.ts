@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { recordBytes, recordOfText } from '../memory-api/records.ts';
+import { recordBytes, recordOfText } from '../memory-api/canonical.ts';
 import { type TextRole } from '../memory/reference.ts';
 
 /** Bytes of a nonce: as many as the hash has. */

@@ -1,13 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { assert, constantFrom, jsonValue, nat, property, tuple, uint8Array } from 'fast-check';
 import { expect, test } from 'vitest';
-import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
 import {
-  contentRecord,
+  canonicalJson,
   recordBytes,
   recordOfText,
-  textOfRecord,
-} from '../../../src/core/memory-api/records.ts';
+} from '../../../src/core/memory-api/canonical.ts';
+import { contentRecord, textOfRecord } from '../../../src/core/memory-api/records.ts';
 import { contentDigest, contentReference, textDigest } from '../../../src/core/memory/reference.ts';
 import {
   formatServiceKey,

@@ -1,7 +1,7 @@
 import { asList, asRecord, parseJson } from '../../../../src/core/bytes/json-fields.ts';
 import { DIALECTS } from '../../../../src/core/conversation/view.ts';
 import { apiOf } from '../../../../src/core/dialects/apis.ts';
-import { dialectOf } from '../../../../src/core/dialects/dialects.ts';
+import { sampleOf } from '../../../../src/core/dialects/samples.ts';
 import { ProxyError, serviceError } from '../../../../src/core/errors.ts';
 import { forwardHeaders } from '../../../../src/core/http/header-rules.ts';
 import { MODEL_ID, presetOf, type TenantProvider } from '../../core/providers.ts';
@@ -75,8 +75,7 @@ export async function testProvider(call: ConsoleCall): Promise<ConsoleReply> {
   takeProbe(call);
   const { apiStyle, defaultModel: model } = provider;
   const isOpenAi = new URL(provider.baseUrl).hostname === 'api.openai.com';
-  const { sample } = dialectOf(apiStyle);
-  const body = sample.cacheableRequest({
+  const body = sampleOf(apiStyle).cacheableRequest({
     model,
     prefix: 'A test of this connection.',
     question: 'Answer with one word: does it work?',

@@ -17,6 +17,7 @@ import type { ServingParts } from '../parts.ts';
 import { HandlerShelf, SHELF_BOUNDS, type ShelvedHandler } from './handler-shelf.ts';
 import { factsOfModel } from '../../../../src/core/settings/model-facts.ts';
 import type { ModelCall } from './model-call.ts';
+import { BodyHashes } from './body-hashes.ts';
 import type { ProviderChoice } from './provider-choice.ts';
 import { closingOf, openingOf } from './receipt-facts.ts';
 import type { UnforwardedReceipts } from './unforwarded-receipts.ts';
@@ -132,7 +133,7 @@ export class KeyHandler implements ShelvedHandler {
       note: (facts) => this.#note(facts),
       background,
       changed,
-      hashesBodies: true,
+      hashes: (body) => new BodyHashes(body),
     });
   }
 

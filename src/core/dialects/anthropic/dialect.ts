@@ -9,7 +9,6 @@ import {
   type ResultPlace,
 } from '../descriptor.ts';
 import { MESSAGES_API } from './api.ts';
-import { MESSAGES_SAMPLE } from './sample.ts';
 import { type AnswerParserOptions, DialectAnswer } from '../dialect-answer.ts';
 import type { Answer, Cleared } from '../answer.ts';
 import {
@@ -64,7 +63,6 @@ export const MESSAGES: DialectDescriptor = {
   cachePrices: CACHE,
   cacheDefaultMs: () => CACHE_DEFAULT_MS,
   pictureTokens,
-  sample: MESSAGES_SAMPLE,
 };
 
 // Anthropic's guide: scaled to 1,568 pixels at the longer edge and about 1,600 tokens, then (w * h) / 750.

@@ -1,7 +1,6 @@
 import type { CallArguments, DialectDescriptor, ResultPlace } from '../descriptor.ts';
 import { OPENAI_CACHE, openAiCacheMs, openAiPictureTokens } from '../openai-common.ts';
 import { CHAT_API } from './api.ts';
-import { CHAT_SAMPLE } from './sample.ts';
 import { type AnswerParserOptions, DeltaTemplate, DialectAnswer } from '../dialect-answer.ts';
 import {
   asCount,
@@ -38,7 +37,6 @@ export const CHAT: DialectDescriptor = {
   cachePrices: { ...OPENAI_CACHE, isKnown: false },
   cacheDefaultMs: openAiCacheMs,
   pictureTokens: openAiPictureTokens,
-  sample: CHAT_SAMPLE,
 };
 
 /** Answers of Chat Completions: of several choices the first. Reasoning and arguments pass by. */

@@ -1,7 +1,6 @@
 import type { CallArguments, DialectDescriptor, ResultPlace } from '../descriptor.ts';
 import { OPENAI_CACHE, openAiCacheMs, openAiPictureTokens } from '../openai-common.ts';
 import { RESPONSES_API } from './api.ts';
-import { RESPONSES_SAMPLE } from './sample.ts';
 import { type AnswerParserOptions, DialectAnswer, type LargeEvent } from '../dialect-answer.ts';
 import {
   asCount,
@@ -37,7 +36,6 @@ export const RESPONSES: DialectDescriptor = {
   cachePrices: OPENAI_CACHE,
   cacheDefaultMs: openAiCacheMs,
   pictureTokens: openAiPictureTokens,
-  sample: RESPONSES_SAMPLE,
 };
 
 /** Answers of Responses. Reasoning summaries, arguments and audio pass by unread. */

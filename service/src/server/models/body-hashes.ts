@@ -1,9 +1,10 @@
+import type { BodyWatch, KnownHashes } from '../../../../src/proxy/dependencies.ts';
 import { createHash, hash, type Hash } from 'node:crypto';
-import type { Completes } from '../core/answer/answer-reader.ts';
-import type { AnswerWatcher } from './relay.ts';
+import type { Completes } from '../../../../src/core/answer/answer-reader.ts';
+import type { AnswerWatcher } from '../../../../src/proxy/relay.ts';
 
 /** Hashes of the bodies of one request, in hex. A receipt tells them; the texts are nowhere. */
-export class BodyHashes {
+export class BodyHashes implements BodyWatch {
   readonly #request: Uint8Array | undefined;
   /** The request's body as it is forwarded where svc changes nothing else. */
   #own: Uint8Array | undefined;
@@ -54,12 +55,6 @@ export class BodyHashes {
       response: this.#responseHash,
     };
   }
-}
-
-export interface KnownHashes {
-  readonly request: string | undefined;
-  readonly forwarded: string | undefined;
-  readonly response: string | undefined;
 }
 
 function hashOf(body: Uint8Array | undefined): string | undefined {

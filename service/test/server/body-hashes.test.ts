@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { BodyHashes } from '../../src/proxy/body-hashes.ts';
+import { BodyHashes } from '../../src/server/models/body-hashes.ts';
 
 const hexOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 const BODY = Buffer.from('the body');
