@@ -227,12 +227,12 @@ const OWNED = /\$\{[^}]*\b(?:tenant|space|conversation|fingerprint)\b[^}]*\}/;
 /** Each of these says why it is not a part of ConversationState. */
 const REMEMBERING = [
   'src/proxy/background-queue.ts',
-  'src/proxy/conversation-state.ts',
-  'src/proxy/held-digests.ts',
+  'src/proxy/conversations.ts',
   'src/proxy/in-flight.ts',
   'src/proxy/output-keeper.ts',
   'src/proxy/possession.ts',
-  'src/proxy/read-items.ts',
+  'src/proxy/recall.ts',
+  'src/proxy/shortener.ts',
 ];
 
 test('every path that a document names exists', () => {

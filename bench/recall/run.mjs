@@ -28,7 +28,7 @@ const MODULES = {
   transcripts: 'src/core/memory/transcripts.ts',
   settings: 'src/core/settings/config-proxy.ts',
   recall: 'src/proxy/recall.ts',
-  slices: 'src/proxy/slices.ts',
+  slices: 'src/proxy/deadline.ts',
   texts: 'src/adapters/texts.ts',
   found: 'src/core/ledger/entries.ts',
   entries: 'src/core/ledger/entries.ts',

@@ -25,8 +25,8 @@ import type { BodyDecoder } from '../ports/body-decoder.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Report } from '../ports/report.ts';
 import type { RequestRow } from '../ports/request-log.ts';
-import type { Handler } from '../proxy/client-request.ts';
-import { goneSignal } from '../proxy/gone-signal.ts';
+import type { Handler } from '../proxy/dependencies.ts';
+import { goneSignal } from '../proxy/relay.ts';
 import {
   listenAt,
   type ListenerBounds,

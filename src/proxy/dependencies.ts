@@ -1,6 +1,12 @@
+import type { Completes } from '../core/answer/answer-reader.ts';
+import type { Answer } from '../core/dialects/answer.ts';
+import type { Modes } from '../core/http/modes.ts';
+import type { MemoryState } from '../core/plan/continuity.ts';
+import type { ConversationPlace } from '../core/recall/injections.ts';
+import type { RequestRow } from '../ports/request-log.ts';
 import type { RequestView } from '../core/conversation/view.ts';
 import type { Issuer } from '../core/plan/evidence.ts';
-import type { Unread } from '../core/plan/plan.ts';
+import type { Plan, Unread } from '../core/plan/plan.ts';
 import type { ModelFacts } from '../core/settings/model-facts.ts';
 import type { ProxySettings, UpstreamSettings } from '../core/settings/settings.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -13,10 +19,11 @@ import type { Outbox } from '../ports/outbox.ts';
 import type { Texts } from '../ports/texts.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import type { BackgroundPace } from './background-queue.ts';
-import type { ClientRequest } from './client-request.ts';
 import type { InFlight, KeptRequests } from './in-flight.ts';
-import type { AnswerWatcher } from './relay.ts';
-import type { KnownFacts, RequestFacts } from './request-facts.ts';
+import type { ServerResponse } from 'node:http';
+import type { RawHeaders } from '../core/http/headers.ts';
+import type { Encoding } from '../core/http/http-form.ts';
+import type { Route } from '../core/http/routes.ts';
 
 /** An upstream as the proxy uses it: how to reach it, and what its requests must carry. */
 export interface ConfiguredUpstream {
@@ -115,9 +122,96 @@ export interface BodyWatch {
   known(): KnownHashes;
 }
 
+/** A request that passed the gate: routed, its token checked, its body read and decoded. */
+export interface ClientRequest {
+  /** `req_` and 24 characters; the client sees it as x-svc-request-id. */
+  readonly id: string;
+  readonly route: Route;
+  readonly method: string;
+  /** Path and query exactly as received. */
+  readonly target: string;
+  readonly headers: RawHeaders;
+  /** Decoded; undefined when the request had none. */
+  readonly body: Buffer | undefined;
+  /** The same body as the client encoded it; undefined where it did not. */
+  readonly encoded?: EncodedBody | undefined;
+  /** Clock.monotonic() when the request head was in. */
+  readonly startedAt: number;
+}
+
+export interface EncodedBody {
+  readonly bytes: Buffer;
+  readonly encoding: Encoding;
+}
+
+/**
+ * Answers one request. local/server.ts turns an error that it throws into the client's error shape.
+ */
+export type Handler = (request: ClientRequest, outgoing: ServerResponse) => Promise<void>;
+
+/** How many records wait in the outbox now; 'failed': it could not take them. */
+export type Captured = number | 'failed';
+
+/**
+ * Everything that is known of one request, collected once: a row of the request log and a receipt
+ * are two views of it.
+ */
+export interface RequestFacts extends KnownFacts {
+  readonly row: RequestRow;
+}
+
+/** The same without the row, which only an ended request needs. */
+export interface KnownFacts {
+  readonly request: ClientRequest;
+  /** Undefined for a request that svc does not read. */
+  readonly place: ConversationPlace | undefined;
+  /** Undefined while they are not decided. */
+  readonly modes: Modes | undefined;
+  readonly plan: Plan;
+  readonly memoryState: MemoryState;
+  /** The generation of the space that the memory answered from; undefined where it was not asked. */
+  readonly memoryGeneration: string | undefined;
+  /** Records that were put into the outbox; 'failed' where it could not take them. */
+  readonly captured: Captured;
+  /** Milliseconds that putting them there took; undefined where nothing was to be kept. */
+  readonly captureMs: number | undefined;
+  /** Recalled blocks that the request carried. */
+  readonly recalledBlocks: number;
+  /** The client asked for an answer in events. */
+  readonly isStreamed: boolean;
+  /** Undefined where none was chosen. */
+  readonly upstream: UpstreamSettings | undefined;
+  /** The head of the provider's answer. */
+  readonly head: { readonly status: number; readonly headers: RawHeaders } | undefined;
+  readonly answer: Answer | undefined;
+  /** Output tokens by estimate; undefined where the provider has counted them, or no answer came. */
+  readonly uncountedTokens: number | undefined;
+  /** The error that ended the request. */
+  readonly error: unknown;
+  /** Undefined where they are not asked for. */
+  readonly hashes: KnownHashes | undefined;
+}
+
 /** In hex. The texts are nowhere. */
 export interface KnownHashes {
   readonly request: string | undefined;
   readonly forwarded: string | undefined;
   readonly response: string | undefined;
+}
+
+/**
+ * Sees the bytes pass. It shares their thread, so it must return at once. An error that it throws
+ * is dropped, and the watcher with it: memory may miss an answer, the client may not.
+ */
+export interface AnswerWatcher {
+  data(chunk: Uint8Array): void;
+  /** Tells what may be whole with this chunk, which was not yet given to `data`. */
+  completes(chunk: Uint8Array): Completes;
+  /** After `data` of what may complete a signed thought, before the client can have it. */
+  beforeThought(): void;
+  /**
+   * After `data` of what may be the last bytes that matter, before the client can have them. False:
+   * the answer only quotes its own end and continues, so this is asked again. True: never again.
+   */
+  beforeLast(): boolean;
 }

@@ -15,27 +15,26 @@ import {
 } from '../core/plan/plan.ts';
 import type { CompressionMode, ProxySettings } from '../core/settings/settings.ts';
 import { estimateSteps } from '../core/bytes/tokens.ts';
-import { AnswerWatch } from './answer-watch.ts';
-import { CaptureKeeper } from './capture-keeper.ts';
-import type { ClientRequest, Handler } from './client-request.ts';
+import { CaptureKeeper, ProvenanceKeeper } from './capture-keeper.ts';
 import { CacheWatch, LongCacheWatch } from './cache-watch.ts';
-import { Conversations } from './conversations.ts';
+import { Conversations, heldBytes } from './conversations.ts';
 import { type Form, forwardPlanned, headersForClient } from './forward.ts';
+import { BackgroundPace, BackgroundQueue, BusyCounter } from './background-queue.ts';
 import { Bonds } from './bonds.ts';
-import type { Bond } from '../core/recall/injections.ts';
-import type { ConfiguredUpstream, ProxyDependencies } from './dependencies.ts';
+import type { Bond, Placement } from '../core/recall/injections.ts';
+import type {
+  ClientRequest,
+  ConfiguredUpstream,
+  Handler,
+  ProxyDependencies,
+} from './dependencies.ts';
 import { placeReading, type Reading, readSteps, settleProject } from './read-request.ts';
 import { type RecallCall, type Recalled, Recaller } from './recall.ts';
-import { Deadline } from './deadline.ts';
-import { goneSignal } from './gone-signal.ts';
-import { BackgroundWork } from './background-work.ts';
-import { BusyCounter } from './background-queue.ts';
-import { ProvenanceKeeper } from './provenance-keeper.ts';
-import { type HoldBack, relay } from './relay.ts';
+import { Deadline, Slices } from './deadline.ts';
+import { AnswerWatch, goneSignal, type HoldBack, relay } from './relay.ts';
 import { relayUntouched } from './relay-untouched.ts';
 import { RequestRecord } from './request-record.ts';
-import { Slices } from './slices.ts';
-import { leavingOf, Shortener } from './shortener.ts';
+import { type KeepCall, leavingOf, Shortener } from './shortener.ts';
 
 /**
  * Handles one request. The gate has let it in, and its body is read and decoded (steps 1 to 3); the
@@ -540,5 +539,74 @@ function unreadOf(read: Reading | Unread): Unread {
 function setHeaders(outgoing: ServerResponse, headers: readonly string[]): void {
   for (let at = 0; at + 1 < headers.length; at += 2) {
     outgoing.setHeader(headers[at] ?? '', headers[at + 1] ?? '');
+  }
+}
+
+/**
+ * An exchange takes about 2 ms of this thread and up to 10 of the store's: a tenth of one core, on
+ * a machine that has only one.
+ */
+const HISTORY_MS = 100;
+/** Tools run longer, so what a request brought is kept before the next one comes. */
+const AHEAD_MS = 20;
+
+interface Keepers {
+  readonly busy: BusyCounter;
+  readonly keeper: CaptureKeeper;
+  readonly shortener: Shortener;
+}
+
+type Pace = Pick<ProxyDependencies, 'background' | 'changed'>;
+
+/** Work of a handler that can wait, because every later request contains the same data. */
+class BackgroundWork {
+  readonly #keepers: Keepers;
+  readonly #history: BackgroundQueue;
+  readonly #ahead: BackgroundQueue;
+
+  readonly #changed: () => void;
+
+  constructor({ background, changed = () => undefined }: Pace, keepers: Keepers) {
+    const queueOf = (paceMs: number) =>
+      new BackgroundQueue(keepers.busy, background ?? new BackgroundPace({ paceMs }));
+    this.#keepers = keepers;
+    this.#changed = changed;
+    this.#history = queueOf(HISTORY_MS);
+    this.#ahead = queueOf(AHEAD_MS);
+  }
+
+  get bytes(): number {
+    return this.#history.bytes + this.#ahead.bytes;
+  }
+
+  keepLater(call: KeepCall, placements: readonly Placement[]): void {
+    const { reading, settings } = call;
+    const { keeper, shortener } = this.#keepers;
+    const bytes = heldBytes(reading.view);
+    const keepOutputs = async (): Promise<boolean> => {
+      await shortener.keepAhead(call);
+      this.#changed();
+      return false;
+    };
+    this.#ahead.add(reading.place, { doOne: keepOutputs, times: 1, bytes });
+    // The exchanges before svc came.
+    const keepHistory = async (): Promise<boolean> => {
+      const isMore = await keeper.keepHistory(reading, placements);
+      this.#changed();
+      return isMore;
+    };
+    const times = keeper.hasHistory(reading) ? settings.elisionCaptureLimit : 0;
+    this.#history.add(reading.place, { doOne: keepHistory, times, bytes });
+  }
+
+  /** As BackgroundQueue.drain. */
+  async drain(withinMs: number): Promise<void> {
+    await Promise.all([this.#history.drain(withinMs), this.#ahead.drain(withinMs)]);
+  }
+
+  /** Forgets all work, and takes none any more. */
+  close(): void {
+    this.#history.close();
+    this.#ahead.close();
   }
 }

@@ -9,10 +9,8 @@ import { SPACE_HEADER } from '../core/request/space.ts';
 import type { RequestIdentity, RequestView } from '../core/conversation/view.ts';
 import type { Place, Project, Projects } from '../ports/projects.ts';
 import type { Workplace } from '../ports/code.ts';
-import type { ClientRequest } from './client-request.ts';
-import type { ConversationState } from './conversation-state.ts';
-import type { Conversations } from './conversations.ts';
-import type { ProxyDependencies } from './dependencies.ts';
+import type { Conversations, ConversationState } from './conversations.ts';
+import type { ClientRequest, ProxyDependencies } from './dependencies.ts';
 
 /** A request that svc understands: what it says, who asks, and where its memories belong. */
 export interface Reading {

@@ -1,4 +1,4 @@
-import { isUnplaced } from '../core/request/space.ts';
+import { GLOBAL_SPACE, isUnplaced } from '../core/request/space.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import type { MemoryState } from '../core/plan/continuity.ts';
 import { type Exchange, groupExchanges, isModelWork } from '../core/conversation/exchanges.ts';
@@ -49,16 +49,24 @@ import {
   wordsOf,
 } from '../core/recall/second-look.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
-import type { AgentFacts, RecallQuestion } from '../ports/memory.ts';
-import type { KnownBlock, KnownBlocks } from './conversation-state.ts';
-import type { Deadline } from './deadline.ts';
-import { HeldDigests } from './held-digests.ts';
+import {
+  type AgentFacts,
+  type Memory,
+  MemoryError,
+  type MemoryFailure,
+  type RecallAnswer,
+  type RecallQuestion,
+} from '../ports/memory.ts';
+import type { KnownBlock, KnownBlocks } from './conversations.ts';
+import { type Deadline, type Slices, withinDeadline } from './deadline.ts';
 import type { ProxyDependencies } from './dependencies.ts';
-import type { Slices } from './slices.ts';
 import type { Reading } from './read-request.ts';
-import type { QuotedAnswer } from '../ports/texts.ts';
-import { checkAnswer } from './outgrown.ts';
-import { RecallGuard } from './recall-guard.ts';
+import type { QuotedAnswer, Texts } from '../ports/texts.ts';
+import type { Clock } from '../ports/clock.ts';
+import { holdsNow } from '../core/memory/outgrown.ts';
+import type { Code, Workplace } from '../ports/code.ts';
+import type { CleanExchange } from '../core/memory/captures.ts';
+import { finish, Pace, type Steps } from '../core/bytes/steps.ts';
 
 /** The blocks that a request carries, and the memory state that the client sees. */
 export interface Recalled {
@@ -609,4 +617,176 @@ function stateOf(placements: readonly Placement[]): Recalled {
 
 function stateOfMiss(missing: LedgerMiss): MemoryState {
   return missing === 'late' ? 'degraded_timeout' : 'degraded_unavailable';
+}
+
+/**
+ * Asks the memory and never waits longer than the deadline. A memory that keeps failing is left
+ * alone for a while, so that a dead one costs nothing. Every failure here becomes a state.
+ */
+
+interface Answered {
+  readonly answer: RecallAnswer;
+  readonly state: MemoryState;
+}
+
+const NO_ANSWER: RecallAnswer = { passages: [] };
+
+// R23: after three failures in a row the memory is presumed down, and asked again after two seconds.
+const FAILURES_MAX = 3;
+const PAUSE_MS = 2_000;
+
+const STATE_OF_FAILURE: Readonly<Record<MemoryFailure, MemoryState>> = {
+  timeout: 'degraded_timeout',
+  unavailable: 'degraded_unavailable',
+  denied: 'degraded_denied',
+  rate_limited: 'degraded_rate_limited',
+  invalid: 'degraded_invalid',
+};
+
+class RecallGuard {
+  readonly #memory: Memory;
+  readonly #clock: Clock;
+  #failures = 0;
+  #pausedUntil = 0;
+  #pausedState: MemoryState = 'degraded_unavailable';
+
+  constructor(memory: Memory, clock: Clock) {
+    this.#memory = memory;
+    this.#clock = clock;
+  }
+
+  /** Never throws. Resolves within `deadlineMs`. */
+  async recall(question: RecallQuestion, deadlineMs: number): Promise<Answered> {
+    if (this.#isPaused()) return { answer: NO_ANSWER, state: this.#pausedState };
+    try {
+      const answer = await withinDeadline(deadlineMs, (signal) =>
+        this.#memory.recall(question, signal),
+      );
+      this.#failures = 0;
+      return { answer, state: isEmpty(answer) ? 'empty' : 'recalled' };
+    } catch (error) {
+      return { answer: NO_ANSWER, state: this.#failed(error) };
+    }
+  }
+
+  #isPaused(): boolean {
+    return this.#failures >= FAILURES_MAX && this.#clock.monotonic() < this.#pausedUntil;
+  }
+
+  #failed(error: unknown): MemoryState {
+    this.#failures += 1;
+    // Half-open: after the pause one request asks again, and one more failure starts a new pause.
+    if (this.#failures >= FAILURES_MAX) this.#pausedUntil = this.#clock.monotonic() + PAUSE_MS;
+    const reason = error instanceof MemoryError ? error.reason : 'unavailable';
+    // A refused key and a limit stay what they are; after anything else the memory is not there.
+    const isLasting = reason === 'denied' || reason === 'rate_limited';
+    this.#pausedState = STATE_OF_FAILURE[isLasting ? reason : 'unavailable'];
+    return STATE_OF_FAILURE[reason];
+  }
+}
+
+function isEmpty({ passages, exchanges = [], sessions = [] }: RecallAnswer): boolean {
+  return passages.length + exchanges.length + sessions.length === 0;
+}
+
+/** The files that are compared, those of the best exchange first. */
+const CHECKED_MAX = 40;
+
+interface Checking {
+  readonly workplace: Workplace | undefined;
+  readonly code: Code | undefined;
+  /** 20 files on a disk that answers take half a millisecond. */
+  readonly withinMs: number;
+}
+
+/** Marks the exchanges that the code has outgrown since they were said. Never rejects. */
+async function checkAnswer(
+  answer: RecallAnswer,
+  { workplace, code, withinMs }: Checking,
+): Promise<QuotedAnswer> {
+  const { exchanges = [] } = answer;
+  if (workplace === undefined || code === undefined) return answer;
+  const { root } = workplace;
+  const asked = exchanges
+    .flatMap((exchange) => (exchange.provenance?.files ?? []).map((file) => ({ exchange, file })))
+    // These come from other projects, whose files are not here.
+    .filter(({ exchange }) => exchange.space !== GLOBAL_SPACE)
+    .slice(0, CHECKED_MAX);
+  if (asked.length === 0) return answer;
+  const files = asked.map(({ file }) => file);
+  const verdicts = await code.compare(root, files, withinMs);
+  const checked = exchanges.map((one) => {
+    const own = verdicts.filter((_, at) => asked[at]?.exchange === one);
+    const isOutgrown = holdsNow(own, one.provenance?.root === root) === 'outgrown';
+    return isOutgrown ? { ...one, isOutgrown: true as const } : one;
+  });
+  return { ...answer, exchanges: checked };
+}
+
+// To mask a text takes some ten times as long as to read it.
+const MASKING = 10;
+
+/**
+ * The digests of the texts that a request holds. While its conversation is remembered, each
+ * exchange is masked and compared once: for a session of 4 MB that takes 60 ms, and every recall
+ * needs it.
+ */
+export class HeldDigests {
+  // By the last item of an exchange, which implies all items before it. An item object is kept from
+  // request to request as long as nothing in front of it has changed.
+  readonly #clean = new WeakMap<Item, CleanExchange>();
+  readonly #held = new WeakMap<Item, Held>();
+  readonly #texts: Pick<Texts, 'cleanExchange' | 'heldDigests'>;
+
+  constructor(texts: Pick<Texts, 'cleanExchange' | 'heldDigests'>) {
+    this.#texts = texts;
+  }
+
+  /** `blocks`: the recalled blocks that the request carries. */
+  of(
+    items: readonly Item[],
+    exchanges: readonly Exchange[],
+    blocks: readonly string[],
+  ): readonly string[] {
+    return finish(this.steps(items, exchanges, blocks));
+  }
+
+  /** The same in steps, between which other requests may be served. */
+  *steps(
+    items: readonly Item[],
+    exchanges: readonly Exchange[],
+    blocks: readonly string[],
+  ): Steps<readonly string[]> {
+    const heard = blocks.join('\0');
+    const pace = new Pace();
+    const all: string[] = [];
+    for (const exchange of exchanges) {
+      const last = items[exchange.end - 1];
+      const known = last === undefined ? undefined : this.#held.get(last);
+      if (last !== undefined && known?.heard === heard) {
+        all.push(...known.digests);
+        continue;
+      }
+      const clean =
+        last === undefined ? this.#texts.cleanExchange(exchange) : this.#cleanOf(exchange, last);
+      const digests = this.#texts.heldDigests(clean, blocks);
+      if (last !== undefined) this.#held.set(last, { heard, digests });
+      all.push(...digests);
+      if (pace.isDue(MASKING * (exchange.humanText.length + exchange.assistantText.length))) yield;
+    }
+    return all;
+  }
+
+  #cleanOf(exchange: Exchange, last: Item): CleanExchange {
+    const known = this.#clean.get(last);
+    if (known !== undefined) return known;
+    const clean = this.#texts.cleanExchange(exchange);
+    this.#clean.set(last, clean);
+    return clean;
+  }
+}
+
+interface Held {
+  readonly heard: string;
+  readonly digests: readonly string[];
 }

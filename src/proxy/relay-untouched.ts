@@ -3,11 +3,9 @@ import { ProxyError } from '../core/errors.ts';
 import { modesToTell } from '../core/http/modes.ts';
 import { relayedEvidence, sourceHeaders } from '../core/plan/evidence.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
-import { AnswerWatch } from './answer-watch.ts';
-import type { ClientRequest } from './client-request.ts';
 import { headersForClient, sendForm } from './forward.ts';
-import type { ProxyDependencies } from './dependencies.ts';
-import { relay } from './relay.ts';
+import type { ClientRequest, ProxyDependencies } from './dependencies.ts';
+import { AnswerWatch, relay } from './relay.ts';
 import type { RequestRecord } from './request-record.ts';
 
 // Codex asks for the model list before it starts and waits 10 seconds for one that hangs;

@@ -15,12 +15,18 @@ import { recallUse } from '../core/recall/recall-use.ts';
 import type { UpstreamSettings } from '../core/settings/settings.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
-import type { ClientRequest } from './client-request.ts';
-import type { BodyWatch, ProxyDependencies } from './dependencies.ts';
-import type { ConversationState, KnownPrefix, PrefixChanger } from './conversation-state.ts';
+import type {
+  AnswerWatcher,
+  BodyWatch,
+  Captured,
+  ClientRequest,
+  KnownFacts,
+  ProxyDependencies,
+  RequestFacts,
+} from './dependencies.ts';
+import type { ConversationState, KnownPrefix, PrefixChanger } from './conversations.ts';
 import type { Reading } from './read-request.ts';
-import type { AnswerWatcher, RelayEnd } from './relay.ts';
-import type { Captured, KnownFacts, RequestFacts } from './request-facts.ts';
+import type { RelayEnd } from './relay.ts';
 import { createHash } from 'node:crypto';
 import { asRecord } from '../core/bytes/json-fields.ts';
 import type { RequestView, Shell } from '../core/conversation/view.ts';

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { ProxyError } from '../../src/core/errors.ts';
-import type { Handler } from '../../src/proxy/client-request.ts';
+import type { Handler } from '../../src/proxy/dependencies.ts';
 import { AUTHORIZED, startServer, type TestRequest } from '../support/local-server.ts';
 
 const JSON_TYPE = 'Content-Type: application/json';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Handler } from '../../src/proxy/client-request.ts';
+import type { Handler } from '../../src/proxy/dependencies.ts';
 import { AUTHORIZED, startServer, type TestServer, writeRequest } from '../support/local-server.ts';
 import { openSocket, parseAnswer, readAll } from '../support/raw-http.ts';
 

@@ -168,7 +168,7 @@ export const LIMITS = [
   },
   {
     name: 'long work is done in one piece',
-    file: 'src/proxy/slices.ts',
+    file: 'src/proxy/deadline.ts',
     from: 'this.#clock.monotonic() >= until',
     to: 'false',
     test: SLICES,

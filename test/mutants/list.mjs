@@ -237,7 +237,7 @@ export const MUTANTS = [
   {
     name: 'a wrong proof counts',
     file: POSSESSION,
-    from: ' || proof !== proofOf(nonce, bytes)',
+    from: 'if (proof !== textProof(nonce, asked.role, asked.text)) return undefined;',
     to: '',
     test: PROXY,
     only: 'law 2',

@@ -80,7 +80,7 @@ export const THOUGHT_MUTANTS = [
   },
   {
     name: 'an answer that is too large is a cut',
-    file: 'src/proxy/answer-watch.ts',
+    file: 'src/proxy/relay.ts',
     from: '!this.#reader.gaveUp && ',
     to: '',
     test: 'test/proxy/cut-answers.test.ts',

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { RawHeaders } from '../../src/core/http/headers.ts';
 import type { UpstreamSettings } from '../../src/core/settings/settings.ts';
 import type { Upstream } from '../../src/ports/upstream.ts';
-import type { ClientRequest } from '../../src/proxy/client-request.ts';
+import type { ClientRequest } from '../../src/proxy/dependencies.ts';
 import { sendForm } from '../../src/proxy/forward.ts';
 
 const SETTINGS: UpstreamSettings = {

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
-import { goneSignal } from '../../src/proxy/gone-signal.ts';
+import { goneSignal } from '../../src/proxy/relay.ts';
 
 interface Stub extends EventEmitter {
   destroyed: boolean;

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { RequestView } from '../../src/core/conversation/view.ts';
-import { ConversationState } from '../../src/proxy/conversation-state.ts';
+import { ConversationState } from '../../src/proxy/conversations.ts';
 import { watchPrefix } from '../../src/proxy/request-record.ts';
 import { requestWith, said } from '../support/dialect-wire.ts';
 import { type Reply, startRecordingProvider, startStory, type Story } from '../support/story.ts';

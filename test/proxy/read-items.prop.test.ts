@@ -6,7 +6,7 @@ import { finish } from '../../src/core/bytes/steps.ts';
 import { DIALECTS, type Item } from '../../src/core/conversation/view.ts';
 import { referenceOf, textDigest } from '../../src/core/memory/reference.ts';
 import { Conversations } from '../../src/proxy/conversations.ts';
-import { ReadItems } from '../../src/proxy/read-items.ts';
+import { ReadItems } from '../../src/proxy/shortener.ts';
 import { type Round, sessionBody } from '../support/tool-session.ts';
 
 const UNCHANGED = 'File unchanged since last read. The content above still counts.';

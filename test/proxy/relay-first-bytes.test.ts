@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
-import type { AnswerWatcher } from '../../src/proxy/relay.ts';
 import { startRelaying } from '../support/relaying.ts';
 import { ask, chunk, LAST_CHUNK, startProvider, STREAM_HEAD } from '../support/sockets.ts';
+import type { AnswerWatcher } from '../../src/proxy/dependencies.ts';
 
 const TERMINAL = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { thoughtId } from '../../src/core/conversation/thoughts.ts';
-import { AnswerWatch } from '../../src/proxy/answer-watch.ts';
+import { AnswerWatch } from '../../src/proxy/relay.ts';
 import { startRelaying } from '../support/relaying.ts';
 import { ask, chunk, LAST_CHUNK, startProvider, STREAM_HEAD } from '../support/sockets.ts';
 

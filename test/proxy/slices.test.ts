@@ -4,7 +4,7 @@ import { finish, type Steps } from '../../src/core/bytes/steps.ts';
 import { READ_LIMITS, viewRequest, viewSteps } from '../../src/core/request/request-view.ts';
 import { Conversations } from '../../src/proxy/conversations.ts';
 import { readSteps } from '../../src/proxy/read-request.ts';
-import { Slices } from '../../src/proxy/slices.ts';
+import { Slices } from '../../src/proxy/deadline.ts';
 
 const clock = { now: () => Date.now(), monotonic: () => performance.now() };
 const MIB = 1 << 20;

@@ -4,7 +4,7 @@ import type { ProxySettings } from '../../src/core/settings/settings.ts';
 import { createLocalServer, type LocalServer } from '../../src/local/server.ts';
 import type { UiDoor } from '../../src/local/ui-door.ts';
 import type { SafeLine } from '../../src/ports/report.ts';
-import type { ClientRequest, Handler } from '../../src/proxy/client-request.ts';
+import type { ClientRequest, Handler } from '../../src/proxy/dependencies.ts';
 import { exchange, parseAnswer, type RawAnswer } from './raw-http.ts';
 
 export const TOKEN = 'svc_local_test-token';

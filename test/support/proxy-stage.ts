@@ -1,25 +1,24 @@
 import { TEXTS } from '../../src/adapters/texts.ts';
 import { factsOfModel, type ModelFacts } from '../../src/core/settings/model-facts.ts';
 import { FOLDER_PROJECTS } from './folder-projects.ts';
-import type { Handler } from '../../src/proxy/client-request.ts';
 import { createHandler } from '../../src/proxy/handle.ts';
 import { chooseByRoute } from '../../src/proxy/forward.ts';
 import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
-import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
+import { type Dialect, DIALECTS } from '../../src/core/conversation/view.ts';
 import type { ProxySettings, UpstreamSettings } from '../../src/core/settings/settings.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import type { Outbox } from '../../src/ports/outbox.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
-import type { ConfiguredUpstream } from '../../src/proxy/dependencies.ts';
+import type { ConfiguredUpstream, Handler } from '../../src/proxy/dependencies.ts';
 import { PROXY_SETTINGS, startServer, TOKEN } from './local-server.ts';
 import { ask, type ClientAnswer } from './sockets.ts';
 import {
   type ProviderOptions,
-  startScriptedProvider,
   type ScriptedProvider,
+  startScriptedProvider,
 } from './scripted-provider/provider.ts';
 
 /** The whole proxy on real sockets, between a test and the scripted provider. */

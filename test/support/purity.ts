@@ -2,7 +2,7 @@ import { TEXTS } from '../../src/adapters/texts.ts';
 import type { RequestIdentity } from '../../src/core/conversation/view.ts';
 import { Conversations } from '../../src/proxy/conversations.ts';
 import { CaptureKeeper } from '../../src/proxy/capture-keeper.ts';
-import { AnswerWatch } from '../../src/proxy/answer-watch.ts';
+import { AnswerWatch } from '../../src/proxy/relay.ts';
 import type { Placement } from '../../src/core/recall/injections.ts';
 import { type Reading, readRequest } from '../../src/proxy/read-request.ts';
 import { termsOf } from '../../src/core/recall/terms.ts';

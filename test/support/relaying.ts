@@ -2,9 +2,10 @@ import type { ServerResponse } from 'node:http';
 import { onTestFinished } from 'vitest';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
 import { answerHeaders, forwardHeaders } from '../../src/core/http/header-rules.ts';
-import { type AnswerWatcher, type HoldBack, relay, type RelayEnd } from '../../src/proxy/relay.ts';
+import { type HoldBack, relay, type RelayEnd } from '../../src/proxy/relay.ts';
 import { startServer } from './sockets.ts';
 import { upstreamSettings } from './upstream.ts';
+import type { AnswerWatcher } from '../../src/proxy/dependencies.ts';
 
 export const TERMINAL = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 

@@ -18,7 +18,7 @@ import { dropBody } from '../../../src/http/connections.ts';
 import { askForBody, readBody } from '../../../src/http/request-bodies.ts';
 import { ByteBudget, type Lease } from '../../../src/http/byte-budget.ts';
 import { MemoryError } from '../../../src/ports/memory.ts';
-import { goneSignal } from '../../../src/proxy/gone-signal.ts';
+import { goneSignal } from '../../../src/proxy/relay.ts';
 import { answerFault, answerReply } from './answers.ts';
 import { Authenticator, type Credentials, refuseSuspended } from './authenticator.ts';
 import { checkLimits } from './admission.ts';

@@ -35,3 +35,6 @@ export function bindsThinking(model: string | undefined): boolean {
   const [, gpt, point = '0'] = GPT.exec(name) ?? [];
   return gpt === undefined || Number(gpt) * 10 + Number(point) > GPT_UNBOUND;
 }
+
+/** Claude Code's mark for the long window, behind the name of a model. */
+export const LONG_MARK = /\[1m\]$/i;

@@ -1,5 +1,5 @@
 import { Known } from '../bytes/known.ts';
-import { LONG_MARK } from '../shortening/pricing.ts';
+import { LONG_MARK } from '../conversation/binding-models.ts';
 
 /**
  * The limits and list prices of models, as they are published. The table has the models that agents

@@ -1,4 +1,5 @@
 import type { Dialect, RequestView, Shell } from '../conversation/view.ts';
+import { LONG_MARK } from '../conversation/binding-models.ts';
 import { CACHE_DEFAULT_MS, lifetimeMs, markedMs } from '../conversation/cache-marks.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
 import { dialectOf } from '../dialects/dialects.ts';
@@ -75,9 +76,6 @@ function shellMs(value: Fields, dialect: Dialect): number {
     isShort ? CACHE_DEFAULT_MS : dialectOf(dialect).cacheDefaultMs(asText(value['model'])),
   );
 }
-
-/** Claude Code's mark for the long window. */
-export const LONG_MARK = /\[1m\]$/i;
 
 const LONG_WINDOW = 1_000_000;
 

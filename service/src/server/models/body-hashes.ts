@@ -1,7 +1,6 @@
-import type { BodyWatch, KnownHashes } from '../../../../src/proxy/dependencies.ts';
+import type { AnswerWatcher, BodyWatch, KnownHashes } from '../../../../src/proxy/dependencies.ts';
 import { createHash, hash, type Hash } from 'node:crypto';
 import type { Completes } from '../../../../src/core/answer/answer-reader.ts';
-import type { AnswerWatcher } from '../../../../src/proxy/relay.ts';
 
 /** Hashes of the bodies of one request, in hex. A receipt tells them; the texts are nowhere. */
 export class BodyHashes implements BodyWatch {

@@ -9,10 +9,13 @@ import { servedSettings } from '../../core/served-settings.ts';
 import type { ProxySettings } from '../../../../src/core/settings/settings.ts';
 import { JournalFullError } from '../../ports/receipts.ts';
 import { BackgroundPace } from '../../../../src/proxy/background-queue.ts';
-import type { ClientRequest } from '../../../../src/proxy/client-request.ts';
-import type { UpstreamQuestion } from '../../../../src/proxy/dependencies.ts';
+import type {
+  ClientRequest,
+  KnownFacts,
+  RequestFacts,
+  UpstreamQuestion,
+} from '../../../../src/proxy/dependencies.ts';
 import { createHandler, type ProxyHandler } from '../../../../src/proxy/handle.ts';
-import type { KnownFacts, RequestFacts } from '../../../../src/proxy/request-facts.ts';
 import type { ServingParts } from '../parts.ts';
 import { HandlerShelf, SHELF_BOUNDS, type ShelvedHandler } from './handler-shelf.ts';
 import { factsOfModel } from '../../../../src/core/settings/model-facts.ts';

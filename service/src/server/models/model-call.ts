@@ -2,9 +2,9 @@ import type { Route } from '../../../../src/core/http/routes.ts';
 import type { ReceiptKind } from '../../core/receipts.ts';
 import type { Caller } from '../../ports/control-store.ts';
 import type { OpenReceipt } from '../../ports/receipts.ts';
-import type { KnownFacts } from '../../../../src/proxy/request-facts.ts';
 import type { AdmittedCall } from '../model-admission.ts';
 import type { ProviderChoiceMade } from './provider-choice.ts';
+import type { KnownFacts } from '../../../../src/proxy/dependencies.ts';
 
 /** One model request of a caller, from the key on: what its parts tell each other. */
 export interface ModelCall {

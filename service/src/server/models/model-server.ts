@@ -24,8 +24,8 @@ import { requestHead } from '../../../../src/http/bounded-server.ts';
 import type { Caller, ChangedFact } from '../../ports/control-store.ts';
 import { MemoryError } from '../../../../src/ports/memory.ts';
 import { JournalFullError } from '../../ports/receipts.ts';
-import type { ClientRequest } from '../../../../src/proxy/client-request.ts';
-import { goneSignal } from '../../../../src/proxy/gone-signal.ts';
+import type { ClientRequest } from '../../../../src/proxy/dependencies.ts';
+import { goneSignal } from '../../../../src/proxy/relay.ts';
 import {
   type Authenticator,
   type Credentials,

@@ -12,10 +12,10 @@ import {
   type ReceiptStatus,
 } from '../../core/receipts.ts';
 import { MEMORY_MODES } from '../../../../src/core/settings/settings.ts';
-import type { KnownFacts, RequestFacts } from '../../../../src/proxy/request-facts.ts';
 import { ServiceFault } from '../fault.ts';
 import { FAULTS } from '../../../../src/core/memory-api/faults.ts';
 import type { ModelCall } from './model-call.ts';
+import type { KnownFacts, RequestFacts } from '../../../../src/proxy/dependencies.ts';
 
 /** The facts of a request as its receipt tells them. */
 
