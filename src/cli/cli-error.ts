@@ -1,6 +1,6 @@
 import type { FileError } from '../adapters/files/file-error.ts';
-import type { MemoryError } from '../ports/memory.ts';
 import type { Terminal } from './terminal.ts';
+import type { MemoryError } from '../core/errors.ts';
 
 /** 0 ok, 1 failed or problems found, 2 wrong usage, 130 interrupted. */
 export type ExitCode = 0 | 1 | 2 | 130;

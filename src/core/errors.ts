@@ -231,3 +231,16 @@ export class ProxyError extends Error {
     return ROWS[this.code].hint;
   }
 }
+
+/** Why memory could not help. Each reason is a memory_state the client can see. */
+export type MemoryFailure = 'timeout' | 'unavailable' | 'denied' | 'rate_limited' | 'invalid';
+
+export class MemoryError extends Error {
+  override readonly name = 'MemoryError';
+  readonly reason: MemoryFailure;
+
+  constructor(reason: MemoryFailure, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
+}

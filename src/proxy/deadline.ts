@@ -1,6 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
-import { MemoryError } from '../ports/memory.ts';
 import type { Steps } from '../core/bytes/steps.ts';
+import { MemoryError } from '../core/errors.ts';
 
 /**
  * The moment by which everything that one request asks of memory and ledger must be answered. The

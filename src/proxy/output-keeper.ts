@@ -1,11 +1,11 @@
 import { spaceKeyOf, type SpaceOwner } from '../core/ledger/entries.ts';
 import type { ToolOutput } from '../core/shortening/outputs.ts';
 import { isElidable } from '../core/shortening/removal.ts';
-import { OUTPUT_PLACE } from '../core/memory/record.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Memory, MemoryRecord } from '../ports/memory.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './read-request.ts';
+import { OUTPUT_PLACE } from '../core/memory/reference.ts';
 
 /**
  * Gives tool outputs to the memory ahead of need, so that a batch is ready when it pays. It works

@@ -49,14 +49,7 @@ import {
   wordsOf,
 } from '../core/recall/second-look.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
-import {
-  type AgentFacts,
-  type Memory,
-  MemoryError,
-  type MemoryFailure,
-  type RecallAnswer,
-  type RecallQuestion,
-} from '../ports/memory.ts';
+import type { AgentFacts, Memory, RecallAnswer, RecallQuestion } from '../ports/memory.ts';
 import type { KnownBlock, KnownBlocks } from './conversations.ts';
 import { type Deadline, type Slices, withinDeadline } from './deadline.ts';
 import type { ProxyDependencies } from './dependencies.ts';
@@ -67,6 +60,7 @@ import { holdsNow } from '../core/memory/outgrown.ts';
 import type { Code, Workplace } from '../ports/code.ts';
 import type { CleanExchange } from '../core/memory/captures.ts';
 import { finish, Pace, type Steps } from '../core/bytes/steps.ts';
+import { MemoryError, type MemoryFailure } from '../core/errors.ts';
 
 /** The blocks that a request carries, and the memory state that the client sees. */
 export interface Recalled {

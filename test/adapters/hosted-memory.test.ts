@@ -7,7 +7,7 @@ import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { outputProof } from '../../src/core/shortening/proofs.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
-import { type ForgetFilter, MemoryError } from '../../src/ports/memory.ts';
+import type { ForgetFilter } from '../../src/ports/memory.ts';
 import { freePort } from '../support/free-port.ts';
 import { blockEntry, foundBlocks, foundEntries } from '../support/ledger-entries.ts';
 import { makeCertificate } from '../support/certificate.ts';
@@ -16,6 +16,7 @@ import { openHostedScene, patience, settingsFor } from '../support/hosted.ts';
 import { startMemoryService } from '../../service/test/support/memory-service.ts';
 import { outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { MemoryError } from '../../src/core/errors.ts';
 
 const CAPTURE = '/v1/svc/memory/capture';
 const RECALL = '/v1/svc/memory/recall';

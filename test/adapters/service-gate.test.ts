@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ServiceGate } from '../../src/adapters/memory-client/gate.ts';
 import { faultIn } from '../../src/adapters/memory-client/service-fault.ts';
 import { faultOf } from '../../src/core/memory-api/faults.ts';
-import { MemoryError } from '../../src/ports/memory.ts';
+import { MemoryError } from '../../src/core/errors.ts';
 
 test('the gate: five failures in a row open it for 15 seconds, then one call tries', () => {
   let now = 0;

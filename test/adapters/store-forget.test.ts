@@ -11,7 +11,6 @@ import { loadDriver } from '../../src/adapters/store/driver.ts';
 import { Outputs } from '../../src/adapters/store/outputs.ts';
 import { Records } from '../../src/adapters/store/records.ts';
 import { Store } from '../../src/adapters/store/store.ts';
-import { MemoryError } from '../../src/ports/memory.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { quotedRecords } from '../../src/core/recall/quoted-records.ts';
@@ -21,6 +20,7 @@ import { holdersOf, plantIn } from '../support/forgotten-bytes.ts';
 import { blockEntry, foundBlock } from '../support/ledger-entries.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { MemoryError } from '../../src/core/errors.ts';
 
 const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 

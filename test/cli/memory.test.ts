@@ -7,13 +7,9 @@ import type { CliStore } from '../../src/cli/compose-store.ts';
 import { stripVTControlCharacters } from 'node:util';
 import { oneLine, printable, Terminal } from '../../src/cli/terminal.ts';
 import { screen as screenOf } from '../support/screen.ts';
-import {
-  type ForgetFilter,
-  type ListFilter,
-  MemoryError,
-  type SpokenRecord,
-} from '../../src/ports/memory.ts';
+import type { ForgetFilter, ListFilter, SpokenRecord } from '../../src/ports/memory.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
+import { MemoryError } from '../../src/core/errors.ts';
 
 const record: SpokenRecord = {
   ref: 'm_abcdefgh',

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { beforeEach, afterEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { outputProof, textProof } from '../../src/core/shortening/proofs.ts';
-import { MemoryError, type Memory } from '../../src/ports/memory.ts';
+import type { Memory } from '../../src/ports/memory.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { saidAgainTests } from './said-again.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf, sharedStarts } from '../support/records.ts';
+import { MemoryError } from '../../src/core/errors.ts';
 
 /** What every memory owes its callers, whatever it is made of. */
 export function memorySuite(name: string, open: () => Promise<Memory> | Memory): void {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { JournalLedger } from '../../service/src/adapters/journals/ledger.ts';
 import { FoundEntries } from '../../src/core/ledger/entries.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
-import { MemoryError, type MemoryFailure, type RecallAnswer } from '../../src/ports/memory.ts';
+import type { RecallAnswer } from '../../src/ports/memory.ts';
 import { DIALECTS, promptOf, requestWith, said } from '../support/dialect-wire.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -14,6 +14,7 @@ import {
   type Story,
   type StoryOptions,
 } from '../support/story.ts';
+import { MemoryError, type MemoryFailure } from '../../src/core/errors.ts';
 
 const FACT = 'The staging database of the walrus shop listens on port 6431.';
 const QUESTION = 'On which port does the staging database of the walrus shop listen?';

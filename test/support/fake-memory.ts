@@ -1,9 +1,9 @@
-import { isSpoken, isStorable, OUTPUT_PLACE } from '../../src/core/memory/record.ts';
+import { isSpoken, isStorable } from '../../src/core/memory/record.ts';
 import { cutPassages, passageTokens } from '../../src/core/recall/passages.ts';
 import { readQuestion } from '../../src/core/recall/question.ts';
 import { rankCandidates } from '../../src/core/recall/ranking.ts';
 import { keepRelevant, rarityOf } from '../../src/core/recall/relevance.ts';
-import { referenceOf } from '../../src/core/memory/reference.ts';
+import { OUTPUT_PLACE, referenceOf } from '../../src/core/memory/reference.ts';
 import { textProof } from '../../src/core/shortening/proofs.ts';
 import { termsOf } from '../../src/core/recall/terms.ts';
 import {
@@ -13,18 +13,17 @@ import {
   type HoldQuestion,
   type ListFilter,
   type Memory,
-  MemoryError,
-  REFERENCES_MAX,
-  type MemoryFailure,
   type MemoryRecord,
   type RecallAnswer,
   type RecalledPassage,
   type RecallQuestion,
   type RecordKey,
+  REFERENCES_MAX,
   type SpeakerRole,
   type SpokenRecord,
   type StoredRecord,
 } from '../../src/ports/memory.ts';
+import { MemoryError, type MemoryFailure } from '../../src/core/errors.ts';
 
 /** A memory in memory, which keeps the contract and can be made to fail. */
 export class FakeMemory implements Memory {

@@ -5,10 +5,10 @@ import { openServiceStore } from '../adapters/service-store/sqlite-service-store
 import { SETTINGS_FILE, writePrivate } from '../adapters/service-store/service-files.ts';
 import { makeMasterKeyFile, newMasterKeyId } from '../adapters/vault/service-master-keys.ts';
 import type { ServiceSettings } from '../core/settings.ts';
-import { MemoryError } from '../../../src/ports/memory.ts';
 import type { ServiceBackups, ServiceStore } from '../ports/service-store.ts';
 import { withTenantsChanged } from '../server/wrapped-store.ts';
 import { openServerStore, serverOf, type ServicePlace } from './compose-database.ts';
+import { MemoryError } from '../../../src/core/errors.ts';
 
 export type { ServicePlace } from './compose-database.ts';
 

@@ -1,7 +1,7 @@
-import { MemoryError } from '../../../src/ports/memory.ts';
 import type { AnswerKey, AnswerState, BegunAnswer, TenantStore } from '../ports/service-store.ts';
 import { ServiceFault } from './fault.ts';
 import { keepLease, LEASE_MS } from './leases.ts';
+import { MemoryError } from '../../../src/core/errors.ts';
 
 /**
  * Calls with an Idempotency-Key: the same call again gets the answer of the first one, also from

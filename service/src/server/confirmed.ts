@@ -1,9 +1,9 @@
 import { Recent } from '../../../src/core/bytes/recent.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { ChangedFact } from '../ports/control-store.ts';
-import { MemoryError } from '../../../src/ports/memory.ts';
 import { withinDeadline } from '../../../src/proxy/deadline.ts';
 import type { ChangeWatch } from './change-watch.ts';
+import { MemoryError } from '../../../src/core/errors.ts';
 
 /**
  * Caches facts from the store. While this process reads the list of changes, it uses a cached fact

@@ -1,7 +1,7 @@
-import { MemoryError } from '../../../src/ports/memory.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
 import { underLease } from './leases.ts';
+import { MemoryError } from '../../../src/core/errors.ts';
 
 /** Purges that were begun: one process erases the records of a purge, and another continues if it dies. */
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asRecord } from '../../../src/core/bytes/json-fields.ts';
-import { ProxyError } from '../../../src/core/errors.ts';
+import { MemoryError, ProxyError } from '../../../src/core/errors.ts';
 import { pathOf } from '../../../src/core/http/gate.ts';
 import { headerOf } from '../../../src/core/http/header-rules.ts';
 import { HEADERS_MAX } from '../../../src/core/http/http-form.ts';
@@ -17,7 +17,6 @@ import { describeFault } from '../../../src/http/faults.ts';
 import { dropBody } from '../../../src/http/connections.ts';
 import { askForBody, readBody } from '../../../src/http/request-bodies.ts';
 import { ByteBudget, type Lease } from '../../../src/http/byte-budget.ts';
-import { MemoryError } from '../../../src/ports/memory.ts';
 import { goneSignal } from '../../../src/proxy/relay.ts';
 import { answerFault, answerReply } from './answers.ts';
 import { Authenticator, type Credentials, refuseSuspended } from './authenticator.ts';

@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { openServiceStore } from '../../src/adapters/service-store/sqlite-service-store.ts';
-import { MemoryError } from '../../../src/ports/memory.ts';
 import type { Caller } from '../../src/ports/control-store.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { ChangeWatch, tellingChanges } from '../../src/server/change-watch.ts';
@@ -8,6 +7,7 @@ import { Confirmed } from '../../src/server/confirmed.ts';
 import { manualClock } from '../../../test/support/manual-clock.ts';
 import { addKeyTo, revokeKeyOf } from '../support/service-control.ts';
 import { tempFolder } from '../../../test/support/temp-folder.ts';
+import { MemoryError } from '../../../src/core/errors.ts';
 
 const KEY = { keyId: 'a', name: 'one', hash: 'h', scopes: ['read'], createdAt: 2 } as const;
 

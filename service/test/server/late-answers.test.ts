@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
-import { MemoryError } from '../../../src/ports/memory.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { itemOf } from '../support/memory-service.ts';
 import { openService, SPACE, statesOf } from '../support/open-service.ts';
 import { newPurgeId } from '../support/service-objects.ts';
+import { MemoryError } from '../../../src/core/errors.ts';
 
 /** An answer at the deadline tells where its space stands, as the store said during this very call. */
 

@@ -3,11 +3,11 @@ import { expect, test, vi } from 'vitest';
 import { recordBytes } from '../../../src/core/memory-api/canonical.ts';
 import { contentDigest } from '../../../src/core/memory/reference.ts';
 import { proofOf } from '../../../src/core/shortening/proofs.ts';
-import { MemoryError } from '../../../src/ports/memory.ts';
 import { manualClock } from '../../../test/support/manual-clock.ts';
 import { callService, itemOf } from '../support/memory-service.ts';
 import { openSocket, readAll } from '../../../test/support/raw-http.ts';
 import { FACT, openService as open, SPACE, statesOf } from '../support/open-service.ts';
+import { MemoryError } from '../../../src/core/errors.ts';
 
 test('what was captured is durable, recalled, proven and given back', async () => {
   const { capture, recall, ask } = await open();

@@ -1,5 +1,5 @@
-import { MemoryError } from '../../../src/ports/memory.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
+import { MemoryError } from '../../../src/core/errors.ts';
 
 /** A real store of a service that can be taken away: it then fails at once, or answers nothing. */
 

@@ -1,17 +1,18 @@
 import { batchesOf } from '../../core/bytes/batches.ts';
 import { CAPTURE_ITEMS_MAX, REQUEST_BYTES_MAX } from '../../core/memory-api/limits.ts';
-import {
-  type CaptureAnswer,
-  type CaptureRequest,
-  type CaptureResult,
+import type {
+  CaptureAnswer,
+  CaptureRequest,
+  CaptureResult,
 } from '../../core/memory-api/contract.ts';
 import { NEW_GENERATION } from '../../core/memory-api/words.ts';
-import { type CaptureState, MemoryError } from '../../ports/memory.ts';
+import type { CaptureState } from '../../ports/memory.ts';
 import type { Acknowledgements } from './acknowledgements.ts';
 import type { Operations } from './operations.ts';
 import { ServiceFault } from './service-fault.ts';
 import { malformed } from './service-link.ts';
 import type { Outgoing } from '../../core/memory-api/record-items.ts';
+import { MemoryError } from '../../core/errors.ts';
 
 /**
  * Sends texts to the service, each once. A text that the service does not acknowledge is not lost:

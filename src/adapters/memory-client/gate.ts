@@ -1,5 +1,5 @@
-import { MemoryError, type MemoryFailure } from '../../ports/memory.ts';
 import { ServiceFault } from './service-fault.ts';
+import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
 /**
  * Decides whether the service is called at all. A dead or lying service costs one refusal in

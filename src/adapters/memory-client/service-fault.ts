@@ -1,6 +1,6 @@
 import { faultBody, type FaultBody, type FaultCode } from '../../core/memory-api/faults.ts';
 import { parseShape } from '../../core/memory-api/shape.ts';
-import { MemoryError, type MemoryFailure } from '../../ports/memory.ts';
+import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
 /** A memory service's refusal of a call. */
 

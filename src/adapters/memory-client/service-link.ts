@@ -1,15 +1,15 @@
-import { Pool, type Dispatcher } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import { ANSWER_BYTES_MAX } from '../../core/memory-api/limits.ts';
 import { parseShape, type Shape } from '../../core/memory-api/shape.ts';
 import { isOwnMachine } from '../../core/settings/own-machine.ts';
 import { VERSION } from '../../core/version.ts';
-import { MemoryError } from '../../ports/memory.ts';
 import { type AddressRule, mayResolve } from '../network/addresses.ts';
 import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
 import { connectorTo } from '../network/connector.ts';
 import type { Trust } from '../network/pinned-connector.ts';
 import { proxyFaultText } from '../network/tunnel-connector.ts';
 import { faultIn } from './service-fault.ts';
+import { MemoryError } from '../../core/errors.ts';
 
 /**
  * The connection to a memory service. It sends one request, once, to the one configured origin,

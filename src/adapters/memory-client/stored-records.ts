@@ -9,19 +9,19 @@ import {
 } from '../../core/memory-api/limits.ts';
 import { isReference, isShortReference, referenceOf } from '../../core/memory/reference.ts';
 import { isSpace } from '../../core/request/space.ts';
-import {
-  type ForgetFilter,
-  type ListFilter,
-  MemoryError,
-  type RecordKey,
-  type SpokenRecord,
-  type StoredRecord,
+import type {
+  ForgetFilter,
+  ListFilter,
+  RecordKey,
+  SpokenRecord,
+  StoredRecord,
 } from '../../ports/memory.ts';
 import type { Acknowledgements } from './acknowledgements.ts';
 import type { Operations } from './operations.ts';
 import { malformed } from './service-link.ts';
 import { recordInItem, recordInObject } from '../../core/memory-api/record-items.ts';
 import { isoTime } from '../../core/memory/times.ts';
+import { MemoryError } from '../../core/errors.ts';
 
 /** Looking at what the service holds, and taking it out again. */
 

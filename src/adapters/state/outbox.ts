@@ -1,11 +1,11 @@
 import { forgetOldest } from '../../core/bytes/recent.ts';
 import { captureKeyOf, readRecord } from '../../core/memory/record.ts';
 import type { CaptureState, Memory, MemoryRecord } from '../../ports/memory.ts';
-import { MemoryError } from '../../ports/memory.ts';
 import type { Outbox } from '../../ports/outbox.ts';
 import { within } from '../within.ts';
 import type { StateFile } from './state-file.ts';
 import type { StateWriter } from './state-writer.ts';
+import { MemoryError } from '../../core/errors.ts';
 
 /**
  * Captures on their way to a memory. A row of `state.db` holds each until the memory says that it has it,

@@ -1,5 +1,4 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import { MemoryError } from '../../ports/memory.ts';
 import { IdleCollector } from '../processes/heap-bound.ts';
 import { CallQueue } from './call-queue.ts';
 import { Descriptors } from './descriptors.ts';
@@ -11,6 +10,7 @@ import {
   type StoreResponse,
   type WorkerInput,
 } from './protocol.ts';
+import { MemoryError } from '../../core/errors.ts';
 
 /**
  * The loop of every worker around a database: it takes calls from its client and answers them one

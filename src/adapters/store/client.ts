@@ -1,15 +1,15 @@
 import { Worker } from 'node:worker_threads';
-import { MemoryError } from '../../ports/memory.ts';
 import { workerFile } from '../processes/worker-file.ts';
 import { Descriptors } from './descriptors.ts';
 import {
   BUSY,
-  type StoreCalls,
   STOPPING,
+  type StoreCalls,
   type StoreRequest,
   type StoreResponse,
   type WorkerInput,
 } from './protocol.ts';
+import { MemoryError } from '../../core/errors.ts';
 
 /**
  * The main thread's end of the store's worker. A call waits only until its own signal fires. A

@@ -10,27 +10,27 @@ import { ProofState } from './proof-state.ts';
 import { SteadyClient } from './steady-client.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { batchesOf } from '../../core/bytes/batches.ts';
-import {
-  type CaptureState,
-  type ForgetFilter,
-  type Holding,
-  type HoldQuestion,
-  type ListFilter,
-  type Memory,
-  MemoryError,
-  type MemoryRecord,
-  type PageFilter,
-  type RecallAnswer,
-  type RecallQuestion,
-  type RecordKey,
-  type RecordPage,
-  type SpaceMove,
-  type SpaceMoved,
-  type SpokenRecord,
-  type StoredRecord,
+import type {
+  CaptureState,
+  ForgetFilter,
+  Holding,
+  HoldQuestion,
+  ListFilter,
+  Memory,
+  MemoryRecord,
+  PageFilter,
+  RecallAnswer,
+  RecallQuestion,
+  RecordKey,
+  RecordPage,
+  SpaceMove,
+  SpaceMoved,
+  SpokenRecord,
+  StoredRecord,
 } from '../../ports/memory.ts';
 import type { PlacedRecords } from '../state/ledger-table.ts';
 import type { ForgottenElsewhere } from './protocol.ts';
+import { MemoryError } from '../../core/errors.ts';
 
 /**
  * Everything svc remembers on this machine, in one folder: memories, ledger, outbox, request log.

@@ -1,6 +1,6 @@
 import { textBytes } from '../../core/shortening/proofs.ts';
-import { isStorable, OUTPUT_PLACE } from '../../core/memory/record.ts';
-import { referenceOf } from '../../core/memory/reference.ts';
+import { isStorable } from '../../core/memory/record.ts';
+import { OUTPUT_PLACE, referenceOf } from '../../core/memory/reference.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import type {
   CaptureState,

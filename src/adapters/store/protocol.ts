@@ -4,24 +4,23 @@ import type {
   Holding,
   HoldQuestion,
   ListFilter,
-  MemoryFailure,
   MemoryRecord,
+  PageFilter,
   RecallAnswer,
   RecallQuestion,
   RecordKey,
+  RecordPage,
   SpaceMove,
   SpaceMoved,
   SpokenRecord,
   StoredRecord,
-  PageFilter,
-  RecordPage,
 } from '../../ports/memory.ts';
 import type {
   ConversationFilter,
   RequestFilter,
+  RequestList,
   RequestRow,
   RequestSum,
-  RequestList,
   SumFilter,
 } from '../../ports/request-log.ts';
 import type { PlacedRecords } from '../state/ledger-table.ts';
@@ -31,8 +30,8 @@ import type {
   DeskFilter,
   DeskPage,
   DeskRecord,
-  EditState,
   DeskRule,
+  EditState,
   PinChange,
   RecallLook,
   RuleChange,
@@ -43,6 +42,7 @@ import type {
 } from '../../ports/memory-desk.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { HeldProvenance, ProvenanceFilter, ProvenanceNote } from '../../ports/provenance.ts';
+import type { MemoryFailure } from '../../core/errors.ts';
 
 /** The calls between the main thread and the store's worker. Only plain data crosses. */
 

@@ -1,10 +1,10 @@
-import { MemoryError } from '../../ports/memory.ts';
 import { lstatSync } from 'node:fs';
 import { databaseFile } from '../files/database-file.ts';
 import { markReplaced, replacedAt } from '../files/marks.ts';
 import { isPrivate } from '../files/private-folder.ts';
 import { makePrivateFolder } from '../files/private-files.ts';
 import type { Database } from './database.ts';
+import { MemoryError } from '../../core/errors.ts';
 
 /** The database was deleted or replaced while it was open: nothing of this connection counts any more. */
 export class FileReplacedError extends Error {

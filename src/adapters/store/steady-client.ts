@@ -1,7 +1,7 @@
-import { MemoryError } from '../../ports/memory.ts';
 import { within } from '../within.ts';
 import { StoreClient, type StoreClientOptions } from './client.ts';
 import type { StoreCallName, StoreCalls } from './protocol.ts';
+import { MemoryError } from '../../core/errors.ts';
 
 /**
  * The store's worker, and a second one for reads while the first is late. The first may wait for

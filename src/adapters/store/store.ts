@@ -1,9 +1,4 @@
-import {
-  type CaptureState,
-  type ForgetFilter,
-  MemoryError,
-  type MemoryRecord,
-} from '../../ports/memory.ts';
+import type { CaptureState, ForgetFilter, MemoryRecord } from '../../ports/memory.ts';
 import {
   abandon,
   type Database,
@@ -25,7 +20,7 @@ import { databaseBytes, databaseFile } from '../files/database-file.ts';
 import { endForgetting, forgettingIn, noteForgetting, unended } from './forgetting.ts';
 import { leaveReplaced } from './replaced-file.ts';
 import { Outputs } from './outputs.ts';
-import { listProvenance, keepProvenance } from './provenance.ts';
+import { keepProvenance, listProvenance } from './provenance.ts';
 import { proveHeld } from './possessions.ts';
 import { Records, referencesIn } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
@@ -35,6 +30,7 @@ import { Signals } from './signals.ts';
 import { SpaceMover } from './space-mover.ts';
 import type { Statements } from './statements.ts';
 import { matcherOf, waitingRecords } from './waiting-records.ts';
+import { MemoryError } from '../../core/errors.ts';
 
 /**
  * The store itself, inside its worker: one call after the other, each whole. Every error becomes a

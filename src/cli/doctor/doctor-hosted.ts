@@ -4,14 +4,13 @@ import { configFolder } from '../../adapters/files/config-folder.ts';
 import type { OpenHostedMemory } from '../../adapters/memory-client/open-hosted-memory.ts';
 import { parseMemory } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { type WhoAmI } from '../../core/memory-api/contract.ts';
+import type { WhoAmI } from '../../core/memory-api/contract.ts';
 import { PROOF_FEATURE } from '../../core/memory-api/words.ts';
-import { OUTPUT_PLACE } from '../../core/memory/record.ts';
-import { textDigest } from '../../core/memory/reference.ts';
+import { OUTPUT_PLACE, textDigest } from '../../core/memory/reference.ts';
 import { outputProof } from '../../core/shortening/proofs.ts';
 import type { MemoryMode } from '../../core/settings/settings.ts';
-import { MemoryError, type MemoryFailure } from '../../ports/memory.ts';
 import type { Check } from './doctor-checks.ts';
+import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
 /**
  * Checks a memory service: whether it takes the key, the key's rights, the distance, and whether it

@@ -1,7 +1,7 @@
 import { captureHuman } from '../../core/memory/captures.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 import type { Memory, MemoryRecord } from '../../ports/memory.ts';
-import { MemoryError } from '../../ports/memory.ts';
+import { MemoryError } from '../../core/errors.ts';
 
 /**
  * Writes one harmless sentence into a memory, reads it back, finds it again, and forgets it: in a

@@ -1,7 +1,7 @@
 import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
 import { isOwnMachineUrl } from '../../core/settings/own-machine.ts';
-import { MemoryError } from '../../ports/memory.ts';
 import { type KeyCheck, meaningOf } from './key-check.ts';
+import { MemoryError } from '../../core/errors.ts';
 
 /**
  * Whether a hosted memory can be reached and takes its key. It makes the proxy's own call at its

@@ -7,12 +7,10 @@ import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { PATTERN_CHARS_MAX } from '../../core/bytes/line-pattern.ts';
 import { CONTEXT_MAX } from '../../core/memory/excerpt.ts';
-import { EXCERPT_TOKENS_MAX } from '../../core/memory/reference.ts';
-import { isReferenceStart } from '../../core/memory/reference.ts';
+import { EXCERPT_TOKENS_MAX, isReferenceStart } from '../../core/memory/reference.ts';
 import { GLOBAL_SPACE, isSpace } from '../../core/request/space.ts';
 import { VERSION } from '../../core/version.ts';
 import type { Projects } from '../../ports/projects.ts';
-import { MemoryError } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import {
@@ -27,6 +25,7 @@ import { shortLines } from './mcp-lines.ts';
 import { deadline } from './memory.ts';
 import type { CliStore, OpenStore } from '../compose-store.ts';
 import { type ChangeReader, changeReader } from './changed-since.ts';
+import { MemoryError } from '../../core/errors.ts';
 
 /**
  * `svc mcp`: the memory as tools of a model, over standard input and output. It reads and never

@@ -1,11 +1,6 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { CONTEXT_MAX, type Excerpt, excerptOf, type PartWords } from '../../core/memory/excerpt.ts';
-import {
-  type ForgetFilter,
-  type Memory,
-  MemoryError,
-  type StoredRecord,
-} from '../../ports/memory.ts';
+import type { ForgetFilter, Memory, StoredRecord } from '../../ports/memory.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf, timeText } from '../listing.ts';
@@ -16,6 +11,7 @@ import { noSuchReference, wholeReference, wholeReferences } from './whole-refere
 import { nameForgotten } from '../proxy/recent-trouble.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
+import { MemoryError } from '../../core/errors.ts';
 
 /** `svc memory`: what svc remembers, to be read, found and forgotten. */
 

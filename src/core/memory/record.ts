@@ -88,9 +88,6 @@ export const RECORD_CHARS_MAX = 512 * 1024;
 const NAME_CHARS_MAX = 1024;
 const EXCHANGES_MAX = 2 ** 32;
 
-/** An output belongs to its call, and has no place of its own in a conversation. */
-export const OUTPUT_PLACE = { role: 'tool', fingerprint: '', exchange: 0 } as const;
-
 /** Names a capture on its way to the memory: the same words said at another place in time count as said again. */
 export function captureKeyOf({ digest, space, isTimed, fingerprint }: MemoryRecord): string {
   return `${digest} ${space} ${isTimed === true ? fingerprint : ''}`;

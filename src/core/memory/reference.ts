@@ -11,6 +11,9 @@ import { base32 } from '../bytes/base32.ts';
 
 export type TextRole = 'user' | 'assistant' | 'tool';
 
+/** An output belongs to its call, and has no place of its own in a conversation. */
+export const OUTPUT_PLACE = { role: 'tool', fingerprint: '', exchange: 0 } as const;
+
 /** Names a text: base64url SHA-256 over the role, a line feed and the text. */
 export function textDigest(role: TextRole, said: string | Uint8Array): string {
   // One call for a text: it takes a third of the time of a hash that is updated.

@@ -1,6 +1,5 @@
 import { forgetOldest } from '../../../../src/core/bytes/recent.ts';
 import type { CaptureState, Memory, MemoryRecord } from '../../../../src/ports/memory.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import type { Outbox } from '../../../../src/ports/outbox.ts';
 import { within } from '../../../../src/adapters/within.ts';
 import {
@@ -10,6 +9,7 @@ import {
   type OrphanedJournal,
 } from '../../../../src/adapters/journals/journal.ts';
 import { captureKeyOf, readRecord } from '../../../../src/core/memory/record.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
  * Captures on their way to the memory. A journal holds them until the memory says that it has them,

@@ -4,7 +4,6 @@ import {
   type ReceiptClosing,
   type ReceiptOpening,
 } from '../../core/receipts.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import { JournalFullError, type OpenReceipt, type Receipts } from '../../ports/receipts.ts';
 import { within } from '../../../../src/adapters/within.ts';
 import {
@@ -14,7 +13,8 @@ import {
   takeJournals,
 } from '../../../../src/adapters/journals/journal.ts';
 import { closeHeads, storeBatch, storeHeads, type Storing } from './receipt-batches.ts';
-import { type JournalledReceipt, type ReceiptLine, readReceiptLines } from './receipt-lines.ts';
+import { type JournalledReceipt, readReceiptLines, type ReceiptLine } from './receipt-lines.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
  * Queues receipts for the store. One synchronous line opens a receipt and another line closes it,

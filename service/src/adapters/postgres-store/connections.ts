@@ -2,7 +2,6 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { PoolClient } from 'pg';
 import type { DatabaseOrigin } from '../../core/database-origin.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import { type FoundServer, ServerSearch } from './server-search.ts';
 import {
   asMemoryError,
@@ -17,6 +16,7 @@ import type { Rows, SqlValue } from './rows.ts';
 import type { ServerAddress } from './server-url.ts';
 import { Session } from './session.ts';
 import { Slots } from './slots.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
  * Transactions on PostgreSQL, over a pool of a few connections. Every wait has a deadline, on this side and on the server's. It uses no session state, so a pooler may be in

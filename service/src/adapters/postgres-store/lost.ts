@@ -1,4 +1,4 @@
-import { MemoryError } from '../../../../src/ports/memory.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /** The ways in which a call to PostgreSQL fails, and which of them may be tried again. */
 

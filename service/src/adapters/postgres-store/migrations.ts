@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { asRecord, parseJson } from '../../../../src/core/bytes/json-fields.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import { newEpoch } from '../service-store/epoch.ts';
 import type { Connections } from './connections.ts';
 import type { Rows } from './rows.ts';
 import { MIGRATIONS, SCHEMA } from './statements/schema.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
  * Brings the tables to this version: numbered, forward only, each once, whichever of several nodes

@@ -1,6 +1,5 @@
 import { asRecord, parseJson } from '../../../../src/core/bytes/json-fields.ts';
 import { contentDigest } from '../../../../src/core/memory/reference.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import type { MoveTarget } from '../../ports/service-move.ts';
 import { capture } from './captures.ts';
 import { Connections } from './connections.ts';
@@ -11,6 +10,7 @@ import { ADDING, counting, MOVE } from './statements/move.ts';
 import { SCHEMA } from './statements/schema.ts';
 import { keepStatistics, Statistics } from './statistics.ts';
 import { TermKeys } from './term-keys.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
  * Takes the data of a service from a file. Everything may come twice: a move that was killed starts

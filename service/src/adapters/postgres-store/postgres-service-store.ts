@@ -1,6 +1,5 @@
 import { isTenantId } from '../../core/tenants.ts';
 import type { TenantFacts } from '../../ports/control-store.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import type { ServiceStore, ServiceStoreHealth, TenantStore } from '../../ports/service-store.ts';
 import { adminOf, type AdminRow } from '../service-store/admins.ts';
 import { changeListOf, type ChangeRow, CHANGES_READ_MAX } from '../service-store/changes.ts';
@@ -18,7 +17,7 @@ import {
   signingKeyOf,
   type SigningRow,
 } from '../service-store/vault-table.ts';
-import { Connections, type ConnectionOptions } from './connections.ts';
+import { type ConnectionOptions, Connections } from './connections.ts';
 import { keepDays } from './days.ts';
 import type { OpenDatabase } from './open-database.ts';
 import { changeService, findTenant } from './control.ts';
@@ -33,6 +32,7 @@ import { Statistics } from './statistics.ts';
 import { TermKeys } from './term-keys.ts';
 import { postgresTenantStore } from './tenant-store.ts';
 import { listMasterKeys } from './vault.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /** The service's store on PostgreSQL: several nodes may have it open at once. */
 

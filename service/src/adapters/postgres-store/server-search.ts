@@ -1,10 +1,10 @@
 import { Pool, type PoolClient, types } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseOrigin } from '../../core/database-origin.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import { answered, codeOf, isFull, isRefused, NO_CONNECTION_LEFT } from './lost.ts';
 import type { ServerAddress } from './server-url.ts';
 import { SERVER } from './statements/server.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
  * Finds the database server behind the address once it accepts writes, and searches again when the

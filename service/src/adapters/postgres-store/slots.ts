@@ -1,4 +1,4 @@
-import { MemoryError } from '../../../../src/ports/memory.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /** After that the server may have room again. */
 const NARROW_MS = 5000;

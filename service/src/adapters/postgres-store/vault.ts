@@ -1,5 +1,4 @@
 import type { ChangeOutcome } from '../../ports/control-store.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import type {
   MasterKeyRow,
   RewrappedSecret,
@@ -9,6 +8,7 @@ import type {
 import { masterOf, type MasterRow } from '../service-store/vault-table.ts';
 import type { Rows } from './rows.ts';
 import { CONTROL } from './statements/control.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /** Sealed secrets, master keys and signing keys as rows. */
 

@@ -15,7 +15,6 @@ import {
   type HoldQuestion,
   type ListFilter,
   type Memory,
-  MemoryError,
   type MemoryRecord,
   type MemorySupport,
   type RecallAnswer,
@@ -33,7 +32,8 @@ import type {
   SpaceChoice,
   TenantStore,
 } from '../../ports/service-store.ts';
-import { recordOfItem, recordOfObject, passageOf } from './stored-rows.ts';
+import { passageOf, recordOfItem, recordOfObject } from './stored-rows.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
  * The memory port over a memory service's own store, in the same process: no network, and nothing to

@@ -1,13 +1,13 @@
 import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/service-store.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
 import { PassageIndex } from '../../../../src/adapters/store/passage-index.ts';
 import { AuditTable } from './audit-table.ts';
 import { ChangeTable } from './changes.ts';
 import { sourceNumber } from './origins.ts';
 import type { UnfinishedPurge } from './protocol.ts';
-import { type PurgeRow, purgeOf, scopeOf } from './purge-rows.ts';
+import { purgeOf, type PurgeRow, scopeOf } from './purge-rows.ts';
 import { spaceCondition, type Spaces } from './spaces.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
  * Purges. One transaction changes the generation and records the order. Small ones erase the

@@ -1,5 +1,4 @@
 import { databaseBytes } from '../../../../src/adapters/files/database-file.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import type {
   Purge,
   PurgeOrder,
@@ -9,7 +8,7 @@ import type {
 } from '../../ports/service-store.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
 import type { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
-import { type Connection, loadDriver, failureText } from '../../../../src/adapters/store/driver.ts';
+import { type Connection, failureText, loadDriver } from '../../../../src/adapters/store/driver.ts';
 import { SchemaTooNewError } from '../../../../src/adapters/store/schema.ts';
 import { Answers } from './answers.ts';
 import { openServiceDatabase, serviceFile, ServiceFileError, takeServiceLock } from './database.ts';
@@ -27,6 +26,7 @@ import { LeaseTable } from './leases.ts';
 import { ServiceLedgerTable } from './ledger-table.ts';
 import { Spaces } from './spaces.ts';
 import { UsageTable } from './usage.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
  * The service's store inside its worker: one call after the other, each whole. Every error becomes

@@ -1,9 +1,9 @@
 import { readPepper, serviceFolder } from '../../adapters/service-store/service-files.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import type { ServiceStore } from '../../ports/service-store.ts';
 import { CliError } from '../../../../src/cli/cli-error.ts';
 import { openStoreOfService, type ServicePlace } from '../compose-service-store.ts';
 import type { CommandContext } from '../../../../src/cli/context.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /** The common part of the commands of `svc-service`. */
 

@@ -1,5 +1,4 @@
 import type { ServerFacts, StandbyFacts } from '../../ports/server-facts.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import {
   type DatabaseServer,
   inspectDatabase,
@@ -9,6 +8,7 @@ import {
 import { lookAtLimiter } from '../compose-limiter.ts';
 import type { Check } from '../../../../src/cli/doctor/doctor-checks.ts';
 import { count } from '../../../../src/cli/listing.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /** The database server of a service and its limiter: whether it takes writes, and what a switch would do. */
 

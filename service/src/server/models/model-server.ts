@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { apiOf } from '../../../../src/core/dialects/apis.ts';
-import { ProxyError } from '../../../../src/core/errors.ts';
+import { MemoryError, ProxyError } from '../../../../src/core/errors.ts';
 import { pathOf } from '../../../../src/core/http/gate.ts';
 import type { RawHeaders } from '../../../../src/core/http/headers.ts';
 import type { RequestHead } from '../../../../src/core/http/http-form.ts';
@@ -22,7 +22,6 @@ import { dropBody } from '../../../../src/http/connections.ts';
 import { describeFault } from '../../../../src/http/faults.ts';
 import { requestHead } from '../../../../src/http/bounded-server.ts';
 import type { Caller, ChangedFact } from '../../ports/control-store.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import { JournalFullError } from '../../ports/receipts.ts';
 import type { ClientRequest } from '../../../../src/proxy/dependencies.ts';
 import { goneSignal } from '../../../../src/proxy/relay.ts';

@@ -1,10 +1,9 @@
 import { Recent } from '../../../../src/core/bytes/recent.ts';
 import type { Shell } from '../../../../src/core/conversation/view.ts';
-import { ProxyError } from '../../../../src/core/errors.ts';
+import { MemoryError, ProxyError } from '../../../../src/core/errors.ts';
 import type { TenantProvider } from '../../core/providers.ts';
 import { type NamedModel, namedModel, routeModel, withModel } from '../../core/routing.ts';
 import type { StoredKey } from '../../../../src/core/memory-api/keys.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import type { ConfiguredUpstream, UpstreamQuestion } from '../../../../src/proxy/dependencies.ts';
 import { Confirmed } from '../confirmed.ts';
 import type { ServingParts } from '../parts.ts';

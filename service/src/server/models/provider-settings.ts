@@ -1,7 +1,6 @@
-import { ProxyError } from '../../../../src/core/errors.ts';
+import { MemoryError, ProxyError } from '../../../../src/core/errors.ts';
 import type { CustomValue, TenantProvider } from '../../core/providers.ts';
 import type { UpstreamSettings } from '../../../../src/core/settings/settings.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import { withinDeadline } from '../../../../src/proxy/deadline.ts';
 import { ServiceFault } from '../fault.ts';
 import { holdsOwnKey } from '../own-keys.ts';

@@ -10,7 +10,6 @@ import { NEW_GENERATION } from '../../../../src/core/memory-api/words.ts';
 import { batchesOf } from '../../../../src/core/bytes/batches.ts';
 import { objectOfItem, type Refusal } from '../../core/objects.ts';
 import { newId } from '../../core/ids.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import type { NewObject, ObjectState, SpaceState } from '../../ports/service-store.ts';
 import {
   type Call,
@@ -25,6 +24,7 @@ import {
 import { answeredOnce } from '../answered-once.ts';
 import { idempotencyKeyOf } from '../gate.ts';
 import { staleGeneration } from './recall.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
  * Records come in: each is checked by its own digest, stored once, synced, and searched from the

@@ -4,7 +4,6 @@ import {
   recallRequest,
 } from '../../../../src/core/memory-api/contract.ts';
 import { RECALL_ITEMS_MAX } from '../../../../src/core/memory-api/limits.ts';
-import { MemoryError } from '../../../../src/ports/memory.ts';
 import type { ServiceAnswer, ServiceQuestion, SpaceState } from '../../ports/service-store.ts';
 import {
   type Call,
@@ -19,6 +18,7 @@ import { coverageOf, itemOf } from '../wire.ts';
 import { agentOf, exchangeOf, sessionOf } from '../../../../src/core/memory-api/agent-recall.ts';
 import { mayUse } from '../../../../src/core/memory-api/keys.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 
 /** The contract's default. */
 const ITEMS_FALLBACK = 20;
