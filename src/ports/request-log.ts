@@ -2,6 +2,7 @@ import type { Dialect } from '../core/conversation/view.ts';
 import type { LostThoughts, ThoughtSums } from '../core/conversation/lost-thoughts.ts';
 import type { Cleared, Usage } from '../core/dialects/answer.ts';
 import type { ItemNote } from '../core/plan/item-notes.ts';
+import type { CacheMiss } from '../core/meter/cache-miss.ts';
 import type { Price } from '../core/shortening/meter.ts';
 import type { SecondLooks } from '../core/recall/injections.ts';
 import type { RecallUse } from '../core/recall/recall-use.ts';
@@ -34,6 +35,8 @@ export interface RequestFilter {
   readonly space?: string;
   readonly client?: string;
   readonly model?: string;
+  /** Only those that the provider's cache should have served. */
+  readonly isMiss?: true;
   /** Milliseconds since 1970: from the first, before the second. */
   readonly since?: number;
   readonly until?: number;
@@ -147,6 +150,10 @@ export interface RequestRow {
   readonly lostThoughts?: LostThoughts;
   /** Tool outputs that the provider itself cleared; 0 where svc asked for that and it cleared none. */
   readonly cleared?: Cleared;
+  /** Why the provider's cache did not serve what it had; absent where it did, or where that is not known. */
+  readonly miss?: CacheMiss;
+  /** Thoughts that the client sent before and left out here; absent for none. */
+  readonly droppedThoughts?: number;
   /** Who first changed what the thoughts are bound to; only beside `lostThoughts`, where svc knows it. */
   readonly prefixChangedBy?: 'client' | 'svc';
   /** Milliseconds that the provider's prompt cache lives; absent where it is the default. */

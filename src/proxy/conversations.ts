@@ -11,6 +11,7 @@ import {
   type LongCache,
 } from '../core/ledger/entries.ts';
 import type { RecordText } from '../core/memory/record.ts';
+import { PrefixHistory } from '../core/meter/cache-miss.ts';
 import type { MeterState } from '../core/shortening/meter.ts';
 
 /**
@@ -154,13 +155,16 @@ export class ConversationState {
   /** The first item of a history that is known to hold bound thinking, by fingerprint: a compacted one has another first item. */
   boundFrom: string | undefined;
 
-  prefix: KnownPrefix | undefined;
+  /** The fingerprint of its latest request, answered or not. */
+  newest: string | undefined;
+  /** Its latest requests as digests, to find who changed what the provider had cached. */
+  readonly sent = new PrefixHistory();
   /** Who first changed what its thoughts are bound to; undefined where that is not known, or did not happen. */
   prefixChangedBy: PrefixChanger | undefined;
 
   /** An estimate of the memory that it takes. */
   get bytes(): number {
-    const names = this.keptExchanges.size + this.keptHistories.size;
+    const names = this.keptExchanges.size + this.keptHistories.size + this.sent.size;
     let texts = 0;
     for (const { blocks } of this.blocks.values()) {
       for (const { block } of blocks) texts += block.length;
@@ -216,15 +220,6 @@ export interface KnownQuestion {
 }
 
 export type PrefixChanger = 'client' | 'svc';
-
-/** The part of a conversation that its newest thought is bound to. */
-export interface KnownPrefix {
-  /** Items of the newest request, and the fingerprint of the last of them. */
-  readonly count: number;
-  readonly fingerprint: string;
-  /** Hash of the settings that are bound too. */
-  readonly settings: string;
-}
 
 export interface KnownLongCache {
   readonly state: LongCache | undefined;

@@ -397,7 +397,7 @@ export class Recaller {
     const { reading } = open;
     const { view, place, state } = reading;
     // The same request came before, when nothing was placed.
-    if (state.prefix?.fingerprint === view.items.at(-1)?.fingerprint) return undefined;
+    if (state.newest === view.items.at(-1)?.fingerprint) return undefined;
     const prompt = newestPromptIndex(view);
     const at = newestResult(view);
     const humanText = view.items[prompt]?.humanText;

@@ -8,7 +8,7 @@ import type { Modes } from '../core/http/modes.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
 import { isUnfit, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
-import { cacheLifetimeMs, cachePrices } from '../core/shortening/pricing.ts';
+import { cacheLifetimeMs, cachePrices, hasLongCache } from '../core/shortening/pricing.ts';
 import { meter, paidFor } from '../core/shortening/meter.ts';
 import { type Bond, type Placement, secondLooksIn } from '../core/recall/injections.ts';
 import { recallUse } from '../core/recall/recall-use.ts';
@@ -24,12 +24,12 @@ import type {
   ProxyDependencies,
   RequestFacts,
 } from './dependencies.ts';
-import type { ConversationState, KnownPrefix, PrefixChanger } from './conversations.ts';
+import { cacheMissOf, type Comparison } from '../core/meter/cache-miss.ts';
+import { isBoundTo, ownChangesOf, sketchOf } from '../core/meter/prefix.ts';
+import type { ConversationState, PrefixChanger } from './conversations.ts';
 import type { Reading } from './read-request.ts';
 import type { RelayEnd } from './relay.ts';
-import { createHash } from 'node:crypto';
-import { asRecord } from '../core/bytes/json-fields.ts';
-import type { RequestView, Shell } from '../core/conversation/view.ts';
+import type { RequestView } from '../core/conversation/view.ts';
 
 /** A form of the request that the provider took. */
 interface TakenForm {
@@ -62,7 +62,8 @@ export class RequestRecord {
   #end = 'INTERNAL';
   #answer: Answer | undefined;
   #lostThoughts: LostThoughts | undefined;
-  #isPrefixSeen = false;
+  #comparison: Comparison | undefined;
+  #answeredAt = 0;
   #uncountedTokens: number | undefined;
   #placements: readonly Placement[] = [];
   #upstream: UpstreamSettings | undefined;
@@ -106,7 +107,7 @@ export class RequestRecord {
    */
   count(): void {
     this.#hashes?.count();
-    this.#watchPrefix();
+    this.#compare();
   }
 
   /** Notes who changed something that thoughts of this conversation are bound to. The first one counts. */
@@ -114,10 +115,12 @@ export class RequestRecord {
     if (this.#reading !== undefined) this.#reading.state.prefixChangedBy ??= by;
   }
 
-  #watchPrefix(): void {
-    if (this.#isPrefixSeen || this.#reading?.identity.kind !== 'main') return;
-    this.#isPrefixSeen = true;
-    watchPrefix(this.#reading.view, this.#reading.state);
+  #compare(): void {
+    const { identity, view, state } = this.#reading ?? {};
+    if (this.#comparison !== undefined || view === undefined || state === undefined) return;
+    if (identity?.kind !== 'main' && identity?.kind !== 'subagent') return;
+    if (identity.kind === 'main') state.newest = view.items.at(-1)?.fingerprint;
+    this.#comparison = comparePrefix(view, state, this.#request.startedAt);
   }
 
   /** The watcher of the answer that notes what the facts need, too. */
@@ -164,6 +167,7 @@ export class RequestRecord {
   answered({ status, headers }: UpstreamAnswer): void {
     this.#status = status;
     this.#head = { status, headers };
+    this.#answeredAt = this.#dependencies.clock.monotonic();
     this.#mark('head');
   }
 
@@ -220,7 +224,41 @@ export class RequestRecord {
   close(): void {
     this.count();
     const row = this.#priced({ ...this.#row(), ...this.#recallUse(), ...this.#items() });
-    this.#dependencies.note(this.facts(row));
+    this.#dependencies.note(this.facts({ ...row, ...this.#missed(row) }));
+  }
+
+  /** Says why the provider's cache did not serve it, and remembers it for the next request. */
+  #missed(row: RequestRow): Pick<RequestRow, 'miss' | 'droppedThoughts'> {
+    const [comparison, reading] = [this.#comparison, this.#reading];
+    if (comparison === undefined || reading === undefined) return {};
+    const { view, state } = reading;
+    const { sketch, before, droppedThoughts } = comparison;
+    const own = ownChangesOf(view, this.#planSoFar(), this.#placements);
+    const times = { at: this.#request.startedAt, wallAt: row.at };
+    const { usage, dialect, cacheMs = CACHE_DEFAULT_MS } = row;
+    const facts = this.#dependencies.factsOf(row.model);
+    const miss =
+      usage &&
+      cacheMissOf({
+        ...times,
+        comparison,
+        hasCache: state.sent.hasCache,
+        own,
+        usage,
+        prices: cachePrices({ dialect, facts, cacheMs }),
+        forwardedTokens: row.forwardedInputTokens,
+        elidedTokens: row.compressionMode === 'shadow' ? 0 : row.elidedTokens,
+        isCleared: (row.cleared?.tokens ?? 0) > 0 && this.#planSoFar().asksToClear === true,
+      });
+    if (row.status >= 200 && row.status < 300) {
+      const answeredAt = this.#answeredAt;
+      const lifetimeMs = messagesLifetimeMs(view);
+      state.sent.keep({ ...times, sketch, own, usage, answeredAt, lifetimeMs }, before);
+    }
+    return {
+      ...(miss === undefined ? {} : { miss }),
+      ...(droppedThoughts === 0 ? {} : { droppedThoughts }),
+    };
   }
 
   /** The row with its price, here and direct; notes what the next request's price depends on. */
@@ -382,55 +420,29 @@ function cacheOf(reading: Reading | undefined): Pick<RequestRow, 'cacheMs'> {
 const MODEL_CHARS_MAX = 128;
 
 /**
- * Notices who first changed something that a provider binds thinking to: the client or svc. Only the
- * request log wants to know, so nothing here is kept over a restart.
+ * Compares a request with the one before it, once and in order, and notes the client if it changed
+ * something that thoughts are bound to. Only the request log needs it, so it is not kept over a restart.
  */
-
-/** Compares a request with the one before it. To be called once for each main request, in order. */
-export function watchPrefix(view: RequestView, state: ConversationState): void {
-  const { prefix } = state;
-  const last = view.items.at(-1);
-  if (last === undefined) return;
-  const settings = settingsHash(view.shell);
+export function comparePrefix(
+  view: RequestView,
+  state: ConversationState,
+  startedAt: number,
+): Comparison {
+  const comparison = state.sent.compare(sketchOf(view), startedAt);
+  const { before, difference } = comparison;
   // A history without thoughts has nothing that a change could harm: it is new, or was compacted.
   if (!view.items.some(({ hasReasoning }) => hasReasoning)) state.prefixChangedBy = undefined;
-  else if (prefix !== undefined && hasChanged(view, prefix, settings)) {
-    state.prefixChangedBy ??= 'client';
+  else if (before !== undefined && difference !== undefined) {
+    const isBehind = view.items
+      .slice(before.sketch.items.length)
+      .some(({ hasReasoning }) => hasReasoning);
+    if (isBoundTo(difference, isBehind)) state.prefixChangedBy ??= 'client';
   }
-  state.prefix = { count: view.items.length, fingerprint: last.fingerprint, settings };
+  return comparison;
 }
 
-/** Only a thought behind the whole earlier request was made with all of it in front. */
-function hasChanged({ items }: RequestView, prefix: KnownPrefix, settings: string): boolean {
-  if (settings !== prefix.settings) return true;
-  const isBehind = items.slice(prefix.count).some(({ hasReasoning }) => hasReasoning);
-  return isBehind && items[prefix.count - 1]?.fingerprint !== prefix.fingerprint;
-}
-
-/** A hundred kilobytes of tools take a millisecond, and requests of one conversation share the shell. */
-const HASHES = new WeakMap<Shell, string>();
-
-/**
- * Hashes the members outside the list that count: Anthropic's `system` and `tools`; OpenAI's `instructions`,
- * `tools`, output schema and effort ("Keep the prefix unchanged", 2026-11).
- */
-function settingsHash(shell: Shell): string {
-  const known = HASHES.get(shell);
-  if (known !== undefined) return known;
-  const { system, tools, instructions, text, reasoning } = shell.value;
-  const bound = [
-    system,
-    tools,
-    instructions,
-    asRecord(text)['format'],
-    asRecord(reasoning)['effort'],
-  ];
-  const sum = createHash('sha256').update(JSON.stringify(bound, withoutMarks)).digest('base64url');
-  HASHES.set(shell, sum);
-  return sum;
-}
-
-/** A client may move its cache marks. */
-function withoutMarks(name: string, value: unknown): unknown {
-  return name === 'cache_control' ? undefined : value;
+/** Milliseconds that the provider keeps the messages: their own marks count, not those in front of them. */
+function messagesLifetimeMs(view: RequestView): number {
+  if (!hasLongCache(view.dialect)) return cacheLifetimeMs(view);
+  return Math.max(CACHE_DEFAULT_MS, view.items.at(-1)?.soFar.cacheMs ?? 0);
 }

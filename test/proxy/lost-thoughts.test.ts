@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 import { ConversationState } from '../../src/proxy/conversations.ts';
-import { watchPrefix } from '../../src/proxy/request-record.ts';
+import { comparePrefix } from '../../src/proxy/request-record.ts';
 import { requestWith, said } from '../support/dialect-wire.ts';
 import { type Reply, startRecordingProvider, startStory, type Story } from '../support/story.ts';
 import { openProxyStage, type ProxyStage } from '../support/proxy-stage.ts';
@@ -93,9 +93,17 @@ const AFTER = said('assistant', [
   { type: 'text', text: 'Done.' },
 ]);
 
+const USAGE = { input: 1, cacheRead: 0, cacheWrite: 0, output: 1 };
+
+function answered(one: RequestView, state: ConversationState): void {
+  const { sketch, before } = comparePrefix(one, state, 1);
+  const times = { at: 0, answeredAt: 0, wallAt: 0, lifetimeMs: 1 };
+  state.sent.keep({ sketch, own: new Map(), usage: USAGE, ...times }, before);
+}
+
 function changer(...views: readonly RequestView[]): unknown {
   const state = new ConversationState();
-  for (const one of views) watchPrefix(one, state);
+  for (const one of views) answered(one, state);
   return state.prefixChangedBy;
 }
 
@@ -121,11 +129,11 @@ test('a moved cache mark, a rewound conversation and a new beginning change noth
 
 test('the first change counts, until the history has no thoughts any more', () => {
   const state = new ConversationState();
-  watchPrefix(view([ASKED]), state);
+  answered(view([ASKED]), state);
   state.prefixChangedBy = 'svc';
-  watchPrefix(view([ASKED, THOUGHT, NEXT], { tools: [{ name: 'x' }] }), state);
+  answered(view([ASKED, THOUGHT, NEXT], { tools: [{ name: 'x' }] }), state);
   expect(state.prefixChangedBy).toBe('svc');
-  watchPrefix(view([NEXT]), state);
+  answered(view([NEXT]), state);
   expect(state.prefixChangedBy).toBeUndefined();
 });
 

@@ -1,4 +1,5 @@
 import { lostThoughtsText } from '../../core/conversation/lost-thoughts.ts';
+import { missText } from '../../core/meter/cache-words.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { timeText } from '../listing.ts';
 import { bar } from '../text-table.ts';
@@ -23,6 +24,7 @@ export function requestDetails(row: RequestRow): readonly string[] {
     ],
     ['Provider', usageText(row)],
     ['Price', priceText(row)],
+    ...cacheFacts(row),
     ...thoughtFacts(row),
   ];
   return [
@@ -32,9 +34,20 @@ export function requestDetails(row: RequestRow): readonly string[] {
   ];
 }
 
-function thoughtFacts({ lostThoughts, prefixChangedBy }: RequestRow): [string, string][] {
-  if (lostThoughts === undefined) return [];
-  return [['Thinking', lostThoughtsText(lostThoughts, prefixChangedBy)]];
+function cacheFacts({ miss }: RequestRow): [string, string][] {
+  return miss === undefined ? [] : [['Cache missed', missText(miss)]];
+}
+
+function thoughtFacts(row: RequestRow): [string, string][] {
+  const { lostThoughts, prefixChangedBy, droppedThoughts = 0 } = row;
+  const facts: [string, string][] = [];
+  if (droppedThoughts > 0) {
+    facts.push(['Thinking', `the client left out ${droppedThoughts} earlier thoughts`]);
+  }
+  if (lostThoughts !== undefined) {
+    facts.push(['Thinking', lostThoughtsText(lostThoughts, prefixChangedBy)]);
+  }
+  return facts;
 }
 
 const ENDS: Readonly<Record<string, string>> = {

@@ -1,0 +1,267 @@
+import type { Usage } from '../dialects/answer.ts';
+import type { CachePrices } from '../dialects/descriptor.ts';
+import {
+  type Change,
+  commonItems,
+  type Difference,
+  differenceOf,
+  droppedThoughts,
+  type OwnChange,
+  type OwnChanges,
+  ownDifference,
+  type Place,
+  type PrefixSketch,
+  sharedItems,
+  tokensAgain,
+} from './prefix.ts';
+
+/**
+ * Says why a request was not served from the provider's prompt cache, though the one before it had put
+ * it there: who changed something first, or whether nothing changed. Pure: the same requests give the
+ * same answer.
+ */
+export interface CacheMiss {
+  /** `time`: the cache's lifetime ran out. `provider`: the same bytes in time, and not read. */
+  readonly by: 'svc' | 'client' | 'time' | 'provider';
+  readonly place?: Place;
+  readonly change?: Change;
+  /** Counts from 1; absent for what stands in front of all messages. */
+  readonly message?: number;
+  /** A tool, a server of tools or a setting. */
+  readonly name?: string;
+  readonly isServer?: true;
+  /** What svc changed; `clearing`: svc asked the provider to clear old outputs. */
+  readonly own?: OwnChange | 'clearing';
+  /** Tokens that the provider had before and charged again. */
+  readonly tokens: number;
+  /** What they cost more than a read, in input tokens at full price. */
+  readonly price: number;
+  /** Since the request before; only where the cache may have expired meanwhile. */
+  readonly pausedMs?: number;
+}
+
+/** One request that the provider answered. */
+export interface SentPrefix extends AnsweredPrefix {
+  /** How many items it and the requests before it had, the longest last. */
+  readonly ends: readonly number[];
+}
+
+interface AnsweredPrefix {
+  readonly sketch: PrefixSketch;
+  readonly own: OwnChanges;
+  /** Undefined where the provider has not counted. */
+  readonly usage: Usage | undefined;
+  /** By the monotonic clock: when it came, and when its answer began. */
+  readonly at: number;
+  readonly answeredAt: number;
+  /** By the wall clock, which also counts while the machine sleeps. */
+  readonly wallAt: number;
+  /** How long the provider keeps the messages. */
+  readonly lifetimeMs: number;
+}
+
+/** A request beside the latest one of its conversation that has the same beginning. */
+export interface Comparison {
+  readonly before: SentPrefix | undefined;
+  readonly sketch: PrefixSketch;
+  /** The client's first difference. */
+  readonly difference: Difference | undefined;
+  /** Thoughts that the client sends no longer. */
+  readonly droppedThoughts: number;
+}
+
+/** Threads of one conversation that run side by side: an agent and those that it started without a name. */
+const THREADS_MAX = 3;
+
+/** A prompt, with what the client puts in front of it. */
+const OPENING_ITEMS = 3;
+/** Older entries are too far from the newest message to be found. */
+const ENDS_MAX = 4;
+
+/** The latest requests of one conversation, as digests. */
+export class PrefixHistory {
+  /** The newest first. */
+  #sent: readonly SentPrefix[] = [];
+  /** The provider has read something of this conversation from a cache. */
+  #hasCache = false;
+
+  get size(): number {
+    return this.#sent.reduce((sum, { sketch }) => sum + sketch.items.length, 0);
+  }
+
+  /** `at`: when the request came, by the monotonic clock. */
+  compare(sketch: PrefixSketch, at: number): Comparison {
+    const before = this.#nearest(sketch, at);
+    if (before === undefined) return { before, sketch, difference: undefined, droppedThoughts: 0 };
+    const difference = differenceOf(before.sketch, sketch);
+    const dropped = difference === undefined ? 0 : droppedThoughts(before.sketch, sketch);
+    return { before, sketch, difference, droppedThoughts: dropped };
+  }
+
+  /** Notes a request that was answered. It takes the place of `before` if it continues that one. */
+  keep(answered: AnsweredPrefix, before: SentPrefix | undefined): void {
+    const { cacheRead = 0, cacheWrite = 0 } = answered.usage ?? {};
+    this.#hasCache ||= cacheRead > 0 || cacheWrite > 0;
+    const count = answered.sketch.items.length;
+    const common = before === undefined ? 0 : commonItems(before.sketch, answered.sketch);
+    const isNext = before !== undefined && common >= before.sketch.items.length - 1;
+    const earlier = (before?.ends ?? []).filter((end) => end < count);
+    const sent = { ...answered, ends: [...earlier, count].slice(-ENDS_MAX) };
+    this.#sent = [sent, ...this.#sent.filter((one) => !isNext || one !== before)].slice(
+      0,
+      THREADS_MAX,
+    );
+  }
+
+  get hasCache(): boolean {
+    return this.#hasCache;
+  }
+
+  /**
+   * Of those that were answered when this request came, the one that it shares most with. Undefined for a
+   * new beginning: after a compaction nothing of the history is sent again.
+   */
+  #nearest(sketch: PrefixSketch, at: number): SentPrefix | undefined {
+    const answered = this.#sent.filter((one) => one.answeredAt <= at);
+    // A history that begins with one message may have that one edited, and nothing else to be known by.
+    const isEdited = ({ items }: PrefixSketch): boolean =>
+      items.length <= OPENING_ITEMS && items.length < sketch.items.length;
+    return (
+      most(answered, sketch, commonItems) ??
+      most(answered, sketch, sharedItems) ??
+      answered.find((one) => isEdited(one.sketch))
+    );
+  }
+}
+
+function most(
+  sent: readonly SentPrefix[],
+  sketch: PrefixSketch,
+  count: (before: PrefixSketch, after: PrefixSketch) => number,
+): SentPrefix | undefined {
+  let nearest: SentPrefix | undefined;
+  let shared = 0;
+  for (const one of sent) {
+    const both = count(one.sketch, sketch);
+    if (both > shared) [nearest, shared] = [one, both];
+  }
+  return nearest;
+}
+
+export interface MissQuestion {
+  readonly comparison: Comparison;
+  readonly hasCache: boolean;
+  readonly own: OwnChanges;
+  readonly usage: Usage;
+  readonly prices: CachePrices;
+  /** svc's estimates for the request as it was sent, and of what it left out. */
+  readonly forwardedTokens: number;
+  readonly elidedTokens: number;
+  /** svc asked the provider to clear old outputs, and it cleared some. */
+  readonly isCleared: boolean;
+  readonly at: number;
+  readonly wallAt: number;
+}
+
+/** The same as in core/shortening/meter.ts: clients rewrite their last message, and entries end at marks. */
+const USUAL_TOKENS = 2_048;
+const USUAL_SHARE = 0.1;
+/** An estimate of two kinds of text may be off by so much. */
+const ESTIMATED_SHARE = 0.2;
+/** A shorter system prompt may have no entry of its own. */
+const SHELL_TOKENS_MIN = 4_096;
+/** Anthropic looks back 20 blocks for an entry; a message has one or two. */
+const TAIL_ITEMS = 8;
+
+/** Undefined where the cache served what it could, or where that is not known. */
+export function cacheMissOf(question: MissQuestion): CacheMiss | undefined {
+  const { comparison, usage, prices, own } = question;
+  const { before, difference } = comparison;
+  if (before === undefined || !question.hasCache) return undefined;
+  const ours = ownDifference(before.own, own, endOf(comparison));
+  const again = tokensSentAgain(question, before, ours === undefined && difference === undefined);
+  const tokens = Math.round(again.tokens - usage.cacheRead);
+  const share = again.isExact ? USUAL_SHARE : ESTIMATED_SHARE;
+  if (tokens <= Math.max(USUAL_TOKENS, share * again.tokens)) return undefined;
+  const fresh = usage.cacheWrite > 0 ? prices.write : 1;
+  const price = Math.round(tokens * Math.max(0, fresh - prices.read));
+  return { ...culpritOf(question, before, ours), tokens, price };
+}
+
+/** Items behind the client's first difference are no longer the same ones. */
+function endOf({ before, difference }: Comparison): number {
+  const count = before?.sketch.items.length ?? 0;
+  if (difference === undefined || difference.place === 'settings') return count;
+  return Math.min(count, difference.index);
+}
+
+function tokensSentAgain(
+  { comparison: { sketch }, usage, forwardedTokens, elidedTokens }: MissQuestion,
+  before: SentPrefix,
+  isUnchanged: boolean,
+): { readonly tokens: number; readonly isExact: boolean } {
+  const total = totalOf(usage);
+  const isLonger = sketch.items.length >= before.sketch.items.length;
+  if (isUnchanged && isLonger && before.usage !== undefined) {
+    return { tokens: Math.min(totalOf(before.usage), total), isExact: true };
+  }
+  const estimate = Math.max(0, tokensAgain(before.sketch, sketch) - elidedTokens);
+  const share = Math.min(1, estimate / Math.max(1, forwardedTokens));
+  return { tokens: total * share, isExact: false };
+}
+
+function totalOf({ input, cacheRead, cacheWrite }: Usage): number {
+  return input + cacheRead + cacheWrite;
+}
+
+type Culprit = Omit<CacheMiss, 'tokens' | 'price'>;
+
+/** What svc changed comes first, whatever else happened. */
+function culpritOf(
+  question: MissQuestion,
+  before: SentPrefix,
+  ours: ReturnType<typeof ownDifference>,
+): Culprit {
+  const { comparison, at, wallAt } = question;
+  const pausedMs = Math.max(0, at - before.at);
+  const isLate = pausedMs > before.lifetimeMs;
+  const paused = isLate ? { pausedMs: Math.round(pausedMs) } : {};
+  if (ours !== undefined) {
+    return { by: 'svc', own: ours.what, place: 'message', message: ours.index + 1, ...paused };
+  }
+  if (question.isCleared) return { by: 'svc', own: 'clearing', ...paused };
+  if (isLate) return { by: 'time', ...paused };
+  const { difference } = comparison;
+  if (difference !== undefined && explains(difference, question)) {
+    const { place, change, index, name, isServer } = difference;
+    return {
+      by: 'client',
+      place,
+      change,
+      ...(index < 0 ? {} : { message: index + 1 }),
+      ...(name === undefined ? {} : { name }),
+      ...(isServer === undefined ? {} : { isServer }),
+    };
+  }
+  // The monotonic clock stands still while the machine sleeps.
+  const sleptMs = wallAt - before.wallAt;
+  if (difference === undefined && sleptMs > before.lifetimeMs) {
+    return { by: 'time', pausedMs: Math.round(sleptMs) };
+  }
+  return { by: 'provider' };
+}
+
+/** Whether the change of a message can be the reason: the provider must have read what stands in front of it. */
+function explains({ index }: Difference, question: MissQuestion): boolean {
+  if (index < 0) return true;
+  const { comparison, usage, forwardedTokens } = question;
+  const { shell, items } = comparison.sketch;
+  const ratio = totalOf(usage) / Math.max(1, forwardedTokens);
+  const isShellCached = shell.isMarked && shell.tokens >= SHELL_TOKENS_MIN;
+  if (isShellCached && usage.cacheRead < 0.5 * shell.tokens * ratio) return false;
+  // Entries end where earlier requests ended, and are found from the new end on.
+  const end = comparison.before?.ends.findLast((one) => one <= index) ?? 0;
+  if (end === 0 || items.length - end > TAIL_ITEMS) return true;
+  const kept = items.slice(0, end).reduce((sum, item) => sum + item.tokens, shell.tokens);
+  return usage.cacheRead >= 0.5 * kept * ratio;
+}

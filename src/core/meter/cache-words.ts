@@ -1,0 +1,148 @@
+import { moneyOf } from '../settings/money.ts';
+import { isPriced } from '../settings/priced-share.ts';
+import type { CacheMiss } from './cache-miss.ts';
+
+/** Says a cache miss in words, and ranks the causes of many. */
+
+/** One sentence: the cause, and what it cost. */
+export function missText(miss: CacheMiss): string {
+  const { tokens, pausedMs = 0, by } = miss;
+  const message = miss.message === undefined ? '' : `, from message ${miss.message} on`;
+  const place = miss.place === 'message' || miss.place === 'thinking' ? message : '';
+  const paused = pausedMs === 0 ? '' : ` after a pause of ${minutesText(pausedMs)}`;
+  const anyway = by === 'svc' && paused !== '' ? ' (the cache had expired anyway)' : '';
+  return `${causeOf(miss)}${place}${paused}${anyway}: ${tokens} tokens were charged again.`;
+}
+
+function minutesText(ms: number): string {
+  const minutes = Math.round(ms / 60_000);
+  if (minutes < 120) return `${Math.max(1, minutes)} min`;
+  return `${Math.round(minutes / 60)} h`;
+}
+
+/** The cause alone, the same for each miss of its kind. */
+export function causeOf(miss: CacheMiss): string {
+  switch (miss.by) {
+    case 'svc':
+      return OWN[miss.own ?? 'block'];
+    case 'time':
+      return 'The lifetime of the cache ran out';
+    case 'provider':
+      return 'The provider did not read the same bytes from its cache in time';
+    case 'client':
+      return clientCause(miss);
+  }
+}
+
+const OWN: Readonly<Record<NonNullable<CacheMiss['own']>, string>> = {
+  block: 'svc changed a recalled block',
+  outputs: 'svc left out old tool outputs',
+  exchanges: 'svc left out old exchanges',
+  clearing: 'svc asked the provider to clear old tool outputs',
+};
+
+function clientCause({ place, change, name, isServer }: CacheMiss): string {
+  switch (place) {
+    case 'tools':
+      return toolsCause(change, name, isServer);
+    case 'system':
+      return SYSTEM[change ?? 'edited'];
+    case 'thinking':
+      return 'The client changed or left out earlier thinking';
+    case 'model':
+      return 'The client asked another model';
+    case 'settings':
+      return `The client changed the setting \`${name ?? ''}\``;
+    case 'message':
+    case undefined:
+      return MESSAGE[change ?? 'edited'];
+  }
+}
+
+function toolsCause(
+  change: CacheMiss['change'],
+  name: string | undefined,
+  isServer: true | undefined,
+): string {
+  if (isServer === true) {
+    if (change === 'added') return `MCP server ${name} connected late and changed \`tools\``;
+    return change === 'removed'
+      ? `MCP server ${name} disconnected and changed \`tools\``
+      : `MCP server ${name} changed its tools`;
+  }
+  const tools = name === undefined ? 'tools' : `the tool ${name}`;
+  if (change === 'added') return `The client added ${tools}`;
+  if (change === 'removed') return `The client left out ${tools}`;
+  if (change === 'order') return 'The client sent its tools in another order';
+  return `The client changed ${tools === 'tools' ? 'its tools' : tools}`;
+}
+
+const SYSTEM: Readonly<Record<NonNullable<CacheMiss['change']>, string>> = {
+  date: 'A date or time in the system prompt changed',
+  number: 'A number or an id in the system prompt changed',
+  added: 'The client added a part to the system prompt',
+  removed: 'The client left out a part of the system prompt',
+  order: 'The client sent the system prompt in another order',
+  edited: 'The client changed the system prompt',
+};
+
+const MESSAGE: Readonly<Record<NonNullable<CacheMiss['change']>, string>> = {
+  date: 'A date or time in an earlier message changed',
+  number: 'A number or an id in an earlier message changed',
+  added: 'The client put a message between earlier ones',
+  removed: 'The client left out an earlier message',
+  order: 'The client sent earlier messages in another order',
+  edited: 'The client changed an earlier message',
+};
+
+/** A row of the request log, as far as its cache miss goes. */
+export interface MissedRow {
+  readonly model: string;
+  readonly isLogin?: true;
+  readonly miss?: CacheMiss;
+}
+
+export interface Culprit {
+  readonly cause: string;
+  readonly by: CacheMiss['by'];
+  readonly times: number;
+  readonly tokens: number;
+  /** By list prices, of what keys paid; undefined where too few of the tokens have a price, or logins paid. */
+  readonly dollars: number | undefined;
+}
+
+/** The dearest first. */
+export function rankCulprits(rows: readonly MissedRow[]): readonly Culprit[] {
+  const groups = new Map<string, (MissedRow & { readonly miss: CacheMiss })[]>();
+  for (const row of rows) {
+    const { miss } = row;
+    if (miss === undefined) continue;
+    const cause = causeOf(miss);
+    const group = groups.get(cause) ?? [];
+    group.push({ ...row, miss });
+    groups.set(cause, group);
+  }
+  const culprits = [...groups].map(([cause, group]) => ({
+    cause,
+    by: group[0]?.miss.by ?? 'provider',
+    times: group.length,
+    tokens: group.reduce((sum, { miss }) => sum + miss.tokens, 0),
+    dollars: dollarsOf(group),
+  }));
+  return culprits.toSorted((one, other) => other.tokens - one.tokens);
+}
+
+function dollarsOf(
+  group: readonly (MissedRow & { readonly miss: CacheMiss })[],
+): number | undefined {
+  let [dollars, priced, all] = [0, 0, 0];
+  for (const { model, isLogin, miss } of group) {
+    if (isLogin === true) continue;
+    const money = moneyOf(model, { paid: miss.price, direct: 0 }, { output: 0 });
+    all += miss.tokens;
+    if (money === undefined) continue;
+    priced += miss.tokens;
+    dollars += money.paid;
+  }
+  return isPriced(priced, all) ? dollars : undefined;
+}

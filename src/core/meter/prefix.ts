@@ -1,0 +1,436 @@
+import { hash } from 'node:crypto';
+import { asList, asRecord, asText, type Fields } from '../bytes/json-fields.ts';
+import type { Item, RequestView, Shell } from '../conversation/view.ts';
+import { textsOf } from '../dialects/system-text.ts';
+import { isOmitted } from '../shortening/omissions.ts';
+import type { Placement } from '../recall/injections.ts';
+import type { Plan } from '../plan/plan.ts';
+
+/**
+ * Compares two requests of a conversation as a provider's prompt cache sees them: tools, system prompt,
+ * messages, in this order. A sketch of a request holds digests alone, so no second copy of a body is
+ * kept. Cache marks and the form of a text do not count, as in the fingerprint.
+ */
+export interface PrefixSketch {
+  readonly shell: ShellSketch;
+  readonly items: readonly ItemSketch[];
+}
+
+interface ShellSketch {
+  readonly model: string;
+  readonly tools: readonly Named[];
+  readonly system: readonly TextSketch[];
+  /** Settings on which a cache may depend. */
+  readonly settings: readonly Named[];
+  /** The client marks a part of it for the cache. */
+  readonly isMarked: boolean;
+  readonly tokens: number;
+}
+
+interface Named {
+  readonly name: string;
+  readonly digest: string;
+}
+
+/** Digests of a text: whole, without its dates, and without its numbers and ids. */
+interface TextSketch {
+  readonly whole: string;
+  readonly dateless: string;
+  readonly numberless: string;
+}
+
+interface ItemSketch {
+  readonly digest: string;
+  readonly thoughts: readonly string[];
+  readonly isThought: boolean;
+  readonly isSystem: boolean;
+  readonly tokens: number;
+  /** Of the first items only: there the clients put their environment. */
+  readonly text?: TextSketch | undefined;
+}
+
+export type Place = 'model' | 'tools' | 'system' | 'message' | 'thinking' | 'settings';
+export type Change = 'added' | 'removed' | 'edited' | 'order' | 'date' | 'number';
+
+/** The first place in which two requests differ. */
+export interface Difference {
+  readonly place: Place;
+  readonly change: Change;
+  /** Of the item, or -1 for what stands in front of all items. */
+  readonly index: number;
+  /** A tool, a server of tools (see `isServer`) or a setting. */
+  readonly name?: string;
+  readonly isServer?: true;
+}
+
+export function sketchOf(view: RequestView): PrefixSketch {
+  return {
+    shell: sketchOfShell(view.shell),
+    items: view.items.map((item, index) => sketchOfItem(view, item, index)),
+  };
+}
+
+/** Saves about a millisecond for 100 kB of tools; a shell never changes. */
+const SHELLS = new WeakMap<Shell, ShellSketch>();
+/** Saves some 50 us in each request of a long conversation; an item never changes. */
+const ITEMS = new WeakMap<Item, ItemSketch>();
+
+const MARK = /,?"cache_control":\{[^}]*\}/g;
+/** A client's environment is in the first messages. */
+const TEXT_ITEMS_MAX = 4;
+/** Longer texts are files: nobody finds a date in them of use. */
+const TEXT_BYTES_MAX = 1 << 16;
+
+function sketchOfItem({ bytes }: RequestView, item: Item, index: number): ItemSketch {
+  const known = ITEMS.get(item);
+  if (known !== undefined) return known;
+  const { digest, thoughts, isThought = false, role, tokens, start, end } = item;
+  const hasText = index < TEXT_ITEMS_MAX && end - start <= TEXT_BYTES_MAX;
+  const text = hasText
+    ? sketchOfText(bytes.toString('utf8', start, end).replaceAll(MARK, ''))
+    : undefined;
+  const sketch = { digest, thoughts, isThought, isSystem: role === 'system', tokens, text };
+  ITEMS.set(item, sketch);
+  return sketch;
+}
+
+/**
+ * Settings that providers name as part of what a cache entry depends on. Anthropic: "Prompt caching",
+ * what invalidates the cache. OpenAI: `prompt_cache_diagnostics` (both as of November 2026).
+ */
+const SETTINGS = [
+  'tool_choice',
+  'thinking',
+  'output_config',
+  'speed',
+  'reasoning.effort',
+  'reasoning_effort',
+  'text.format',
+  'text.verbosity',
+  'response_format',
+  'verbosity',
+  'service_tier',
+  'prompt_cache_key',
+] as const;
+
+/** OpenAI binds reasoning to these too ("Keep the prefix unchanged", 2026-11). */
+const BOUND_SETTINGS: ReadonlySet<string> = new Set(['reasoning.effort', 'text.format']);
+
+function sketchOfShell(shell: Shell): ShellSketch {
+  const known = SHELLS.get(shell);
+  if (known !== undefined) return known;
+  const { value, tokens } = shell;
+  let isMarked = value['cache_control'] !== undefined;
+  const digestOf = (part: unknown): string => {
+    const json = JSON.stringify(part, (name, member: unknown) => {
+      if (name !== 'cache_control') return member;
+      isMarked = true;
+      return undefined;
+    });
+    return hash('sha256', json ?? '', 'base64url');
+  };
+  const system = value['system'] ?? value['instructions'];
+  digestOf(system);
+  const sketch = {
+    model: asText(value['model']),
+    tools: toolsIn(value).map((tool) => ({ name: toolName(tool), digest: digestOf(tool) })),
+    // Claude Code changes this line in each request, and the provider takes it out.
+    system: textsOf(system)
+      .filter((text) => !text.startsWith('x-anthropic-billing-header:'))
+      .map(sketchOfText),
+    settings: SETTINGS.flatMap((name) => {
+      const said = settingIn(value, name);
+      return said === undefined ? [] : [{ name, digest: digestOf(said) }];
+    }),
+    isMarked,
+    tokens,
+  };
+  SHELLS.set(shell, sketch);
+  return sketch;
+}
+
+function settingIn(value: Fields, path: string): unknown {
+  const [name = '', part] = path.split('.');
+  return part === undefined ? value[name] : asRecord(value[name])[part];
+}
+
+/** A tool that is loaded later is not part of the prefix (Anthropic, tool search, 2026-11). */
+function toolsIn(value: Fields): readonly Fields[] {
+  return [...asList(value['tools']), ...asList(value['functions'])]
+    .map(asRecord)
+    .filter((tool) => tool['defer_loading'] !== true);
+}
+
+const NAME_CHARS_MAX = 64;
+
+function toolName(tool: Fields): string {
+  const { name, type, server_label: server, function: called } = tool;
+  const found = [asText(name), asText(asRecord(called)['name'])].find((text) => text !== '');
+  const label = asText(server) === '' ? undefined : `mcp__${asText(server)}__`;
+  return (found ?? label ?? asText(type)).slice(0, NAME_CHARS_MAX);
+}
+
+const MONTHS =
+  '(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)';
+const DATE = new RegExp(
+  [
+    String.raw`\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?`,
+    String.raw`\b\d{1,4}[/.]\d{1,2}[/.]\d{1,4}\b`,
+    String.raw`\b\d{1,2}:\d{2}(?::\d{2})?(?: ?[ap]m)?\b`,
+    String.raw`\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b`,
+    String.raw`\b(?:mon|tue|wed|thu|fri|sat|sun),? (?=\d|${MONTHS})`,
+    String.raw`\b${MONTHS}\.? \d{1,2}(?:st|nd|rd|th)?(?:,? \d{4})?\b`,
+    String.raw`\b\d{1,2}(?:st|nd|rd|th)? ${MONTHS}(?:,? \d{4})?\b`,
+  ].join('|'),
+  'gi',
+);
+const NUMBER = /\b[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b|\d+/gi;
+
+function sketchOfText(text: string): TextSketch {
+  const whole = hash('sha256', text, 'base64url');
+  if (text.length > TEXT_BYTES_MAX) return { whole, dateless: whole, numberless: whole };
+  const dateless = text.replaceAll(DATE, '');
+  return {
+    whole,
+    dateless: hash('sha256', dateless, 'base64url'),
+    numberless: hash('sha256', dateless.replaceAll(NUMBER, ''), 'base64url'),
+  };
+}
+
+/** The first difference that the client made. Items behind those of `before` are none. */
+export function differenceOf(before: PrefixSketch, after: PrefixSketch): Difference | undefined {
+  return (
+    shellDifference(before.shell, after.shell) ??
+    itemDifference(before.items, after.items) ??
+    settingDifference(before.shell, after.shell)
+  );
+}
+
+function shellDifference(before: ShellSketch, after: ShellSketch): Difference | undefined {
+  if (before === after) return undefined;
+  if (before.model !== after.model) return { place: 'model', change: 'edited', index: -1 };
+  return toolDifference(before.tools, after.tools) ?? systemDifference(before.system, after.system);
+}
+
+function toolDifference(before: readonly Named[], after: readonly Named[]): Difference | undefined {
+  if (isEqualNamed(before, after)) return undefined;
+  const earlier = new Map(before.map(({ name, digest }) => [name, digest]));
+  const later = new Map(after.map(({ name, digest }) => [name, digest]));
+  const added = after.filter(({ name }) => !earlier.has(name));
+  const removed = before.filter(({ name }) => !later.has(name));
+  const edited = after.filter(({ name, digest }) => (earlier.get(name) ?? digest) !== digest);
+  const [change, named]: [Change, readonly Named[]] =
+    edited.length > 0 || (added.length > 0 && removed.length > 0)
+      ? ['edited', [...edited, ...added, ...removed]]
+      : added.length > 0
+        ? ['added', added]
+        : removed.length > 0
+          ? ['removed', removed]
+          : ['order', []];
+  return { place: 'tools', change, index: -1, ...nameOf(named) };
+}
+
+/** The server if all of them are of one, else the only tool. */
+function nameOf(tools: readonly Named[]): Pick<Difference, 'name' | 'isServer'> {
+  const servers = new Set(tools.map(({ name }) => /^mcp__(.+?)(?:__|$)/.exec(name)?.[1] ?? ''));
+  const [server] = servers;
+  if (servers.size === 1 && server !== undefined && server !== '') {
+    return { name: server, isServer: true };
+  }
+  const [only] = tools;
+  return tools.length === 1 && only !== undefined ? { name: only.name } : {};
+}
+
+function systemDifference(
+  before: readonly TextSketch[],
+  after: readonly TextSketch[],
+): Difference | undefined {
+  const at = firstUnequal(before, after, (one, other) => one.whole === other.whole);
+  if (at === undefined) return undefined;
+  return { place: 'system', change: textChange(before, after, at), index: -1 };
+}
+
+function textChange(
+  before: readonly TextSketch[],
+  after: readonly TextSketch[],
+  at: number,
+): Change {
+  if (before.length < after.length) return 'added';
+  if (before.length > after.length) return 'removed';
+  return changeOfText(before[at], after[at]);
+}
+
+function changeOfText(one: TextSketch | undefined, other: TextSketch | undefined): Change {
+  if (one === undefined || other === undefined) return 'edited';
+  if (one.dateless === other.dateless) return 'date';
+  return one.numberless === other.numberless ? 'number' : 'edited';
+}
+
+function itemDifference(
+  before: readonly ItemSketch[],
+  after: readonly ItemSketch[],
+): Difference | undefined {
+  const end = Math.min(before.length, after.length);
+  let index = 0;
+  while (index < end && isEqualItem(before[index], after[index])) index += 1;
+  const [one, other] = [before[index], after[index]];
+  // A request that is only longer adds something; one that is only shorter goes back.
+  if (one === undefined || other === undefined) return undefined;
+  const isThinking = one.digest === other.digest || one.isThought || other.isThought;
+  if (isThinking) {
+    const isFewer = one.isThought || one.thoughts.length > other.thoughts.length;
+    return { place: 'thinking', change: isFewer ? 'removed' : 'edited', index };
+  }
+  const place = one.isSystem && other.isSystem ? 'system' : 'message';
+  return { place, change: itemChange(before, after, index), index };
+}
+
+function isEqualItem(one: ItemSketch | undefined, other: ItemSketch | undefined): boolean {
+  if (one === other) return true;
+  if (one === undefined || other === undefined || one.digest !== other.digest) return false;
+  const { thoughts } = one;
+  return (
+    thoughts.length === other.thoughts.length &&
+    thoughts.every((thought, at) => thought === other.thoughts[at])
+  );
+}
+
+function itemChange(
+  before: readonly ItemSketch[],
+  after: readonly ItemSketch[],
+  index: number,
+): Change {
+  const [one, other] = [before[index], after[index]];
+  const isLater = after.slice(index + 1).some(({ digest }) => digest === one?.digest);
+  const wasLater = before.slice(index + 1).some(({ digest }) => digest === other?.digest);
+  if (isLater && wasLater) return 'order';
+  if (isLater) return 'added';
+  if (wasLater) return 'removed';
+  return changeOfText(one?.text, other?.text);
+}
+
+function settingDifference(before: ShellSketch, after: ShellSketch): Difference | undefined {
+  if (isEqualNamed(before.settings, after.settings)) return undefined;
+  const earlier = new Map(before.settings.map(({ name, digest }) => [name, digest]));
+  const later = new Map(after.settings.map(({ name, digest }) => [name, digest]));
+  const name = SETTINGS.find((one) => earlier.get(one) !== later.get(one));
+  return name && { place: 'settings', change: 'edited', index: -1, name };
+}
+
+function isEqualNamed(before: readonly Named[], after: readonly Named[]): boolean {
+  const isSame = (one: Named, other: Named): boolean =>
+    one.name === other.name && one.digest === other.digest;
+  return before === after || firstUnequal(before, after, isSame) === undefined;
+}
+
+function firstUnequal<Part>(
+  before: readonly Part[],
+  after: readonly Part[],
+  isSame: (one: Part, other: Part) => boolean,
+): number | undefined {
+  const most = Math.max(before.length, after.length);
+  for (let at = 0; at < most; at += 1) {
+    const [one, other] = [before[at], after[at]];
+    if (one === undefined || other === undefined || !isSame(one, other)) return at;
+  }
+  return undefined;
+}
+
+/** Whether a provider binds thinking to what the client changed. `isThoughtBehind`: to all of the earlier items. */
+export function isBoundTo(
+  { place, index, name = '' }: Difference,
+  isThoughtBehind: boolean,
+): boolean {
+  if (place === 'model' || place === 'thinking') return false;
+  if (place === 'settings') return BOUND_SETTINGS.has(name);
+  return index < 0 || isThoughtBehind;
+}
+
+/** How many of the first items both requests have. */
+export function commonItems(before: PrefixSketch, after: PrefixSketch): number {
+  const end = Math.min(before.items.length, after.items.length);
+  let count = 0;
+  while (count < end && before.items[count]?.digest === after.items[count]?.digest) count += 1;
+  return count;
+}
+
+/** How many items both requests have, wherever they stand. */
+export function sharedItems(before: PrefixSketch, after: PrefixSketch): number {
+  const known = new Set(before.items.map(({ digest }) => digest));
+  return after.items.filter(({ digest }) => known.has(digest)).length;
+}
+
+/** Estimated tokens of what both requests carry, wherever it stands. */
+export function tokensAgain(before: PrefixSketch, after: PrefixSketch): number {
+  const known = new Set(before.items.map(({ digest }) => digest));
+  const shell = Math.min(before.shell.tokens, after.shell.tokens);
+  return after.items.reduce((sum, { digest, tokens }) => {
+    return known.has(digest) ? sum + tokens : sum;
+  }, shell);
+}
+
+/** Thoughts of the earlier request that are in none of the items which both have. */
+export function droppedThoughts(before: PrefixSketch, after: PrefixSketch): number {
+  const kept = new Set(after.items.flatMap(({ thoughts }) => thoughts));
+  const said = new Set(after.items.map(({ digest }) => digest));
+  let dropped = 0;
+  for (const { thoughts, digest, isThought } of before.items) {
+    // An item that left with its thoughts is an edit of the history, not a dropped thought.
+    if (isThought ? said.has(digest) : !said.has(digest)) continue;
+    dropped += thoughts.filter((thought) => !kept.has(thought)).length;
+  }
+  return dropped;
+}
+
+/** What svc changed in each item of a request, in a form in which two requests can be compared. */
+export type OwnChanges = ReadonlyMap<number, string>;
+
+export type OwnChange = 'block' | 'outputs' | 'exchanges';
+
+const NOTHING: OwnChanges = new Map();
+
+export function ownChangesOf(
+  view: RequestView,
+  { edits, shortening }: Plan,
+  placements: readonly Placement[],
+): OwnChanges {
+  if (edits.length === 0) return NOTHING;
+  const changes = new Map<number, string>();
+  const add = (index: number, change: string): void => {
+    changes.set(index, `${changes.get(index) ?? ''}\n${change}`);
+  };
+  for (const { item, block, form } of placements) {
+    const index = view.items.indexOf(item);
+    if (index !== -1) add(index, `block ${form} ${block}`);
+  }
+  const { elided = [], omitted = [] } = shortening ?? {};
+  for (const { output, text } of elided) add(output.item, `outputs ${output.mark} ${text.length}`);
+  if (omitted.length > 0) {
+    for (const [index, item] of view.items.entries()) {
+      if (isOmitted(item, omitted)) changes.set(index, '\nexchanges');
+    }
+  }
+  return changes;
+}
+
+/** The first item in front of `end` that svc sent otherwise than before. */
+export function ownDifference(
+  before: OwnChanges,
+  after: OwnChanges,
+  end: number,
+): { readonly index: number; readonly what: OwnChange } | undefined {
+  let first: number | undefined;
+  for (const index of new Set([...before.keys(), ...after.keys()])) {
+    const isFirst = index < Math.min(end, first ?? Infinity);
+    if (isFirst && before.get(index) !== after.get(index)) first = index;
+  }
+  if (first === undefined) return undefined;
+  const [one = '', other = ''] = [before.get(first), after.get(first)];
+  const changed = one === '' || other.startsWith(one) ? other.slice(one.length) : `${one}${other}`;
+  return { index: first, what: kindOf(changed === '' ? one : changed) };
+}
+
+function kindOf(changed: string): OwnChange {
+  if (changed.includes('\noutputs ')) return 'outputs';
+  return changed.includes('\nexchanges') ? 'exchanges' : 'block';
+}

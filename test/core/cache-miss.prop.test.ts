@@ -1,0 +1,439 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type CacheMiss, cacheMissOf, PrefixHistory } from '../../src/core/meter/cache-miss.ts';
+import { type OwnChanges, sketchOf } from '../../src/core/meter/prefix.ts';
+import type { Dialect } from '../../src/core/conversation/view.ts';
+import { CACHE_DEFAULT_MS } from '../../src/core/conversation/cache-marks.ts';
+import { cacheLifetimeMs, cachePrices, hasLongCache } from '../../src/core/shortening/pricing.ts';
+import { DIALECTS } from '../support/dialect-wire.ts';
+import { recordedBodies } from '../support/recorded-bodies.ts';
+import type { PromptUsage } from '../support/scripted-provider/prompt-cache.ts';
+import { strictSettings } from '../support/strict-provider/settings.ts';
+import { StrictProvider } from '../support/strict-provider/strict-provider.ts';
+import { viewOf } from '../support/view-of.ts';
+
+/**
+ * Conversations with one known edit each, against a provider that caches as the real ones do: the culprit
+ * of the miss must be the edit. `npx vitest run test/core/cache-miss.prop.test.ts` with SVC_TEST_SEED=random
+ * draws other ones.
+ */
+
+const RIGHT_SHARE = 0.98;
+
+type Body = Record<string, unknown>;
+type Json = Record<string, unknown>;
+
+/** What happened in front of a request, and how its miss must read. */
+interface Event {
+  readonly name: string;
+  readonly truth: Partial<CacheMiss>;
+  /** Changes the bodies of the client from this request on. */
+  client?(body: Body, dialect: Dialect, seed: number): Body;
+  /** Changes what svc sends from this request on: one message. */
+  readonly isSvc?: true;
+  readonly pauses?: true;
+  readonly forgets?: true;
+}
+
+const EVENTS: readonly Event[] = [
+  { name: 'the provider forgets', truth: { by: 'provider' }, forgets: true },
+  { name: 'a pause', truth: { by: 'time' }, pauses: true },
+  {
+    name: 'a server of tools connects late',
+    truth: { by: 'client', place: 'tools', change: 'added', name: 'github', isServer: true },
+    client: (body, dialect) => withTools(body, (tools) => [...tools, ...serverTools(dialect)]),
+  },
+  {
+    name: 'a tool leaves',
+    truth: { by: 'client', place: 'tools', change: 'removed' },
+    client: (body) => withTools(body, (tools) => tools.slice(0, -1)),
+  },
+  {
+    name: 'a tool says something else',
+    truth: { by: 'client', place: 'tools', change: 'edited' },
+    client: (body) =>
+      withTools(body, ([first, ...others]) => [{ ...first, strict: true, extra: 1 }, ...others]),
+  },
+  {
+    name: 'the tools change places',
+    truth: { by: 'client', place: 'tools', change: 'order' },
+    client: (body) => withTools(body, (tools) => tools.toReversed()),
+  },
+  {
+    name: 'midnight',
+    truth: { by: 'client', place: 'system', change: 'date' },
+    client: (body, dialect) => withSystem(body, dialect, (text) => `${text} Today is 2026-11-25.`),
+  },
+  {
+    name: 'another system prompt',
+    truth: { by: 'client', place: 'system', change: 'edited' },
+    client: (body, dialect) =>
+      withSystem(body, dialect, (text) => `${text} Be brief. Today is 2026-11-24.`),
+  },
+  {
+    name: 'another model',
+    truth: { by: 'client', place: 'model' },
+    client: (body) => ({ ...body, model: `${String(body['model'])}-mini` }),
+  },
+  {
+    name: 'an early message is edited',
+    truth: { by: 'client', place: 'message', change: 'edited' },
+    client: (body, dialect, seed) => withMessage(body, dialect, seed, ' (edited)'),
+  },
+  { name: 'svc changes a message', truth: { by: 'svc', own: 'block' }, isSvc: true },
+  {
+    name: 'svc changes a message after a pause',
+    truth: { by: 'svc', own: 'block' },
+    isSvc: true,
+    pauses: true,
+  },
+];
+
+function withTools(body: Body, change: (tools: readonly Json[]) => readonly Json[]): Body {
+  return { ...body, tools: change(body['tools'] as readonly Json[]) };
+}
+
+function serverTools(dialect: Dialect): Json[] {
+  return ['issues', 'pulls'].map((name) => toolOf(dialect, `mcp__github__${name}`, 'Lists them.'));
+}
+
+function toolOf(dialect: Dialect, name: string, description: string): Json {
+  if (dialect === 'anthropic_messages') {
+    return { name, description, input_schema: { type: 'object' } };
+  }
+  const described = { name, description, parameters: { type: 'object' } };
+  return dialect === 'openai_responses'
+    ? { type: 'function', ...described }
+    : { type: 'function', function: described };
+}
+
+function withSystem(body: Body, dialect: Dialect, change: (text: string) => string): Body {
+  const edited = (text: unknown): string =>
+    change(String(text).replace(' Today is 2026-11-24.', ''));
+  if (dialect === 'openai_responses') {
+    return { ...body, instructions: edited(body['instructions']) };
+  }
+  if (dialect === 'openai_chat_completions') {
+    const [system, ...others] = body['messages'] as readonly Json[];
+    return { ...body, messages: [{ ...system, content: edited(system?.['content']) }, ...others] };
+  }
+  const parts = body['system'] as readonly Json[];
+  const last = parts.at(-1);
+  const text = edited(last?.['text']);
+  return { ...body, system: [...parts.slice(0, -1), { ...last, text }] };
+}
+
+function listOf(body: Body, dialect: Dialect): readonly Json[] {
+  return body[dialect === 'openai_responses' ? 'input' : 'messages'] as readonly Json[];
+}
+
+/** Where a message of the person may be changed: in front of the newest ones. */
+function messageAt(body: Body, dialect: Dialect, seed: number): number {
+  const places = listOf(body, dialect).flatMap(({ role }, at) => (role === 'user' ? [at] : []));
+  return places[seed % Math.max(1, Math.floor(places.length / 2))] ?? 0;
+}
+
+function withMessage(body: Body, dialect: Dialect, seed: number, added: string): Body {
+  const at = messageAt(body, dialect, seed);
+  return withItem(body, dialect, at, added);
+}
+
+function withItem(body: Body, dialect: Dialect, at: number, added: string): Body {
+  const list = listOf(body, dialect).map((item, index) => {
+    if (index !== at) return item;
+    const { content } = item;
+    if (typeof content === 'string') return { ...item, content: `${content}${added}` };
+    const parts = content as readonly Json[];
+    const last = parts.at(-1);
+    return {
+      ...item,
+      content: [...parts.slice(0, -1), { ...last, text: `${String(last?.['text'])}${added}` }],
+    };
+  });
+  return { ...body, [dialect === 'openai_responses' ? 'input' : 'messages']: list };
+}
+
+/** A provider whose clock the test moves. */
+class Stage {
+  readonly #dialect: Dialect;
+  #provider: StrictProvider;
+  #now = 0;
+  readonly #history = new PrefixHistory();
+
+  constructor(dialect: Dialect) {
+    this.#dialect = dialect;
+    this.#provider = this.#newProvider();
+  }
+
+  #newProvider(): StrictProvider {
+    return new StrictProvider(strictSettings({ now: () => this.#now }));
+  }
+
+  forget(): void {
+    this.#provider = this.#newProvider();
+  }
+
+  pause(minutes: number): void {
+    this.#now += minutes * 60_000;
+  }
+
+  /** Undefined where the provider refuses the request. */
+  send(client: Body, sent: Body, own: OwnChanges): Sent | undefined {
+    const dialect = this.#dialect;
+    this.#now += 20_000;
+    const judged = this.#provider.judge({ dialect, isCount: false, betas: [], json: sent });
+    if (judged.kind === 'refused') return undefined;
+    const usage = { ...judged.usage, output: 1 };
+    const view = viewOf(dialect, client);
+    const sketch = sketchOf(view);
+    const at = this.#now;
+    const comparison = this.#history.compare(sketch, at);
+    const miss = cacheMissOf({
+      comparison,
+      hasCache: this.#history.hasCache,
+      own,
+      usage,
+      prices: cachePrices({ dialect, facts: undefined }),
+      forwardedTokens: viewOf(dialect, sent).tokens,
+      elidedTokens: 0,
+      isCleared: false,
+      at,
+      wallAt: at,
+    });
+    const items = view.items.at(-1)?.soFar.cacheMs ?? 0;
+    const lifetimeMs = hasLongCache(dialect)
+      ? Math.max(CACHE_DEFAULT_MS, items)
+      : cacheLifetimeMs(view);
+    this.#history.keep(
+      { sketch, own, usage, at, answeredAt: at + 1_000, wallAt: at, lifetimeMs },
+      comparison.before,
+    );
+    return { miss, usage };
+  }
+}
+
+interface Sent {
+  readonly miss: CacheMiss | undefined;
+  readonly usage: PromptUsage;
+}
+
+interface Case {
+  readonly dialect: Dialect;
+  readonly bodies: readonly Body[];
+  readonly event: Event;
+  /** The request at which it happens. */
+  readonly at: number;
+  readonly seed: number;
+}
+
+/** 'right', 'no-miss', 'refused', or what was said in place of the truth. */
+type Verdict = string;
+
+/** Plays the conversation; the verdict about the request at which it happened. */
+function play({ dialect, bodies, event, at, seed }: Case): Verdict {
+  const stage = new Stage(dialect);
+  const place = messageAt(bodies[at - 1] ?? {}, dialect, seed);
+  for (const [index, body] of bodies.entries()) {
+    const isOn = index >= at;
+    if (index === at && event.pauses === true) stage.pause(hasLongCache(dialect) ? 7 : 40);
+    if (index === at && event.forgets === true) stage.forget();
+    const client = isOn && event.client !== undefined ? event.client(body, dialect, seed) : body;
+    const isOwn = isOn && event.isSvc === true;
+    const sent = isOwn ? withItem(client, dialect, place, ' [svc: earlier sessions]') : client;
+    const own: OwnChanges = isOwn ? new Map([[place, '\nblock part x']]) : new Map();
+    const result = stage.send(client, sent, own);
+    if (result === undefined) return 'refused';
+    const { miss, usage } = result;
+    if (index < at && miss !== undefined) return `too early: ${JSON.stringify(miss)}`;
+    if (index > at && miss !== undefined) return `again: ${JSON.stringify(miss)}`;
+    if (index !== at) continue;
+    if (miss === undefined) {
+      const total = usage.input + usage.cacheRead + usage.cacheWrite;
+      if (usage.cacheRead < 0.6 * total) return `missed: ${JSON.stringify(usage)}`;
+      return 'no-miss';
+    }
+    for (const [name, value] of Object.entries(event.truth)) {
+      if (miss[name as keyof CacheMiss] !== value) {
+        return `${event.name} (${dialect}): ${JSON.stringify(miss)}`;
+      }
+    }
+  }
+  return 'right';
+}
+
+const WORDS = [
+  'parser',
+  'staging',
+  'port',
+  'runbook',
+  'deploy',
+  'cache',
+  'queue',
+  'index',
+  'token',
+];
+
+/** About so many words that no other text has. */
+function prose(seed: number, count: number): string {
+  let state = seed + 1;
+  return Array.from({ length: count }, () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return `${WORDS[state % WORDS.length]}${state % 97}`;
+  }).join(' ');
+}
+
+interface Shape {
+  readonly dialect: Dialect;
+  readonly rounds: number;
+  readonly size: number;
+  readonly seed: number;
+}
+
+const MARK = { cache_control: { type: 'ephemeral' } };
+
+/** A conversation as an agent sends it: each body has the one before it as its beginning. */
+function conversation({ dialect, rounds, size, seed }: Shape): Body[] {
+  const said = (role: string, text: string): Json => {
+    if (dialect === 'openai_responses') {
+      const type = role === 'assistant' ? 'output_text' : 'input_text';
+      return { type: 'message', role, content: [{ type, text }] };
+    }
+    return { role, content: [{ type: 'text', text }] };
+  };
+  const system = `${prose(seed, 3_000)} Today is 2026-11-24.`;
+  const tools = Array.from({ length: 8 }, (_, at) =>
+    toolOf(dialect, `tool_${at}`, prose(seed + at, 300)),
+  );
+  const bodies: Body[] = [];
+  const list: Json[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    list.push(said('user', prose(seed * 31 + round, size)));
+    bodies.push(bodyOf(dialect, { system, tools, list }));
+    list.push(said('assistant', prose(seed * 37 + round, size)));
+  }
+  return bodies;
+}
+
+interface Parts {
+  readonly system: string;
+  readonly tools: readonly Json[];
+  readonly list: readonly Json[];
+}
+
+function bodyOf(dialect: Dialect, { system, tools, list }: Parts): Body {
+  if (dialect === 'openai_responses') {
+    return { model: 'gpt-5.6', instructions: system, tools, input: [...list] };
+  }
+  if (dialect === 'openai_chat_completions') {
+    return {
+      model: 'gpt-5.6',
+      tools,
+      messages: [{ role: 'system', content: system }, ...list],
+    };
+  }
+  const parts = [{ type: 'text', text: system, ...MARK }];
+  // The mark moves to the newest message, as Claude Code's does.
+  const messages = list.map((item, at) => {
+    if (at < list.length - 1) return item;
+    return { ...item, content: (item['content'] as Json[]).map((part) => ({ ...part, ...MARK })) };
+  });
+  return { model: 'claude-opus-5', max_tokens: 100, system: parts, tools, messages };
+}
+
+const RECORDED: readonly (readonly [Dialect, string])[] = [
+  ['anthropic_messages', 'claude-code-2.1.329/long-26-steps'],
+  ['openai_responses', 'codex-0.169.0/long-26-steps'],
+];
+
+/** A recorded session as it grew: the system prompt and the tools of its first body, the messages of its last one. */
+function grown(dialect: Dialect, scenario: string): Body[] {
+  const bodies = recordedBodies(scenario).map((body) => JSON.parse(body.toString()) as Body);
+  const [first = {}] = bodies;
+  // The stand-in knows no setting of a beta, and no reasoning that it has not made.
+  const { context_management: _, ...shell } = first;
+  const list = listOf(bodies.at(-1) ?? {}, dialect).filter(({ type }) => type !== 'reasoning');
+  const ends = list.flatMap(({ role, type }, at) =>
+    role === 'user' || type === 'function_call_output' || type === 'custom_tool_call_output'
+      ? [at + 1]
+      : [],
+  );
+  return ends.slice(dialect === 'anthropic_messages' ? 0 : 2).map((end) => {
+    const items = list.slice(0, end).map((item, at) => marked(dialect, item, at === end - 1));
+    const system = dialect === 'anthropic_messages' ? shell['system'] : undefined;
+    return {
+      ...shell,
+      // The stand-in keeps entries of every model for 30 minutes, as OpenAI does from GPT-5.6 on.
+      ...(dialect === 'openai_responses' ? { model: 'gpt-5.6' } : {}),
+      ...(system === undefined ? { instructions: 'Be kind. Today is 2026-11-24.' } : { system }),
+      [dialect === 'openai_responses' ? 'input' : 'messages']: items,
+    };
+  });
+}
+
+/** Claude Code marks its newest message for the cache, and no earlier one. */
+function marked(dialect: Dialect, item: Json, isLast: boolean): Json {
+  const { content } = item;
+  if (dialect !== 'anthropic_messages' || !Array.isArray(content)) return item;
+  const parts = (content as Json[]).map((part) => ({ ...part, cache_control: undefined }));
+  const last = parts.at(-1);
+  return isLast
+    ? { ...item, content: [...parts.slice(0, -1), { ...last, ...MARK }] }
+    : { ...item, content: parts };
+}
+
+interface Score {
+  readonly judged: number;
+  readonly right: number;
+  readonly wrong: readonly string[];
+}
+
+function scoreOf(verdicts: readonly Verdict[]): Score {
+  const judged = verdicts.filter((verdict) => verdict !== 'no-miss' && verdict !== 'refused');
+  const wrong = judged.filter((verdict) => verdict !== 'right');
+  return { judged: judged.length, right: judged.length - wrong.length, wrong };
+}
+
+const DRAWN = fc.record({
+  dialect: fc.constantFrom(...DIALECTS),
+  rounds: fc.integer({ min: 4, max: 14 }),
+  size: fc.integer({ min: 60, max: 900 }),
+  seed: fc.integer({ min: 1, max: 1_000_000 }),
+  event: fc.constantFrom(...EVENTS),
+  part: fc.double({ min: 0, max: 1, noNaN: true }),
+});
+
+/** Cases of fast-check as a plain list: the share of the right ones counts, not each. */
+function drawn(count: number): Case[] {
+  const { seed = 1 } = fc.readConfigureGlobal();
+  return fc.sample(DRAWN, { numRuns: count, seed }).map(({ event, part, ...shape }) => ({
+    dialect: shape.dialect,
+    bodies: conversation(shape),
+    event,
+    at: 2 + Math.floor(part * (shape.rounds - 3)),
+    seed: shape.seed,
+  }));
+}
+
+describe('the culprit of a cache miss', () => {
+  test('is the known edit in at least 98 % of fuzzed conversations, and never the client for svc', () => {
+    const cases = drawn(300);
+    const verdicts = cases.map(play);
+    const { judged, right, wrong } = scoreOf(verdicts);
+    expect(judged).toBeGreaterThan(200);
+    expect(right / judged, wrong.slice(0, 5).join('\n')).toBeGreaterThanOrEqual(RIGHT_SHARE);
+    const ofSvc = verdicts.filter((_, at) => cases[at]?.event.isSvc === true);
+    expect(ofSvc.filter((verdict) => verdict.includes('"by":"client"'))).toEqual([]);
+  }, 120_000);
+
+  test('is the known edit in recorded conversations', () => {
+    const verdicts = RECORDED.flatMap(([dialect, scenario]) => {
+      const bodies = grown(dialect, scenario);
+      return EVENTS.filter(({ isSvc }) => isSvc !== true).flatMap((event) =>
+        [3, 6, 12, 20].map((at) => play({ dialect, bodies, event, at, seed: at })),
+      );
+    });
+    const { judged, right, wrong } = scoreOf(verdicts);
+    expect(judged).toBeGreaterThan(20);
+    expect(right / judged, wrong.join('\n')).toBeGreaterThanOrEqual(RIGHT_SHARE);
+  }, 120_000);
+});
