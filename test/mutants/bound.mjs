@@ -56,7 +56,7 @@ export const BOUND = [
   {
     name: 'a block goes into a result that was sent without it',
     file: 'src/proxy/recall.ts',
-    from: 'if (state.prefix?.fingerprint === view.items.at(-1)?.fingerprint) return undefined;',
+    from: 'if (state.newest === view.items.at(-1)?.fingerprint) return undefined;',
     to: '',
     test: LOOK,
   },

@@ -53,8 +53,8 @@ export const THOUGHT_MUTANTS = [
   {
     name: 'svc is not told of a client that changed an earlier item',
     file: 'src/proxy/request-record.ts',
-    from: 'return isBehind && items',
-    to: 'return !isBehind && items',
+    from: 'isBoundTo(difference, isBehind)',
+    to: 'isBoundTo(difference, !isBehind)',
     test: 'test/proxy/lost-thoughts.test.ts',
   },
   {

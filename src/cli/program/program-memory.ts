@@ -8,6 +8,7 @@ import type { StaleOptions } from '../memory/memory-stale.ts';
 import { addOwningCommands } from './program-owning.ts';
 import type { ExplainOptions } from '../requests/explain.ts';
 import type { RequestsOptions } from '../requests/requests.ts';
+import type { CacheOptions } from '../requests/cache.ts';
 import type { StatsOptions } from '../requests/stats.ts';
 import { openStore } from '../open-store.ts';
 import type { Finish } from './program.ts';
@@ -80,6 +81,16 @@ prompts got memories, the tokens that svc saved (at full price), and with a key 
     .action(async (options: StatsOptions) => {
       const { showStats } = await import('../requests/stats.ts');
       await showStats(options, context, openStore);
+    });
+  program
+    .command('cache')
+    .description("Rank the causes of misses in the provider's prompt cache, the dearest first")
+    .option('--days <number>', 'number of days up to now, at most 90', '7')
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', '\nExamples:\n  $ svc cache\n  $ svc cache --days 30 --json')
+    .action(async (options: CacheOptions) => {
+      const { showCache } = await import('../requests/cache.ts');
+      await showCache(options, context, openStore);
     });
 }
 

@@ -42,7 +42,7 @@ const OWN: Readonly<Record<NonNullable<CacheMiss['own']>, string>> = {
 };
 
 function clientCause({ place, change, name, isServer }: CacheMiss): string {
-  switch (place) {
+  switch (place ?? 'message') {
     case 'tools':
       return toolsCause(change, name, isServer);
     case 'system':
@@ -54,7 +54,6 @@ function clientCause({ place, change, name, isServer }: CacheMiss): string {
     case 'settings':
       return `The client changed the setting \`${name ?? ''}\``;
     case 'message':
-    case undefined:
       return MESSAGE[change ?? 'edited'];
   }
 }
