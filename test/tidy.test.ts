@@ -351,7 +351,7 @@ function mayImport(path: string, source: string): boolean {
 }
 
 function importsOf(path: string): string[] {
-  const statements = read(path).matchAll(/(?:\bfrom|\bimport\()\s*'([^']+)'/g);
+  const statements = read(path).matchAll(/(?:(?<!['-])\bfrom|\bimport\()\s*'([^']+)'/g);
   return [...statements].map(([, source]) => source ?? '');
 }
 

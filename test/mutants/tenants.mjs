@@ -58,8 +58,8 @@ export const TENANTS = [
   {
     name: 'a viewer may change things',
     file: 'service/src/server/console/console.ts',
-    from: '  if (includesRole(actor.role, role)) return found;\n',
-    to: '  if (role !== undefined) return found;\n',
+    from: '  if (includesRole(actor.role, role)) return',
+    to: '  if (role !== undefined) return',
     test: 'service/test/server/console.test.ts',
   },
   {
@@ -251,8 +251,8 @@ export const TENANTS = [
   {
     name: 'a mistyped dry_run of a purge erases',
     file: 'service/src/server/console/memory.ts',
-    from: '  readBody(call, closedPurgeRequest);\n',
-    to: '',
+    from: '    closedPurgeRequest,\n',
+    to: '    (value) => asRecord(value),\n',
     test: 'service/test/server/bad-input.test.ts',
     only: 'no console operation',
   },

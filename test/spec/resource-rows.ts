@@ -56,7 +56,7 @@ export const RESOURCES = {
   ),
   '2.3-api-style': row(
     'The API style is one of the three dialects.',
-    'service/src/core/console-contract',
+    'service/src/server/console/providers',
   ),
   '2.3-secret-vaulted': row(
     'The provider secret is never shown, logged or put on a receipt.',

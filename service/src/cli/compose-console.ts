@@ -6,23 +6,16 @@ import { withVault } from '../server/with-vault.ts';
 import { readPepper } from '../adapters/service-store/service-files.ts';
 import { egressOf } from '../core/settings.ts';
 import { serviceSettings } from './commands/service-settings.ts';
-import { asRecord, parseJson } from '../../../src/core/bytes/json-fields.ts';
-import { CONSOLE_START } from '../core/console-routes.ts';
+import { asRecord, asText, type Fields, parseJson } from '../../../src/core/bytes/json-fields.ts';
 import { isOwnMachineUrl } from '../../../src/core/settings/own-machine.ts';
-import { runConsole } from '../server/console/console.ts';
-import type { ConsoleActor } from '../server/console/console-call.ts';
+import { CONSOLE_START, runConsole } from '../server/console/console.ts';
+import type { ConsoleActor } from '../server/console/operation.ts';
 import { ServiceFault } from '../server/fault.ts';
 import { urlOf } from '../../../src/cli/addresses.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
 import { catalogIn, systemClock } from '../../../src/cli/compose-common.ts';
 import { openLinks } from './compose-models.ts';
 import { openStoreOfService } from './compose-service-store.ts';
-import {
-  type ConsoleAccess,
-  type ConsoleAsk,
-  refusalError,
-  textOf,
-} from './commands/console-fields.ts';
 
 /** The composition root of commands that manage a service: its operations in this process, or over HTTP. */
 
@@ -125,7 +118,48 @@ async function callRemote(
   const fields = asRecord(answer.text === '' ? {} : parseJson(answer.text));
   if (answer.status >= 200 && answer.status < 300) return fields;
   const { code, message } = asRecord(fields['error']);
-  if (typeof code === 'string') throw refusalError(code, textOf(message));
+  if (typeof code === 'string') throw refusalError(code, asText(message));
   const hint = 'Check whether this is the address of an svc service.';
   throw new CliError(`The address of --url answered ${answer.status}.`, hint);
 }
+
+interface ConsoleAsk {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below `/v1/svc/console/`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  /** The version that the change is of. */
+  readonly ifVersion?: number;
+}
+
+export interface ConsoleAccess {
+  /** Throws CliError for a refusal. */
+  call(ask: ConsoleAsk): Promise<Fields>;
+  close(): Promise<void>;
+}
+
+/** Where the token of `--url` comes from: never the command line, which other users can read. */
+export const TOKEN_VARIABLE = 'SVC_ADMIN_TOKEN';
+
+/** A refusal of a console operation, for people. */
+function refusalError(code: string, message: string): CliError {
+  const isUsage = code === 'INVALID_REQUEST';
+  return new CliError(
+    `${message} (${code})`,
+    HINTS[code] ?? 'See the same command with --help.',
+    isUsage ? 2 : 1,
+  );
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  AUTH_MISSING: `Set ${TOKEN_VARIABLE} to the token of an admin.`,
+  AUTH_INVALID: `Check the token in ${TOKEN_VARIABLE}: svc-service admins list shows the first part of each token.`,
+  AUTH_REVOKED: 'Ask an operator for another token: svc-service admins create',
+  AUTH_EXPIRED: 'Ask an operator for another token: svc-service admins create',
+  SCOPE_DENIED: 'Ask an admin whose role allows this.',
+  NOT_FOUND: 'Check with the list command, or name the tenant with --tenant.',
+  CONFLICT: 'Check with the list command. Choose another name, or change the existing entry.',
+  PLAN_LIMIT_REACHED: 'Remove an entry that you do not need, or ask the operator for another plan.',
+  STORE_UNAVAILABLE: 'Check with: svc-service doctor',
+};

@@ -7,7 +7,7 @@ import { type HasHash, hashKey, refuseKey } from '../../../src/core/memory-api/k
 import { addressBlock } from '../core/rates.ts';
 import type { Caller } from '../ports/control-store.ts';
 import { FailureGuard } from './buckets.ts';
-import type { ConsoleActor } from './console/console-call.ts';
+import type { ConsoleActor } from './console/operation.ts';
 import { ServiceFault } from './fault.ts';
 import type { ServiceParts } from './parts.ts';
 

@@ -5,7 +5,6 @@ import { pathOf } from '../../../src/core/http/gate.ts';
 import { headerOf } from '../../../src/core/http/header-rules.ts';
 import { HEADERS_MAX } from '../../../src/core/http/http-form.ts';
 import { forwardedAddress } from '../core/rates.ts';
-import { CONSOLE_START } from '../core/console-routes.ts';
 import {
   findRoute,
   healthPath,
@@ -23,8 +22,8 @@ import { Authenticator, type Credentials, refuseSuspended } from './authenticato
 import { checkLimits } from './admission.ts';
 import { tellingChanges } from './change-watch.ts';
 import { type Operation, parseBody, type Reply, type ServiceState } from './call.ts';
-import { admitRoute, runConsole } from './console/console.ts';
-import type { ConsoleReply } from './console/console-call.ts';
+import { admitRoute, CONSOLE_START, runConsole } from './console/console.ts';
+import type { ConsoleReply } from './console/operation.ts';
 import { ServiceFault } from './fault.ts';
 import { type CallHead, deadlineOf, expectBody, ifVersionOf, readHead, tooLarge } from './gate.ts';
 import { HealthCheck } from './health.ts';
@@ -184,10 +183,10 @@ export class CallServer {
     const actor = await this.#authenticator.admitAdmin(credentials, signal);
     story.keyId = actor.id;
     const path = head.path.slice(CONSOLE_START.length);
-    const { route } = admitRoute({ method: head.method, path }, actor);
-    story.operation = route.operation;
+    const { operation, bodyBytesMax } = admitRoute({ method: head.method, path }, actor);
+    story.operation = operation.name;
     const owner = actor.tenant ?? actor.id;
-    const body = await this.#receive(story, { ...head, ...route, owner });
+    const body = await this.#receive(story, { ...head, bodyBytesMax, owner });
     if (body === 'gone' || story.outgoing.destroyed) return undefined;
     const { method, query, headers } = head;
     const parsed = body === undefined ? {} : parseBody(body);

@@ -1,13 +1,14 @@
-import { asRecord } from '../../../../src/core/bytes/json-fields.ts';
-import { openConsole } from '../compose-console.ts';
+import { asRecord, type Fields } from '../../../../src/core/bytes/json-fields.ts';
+import { type ConsoleAccess, openConsole, TOKEN_VARIABLE } from '../compose-console.ts';
 import type { CommandContext } from '../../../../src/cli/context.ts';
-import { type ConsoleAccess, type Fields, TOKEN_VARIABLE } from './console-fields.ts';
 import { folderOf, type FolderOption, storeError } from './service-context.ts';
 
 /**
  * The commands of `svc-service` that manage a service are clients of its console operations: of the
  * service in a folder of this machine, or with `--url` of one anywhere.
  */
+
+export type { ConsoleAccess } from '../compose-console.ts';
 
 export interface ConsoleOptions extends FolderOption {
   /** Address of a service on another machine. */

@@ -8,7 +8,7 @@ import {
   RUN_FILE,
   SETTINGS_FILE,
 } from '../../adapters/service-store/service-files.ts';
-import { asRecord } from '../../../../src/core/bytes/json-fields.ts';
+import { asRecord, asText } from '../../../../src/core/bytes/json-fields.ts';
 import { loadTls } from '../../adapters/network/tls-files.ts';
 import { VERSION } from '../../../../src/core/version.ts';
 import {
@@ -29,7 +29,6 @@ import { count } from '../../../../src/cli/listing.ts';
 import { DOCTOR_HINT, folderOf, type FolderOption, withServiceStore } from './service-context.ts';
 import { serviceSettings } from './service-settings.ts';
 import { withConsole } from './console-access.ts';
-import { textOf } from './console-fields.ts';
 import { waitingReceipts } from '../compose-receipts.ts';
 import { findService } from './service-status.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
@@ -133,7 +132,7 @@ async function checkVault(folder: string, context: CommandContext): Promise<Chec
     );
     if (active !== undefined) {
       const secrets = count(Number(active['secrets']), 'secret');
-      const found = `${textOf(active['key_id'])} fits and encrypts ${secrets}`;
+      const found = `${asText(active['key_id'])} fits and encrypts ${secrets}`;
       return { level: 'ok', subject, found };
     }
     const fix = 'svc-service vault add, then svc-service signing rotate';

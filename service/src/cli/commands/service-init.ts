@@ -7,20 +7,25 @@ import {
 import { loadTls } from '../../adapters/network/tls-files.ts';
 import {
   NO_PUBLIC_URL,
+  isMasterKeySource,
   parseServiceSettings,
   PUBLIC_URL_FIX,
   publicUrlOf,
   SERVICE_DEFAULTS,
 } from '../../core/settings.ts';
+import { asText } from '../../../../src/core/bytes/json-fields.ts';
 import { CliError } from '../../../../src/cli/cli-error.ts';
 import { openStoreOfService, serviceVaultFiles } from '../compose-service-store.ts';
 import type { CommandContext } from '../../../../src/cli/context.ts';
-import { withConsole } from './console-access.ts';
-import { textOf } from './console-fields.ts';
+import { type ConsoleOptions, withConsole } from './console-access.ts';
 import { folderOf, type FolderOption, storeError } from './service-context.ts';
 import { type RawServiceFlags, serviceFlags, withMigrations } from './service-flags.ts';
+import { serviceSettings } from './service-settings.ts';
 
-/** `svc-service init`: folder, settings, pepper and database; nothing listens yet. */
+/**
+ * `svc-service init`: folder, settings, pepper and database; nothing listens yet. And `vault add`, which
+ * adds another master key to the settings.
+ */
 
 export interface ServiceInitOptions extends FolderOption, RawServiceFlags {
   readonly json?: boolean;
@@ -65,7 +70,7 @@ export async function initService(
     await console.call({ method: 'POST', path: 'vault/keys', body: { key_id: id } });
     await console.call({ method: 'POST', path: 'signing/rotate', body: {} });
     const body = { name: 'operator', role: 'operator' };
-    return textOf((await console.call({ method: 'POST', path: 'admins', body }))['token']);
+    return asText((await console.call({ method: 'POST', path: 'admins', body }))['token']);
   });
   if (options.json === true) terminal.json({ folder, settings: whole, operatorToken });
   else terminal.out(operatorToken);
@@ -87,4 +92,45 @@ function absolute(flags: ServiceInitOptions): ServiceInitOptions {
     ...(tlsCert === undefined ? {} : { tlsCert: resolve(tlsCert) }),
     ...(tlsKey === undefined ? {} : { tlsKey: resolve(tlsKey) }),
   };
+}
+
+export interface VaultAddOptions extends ConsoleOptions {
+  /** `file:/path`, `env:NAME` or `command:program argument`. */
+  readonly from?: string;
+}
+
+/** Adds a master key to the settings of this machine, and makes it the one that seals. */
+export async function addMasterKey(
+  options: VaultAddOptions,
+  context: CommandContext,
+): Promise<string> {
+  if (options.url !== undefined) {
+    const hint =
+      'Run it on the machine of the service, because its settings name the source of the key.';
+    throw new CliError('You cannot add a master key from another machine.', hint, 2);
+  }
+  const { environment, terminal } = context;
+  const folder = folderOf(options, context);
+  const settings = await serviceSettings(folder);
+  if (options.from !== undefined && !isMasterKeySource(options.from)) {
+    const hint = 'Try --from env:SVC_MASTER_KEY, or --from "command:pass show svc"';
+    throw new CliError('--from: expected file:/path, env:NAME or command:….', hint, 2);
+  }
+  const id = serviceVaultFiles.newMasterKeyId();
+  const from = options.from ?? (await serviceVaultFiles.makeMasterKeyFile(id, environment));
+  const keys = [...(settings.vault?.keys ?? []), { id, from }];
+  await serviceVaultFiles.writeSettings(folder, { ...settings, vault: { keys } });
+  try {
+    await withConsole(options, context, (console) =>
+      console.call({ method: 'POST', path: 'vault/keys', body: { key_id: id } }),
+    );
+  } catch (error) {
+    await serviceVaultFiles.writeSettings(folder, settings);
+    throw error;
+  }
+  if (options.json === true) terminal.json({ keyId: id, from });
+  terminal.note(
+    `The master key ${id} encrypts new secrets from now on. It is in ${from}. Keep a copy elsewhere.`,
+  );
+  return id;
 }

@@ -1,25 +1,34 @@
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { linesOfFile } from '../../../../src/adapters/files/lines.ts';
-import { asList, asRecord, parseJson } from '../../../../src/core/bytes/json-fields.ts';
-import { publicJwk } from '../../core/jws.ts';
-import { type AuditResult, ReceiptAudit } from '../../core/receipt-audit.ts';
 import { CliError, type ExitCode } from '../../../../src/cli/cli-error.ts';
 import type { CommandContext } from '../../../../src/cli/context.ts';
-import { count, limitOf, timeText } from '../../../../src/cli/listing.ts';
+import { count } from '../../../../src/cli/listing.ts';
 import { oneLine } from '../../../../src/cli/terminal.ts';
-import { table } from '../../../../src/cli/text-table.ts';
-import { type ConsoleOptions, listAll, withConsole } from './console-access.ts';
-import { type ConsoleAccess, type Fields, textOf, timeOf } from './console-fields.ts';
+import {
+  asList,
+  asRecord,
+  asText,
+  type Fields,
+  parseJson,
+} from '../../../../src/core/bytes/json-fields.ts';
+import { publicJwk } from '../../core/jws.ts';
+import { type AuditResult, ReceiptAudit } from '../../core/receipt-audit.ts';
+import { DEFAULT_TENANT, SERVICE_TENANT } from '../../core/tenants.ts';
+import type { ServiceStore } from '../../ports/service-store.ts';
+import { timeOptions } from '../../server/console/operation.ts';
+import { underLease } from '../../server/leases.ts';
+import { dropOld, RECEIPTS_LEASE } from '../../server/retention.ts';
+import { recoverIn } from '../compose-receipts.ts';
+import { type ConsoleAccess, type ConsoleOptions, listAll, withConsole } from './console-access.ts';
+import { valuesOf } from './run-command.ts';
+import { folderOf, type FolderOption, storeError, withServiceStore } from './service-context.ts';
 
-/** `svc-service receipts`: signed receipts, listed, kept as files, and checked without the service. */
+/** `svc-service receipts`: signed receipts, kept as files, and checked without the service. */
 
-export interface ListOptions extends ConsoleOptions {
-  readonly limit?: string;
-  readonly status?: string;
-  readonly model?: string;
-  readonly key?: string;
-  readonly provider?: string;
+export interface ExportOptions extends ConsoleOptions {
   readonly from?: string;
   readonly to?: string;
 }
@@ -32,53 +41,13 @@ export interface VerifyOptions {
   readonly json?: boolean;
 }
 
-export async function listReceipts(options: ListOptions, context: CommandContext): Promise<void> {
-  const { terminal } = context;
-  const limit = limitOf(options.limit, { fallback: 20, max: 100 });
-  const query = { ...filterOf(options), limit: String(limit) };
-  const page = await withConsole(options, context, (console) =>
-    console.call({ method: 'GET', path: 'requests', query }),
-  );
-  const receipts = asList(page['data']).map(asRecord);
-  if (options.json === true) {
-    terminal.json(receipts);
-    return;
-  }
-  const rows = receipts.map((receipt) => [
-    textOf(receipt['receipt_id']),
-    timeText(timeOf(receipt['created_at']) ?? 0),
-    [textOf(receipt['status']), numberText(receipt['http_status'])].join(' ').trim(),
-    textOf(receipt['model_requested']) || '-',
-    `${numberText(receipt['forwarded_input_tokens'])} in`,
-    `${numberText(receipt['output_tokens']) || '?'} out`,
-    `${numberText(asRecord(receipt['latency_ms'])['total'])} ms`,
-  ]);
-  const shape = { columns: terminal.columns(160), left: [0, 1, 2, 3] };
-  for (const line of table(rows, shape)) terminal.out(line);
-}
-
-export async function getReceipt(
-  id: string,
-  options: ConsoleOptions,
-  context: CommandContext,
-): Promise<void> {
-  if (!/^rcpt_[0-9a-z]{26}$/.test(id)) {
-    const hint = 'The id is in the header x-svc-receipt-id of the answer, and in the list.';
-    throw new CliError('This is not the id of a receipt.', hint, 2);
-  }
-  const receipt = await withConsole(options, context, (console) =>
-    console.call({ method: 'GET', path: `requests/${id}` }),
-  );
-  context.terminal.json(receipt);
-}
-
 /** Files of one folder: receipts, heads, and the public keys to check them with. */
 const FILES = { receipts: 'receipts.ndjson', heads: 'heads.ndjson', keys: 'keys.json' } as const;
 
 /** Never over a folder that holds an export already. */
 export async function exportReceipts(
   folder: string,
-  options: ListOptions,
+  options: ExportOptions,
   context: CommandContext,
 ): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -88,6 +57,8 @@ export async function exportReceipts(
     const hint = 'Name another folder: svc never overwrites an export.';
     throw new CliError(`${folder} contains an export already, or cannot be written.`, hint, 2);
   });
+  const row = { name: 'receipts export', options: timeOptions('from', 'to') };
+  const filter = await valuesOf(row, options, context);
   const written = await withConsole(options, context, async (console) => {
     // The total first: what is stored meanwhile is in the heads alone.
     const { total } = await console.call({ method: 'GET', path: 'requests/heads' });
@@ -95,7 +66,7 @@ export async function exportReceipts(
     await write(FILES.heads, linesOf([...heads, asRecord(total)]), 'wx');
     await write(FILES.keys, `${JSON.stringify({ keys: await keysOf(console) })}\n`, 'wx');
     let receipts = 0;
-    for await (const page of receiptPages(console, filterOf(options))) {
+    for await (const page of receiptPages(console, filter)) {
       await write(FILES.receipts, linesOf(page), 'a');
       receipts += page.length;
     }
@@ -109,9 +80,9 @@ export async function exportReceipts(
 }
 
 /** Oldest first. */
-export async function* receiptPages(
+async function* receiptPages(
   console: ConsoleAccess,
-  filter: Readonly<Record<string, string>>,
+  filter: Fields,
 ): AsyncGenerator<readonly Fields[]> {
   let after: string | undefined;
   do {
@@ -125,13 +96,13 @@ export async function* receiptPages(
   } while (after !== undefined);
 }
 
-export function linesOf(values: readonly Fields[]): string {
+function linesOf(values: readonly Fields[]): string {
   return values.map((value) => `${JSON.stringify(value)}\n`).join('');
 }
 
 async function keysOf(console: ConsoleAccess): Promise<readonly object[]> {
   const { data } = await console.call({ method: 'GET', path: 'signing' });
-  return asList(data).map((row) => publicJwk(textOf(asRecord(row)['x'])));
+  return asList(data).map((row) => publicJwk(asText(asRecord(row)['x'])));
 }
 
 /** Exit 1 when one is not as it was signed, or is missing. */
@@ -234,35 +205,139 @@ async function keysFor(
   const file = keys ?? join(path, FILES.keys);
   const text = await textOfFile(file);
   const found = asList(asRecord(parseJson(text))['keys']).map(asRecord);
-  if (found.length > 0) return found.map(({ kid, x }) => ({ kid: textOf(kid), x: textOf(x) }));
+  if (found.length > 0) return found.map(({ kid, x }) => ({ kid: asText(kid), x: asText(x) }));
   const hint = 'Fetch it: curl https://HOST/.well-known/svc/receipt-keys.json > keys.json';
   throw new CliError(`${file} contains no public keys.`, hint, 2);
-}
-
-function filterOf(options: ListOptions): Readonly<Record<string, string>> {
-  const { status, model, key, provider, from, to } = options;
-  return {
-    ...(status === undefined ? {} : { status }),
-    ...(model === undefined ? {} : { model }),
-    ...(key === undefined ? {} : { api_key_id: key }),
-    ...(provider === undefined ? {} : { provider_id: provider }),
-    ...(from === undefined ? {} : { from: timeIn(from, '--from <when>') }),
-    ...(to === undefined ? {} : { to: timeIn(to, '--to <when>') }),
-  };
-}
-
-/** A day means its beginning, UTC. */
-export function timeIn(text: string, flag: string): string {
-  const at = Date.parse(text);
-  if (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(at)) return new Date(at).toISOString();
-  throw new CliError(`${flag}: expected a day or a time.`, 'Give it as 2026-11-20.', 2);
-}
-
-function numberText(value: unknown): string {
-  return typeof value === 'number' ? String(value) : '';
 }
 
 function unreadable(file: string): CliError {
   const hint = 'Check its name and its mode. Give --keys if the folder contains no keys.';
   return new CliError(`${file} cannot be read.`, hint, 2);
+}
+
+export interface RecoverOptions extends FolderOption {
+  readonly json?: boolean;
+}
+
+export async function recoverCommand(
+  options: RecoverOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { terminal, environment } = context;
+  const found = await recoverIn(folderOf(options, context), environment).catch((error: unknown) => {
+    throw storeError(error);
+  });
+  if (options.json === true) terminal.json(found);
+  const { receipts, unknown, nodes } = found;
+  terminal.note(
+    nodes === 0
+      ? 'No receipts are waiting.'
+      : `${count(receipts, 'receipt')} stored, ${unknown} of them unknown: their process died.`,
+  );
+}
+
+export interface ArchiveOptions extends ConsoleOptions {
+  /** Days. */
+  readonly olderThan?: string;
+}
+
+const DAY_MS = 86_400_000;
+const KEPT_DAYS = 90;
+
+/** A file for each day, then they leave the database. Their signatures stay as they were. */
+export async function archiveReceipts(
+  folder: string,
+  options: ArchiveOptions,
+  context: CommandContext,
+): Promise<void> {
+  if (options.url !== undefined) {
+    const hint = 'Run it on the machine of the service, without --url.';
+    throw new CliError('An archive needs the database of this machine.', hint, 2);
+  }
+  const before = firstKeptDay(options.olderThan);
+  const tenant = options.tenant ?? DEFAULT_TENANT;
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const days = await withConsole(options, context, async (console) => {
+    const query = { to: before, group_by: 'day', from: '2000-01-01' };
+    const usage = await console.call({ method: 'GET', path: 'usage', query });
+    const all = asList(usage['data']).map((row) => asText(asRecord(row)['day']));
+    return all.filter((day) => day < before);
+  });
+  const place = { folder: folderOf(options, context), environment: context.environment };
+  const done = await withServiceStore(place, (store) => {
+    const needs = { store: store.of(SERVICE_TENANT), randomBytes };
+    return underLease(needs, RECEIPTS_LEASE, async () => {
+      let receipts = 0;
+      for (const day of days) {
+        // oxlint-disable-next-line no-await-in-loop -- One day after the other.
+        receipts += await archiveDay(folder, { day, tenant, store }, { options, context });
+      }
+      return receipts;
+    });
+  });
+  if (done === undefined) {
+    const hint = 'Try again in a minute.';
+    throw new CliError('Another process is archiving receipts now.', hint);
+  }
+  const archived = done.result;
+  if (options.json === true) context.terminal.json({ folder, receipts: archived });
+  context.terminal.note(`${count(archived, 'receipt')} archived in ${folder}.`);
+}
+
+interface OneDay {
+  readonly day: string;
+  readonly tenant: string;
+  readonly store: ServiceStore;
+}
+
+async function archiveDay(
+  folder: string,
+  { day, tenant, store }: OneDay,
+  { options, context }: { readonly options: ArchiveOptions; readonly context: CommandContext },
+): Promise<number> {
+  const from = Date.parse(day);
+  const to = from + DAY_MS;
+  const filter = { from: new Date(from).toISOString(), to: new Date(to).toISOString() };
+  const path = join(folder, `receipts-${tenant}-${day}.ndjson.gz`);
+  const lines = await withConsole(options, context, async (console) => {
+    const parts: string[] = [];
+    for await (const page of receiptPages(console, filter)) parts.push(linesOf(page));
+    return parts.join('');
+  });
+  if (lines === '') return 0;
+  await writeWhole(path, lines);
+  return dropOld(store.of(tenant), to);
+}
+
+/** On disk before anything leaves the database; a file that a killed run left is taken as it is. */
+async function writeWhole(path: string, text: string): Promise<void> {
+  const there = await readFile(path).catch(() => undefined);
+  if (there !== undefined) {
+    if (textIn(there) === text) return;
+    throw new CliError(`${path} exists already.`, 'Name another folder for this archive.');
+  }
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await file.writeFile(gzipSync(text));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+function textIn(bytes: Uint8Array): string | undefined {
+  try {
+    return gunzipSync(bytes).toString('utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** The day of UTC from which on receipts stay. */
+function firstKeptDay(days = String(KEPT_DAYS)): string {
+  const kept = /^\d{1,5}d?$/.test(days) ? Number.parseInt(days, 10) : Number.NaN;
+  if (Number.isNaN(kept) || kept < 1) {
+    throw new CliError('--older-than: expected days.', 'Try --older-than 90d', 2);
+  }
+  return new Date(Date.now() - kept * DAY_MS).toISOString().slice(0, 'YYYY-MM-DD'.length);
 }

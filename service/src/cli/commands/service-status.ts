@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isAlive } from '../../../../src/adapters/processes/processes.ts';
 import { readPrivate, RUN_FILE } from '../../adapters/service-store/service-files.ts';
 import { probeService } from '../../adapters/service-store/service-probe.ts';
-import { asRecord, parseJson } from '../../../../src/core/bytes/json-fields.ts';
+import { asRecord, asText, parseJson } from '../../../../src/core/bytes/json-fields.ts';
 import type { ServerFacts } from '../../ports/server-facts.ts';
 import type { ServiceStoreHealth } from '../../ports/service-store.ts';
 import { urlOf } from '../../../../src/cli/addresses.ts';
@@ -12,7 +12,6 @@ import type { CommandContext } from '../../../../src/cli/context.ts';
 import { count, timeText } from '../../../../src/cli/listing.ts';
 import { oneLine } from '../../../../src/cli/terminal.ts';
 import { withConsole } from './console-access.ts';
-import { textOf } from './console-fields.ts';
 import { folderOf, type FolderOption, withServiceStore } from './service-context.ts';
 import { serviceSettings } from './service-settings.ts';
 
@@ -73,7 +72,7 @@ async function statusElsewhere(
   if (options.json === true) terminal.json(status);
   else {
     const state = problems.length === 0 ? 'ready' : 'not ready';
-    terminal.out(`${options.url ?? ''}  ${state}, svc ${textOf(status['version'])}`);
+    terminal.out(`${options.url ?? ''}  ${state}, svc ${asText(status['version'])}`);
     for (const problem of problems) terminal.out(oneLine(problem, 160));
     const held = (name: string): number => Number(status[name]);
     terminal.out(

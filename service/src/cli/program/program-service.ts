@@ -9,7 +9,7 @@ import type { MoveOptions } from '../commands/service-move.ts';
 import type { ServiceInitOptions } from '../commands/service-init.ts';
 import type { ServiceStartOptions } from '../commands/service-start.ts';
 import type { ServiceStatusOptions } from '../commands/service-status.ts';
-import { addConsoleCommands } from './program-service-console.ts';
+import { addConsoleCommands } from './console-commands.ts';
 
 /** Declares the commands of the memory service. */
 export function addServiceCommands(

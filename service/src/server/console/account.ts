@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
-import { parseJson } from '../../../../src/core/bytes/json-fields.ts';
+import { type Fields, parseJson } from '../../../../src/core/bytes/json-fields.ts';
+import type { Infer } from '../../../../src/core/memory-api/shape.ts';
 import {
   settingsUpdate,
   settingsWire,
@@ -11,39 +12,182 @@ import { USAGE_GROUPS, type UsageGroup, type UsageSum } from '../../ports/receip
 import { readValue } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
 import {
+  apply,
+  type Column,
+  command,
   type ConsoleCall,
+  type ConsoleOperation,
   type ConsoleReply,
-  findTenant,
+  DAY,
+  type Given,
+  limitOption,
+  type ListAll,
   listReply,
-  mustBeDone,
-  noteOf,
+  option,
+  type OptionRow,
+  reads,
+  type Shown,
   storeOf,
-} from './console-call.ts';
+  wholeNumber,
+  writes,
+} from './operation.ts';
 
 /** The settings of a tenant, and what its requests came to. */
 
-export async function getSettings(call: ConsoleCall): Promise<ConsoleReply> {
-  await findTenant(call);
+const MEMBERS = { day: 'day', key: 'api_key_id', provider: 'provider_id', model: 'model' } as const;
+
+export const accountOperations: readonly ConsoleOperation[] = [
+  reads(
+    { name: 'getSettings', route: 'GET settings', role: 'viewer', ofTenant: true },
+    getSettings,
+    [
+      command('settings show', 'Print the account defaults', {
+        examples: ['settings show --json'],
+        shows: settingsShown,
+      }),
+    ],
+  ),
+  writes(
+    { name: 'updateSettings', route: 'PATCH settings', role: 'admin', ofTenant: true },
+    settingsUpdate,
+    updateSettings,
+    [
+      command('settings set', 'Change account defaults; defaults that you do not name stay', {
+        options: [
+          option(
+            '--compression-mode <mode>',
+            'passthrough, shadow or deterministic',
+            'compression_mode',
+          ),
+          numberOption(
+            '--input-budget <tokens>',
+            'input tokens above which svc shortens (8192)',
+            'input_budget',
+          ),
+          numberOption(
+            '--recalled-tokens <tokens>',
+            'limit for recalled tokens (512)',
+            'recalled_tokens_max',
+          ),
+          option('--elision <state>', 'on or off', 'elision_enabled', {
+            as: { read: (state) => state === 'on', expected: '', hint: '' },
+          }),
+          numberOption(
+            '--keep-rounds <number>',
+            'number of newest rounds whose outputs stay (4)',
+            'elision_keep_rounds',
+          ),
+          numberOption(
+            '--capture-limit <number>',
+            'limit for outputs stored in one request (8)',
+            'elision_capture_limit',
+          ),
+        ],
+        examples: ['settings set --input-budget 16000 --elision off'],
+        nothing: [
+          'No setting is given.',
+          'For example: svc-service settings set --input-budget 16000',
+        ],
+        isVersioned: true,
+        shows: settingsShown,
+      }),
+    ],
+  ),
+  reads({ name: 'getUsage', route: 'GET usage', role: 'viewer', ofTenant: true }, getUsage, [
+    command('usage', 'Sum requests and tokens by day, key, provider or model', {
+      options: [
+        option('--by <list>', 'some of day,key,provider,model', 'group_by', { shown: 'day' }),
+        option('--from <day>', 'first day, UTC (30 days ago)', 'from', { as: DAY }),
+        option('--to <day>', 'last day, UTC (today)', 'to', { as: DAY }),
+        option('--key <id>', 'only this key', 'api_key_id'),
+        limitOption('how many rows', 100),
+      ],
+      examples: ['usage --by day,model --from 2026-11-01'],
+      list: {
+        columns: [
+          ...Object.values(MEMBERS).map((member) => groupColumn(member)),
+          ...['requests', 'failed'].map((member) => sumColumn(member, member)),
+          sumColumn('original_input_tokens', 'in'),
+          sumColumn('forwarded_input_tokens', 'forwarded'),
+          sumColumn('output_tokens', 'out'),
+          sumColumn('spent_tokens', 'spent'),
+        ],
+        left: 4,
+        hasMore: 'There are more rows: name fewer days, or use --json.',
+        complete: withNames,
+      },
+    }),
+  ]),
+];
+
+function groupColumn(member: string): Column {
+  return (sum, { line }) => {
+    if (!(member in sum)) return undefined;
+    return line(sum[NAME_OF[member] ?? ''] ?? sum[member], 40) || '-';
+  };
+}
+
+function sumColumn(member: string, words: string): Column {
+  return (sum, { line }) => `${line(sum[member])} ${words}`;
+}
+
+function numberOption(flags: string, about: string, to: string): OptionRow {
+  return { flags, about, to, as: wholeNumber(7, 'See: svc-service settings set --help') };
+}
+
+function settingsShown({ version: _version, ...settings }: Fields): Shown {
+  return { lines: Object.entries(settings).map(([name, value]) => `${name}  ${String(value)}`) };
+}
+
+/** Members with an id, and those beside them with its name. */
+const NAME_OF: Readonly<Record<string, string>> = {
+  api_key_id: 'api_key_name',
+  provider_id: 'provider_name',
+};
+
+/** Adds the names of keys, also of revoked ones, and of providers. */
+async function withNames(
+  sums: readonly Fields[],
+  { group_by: by }: Given,
+  listAll: ListAll,
+): Promise<readonly Fields[]> {
+  const groups = String(by).split(',');
+  const keys = groups.includes('key') ? await listAll('keys', { revoked: 'true' }) : [];
+  const providers = groups.includes('provider') ? await listAll('providers') : [];
+  const names = new Map([
+    ...keys.map(({ key_id: id, name }) => [id, name] as const),
+    ...providers.map(({ provider_id: id, name }) => [id, name] as const),
+  ]);
+  return sums.map((sum) => {
+    const found = Object.entries(NAME_OF).map(([id, name]) => [name, names.get(sum[id])]);
+    return { ...sum, ...Object.fromEntries(found.filter(([, name]) => name !== undefined)) };
+  });
+}
+
+async function getSettings(call: ConsoleCall): Promise<ConsoleReply> {
   return { status: 200, body: settingsWire(await storeOf(call).getSettings()) };
 }
 
 /**
  * The caller sends the version that it read, so that no caller overwrites another caller's change.
  */
-export async function updateSettings(call: ConsoleCall): Promise<ConsoleReply> {
-  const change = readValue(call.body, settingsUpdate);
+async function updateSettings(
+  call: ConsoleCall,
+  change: Infer<typeof settingsUpdate>,
+): Promise<ConsoleReply> {
   const { ifVersion } = call;
   if (ifVersion === undefined) {
     const message = 'Send If-Match with the version of the settings that you read.';
     throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
   }
-  await findTenant(call);
   const store = storeOf(call);
-  const before = await store.getSettings();
-  const settings = withUpdate(before, change);
-  const target = { type: 'settings', id: call.tenantId };
-  const note = noteOf(call, 'settings.updated', { target, details: change });
-  mustBeDone(await store.apply({ what: 'settings.put', settings, ifVersion }, note), 'setting');
+  const settings = withUpdate(await store.getSettings(), change);
+  await apply(
+    call,
+    store,
+    { what: 'settings.put', settings, ifVersion },
+    { kind: 'settings.updated', id: call.tenantId, what: 'setting', details: change },
+  );
   const after: StoredSettings = { ...settings, version: ifVersion + 1 };
   return { status: 200, body: settingsWire(after) };
 }
@@ -53,9 +197,8 @@ const DAY_MS = 86_400_000;
 const MONTH_DAYS = 30;
 
 /** By day of UTC where nothing else is asked for, of the last 30 days. */
-export async function getUsage(call: ConsoleCall): Promise<ConsoleReply> {
+async function getUsage(call: ConsoleCall): Promise<ConsoleReply> {
   const asked = readValue(queryFields(call.query), usageQuery);
-  await findTenant(call);
   const groups = groupsOf(asked.group_by ?? 'day');
   const limit = (asked.limit ?? PAGE) + 1;
   const after = asked.after === undefined ? undefined : cursorOf(asked.after, groups);
@@ -71,8 +214,6 @@ export async function getUsage(call: ConsoleCall): Promise<ConsoleReply> {
   const wireOf = (sum: UsageSum): object => sumWire(sum, groups);
   return listReply(sums, { limit, after: undefined }, { idOf, wireOf });
 }
-
-const MEMBERS = { day: 'day', key: 'api_key_id', provider: 'provider_id', model: 'model' } as const;
 
 /** The cursor behind a sum. */
 function idOf({ values }: UsageSum): string {

@@ -1,28 +1,122 @@
-import { includesRole, type StoredAdmin } from '../../core/admins.ts';
-import { adminCreate } from '../../core/console-contract.ts';
+import { ADMIN_ROLES, includesRole, type StoredAdmin } from '../../core/admins.ts';
+import type { AuditEvent } from '../../core/audit.ts';
 import {
   formatServiceKey,
   parseServiceKey,
   PUBLIC_BYTES,
   SECRET_BYTES,
 } from '../../../../src/core/memory-api/service-key.ts';
-import { isoTime } from '../../../../src/core/memory/times.ts';
+import { asRecord } from '../../../../src/core/bytes/json-fields.ts';
 import { hashKey } from '../../../../src/core/memory-api/keys.ts';
-import { readValue } from '../call.ts';
+import { type Infer, members, oneOf, orNull, time } from '../../../../src/core/memory-api/shape.ts';
+import { isoTime } from '../../../../src/core/memory/times.ts';
+import { VERSION } from '../../../../src/core/version.ts';
 import { ServiceFault } from '../fault.ts';
 import {
+  apply,
+  CLOSED,
+  command,
   type ConsoleCall,
+  type ConsoleOperation,
   type ConsoleReply,
+  EXPIRES,
+  expiryOf,
+  present,
+  idArgument,
+  limitOption,
   listReply,
-  mustBeDone,
-  noteOf,
+  option,
   pageOf,
-} from './console-call.ts';
-import { expiryOf, given, timeOrNull } from './keys.ts';
+  personName,
+  reads,
+  storeOf,
+  timeOrNull,
+  USED,
+  writes,
+} from './operation.ts';
 
-/** Admins of tenants, and operators of the service. A token is in one answer, and never stored. */
+/**
+ * Admins of tenants, and operators of the service: who they are, what they did, and what the service
+ * holds. A token is in one answer, and never stored.
+ */
 
-export async function getSession({ actor, tenantId }: ConsoleCall): Promise<ConsoleReply> {
+export const adminCreate = members(
+  { name: personName, role: oneOf('operator', 'admin', 'viewer') },
+  { expires_at: orNull(time) },
+  CLOSED,
+);
+
+export const adminOperations: readonly ConsoleOperation[] = [
+  writes({ name: 'createAdmin', route: 'POST admins', role: 'admin' }, adminCreate, createAdmin, [
+    command('admins create', 'Create a token and print it once', {
+      options: [
+        option('--name <name>', 'a name for the token, such as its owner', 'name', {
+          otherwise: 'unnamed',
+        }),
+        option('--role <role>', 'operator (the service), admin or viewer (one tenant)', 'role', {
+          as: {
+            read: (role) => ADMIN_ROLES.find((known) => known === role),
+            expected: `expected ${ADMIN_ROLES.join(', ')}.`,
+            hint: 'Try --role admin',
+          },
+          isRequired: true,
+        }),
+        EXPIRES,
+      ],
+      examples: ['admins create --name ann --role admin --tenant acme'],
+      prints: 'token',
+      note: 'svc shows the token only once. It opens the console operations, never models.',
+    }),
+  ]),
+  reads({ name: 'listAdmins', route: 'GET admins', role: 'admin' }, listAdmins, [
+    command(
+      'admins list',
+      'List tokens with role, tenant and last use; never the tokens themselves',
+      {
+        list: {
+          isWhole: true,
+          columns: [
+            'admin_id',
+            'name:24',
+            'role',
+            ({ tenant_id: tenant }, { line }) => line(tenant) || 'all tenants',
+            'status',
+            USED,
+          ],
+        },
+      },
+    ),
+  ]),
+  reads({ name: 'revokeAdmin', route: 'DELETE admins/*', role: 'admin' }, revokeAdmin, [
+    command('admins revoke', 'Revoke a token; a running service refuses it at once', {
+      argument: idArgument('svc-service admins list'),
+      examples: ['admins revoke 4kPzQ0aB71Xc'],
+      note: 'The token is revoked: a running service refuses it from now on.',
+    }),
+  ]),
+  reads({ name: 'listAudit', route: 'GET audit', role: 'viewer' }, listAudit, [
+    command('audit', 'List who changed what, newest first', {
+      options: [limitOption('how many', 50)],
+      examples: ['audit --limit 20', 'audit --tenant service      # tenants, plans and admins'],
+      list: {
+        columns: [
+          ({ at }, { time: timeText }) => timeText(at),
+          'kind',
+          ({ target }, { line }) =>
+            `${line(asRecord(target)['type'])} ${line(asRecord(target)['id'], 40)}`,
+          ({ actor }, { line }) =>
+            `by ${line(asRecord(actor)['type'])} ${line(asRecord(actor)['id'])}`,
+        ],
+      },
+    }),
+  ]),
+  // A program asks this for itself.
+  reads({ name: 'getSession', route: 'GET session', role: 'viewer' }, getSession, []),
+  // The command of a service on this machine, which also asks a remote one.
+  reads({ name: 'getStatus', route: 'GET status', role: 'operator' }, getStatus, []),
+];
+
+async function getSession({ actor, tenantId }: ConsoleCall): Promise<ConsoleReply> {
   const { type, id, role, tenant } = actor;
   return {
     status: 200,
@@ -30,20 +124,21 @@ export async function getSession({ actor, tenantId }: ConsoleCall): Promise<Cons
   };
 }
 
-export async function listAdmins(call: ConsoleCall): Promise<ConsoleReply> {
+async function listAdmins(call: ConsoleCall): Promise<ConsoleReply> {
   const page = pageOf(call.query);
   const admins = await call.parts.store.listAdmins(scopeOf(call), page);
   const wireOf = (admin: StoredAdmin): object => adminWire(admin, call.now);
   return listReply(admins, page, { idOf: ({ adminId }) => adminId, wireOf });
 }
 
-export async function createAdmin(call: ConsoleCall): Promise<ConsoleReply> {
-  const asked = readValue(call.body, adminCreate);
-  const { role, name } = asked;
+async function createAdmin(
+  call: ConsoleCall,
+  { role, name, expires_at: expires }: Infer<typeof adminCreate>,
+): Promise<ConsoleReply> {
   if (!includesRole(call.actor.role, role)) {
     throw new ServiceFault('SCOPE_DENIED', 'You cannot give a role above your own.');
   }
-  const { randomBytes, pepper } = call.parts;
+  const { randomBytes, pepper, store } = call.parts;
   const token = formatServiceKey(randomBytes(PUBLIC_BYTES), randomBytes(SECRET_BYTES), 'svc_admin');
   const adminId = parseServiceKey(token, 'svc_admin')?.publicId ?? '';
   const admin: StoredAdmin = {
@@ -52,22 +147,27 @@ export async function createAdmin(call: ConsoleCall): Promise<ConsoleReply> {
     role,
     hash: hashKey(pepper, token),
     createdAt: call.now,
-    ...given('tenant', role === 'operator' ? undefined : call.tenantId),
-    ...given('expiresAt', expiryOf(asked.expires_at, call.now)),
+    ...present('tenant', role === 'operator' ? undefined : call.tenantId),
+    ...present('expiresAt', expiryOf(expires, call.now)),
   };
-  const details = { name, role, tenant: admin.tenant ?? null };
-  const target = { type: 'admin', id: adminId };
-  const note = noteOf(call, 'admin.created', { target, details });
-  mustBeDone(await call.parts.store.apply({ what: 'admin.add', admin }, note), 'tenant');
+  await apply(
+    call,
+    store,
+    { what: 'admin.add', admin },
+    {
+      kind: 'admin.created',
+      id: adminId,
+      what: 'tenant',
+      details: { name, role, tenant: admin.tenant ?? null },
+    },
+  );
   return { status: 201, body: { ...adminWire(admin, call.now), token } };
 }
 
-export async function revokeAdmin(call: ConsoleCall): Promise<ConsoleReply> {
-  const adminId = call.parameter;
-  const target = { type: 'admin', id: adminId };
-  const note = noteOf(call, 'admin.revoked', { target, details: {} });
-  const change = { what: 'admin.revoke', adminId, tenant: scopeOf(call), at: call.now } as const;
-  mustBeDone(await call.parts.store.apply(change, note), 'admin');
+async function revokeAdmin(call: ConsoleCall): Promise<ConsoleReply> {
+  const { parameter: adminId, now: at, parts } = call;
+  const change = { what: 'admin.revoke', adminId, tenant: scopeOf(call), at } as const;
+  await apply(call, parts.store, change, { kind: 'admin.revoked', id: adminId });
   return { status: 204 };
 }
 
@@ -89,5 +189,46 @@ function adminWire(admin: StoredAdmin, now: number): object {
     expires_at: timeOrNull(expiresAt),
     last_used_at: timeOrNull(admin.usedAt),
     revoked_at: timeOrNull(revokedAt),
+  };
+}
+
+/**
+ * Audit events, newest first. Those that belong to no tenant are on record under `service`, which
+ * only an operator can name.
+ */
+async function listAudit(call: ConsoleCall): Promise<ConsoleReply> {
+  const page = pageOf(call.query, 50);
+  const events = await storeOf(call).listAudit(page);
+  return listReply(events, page, { idOf: ({ number }) => String(number), wireOf: eventWire });
+}
+
+function eventWire({ at, ...event }: AuditEvent): object {
+  return { ...event, at: isoTime(at) };
+}
+
+/** Whether the parts of a service work, and how much it holds. No provider is asked. */
+async function getStatus({ parts }: ConsoleCall): Promise<ConsoleReply> {
+  const { store, vault, signer, receipts } = parts;
+  const [health, vaultProblem, signerProblem] = await Promise.all([
+    store.health(),
+    vault.problem(),
+    signer.problem(),
+  ]);
+  const journal = receipts === undefined ? null : (receipts.problem() ?? null);
+  const { spaces, records, keys, tenants, providers, bytes, newestAt } = health;
+  return {
+    status: 200,
+    body: {
+      version: VERSION,
+      // In the order in which a request needs them.
+      problems: { vault: vaultProblem ?? null, signer: signerProblem ?? null, journal },
+      tenants,
+      providers,
+      keys,
+      spaces,
+      records,
+      bytes,
+      newest_at: newestAt === 0 ? null : new Date(newestAt).toISOString(),
+    },
   };
 }

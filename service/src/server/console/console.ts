@@ -1,114 +1,78 @@
 import { includesRole } from '../../core/admins.ts';
-import {
-  type ConsoleOperationName,
-  type ConsoleRoute,
-  findConsoleRoute,
-} from '../../core/console-routes.ts';
 import { DEFAULT_TENANT, isTenantId } from '../../core/tenants.ts';
 import { ServiceFault } from '../fault.ts';
-import { getSettings, getUsage, updateSettings } from './account.ts';
-import { createAdmin, getSession, listAdmins, revokeAdmin } from './admins.ts';
-import { listAudit } from './audit.ts';
-import type {
-  ConsoleActor,
-  ConsoleOperation,
-  ConsoleParts,
-  ConsoleReply,
-  ConsoleRequest,
-} from './console-call.ts';
-import { createKey, listKeys, revokeKey, rotateKey } from './keys.ts';
+import { accountOperations } from './account.ts';
+import { adminOperations } from './admins.ts';
+import { keyOperations } from './keys.ts';
+import { memoryOperations } from './memory.ts';
 import {
-  createMemoryPurge,
-  deleteMemoryItem,
-  getMemoryPurge,
-  listMemoryItems,
-  listMemoryPurges,
-  listMemorySources,
-} from './memory.ts';
-import {
-  createProvider,
-  deleteProvider,
-  getProvider,
-  listProviders,
-  updateProvider,
-} from './providers.ts';
-import { getRequest, listRequestHeads, listRequests } from './requests.ts';
-import { getStatus } from './status.ts';
-import { compareCredential, fetchModels, listPresets, testProvider } from './provider-probes.ts';
-import {
-  createPlan,
-  createTenant,
-  listPlans,
-  listTenants,
-  updatePlan,
-  updateTenant,
-} from './tenants.ts';
-
-import {
-  addMasterKey,
-  getVault,
-  listSigningKeys,
-  retireMasterKey,
-  rotateSigningKey,
-  rotateVault,
-  verifyVault,
-} from './vault.ts';
+  type ConsoleActor,
+  type ConsoleOperation,
+  type ConsoleParts,
+  type ConsoleReply,
+  type ConsoleRequest,
+  METHODS,
+} from './operation.ts';
+import { probeOperations } from './provider-probes.ts';
+import { providerOperations } from './providers.ts';
+import { requestOperations } from './requests.ts';
+import { tenantOperations } from './tenants.ts';
+import { vaultOperations } from './vault.ts';
 
 /**
- * The operations of the console. The HTTP API and the command line both come through here, so there
- * is one set of rules, and nothing changes without its audit event.
+ * The operations of the console, in one table. The HTTP API and the command line both come through here,
+ * so there is one set of rules, and nothing changes without its audit event.
  */
 
-const OPERATIONS: Readonly<Record<ConsoleOperationName, ConsoleOperation>> = {
-  getSession,
-  listTenants,
-  createTenant,
-  updateTenant,
-  listPlans,
-  createPlan,
-  updatePlan,
-  listAdmins,
-  createAdmin,
-  revokeAdmin,
-  listKeys,
-  createKey,
-  rotateKey,
-  revokeKey,
-  listProviders,
-  createProvider,
-  getProvider,
-  updateProvider,
-  deleteProvider,
-  getSettings,
-  updateSettings,
-  getUsage,
-  listRequests,
-  getRequest,
-  listRequestHeads,
-  listMemoryItems,
-  deleteMemoryItem,
-  listMemorySources,
-  createMemoryPurge,
-  listMemoryPurges,
-  getMemoryPurge,
-  getStatus,
-  listPresets,
-  fetchModels,
-  testProvider,
-  compareCredential,
-  listAudit,
-  getVault,
-  addMasterKey,
-  retireMasterKey,
-  rotateVault,
-  verifyVault,
-  listSigningKeys,
-  rotateSigningKey,
-};
+/** In the order of the command line's help. */
+export const OPERATIONS: readonly ConsoleOperation[] = [
+  ...keyOperations,
+  ...providerOperations,
+  ...probeOperations,
+  ...tenantOperations,
+  ...adminOperations,
+  ...vaultOperations,
+  ...accountOperations,
+  ...memoryOperations,
+  ...requestOperations,
+];
+
+export const CONSOLE_START = '/v1/svc/console/';
+
+/** 500 models of 256 characters, written with escapes. */
+const BODY_BYTES_MAX = 256 * 1024;
+
+const PATTERNS = new Map(
+  OPERATIONS.map(({ path }) => [
+    path,
+    new RegExp(`^${path.replace('*', String.raw`([\w.-]{1,128})`)}$`),
+  ]),
+);
+
+export type FoundConsoleRoute =
+  | { readonly operation: ConsoleOperation; readonly parameter: string }
+  /** The path is known, the method is not. */
+  | { readonly allow: string };
+
+/** `path`: what follows CONSOLE_START, exactly as it came. */
+export function findConsoleRoute(method: string, path: string): FoundConsoleRoute | undefined {
+  // A path that a row names comes before one that it matches: `requests/heads`.
+  const isNamed = PATTERNS.has(path) && !path.includes('*');
+  const known = isNamed ? path : [...PATTERNS].find(([, pattern]) => pattern.test(path))?.[0];
+  if (known === undefined) return undefined;
+  const rows = OPERATIONS.filter((row) => row.path === known);
+  const operation = rows.find((row) => row.method === method);
+  const parameter = PATTERNS.get(known)?.exec(path)?.[1] ?? '';
+  if (operation !== undefined) return { operation, parameter };
+  const allowed = METHODS.filter((one) => rows.some((row) => row.method === one));
+  return { allow: allowed.join(', ') };
+}
 
 export interface AdmittedRoute {
-  readonly route: ConsoleRoute;
+  readonly operation: ConsoleOperation;
   readonly parameter: string;
+  /** Undefined: the call has no body. */
+  readonly bodyBytesMax: number | undefined;
 }
 
 /** The route of a call, once the actor may use it. Throws ServiceFault. */
@@ -118,14 +82,15 @@ export function admitRoute(
 ): AdmittedRoute {
   const found = findConsoleRoute(method, path);
   if (found === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such path.');
-  if (!('route' in found)) {
+  if ('allow' in found) {
     const { allow } = found;
     throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path does not support this method.', {
       allow,
     });
   }
-  const { role } = found.route;
-  if (includesRole(actor.role, role)) return found;
+  const { role, body } = found.operation;
+  const bodyBytesMax = body === undefined ? undefined : BODY_BYTES_MAX;
+  if (includesRole(actor.role, role)) return { ...found, bodyBytesMax };
   throw new ServiceFault('SCOPE_DENIED', `The operation needs the role ${role}.`);
 }
 
@@ -135,10 +100,10 @@ export async function runConsole(
   request: ConsoleRequest,
   actor: ConsoleActor,
 ): Promise<ConsoleReply> {
-  const { route, parameter } = admitRoute(request, actor);
+  const { operation, parameter } = admitRoute(request, actor);
   const tenantId = tenantOf(request.tenant, actor);
   const now = parts.clock.now();
-  return OPERATIONS[route.operation]({ ...request, actor, parts, parameter, tenantId, now });
+  return operation.run({ ...request, actor, parts, parameter, tenantId, now });
 }
 
 /** For anyone but an operator, no tenant exists beside their own. */

@@ -1,4 +1,3 @@
-import { keyCreate, keyRotate } from '../../core/console-contract.ts';
 import {
   formatServiceKey,
   parseServiceKey,
@@ -6,30 +5,238 @@ import {
   renewServiceKey,
   SECRET_BYTES,
 } from '../../../../src/core/memory-api/service-key.ts';
-import { isoTime } from '../../../../src/core/memory/times.ts';
 import {
   GRACE_SECONDS,
   hashKey,
+  isSpaceGlob,
   modeOf,
   type StoredKey,
 } from '../../../../src/core/memory-api/keys.ts';
-import { readValue } from '../call.ts';
+import {
+  type Infer,
+  integer,
+  listOf,
+  members,
+  oneOf,
+  orNull,
+  text,
+  time,
+} from '../../../../src/core/memory-api/shape.ts';
+import { isoTime } from '../../../../src/core/memory/times.ts';
 import { ServiceFault } from '../fault.ts';
 import {
+  apply,
+  CLOSED,
+  command,
   type ConsoleCall,
+  type ConsoleOperation,
   type ConsoleReply,
-  findTenant,
+  count,
+  distinct,
+  EXPIRES,
+  expiryOf,
+  present,
+  idArgument,
   listReply,
-  mustBeDone,
-  noteOf,
+  modelNames,
+  option,
+  type OptionRow,
   pageOf,
+  personName,
+  reads,
   storeOf,
-} from './console-call.ts';
+  timeOrNull,
+  USED,
+  wholeNumber,
+  writes,
+} from './operation.ts';
 
-/** Keys of a tenant; revoked ones are listed only on request. A key is in one answer, the one that made it, and never stored. */
+/**
+ * Keys of a tenant; revoked ones are listed only on request. A key is in one answer, the one that made
+ * it, and never stored.
+ */
 
-export async function listKeys(call: ConsoleCall): Promise<ConsoleReply> {
-  await findTenant(call);
+const SCOPES = ['read', 'write', 'receipt:read'] as const;
+const SPACES_MAX = 256;
+
+const spaces = distinct(
+  listOf(text({ pattern: /^[a-z0-9*][a-z0-9._/*-]{0,127}$/ }), { min: 1, max: SPACES_MAX }),
+);
+
+export const keyCreate = members(
+  { name: personName, scopes: distinct(listOf(oneOf(...SCOPES), { max: 3 })) },
+  {
+    spaces: orNull(spaces),
+    allowed_models: orNull(modelNames),
+    expires_at: orNull(time),
+    tokens_per_day: count,
+    tokens_per_month: count,
+  },
+  CLOSED,
+);
+
+export const keyRotate = members({}, { grace_seconds: integer(0, GRACE_SECONDS.max) }, CLOSED);
+
+const ID = idArgument('svc-service keys list');
+
+export const keyOperations: readonly ConsoleOperation[] = [
+  writes(
+    { name: 'createKey', route: 'POST keys', role: 'admin', ofTenant: true },
+    keyCreate,
+    createKey,
+    [
+      command('keys create', 'Create a key and print it once', {
+        options: [
+          option('--name <name>', 'a name for the key, such as its owner', 'name', {
+            as: {
+              read: (name) =>
+                String(name).length > 100 || /\p{Cc}/u.test(String(name)) ? undefined : name,
+              expected: 'at most 100 characters on one line.',
+              hint: 'Choose another one.',
+            },
+            otherwise: 'unnamed',
+          }),
+          option('--scopes <list>', 'some of read, write, receipt:read, or none', 'scopes', {
+            as: {
+              read: (list) => scopesIn(String(list)),
+              expected: `expected some of ${SCOPES.join(', ')}, or none.`,
+              hint: 'Separate them by commas: --scopes read,write',
+            },
+            shown: 'read,write',
+          }),
+          option('--space <glob...>', 'only these spaces; * matches any characters', 'spaces', {
+            as: {
+              read: (globs) =>
+                Array.isArray(globs) && globs.length <= SPACES_MAX && globs.every(isSpaceGlob)
+                  ? globs
+                  : undefined,
+              expected: '1 to 128 of a-z 0-9 . _ / - and *.',
+              hint: "Name spaces, or use a star: --space 'project/*' --space global",
+            },
+            otherwise: null,
+          }),
+          option(
+            '--model <name...>',
+            'only these models; the last character may be *',
+            'allowed_models',
+            { otherwise: null },
+          ),
+          EXPIRES,
+          tokensOption('day', 'limit for input and output tokens of model requests in a UTC day'),
+          tokensOption('month', 'the same limit for a month'),
+        ],
+        examples: [
+          'keys create --name laptop',
+          'keys create --name intern --tokens-per-day 2000000',
+          'keys create --name models-only --scopes none',
+          "keys create --name ci --scopes read --space 'project/*' --expires 90d",
+        ],
+        prints: 'secret',
+        note: 'svc shows the key only once. Store it where only its owner can read it.',
+        json: ['key=secret', 'key_id', 'name', 'scopes', 'spaces', 'expires_at'],
+      }),
+    ],
+  ),
+  reads({ name: 'listKeys', route: 'GET keys', role: 'viewer', ofTenant: true }, listKeys, [
+    command(
+      'keys list',
+      'List keys with their permissions and last use; never the keys themselves',
+      {
+        options: [option('--revoked', 'also list keys that are revoked', 'revoked')],
+        list: {
+          isWhole: true,
+          empty: 'There is no key yet. Create one: svc-service keys create --name NAME',
+          columns: [
+            'key_id',
+            'name:24',
+            'status',
+            ({ scopes }, { line }) => line(scopes).replaceAll(' ', ','),
+            ({ spaces: globs }, { line }) => line(globs, 32) || 'all spaces',
+            USED,
+          ],
+        },
+        json: [
+          'key_id',
+          'name',
+          'scopes',
+          'spaces',
+          'allowed_models',
+          'tokens_per_day',
+          'tokens_per_month',
+          'created_at',
+          'expires_at',
+          'revoked_at',
+          'usedAt=last_used_at',
+          'state=status',
+        ],
+      },
+    ),
+  ]),
+  writes({ name: 'rotateKey', route: 'POST keys/*/rotate', role: 'admin' }, keyRotate, rotateKey, [
+    command('keys rotate', 'Give a key a new secret; the old one works during a grace period', {
+      argument: ID,
+      options: [
+        option('--grace <time>', 'how long the old secret works: 0 to 7d', 'grace_seconds', {
+          as: {
+            read: (given) => secondsIn(String(given)),
+            expected: 'expected 0 to 7d.',
+            hint: 'Try --grace 12h, or 0 for a key that leaked',
+          },
+          shown: '1d',
+        }),
+      ],
+      examples: [
+        'keys rotate 4kPzQ0aB71Xc --grace 12h',
+        'keys rotate 4kPzQ0aB71Xc --grace 0      # the secret leaked',
+      ],
+      shows: ({ secret, grace_until: until }, { time: timeText }) => ({
+        lines: [String(secret)],
+        note:
+          until === null
+            ? 'The service refuses the old secret from now on. svc shows the new one only once.'
+            : `The old secret works until ${timeText(until)}. svc shows the new one only once.`,
+      }),
+      json: ['key=secret', 'key_id', 'grace_until'],
+    }),
+  ]),
+  reads({ name: 'revokeKey', route: 'DELETE keys/*', role: 'admin' }, revokeKey, [
+    command('keys revoke', 'Revoke a key; running services refuse it within 2 seconds', {
+      argument: ID,
+      examples: ['keys revoke 4kPzQ0aB71Xc'],
+      note: 'The key is revoked. A running service refuses it within 2 seconds.',
+    }),
+  ]),
+];
+
+function tokensOption(span: 'day' | 'month', about: string): OptionRow {
+  const flag = `--tokens-per-${span}`;
+  return {
+    flags: `${flag} <number>`,
+    about,
+    to: `tokens_per_${span}`,
+    as: wholeNumber(12, `Try ${flag} 2000000`),
+    otherwise: null,
+  };
+}
+
+function scopesIn(list: string): readonly string[] | undefined {
+  // Such a key may call models, without memory and without receipts.
+  if (list.trim() === 'none') return [];
+  const named = list.split(',').map((scope) => scope.trim());
+  const scopes = SCOPES.filter((scope) => named.includes(scope));
+  return scopes.length === named.length ? scopes : undefined;
+}
+
+const SECONDS: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** Seconds of `0`, `90s`, `12h` or `7d`. */
+function secondsIn(given: string): number | undefined {
+  const [, digits, unit = ''] = /^(\d{1,6})([smhd]?)$/.exec(given) ?? [];
+  const seconds = Number(digits) * (SECONDS[unit] ?? 1);
+  return seconds <= GRACE_SECONDS.max ? seconds : undefined;
+}
+
+async function listKeys(call: ConsoleCall): Promise<ConsoleReply> {
   const page = pageOf(call.query);
   const isLive = call.query.get('revoked') !== 'true';
   const keys = await storeOf(call).listKeys({ ...page, isLive });
@@ -37,10 +244,8 @@ export async function listKeys(call: ConsoleCall): Promise<ConsoleReply> {
   return listReply(keys, page, { idOf: ({ keyId }) => keyId, wireOf });
 }
 
-export async function createKey(call: ConsoleCall): Promise<ConsoleReply> {
-  await findTenant(call);
+async function createKey(call: ConsoleCall, asked: Infer<typeof keyCreate>): Promise<ConsoleReply> {
   const { randomBytes, pepper } = call.parts;
-  const asked = readValue(call.body, keyCreate);
   const secret = formatServiceKey(randomBytes(PUBLIC_BYTES), randomBytes(SECRET_BYTES));
   const keyId = parseServiceKey(secret)?.publicId ?? '';
   const key: StoredKey = {
@@ -50,59 +255,48 @@ export async function createKey(call: ConsoleCall): Promise<ConsoleReply> {
     hash: hashKey(pepper, secret),
     scopes: asked.scopes,
     createdAt: call.now,
-    ...given('spaces', asked.spaces),
-    ...given('allowedModels', asked.allowed_models),
-    ...given('tokensPerDay', asked.tokens_per_day),
-    ...given('tokensPerMonth', asked.tokens_per_month),
-    ...given('expiresAt', expiryOf(asked.expires_at, call.now)),
+    ...present('spaces', asked.spaces),
+    ...present('allowedModels', asked.allowed_models),
+    ...present('tokensPerDay', asked.tokens_per_day),
+    ...present('tokensPerMonth', asked.tokens_per_month),
+    ...present('expiresAt', expiryOf(asked.expires_at, call.now)),
   };
-  const details = { name: key.name, scopes: key.scopes.join(',') };
-  const note = noteOf(call, 'key.created', { target: { type: 'key', id: keyId }, details });
-  mustBeDone(await storeOf(call).apply({ what: 'key.add', key }, note), 'key');
+  await apply(
+    call,
+    storeOf(call),
+    { what: 'key.add', key },
+    { kind: 'key.created', id: keyId, details: { name: key.name, scopes: key.scopes.join(',') } },
+  );
   return { status: 201, body: { ...keyWire(key, call.now), secret } };
 }
 
-export async function rotateKey(call: ConsoleCall): Promise<ConsoleReply> {
-  const { grace_seconds: grace = GRACE_SECONDS.fallback } = readValue(call.body, keyRotate);
-  const keyId = call.parameter;
-  const { randomBytes, pepper } = call.parts;
-  const secret = renewServiceKey(keyId, randomBytes(SECRET_BYTES));
-  const rotation = { hash: hashKey(pepper, secret), at: call.now, graceMs: grace * 1000 };
-  const target = { type: 'key', id: keyId };
-  const note = noteOf(call, 'key.rotated', { target, details: { grace_seconds: grace } });
-  const change = { what: 'key.rotate', keyId, rotation } as const;
-  mustBeDone(await storeOf(call).apply(change, note), 'key');
+async function rotateKey(
+  call: ConsoleCall,
+  { grace_seconds: grace = GRACE_SECONDS.fallback }: Infer<typeof keyRotate>,
+): Promise<ConsoleReply> {
+  const { parameter: keyId, parts, now } = call;
+  const secret = renewServiceKey(keyId, parts.randomBytes(SECRET_BYTES));
+  const rotation = { hash: hashKey(parts.pepper, secret), at: now, graceMs: grace * 1000 };
+  await apply(
+    call,
+    storeOf(call),
+    { what: 'key.rotate', keyId, rotation },
+    { kind: 'key.rotated', id: keyId, details: { grace_seconds: grace } },
+  );
   const key = await storeOf(call).getKey(keyId);
   if (key === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such key.');
-  return { status: 201, body: { ...keyWire(key, call.now), secret } };
+  return { status: 201, body: { ...keyWire(key, now), secret } };
 }
 
-export async function revokeKey(call: ConsoleCall): Promise<ConsoleReply> {
-  const keyId = call.parameter;
-  const note = noteOf(call, 'key.revoked', { target: { type: 'key', id: keyId }, details: {} });
-  const change = { what: 'key.revoke', keyId, at: call.now } as const;
-  mustBeDone(await storeOf(call).apply(change, note), 'key');
+async function revokeKey(call: ConsoleCall): Promise<ConsoleReply> {
+  const { parameter: keyId, now } = call;
+  await apply(
+    call,
+    storeOf(call),
+    { what: 'key.revoke', keyId, at: now },
+    { kind: 'key.revoked', id: keyId },
+  );
   return { status: 204 };
-}
-
-/** A member that is there only where its value is. */
-export function given<Name extends string, Value>(
-  name: Name,
-  value: Value | null | undefined,
-): { readonly [Member in Name]?: Value } {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- A computed name loses its type.
-  return (value === null || value === undefined ? {} : { [name]: value }) as {
-    readonly [Member in Name]?: Value;
-  };
-}
-
-/** Throws ServiceFault for a time that is over. */
-export function expiryOf(text: string | null | undefined, now: number): number | undefined {
-  if (text === null || text === undefined) return undefined;
-  const at = Date.parse(text);
-  if (at > now) return at;
-  const message = 'expires_at is not in the future.';
-  throw new ServiceFault('INVALID_REQUEST', message, { param: 'expires_at' });
 }
 
 function keyWire(key: StoredKey, now: number): object {
@@ -136,8 +330,4 @@ function statusOf(
   if (revokedAt !== undefined) return 'revoked';
   if (expiresAt !== undefined && expiresAt <= now) return 'expired';
   return isInGrace ? 'grace' : 'active';
-}
-
-export function timeOrNull(at: number | undefined): string | null {
-  return at === undefined ? null : isoTime(at);
 }

@@ -4,29 +4,139 @@ import { apiOf } from '../../../../src/core/dialects/apis.ts';
 import { sampleOf } from '../../../../src/core/dialects/samples.ts';
 import { ProxyError, serviceError } from '../../../../src/core/errors.ts';
 import { forwardHeaders } from '../../../../src/core/http/header-rules.ts';
-import { MODEL_ID, presetOf, type TenantProvider } from '../../core/providers.ts';
-import { readValue } from '../call.ts';
-import { nothing, providerCompare } from '../../core/console-contract.ts';
+import { type Infer, members } from '../../../../src/core/memory-api/shape.ts';
 import { fingerprintOf } from '../../core/envelope.ts';
+import { MODEL_ID, presetOf, type TenantProvider } from '../../core/providers.ts';
+import type { WholeAnswer } from '../../ports/provider-links.ts';
 import { Buckets } from '../buckets.ts';
 import { ServiceFault } from '../fault.ts';
 import { openSettings } from '../models/provider-settings.ts';
-import type { WholeAnswer } from '../../ports/provider-links.ts';
 import {
+  apply,
+  CLOSED,
+  command,
   type ConsoleCall,
+  type ConsoleOperation,
   type ConsoleParts,
   type ConsoleReply,
-  mustBeDone,
-  noteOf,
+  nothing,
+  reads,
   storeOf,
-} from './console-call.ts';
-import { findProvider } from './providers.ts';
+  writes,
+} from './operation.ts';
+import { credentialShape, findProvider, PROVIDER } from './providers.ts';
 
 /**
  * Looks at providers for a person who sets one up: presets of the catalog, the models that a custom
  * provider lists, one tiny request, and whether a secret is the saved one. svc passes on identifiers, a
  * status and a time, and nothing else that a provider says.
  */
+
+/** A secret that is compared with the one that was saved. */
+export const providerCompare = members({ credential: credentialShape }, {}, CLOSED);
+
+const OUTCOMES: Readonly<Record<string, string>> = {
+  unreachable: 'The provider could not be reached.',
+  unauthorized: 'The provider refused the credential.',
+  not_supported: 'The provider has no list of models.',
+  invalid: 'The answer of the provider is not a list of models.',
+};
+
+export const probeOperations: readonly ConsoleOperation[] = [
+  reads({ name: 'listPresets', route: 'GET presets', role: 'viewer' }, listPresets, [
+    command('providers presets', 'List presets, which are providers of the public catalog', {
+      argument: {
+        flags: '[text]',
+        about: 'only presets with this text in their id or name',
+        searches: ['preset_id', 'name'],
+      },
+      examples: ['providers presets', 'providers presets mistral'],
+      list: {
+        empty: 'No preset has this text in its name. Add another provider with --base-url.',
+        columns: ['preset_id', 'name:40', 'api_styles'],
+      },
+    }),
+  ]),
+  writes(
+    { name: 'fetchModels', route: 'POST providers/*/models', role: 'admin' },
+    nothing,
+    fetchModels,
+    [
+      command(
+        'providers models',
+        'Print the models that a custom provider lists; exit 1 if it has no list',
+        {
+          argument: PROVIDER,
+          examples: [
+            'providers models gateway',
+            'providers update gateway --model $(svc-service providers models gateway)',
+          ],
+          more: 'The catalog lists the models of a preset. If a provider has no list, name its models yourself.',
+          byService: true,
+          // A model can be typed where the provider gave no list.
+          shows: ({ outcome, models, truncated, dropped }, { line, count }, { argument: name }) => {
+            if (outcome !== 'listed') {
+              const why = OUTCOMES[line(outcome)] ?? 'The provider sent no list.';
+              const hint = `Name the models yourself: svc-service providers update ${name} --model NAME`;
+              return { problem: [why, hint] };
+            }
+            return {
+              lines: asList(models).map((model) => line(model)),
+              note: [
+                ...(truncated === true ? ['There are more: svc reads at most 5,000.'] : []),
+                ...(Number(dropped) > 0
+                  ? [`${count(dropped, 'entry')} without a usable name left out.`]
+                  : []),
+              ],
+            };
+          },
+        },
+      ),
+    ],
+  ),
+  writes(
+    { name: 'testProvider', route: 'POST providers/*/test', role: 'admin' },
+    nothing,
+    testProvider,
+    [
+      command(
+        'providers test',
+        'Send one tiny request to the default model; exit 1 when it fails',
+        {
+          argument: PROVIDER,
+          examples: ['providers test gateway'],
+          byService: true,
+          shows: ({ ok, status, error_code: code, error_message: message, ms }, { line }) => ({
+            lines: [`${line(status ?? code)} in ${line(ms)} ms`],
+            note: message === null ? [] : line(message),
+            isFailure: ok !== true,
+          }),
+        },
+      ),
+    ],
+  ),
+  writes(
+    { name: 'compareCredential', route: 'POST providers/*/fingerprint', role: 'admin' },
+    providerCompare,
+    compareCredential,
+    [
+      command(
+        'providers fingerprint',
+        'Compare a credential from stdin with the saved one; exit 1 if they differ',
+        {
+          argument: PROVIDER,
+          examples: ['providers fingerprint claude < key.txt'],
+          secret: 'credential',
+          shows: ({ fingerprint, matches }, { line }) => ({
+            lines: [line(fingerprint)],
+            note: matches === true ? [] : 'Another credential is saved with this provider.',
+            isFailure: matches !== true,
+          }),
+        },
+      ),
+    ],
+  ),
+];
 
 /** A list of 5,000 models. */
 const LIST_BYTES_MAX = 1 << 20;
@@ -38,7 +148,7 @@ const TEST_TOKENS = 16;
 
 const probesOf = new WeakMap<ConsoleParts['store'], Buckets>();
 
-export async function listPresets({ parts }: ConsoleCall): Promise<ConsoleReply> {
+async function listPresets({ parts }: ConsoleCall): Promise<ConsoleReply> {
   const catalog = await parts.listCatalog();
   const data = catalog.flatMap(({ id, name }) => {
     const styles = DIALECTS.filter((style) => presetOf(catalog, id, style) !== undefined);
@@ -48,8 +158,7 @@ export async function listPresets({ parts }: ConsoleCall): Promise<ConsoleReply>
 }
 
 /** Only for a custom provider: the catalog lists the models of a preset. */
-export async function fetchModels(call: ConsoleCall): Promise<ConsoleReply> {
-  readValue(call.body, nothing);
+async function fetchModels(call: ConsoleCall): Promise<ConsoleReply> {
   const provider = await findProvider(call);
   if (provider.kind !== 'custom') {
     const message = 'The service fetches models only from custom providers.';
@@ -57,20 +166,22 @@ export async function fetchModels(call: ConsoleCall): Promise<ConsoleReply> {
   }
   takeProbe(call);
   const found = await askForModels(call, provider);
-  const target = { type: 'provider', id: provider.providerId };
-  const details = {
-    name: provider.name,
-    outcome: found.outcome,
-    models: found.models.length,
-  };
-  const note = noteOf(call, 'provider.models_fetched', { target, details });
-  mustBeDone(await storeOf(call).apply({ what: 'event' }, note), 'provider');
+  const { name, providerId } = provider;
+  await apply(
+    call,
+    storeOf(call),
+    { what: 'event' },
+    {
+      kind: 'provider.models_fetched',
+      id: providerId,
+      details: { name, outcome: found.outcome, models: found.models.length },
+    },
+  );
   return { status: 200, body: found };
 }
 
 /** One request of a few tokens to the default model. */
-export async function testProvider(call: ConsoleCall): Promise<ConsoleReply> {
-  readValue(call.body, nothing);
+async function testProvider(call: ConsoleCall): Promise<ConsoleReply> {
   const provider = await findProvider(call);
   takeProbe(call);
   const { apiStyle, defaultModel: model } = provider;
@@ -94,11 +205,13 @@ export async function testProvider(call: ConsoleCall): Promise<ConsoleReply> {
 }
 
 /** Whether a secret that the caller has is the one in the vault, without opening the vault. */
-export async function compareCredential(call: ConsoleCall): Promise<ConsoleReply> {
-  const { credential } = readValue(call.body, providerCompare);
+async function compareCredential(
+  call: ConsoleCall,
+  asked: Infer<typeof providerCompare>,
+): Promise<ConsoleReply> {
   const provider = await findProvider(call);
   takeProbe(call);
-  const fingerprint = fingerprintOf(call.parts.pepper, call.tenantId, credential);
+  const fingerprint = fingerprintOf(call.parts.pepper, call.tenantId, asked.credential);
   const matches = provider.credential?.fingerprint === fingerprint;
   return { status: 200, body: { fingerprint, matches } };
 }

@@ -1,17 +1,23 @@
-import { isoTime } from '../../../../src/core/memory/times.ts';
-import type { AuditKind } from '../../core/audit.ts';
+import { asList, asRecord, type Fields } from '../../../../src/core/bytes/json-fields.ts';
+import { DIALECTS } from '../../../../src/core/conversation/view.ts';
 import {
-  providerCreate,
-  type ProviderCreate,
-  providerUpdate,
-  type ProviderUpdate,
-} from '../../core/console-contract.ts';
+  flag,
+  type Infer,
+  integer,
+  listOf,
+  members,
+  oneOf,
+  text,
+} from '../../../../src/core/memory-api/shape.ts';
+import { isoTime } from '../../../../src/core/memory/times.ts';
+import { defaultAuth, UPSTREAM_NAME } from '../../../../src/core/settings/config-upstreams.ts';
 import { newId } from '../../core/ids.ts';
 import {
   customNamesProblem,
   type CustomValue,
   findClash,
   isSecretValue,
+  MODEL_ID,
   presetOf,
   readProviderBase,
   takesModel,
@@ -19,30 +25,310 @@ import {
   type VaultedValue,
 } from '../../core/providers.ts';
 import { Secret } from '../../core/secret.ts';
-import { defaultAuth } from '../../../../src/core/settings/config-upstreams.ts';
 import type { SealedSecret } from '../../ports/vault-store.ts';
-import { readValue } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
 import { holdsOwnKey } from '../own-keys.ts';
 import {
+  apply,
+  type ArgumentRow,
+  CLOSED,
+  command,
+  commandName,
   type ConsoleCall,
+  type ConsoleOperation,
   type ConsoleReply,
-  findTenant,
+  type Given,
+  present,
   listReply,
+  modelNames,
   mustBeDone,
   noteOf,
+  option,
+  type OptionRow,
   pageOf,
+  type Problem,
+  type Reading,
+  reads,
+  type Say,
   storeOf,
-} from './console-call.ts';
-import { given } from './keys.ts';
+  writes,
+} from './operation.ts';
 
 /**
  * Providers of a tenant. Their secrets come in, go to the vault, and never come out again. The
  * address of a saved one does not change, so a credential goes to no other host than it came for.
  */
 
-export async function listProviders(call: ConsoleCall): Promise<ConsoleReply> {
-  await findTenant(call);
+/** RFC 9110: visible ASCII, blanks and bytes above. Line ends and NUL would split a header. */
+const customValues = listOf(
+  members(
+    {
+      name: text({ min: 1, max: 256, pattern: /^[\u0021-\u007e]*$/ }),
+      value: text({ max: 4096, pattern: /^[\t\u0020-\u007e\u0080-\u00ff]*$/ }),
+    },
+    {},
+    CLOSED,
+  ),
+  { max: 32 },
+);
+
+export const credentialShape = text({ min: 1, max: 8192, pattern: /^[\u0021-\u007e]*$/ });
+
+/** The parts of a provider that change. Its address does not: a credential stays where it belongs. */
+const providerMembers = {
+  credential: credentialShape,
+  custom_headers: customValues,
+  custom_query: customValues,
+  enabled: flag,
+} as const;
+const providerModels = {
+  default_model: text({ pattern: MODEL_ID }),
+  allowed_models: modelNames,
+} as const;
+
+export const providerCreate = members(
+  {
+    name: commandName,
+    kind: oneOf('preset', 'custom'),
+    api_style: oneOf(...DIALECTS),
+    ...providerModels,
+  },
+  {
+    ...providerMembers,
+    preset_id: text({ pattern: UPSTREAM_NAME }),
+    base_url: text({ min: 1, max: 2048 }),
+    auth: oneOf('default', 'bearer', 'x-api-key', 'none'),
+  },
+  CLOSED,
+);
+type ProviderCreate = Infer<typeof providerCreate>;
+
+/** `version`: the one that the caller has seen, where If-Match does not say it. */
+export const providerUpdate = members(
+  {},
+  { version: integer(1), name: commandName, ...providerModels, ...providerMembers },
+  CLOSED,
+);
+type ProviderUpdate = Infer<typeof providerUpdate>;
+
+export const PROVIDER: ArgumentRow = { flags: '<name>', about: 'from the list', isProvider: true };
+
+/** What `providers add` and `update` have in common. */
+const MODELS: readonly OptionRow[] = [
+  option(
+    '--model <name...>',
+    'the models that it serves; the last character may be *',
+    'allowed_models',
+  ),
+  option(
+    '--default-model <name>',
+    'model for requests that name none (default: the first of --model)',
+    'default_model',
+  ),
+  option('--header <pair...>', 'additional headers, as NAME: VALUE', 'custom_headers', {
+    as: pairs(':', 'expected NAME: VALUE.'),
+  }),
+  option('--query <pair...>', 'additional query values, as NAME=VALUE', 'custom_query', {
+    as: pairs('=', 'expected NAME=VALUE.'),
+  }),
+  option('--key-stdin', 'read the credential from stdin', 'credential', { as: 'stdin' }),
+];
+
+export const providerOperations: readonly ConsoleOperation[] = [
+  writes(
+    { name: 'createProvider', route: 'POST providers', role: 'admin', ofTenant: true },
+    providerCreate,
+    createProvider,
+    [
+      command('providers add', 'Add a provider', {
+        argument: option('<name>', '1 to 63 of a-z 0-9 and -', 'name'),
+        options: [
+          ...MODELS,
+          option(
+            '--preset <id>',
+            'a provider of the catalog, which gives the address',
+            'preset_id',
+          ),
+          option(
+            '--base-url <url>',
+            'an https address with a public name, port 443 or 8443',
+            'base_url',
+          ),
+          option(
+            '--api-style <style>',
+            'anthropic_messages, openai_responses or openai_chat_completions',
+            'api_style',
+          ),
+          option(
+            '--auth <how>',
+            'bearer, x-api-key or none (default: as usual for the API style)',
+            'auth',
+          ),
+        ],
+        examples: [
+          `providers add claude --preset anthropic --api-style anthropic_messages --model 'claude-*' \\
+      --default-model claude-sonnet-4-5 --key-stdin < key.txt`,
+          `providers add gateway --base-url https://models.example.com \\
+      --api-style openai_responses --model gpt-5 --header 'x-team: api' --key-stdin < key.txt`,
+        ],
+        more: `svc reads the credential from stdin and stores it in the vault. In a header or query value, $API_KEY
+stands for the credential; such a value is then a secret too.`,
+        check: checkAdd,
+        ask: (values) => ({
+          ...values,
+          kind: values['preset_id'] === undefined ? 'custom' : 'preset',
+          default_model: values['default_model'] ?? firstWhole(values['allowed_models']),
+        }),
+        shows: (_answer, _say, { argument: name }) => ({ note: `The provider ${name} is saved.` }),
+      }),
+    ],
+  ),
+  reads(
+    { name: 'listProviders', route: 'GET providers', role: 'viewer', ofTenant: true },
+    listProviders,
+    [
+      command('providers list', 'List providers, with fingerprint and date of their credentials', {
+        list: {
+          isWhole: true,
+          empty: 'There is no provider yet. Add one: svc-service providers add --help',
+          columns: [
+            'name',
+            ({ enabled }) => (enabled === true ? 'enabled' : 'disabled'),
+            'api_style',
+            'base_url:48',
+            'allowed_models:32',
+            credentialText,
+          ],
+        },
+      }),
+    ],
+  ),
+  reads(
+    { name: 'getProvider', route: 'GET providers/*', role: 'viewer' },
+    async (call) => ({ status: 200, body: providerWire(await findProvider(call)) }),
+    [
+      command('providers show', 'Show one provider without its secrets', {
+        argument: PROVIDER,
+        examples: ['providers show claude'],
+        shows: (provider, say) => ({ lines: providerLines(provider, say) }),
+      }),
+    ],
+  ),
+  writes(
+    { name: 'updateProvider', route: 'PATCH providers/*', role: 'admin' },
+    providerUpdate,
+    updateProvider,
+    [
+      command(
+        'providers update',
+        'Change a provider; its address and settings that you do not name stay',
+        {
+          argument: PROVIDER,
+          options: [
+            ...MODELS,
+            option('--rename <name>', 'the new name', 'name'),
+            option('--enable', 'use the provider', 'enabled'),
+            option('--disable', 'keep the provider but do not use it', 'enabled', {
+              as: { read: () => false, expected: '', hint: '' },
+            }),
+          ],
+          examples: [
+            'providers update claude --key-stdin < key.txt',
+            'providers update gateway --model gpt-5 gpt-5-mini',
+          ],
+          nothing: [
+            'There is nothing to change.',
+            'Give --model, --key-stdin, --disable or another option.',
+          ],
+          isVersioned: true,
+          shows: ({ name }, { line }) => ({ note: `The provider ${line(name)} is changed.` }),
+        },
+      ),
+    ],
+  ),
+  reads({ name: 'deleteProvider', route: 'DELETE providers/*', role: 'admin' }, deleteProvider, [
+    command('providers remove', 'Delete a provider and its secrets', {
+      argument: PROVIDER,
+      examples: ['providers remove gateway'],
+      note: 'The provider and its secrets are deleted.',
+    }),
+  ]),
+];
+
+function checkAdd({ preset, baseUrl, apiStyle, auth, model, defaultModel, keyStdin }: Given) {
+  const problems: readonly (Problem | false)[] = [
+    (preset === undefined) === (baseUrl === undefined) && [
+      'Give exactly one of --preset and --base-url.',
+      'For example: --preset openai, or --base-url https://models.example.com',
+    ],
+    !DIALECTS.some((style) => style === apiStyle) && [
+      `--api-style: expected ${DIALECTS.join(', ')}.`,
+      'Try --api-style anthropic_messages',
+    ],
+    model === undefined && ['No model is named.', 'Name each allowed model: --model gpt-5'],
+    keyStdin !== true &&
+      auth !== 'none' && [
+        'No credential is given.',
+        'Pipe it in: --key-stdin < key.txt. For a provider without a credential: --auth none',
+      ],
+    // The beginning of a name is no model that a provider could be asked for.
+    defaultModel === undefined &&
+      firstWhole(model) === undefined && [
+        'Each --model is only a prefix.',
+        'Name the model for requests that name none: --default-model claude-sonnet-4-5',
+      ],
+  ];
+  return problems.find((problem) => problem !== false);
+}
+
+function firstWhole(models: unknown): unknown {
+  return asList(models).find((one) => !String(one).endsWith('*'));
+}
+
+function pairs(separator: ':' | '=', expected: string): Reading {
+  const read = (given: unknown): unknown => {
+    const found = asList(given).map(String);
+    if (found.some((pair) => pair.indexOf(separator) <= 0)) return undefined;
+    return found.map((pair) => {
+      const at = pair.indexOf(separator);
+      return { name: pair.slice(0, at).trim(), value: pair.slice(at + 1).trim() };
+    });
+  };
+  return {
+    read,
+    expected,
+    hint: "Try --header 'x-team: api', with $API_KEY in place of the credential",
+  };
+}
+
+function providerLines(provider: Fields, say: Say): readonly string[] {
+  const { line } = say;
+  const known = ['name', 'kind', 'preset_id', 'api_style', 'base_url', 'auth'].filter(
+    (member) => provider[member] !== null,
+  );
+  const custom = ['custom_headers', 'custom_query'].flatMap((member) =>
+    asList(provider[member]).map((one) => {
+      const { name, value, secret } = asRecord(one);
+      return `${member}: ${line(name, 64)}: ${secret === true ? '(secret)' : line(value, 64)}`;
+    }),
+  );
+  return [
+    ...known.map((member) => `${member}: ${line(provider[member])}`),
+    `credential: ${credentialText(provider, say)}`,
+    ...custom,
+    `default_model: ${line(provider['default_model'])}`,
+    `allowed_models: ${line(provider['allowed_models'], Infinity)}`,
+    `enabled: ${provider['enabled'] === true ? 'yes' : 'no'}`,
+  ];
+}
+
+function credentialText({ credential: saved }: Fields, { line, time }: Say): string {
+  if (saved === null) return 'no credential';
+  const { fingerprint, saved_at: at } = asRecord(saved);
+  return `${line(fingerprint)} saved ${time(at)}`;
+}
+
+async function listProviders(call: ConsoleCall): Promise<ConsoleReply> {
   const page = pageOf(call.query);
   const { after = '', limit } = page;
   const all = await storeOf(call).listProviders();
@@ -50,18 +336,12 @@ export async function listProviders(call: ConsoleCall): Promise<ConsoleReply> {
   return listReply(rows, page, { idOf: ({ providerId }) => providerId, wireOf: providerWire });
 }
 
-export async function getProvider(call: ConsoleCall): Promise<ConsoleReply> {
-  return { status: 200, body: providerWire(await findProvider(call)) };
-}
-
-export async function createProvider(call: ConsoleCall): Promise<ConsoleReply> {
-  await findTenant(call);
-  const asked = readValue(call.body, providerCreate);
+async function createProvider(call: ConsoleCall, asked: ProviderCreate): Promise<ConsoleReply> {
   const provider: TenantProvider = {
     providerId: newId('prov', call.parts.randomBytes),
     name: asked.name,
     kind: asked.kind,
-    ...given('presetId', asked.preset_id),
+    ...present('presetId', asked.preset_id),
     apiStyle: asked.api_style,
     ...(await placeOf(call, asked)),
     headers: [],
@@ -76,8 +356,7 @@ export async function createProvider(call: ConsoleCall): Promise<ConsoleReply> {
   return save(call, { provider, asked, ifVersion: undefined });
 }
 
-export async function updateProvider(call: ConsoleCall): Promise<ConsoleReply> {
-  const asked = readValue(call.body, providerUpdate);
+async function updateProvider(call: ConsoleCall, asked: ProviderUpdate): Promise<ConsoleReply> {
   const before = await findProvider(call);
   const ifVersion = asked.version ?? call.ifVersion;
   if (ifVersion === undefined) {
@@ -99,13 +378,16 @@ export async function updateProvider(call: ConsoleCall): Promise<ConsoleReply> {
   return save(call, { provider, asked, ifVersion });
 }
 
-export async function deleteProvider(call: ConsoleCall): Promise<ConsoleReply> {
+async function deleteProvider(call: ConsoleCall): Promise<ConsoleReply> {
   const before = await findProvider(call);
   const { providerId, name } = before;
   checkVersion(call, before);
-  const target = { type: 'provider', id: providerId };
-  const note = noteOf(call, 'provider.deleted', { target, details: { name } });
-  mustBeDone(await storeOf(call).apply({ what: 'provider.remove', providerId }, note), 'provider');
+  await apply(
+    call,
+    storeOf(call),
+    { what: 'provider.remove', providerId },
+    { kind: 'provider.deleted', id: providerId, details: { name } },
+  );
   return { status: 204 };
 }
 
@@ -172,7 +454,7 @@ async function save(
   };
   checkWhole(next);
   const isNew = ifVersion === undefined;
-  const kind: AuditKind = isNew ? 'provider.created' : 'provider.updated';
+  const kind = isNew ? 'provider.created' : 'provider.updated';
   const details = {
     name: next.name,
     api_style: next.apiStyle,
@@ -204,9 +486,9 @@ async function refuseOwnKeys(
     ...headers.map(({ value }) => ['custom_headers', value]),
     ...query.map(({ value }) => ['custom_query', value]),
   ];
-  for (const [param = '', text = ''] of texts) {
+  for (const [param = '', value = ''] of texts) {
     // oxlint-disable-next-line no-await-in-loop -- The first one found is named.
-    if (!(await holdsOwnKey(parts, text))) continue;
+    if (!(await holdsOwnKey(parts, value))) continue;
     throw wrong(param, 'is a key of this service, which cannot be its own provider');
   }
 }
@@ -245,12 +527,12 @@ class Sealer {
     this.#provider = provider;
   }
 
-  async seal(purpose: string, text: string): Promise<VaultedValue> {
+  async seal(purpose: string, secret: string): Promise<VaultedValue> {
     const { parts, tenantId, now } = this.#call;
     const secretId = newId('sec', parts.randomBytes);
     const { providerId: owner, version } = this.#provider;
     const context = { tenant: tenantId, secretId, owner, purpose, version };
-    const { fingerprint, ...sealed } = await parts.vault.seal(context, new Secret(text), now);
+    const { fingerprint, ...sealed } = await parts.vault.seal(context, new Secret(secret), now);
     this.secrets.push({ fingerprint, ...sealed });
     return { secretId, fingerprint, savedAt: now };
   }

@@ -1,0 +1,530 @@
+import type { Fields } from '../../../../src/core/bytes/json-fields.ts';
+import {
+  integer,
+  listOf,
+  members,
+  orNull,
+  type Shape,
+  such,
+  text,
+} from '../../../../src/core/memory-api/shape.ts';
+import { isoTime } from '../../../../src/core/memory/times.ts';
+import type { AdminRole } from '../../core/admins.ts';
+import type { AuditKind, AuditNote } from '../../core/audit.ts';
+import type { ChangeOutcome, Page, TenantFacts } from '../../ports/control-store.ts';
+import type { Receipts } from '../../ports/receipts.ts';
+import type { ProviderLinks } from '../../ports/provider-links.ts';
+import type { TenantStore } from '../../ports/service-store.ts';
+import { newId } from '../../core/ids.ts';
+import { readValue } from '../call.ts';
+import { ServiceFault } from '../fault.ts';
+import type { ServiceLimits, ServingParts } from '../parts.ts';
+
+/**
+ * An operation of the console is one row: its route, the role that it needs, its body, its handler, and
+ * the commands that call it. The listener, the command line, the completion and the tests read the rows.
+ */
+
+export interface ConsoleOperation {
+  /** As service/docs/hosted-api.yaml names it. */
+  readonly name: string;
+  readonly method: ConsoleMethod;
+  /** Below `/v1/svc/console/`. The star is the parameter. */
+  readonly path: string;
+  /** The least role that may call it. */
+  readonly role: AdminRole;
+  /** Undefined: the call has no body. */
+  readonly body: Shape<unknown> | undefined;
+  /** Throws ServiceFault and MemoryError. */
+  readonly run: (call: ConsoleCall) => Promise<ConsoleReply>;
+  readonly commands: readonly CommandRow[];
+}
+
+export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+type ConsoleMethod = (typeof METHODS)[number];
+
+interface Facts extends Pick<ConsoleOperation, 'name' | 'role'> {
+  /** `DELETE keys/*` */
+  readonly route: `${ConsoleMethod} ${string}`;
+  /** The tenant of the call must exist. */
+  readonly ofTenant?: boolean;
+}
+
+/** Makes the row of an operation without a body. */
+export function reads(
+  facts: Facts,
+  handler: ConsoleOperation['run'],
+  commands: readonly CommandRow[],
+): ConsoleOperation {
+  return rowOf(facts, undefined, commands, handler);
+}
+
+/** Makes the row of an operation with a body, which is checked before the handler runs. */
+export function writes<Body>(
+  facts: Facts,
+  body: Shape<Body>,
+  handler: (call: ConsoleCall, body: Body) => Promise<ConsoleReply>,
+  commands: readonly CommandRow[],
+): ConsoleOperation {
+  return rowOf(facts, body, commands, (call) => handler(call, readValue(call.body, body)));
+}
+
+function rowOf(
+  { name, role, route, ofTenant = false }: Facts,
+  body: Shape<unknown> | undefined,
+  commands: readonly CommandRow[],
+  handler: ConsoleOperation['run'],
+): ConsoleOperation {
+  const method = METHODS.find((one) => route.startsWith(`${one} `)) ?? 'GET';
+  const run = async (call: ConsoleCall): Promise<ConsoleReply> => {
+    if (ofTenant) await findTenant(call);
+    return handler(call);
+  };
+  return { name, role, method, path: route.slice(method.length + 1), body, run, commands };
+}
+
+/** Makes a command. Its example is its name, where it has no other one. */
+export function command(
+  name: string,
+  about: string,
+  more: Omit<CommandRow, 'name' | 'about' | 'examples'> &
+    Partial<Pick<CommandRow, 'examples'>> = {},
+): CommandRow {
+  return { examples: [name], ...more, name, about };
+}
+
+/** Makes an option whose value is the member `to` of the call. */
+export function option(
+  flags: string,
+  about: string,
+  to: string,
+  more: Omit<OptionRow, 'flags' | 'about' | 'to'> = {},
+): OptionRow {
+  return { ...more, flags, about, to };
+}
+
+/** A command of `svc-service` that calls an operation. */
+export interface CommandRow {
+  /** `keys create` */
+  readonly name: string;
+  readonly about: string;
+  /** In the order of the help. */
+  readonly options?: readonly OptionRow[];
+  readonly argument?: ArgumentRow;
+  /** Command lines without the name of the program. */
+  readonly examples: readonly string[];
+  /** A paragraph behind the examples. */
+  readonly more?: string;
+  /** The command line has an action of its own for it. */
+  readonly isSpecial?: true;
+  /** The member of the body whose value comes by stdin. */
+  readonly secret?: string;
+  /** The running service must make the call: it may see another network, and trust other certificates. */
+  readonly byService?: true;
+  /** The change is of the version that was read just before. */
+  readonly isVersioned?: true;
+  /** Checks the options as they were given, before anything is read. */
+  readonly check?: (options: Given) => Problem | undefined;
+  /** The problem where no option is given. */
+  readonly nothing?: Problem;
+  /** The body or query, where it is not just the values of the options. */
+  readonly ask?: (values: Given) => Fields;
+  readonly list?: ListRow;
+  /** The member of the answer that goes to stdout. */
+  readonly prints?: string;
+  /** What a person reads after it. */
+  readonly note?: string;
+  /** What a person sees of an answer that is no list. Undefined: the answer as JSON. */
+  readonly shows?: (answer: Fields, say: Say, asked: Asked) => Shown;
+  /** The members of the JSON that the command prints: `key_id` as keyId, or `key=secret`. Undefined: all. */
+  readonly json?: readonly string[];
+}
+
+/** Options by their names in the code, or values by their members in the call. */
+export type Given = Readonly<Record<string, unknown>>;
+
+/** What is wrong, and what to do. */
+export type Problem = readonly [problem: string, hint: string];
+
+export interface OptionRow {
+  /** `--name <name>` */
+  readonly flags: string;
+  readonly about: string;
+  /** Its member in the body or the query. */
+  readonly to: string;
+  /** Reads its text. Undefined: the value as it was given. */
+  readonly as?: Reading;
+  /** The value without the option, as text. The help shows it. */
+  readonly shown?: string;
+  /** The value without the option. */
+  readonly otherwise?: unknown;
+  readonly isRequired?: true;
+}
+
+export type Reading =
+  | {
+      /** Undefined: the text does not fit. */
+      readonly read: (text: unknown, now: number) => unknown;
+      readonly expected: string;
+      readonly hint: string;
+    }
+  /** The value is a secret, which comes by stdin. */
+  | 'stdin';
+
+export interface ArgumentRow {
+  /** `<id>` */
+  readonly flags: string;
+  readonly about: string;
+  readonly pattern?: RegExp;
+  /** Thrown where the pattern does not fit. */
+  readonly problem?: Problem;
+  /** Its member in the body. Undefined: it is the parameter of the path. */
+  readonly to?: string;
+  /** It is the name or the id of a provider. */
+  readonly isProvider?: true;
+  /** Only rows with this text in one of these members are shown. */
+  readonly searches?: readonly string[];
+}
+
+export interface ListRow {
+  /** The cells of a row: a member, such as `name:24` with at most 24 characters, or what a function makes. */
+  readonly columns: readonly Column[];
+  /** Where the answer has the rows, if not in `data`. The JSON is then the whole answer. */
+  readonly member?: string;
+  /** How many columns are aligned left; undefined: all. */
+  readonly left?: number;
+  /** Every page is read. */
+  readonly isWhole?: true;
+  /** The note where the list is empty. */
+  readonly empty?: string;
+  /** The note where there are more rows. */
+  readonly hasMore?: string;
+  /** Cells are separated, not aligned. */
+  readonly isLoose?: boolean;
+  /** Adds members to rows from other lists. */
+  readonly complete?: (
+    rows: readonly Fields[],
+    values: Given,
+    listAll: ListAll,
+  ) => Promise<readonly Fields[]>;
+}
+
+/** A function gives undefined for a cell that the rows of this answer do not have. */
+export type Column = string | ((row: Fields, say: Say) => string | undefined);
+
+export type ListAll = (
+  path: string,
+  query?: Readonly<Record<string, string>>,
+) => Promise<readonly Fields[]>;
+
+export interface Shown {
+  /** For stdout, where no JSON is asked for. */
+  readonly lines?: readonly string[];
+  readonly note?: string | readonly string[];
+  /** Each makes the command fail. */
+  readonly warnings?: readonly string[];
+  readonly isFailure?: boolean;
+  /** Ends the command. */
+  readonly problem?: Problem;
+}
+
+export interface Asked {
+  /** '' where the command has no argument. */
+  readonly argument: string;
+  /** The body or the query. */
+  readonly sent: Fields;
+}
+
+/** How the command line writes values. */
+export interface Say {
+  /** On one line. A list has blanks between its elements; null and undefined are ''. */
+  readonly line: (value: unknown, charsMax?: number) => string;
+  /** A time of the API as local time. */
+  readonly time: (value: unknown) => string;
+  /** `1 record`, `2 records` */
+  readonly count: (value: unknown, noun: string) => string;
+}
+
+/** Makes an option that takes a whole number of at most `digits` digits. */
+export function wholeNumber(digits: number, hint: string): Reading {
+  const pattern = new RegExp(`^\\d{1,${digits}}$`);
+  const read = (stated: unknown): number | undefined =>
+    pattern.test(String(stated)) ? Number(stated) : undefined;
+  return { read, expected: 'expected a whole number.', hint };
+}
+
+/** Makes the options `--from` and `--to` of a list. */
+export function timeOptions(from: string, to: string): readonly OptionRow[] {
+  return [
+    option('--from <when>', 'a day or a time, UTC', from, { as: WHEN }),
+    option('--to <when>', 'up to this time, which is excluded', to, { as: WHEN }),
+  ];
+}
+
+/** Makes the option `--limit`. */
+export function limitOption(about: string, fallback: number): OptionRow {
+  const read = (stated: unknown): string | undefined =>
+    /^\d{1,6}$/.test(String(stated)) && Number(stated) >= 1 && Number(stated) <= PAGE_MAX
+      ? String(Number(stated))
+      : undefined;
+  const expected = `expected a whole number from 1 to ${PAGE_MAX}.`;
+  return option('--limit <number>', `${about} (${fallback})`, 'limit', {
+    as: { read, expected, hint: `Try --limit ${fallback}` },
+    otherwise: String(fallback),
+  });
+}
+
+/** Reads a day or a time. A day is its beginning, UTC. */
+export const WHEN: Reading = {
+  read: (stated) => timeOf(String(stated)),
+  expected: 'expected a day or a time.',
+  hint: 'Give it as 2026-11-20.',
+};
+
+/** Reads a day or a time as a day. */
+export const DAY: Reading = {
+  ...WHEN,
+  read: (stated) => timeOf(String(stated))?.slice(0, 'YYYY-MM-DD'.length),
+};
+
+function timeOf(stated: string): string | undefined {
+  const at = Date.parse(stated);
+  const isTime = /^\d{4}-\d\d-\d\d/.test(stated) && !Number.isNaN(at);
+  return isTime ? new Date(at).toISOString() : undefined;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Makes the option `--expires`. */
+export const EXPIRES = option('--expires <when>', 'days from now (90d) or a date', 'expires_at', {
+  as: {
+    read: (value, now) => {
+      const stated = String(value);
+      const days = /^(\d{1,5})d$/.exec(stated)?.[1];
+      const at = days === undefined ? Date.parse(stated) : now + Number(days) * DAY_MS;
+      const isDate = days !== undefined || /^\d{4}-\d\d-\d\d/.test(stated);
+      return isDate && at > now ? new Date(at).toISOString() : undefined;
+    },
+    expected: 'expected a number of days or a future date.',
+    hint: 'Try --expires 90d',
+  },
+  otherwise: null,
+});
+
+/** `used 2026-11-20 16:45:02` */
+export const USED: Column = ({ last_used_at: at }, { time }) =>
+  `used ${typeof at === 'string' ? time(at) : 'never'}`;
+
+/** The public part of a key or token, as an argument: a whole one does not belong on a command line. */
+export function idArgument(list: string): ArgumentRow {
+  const hint = `Give the 12 characters that ${list} shows, never the secret itself.`;
+  return {
+    flags: '<id>',
+    about: 'the 12 characters that the list shows',
+    pattern: /^[0-9A-Za-z]{12}$/,
+    problem: ['This is not the id of a key.', hint],
+  };
+}
+
+export type ConsoleParts = Pick<
+  ServingParts,
+  'store' | 'pepper' | 'clock' | 'randomBytes' | 'vault' | 'signer' | 'listCatalog'
+> & {
+  readonly settings: Pick<ServiceLimits, 'egress'>;
+  /** Undefined beside the process that serves. */
+  readonly receipts: Receipts | undefined;
+  readonly links: ProviderLinks;
+};
+
+/** The caller: an admin with a token, or a person at the machine, who may do everything. */
+export interface ConsoleActor {
+  readonly type: 'admin' | 'cli';
+  readonly id: string;
+  readonly role: AdminRole;
+  /** Undefined: every tenant. */
+  readonly tenant: string | undefined;
+  readonly ipHash: string | null;
+}
+
+export interface ConsoleRequest {
+  readonly method: string;
+  /** The part of the path behind `/v1/svc/console/`. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Named by an operator; undefined: the actor's own, or `default`. */
+  readonly tenant: string | undefined;
+  /** Parsed JSON; undefined where there is none. */
+  readonly body: unknown;
+  /** The version that the caller has seen, by If-Match. */
+  readonly ifVersion?: number | undefined;
+}
+
+export interface ConsoleReply {
+  readonly status: 200 | 201 | 204;
+  /** Undefined with 204. */
+  readonly body?: unknown;
+}
+
+export interface ConsoleCall extends ConsoleRequest {
+  readonly actor: ConsoleActor;
+  readonly parts: ConsoleParts;
+  readonly parameter: string;
+  readonly tenantId: string;
+  readonly now: number;
+}
+
+/** The tenant of a call, which must exist. */
+async function findTenant(call: ConsoleCall): Promise<TenantFacts> {
+  const facts = await call.parts.store.findTenant(call.tenantId);
+  if (facts === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such tenant.');
+  return facts;
+}
+
+export function storeOf({ parts, tenantId }: ConsoleCall): TenantStore {
+  return parts.store.of(tenantId);
+}
+
+export function noteOf(
+  { actor, parts, now }: ConsoleCall,
+  kind: AuditKind,
+  about: Pick<AuditNote, 'target' | 'details'>,
+): AuditNote {
+  const { type, id, ipHash } = actor;
+  return {
+    event_id: newId('evt', parts.randomBytes),
+    at: now,
+    kind,
+    actor: { type, id, ip_hash: ipHash },
+    ...about,
+  };
+}
+
+/** Makes one change together with its audit event. Throws ServiceFault where it cannot be made. */
+export async function apply<Change>(
+  call: ConsoleCall,
+  store: { apply(change: Change, note: AuditNote): Promise<ChangeOutcome> },
+  change: Change,
+  { kind, id, details = {}, type = kind.split('.')[0] ?? '', what }: ChangeWords,
+): Promise<void> {
+  const note = noteOf(call, kind, { target: { type, id }, details });
+  mustBeDone(await store.apply(change, note), what ?? type.replace('_', ' '));
+}
+
+interface ChangeWords {
+  readonly kind: AuditKind;
+  readonly id: string;
+  readonly details?: AuditNote['details'];
+  /** Undefined: the first word of the kind. */
+  readonly type?: string;
+  /** Names the thing for people. Undefined: the type. */
+  readonly what?: string;
+}
+
+/** Throws ServiceFault for every outcome but 'done'. `what` names the thing for people. */
+export function mustBeDone(outcome: ChangeOutcome, what: string): void {
+  switch (outcome) {
+    case 'done':
+      return;
+    case 'missing':
+      throw new ServiceFault('NOT_FOUND', `There is no such ${what}.`);
+    case 'exists':
+      throw new ServiceFault('CONFLICT', `There is a ${what} of this name already.`);
+    case 'used':
+      throw new ServiceFault('CONFLICT', `The ${what} is still in use.`);
+    case 'changed':
+      throw new ServiceFault('CONFLICT', `The ${what} has changed since: read it again.`);
+    case 'clash':
+      throw new ServiceFault('CONFLICT', `Another ${what} has one of its models.`);
+    case 'limit':
+      throw new ServiceFault('PLAN_LIMIT_REACHED', `The plan allows no further ${what}.`);
+  }
+}
+
+const PAGE_MAX = 100;
+
+/** One element more than asked for shows whether there is another page. */
+export function pageOf(query: URLSearchParams, fallback = PAGE_MAX): Page {
+  const limit = query.get('limit') ?? String(fallback);
+  const after = query.get('after') ?? undefined;
+  if (!/^\d{1,3}$/.test(limit) || Number(limit) < 1 || Number(limit) > PAGE_MAX) {
+    const message = `limit is not a whole number from 1 to ${PAGE_MAX}.`;
+    throw new ServiceFault('INVALID_REQUEST', message, { param: 'limit' });
+  }
+  if (after !== undefined && !/^[\w-]{1,128}$/.test(after)) {
+    throw new ServiceFault('INVALID_REQUEST', 'after is not an id.', { param: 'after' });
+  }
+  return { limit: Number(limit) + 1, after };
+}
+
+interface RowForm<Row> {
+  readonly idOf: (row: Row) => string;
+  readonly wireOf: (row: Row) => unknown;
+}
+
+export function listReply<Row>(
+  rows: readonly Row[],
+  { limit }: Page,
+  { idOf, wireOf }: RowForm<Row>,
+): ConsoleReply {
+  const shown = rows.slice(0, limit - 1);
+  const [first] = shown;
+  const last = shown.at(-1);
+  const hasMore = rows.length > shown.length;
+  return {
+    status: 200,
+    body: {
+      object: 'list',
+      data: shown.map(wireOf),
+      first_id: first === undefined ? null : idOf(first),
+      last_id: last === undefined ? null : idOf(last),
+      has_more: hasMore,
+      next_cursor: hasMore && last !== undefined ? idOf(last) : null,
+    },
+  };
+}
+
+/** A member that is there only where its value is. */
+export function present<Name extends string, Value>(
+  name: Name,
+  value: Value | null | undefined,
+): { readonly [Member in Name]?: Value } {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- A computed name loses its type.
+  return (value === null || value === undefined ? {} : { [name]: value }) as {
+    readonly [Member in Name]?: Value;
+  };
+}
+
+/** Throws ServiceFault for a time that is over. */
+export function expiryOf(stated: string | null | undefined, now: number): number | undefined {
+  if (stated === null || stated === undefined) return undefined;
+  const at = Date.parse(stated);
+  if (at > now) return at;
+  const message = 'expires_at is not in the future.';
+  throw new ServiceFault('INVALID_REQUEST', message, { param: 'expires_at' });
+}
+
+export function timeOrNull(at: number | undefined): string | null {
+  return at === undefined ? null : isoTime(at);
+}
+
+// Shapes of bodies that several operations share. An unknown member makes a body wrong: a typing
+// mistake in a limit must not mean "no limit".
+
+export const CLOSED = { closed: true } as const;
+
+/** Operations without members: the empty object. */
+export const nothing = members({}, {}, CLOSED);
+
+/** A name on one line, for people. */
+export const personName = text({ min: 1, max: 100, pattern: /^[^\p{Cc}\p{Zl}\p{Zp}]*$/u });
+/** Plans and providers are named in commands. */
+export const commandName = text({ pattern: /^[a-z0-9][a-z0-9-]{0,62}$/ });
+export const count = orNull(integer(0, 2 ** 40));
+
+/** An identifier of a model, or the beginning of some with a star behind it. */
+const MODEL_NAME = /^(?:[\w.:@/+~-]{1,256}|[\w.:@/+~-]{0,255}\*)$/;
+export const modelNames = distinct(listOf(text({ pattern: MODEL_NAME }), { min: 1, max: 500 }));
+
+export function distinct<Element>(shape: Shape<readonly Element[]>): Shape<readonly Element[]> {
+  return such(shape, (list) => new Set(list).size === list.length, 'has a duplicate element');
+}
