@@ -1,3 +1,4 @@
+import { forgetOldest } from '../core/bytes/recent.ts';
 import { spaceKeyOf, type SpaceOwner } from '../core/ledger/entries.ts';
 import type { ToolOutput } from '../core/shortening/outputs.ts';
 import { isElidable } from '../core/shortening/removal.ts';
@@ -32,10 +33,8 @@ export class OutputKeeper {
   readonly #memory: Memory;
   readonly #clock: Clock;
   readonly #texts: KeeperDependencies['texts'];
-  readonly #stored = new KnownTexts(KNOWN_MAX);
-  /** Hold a secret, were forgotten by the person, or are refused by the memory: never asked again. */
-  readonly #refused = new KnownTexts(KNOWN_MAX);
-  readonly #underway = new KnownTexts(Infinity);
+  /** By space and digest. Refused: it holds a secret, was forgotten by the person, or the memory does not take it. */
+  readonly #fates = new Map<string, 'underway' | 'stored' | 'refused'>();
 
   readonly #generationNow: () => number;
   #generation: number;
@@ -54,23 +53,24 @@ export class OutputKeeper {
     const generation = this.#generationNow();
     if (generation === this.#generation) return;
     this.#generation = generation;
-    for (const known of [this.#stored, this.#refused]) known.clear();
+    this.#fates.clear();
   }
 
   /** Says of a digest that the memory once held it; whether it still does is proven at each use. */
   storedIn(owner: SpaceOwner): (digest: string) => boolean {
     const space = spaceKeyOf(owner);
-    return (digest) => this.#stored.has(space, digest);
+    return (digest) => this.#fates.get(space + digest) === 'stored';
   }
 
   /** The memory no longer holds it: it is stored again. */
   lost(owner: SpaceOwner, digest: string): void {
-    this.#stored.delete(spaceKeyOf(owner), digest);
+    const key = spaceKeyOf(owner) + digest;
+    if (this.#fates.get(key) === 'stored') this.#fates.delete(key);
   }
 
   /** An estimate of the memory that it takes. */
   get bytes(): number {
-    return KNOWN_BYTES * (this.#stored.size + this.#refused.size);
+    return KNOWN_BYTES * this.#fates.size;
   }
 
   /** Keeps at most `limit` outputs that the memory was never given, the oldest first. Never rejects. */
@@ -78,17 +78,17 @@ export class OutputKeeper {
     const { place } = reading;
     const space = spaceKeyOf(place);
     const chosen = this.#freshOf(space, outputs, which);
-    for (const { digest } of chosen) this.#underway.add(space, digest);
+    for (const { digest } of chosen) this.#fates.set(space + digest, 'underway');
     const clean: ToolOutput[] = [];
     for (const output of chosen) {
       // One a round of the event loop: looking for secrets takes 25 ms in 100 kB.
       // oxlint-disable-next-line no-await-in-loop
       await new Promise((resolve) => setImmediate(resolve));
-      if (this.#texts.hasSecret(output.text)) this.#refused.add(space, output.digest);
+      if (this.#texts.hasSecret(output.text)) this.#fates.set(space + output.digest, 'refused');
       else clean.push(output);
     }
     await this.#capture(reading, clean);
-    for (const { digest } of chosen) this.#underway.delete(space, digest);
+    forgetOldest(this.#fates, KNOWN_MAX);
   }
 
   /** Outputs that the memory was never given. */
@@ -101,7 +101,7 @@ export class OutputKeeper {
     const fresh = new Map<string, ToolOutput>();
     for (const output of outputs) {
       if (fresh.size === limit) break;
-      if (!isElidable(output, tokensMin) || this.#isKnown(space, output)) continue;
+      if (!isElidable(output, tokensMin) || this.#fates.has(space + output.digest)) continue;
       fresh.set(output.digest, output);
     }
     return [...fresh.values()];
@@ -120,68 +120,11 @@ export class OutputKeeper {
       for (const [index, { digest }] of outputs.entries()) {
         const kept = states[index];
         const isStored = kept === 'stored' || kept === 'duplicate';
-        (isStored ? this.#stored : this.#refused).add(spaceKeyOf(place), digest);
+        this.#fates.set(spaceKeyOf(place) + digest, isStored ? 'stored' : 'refused');
       }
     } catch {
       // Tried again at the next request.
-    }
-  }
-
-  #isKnown(space: string, { digest }: ToolOutput): boolean {
-    return [this.#stored, this.#refused, this.#underway].some((it) => it.has(space, digest));
-  }
-}
-
-/**
- * Digests of texts, by the space that they belong to. A request asks about a hundred of them: to build a
- * key of space and digest for each would cost more than to look it up.
- */
-export class KnownTexts {
-  readonly #max: number;
-  readonly #bySpace = new Map<string, Set<string>>();
-  #size = 0;
-
-  /** `max`: digests of all spaces together. */
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  get size(): number {
-    return this.#size;
-  }
-
-  has(space: string, digest: string): boolean {
-    return this.#bySpace.get(space)?.has(digest) === true;
-  }
-
-  /** Beyond the limit, the oldest digest of the oldest space makes way. */
-  add(space: string, digest: string): void {
-    const digests = this.#bySpace.get(space) ?? new Set();
-    this.#bySpace.set(space, digests);
-    this.#size -= digests.size;
-    digests.add(digest);
-    this.#size += digests.size;
-    if (this.#size > this.#max) this.#forgetOldest();
-  }
-
-  delete(space: string, digest: string): void {
-    const digests = this.#bySpace.get(space);
-    if (digests?.delete(digest) !== true) return;
-    this.#size -= 1;
-    if (digests.size === 0) this.#bySpace.delete(space);
-  }
-
-  clear(): void {
-    this.#bySpace.clear();
-    this.#size = 0;
-  }
-
-  #forgetOldest(): void {
-    for (const [space, digests] of this.#bySpace) {
-      for (const oldest of digests) {
-        this.delete(space, oldest);
-        return;
-      }
+      for (const { digest } of outputs) this.#fates.delete(spaceKeyOf(place) + digest);
     }
   }
 }

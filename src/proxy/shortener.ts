@@ -1,6 +1,8 @@
+import { decideReading, type SightFacts } from '../core/shortening/decide.ts';
 import type { Usage } from '../core/dialects/answer.ts';
 import {
   type ElisionKind,
+  FoundEntries,
   isRefused,
   keyOf,
   type LedgerEntry,
@@ -131,6 +133,7 @@ interface KnownBatches {
   readonly takesNew: boolean;
 }
 
+const NOTHING_FOUND = new FoundEntries([]);
 const NO_BATCHES: KnownBatches = { batches: [], takesNew: true };
 
 export class Shortener {
@@ -175,65 +178,71 @@ export class Shortener {
 
   /** Finds what may be left out, and begins its proof. */
   async findCandidates(call: ShorteningCall): Promise<Candidates> {
-    const { reading, modes, settings, deadline } = call;
-    const { view, place, state } = reading;
+    const { view, identity } = call.reading;
     // Also where nothing may be left out: a store that was replaced gets the outputs again.
     this.#keeper.refresh();
-    if (call.bond === undefined) return { outcome: 'unanswered' };
-    const { isBound } = call.bond;
-    const isOverBudget = view.tokens > settings.inputBudget;
-    const outcome = obstacleOf({
-      modes,
-      isBound,
-      isOverBudget,
-      hasProviderState: reading.hasProviderState,
-      isElisionEnabled: settings.elisionEnabled,
-    });
-    if (outcome !== undefined) return { outcome };
-    const isMain = reading.identity.kind === 'main';
-    const elision = kindOf(modes);
-    const elisionPlace = { view, owner: place, elision };
-    const mark = mayRepeat(view) && !call.bond.isWhole ? elisionMark(elisionPlace) : undefined;
-    const isNew = isOverBudget && isMain;
-    if (!isNew && mark === undefined) return { outcome: outcomeUnchanged(reading) };
-    const refusals = refusalAddresses(view, place, 'shortening');
-    const asked = [...refusals, ...(mark === undefined ? [] : [mark])];
-    const found = await this.#dependencies.ledger.find(asked, deadline.msLeft);
-    const hasBatches = mark !== undefined && (found.has(mark) || state.batches.has(keyOf(mark)));
-    if (!isNew && !hasBatches) return { outcome: outcomeUnchanged(reading) };
-    if (elision === 'real' && isRefused(refusals, found, this.#dependencies.clock.now())) {
-      return { outcome: 'provider_refused' };
-    }
-    // Whether something was left out before is not known: to leave out anything else would break the
-    // prefix twice.
-    if (!hasBatches && found.missing !== undefined) return { outcome: 'unanswered' };
-    // At first sight nothing is stored: a long history need not be read before it is forwarded. On
-    // a cold cache a batch costs nothing, so svc asks the memory: another process may have stored
-    // it.
-    const isKnown = hasBatches || isBound || call.isCacheCold || state.wasRead;
-    state.wasRead = true;
-    if (elision === 'real' && !isKnown) return { outcome: outcomeAtFirstSight(call) };
-    const known = hasBatches
-      ? await this.#findBatches(reading, elisionPlace, deadline)
-      : NO_BATCHES;
+    const sight = await this.#look(call);
+    const decision = decideReading(sight);
+    if (decision !== 'reads') return { outcome: decision };
+    const known = sight.hasBatches ? await this.#findBatches(call) : NO_BATCHES;
     if (known === undefined) return { outcome: 'unanswered' };
     const exchanges = mayOmit({ view, ...known }) ? groupExchanges(view.items) : [];
     await this.#slices.run(this.#read.candidateSteps(view, exchanges));
-    const facts = this.#factsOf(call, { ...known, takesNew: known.takesNew && isMain });
+    const facts = this.#factsOf(call, {
+      ...known,
+      takesNew: known.takesNew && identity.kind === 'main',
+    });
     const removal = removalOf(facts);
     const isCertain = removal.omissions.length === 0;
     return { facts, removal, proof: isCertain ? this.#prove(call, { facts, removal }) : undefined };
+  }
+
+  /** Collects what is known of a request before its old texts are read. */
+  async #look(call: ShorteningCall): Promise<SightFacts> {
+    const { reading, modes, settings, bond, deadline, isCacheCold } = call;
+    const { view, place, state, hasProviderState } = reading;
+    const { kind } = reading.identity;
+    const elision = kindOf(modes);
+    const isOverBudget = view.tokens > settings.inputBudget;
+    const isBound = bond?.isBound === true;
+    const isElisionEnabled = settings.elisionEnabled;
+    const asked = { modes, isBound, isOverBudget, hasProviderState, isElisionEnabled };
+    const obstacle = bond === undefined ? 'unanswered' : obstacleOf(asked);
+    const mayRepeatMore = obstacle === undefined && mayRepeat(view) && bond?.isWhole !== true;
+    const mark = mayRepeatMore ? elisionMark({ view, owner: place, elision }) : undefined;
+    const mayLeave = obstacle === undefined && isOverBudget && kind === 'main';
+    const refusals = refusalAddresses(view, place, 'shortening');
+    const addresses = mark === undefined ? refusals : [...refusals, mark];
+    const isAsked = mayLeave || mark !== undefined;
+    const found = isAsked
+      ? await this.#dependencies.ledger.find(addresses, deadline.msLeft)
+      : NOTHING_FOUND;
+    const hasBatches = mark !== undefined && (found.has(mark) || state.batches.has(keyOf(mark)));
+    const isKnown = hasBatches || isBound || isCacheCold || state.wasRead;
+    state.wasRead ||= isAsked;
+    return {
+      obstacle,
+      kind,
+      isOverBudget,
+      hasBatches,
+      isLedgerRead: found.missing === undefined,
+      isReal: elision === 'real',
+      isRefused: isRefused(refusals, found, this.#dependencies.clock.now()),
+      isKnown,
+      isShort: !isKnown && isShortView(view, settings.elisionKeepRounds),
+    };
   }
 
   /**
    * The batches of a conversation that has some; undefined where the ledger does not answer. A late
    * ledger is no reason to bring back what this process knows to be out.
    */
-  async #findBatches(
-    { view, state }: Reading,
-    place: ElisionPlace,
-    { msLeft }: Deadline,
-  ): Promise<KnownBatches | undefined> {
+  async #findBatches({
+    reading: { view, state, place: owner },
+    modes,
+    deadline: { msLeft },
+  }: ShorteningCall): Promise<KnownBatches | undefined> {
+    const place: ElisionPlace = { view, owner, elision: kindOf(modes) };
     const mark = elisionMark(place);
     const key = mark === undefined ? '' : keyOf(mark);
     const found = await this.#dependencies.ledger.find(elisionAddresses(place), msLeft);
@@ -407,21 +416,8 @@ export class Shortener {
   }
 }
 
-/** The outcome for a request of which nothing has left, and nothing may. */
-function outcomeUnchanged({ identity: { kind } }: Reading): Outcome {
-  if (kind === 'main') return 'within_budget';
-  return kind === 'compaction' ? 'compaction' : 'side_call';
-}
-
-/**
- * The outcome for a conversation new to this process: a long history is not read before it is
- * forwarded.
- */
-function outcomeAtFirstSight({ reading, settings }: ShorteningCall): Outcome {
-  const { view } = reading;
-  const rounds = answeredRounds(view.items);
-  const isNew = isShort({ view, rounds, keepRounds: settings.elisionKeepRounds });
-  return isNew ? 'nothing_old' : 'not_stored';
+function isShortView(view: RequestView, keepRounds: number): boolean {
+  return isShort({ view, rounds: answeredRounds(view.items), keepRounds });
 }
 
 function leavesNothing(outcome: Outcome): SettledShortening {

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { type BatchFacts, decide } from '../../src/core/shortening/decide.ts';
+import {
+  type BatchFacts,
+  decide,
+  decideReading,
+  type SightFacts,
+} from '../../src/core/shortening/decide.ts';
 
 // A read costs a tenth of the input price and a write a quarter more, as with most of Claude's models.
 const CLAUDE = { read: 0.1, write: 1.25, writeHour: 2, isKnown: true, tokenRatio: 1 };
@@ -71,4 +76,48 @@ test('what would leave a bound conversation is protected, and what would stay an
   expect(decide({ ...bound, carried: 1_000_000 })).toBe('protected');
   expect(decide(bound)).toBe('not_worth_it');
   expect(decide({ ...bound, wholeTokens: 1_000 })).toBe('within_budget');
+});
+
+/** A long request of a conversation that svc has looked at before, and of which nothing has left yet. */
+const SEEN: SightFacts = {
+  obstacle: undefined,
+  kind: 'main',
+  isOverBudget: true,
+  hasBatches: false,
+  isLedgerRead: true,
+  isReal: true,
+  isRefused: false,
+  isKnown: true,
+  isShort: false,
+};
+
+test.each<[string, Partial<SightFacts>, ReturnType<typeof decideReading>]>([
+  ['a long request of a known conversation', {}, 'reads'],
+  [
+    'an obstacle comes before everything else',
+    { obstacle: 'memory_off', hasBatches: true },
+    'memory_off',
+  ],
+  ['a request within the budget', { isOverBudget: false }, 'within_budget'],
+  ['what left stays out within the budget too', { isOverBudget: false, hasBatches: true }, 'reads'],
+  ['a compaction of which nothing has left', { kind: 'compaction' }, 'compaction'],
+  ['a side call of which nothing has left', { kind: 'side' }, 'side_call'],
+  ['a compaction repeats what left', { kind: 'compaction', hasBatches: true }, 'reads'],
+  [
+    'the provider refused a shortened request',
+    { isRefused: true, hasBatches: true },
+    'provider_refused',
+  ],
+  ['in shadow a refusal does not count', { isRefused: true, isReal: false }, 'reads'],
+  ['a late ledger', { isLedgerRead: false }, 'unanswered'],
+  [
+    'a late ledger about what this process knows',
+    { isLedgerRead: false, hasBatches: true },
+    'reads',
+  ],
+  ['a long history at first sight', { isKnown: false }, 'not_stored'],
+  ['a short one at first sight', { isKnown: false, isShort: true }, 'nothing_old'],
+  ['in shadow a first sight is measured', { isKnown: false, isReal: false }, 'reads'],
+])('%s', (_, facts, outcome) => {
+  expect(decideReading({ ...SEEN, ...facts })).toBe(outcome);
 });

@@ -84,9 +84,9 @@ export const EXCHANGE_MUTANTS = [
   },
   {
     name: 'what is out comes back where a request is within its budget again',
-    file: 'src/proxy/shortener.ts',
-    from: 'if (!isNew && !hasBatches)',
-    to: 'if (!isNew)',
+    file: DECIDE,
+    from: 'if (!mayLeave && !hasBatches)',
+    to: 'if (!mayLeave)',
     test: 'test/proxy/edited-chat.test.ts',
     only: 'anthropic_messages.*goes on',
   },

@@ -269,8 +269,8 @@ export const MUTANTS = [
   {
     name: 'a refusal is forgotten',
     file: SHORTENER,
-    from: "elision === 'real' && isRefused(",
-    to: "elision !== 'real' && isRefused(",
+    from: 'isRefused: isRefused(refusals,',
+    to: 'isRefused: !isRefused(refusals,',
     test: PROXY,
     only: 'refused',
   },

@@ -1,4 +1,6 @@
+import type { RequestKind } from '../conversation/view.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
+import type { Outcome } from '../plan/continuity.ts';
 
 /**
  * The rule for when old texts leave a conversation: rent or buy. Each request that still carries them
@@ -54,4 +56,44 @@ function pays({ isCacheCold, gain, messages, carried, prices }: BatchFacts): boo
   const rent = prices.read * carried;
   const cost = (prices.write - prices.read) * Math.max(0, messages - gain);
   return rent >= cost;
+}
+
+/** What is known of a request before svc reads its old texts. */
+export interface SightFacts {
+  /** Why nothing may leave this request, whatever it says; undefined where something may. */
+  readonly obstacle: Outcome | undefined;
+  readonly kind: RequestKind;
+  readonly isOverBudget: boolean;
+  /** Something left this conversation before: it stays out. */
+  readonly hasBatches: boolean;
+  /** The ledger answered. Otherwise it is not known whether something left before. */
+  readonly isLedgerRead: boolean;
+  /** The mode shortens; in shadow svc only measures. */
+  readonly isReal: boolean;
+  /** The provider refused a shortened request of this conversation within the last hour. */
+  readonly isRefused: boolean;
+  /**
+   * The memory may hold the old outputs: an earlier request was looked at, or left something out, or the cache is
+   * cold, where asking pays because another process may have stored them. Bound conversations are only measured.
+   */
+  readonly isKnown: boolean;
+  /** No exchange and no round is old enough to leave. */
+  readonly isShort: boolean;
+}
+
+/** Whether svc reads the old texts of a request; otherwise the outcome to report. */
+export function decideReading(facts: SightFacts): Outcome | 'reads' {
+  const { obstacle, kind, hasBatches, isReal } = facts;
+  if (obstacle !== undefined) return obstacle;
+  const mayLeave = facts.isOverBudget && kind === 'main';
+  if (!mayLeave && !hasBatches) {
+    if (kind === 'main') return 'within_budget';
+    return kind === 'compaction' ? 'compaction' : 'side_call';
+  }
+  if (isReal && facts.isRefused) return 'provider_refused';
+  // To leave out anything else than before would break the prefix twice.
+  if (!hasBatches && !facts.isLedgerRead) return 'unanswered';
+  // At first sight nothing is stored: a long history need not be read before it is forwarded.
+  if (isReal && !facts.isKnown) return facts.isShort ? 'nothing_old' : 'not_stored';
+  return 'reads';
 }
