@@ -61,7 +61,7 @@ export const LIMITS = [
   },
   {
     name: 'a place ends while its call runs',
-    file: 'service/src/server/model-admission.ts',
+    file: 'service/src/server/admission.ts',
     from: '        this.#tell((signal) => this.#parts.limiter.renew(leases, signal), leases.length);\n',
     to: '',
     test: ADMISSION,
@@ -75,7 +75,7 @@ export const LIMITS = [
   },
   {
     name: 'a call is settled twice',
-    file: 'service/src/server/model-admission.ts',
+    file: 'service/src/server/admission.ts',
     from: 'if (!isSettled) this.#settle(',
     to: 'this.#settle(',
     test: ADMISSION,
@@ -89,7 +89,7 @@ export const LIMITS = [
   },
   {
     name: 'the budgets of a day are those of the day before',
-    file: 'service/src/server/model-admission.ts',
+    file: 'service/src/server/admission.ts',
     from: 'now >= before.from && now < before.until',
     to: 'now >= before.from',
     test: ADMISSION,

@@ -170,8 +170,8 @@ export const TENANTS = [
   {
     name: 'a limiter that fails lets the call pass',
     file: 'service/src/server/admission.ts',
-    from: '    throw limiterUnavailable();\n',
-    to: '    return { refusedBy: undefined, waitMs: 0 };\n',
+    from: '  } catch {\n    throw limiterUnavailable();\n',
+    to: '  } catch {\n    return { refusedBy: undefined, waitMs: 0 };\n',
     test: 'service/test/server/limits.test.ts',
   },
   {
@@ -234,7 +234,7 @@ export const TENANTS = [
   },
   {
     name: 'a limiter that fails lets a model request pass',
-    file: 'service/src/server/model-admission.ts',
+    file: 'service/src/server/admission.ts',
     from: 'limits.budgets, bucket);\n    });\n',
     to: 'limits.budgets, bucket);\n    }).catch(() => undefined);\n',
     test: 'service/test/server/model-faults.test.ts',

@@ -167,7 +167,7 @@ const MODES = {
   '3.1-scopes-none': row('A key that does neither: off.', 'core/http/modes'),
   '3.2-account-defaults': row(
     'Account defaults apply where no header does.',
-    'service/src/core/served-settings',
+    'service/src/core/account-settings',
   ),
 };
 

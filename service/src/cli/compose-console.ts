@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { callConsole, type ConsoleEndpoint } from '../adapters/network/console-client.ts';
 import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
 import type { Environment } from '../../../src/core/settings/config-values.ts';
-import { withVault } from '../server/with-vault.ts';
+import { withVault } from '../server/signer.ts';
 import { readPepper } from '../adapters/service-store/service-files.ts';
 import { egressOf } from '../core/settings.ts';
-import { serviceSettings } from './commands/service-settings.ts';
+import { openStoreOfService, serviceSettings } from './compose-store.ts';
 import { asRecord, asText, type Fields, parseJson } from '../../../src/core/bytes/json-fields.ts';
 import { isOwnMachineUrl } from '../../../src/core/settings/own-machine.ts';
 import { CONSOLE_START, runConsole } from '../server/console/console.ts';
@@ -15,7 +15,6 @@ import { urlOf } from '../../../src/cli/addresses.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
 import { catalogIn, systemClock } from '../../../src/cli/compose-common.ts';
 import { openLinks } from './compose-models.ts';
-import { openStoreOfService } from './compose-service-store.ts';
 
 /** The composition root of commands that manage a service: its operations in this process, or over HTTP. */
 

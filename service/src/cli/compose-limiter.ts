@@ -3,7 +3,7 @@ import { ProcessLimiter } from '../adapters/limiter/process-limiter.ts';
 import { isOwnMachine } from '../../../src/core/settings/own-machine.ts';
 import type { Limiter } from '../ports/limiter.ts';
 import { systemClock } from '../../../src/cli/compose-common.ts';
-import { redisUrlOf, type ServicePlace } from './compose-database.ts';
+import { redisUrlOf, type ServicePlace } from './compose-store.ts';
 
 /** Chooses where the limits of a service are counted. */
 

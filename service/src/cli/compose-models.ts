@@ -9,7 +9,7 @@ import { ProviderPools } from '../adapters/network/provider-pools.ts';
 import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
 import { tenantLedgerStore } from '../adapters/service-memory/tenant-ledger.ts';
 import { TenantOutboxes } from '../adapters/service-memory/tenant-outbox.ts';
-import { PROVIDER_HEADERS_MS, RECALL_MS } from '../core/served-settings.ts';
+import { PROVIDER_HEADERS_MS, RECALL_MS } from '../core/account-settings.ts';
 import type { Egress } from '../core/providers.ts';
 import type { ProviderLinks } from '../ports/provider-links.ts';
 import type { ServiceStore } from '../ports/service-store.ts';

@@ -9,10 +9,9 @@ import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
 import type { Environment } from '../../../src/core/settings/config-values.ts';
 import { VERSION } from '../../../src/core/version.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
-import type { Signer } from '../server/signer.ts';
-import { withVault } from '../server/with-vault.ts';
+import { type Signer, withVault } from '../server/signer.ts';
 import { systemClock } from '../../../src/cli/compose-common.ts';
-import { openServingStore } from './compose-service-store.ts';
+import { openServingStore } from './compose-store.ts';
 
 export { waitingReceipts } from '../adapters/journals/receipt-journal.ts';
 

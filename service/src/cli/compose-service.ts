@@ -1,30 +1,31 @@
 import { randomBytes } from 'node:crypto';
 import { ServedCatalog } from '../../../src/adapters/catalog/served-catalog.ts';
-import { OwnListener } from '../adapters/network/own-listener.ts';
 import { createUpstream } from '../../../src/adapters/network/undici-upstream.ts';
-import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
-import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
-import type { Environment } from '../../../src/core/settings/config-values.ts';
-import type { Vault } from '../server/vault.ts';
-import { withVault } from '../server/with-vault.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
-import { RECALL_MS } from '../core/served-settings.ts';
-import { DRAIN_MS, egressOf, publicUrlOf, type ServiceSettings } from '../core/settings.ts';
+import { newRequestId, reportTo, systemClock } from '../../../src/cli/compose-common.ts';
+import type { Terminal } from '../../../src/cli/terminal.ts';
+import type { Environment } from '../../../src/core/settings/config-values.ts';
 import { VERSION } from '../../../src/core/version.ts';
 import type { Memory } from '../../../src/ports/memory.ts';
+import type { ReceiptJournal } from '../adapters/journals/receipt-journal.ts';
+import { OwnListener } from '../adapters/network/own-listener.ts';
+import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
+import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
+import { RECALL_MS } from '../core/account-settings.ts';
+import { DRAIN_MS, egressOf, publicUrlOf, type ServiceSettings } from '../core/settings.ts';
 import type { ServiceStore, ServiceStoreHealth } from '../ports/service-store.ts';
 import { ChangeWatch } from '../server/change-watch.ts';
-import { limiterOf } from '../server/node-registry.ts';
+import { Metrics, startMetrics } from '../server/metrics.ts';
+import { type JoinedNode, joinNodes, limiterOf } from '../server/node-registry.ts';
 import type { CallRow, ServiceLimits } from '../server/parts.ts';
+import { PurgeJob, Retention } from '../server/jobs.ts';
 import { createMemoryService, type TlsMaterial } from '../server/server.ts';
-import { newRequestId, reportTo, systemClock } from '../../../src/cli/compose-common.ts';
+import type { Vault } from '../server/vault.ts';
+import { withVault } from '../server/signer.ts';
 import { openLimiter } from './compose-limiter.ts';
 import { openModels } from './compose-models.ts';
-import { joinAsNode } from './compose-nodes.ts';
 import { openReceipts } from './compose-receipts.ts';
-import { metricsOf, startJobs } from './compose-service-jobs.ts';
-import { openServingStore } from './compose-service-store.ts';
-import type { Terminal } from '../../../src/cli/terminal.ts';
+import { openServingStore } from './compose-store.ts';
 
 /** The composition root of the memory service: where its store meets its listener. */
 
@@ -156,4 +157,75 @@ async function refuseWrongMasterKey(vault: Vault): Promise<void> {
   if (problem === undefined) return;
   const hint = 'Restore the key to the place that "vault" in service.json names, and start again.';
   throw new CliError(problem, hint);
+}
+
+/** Joins a process to the nodes of its service. */
+
+export interface NodeParts {
+  readonly store: ServiceStore;
+  readonly limiterPlace: string | undefined;
+  readonly settings: Pick<ServiceSettings, 'requestsPerMinute'>;
+}
+
+/** Throws CliError where limits are counted in two places. */
+export async function joinAsNode({
+  store,
+  limiterPlace,
+  settings,
+}: NodeParts): Promise<JoinedNode> {
+  const { requestsPerMinute = null } = settings;
+  const node = await joinNodes({ store, randomBytes, limiterPlace, requestsPerMinute });
+  if (node.otherPlace === undefined) return node;
+  await node.leave();
+  throw new CliError(
+    `Another node of this service counts limits in ${node.otherPlace}, this one in ${limiterPlace ?? 'its own process'}.`,
+    'Set SVC_REDIS_URL to the same address on all nodes. A loopback address means a different Redis on each machine.',
+  );
+}
+
+/** The composition root of what runs beside the calls of a service: metrics, and what a plan lets expire. */
+
+export function metricsOf(receipts: ReceiptJournal): Metrics {
+  return new Metrics([
+    {
+      name: 'svc_receipts_waiting',
+      help: 'Receipts that are open or not stored yet.',
+      read: () => receipts.waiting,
+    },
+    {
+      name: 'svc_receipts_journal_ready',
+      help: '1 while a receipt can be opened.',
+      read: () => (receipts.problem() === undefined ? 1 : 0),
+    },
+    {
+      name: 'svc_resident_memory_bytes',
+      help: 'Memory of the process.',
+      read: () => process.memoryUsage.rss(),
+    },
+  ]);
+}
+
+export interface JobParts {
+  readonly store: ServiceStore;
+  readonly changes: ChangeWatch;
+  readonly metrics: Metrics;
+  readonly settings: Pick<ServiceSettings, 'metrics' | 'auditDays'>;
+}
+
+/** Throws the server's own error where the address of the metrics cannot be had. */
+export async function startJobs({ store, changes, metrics, settings }: JobParts) {
+  const server =
+    settings.metrics === undefined ? undefined : await startMetrics(metrics, settings.metrics);
+  const parts = { store, clock: systemClock, randomBytes };
+  const { auditDays } = settings;
+  const jobs = [new Retention({ ...parts, auditDays }), new PurgeJob(parts)];
+  for (const job of jobs) job.start();
+  changes.start();
+  return {
+    /** Undefined where no metrics are asked for. */
+    metricsPort: server?.port,
+    stop: async (): Promise<void> => {
+      await Promise.all([changes.stop(), server?.stop(), ...jobs.map((job) => job.stop())]);
+    },
+  };
 }

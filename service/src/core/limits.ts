@@ -172,18 +172,6 @@ function budget(caller: ModelCaller, { name, max, keyId }: NamedBudget): readonl
   return [{ kind: 'budget', name, tenant, bucket, max, keyId, ...period }];
 }
 
-/** Clocks of nodes differ by minutes, and an answer may end on the day after. */
-const KEPT_DAYS = 40;
-
-/** The buckets of this budget that no call asks for any more: from the one to the other. */
-export function pastBuckets({ bucket, until }: Pick<BudgetAsk, 'bucket' | 'until'>): {
-  readonly from: string;
-  readonly to: string;
-} {
-  const from = bucket.slice(0, -'YYYY-MM-DD'.length);
-  return { from, to: `${from}${dateOf(until - KEPT_DAYS * DAY_MS)}` };
-}
-
 interface Period {
   readonly from: string;
   readonly to: string;

@@ -1,6 +1,20 @@
-import { limitsOfCall, type LimitAsk, type LimitedCall } from '../core/limits.ts';
-import type { LimitAnswer, Limiter } from '../ports/limiter.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
 import { withinDeadline } from '../../../src/proxy/deadline.ts';
+import {
+  costDifference,
+  LEASE_MS,
+  type LeaseAsk,
+  type LimitAsk,
+  type LimitedCall,
+  limitsOfCall,
+  limitsOfModelCalls,
+  type ModelLimits,
+  type SpentTokens,
+  type TokenBudget,
+} from '../core/limits.ts';
+import type { Caller } from '../ports/control-store.ts';
+import type { CostChange, LimitAnswer, Limiter } from '../ports/limiter.ts';
+import type { ServiceStore } from '../ports/service-store.ts';
 import { ServiceFault } from './fault.ts';
 
 /**
@@ -86,3 +100,191 @@ export function limiterUnavailable(): ServiceFault {
   const message = 'The service cannot check limits now, so it refuses the call.';
   return new ServiceFault('RATE_LIMITER_UNAVAILABLE', message, { afterMs: RETRY_AFTER_MS });
 }
+
+/**
+ * Lets a model call in when all of its limits allow it, and books at its end what it came to. Calls are
+ * counted as soon as the key is known, so refused ones and lists count too. Tokens are checked before
+ * memory is asked: an estimate, until the provider has counted them.
+ */
+
+export interface AdmittedCall {
+  /**
+   * Call once at the end of the call. It never throws and does not wait. 'unused': no provider was
+   * reached, so the tokens are returned. Undefined: there is no count, and the estimate stays.
+   */
+  settle(spent: SpentTokens | 'unused' | undefined): void;
+}
+
+export interface AskingCall {
+  readonly caller: Caller;
+  /** Names this call among all that ever were. */
+  readonly callId: string;
+  /** The estimate of the tokens that the client sends. */
+  readonly inputTokens: number;
+}
+
+/** Three heartbeats fit into a lease: one that is late ends no place. */
+const HEARTBEAT_MS = LEASE_MS / 3;
+const STORE_MS = 1000;
+/** The end of a call does not wait, and a limiter that does not answer must not hold memory. */
+const SETTLE_MS = 5000;
+
+interface Needs {
+  readonly limiter: Limiter;
+  readonly store: ServiceStore;
+  readonly clock: Clock;
+  /** Calls of one key a minute; null: not limited. */
+  readonly settings: { readonly requestsPerMinute: number | null };
+}
+
+export class ModelAdmission {
+  readonly #parts: Needs;
+  /** The readings of receipts that run, by bucket: two calls share one. */
+  readonly #reading = new Map<string, Promise<number>>();
+  /** The estimates of the calls that run, by bucket. Their receipts tell nothing yet. */
+  readonly #running = new Map<string, number>();
+  /** A caller whose plan or key has changed is another object. */
+  readonly #limits = new WeakMap<Caller, ModelLimits>();
+  /** The places of the calls that run, by tenant. */
+  readonly #leases = new Map<string, Set<LeaseAsk>>();
+  #heartbeat: NodeJS.Timeout | undefined;
+
+  constructor(parts: Needs) {
+    this.#parts = parts;
+  }
+
+  /** Counts a call. Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
+  async enter(caller: Caller): Promise<void> {
+    await takeLimits(this.#parts.limiter, this.#limitsOf(caller).calls);
+  }
+
+  /** Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
+  async admit({ caller, callId, inputTokens }: AskingCall): Promise<AdmittedCall> {
+    const limits = this.#limitsOf(caller);
+    const asks: LimitAsk[] = [];
+    if (limits.tokens !== undefined) asks.push({ ...limits.tokens, cost: inputTokens });
+    const { places } = limits;
+    const lease = places === undefined ? undefined : { ...places, leaseId: callId };
+    if (lease !== undefined) asks.push(lease);
+    for (const budget of limits.budgets) asks.push({ ...budget, cost: inputTokens });
+    await takeLimits(this.#parts.limiter, asks, (bucket) => {
+      return this.#knownOf(caller.key.tenant, limits.budgets, bucket);
+    });
+    this.#run(asks, 1);
+    if (lease !== undefined) this.#hold(lease);
+    let isSettled = false;
+    return {
+      settle: (spent) => {
+        if (!isSettled) this.#settle(asks, lease, spent);
+        isSettled = true;
+      },
+    };
+  }
+
+  #settle(
+    asks: readonly LimitAsk[],
+    lease: LeaseAsk | undefined,
+    spent: SpentTokens | 'unused' | undefined,
+  ): void {
+    this.#run(asks, -1);
+    if (lease !== undefined) this.#letGo(lease);
+    const leases = lease === undefined ? [] : [lease];
+    const changes = spent === undefined ? [] : changesOf(asks, spent);
+    const count = leases.length + changes.length;
+    this.#tell((signal) => this.#parts.limiter.settle({ leases, changes }, signal), count);
+  }
+
+  /**
+   * No call waits for this: a lease that is not returned expires, and an estimate stays an
+   * estimate.
+   */
+  #tell(call: (signal: AbortSignal) => Promise<void>, count: number): void {
+    if (count === 0) return;
+    const { limiter } = this.#parts;
+    askWithin(limiter, SETTLE_MS, call).catch(() => undefined);
+  }
+
+  #hold(lease: LeaseAsk): void {
+    const running = this.#leases.get(lease.tenant) ?? new Set();
+    this.#leases.set(lease.tenant, running.add(lease));
+    this.#beatSoon();
+  }
+
+  #letGo(lease: LeaseAsk): void {
+    const running = this.#leases.get(lease.tenant);
+    running?.delete(lease);
+    if (running?.size === 0) this.#leases.delete(lease.tenant);
+  }
+
+  #beatSoon(): void {
+    if (this.#heartbeat !== undefined) return;
+    this.#heartbeat = setTimeout(() => {
+      this.#heartbeat = undefined;
+      if (this.#leases.size === 0) return;
+      for (const running of this.#leases.values()) {
+        const leases = [...running];
+        this.#tell((signal) => this.#parts.limiter.renew(leases, signal), leases.length);
+      }
+      this.#beatSoon();
+    }, HEARTBEAT_MS).unref();
+  }
+
+  /** Notes the budgets of a call that begins or ends. */
+  #run(asks: readonly LimitAsk[], sign: 1 | -1): void {
+    for (const ask of asks) {
+      if (ask.kind !== 'budget') continue;
+      const running = (this.#running.get(ask.bucket) ?? 0) + sign * ask.cost;
+      if (running > 0) this.#running.set(ask.bucket, running);
+      else this.#running.delete(ask.bucket);
+    }
+  }
+
+  /** They are kept until the end of a day, because the budgets are those of the calendar. */
+  #limitsOf(caller: Caller): ModelLimits {
+    const { clock, settings } = this.#parts;
+    const now = clock.now();
+    const before = this.#limits.get(caller);
+    if (before !== undefined && now >= before.from && now < before.until) return before;
+    const { key, tenant } = caller;
+    const { requestsPerMinute } = settings;
+    const limits = limitsOfModelCalls({ key, limits: tenant.limits, requestsPerMinute, now });
+    this.#limits.set(caller, limits);
+    return limits;
+  }
+
+  /** Reads what is spent of a budget for a limiter that has no count of it. */
+  async #knownOf(tenant: string, budgets: readonly TokenBudget[], bucket: string): Promise<number> {
+    const budget = budgets.find((one) => one.bucket === bucket);
+    if (budget === undefined) throw limiterUnavailable();
+    const reading = this.#reading.get(bucket) ?? this.#ask(tenant, budget);
+    this.#reading.set(bucket, reading);
+    try {
+      return (await reading) + (this.#running.get(bucket) ?? 0);
+    } finally {
+      this.#reading.delete(bucket);
+    }
+  }
+
+  async #ask(tenant: string, { from, to, keyId }: TokenBudget): Promise<number> {
+    const signal = AbortSignal.timeout(STORE_MS);
+    const asked = { from, to, ...(keyId === undefined ? {} : { keyId }) };
+    return this.#parts.store
+      .of(tenant)
+      .tokensSpent(asked, signal)
+      .catch(() => {
+        throw limiterUnavailable();
+      });
+  }
+}
+
+function changesOf(asks: readonly LimitAsk[], spent: SpentTokens | 'unused'): CostChange[] {
+  const tokens = spent === 'unused' ? NO_TOKENS : spent;
+  const changes: CostChange[] = [];
+  for (const ask of asks) {
+    const more = costDifference(ask, tokens);
+    if (more !== 0) changes.push({ ask, more });
+  }
+  return changes;
+}
+
+const NO_TOKENS: SpentTokens = { input: 0, output: 0 };

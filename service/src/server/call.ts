@@ -1,8 +1,12 @@
+import { headerCount, headerOf } from '../../../src/core/http/header-rules.ts';
+import type { RawHeaders } from '../../../src/core/http/headers.ts';
+import type { ExpectedBody } from '../../../src/core/http/http-form.ts';
+import { mayUse, type StoredKey } from '../../../src/core/memory-api/keys.ts';
+import { DEADLINE_MS } from '../../../src/core/memory-api/limits.ts';
 import { parseShape, type Shape } from '../../../src/core/memory-api/shape.ts';
 import type { AuditActor } from '../core/audit.ts';
-import { mayUse, type StoredKey } from '../../../src/core/memory-api/keys.ts';
+import { healthPath } from '../core/routes.ts';
 import type { SpaceChoice, SpaceState, TenantStore } from '../ports/service-store.ts';
-import type { CallHead } from './gate.ts';
 import { ServiceFault } from './fault.ts';
 import type { ServingParts } from './parts.ts';
 
@@ -120,4 +124,115 @@ export function chooseSpaces(key: StoredKey, space: string | undefined): SpaceCh
   if (space === undefined) return { globs: key.spaces };
   checkSpaces(key, [space]);
   return { space };
+}
+
+/** Checks a call by its head, before one byte of its body is read. */
+
+export interface CallHead {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: RawHeaders;
+}
+
+// If one of these headers is repeated, servers on the way may each use a different value.
+const ONCE = [
+  'host',
+  'authorization',
+  'x-api-key',
+  'content-type',
+  'content-length',
+  'content-encoding',
+  'transfer-encoding',
+  'expect',
+  'idempotency-key',
+  'x-svc-deadline-ms',
+  'x-svc-tenant',
+  'if-match',
+];
+
+export function readHead(given: {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: RawHeaders;
+}): CallHead {
+  const { method, target, headers } = given;
+  if (!target.startsWith('/') || /[#\\]/.test(target)) {
+    throw new ServiceFault('INVALID_REQUEST', 'The request target is not a path.');
+  }
+  for (const name of ONCE) {
+    if (headerCount(headers, name) > 1) {
+      const message = `The header ${name} came more than once.`;
+      throw new ServiceFault('INVALID_REQUEST', message, { param: name });
+    }
+  }
+  const mark = target.indexOf('?');
+  const path = mark === -1 ? target : target.slice(0, mark);
+  // The health checks of balancers speak HTTP/1.0, and name no Host.
+  if (headerOf(headers, 'host') === undefined && healthPath(path) === undefined) {
+    throw new ServiceFault('INVALID_REQUEST', 'The call has no Host header.', { param: 'host' });
+  }
+  return {
+    method,
+    path,
+    headers,
+    query: new URLSearchParams(mark === -1 ? '' : target.slice(mark)),
+  };
+}
+
+/** Milliseconds that the caller gives, from the receipt of the head. */
+export function deadlineOf(headers: RawHeaders): number {
+  const stated = headerOf(headers, 'x-svc-deadline-ms');
+  if (stated === undefined) return DEADLINE_MS.fallback;
+  const ms = /^\d{1,5}$/.test(stated) ? Number(stated) : 0;
+  if (ms >= DEADLINE_MS.min && ms <= DEADLINE_MS.max) return ms;
+  const message = `x-svc-deadline-ms is not a whole number from ${DEADLINE_MS.min} to ${DEADLINE_MS.max}.`;
+  throw new ServiceFault('INVALID_REQUEST', message, { param: 'x-svc-deadline-ms' });
+}
+
+export function idempotencyKeyOf(headers: RawHeaders): string | undefined {
+  const key = headerOf(headers, 'idempotency-key');
+  if (key === undefined || /^[\x21-\x7e]{8,128}$/.test(key)) return key;
+  const message = 'Idempotency-Key is not 8 to 128 visible ASCII characters.';
+  throw new ServiceFault('INVALID_REQUEST', message, { param: 'Idempotency-Key' });
+}
+
+/** The version that the caller has seen: a number, as the ETag has it. */
+export function ifVersionOf(headers: RawHeaders): number | undefined {
+  const stated = headerOf(headers, 'if-match');
+  if (stated === undefined) return undefined;
+  const [, version] = /^"?(\d{1,12})"?$/.exec(stated) ?? [];
+  if (version !== undefined) return Number(version);
+  const message = 'If-Match is not the ETag of an answer.';
+  throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
+}
+
+/** Undefined when there is no body. */
+export function expectBody(
+  headers: RawHeaders,
+  bytesMax: number | undefined,
+): Pick<ExpectedBody, 'length' | 'wireBytesMax'> | undefined {
+  const chunked = headerOf(headers, 'transfer-encoding');
+  if (chunked !== undefined && chunked.toLowerCase() !== 'chunked') {
+    throw new ServiceFault('INVALID_REQUEST', 'The transfer encoding is not chunked.');
+  }
+  const length =
+    chunked === undefined ? Number(headerOf(headers, 'content-length') ?? 0) : undefined;
+  if (bytesMax === undefined) {
+    if (length === 0) return undefined;
+    throw new ServiceFault('INVALID_REQUEST', 'This call has no body.');
+  }
+  const encoding = headerOf(headers, 'content-encoding');
+  const type = headerOf(headers, 'content-type') ?? '';
+  const isPlain = encoding === undefined || encoding.trim().toLowerCase() === 'identity';
+  if (!isPlain || !/^application\/json *(?:;|$)/i.test(type)) {
+    throw new ServiceFault('UNSUPPORTED_ENCODING', 'Send application/json without an encoding.');
+  }
+  if (length !== undefined && length > bytesMax) throw tooLarge(bytesMax);
+  return { length, wireBytesMax: bytesMax };
+}
+
+export function tooLarge(bytesMax: number): ServiceFault {
+  return new ServiceFault('PAYLOAD_TOO_LARGE', `The body is over ${bytesMax} bytes.`);
 }

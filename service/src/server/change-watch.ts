@@ -1,8 +1,7 @@
-import type { AuditNote } from '../core/audit.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
+import type { AuditNote } from '../core/audit.ts';
 import type { ChangedFact, ChangeOutcome } from '../ports/control-store.ts';
-import type { ServiceStore } from '../ports/service-store.ts';
-import { withTenantsChanged } from './wrapped-store.ts';
+import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
 
 /**
  * Reads the changes in the store once a second, including those by other nodes and by commands, so
@@ -115,5 +114,19 @@ export function tellingChanges(store: ServiceStore, changes: ChangeWatch): Servi
   return {
     ...withTenantsChanged(store, (own) => ({ apply: told((...given) => own.apply(...given)) })),
     apply: told((...given) => store.apply(...given)),
+  };
+}
+
+/** The same store, where `change` gives other methods to the part of each tenant. */
+export function withTenantsChanged(
+  store: ServiceStore,
+  change: (own: TenantStore) => Partial<TenantStore>,
+): ServiceStore {
+  return {
+    ...store,
+    of: (tenant) => {
+      const own = store.of(tenant);
+      return { ...own, ...change(own) };
+    },
   };
 }

@@ -15,7 +15,7 @@ import type { ServiceStore } from '../ports/service-store.ts';
 import type { Provider } from '../../../src/core/settings/catalog.ts';
 import type { ChangeWatch } from './change-watch.ts';
 import type { ShelfBounds } from './models/handler-shelf.ts';
-import type { ModelAdmission } from './model-admission.ts';
+import type { ModelAdmission } from './admission.ts';
 import type { Signer } from './signer.ts';
 import type { Vault } from './vault.ts';
 

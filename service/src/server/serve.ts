@@ -19,13 +19,23 @@ import { ByteBudget, type Lease } from '../../../src/http/byte-budget.ts';
 import { goneSignal } from '../../../src/proxy/relay.ts';
 import { answerFault, answerReply } from './answers.ts';
 import { Authenticator, type Credentials, refuseSuspended } from './authenticator.ts';
-import { checkLimits } from './admission.ts';
+import { checkLimits, ModelAdmission } from './admission.ts';
 import { tellingChanges } from './change-watch.ts';
-import { type Operation, parseBody, type Reply, type ServiceState } from './call.ts';
+import {
+  type CallHead,
+  deadlineOf,
+  expectBody,
+  ifVersionOf,
+  type Operation,
+  parseBody,
+  readHead,
+  type Reply,
+  type ServiceState,
+  tooLarge,
+} from './call.ts';
 import { admitRoute, CONSOLE_START, runConsole } from './console/console.ts';
 import type { ConsoleReply } from './console/operation.ts';
 import { ServiceFault } from './fault.ts';
-import { type CallHead, deadlineOf, expectBody, ifVersionOf, readHead, tooLarge } from './gate.ts';
 import { HealthCheck } from './health.ts';
 import { isModelPath, ModelServer } from './models/model-server.ts';
 import { capture } from './operations/capture.ts';
@@ -35,9 +45,8 @@ import { recall } from './operations/recall.ts';
 import { getReceipt, listReceiptHeads, listReceipts } from './operations/receipts.ts';
 import { getObject, retrieve } from './operations/retrieve.ts';
 import { whoami } from './operations/whoami.ts';
-import { ModelAdmission } from './model-admission.ts';
 import type { ServiceParts, ServingParts } from './parts.ts';
-import { withVault } from './with-vault.ts';
+import { withVault } from './signer.ts';
 
 /**
  * The order of one call: head → key → route → scope → rate → body → operation → answer. A caller

@@ -12,7 +12,7 @@ import {
 } from '../../../src/http/bounded-server.ts';
 import { Connections, endRaw } from '../../../src/http/connections.ts';
 import type { ServiceParts } from './parts.ts';
-import { PurgeJob } from './purge-job.ts';
+import { PurgeJob } from './jobs.ts';
 import { CallServer } from './serve.ts';
 
 /**

@@ -1,17 +1,17 @@
 import { sign } from 'node:crypto';
+import type { Clock } from '../../../src/ports/clock.ts';
 import {
   type ObjectSignature,
   objectSigner,
-  publicJwk,
   type ObjectSigner,
+  publicJwk,
   type PublicJwk,
 } from '../core/jws.ts';
 import { SERVICE_TENANT } from '../core/tenants.ts';
-import type { Clock } from '../../../src/ports/clock.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 import type { SigningKeyRow } from '../ports/vault-store.ts';
 import { ServiceFault } from './fault.ts';
-import type { Vault } from './vault.ts';
+import { Vault, type VaultParts } from './vault.ts';
 
 /** Signs what a service tells for good: receipts of requests and of purges. The private key lies in the vault. */
 
@@ -129,4 +129,13 @@ export class Signer {
     }
     return objectSigner({ kid, privateKey: (await this.#vault.open(sealed)).reveal() });
   }
+}
+
+/** The dependencies with the vault and the signer that are built on them. */
+export function withVault<Parts extends VaultParts & { readonly clock: Clock }>(
+  parts: Parts,
+): Parts & { readonly vault: Vault; readonly signer: Signer } {
+  const { store, clock } = parts;
+  const vault = new Vault(parts);
+  return { ...parts, vault, signer: new Signer({ store, vault, clock }) };
 }

@@ -3,14 +3,14 @@ import {
   type MasterKey,
   openText,
   rewrapText,
+  type SealedText,
   sealText,
+  Secret,
   type SecretContext,
 } from '../core/envelope.ts';
-import { Secret } from '../core/secret.ts';
 import type { MasterKeys } from '../ports/master-keys.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 import type { MasterKeyRow, RewrappedSecret, SealedSecret } from '../ports/vault-store.ts';
-import type { SealedText } from '../core/envelope.ts';
 import { ServiceFault } from './fault.ts';
 
 /**

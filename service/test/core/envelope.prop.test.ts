@@ -7,11 +7,11 @@ import {
   type MasterKey,
   openText,
   rewrapText,
-  sealText,
   type SealedText,
+  sealText,
+  Secret,
   type SecretContext,
 } from '../../src/core/envelope.ts';
-import { Secret } from '../../src/core/secret.ts';
 
 const master: MasterKey = { id: 'mk_00000001', key: randomBytes(32) };
 const other: MasterKey = { id: 'mk_00000002', key: randomBytes(32) };

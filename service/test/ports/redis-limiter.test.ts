@@ -4,7 +4,7 @@ import { RedisLimiter } from '../../src/adapters/limiter/redis-limiter.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import type { ServiceFault } from '../../src/server/fault.ts';
-import { ModelAdmission } from '../../src/server/model-admission.ts';
+import { ModelAdmission } from '../../src/server/admission.ts';
 import { callerOf } from '../support/callers.ts';
 import { leaseAsk, rateAsk } from '../support/limits.ts';
 import { missingRedis, type RedisServer, startRedis } from '../support/redis.ts';

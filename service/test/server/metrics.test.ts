@@ -1,7 +1,6 @@
 import { request } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
-import { Metrics } from '../../src/server/metrics.ts';
-import { startMetrics } from '../../src/server/metrics-server.ts';
+import { Metrics, startMetrics } from '../../src/server/metrics.ts';
 import { tempFolder } from '../../../test/support/cli.ts';
 import { callService } from '../support/memory-service.ts';
 import { initService, makeServiceKey, runService } from '../support/service-process.ts';

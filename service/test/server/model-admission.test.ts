@@ -4,7 +4,7 @@ import type { LeaseAsk, Limiter } from '../../src/ports/limiter.ts';
 import type { SpentQuestion } from '../../src/ports/receipt-store.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { ServiceFault } from '../../src/server/fault.ts';
-import { type AskingCall, ModelAdmission } from '../../src/server/model-admission.ts';
+import { type AskingCall, ModelAdmission } from '../../src/server/admission.ts';
 import { callerOf } from '../support/callers.ts';
 import { limiterOf } from '../support/limits.ts';
 import { manualClock } from '../../../test/support/manual-clock.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { Retention } from '../../src/server/retention.ts';
+import { Retention } from '../../src/server/jobs.ts';
 import { openConsole } from '../support/console.ts';
 import { rowOfReceipt } from '../support/receipt-facts.ts';
 

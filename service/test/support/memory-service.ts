@@ -27,7 +27,7 @@ import type { MasterKeys } from '../../src/ports/master-keys.ts';
 import type { SafeLine } from '../../../src/ports/report.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { ChangeWatch } from '../../src/server/change-watch.ts';
-import { withVault } from '../../src/server/with-vault.ts';
+import { withVault } from '../../src/server/signer.ts';
 import { addKeyTo } from './service-control.ts';
 import { contractProblem } from './contract-answers.ts';
 import { tempFolder } from '../../../test/support/temp-folder.ts';

@@ -17,8 +17,13 @@ import type {
   Say,
 } from '../../server/console/operation.ts';
 import { openConsoleAt } from '../compose-console.ts';
-import { type ConsoleAccess, type ConsoleOptions, listAll, withConsole } from './console-access.ts';
-import { folderOf } from './service-context.ts';
+import {
+  type ConsoleAccess,
+  type ConsoleOptions,
+  folderOf,
+  listAll,
+  withConsole,
+} from './service-context.ts';
 import { findService } from './service-status.ts';
 
 /** Runs one command of the table of operations: reads its options, makes the call, prints the answer. */

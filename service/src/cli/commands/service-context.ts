@@ -1,9 +1,11 @@
+import { CliError } from '../../../../src/cli/cli-error.ts';
+import type { CommandContext } from '../../../../src/cli/context.ts';
+import { asRecord, type Fields } from '../../../../src/core/bytes/json-fields.ts';
+import { MemoryError } from '../../../../src/core/errors.ts';
 import { readPepper, serviceFolder } from '../../adapters/service-store/service-files.ts';
 import type { ServiceStore } from '../../ports/service-store.ts';
-import { CliError } from '../../../../src/cli/cli-error.ts';
-import { openStoreOfService, type ServicePlace } from '../compose-service-store.ts';
-import type { CommandContext } from '../../../../src/cli/context.ts';
-import { MemoryError } from '../../../../src/core/errors.ts';
+import { type ConsoleAccess, openConsole, TOKEN_VARIABLE } from '../compose-console.ts';
+import { openStoreOfService, type ServicePlace } from '../compose-store.ts';
 
 /** The common part of the commands of `svc-service`. */
 
@@ -37,4 +39,63 @@ export const DOCTOR_HINT = 'Check with: svc-service doctor';
 export function storeError(error: unknown): unknown {
   if (!(error instanceof MemoryError)) return error;
   return new CliError(error.message, DOCTOR_HINT);
+}
+
+/**
+ * The commands of `svc-service` that manage a service are clients of its console operations: of the
+ * service in a folder of this machine, or with `--url` of one anywhere.
+ */
+
+export type { ConsoleAccess } from '../compose-console.ts';
+
+export interface ConsoleOptions extends FolderOption {
+  /** Address of a service on another machine. */
+  readonly url?: string;
+  readonly tenant?: string;
+  readonly json?: boolean;
+}
+
+export async function withConsole<Result>(
+  options: ConsoleOptions,
+  context: CommandContext,
+  work: (console: ConsoleAccess) => Promise<Result>,
+): Promise<Result> {
+  const { tenant, url } = options;
+  const access = await openConsole({
+    tenant,
+    place:
+      url === undefined
+        ? { folder: folderOf(options, context), environment: context.environment }
+        : { url, token: context.environment[TOKEN_VARIABLE] },
+  });
+  try {
+    return await work(access);
+  } catch (error) {
+    throw storeError(error);
+  } finally {
+    await access.close();
+  }
+}
+
+/** Every element of a list, page by page. */
+export async function listAll(
+  console: Pick<ConsoleAccess, 'call'>,
+  path: string,
+  query: Readonly<Record<string, string>> = {},
+): Promise<readonly Fields[]> {
+  const found: Fields[] = [];
+  let after: string | undefined;
+  do {
+    // Each page says where the next one begins.
+    // oxlint-disable-next-line no-await-in-loop
+    const page = await console.call({
+      method: 'GET',
+      path,
+      query: after === undefined ? query : { ...query, after },
+    });
+    const { data, next_cursor: next } = page;
+    if (Array.isArray(data)) found.push(...data.map(asRecord));
+    after = typeof next === 'string' ? next : undefined;
+  } while (after !== undefined);
+  return found;
 }

@@ -20,11 +20,19 @@ import { DEFAULT_TENANT, SERVICE_TENANT } from '../../core/tenants.ts';
 import type { ServiceStore } from '../../ports/service-store.ts';
 import { timeOptions } from '../../server/console/operation.ts';
 import { underLease } from '../../server/leases.ts';
-import { dropOld, RECEIPTS_LEASE } from '../../server/retention.ts';
+import { dropOld, RECEIPTS_LEASE } from '../../server/jobs.ts';
 import { recoverIn } from '../compose-receipts.ts';
-import { type ConsoleAccess, type ConsoleOptions, listAll, withConsole } from './console-access.ts';
+import {
+  type ConsoleAccess,
+  type ConsoleOptions,
+  folderOf,
+  type FolderOption,
+  listAll,
+  storeError,
+  withConsole,
+  withServiceStore,
+} from './service-context.ts';
 import { valuesOf } from './run-command.ts';
-import { folderOf, type FolderOption, storeError, withServiceStore } from './service-context.ts';
 
 /** `svc-service receipts`: signed receipts, kept as files, and checked without the service. */
 

@@ -24,9 +24,9 @@ import { lineForm } from '../../../../src/cli/line-form.ts';
 import { listenError } from '../../../../src/cli/proxy/listen-error.ts';
 import { clockText } from '../../../../src/cli/listing.ts';
 import { folderOf, type FolderOption, storeError } from './service-context.ts';
-import { serviceSettings } from './service-settings.ts';
+import { serviceSettings } from '../compose-store.ts';
 import { heldText } from './service-status.ts';
-import { type RawServiceFlags, serviceFlags, withMigrations } from './service-flags.ts';
+import { type RawServiceFlags, serviceFlags, withMigrations } from './service-init.ts';
 import { type SignalSource, waitForStop } from '../../../../src/cli/proxy/stop-signals.ts';
 import type { Terminal } from '../../../../src/cli/terminal.ts';
 

@@ -1,19 +1,21 @@
 import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { codeOf } from '../../../../src/adapters/files/file-error.ts';
 import { isAlive } from '../../../../src/adapters/processes/processes.ts';
-import { readPrivate, RUN_FILE } from '../../adapters/service-store/service-files.ts';
-import { probeService } from '../../adapters/service-store/service-probe.ts';
-import { asRecord, asText, parseJson } from '../../../../src/core/bytes/json-fields.ts';
-import type { ServerFacts } from '../../ports/server-facts.ts';
-import type { ServiceStoreHealth } from '../../ports/service-store.ts';
 import { urlOf } from '../../../../src/cli/addresses.ts';
-import type { ExitCode } from '../../../../src/cli/cli-error.ts';
-import { inspectDatabase, serverOf } from '../compose-database.ts';
+import { CliError, type ExitCode } from '../../../../src/cli/cli-error.ts';
 import type { CommandContext } from '../../../../src/cli/context.ts';
 import { count, timeText } from '../../../../src/cli/listing.ts';
 import { oneLine } from '../../../../src/cli/terminal.ts';
-import { withConsole } from './console-access.ts';
-import { folderOf, type FolderOption, withServiceStore } from './service-context.ts';
-import { serviceSettings } from './service-settings.ts';
+import { asRecord, asText, parseJson } from '../../../../src/core/bytes/json-fields.ts';
+import { lockServiceFolder } from '../../adapters/service-store/folder-lock.ts';
+import { readPrivate, RUN_FILE } from '../../adapters/service-store/service-files.ts';
+import { probeService } from '../../adapters/service-store/service-probe.ts';
+import { DRAIN_MS } from '../../core/settings.ts';
+import type { ServerFacts } from '../../ports/server-facts.ts';
+import type { ServiceStoreHealth } from '../../ports/service-store.ts';
+import { inspectDatabase, serverOf, serviceSettings } from '../compose-store.ts';
+import { folderOf, type FolderOption, withConsole, withServiceStore } from './service-context.ts';
 
 /** `svc-service status`: whether it runs and is ready, and what it holds. */
 
@@ -146,4 +148,62 @@ export function heldText(
     count(held.records, 'record'),
     count(held.keys, 'key'),
   ].join(', ');
+}
+
+/** After `drainMs` a service closes its store and its journals, which takes a second on a slow disk. */
+const CLOSE_MS = 15_000;
+const POLL_MS = 25;
+
+/**
+ * `svc-service stop`: ends the service that runs on this folder, once its open calls have finished. A
+ * process gets a signal only while the folder is locked and the address in the run file answers.
+ */
+export async function stopService(
+  options: FolderOption,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { terminal } = context;
+  const folder = folderOf(options, context);
+  const { drainMs = DRAIN_MS } = await serviceSettings(folder);
+  if (!(await isLocked(folder))) {
+    terminal.note(`No service runs on ${folder}.`);
+    return 0;
+  }
+  const running = await findService(folder);
+  if (running === undefined) {
+    throw new CliError(
+      `A process uses ${folder}, but no service answers there yet.`,
+      'It may be a service that starts, or a restore. Try again in a moment: svc-service status',
+    );
+  }
+  sendStop(running.pid);
+  const deadline = performance.now() + drainMs + CLOSE_MS;
+  while (isAlive(running.pid) && performance.now() < deadline) await sleep(POLL_MS);
+  if (isAlive(running.pid)) {
+    throw new CliError(
+      `Process ${running.pid} has not stopped yet. It may still be finishing calls.`,
+      'Check again with: svc-service status',
+    );
+  }
+  terminal.note(`Stopped: process ${running.pid}`);
+  return 0;
+}
+
+async function isLocked(folder: string): Promise<boolean> {
+  const lock = await lockServiceFolder(folder);
+  lock?.close();
+  return lock === undefined;
+}
+
+function sendStop(pid: number): void {
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch (error) {
+    // It has ended since it answered.
+    if (codeOf(error) !== 'EPERM') return;
+    throw new CliError(
+      `Process ${pid} belongs to another user.`,
+      'Stop it as that user, or with the service manager that started it.',
+    );
+  }
 }

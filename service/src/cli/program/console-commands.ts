@@ -3,7 +3,7 @@ import type { CommandContext } from '../../../../src/cli/context.ts';
 import type { Finish } from '../../../../src/cli/program/program.ts';
 import { OPERATIONS } from '../../server/console/console.ts';
 import type { CommandRow, ConsoleOperation } from '../../server/console/operation.ts';
-import type { ConsoleOptions } from '../commands/console-access.ts';
+import type { ConsoleOptions } from '../commands/service-context.ts';
 import type { VaultAddOptions } from '../commands/service-init.ts';
 import type {
   ArchiveOptions,

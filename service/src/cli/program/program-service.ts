@@ -2,10 +2,13 @@ import type { Command } from 'commander';
 import type { CommandContext } from '../../../../src/cli/context.ts';
 import type { Finish } from '../../../../src/cli/program/program.ts';
 import type { FolderOption } from '../commands/service-context.ts';
-import type { BackupOptions, RestoreOptions } from '../commands/service-backup.ts';
+import type {
+  BackupOptions,
+  MoveOptions,
+  RestoreOptions,
+  ServiceMigrateOptions,
+} from '../commands/service-database.ts';
 import type { ServiceDoctorOptions } from '../commands/service-doctor.ts';
-import type { ServiceMigrateOptions } from '../commands/service-migrate.ts';
-import type { MoveOptions } from '../commands/service-move.ts';
 import type { ServiceInitOptions } from '../commands/service-init.ts';
 import type { ServiceStartOptions } from '../commands/service-start.ts';
 import type { ServiceStatusOptions } from '../commands/service-status.ts';
@@ -117,7 +120,7 @@ The command waits until the process has ended. Stop a service of systemd with sy
 systemd may start it again.`,
     )
     .action(async (options: FolderOption) => {
-      const { stopService } = await import('../commands/service-stop.ts');
+      const { stopService } = await import('../commands/service-status.ts');
       finish(await stopService(options, context));
     });
   withFolder(service.command('doctor'))
@@ -147,7 +150,7 @@ $SVC_DATABASE_URL, or "database" in service.json, gives the address. Run this co
 start a new version of svc; nodes of the old version keep running. A start with --auto-migrate does the same.`,
     )
     .action(async (options: ServiceMigrateOptions) => {
-      const { migrateService } = await import('../commands/service-migrate.ts');
+      const { migrateService } = await import('../commands/service-database.ts');
       await migrateService(options, context);
     });
 }
@@ -167,7 +170,7 @@ Stop the service first. If the move is interrupted, run it again and it continue
 of every record again in the new database, and checks the signature of every receipt there.`,
     )
     .action(async (options: MoveOptions) => {
-      const { moveCommand } = await import('../commands/service-move.ts');
+      const { moveCommand } = await import('../commands/service-database.ts');
       await moveCommand(options, context);
     });
 }
@@ -179,7 +182,7 @@ function addBackup(service: Command, context: CommandContext): void {
     .option('--json', 'print the result as JSON')
     .addHelpText('after', '\nExamples:\n  $ svc-service backup memory-2026-05-01.db')
     .action(async (file: string, options: BackupOptions) => {
-      const { backUp } = await import('../commands/service-backup.ts');
+      const { backUp } = await import('../commands/service-database.ts');
       await backUp(file, options, context);
     });
   withFolder(service.command('restore'))
@@ -189,7 +192,7 @@ function addBackup(service: Command, context: CommandContext): void {
     .option('--json', 'print the result as JSON')
     .addHelpText('after', '\nExamples:\n  $ svc-service restore memory-2026-05-01.db --yes')
     .action(async (file: string, options: RestoreOptions) => {
-      const { restore } = await import('../commands/service-backup.ts');
+      const { restore } = await import('../commands/service-database.ts');
       await restore(file, options, context);
     });
 }

@@ -1,7 +1,7 @@
 import { includesRole } from '../../core/admins.ts';
 import { DEFAULT_TENANT, isTenantId } from '../../core/tenants.ts';
 import { ServiceFault } from '../fault.ts';
-import { accountOperations } from './account.ts';
+import { accountOperations, requestOperations } from './account.ts';
 import { adminOperations } from './admins.ts';
 import { keyOperations } from './keys.ts';
 import { memoryOperations } from './memory.ts';
@@ -15,7 +15,6 @@ import {
 } from './operation.ts';
 import { probeOperations } from './provider-probes.ts';
 import { providerOperations } from './providers.ts';
-import { requestOperations } from './requests.ts';
 import { tenantOperations } from './tenants.ts';
 import { vaultOperations } from './vault.ts';
 

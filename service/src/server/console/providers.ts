@@ -24,10 +24,10 @@ import {
   type TenantProvider,
   type VaultedValue,
 } from '../../core/providers.ts';
-import { Secret } from '../../core/secret.ts';
+import { Secret } from '../../core/envelope.ts';
 import type { SealedSecret } from '../../ports/vault-store.ts';
 import { ServiceFault } from '../fault.ts';
-import { holdsOwnKey } from '../own-keys.ts';
+import { holdsOwnKey } from '../models/provider-settings.ts';
 import {
   apply,
   type ArgumentRow,

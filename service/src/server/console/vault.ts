@@ -3,7 +3,7 @@ import { asList } from '../../../../src/core/bytes/json-fields.ts';
 import { type Infer, members, text } from '../../../../src/core/memory-api/shape.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
 import { publicJwk, publicPartOf } from '../../core/jws.ts';
-import { Secret } from '../../core/secret.ts';
+import { Secret } from '../../core/envelope.ts';
 import { MASTER_KEY_ID } from '../../core/settings.ts';
 import { SERVICE_TENANT } from '../../core/tenants.ts';
 import type { SigningKeyRow } from '../../ports/vault-store.ts';

@@ -4,8 +4,11 @@ import { ProxyError } from '../../../../src/core/errors.ts';
 import { isProviderError } from '../../../../src/core/plan/evidence.ts';
 import { DEFAULT_SPACE } from '../../../../src/core/request/space.ts';
 import { mayUse, type StoredKey } from '../../../../src/core/memory-api/keys.ts';
-import { ACCOUNT_DEFAULTS, type AccountSettings } from '../../core/account-settings.ts';
-import { servedSettings } from '../../core/served-settings.ts';
+import {
+  ACCOUNT_DEFAULTS,
+  type AccountSettings,
+  servedSettings,
+} from '../../core/account-settings.ts';
 import type { ProxySettings } from '../../../../src/core/settings/settings.ts';
 import { JournalFullError } from '../../ports/receipts.ts';
 import { BackgroundPace } from '../../../../src/proxy/background-queue.ts';
@@ -22,8 +25,7 @@ import { factsOfModel } from '../../../../src/core/settings/model-facts.ts';
 import type { ModelCall } from './model-call.ts';
 import { BodyHashes } from './body-hashes.ts';
 import type { ProviderChoice } from './provider-choice.ts';
-import { closingOf, openingOf } from './receipt-facts.ts';
-import type { UnforwardedReceipts } from './unforwarded-receipts.ts';
+import { closingOf, openingOf, type UnforwardedReceipts } from './receipt-facts.ts';
 
 /**
  * One handler a key. Its caches are found by what a conversation says, and two tenants say the same

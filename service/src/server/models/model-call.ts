@@ -2,7 +2,7 @@ import type { Route } from '../../../../src/core/http/routes.ts';
 import type { ReceiptKind } from '../../core/receipts.ts';
 import type { Caller } from '../../ports/control-store.ts';
 import type { OpenReceipt } from '../../ports/receipts.ts';
-import type { AdmittedCall } from '../model-admission.ts';
+import type { AdmittedCall } from '../admission.ts';
 import type { ProviderChoiceMade } from './provider-choice.ts';
 import type { KnownFacts } from '../../../../src/proxy/dependencies.ts';
 

@@ -2,29 +2,42 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { apiOf } from '../../../../src/core/dialects/apis.ts';
 import { MemoryError, ProxyError } from '../../../../src/core/errors.ts';
 import { pathOf } from '../../../../src/core/http/gate.ts';
+import { withoutHeader } from '../../../../src/core/http/header-rules.ts';
 import type { RawHeaders } from '../../../../src/core/http/headers.ts';
-import type { RequestHead } from '../../../../src/core/http/http-form.ts';
+import {
+  type BodyForm,
+  type BodyPolicy,
+  checkBody,
+  checkForm,
+  checkModes,
+  indexHeaders,
+  type RequestHead,
+} from '../../../../src/core/http/http-form.ts';
 import { modesToTell } from '../../../../src/core/http/modes.ts';
 import {
   errorDialect,
   explainUnknownPath,
   findPath,
   type PathEntry,
+  type Route,
 } from '../../../../src/core/http/routes.ts';
 import { relayedEvidence, unreadEvidence } from '../../../../src/core/plan/evidence.ts';
-import { modelListBody } from '../../core/model-list.ts';
-import { newReceiptId } from '../../core/receipt-id.ts';
-import { listedModels } from '../../core/routing.ts';
-import { ACCOUNT_DEFAULTS, type AccountSettings } from '../../core/account-settings.ts';
-import { MODEL_BODY_BYTES } from '../../core/served-settings.ts';
-import { askForBody, RequestBodies } from '../../../../src/http/request-bodies.ts';
+import { requestHead } from '../../../../src/http/bounded-server.ts';
 import { dropBody } from '../../../../src/http/connections.ts';
 import { describeFault } from '../../../../src/http/faults.ts';
-import { requestHead } from '../../../../src/http/bounded-server.ts';
-import type { Caller, ChangedFact } from '../../ports/control-store.ts';
-import { JournalFullError } from '../../ports/receipts.ts';
+import { askForBody, RequestBodies } from '../../../../src/http/request-bodies.ts';
 import type { ClientRequest } from '../../../../src/proxy/dependencies.ts';
 import { goneSignal } from '../../../../src/proxy/relay.ts';
+import {
+  ACCOUNT_DEFAULTS,
+  type AccountSettings,
+  MODEL_BODY_BYTES,
+} from '../../core/account-settings.ts';
+import { newReceiptId } from '../../core/receipt-id.ts';
+import type { ReceiptKind } from '../../core/receipts.ts';
+import { listedModels, modelListBody } from '../../core/routing.ts';
+import type { Caller, ChangedFact } from '../../ports/control-store.ts';
+import { JournalFullError } from '../../ports/receipts.ts';
 import {
   type Authenticator,
   type Credentials,
@@ -36,11 +49,9 @@ import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import { journalFull, type KeyHandler, KeyHandlers } from './key-handlers.ts';
 import { answerModelError, errorDialectOf } from './model-answers.ts';
-import type { ModelCall } from './model-call.ts';
-import { type ModelHead, readModelHead } from './model-heads.ts';
+import { type ModelCall, receiptKind } from './model-call.ts';
 import { ProviderChoice } from './provider-choice.ts';
-import { failureOf, refusedClosing, refusedOpening } from './receipt-facts.ts';
-import { UnforwardedReceipts } from './unforwarded-receipts.ts';
+import { failureOf, refusedClosing, refusedOpening, UnforwardedReceipts } from './receipt-facts.ts';
 
 /**
  * The model routes of a service: head → key → route → modes → body → handler. The handler is the one
@@ -361,4 +372,49 @@ function evidenceOf({ headers }: RequestHead, call: ModelCall): readonly string[
   const modes = modesToTell(headers, { memoryMode: 'read-write', compressionMode, supports });
   const facts = { issuer: { kind: 'service' }, requestId: call.receiptId, modes } as const;
   return call.kind === 'model' ? unreadEvidence(facts) : relayedEvidence(facts);
+}
+
+/** The heads of model requests: what each says by itself. */
+
+export interface ModelHead {
+  readonly presented: Presented;
+  readonly isAnthropic: boolean;
+  /** Undefined for a path that is not served. */
+  readonly entry: PathEntry | undefined;
+  readonly route: Route;
+  readonly kind: ReceiptKind;
+  /** As they came, without Content-Length: the body states its own length. */
+  readonly headers: RawHeaders;
+  /** Checks what is left to check, once the caller is known. Throws ProxyError. */
+  form(): BodyForm;
+}
+
+/**
+ * Reads a head as far as a caller without a key may learn of it. `present` reads the key. Throws
+ * ProxyError, and what `present` throws.
+ */
+export function readModelHead(
+  head: RequestHead,
+  bodies: BodyPolicy,
+  present: () => Presented,
+): ModelHead {
+  const index = indexHeaders(head.headers);
+  checkForm(head, index);
+  const presented = present();
+  const path = pathOf(head.target);
+  const isAnthropic = index.has('anthropic-version');
+  const entry = findPath({ path, isAnthropic, relayPaths: [] });
+  const route = entry?.route ?? ({ kind: 'relay', dialect: errorDialectOf(head) } as const);
+  return {
+    presented,
+    isAnthropic,
+    entry,
+    route,
+    kind: receiptKind(route, path),
+    headers: withoutHeader(head.headers, 'content-length'),
+    form: () => {
+      if (route.kind === 'model') checkModes(index);
+      return checkBody(head.method, index, bodies);
+    },
+  };
 }

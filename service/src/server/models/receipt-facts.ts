@@ -1,7 +1,10 @@
 import { ProxyError, serviceError } from '../../../../src/core/errors.ts';
 import { headerOf } from '../../../../src/core/http/header-rules.ts';
-import { isProviderError } from '../../../../src/core/plan/evidence.ts';
+import { FAULTS } from '../../../../src/core/memory-api/faults.ts';
 import { modeOf } from '../../../../src/core/memory-api/keys.ts';
+import { isProviderError } from '../../../../src/core/plan/evidence.ts';
+import { MEMORY_MODES } from '../../../../src/core/settings/settings.ts';
+import type { KnownFacts, RequestFacts } from '../../../../src/proxy/dependencies.ts';
 import type { TenantProvider } from '../../core/providers.ts';
 import {
   NOTHING_DECIDED,
@@ -11,11 +14,11 @@ import {
   type ReceiptProvider,
   type ReceiptStatus,
 } from '../../core/receipts.ts';
-import { MEMORY_MODES } from '../../../../src/core/settings/settings.ts';
+import { JournalFullError } from '../../ports/receipts.ts';
+import { Buckets } from '../buckets.ts';
 import { ServiceFault } from '../fault.ts';
-import { FAULTS } from '../../../../src/core/memory-api/faults.ts';
+import type { ServingParts } from '../parts.ts';
 import type { ModelCall } from './model-call.ts';
-import type { KnownFacts, RequestFacts } from '../../../../src/proxy/dependencies.ts';
 
 /** The facts of a request as its receipt tells them. */
 
@@ -202,4 +205,40 @@ function timesOf(call: ModelCall, { row, captureMs }: RequestFacts): ReceiptClos
 
 function requestIdIn(headers: readonly string[]): string | undefined {
   return headerOf(headers, 'request-id') ?? headerOf(headers, 'x-request-id');
+}
+
+/**
+ * Receipts of requests that reach no provider: refusals, and lists of models. A client in a loop sends
+ * hundreds of these a second, and each receipt is kept for months. So above a rate for each tenant they
+ * leave a row in the log and a count in the metrics, but no receipt.
+ */
+
+/** A person who tries things stays below it. At most 87,000 a day: 200 MB. */
+const RATE = { perMinute: 60, burst: 120 };
+
+export class UnforwardedReceipts {
+  readonly #parts: Pick<ServingParts, 'receipts' | 'clock'>;
+  readonly #buckets = new Buckets(RATE);
+
+  constructor(parts: Pick<ServingParts, 'receipts' | 'clock'>) {
+    this.#parts = parts;
+  }
+
+  /** For a list that was answered. False: there is no receipt. Throws JournalFullError. */
+  served(opening: ReceiptOpening, closing: ReceiptClosing): boolean {
+    const { receipts, clock } = this.#parts;
+    if (this.#buckets.take(opening.tenant, clock.monotonic()) > 0) return false;
+    receipts.reject(opening, closing);
+    return true;
+  }
+
+  /** False: there is no receipt. A request is refused also where its receipt cannot be written. */
+  refused(opening: ReceiptOpening, closing: ReceiptClosing): boolean {
+    try {
+      return this.served(opening, closing);
+    } catch (error) {
+      if (!(error instanceof JournalFullError)) throw error;
+      return false;
+    }
+  }
 }

@@ -14,6 +14,7 @@ import type { NewObject, ObjectState, SpaceState } from '../../ports/service-sto
 import {
   type Call,
   checkSpaces,
+  idempotencyKeyOf,
   type Operation,
   readBody,
   type Reply,
@@ -22,7 +23,6 @@ import {
   StateOfCall,
 } from '../call.ts';
 import { answeredOnce } from '../answered-once.ts';
-import { idempotencyKeyOf } from '../gate.ts';
 import { staleGeneration } from './recall.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 

@@ -15,7 +15,7 @@ import {
   type ServiceState,
 } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
-import { erase } from '../purge-job.ts';
+import { erase } from '../jobs.ts';
 import { receiptOf } from '../wire.ts';
 
 /**

@@ -1,11 +1,22 @@
-import { readServerUrl, type ServerAddress } from '../adapters/postgres-store/server-url.ts';
-import { readSecret } from '../adapters/vault/secret-source.ts';
-import type { ServiceSettings } from '../core/settings.ts';
-import type { Environment } from '../../../src/core/settings/config-values.ts';
-import type { ServerFacts } from '../ports/server-facts.ts';
-import type { ServiceStore } from '../ports/service-store.ts';
+import { markForgotten } from '../../../src/adapters/files/marks.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
-import { settingsIn } from './commands/service-settings.ts';
+import { MemoryError } from '../../../src/core/errors.ts';
+import type { Environment } from '../../../src/core/settings/config-values.ts';
+import { readServerUrl, type ServerAddress } from '../adapters/postgres-store/server-url.ts';
+import { backUpService, checkService, restoreService } from '../adapters/service-store/backup.ts';
+import { lockServiceFolder } from '../adapters/service-store/folder-lock.ts';
+import {
+  readPrivate,
+  SETTINGS_FILE,
+  writePrivate,
+} from '../adapters/service-store/service-files.ts';
+import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
+import { readSecret } from '../adapters/vault/secret-source.ts';
+import { makeMasterKeyFile, newMasterKeyId } from '../adapters/vault/service-master-keys.ts';
+import { parseServiceSettings, type ServiceSettings } from '../core/settings.ts';
+import type { ServerFacts } from '../ports/server-facts.ts';
+import type { ServiceBackups, ServiceStore } from '../ports/service-store.ts';
+import { withTenantsChanged } from '../server/change-watch.ts';
 
 /**
  * The servers that a service uses: the database in the place of its file, and what counts its limits.
@@ -133,4 +144,110 @@ export async function serverMigrations(place: ServicePlace): Promise<ServerMigra
 export async function refuseForServer(place: ServicePlace, hint: string): Promise<void> {
   if ((await serverOf(place)) === undefined) return;
   throw new CliError('This service keeps its data in PostgreSQL.', hint);
+}
+
+/** Where the commands of `svc-service` get the database from: they know the ports alone. */
+
+/** For one command, beside a service that may be running. Throws what a call throws. */
+export async function openStoreOfService(
+  place: ServicePlace,
+  { creates = false }: { readonly creates?: boolean } = {},
+): Promise<ServiceStore> {
+  const { folder } = place;
+  const server = await serverOf(place);
+  if (server !== undefined) return marking(folder, await openServerStore(server));
+  const own = creates ? { serves: true, creates: true } : {};
+  return openServiceStore({ folder, ...own, report: () => undefined });
+}
+
+/** For a process that serves: it has the folder to itself until the store is closed. */
+export async function openServingStore(
+  place: ServicePlace,
+  {
+    spaceBytesMax,
+    report = () => undefined,
+  }: { readonly spaceBytesMax?: number | undefined; readonly report?: (line: string) => void } = {},
+): Promise<ServiceStore> {
+  const bounds = spaceBytesMax === undefined ? {} : { spaceBytesMax };
+  const { folder } = place;
+  const server = await serverOf(place);
+  if (server === undefined) return openServiceStore({ folder, serves: true, ...bounds, report });
+  const lock = await lockServiceFolder(folder);
+  if (lock === undefined) {
+    throw new MemoryError('unavailable', 'Another svc service runs on this folder.');
+  }
+  const store = marking(folder, await openServerStore(server, { ...bounds, report }));
+  return {
+    ...store,
+    close: async () => {
+      await store.close();
+      lock.close();
+    },
+  };
+}
+
+/** After a purge no process of this folder places a block that it found before. */
+function marking(folder: string, store: ServiceStore): ServiceStore {
+  return withTenantsChanged(store, (own) => ({
+    beginPurge: async (order) => {
+      const purge = await own.beginPurge(order);
+      if (!order.isDryRun) markForgotten(folder);
+      return purge;
+    },
+  }));
+}
+
+export const serviceBackups: ServiceBackups = {
+  backUp: backUpService,
+  restore: restoreService,
+  check: checkService,
+};
+
+/** The files around a vault: the settings that name its master keys, and new keys. */
+export const serviceVaultFiles = {
+  newMasterKeyId,
+  makeMasterKeyFile,
+  writeSettings: (folder: string, settings: ServiceSettings): Promise<void> =>
+    writePrivate(folder, SETTINGS_FILE, `${JSON.stringify(settings, undefined, 2)}\n`),
+};
+
+/** Reads service.json. No error repeats a value of it: an address holds a password. */
+
+/** The settings with flags over them. Throws CliError. */
+export async function serviceSettings(
+  folder: string,
+  flags: Readonly<Record<string, unknown>> = {},
+): Promise<ServiceSettings> {
+  const settings = await settingsIn(folder, flags);
+  if (settings !== undefined) return settings;
+  throw new CliError(`There is no service in ${folder}.`, 'Create one: svc-service init');
+}
+
+/** Undefined where there is no service yet. Throws CliError for a file that does not fit. */
+export async function settingsIn(
+  folder: string,
+  flags: Readonly<Record<string, unknown>> = {},
+): Promise<ServiceSettings | undefined> {
+  const text = await readPrivate(folder, SETTINGS_FILE);
+  if (text === undefined) return undefined;
+  const { settings, problems } = parseServiceSettings({ ...jsonOf(text, folder), ...flags });
+  if (settings !== undefined) return settings;
+  const file = `${folder}/${SETTINGS_FILE}`;
+  throw new CliError(
+    problems.map((problem) => `${SETTINGS_FILE}: ${problem}.`),
+    `Correct ${file}, or the flags of this command.`,
+  );
+}
+
+function jsonOf(text: string, folder: string): object {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return value;
+  } catch {
+    // Said below, without a piece of the file.
+  }
+  throw new CliError(
+    `${folder}/${SETTINGS_FILE} is not JSON.`,
+    'Correct it, or create a new service.',
+  );
 }

@@ -1,0 +1,163 @@
+import { resolve } from 'node:path';
+import { CliError } from '../../../../src/cli/cli-error.ts';
+import type { CommandContext } from '../../../../src/cli/context.ts';
+import { count } from '../../../../src/cli/listing.ts';
+import { readServerUrl } from '../../adapters/postgres-store/server-url.ts';
+import { prepareServiceFolder, SETTINGS_FILE } from '../../adapters/service-store/service-files.ts';
+import { isMasterKeySource } from '../../core/settings.ts';
+import { moveService } from '../compose-move.ts';
+import {
+  refuseForServer,
+  serverMigrations,
+  serverOf,
+  serviceBackups,
+  serviceSettings,
+  serviceVaultFiles,
+} from '../compose-store.ts';
+import { folderOf, type FolderOption, storeError } from './service-context.ts';
+
+/** `svc-service backup` and `restore`. */
+
+export interface BackupOptions extends FolderOption {
+  readonly json?: boolean;
+}
+
+export interface RestoreOptions extends BackupOptions {
+  readonly yes?: boolean;
+}
+
+export async function backUp(
+  file: string,
+  options: BackupOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { terminal, environment } = context;
+  const folder = folderOf(options, context);
+  const dump =
+    'Use the backup of PostgreSQL: pg_dump --format=custom --file FILE "$SVC_DATABASE_URL"';
+  await refuseForServer({ folder, environment }, dump);
+  const facts = await serviceBackups.backUp(folder, file);
+  if (options.json === true) terminal.json(facts);
+  terminal.note(
+    `${facts.file} contains ${facts.records} records (${Math.ceil(facts.bytes / 1024)} KiB) and passed the check. It does not contain the pepper of the keys.`,
+  );
+}
+
+export async function restore(
+  file: string,
+  options: RestoreOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { terminal, environment } = context;
+  const folder = folderOf(options, context);
+  const hint =
+    'Use pg_restore with the file of pg_dump; a new epoch begins by itself. After a raw copy, run: svc-service migrate --new-epoch';
+  await refuseForServer({ folder, environment }, hint);
+  if (options.yes !== true) {
+    const yes = `To restore, run: svc-service restore ${resolve(file)} --yes`;
+    throw new CliError(
+      `The backup replaces the database in ${folder}, which svc keeps under another name.`,
+      yes,
+      2,
+    );
+  }
+  await prepareServiceFolder(folder);
+  const facts = await serviceBackups.restore(folder, file, Date.now());
+  if (options.json === true) terminal.json(facts);
+  const kept = facts.kept === undefined ? '' : ` The previous database is ${facts.kept}.`;
+  terminal.note(
+    `${facts.records} records are restored, in a new epoch: clients capture again what they still hold.${kept}`,
+  );
+  if (facts.carried === undefined) {
+    terminal.warn(
+      'svc cannot read the previous database, so keys revoked and records purged since the backup are restored too. Revoke and purge them again.',
+    );
+  } else if (facts.carried.revoked + facts.carried.purged > 0) {
+    terminal.note(
+      `Revoked or purged after the backup, and therefore again: ${facts.carried.revoked} keys and tokens, ${facts.carried.purged} records.`,
+    );
+  }
+}
+
+/** `svc-service migrate`: brings the tables of a PostgreSQL service to this version. */
+
+export interface ServiceMigrateOptions extends FolderOption {
+  readonly plan?: boolean;
+  readonly newEpoch?: boolean;
+  readonly json?: boolean;
+}
+
+export async function migrateService(
+  options: ServiceMigrateOptions,
+  context: CommandContext,
+): Promise<void> {
+  const { terminal, environment } = context;
+  const migrations = await serverMigrations({ folder: folderOf(options, context), environment });
+  try {
+    const isPlan = options.plan === true;
+    const numbers = isPlan ? await migrations.missing() : await migrations.apply(Date.now());
+    const isNew = options.newEpoch === true && !isPlan;
+    if (isNew) await migrations.beginEpoch();
+    if (options.json === true) {
+      terminal.json({ [isPlan ? 'missing' : 'applied']: numbers, newEpoch: isNew });
+    }
+    terminal.note(sentenceOf(numbers, isPlan));
+    if (isNew) terminal.note('A new epoch began: clients capture again what they still hold.');
+  } catch (error) {
+    throw storeError(error);
+  } finally {
+    await migrations.close();
+  }
+}
+
+function sentenceOf(numbers: readonly number[], isPlan: boolean): string {
+  if (numbers.length === 0) return 'The tables are up to date.';
+  const list = numbers.join(', ');
+  return isPlan ? `Migrations to apply: ${list}.` : `Applied migrations: ${list}.`;
+}
+
+/** `svc-service move`: copies a service in a file to PostgreSQL, and checks what arrived. */
+
+export interface MoveOptions extends FolderOption {
+  readonly to: string;
+  readonly json?: boolean;
+}
+
+export async function moveCommand(options: MoveOptions, context: CommandContext): Promise<void> {
+  const { terminal } = context;
+  const folder = folderOf(options, context);
+  const settings = await serviceSettings(folder);
+  const database = { ...settings.database, ...whereTo(options.to) };
+  const moved = { ...settings, database };
+  // The variable says where the service is now, and not where it goes.
+  const environment = { ...context.environment, SVC_DATABASE_URL: '' };
+  const server = await serverOf({ folder, environment, settings: moved });
+  if (server === undefined) throw new CliError('There is no address to move to.', HINT, 2);
+  const tell = (line: string): void => terminal.note(line);
+  const facts = await moveService(folder, server.address, tell).catch((error: unknown) => {
+    throw storeError(error);
+  });
+  await serviceVaultFiles.writeSettings(folder, moved);
+  if (options.json === true) terminal.json(facts);
+  const { records, receipts, unsigned } = facts;
+  terminal.note(
+    `${count(records, 'record')} and ${count(receipts, 'receipt')} are in PostgreSQL, each checked.`,
+  );
+  if (unsigned > 0) {
+    terminal.warn(`${count(unsigned, 'receipt')} had no valid signature in the file either.`);
+  }
+  terminal.note(
+    `${SETTINGS_FILE} names the database now. Next: svc-service start. The file is unchanged; delete service.db when you no longer need it.`,
+  );
+}
+
+const HINT =
+  'Write --to file:/path, env:NAME or command:PROGRAM, or --to postgres://user@host/name without a password.';
+
+function whereTo(to: string): { readonly url: string } | { readonly from: string } {
+  if (isMasterKeySource(to)) return { from: to };
+  const server = readServerUrl(to);
+  if (server === undefined) throw new CliError('--to is not an address of PostgreSQL.', HINT, 2);
+  if (server.password === undefined) return { url: to };
+  throw new CliError('Every user can see a password on the command line.', HINT, 2);
+}
