@@ -26,6 +26,7 @@ import type { Outbox } from '../ports/outbox.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
 import type { Upstream } from '../ports/upstream.ts';
+import { accountsOf } from '../proxy/accounts.ts';
 import { createHandler, type ProxyHandler } from '../proxy/handle.ts';
 import { chooseByRoute, findUpstream, type LiveSettings } from '../proxy/forward.ts';
 import { nameBoundInShadow } from './proxy/recent-trouble.ts';
@@ -168,6 +169,7 @@ function handlerOn(
     ledger: store.ledger,
     outbox: remembering.outbox,
     texts: TEXTS,
+    accounts: accountsOf((model) => models.factsOf(model)),
     factsOf: (model) => models.factsOf(model),
     // Only while another process holds the lock of the file, for a millisecond or two.
     holdBack: {

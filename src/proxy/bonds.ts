@@ -6,7 +6,7 @@ import { textDigest } from '../core/memory/reference.ts';
 import { type Bond, placedMarks, type Placement, UNBOUND } from '../core/recall/injections.ts';
 import type { Deadline } from './deadline.ts';
 import type { ProxyDependencies } from './dependencies.ts';
-import type { Reading } from './read-request.ts';
+import type { Reading } from './conversations.ts';
 
 /**
  * Knows which thinking svc relayed, and which blocks were in front of it. A provider may refuse a request whose

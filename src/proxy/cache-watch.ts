@@ -1,7 +1,6 @@
 import type { ConversationOwner, LongCache } from '../core/ledger/entries.ts';
 import { cacheLifetimeMs, hasLongCache } from '../core/shortening/pricing.ts';
 import type { ProxyDependencies } from './dependencies.ts';
-import type { Reading } from './read-request.ts';
 import type { Usage } from '../core/dialects/answer.ts';
 import { dialectOf } from '../core/dialects/dialects.ts';
 import type { Edit } from '../core/plan/item-edits.ts';
@@ -9,6 +8,7 @@ import { afterPause, longCacheEdits, wasServed } from '../core/shortening/long-c
 import type { Modes } from '../core/http/modes.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import type { Deadline } from './deadline.ts';
+import type { Reading } from './conversations.ts';
 
 /**
  * How long a conversation has paused, and whether the provider's prompt cache has forgotten it

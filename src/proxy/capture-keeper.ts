@@ -5,9 +5,8 @@ import { currentExchange, type Exchange, exchangeBefore } from '../core/conversa
 import type { AddressOf } from '../core/ledger/entries.ts';
 import type { Placement } from '../core/recall/injections.ts';
 import type { MemoryRecord, SpeakerRole } from '../ports/memory.ts';
-import type { ConversationState } from './conversations.ts';
+import type { ConversationState, Reading } from './conversations.ts';
 import type { Captured, ProxyDependencies } from './dependencies.ts';
-import type { Reading } from './read-request.ts';
 import { BackgroundPace, BackgroundQueue, type BusyCounter } from './background-queue.ts';
 
 // No request waits for history. If the ledger takes longer, the next request asks it again.

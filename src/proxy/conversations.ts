@@ -1,5 +1,8 @@
+import type { ConversationPlace } from '../core/recall/injections.ts';
+import type { Place } from '../ports/projects.ts';
+import type { Workplace } from '../ports/code.ts';
 import { commonPrefix } from '../core/bytes/common-prefix.ts';
-import type { Dialect, RequestView } from '../core/conversation/view.ts';
+import type { Dialect, RequestIdentity, RequestView } from '../core/conversation/view.ts';
 import { finish, type Steps } from '../core/bytes/steps.ts';
 import { type ItemForm, PLAIN_FORM } from '../core/dialects/descriptor.ts';
 import { type Earlier, isReadAs, type ReadAs, viewSteps } from '../core/request/request-view.ts';
@@ -11,7 +14,7 @@ import {
   type LongCache,
 } from '../core/ledger/entries.ts';
 import type { RecordText } from '../core/memory/record.ts';
-import { PrefixHistory } from '../core/meter/cache-miss.ts';
+import type { PrefixHistory } from '../core/meter/cache-miss.ts';
 import type { MeterState } from '../core/shortening/meter.ts';
 
 /**
@@ -158,13 +161,13 @@ export class ConversationState {
   /** The fingerprint of its latest request, answered or not. */
   newest: string | undefined;
   /** Its latest requests as digests, to find who changed what the provider had cached. */
-  readonly sent = new PrefixHistory();
+  sent: PrefixHistory | undefined;
   /** Who first changed what its thoughts are bound to; undefined where that is not known, or did not happen. */
   prefixChangedBy: PrefixChanger | undefined;
 
   /** An estimate of the memory that it takes. */
   get bytes(): number {
-    const names = this.keptExchanges.size + this.keptHistories.size + this.sent.size;
+    const names = this.keptExchanges.size + this.keptHistories.size + (this.sent?.size ?? 0);
     let texts = 0;
     for (const { blocks } of this.blocks.values()) {
       for (const { block } of blocks) texts += block.length;
@@ -276,4 +279,29 @@ interface WeighedState {
   readonly state: ConversationState;
   /** Its part of the sum. */
   bytes: number;
+}
+
+/** A request that svc understands: what it says, who asks, and where its memories belong. */
+export interface Reading {
+  readonly view: RequestView;
+  readonly identity: RequestIdentity;
+  readonly place: ConversationPlace;
+  /** Spaces in which the same project was kept before. */
+  readonly olderSpaces: readonly string[];
+  /** The folder or the space that the client states, where its project is not known yet. */
+  readonly unknownPlace: Place | undefined;
+  /** The state of the conversation in this process. */
+  readonly state: ConversationState;
+  /** The branch that is checked out; else the one that the client states. */
+  readonly branch: string | undefined;
+  /** The folder in which the client works, where it is on this machine. */
+  readonly workplace: Workplace | undefined;
+  /** History, or items of it, are kept at the provider: nothing new may be put in or left out. */
+  readonly hasProviderState: boolean;
+  /** The request may use memory in no space: its mode is off. */
+  readonly hasNoSpace?: true;
+  /** The request does not begin where its conversation does. */
+  readonly hasProviderHistory: boolean;
+  /** The request asks for the longest window that its model has. */
+  readonly asksForLongWindow: boolean;
 }

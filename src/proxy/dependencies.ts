@@ -2,7 +2,8 @@ import type { Completes } from '../core/answer/answer-reader.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import type { Modes } from '../core/http/modes.ts';
 import type { MemoryState } from '../core/plan/continuity.ts';
-import type { ConversationPlace } from '../core/recall/injections.ts';
+import type { Comparison } from '../core/meter/cache-miss.ts';
+import type { ConversationPlace, Placement } from '../core/recall/injections.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { RequestView } from '../core/conversation/view.ts';
 import type { Issuer } from '../core/plan/evidence.ts';
@@ -19,6 +20,7 @@ import type { Outbox } from '../ports/outbox.ts';
 import type { Texts } from '../ports/texts.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import type { BackgroundPace } from './background-queue.ts';
+import type { Reading } from './conversations.ts';
 import type { InFlight, KeptRequests } from './in-flight.ts';
 import type { ServerResponse } from 'node:http';
 import type { RawHeaders } from '../core/http/headers.ts';
@@ -77,6 +79,7 @@ export interface ProxyDependencies {
   readonly ledger: Ledger;
   readonly outbox: Outbox;
   readonly texts: Texts;
+  readonly accounts: Accounts;
   /** The limits and list prices of a model, as far as they are known now. */
   readonly factsOf: (model: string) => ModelFacts | undefined;
   readonly clock: Clock;
@@ -214,4 +217,25 @@ export interface AnswerWatcher {
    * the answer only quotes its own end and continues, so this is asked again. True: never again.
    */
   beforeLast(): boolean;
+}
+
+/** Completes the rows of the request log. No answer waits for it. */
+export interface Accounts {
+  /** Compares a request with the one before it. To be called once a request, in their order; cheap. */
+  compare(reading: Reading, startedAt: number): Comparison | undefined;
+  /** The row of an ended request with its prices and notes. Notes what those of the next one depend on. */
+  complete(row: RequestRow, ended: EndedRequest): RequestRow;
+}
+
+export interface EndedRequest {
+  /** Undefined for a request that svc does not read. */
+  readonly reading: Reading | undefined;
+  readonly plan: Plan;
+  readonly placements: readonly Placement[];
+  /** The visible text of the answer. */
+  readonly text: string;
+  /** By the monotonic clock: when it came, and when its answer began. */
+  readonly startedAt: number;
+  readonly answeredAt: number;
+  readonly comparison: Comparison | undefined;
 }

@@ -17,7 +17,7 @@ import type { CompressionMode, ProxySettings } from '../core/settings/settings.t
 import { estimateSteps } from '../core/bytes/tokens.ts';
 import { CaptureKeeper, ProvenanceKeeper } from './capture-keeper.ts';
 import { CacheWatch, LongCacheWatch } from './cache-watch.ts';
-import { Conversations, heldBytes } from './conversations.ts';
+import { Conversations, heldBytes, type Reading } from './conversations.ts';
 import { type Form, forwardPlanned, headersForClient } from './forward.ts';
 import { BackgroundPace, BackgroundQueue, BusyCounter } from './background-queue.ts';
 import { Bonds } from './bonds.ts';
@@ -28,7 +28,7 @@ import type {
   Handler,
   ProxyDependencies,
 } from './dependencies.ts';
-import { placeReading, type Reading, readSteps, settleProject } from './read-request.ts';
+import { placeReading, readSteps, settleProject } from './read-request.ts';
 import { type RecallCall, type Recalled, Recaller } from './recall.ts';
 import { Deadline, Slices } from './deadline.ts';
 import { AnswerWatch, goneSignal, type HoldBack, relay } from './relay.ts';

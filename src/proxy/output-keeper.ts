@@ -5,8 +5,8 @@ import { isElidable } from '../core/shortening/removal.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Memory, MemoryRecord } from '../ports/memory.ts';
 import type { ProxyDependencies } from './dependencies.ts';
-import type { Reading } from './read-request.ts';
 import { OUTPUT_PLACE } from '../core/memory/reference.ts';
+import type { Reading } from './conversations.ts';
 
 /**
  * Gives tool outputs to the memory ahead of need, so that a batch is ready when it pays. It works

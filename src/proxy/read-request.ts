@@ -4,38 +4,11 @@ import { statedFactsOf } from '../core/request/stated-facts.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import { LOCAL_TENANT } from '../core/ledger/entries.ts';
 import type { Unread } from '../core/plan/plan.ts';
-import type { ConversationPlace } from '../core/recall/injections.ts';
 import { SPACE_HEADER } from '../core/request/space.ts';
-import type { RequestIdentity, RequestView } from '../core/conversation/view.ts';
 import type { Place, Project, Projects } from '../ports/projects.ts';
 import type { Workplace } from '../ports/code.ts';
-import type { Conversations, ConversationState } from './conversations.ts';
+import type { Conversations, Reading } from './conversations.ts';
 import type { ClientRequest, ProxyDependencies } from './dependencies.ts';
-
-/** A request that svc understands: what it says, who asks, and where its memories belong. */
-export interface Reading {
-  readonly view: RequestView;
-  readonly identity: RequestIdentity;
-  readonly place: ConversationPlace;
-  /** Spaces in which the same project was kept before. */
-  readonly olderSpaces: readonly string[];
-  /** The folder or the space that the client states, where its project is not known yet. */
-  readonly unknownPlace: Place | undefined;
-  /** The state of the conversation in this process. */
-  readonly state: ConversationState;
-  /** The branch that is checked out; else the one that the client states. */
-  readonly branch: string | undefined;
-  /** The folder in which the client works, where it is on this machine. */
-  readonly workplace: Workplace | undefined;
-  /** History, or items of it, are kept at the provider: nothing new may be put in or left out. */
-  readonly hasProviderState: boolean;
-  /** The request may use memory in no space: its mode is off. */
-  readonly hasNoSpace?: true;
-  /** The request does not begin where its conversation does. */
-  readonly hasProviderHistory: boolean;
-  /** The request asks for the longest window that its model has. */
-  readonly asksForLongWindow: boolean;
-}
 
 interface Readers {
   readonly tenant: string;

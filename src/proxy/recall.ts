@@ -50,10 +50,9 @@ import {
 } from '../core/recall/second-look.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import type { AgentFacts, Memory, RecallAnswer, RecallQuestion } from '../ports/memory.ts';
-import type { KnownBlock, KnownBlocks } from './conversations.ts';
+import type { KnownBlock, KnownBlocks, Reading } from './conversations.ts';
 import { type Deadline, type Slices, withinDeadline } from './deadline.ts';
 import type { ProxyDependencies } from './dependencies.ts';
-import type { Reading } from './read-request.ts';
 import type { QuotedAnswer, Texts } from '../ports/texts.ts';
 import type { Clock } from '../ports/clock.ts';
 import { holdsNow } from '../core/memory/outgrown.ts';

@@ -1,6 +1,5 @@
 import type { Answer, Cleared } from '../core/dialects/answer.ts';
 import { ProxyError } from '../core/errors.ts';
-import { itemNotes } from '../core/plan/item-notes.ts';
 import { evidenceHeaders, NOTHING_PLANNED, sourceHeaders } from '../core/plan/evidence.ts';
 import type { MemoryState } from '../core/plan/continuity.ts';
 import { clientOfHeaders, kindOfPath } from '../core/request/identity.ts';
@@ -8,10 +7,8 @@ import type { Modes } from '../core/http/modes.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
 import { isUnfit, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
-import { cacheLifetimeMs, cachePrices, hasLongCache } from '../core/shortening/pricing.ts';
-import { meter, paidFor } from '../core/shortening/meter.ts';
+import { cacheLifetimeMs } from '../core/shortening/pricing.ts';
 import { type Bond, type Placement, secondLooksIn } from '../core/recall/injections.ts';
-import { recallUse } from '../core/recall/recall-use.ts';
 import type { UpstreamSettings } from '../core/settings/settings.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
@@ -24,12 +21,9 @@ import type {
   ProxyDependencies,
   RequestFacts,
 } from './dependencies.ts';
-import { cacheMissOf, type Comparison } from '../core/meter/cache-miss.ts';
-import { isBoundTo, ownChangesOf, sketchOf } from '../core/meter/prefix.ts';
-import type { ConversationState, PrefixChanger } from './conversations.ts';
-import type { Reading } from './read-request.ts';
+import type { Comparison } from '../core/meter/cache-miss.ts';
+import type { PrefixChanger, Reading } from './conversations.ts';
 import type { RelayEnd } from './relay.ts';
-import type { RequestView } from '../core/conversation/view.ts';
 
 /** A form of the request that the provider took. */
 interface TakenForm {
@@ -107,20 +101,14 @@ export class RequestRecord {
    */
   count(): void {
     this.#hashes?.count();
-    this.#compare();
+    if (this.#reading === undefined || this.#comparison !== undefined) return;
+    const { startedAt } = this.#request;
+    this.#comparison = this.#dependencies.accounts.compare(this.#reading, startedAt);
   }
 
   /** Notes who changed something that thoughts of this conversation are bound to. The first one counts. */
   prefixChanged(by: PrefixChanger): void {
     if (this.#reading !== undefined) this.#reading.state.prefixChangedBy ??= by;
-  }
-
-  #compare(): void {
-    const { identity, view, state } = this.#reading ?? {};
-    if (this.#comparison !== undefined || view === undefined || state === undefined) return;
-    if (identity?.kind !== 'main' && identity?.kind !== 'subagent') return;
-    if (identity.kind === 'main') state.newest = view.items.at(-1)?.fingerprint;
-    this.#comparison = comparePrefix(view, state, this.#request.startedAt);
   }
 
   /** The watcher of the answer that notes what the facts need, too. */
@@ -223,67 +211,16 @@ export class RequestRecord {
 
   close(): void {
     this.count();
-    const row = this.#priced({ ...this.#row(), ...this.#recallUse(), ...this.#items() });
-    this.#dependencies.note(this.facts({ ...row, ...this.#missed(row) }));
-  }
-
-  /** Says why the provider's cache did not serve it, and remembers it for the next request. */
-  #missed(row: RequestRow): Pick<RequestRow, 'miss' | 'droppedThoughts'> {
-    const [comparison, reading] = [this.#comparison, this.#reading];
-    if (comparison === undefined || reading === undefined) return {};
-    const { view, state } = reading;
-    const { sketch, before, droppedThoughts } = comparison;
-    const own = ownChangesOf(view, this.#planSoFar(), this.#placements);
-    const times = { at: this.#request.startedAt, wallAt: row.at };
-    const { usage, dialect, cacheMs = CACHE_DEFAULT_MS } = row;
-    const facts = this.#dependencies.factsOf(row.model);
-    const miss =
-      usage &&
-      cacheMissOf({
-        ...times,
-        comparison,
-        hasCache: state.sent.hasCache,
-        own,
-        usage,
-        prices: cachePrices({ dialect, facts, cacheMs }),
-        forwardedTokens: row.forwardedInputTokens,
-        elidedTokens: row.compressionMode === 'shadow' ? 0 : row.elidedTokens,
-        isCleared: (row.cleared?.tokens ?? 0) > 0 && this.#planSoFar().asksToClear === true,
-      });
-    if (row.status >= 200 && row.status < 300) {
-      const answeredAt = this.#answeredAt;
-      const lifetimeMs = messagesLifetimeMs(view);
-      state.sent.keep({ ...times, sketch, own, usage, answeredAt, lifetimeMs }, before);
-    }
-    return {
-      ...(miss === undefined ? {} : { miss }),
-      ...(droppedThoughts === 0 ? {} : { droppedThoughts }),
-    };
-  }
-
-  /** The row with its price, here and direct; notes what the next request's price depends on. */
-  #priced(row: RequestRow): RequestRow {
-    const { usage, cacheMs = CACHE_DEFAULT_MS } = row;
-    if (usage === undefined) return row;
-    const facts = this.#dependencies.factsOf(row.model);
-    const prices = cachePrices({ dialect: row.dialect, facts, cacheMs });
-    const paid = paidFor(usage, prices);
-    if (row.kind !== 'main' || this.#reading === undefined) {
-      return { ...row, price: { paid, direct: paid } };
-    }
-    const { state } = this.#reading;
-    const metered = meter(state.metered, {
-      at: row.at,
-      originalTokens: row.originalInputTokens,
-      forwardedTokens: row.forwardedInputTokens,
-      // In shadow nothing is left out.
-      elidedTokens: row.compressionMode === 'shadow' ? 0 : row.elidedTokens,
-      usage,
-      prices,
-      cacheMs,
+    const row = this.#dependencies.accounts.complete(this.#row(), {
+      reading: this.#reading,
+      plan: this.#planSoFar(),
+      placements: this.#placements,
+      text: this.#answer?.text ?? '',
+      startedAt: this.#request.startedAt,
+      answeredAt: this.#answeredAt,
+      comparison: this.#comparison,
     });
-    state.metered = metered.state;
-    return { ...row, price: metered.price };
+    this.#dependencies.note(this.facts(row));
   }
 
   /** The facts with a row, as they are now. */
@@ -310,21 +247,6 @@ export class RequestRecord {
       error: this.#error,
       hashes: this.#hashes?.known(),
     };
-  }
-
-  /** Once the answer has ended: what a block came to is nothing that a client waits for. */
-  #recallUse(): Pick<RequestRow, 'recall'> {
-    if (this.#reading === undefined || this.#placements.length === 0) return {};
-    const recall = recallUse(this.#reading.view, this.#placements, this.#answer?.text ?? '');
-    return recall === undefined ? {} : { recall };
-  }
-
-  /** Also once the answer has ended. A request that went out as it came needs no notes. */
-  #items(): Pick<RequestRow, 'items'> {
-    const { shortening, edits = [] } = this.#plan ?? {};
-    if (this.#reading === undefined || shortening === undefined || edits.length === 0) return {};
-    const { view } = this.#reading;
-    return { items: itemNotes({ view, placements: this.#placements, shortening }) };
   }
 
   /** A request that is refused before it is planned has a size all the same, and forwards nothing. */
@@ -418,31 +340,3 @@ function cacheOf(reading: Reading | undefined): Pick<RequestRow, 'cacheMs'> {
 
 // The longest model names of real providers are under 100 characters.
 const MODEL_CHARS_MAX = 128;
-
-/**
- * Compares a request with the one before it, once and in order, and notes the client if it changed
- * something that thoughts are bound to. Only the request log needs it, so it is not kept over a restart.
- */
-export function comparePrefix(
-  view: RequestView,
-  state: ConversationState,
-  startedAt: number,
-): Comparison {
-  const comparison = state.sent.compare(sketchOf(view), startedAt);
-  const { before, difference } = comparison;
-  // A history without thoughts has nothing that a change could harm: it is new, or was compacted.
-  if (!view.items.some(({ hasReasoning }) => hasReasoning)) state.prefixChangedBy = undefined;
-  else if (before !== undefined && difference !== undefined) {
-    const isBehind = view.items
-      .slice(before.sketch.items.length)
-      .some(({ hasReasoning }) => hasReasoning);
-    if (isBoundTo(difference, isBehind)) state.prefixChangedBy ??= 'client';
-  }
-  return comparison;
-}
-
-/** Milliseconds that the provider keeps the messages: their own marks count, not those in front of them. */
-function messagesLifetimeMs(view: RequestView): number {
-  if (!hasLongCache(view.dialect)) return cacheLifetimeMs(view);
-  return Math.max(CACHE_DEFAULT_MS, view.items.at(-1)?.soFar.cacheMs ?? 0);
-}

@@ -62,10 +62,10 @@ import type { Deadline, Slices } from './deadline.ts';
 import { OutputKeeper } from './output-keeper.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { PossessionCheck, type Proof, provenUnasked, textsOf } from './possession.ts';
-import type { Reading } from './read-request.ts';
 import type { Recalled } from './recall.ts';
 import { Pace, type Steps } from '../core/bytes/steps.ts';
 import type { Texts } from '../ports/texts.ts';
+import type { Reading } from './conversations.ts';
 
 /**
  * Collects the facts for shortening a request: what was left out before, what the memory holds and

@@ -52,7 +52,7 @@ export const THOUGHT_MUTANTS = [
   },
   {
     name: 'svc is not told of a client that changed an earlier item',
-    file: 'src/proxy/request-record.ts',
+    file: 'src/proxy/accounts.ts',
     from: 'isBoundTo(difference, isBehind)',
     to: 'isBoundTo(difference, !isBehind)',
     test: 'test/proxy/lost-thoughts.test.ts',

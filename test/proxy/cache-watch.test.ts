@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { FoundEntries, keyOf, type LedgerEntry } from '../../src/core/ledger/entries.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import { CacheWatch } from '../../src/proxy/cache-watch.ts';
-import { Conversations } from '../../src/proxy/conversations.ts';
-import { type Reading, readRequest } from '../../src/proxy/read-request.ts';
+import { Conversations, type Reading } from '../../src/proxy/conversations.ts';
+import { readRequest } from '../../src/proxy/read-request.ts';
 import { requestWith, said } from '../support/dialect-wire.ts';
 import { manualClock } from '../support/manual-clock.ts';
 

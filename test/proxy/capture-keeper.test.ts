@@ -2,9 +2,9 @@ import { TEXTS } from '../../src/adapters/texts.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { FoundEntries } from '../../src/core/ledger/entries.ts';
 import { CaptureKeeper } from '../../src/proxy/capture-keeper.ts';
-import { Conversations } from '../../src/proxy/conversations.ts';
+import { Conversations, type Reading } from '../../src/proxy/conversations.ts';
 import type { MemoryRecord } from '../../src/ports/memory.ts';
-import { type Reading, readRequest } from '../../src/proxy/read-request.ts';
+import { readRequest } from '../../src/proxy/read-request.ts';
 import { DIALECTS, requestWith, said, type WireItem } from '../support/dialect-wire.ts';
 import type { Dialect } from '../../src/core/conversation/view.ts';
 

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 import { ConversationState } from '../../src/proxy/conversations.ts';
-import { comparePrefix } from '../../src/proxy/request-record.ts';
 import { requestWith, said } from '../support/dialect-wire.ts';
 import { type Reply, startRecordingProvider, startStory, type Story } from '../support/story.ts';
 import { openProxyStage, type ProxyStage } from '../support/proxy-stage.ts';
@@ -9,6 +8,7 @@ import { BETA, type Item } from '../support/strict-provider/conversation.ts';
 import { StrictProvider } from '../support/strict-provider/strict-provider.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { viewOf } from '../support/view-of.ts';
+import { comparePrefix } from '../../src/proxy/accounts.ts';
 
 /** A provider that dropped thoughts, or refused a request for them, is seen in the request log. */
 
@@ -98,7 +98,7 @@ const USAGE = { input: 1, cacheRead: 0, cacheWrite: 0, output: 1 };
 function answered(one: RequestView, state: ConversationState): void {
   const { sketch, before } = comparePrefix(one, state, 1);
   const times = { at: 0, answeredAt: 0, wallAt: 0, lifetimeMs: 1 };
-  state.sent.keep({ sketch, own: new Map(), usage: USAGE, ...times }, before);
+  state.sent?.keep({ sketch, own: new Map(), usage: USAGE, ...times }, before);
 }
 
 function changer(...views: readonly RequestView[]): unknown {

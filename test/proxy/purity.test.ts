@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import type { Placement } from '../../src/core/recall/injections.ts';
-import type { Reading } from '../../src/proxy/read-request.ts';
 import { plantSecrets } from '../support/planted-secrets.ts';
 import { answerShowing, captureRecordings, judge, withPlanted } from '../support/purity.ts';
+import type { Reading } from '../../src/proxy/conversations.ts';
 
 const plain = await captureRecordings();
 

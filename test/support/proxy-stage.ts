@@ -1,6 +1,7 @@
 import { TEXTS } from '../../src/adapters/texts.ts';
 import { factsOfModel, type ModelFacts } from '../../src/core/settings/model-facts.ts';
 import { FOLDER_PROJECTS } from './folder-projects.ts';
+import { accountsOf } from '../../src/proxy/accounts.ts';
 import { createHandler } from '../../src/proxy/handle.ts';
 import { chooseByRoute } from '../../src/proxy/forward.ts';
 import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
@@ -87,6 +88,9 @@ export async function openProxyStage({
   let aheadMs = 0;
   const handler = createHandler({
     texts: TEXTS,
+    accounts: accountsOf((model) =>
+      TEST_MODELS.has(model) ? testFacts(cacheRead) : factsOfModel(model),
+    ),
     issuer: { kind: 'local-proxy', version: '0.1.2' },
     tenant: LOCAL_TENANT,
     settings: () => proxy,

@@ -1,10 +1,10 @@
 import { TEXTS } from '../../src/adapters/texts.ts';
 import type { RequestIdentity } from '../../src/core/conversation/view.ts';
-import { Conversations } from '../../src/proxy/conversations.ts';
+import { Conversations, type Reading } from '../../src/proxy/conversations.ts';
 import { CaptureKeeper } from '../../src/proxy/capture-keeper.ts';
 import { AnswerWatch } from '../../src/proxy/relay.ts';
 import type { Placement } from '../../src/core/recall/injections.ts';
-import { type Reading, readRequest } from '../../src/proxy/read-request.ts';
+import { readRequest } from '../../src/proxy/read-request.ts';
 import { termsOf } from '../../src/core/recall/terms.ts';
 import { FoundEntries, keyOf, type LedgerEntry } from '../../src/core/ledger/entries.ts';
 import type { MemoryRecord, SpeakerRole } from '../../src/ports/memory.ts';

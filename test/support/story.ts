@@ -17,6 +17,7 @@ import type { Ledger } from '../../src/ports/ledger.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import type { Projects } from '../../src/ports/projects.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
+import { accountsOf } from '../../src/proxy/accounts.ts';
 import { createHandler } from '../../src/proxy/handle.ts';
 import { chooseByRoute } from '../../src/proxy/forward.ts';
 import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
@@ -163,6 +164,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
   const proxy = { ...PROXY_SETTINGS, recallMs: 10_000, ...options.settings };
   const handler = createHandler({
     texts: TEXTS,
+    accounts: accountsOf(factsOfModel),
     ...store.parts,
     factsOf: factsOfModel,
     issuer: { kind: 'local-proxy', version: '0.1.2' },

@@ -11,6 +11,7 @@ import {
 } from '../../core/account-settings.ts';
 import type { ProxySettings } from '../../../../src/core/settings/settings.ts';
 import { JournalFullError } from '../../ports/receipts.ts';
+import { accountsOf } from '../../../../src/proxy/accounts.ts';
 import { BackgroundPace } from '../../../../src/proxy/background-queue.ts';
 import type {
   ClientRequest,
@@ -128,6 +129,7 @@ export class KeyHandler implements ShelvedHandler {
       ledger,
       outbox: outboxOf(tenant),
       texts,
+      accounts: accountsOf(factsOfModel),
       factsOf: factsOfModel,
       clock: parts.clock,
       blockKey: blockKeyOf(parts.pepper, tenant),

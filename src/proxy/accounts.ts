@@ -1,0 +1,136 @@
+import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
+import type { RequestView } from '../core/conversation/view.ts';
+import { cacheMissOf, type Comparison, PrefixHistory } from '../core/meter/cache-miss.ts';
+import { isBoundTo, ownChangesOf, sketchOf } from '../core/meter/prefix.ts';
+import { itemNotes } from '../core/plan/item-notes.ts';
+import { recallUse } from '../core/recall/recall-use.ts';
+import type { ModelFacts } from '../core/settings/model-facts.ts';
+import { meter, paidFor } from '../core/shortening/meter.ts';
+import { cacheLifetimeMs, cachePrices, hasLongCache } from '../core/shortening/pricing.ts';
+import type { RequestRow } from '../ports/request-log.ts';
+import type { ConversationState } from './conversations.ts';
+import type { Accounts, EndedRequest } from './dependencies.ts';
+
+/**
+ * Completes the rows of the request log: what a request cost, and would have cost without svc, what its cache
+ * missed and why, what became of its items and of its recalled block. No answer waits for any of it.
+ */
+export function accountsOf(factsOf: FactsOf): Accounts {
+  return {
+    compare: ({ identity, view, state }, startedAt) => {
+      if (identity.kind !== 'main' && identity.kind !== 'subagent') return undefined;
+      if (identity.kind === 'main') state.newest = view.items.at(-1)?.fingerprint;
+      return comparePrefix(view, state, startedAt);
+    },
+    complete: (row, ended) => {
+      const whole = priced({ ...row, ...recallOf(ended), ...itemsOf(ended) }, ended, factsOf);
+      return { ...whole, ...missed(whole, ended, factsOf) };
+    },
+  };
+}
+
+type FactsOf = (model: string) => ModelFacts | undefined;
+
+/**
+ * Compares a request with the one before it, once and in order, and notes the client if it changed
+ * something that thoughts are bound to. Only the request log needs it, so it is not kept over a restart.
+ */
+export function comparePrefix(
+  view: RequestView,
+  state: ConversationState,
+  startedAt: number,
+): Comparison {
+  state.sent ??= new PrefixHistory();
+  const comparison = state.sent.compare(sketchOf(view), startedAt);
+  const { before, difference } = comparison;
+  // A history without thoughts has nothing that a change could harm: it is new, or was compacted.
+  if (!view.items.some(({ hasReasoning }) => hasReasoning)) state.prefixChangedBy = undefined;
+  else if (before !== undefined && difference !== undefined) {
+    const isBehind = view.items
+      .slice(before.sketch.items.length)
+      .some(({ hasReasoning }) => hasReasoning);
+    if (isBoundTo(difference, isBehind)) state.prefixChangedBy ??= 'client';
+  }
+  return comparison;
+}
+
+/** Says why the provider's cache did not serve it, and remembers it for the next request. */
+function missed(
+  row: RequestRow,
+  { reading, plan, placements, startedAt, answeredAt, comparison }: EndedRequest,
+  factsOf: FactsOf,
+): Pick<RequestRow, 'miss' | 'droppedThoughts'> {
+  if (comparison === undefined || reading === undefined) return {};
+  const { view, state } = reading;
+  const { sketch, before, droppedThoughts } = comparison;
+  const own = ownChangesOf(view, plan, placements);
+  const times = { at: startedAt, wallAt: row.at };
+  const { usage, dialect, cacheMs = CACHE_DEFAULT_MS } = row;
+  const facts = factsOf(row.model);
+  const miss =
+    usage &&
+    cacheMissOf({
+      ...times,
+      comparison,
+      hasCache: state.sent?.hasCache === true,
+      own,
+      usage,
+      prices: cachePrices({ dialect, facts, cacheMs }),
+      forwardedTokens: row.forwardedInputTokens,
+      elidedTokens: row.compressionMode === 'shadow' ? 0 : row.elidedTokens,
+      isCleared: (row.cleared?.tokens ?? 0) > 0 && plan.asksToClear === true,
+    });
+  if (row.status >= 200 && row.status < 300) {
+    const lifetimeMs = messagesLifetimeMs(view);
+    state.sent?.keep({ ...times, sketch, own, usage, answeredAt, lifetimeMs }, before);
+  }
+  return {
+    ...(miss === undefined ? {} : { miss }),
+    ...(droppedThoughts === 0 ? {} : { droppedThoughts }),
+  };
+}
+
+/** The row with its price, here and direct; notes what the next request's price depends on. */
+function priced(row: RequestRow, { reading }: EndedRequest, factsOf: FactsOf): RequestRow {
+  const { usage, cacheMs = CACHE_DEFAULT_MS } = row;
+  if (usage === undefined) return row;
+  const facts = factsOf(row.model);
+  const prices = cachePrices({ dialect: row.dialect, facts, cacheMs });
+  const paid = paidFor(usage, prices);
+  if (row.kind !== 'main' || reading === undefined) {
+    return { ...row, price: { paid, direct: paid } };
+  }
+  const { state } = reading;
+  const metered = meter(state.metered, {
+    at: row.at,
+    originalTokens: row.originalInputTokens,
+    forwardedTokens: row.forwardedInputTokens,
+    // In shadow nothing is left out.
+    elidedTokens: row.compressionMode === 'shadow' ? 0 : row.elidedTokens,
+    usage,
+    prices,
+    cacheMs,
+  });
+  state.metered = metered.state;
+  return { ...row, price: metered.price };
+}
+
+/** Once the answer has ended: what a block came to is nothing that a client waits for. */
+function recallOf({ reading, placements, text }: EndedRequest): Pick<RequestRow, 'recall'> {
+  if (reading === undefined || placements.length === 0) return {};
+  const recall = recallUse(reading.view, placements, text);
+  return recall === undefined ? {} : { recall };
+}
+
+/** Also once the answer has ended. A request that went out as it came needs no notes. */
+function itemsOf({ reading, plan, placements }: EndedRequest): Pick<RequestRow, 'items'> {
+  const { shortening, edits } = plan;
+  if (reading === undefined || shortening === undefined || edits.length === 0) return {};
+  return { items: itemNotes({ view: reading.view, placements, shortening }) };
+}
+
+/** Milliseconds that the provider keeps the messages: their own marks count, not those in front of them. */
+function messagesLifetimeMs(view: RequestView): number {
+  if (!hasLongCache(view.dialect)) return cacheLifetimeMs(view);
+  return Math.max(CACHE_DEFAULT_MS, view.items.at(-1)?.soFar.cacheMs ?? 0);
+}
