@@ -11,6 +11,7 @@ import {
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { GitProjects } from '../../src/adapters/projects/git-projects.ts';
+import { SpaceNames } from '../../src/core/request/space-names.ts';
 import { folderSpace } from '../../src/core/request/space.ts';
 import { runCli, tempFolder } from '../support/cli.ts';
 import { plantSecrets } from '../support/planted-secrets.ts';
@@ -31,12 +32,13 @@ function newHome() {
   return { home, data, svc };
 }
 
+const shortName = (space: string): string => new SpaceNames([]).of(space);
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 
 test('a statement is remembered for this folder, or for every project, and can be moved', async () => {
   const { home, svc } = newHome();
   const here = await svc(['add', 'The staging port is 6432.']);
-  expect(here.stderr).toContain(`Stored in ${folderSpace(home)}.`);
+  expect(here.stderr).toContain(`Stored in ${shortName(folderSpace(home))}.`);
   const ref = here.stdout.trim();
   expect(ref).toMatch(/^m_[a-z2-7]{16}$/);
   const all = await svc(['add', '--space', 'global', '--json', 'I write', 'dates as ISO 8601.']);
@@ -50,9 +52,35 @@ test('a statement is remembered for this folder, or for every project, and can b
   expect((await svc(['move', 'm_none', '--to', 'global'])).code).toBe(1);
 });
 
+test('a person reads and types the name of a project, and its hash only where two have one name', async () => {
+  const { svc } = newHome();
+  const [shop, other] = ['project/shop-0123456789', 'project/shop-9876543210'];
+  await svc(['add', '--space', shop, 'The staging port is 6432.']);
+  await svc(['add', '--space', 'shop', 'Deploys run on Tuesdays.']);
+  const held = (await svc(['list', '--space', 'shop', '--json'])).json() as { space: string }[];
+  expect(held.map(({ space }) => space)).toEqual([shop, shop]);
+  const texts = [['list'], ['search', 'staging'], ['spaces']].map(async (args) => svc(args));
+  for (const { stdout } of await Promise.all(texts)) {
+    expect(stdout).toMatch(/\bshop\b/);
+    expect(stdout).not.toContain('0123456789');
+  }
+  expect((await svc(['forget', '--space', 'cart', '--yes'])).code).toBe(1);
+  // A second project of that name: both keep their hashes, and the short name says too little.
+  await svc(['add', '--space', other, 'The till prints in A5.']);
+  expect((await svc(['spaces'])).stdout).toMatch(new RegExp(`${shop} [^]*${other} `));
+  expect((await svc(['list'])).stdout).toContain(other);
+  const unclear = await svc(['list', '--space', 'shop']);
+  expect(unclear.code).toBe(2);
+  expect(unclear.stderr).toContain(`Several projects are called shop: ${shop}, ${other}.`);
+  expect((await svc(['spaces', 'merge', other, shop])).stderr).toContain('Moved to');
+  expect((await svc(['spaces', 'rename', 'shop', 'team/till'])).stderr).toContain(
+    'Moved to team/till: 3.',
+  );
+});
+
 test('a text that several projects have is forgotten in this one, and the others are named', async () => {
   const { home, svc } = newHome();
-  const here = folderSpace(home);
+  const here = shortName(folderSpace(home));
   const text = 'The staging port is 6432.';
   const { stdout } = await svc(['add', text]);
   const ref = stdout.trim();
@@ -134,7 +162,7 @@ test('transcripts are counted first and written on --yes, and only once', async 
   withTranscripts(home);
   const dry = await svc(['import', '--from', 'claude-code']);
   expect(dry.stderr).toContain('Nothing was written. To import them, add --yes');
-  expect(dry.stdout).toContain(folderSpace('/home/user/project'));
+  expect(dry.stdout).toContain(shortName(folderSpace('/home/user/project')));
   expect(existsSync(data)).toBe(false);
   const written = await svc(['import', '--from', 'claude-code', '--yes', '--json']);
   const { stored, sessions } = written.json() as { stored: number; sessions: number };

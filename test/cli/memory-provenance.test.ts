@@ -62,7 +62,7 @@ test('show tells session, client, day, project, branch, commit, files, and that 
     'assistant',
     'session-7',
     'test-client',
-    SPACE,
+    'shop',
     'fix/pool',
     COMMIT,
     root,
@@ -126,10 +126,10 @@ test('stale lists what the code has outgrown by project, the newest first, and n
   expect(code).toBe(0);
   expect(stdout).not.toContain(kept);
   expect(stdout.split('\n').filter((line) => !line.startsWith('    '))).toEqual([
-    'project/other-0123456789',
+    'other',
     expect.stringContaining(other),
     '',
-    SPACE,
+    'shop',
     expect.stringContaining(second),
     expect.stringContaining(first),
     '',

@@ -1,5 +1,7 @@
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { asList, asRecord, asText, isRecord, parseJson } from '../../core/bytes/json-fields.ts';
+import { SpaceNames } from '../../core/request/space-names.ts';
 import { isSpace } from '../../core/request/space.ts';
 import { withFileLock } from '../files/file-lock.ts';
 import { makePrivateFolder } from '../files/private-files.ts';
@@ -68,8 +70,28 @@ export function withForward(
   return Object.fromEntries(entries);
 }
 
+/** The names of spaces for a person, beside all projects of this machine and the `others`. */
+export function spaceNames(dataFolder: string, others: Iterable<string> = []): SpaceNames {
+  const { projects, joined, forwards } = registryFrom(readNow(join(dataFolder, REGISTRY_FILE)));
+  const named = [...projects.map(({ space }) => space), ...Object.values(joined)];
+  return new SpaceNames([...named.map((space) => spaceNow({ forwards }, space)), ...others]);
+}
+
+/** Without a wait: commands print names from places that cannot wait. */
+function readNow(path: string): string {
+  try {
+    return statSync(path).size > BYTES_MAX ? '' : readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
 export async function readRegistry(dataFolder: string): Promise<Registry> {
-  const value = asRecord(parseJson(await readBounded(join(dataFolder, REGISTRY_FILE), BYTES_MAX)));
+  return registryFrom(await readBounded(join(dataFolder, REGISTRY_FILE), BYTES_MAX));
+}
+
+function registryFrom(text: string): Registry {
+  const value = asRecord(parseJson(text));
   const projects = asList(value['projects']).map(asRecord).map(projectFrom);
   return {
     projects: projects.filter(({ space }) => isSpace(space)),

@@ -1,3 +1,4 @@
+import { spaceNames } from '../../adapters/projects/registry.ts';
 import { createHash } from 'node:crypto';
 import { captureStored } from '../../core/memory/captures.ts';
 import { isFiller } from '../../core/memory/orders.ts';
@@ -51,7 +52,8 @@ export async function addMemory(
   if (options.json === true) context.terminal.json({ ref, space, state });
   else {
     context.terminal.out(ref);
-    context.terminal.note(state === 'stored' ? `Stored in ${space}.` : `${space} has it already.`);
+    const name = spaceNames(dataFolder(context.environment), [space]).of(space);
+    context.terminal.note(state === 'stored' ? `Stored in ${name}.` : `${name} has it already.`);
   }
 }
 
@@ -91,7 +93,10 @@ export async function moveMemories(
     return count;
   });
   if (options.json === true) context.terminal.json({ moved, to });
-  else if (moved > 0) context.terminal.note(`Moved to ${to}: ${moved}.`);
+  else if (moved > 0) {
+    const name = spaceNames(dataFolder(context.environment), [to]).of(to);
+    context.terminal.note(`Moved to ${name}: ${moved}.`);
+  }
   if (moved > 0) return;
   throw new CliError('No memory was found to move.', 'References are in: svc memory list');
 }

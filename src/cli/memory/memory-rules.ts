@@ -1,3 +1,6 @@
+import { spaceNames } from '../../adapters/projects/registry.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import type { SpaceNames } from '../../core/request/space-names.ts';
 import { captureStored } from '../../core/memory/captures.ts';
 import { rulesIn } from '../../core/recall/rules.ts';
 import type { DeskRule, MemoryDesk } from '../../ports/memory-desk.ts';
@@ -78,8 +81,12 @@ export async function showRules(
   const shown = rules.filter(
     ({ state }) => options.all === true || state === 'holds' || state === 'pinned',
   );
+  const names = spaceNames(
+    dataFolder(context.environment),
+    shown.map(({ space }) => space),
+  );
   if (options.json === true) terminal.json(shown);
-  else for (const line of linesOf(shown, terminal.columns(Infinity))) terminal.out(line);
+  else for (const line of linesOf(shown, names, terminal.columns(Infinity))) terminal.out(line);
   if (shown.length === 0) {
     terminal.note('No rules. svc finds sentences like "always use pnpm here" in what you say.');
   }
@@ -121,10 +128,10 @@ function editedRecord(rule: DeskRule, words: string) {
   return { ...captured, ...place, space: rule.space, client: 'svc', at, isTimed: true as const };
 }
 
-function linesOf(rules: readonly DeskRule[], columns: number): string[] {
+function linesOf(rules: readonly DeskRule[], names: SpaceNames, columns: number): string[] {
   let space = '';
   return rules.flatMap((rule) => {
-    const head = rule.space === space ? [] : [rule.space];
+    const head = rule.space === space ? [] : [names.of(rule.space)];
     space = rule.space;
     const { id, text, at, client, ref, state } = rule;
     const line = `  ${id}  ${oneLine(text, TEXT_CHARS_MAX)}${STATES[state]} (${timeText(at)}, ${client}, ${ref})`;

@@ -1,3 +1,4 @@
+import { spaceNames } from '../../adapters/projects/registry.ts';
 import { lstat, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
@@ -133,6 +134,7 @@ export async function joinMemories(
   const { options, confirm } = request;
   const { terminal } = context;
   const { path, space, file } = await placeOf(request.folder, context);
+  const name = spaceNames(dataFolder(context.environment), [space]).of(space);
   if (file.entries.length === 0 && file.problems.length === 0) {
     throw new CliError(`There are no shared memories in ${path}.`, 'Write some: svc memory share');
   }
@@ -150,7 +152,7 @@ export async function joinMemories(
     const isAccepted =
       options.accept === true ||
       (options.yes !== true &&
-        (await confirm?.(`Accept these ${usable.length} entries for ${space}?`)) === true);
+        (await confirm?.(`Accept these ${usable.length} entries for ${name}?`)) === true);
     const writes = isAccepted || options.yes === true;
     const writer = new RecordWriter(memory);
     if (writes) await writer.write(usable.flatMap((entry) => recordOf(entry, space, isAccepted)));
@@ -163,7 +165,7 @@ export async function joinMemories(
         'Nothing was written. With --accept you take them as your own; with --yes they are stored as unverified.',
       );
     } else {
-      terminal.note(`Joined into ${space}: ${countsText(counts)}.`);
+      terminal.note(`Joined into ${name}: ${countsText(counts)}.`);
       if (!isAccepted) {
         terminal.note(
           'They are unverified: no rule of them holds. Accept them with: svc memory join --accept',

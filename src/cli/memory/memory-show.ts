@@ -1,3 +1,5 @@
+import { spaceNames } from '../../adapters/projects/registry.ts';
+import type { SpaceNames } from '../../core/request/space-names.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import type { Holds } from '../../core/memory/outgrown.ts';
 import type { StoredRecord } from '../../ports/memory.ts';
@@ -41,7 +43,10 @@ export async function showMemory(
     throw noSuchReference(request.ref);
   }
   if (request.json === true) context.terminal.json(jsonOf(shown));
-  else print(shown, context.terminal);
+  else {
+    const names = spaceNames(dataFolder(context.environment), [shown.record.space]);
+    print(shown, names, context.terminal);
+  }
 }
 
 async function look(record: StoredRecord, { code }: CliStore, folder: string): Promise<Shown> {
@@ -78,7 +83,7 @@ const HOLDS: Readonly<Record<Holds, string>> = {
 
 const NAME_CHARS = 9;
 
-function print({ record, code, holds, why }: Shown, terminal: Terminal): void {
+function print({ record, code, holds, why }: Shown, names: SpaceNames, terminal: Terminal): void {
   const columns = terminal.columns(Infinity);
   const row = (name: string, value: string): void => {
     const whole = `${name.padEnd(NAME_CHARS)} ${value === '' ? 'unknown' : value}`;
@@ -89,7 +94,7 @@ function print({ record, code, holds, why }: Shown, terminal: Terminal): void {
   row('said', `${timeText(record.at)}, ${record.role}`);
   row('session', text(record.conversation));
   row('client', text(record.client));
-  row('project', text(record.space));
+  row('project', text(names.of(record.space)));
   row('branch', text(record.branch ?? ''));
   row('commit', code?.commit ?? '');
   row('folder', text(code?.root ?? ''));

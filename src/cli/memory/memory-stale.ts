@@ -1,3 +1,5 @@
+import { spaceNames } from '../../adapters/projects/registry.ts';
+import type { SpaceNames } from '../../core/request/space-names.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import type { ProvenanceStore } from '../../ports/provenance.ts';
 import type { OpenStore } from '../compose-store.ts';
@@ -65,7 +67,13 @@ export async function listStale(
   const newest = stale.toSorted((a, b) => b.at - a.at).slice(0, limit);
   const projects = byProject(newest);
   if (options.json === true) terminal.json(projects);
-  else print(projects, terminal);
+  else {
+    const names = spaceNames(
+      dataFolder(context.environment),
+      projects.map(({ space }) => space),
+    );
+    print(projects, names, terminal);
+  }
   if (found === undefined) {
     terminal.note('Unknown: a memory service stores neither commits nor files.');
     return;
@@ -126,14 +134,14 @@ function byProject(stale: readonly StaleMemory[]): readonly StaleProject[] {
   }));
 }
 
-function print(projects: readonly StaleProject[], terminal: Terminal): void {
+function print(projects: readonly StaleProject[], names: SpaceNames, terminal: Terminal): void {
   const columns = terminal.columns(Infinity);
   const out = (text: string, indent: string): void => {
     for (const line of wrapped(text, columns, indent)) terminal.out(line);
   };
   for (const [place, { space, memories }] of projects.entries()) {
     if (place > 0) terminal.out('');
-    terminal.out(terminal.colors.bold(oneLine(space, TEXT_CHARS_MAX)));
+    terminal.out(terminal.colors.bold(oneLine(names.of(space), TEXT_CHARS_MAX)));
     for (const { ref, at, text, files } of memories) {
       out(`  ${ref}  ${timeText(at).slice(0, DAY_CHARS)}  ${oneLine(text, LINE_CHARS)}`, '    ');
       for (const file of files) out(`    ${fileText(file)}`, '      ');

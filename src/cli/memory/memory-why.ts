@@ -1,3 +1,4 @@
+import { spaceNames } from '../../adapters/projects/registry.ts';
 import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { questionText } from '../../core/memory/captures.ts';
@@ -58,7 +59,10 @@ export async function explainRecall(
     terminal.json({ space, ...agent, block });
     return;
   }
-  if (agent === undefined) terminal.note(`Nothing is stored in ${space}.`);
+  if (agent === undefined)
+    terminal.note(
+      `Nothing is stored in ${spaceNames(dataFolder(environment), [space]).of(space)}.`,
+    );
   else print(agent, { block, quietShare }, terminal);
 }
 

@@ -10,6 +10,8 @@ import { awaitCaptures } from './captures-on-their-way.ts';
 import { noSuchReference, wholeReference, wholeReferences } from './whole-reference.ts';
 import { nameForgotten } from '../proxy/recent-trouble.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
+import { spaceNames } from '../../adapters/projects/registry.ts';
+import type { SpaceNames } from '../../core/request/space-names.ts';
 import { wrapped } from '../text-table.ts';
 import { MemoryError } from '../../core/errors.ts';
 
@@ -59,14 +61,22 @@ export async function listMemories(
     return memory.list(filter, deadline());
   });
   const { terminal } = context;
+  const names = namesFor(records, context);
   if (options.json === true) terminal.json(records);
-  else if (terminal.isWatched && words === undefined) showByProject(records, terminal);
+  else if (terminal.isWatched && words === undefined) showByProject(records, names, terminal);
   else {
     const columns = terminal.columns(Infinity);
-    const lines = records.flatMap((record) => wrapped(recordText(record), columns, '    '));
+    const lines = records.flatMap((record) => wrapped(recordText(record, names), columns, '    '));
     for (const line of lines) terminal.out(line);
   }
   if (records.length === 0) terminal.note('Nothing found.');
+}
+
+function namesFor(records: readonly StoredRecord[], { environment }: CommandContext): SpaceNames {
+  return spaceNames(
+    dataFolder(environment),
+    records.map(({ space }) => space),
+  );
 }
 
 const CONTEXT = { fallback: 2, min: 0, max: CONTEXT_MAX, name: '--context' };
@@ -179,7 +189,7 @@ export async function forgetMemories(
       terminal.progress(`${done} of ${all} forgotten`),
     );
     terminal.progressDone();
-    if (number > 0) await nameForgotten(store, Date.now(), terminal);
+    if (number > 0) await nameForgotten(store, dataFolder(context.environment), terminal);
     return number;
   });
   terminal.progressDone();
@@ -206,7 +216,8 @@ async function forgetChoice(
   const { refs, options } = request;
   const { space, search } = options;
   if (refs.length > 0) return forgetByReference(request, context, memory);
-  const where = space === undefined ? 'every space' : space;
+  const where =
+    space === undefined ? 'every space' : spaceNames(dataFolder(context.environment)).of(space);
   if (search === undefined) {
     return { filter: { space: space ?? '' }, question: `Forget every memory of ${where}?` };
   }
@@ -222,9 +233,10 @@ async function forgetChoice(
  */
 async function forgetByReference(
   { refs, folder, options }: ForgetRequest,
-  { environment, terminal }: CommandContext,
+  context: CommandContext,
   memory: Memory,
 ): Promise<ForgetChoice> {
+  const { environment, terminal } = context;
   const whole = await wholeReferences(memory, refs, deadline());
   const held = await memory.list({ refs: whole, limit: LIMIT.max }, deadline());
   const spaces = [...new Set(held.map((record) => record.space))].toSorted();
@@ -235,14 +247,20 @@ async function forgetByReference(
     (spaces.length > 1 ? await projectAmong(spaces, folder, environment) : spaces[0]);
   // Left-out outputs are in no list: a reference to one names it wherever it is.
   if (space === undefined) return { filter: { refs: whole }, question: `Forget ${what}?` };
-  const others = spaces.filter((one) => one !== space);
+  const names = namesFor(held, context);
+  const others = spaces.filter((one) => one !== space).map((one) => names.of(one));
   if (others.length > 0) {
-    terminal.note(`${others.join(', ')} also has this text. svc forgets it in ${space} only.`);
+    terminal.note(
+      `${others.join(', ')} also has this text. svc forgets it in ${names.of(space)} only.`,
+    );
     terminal.note(
       `  Forget it there too: svc memory forget ${refs.join(' ')} --space ${others[0]}`,
     );
   }
-  return { filter: { refs: whole, space }, question: `Forget ${what} of ${space}${text}?` };
+  return {
+    filter: { refs: whole, space },
+    question: `Forget ${what} of ${names.of(space)}${text}?`,
+  };
 }
 
 const QUESTION_CHARS = 60;
@@ -255,8 +273,9 @@ async function projectAmong(
   const { GitProjects, COMMAND_WAITS } = await import('../../adapters/projects/git-projects.ts');
   const project = await new GitProjects(dataFolder(environment), COMMAND_WAITS).find(folder);
   if (spaces.includes(project.space)) return project.space;
+  const names = spaceNames(dataFolder(environment), spaces);
   throw new CliError(
-    `Several spaces have this text: ${spaces.join(', ')}.`,
+    `Several spaces have this text: ${spaces.map((one) => names.of(one)).join(', ')}.`,
     'Say in which of them to forget it: --space NAME',
     2,
   );
@@ -293,12 +312,16 @@ export function wrongSpace(flag = '--space'): CliError {
 }
 
 /** For a person: each project once, that of the newest memory first. */
-function showByProject(records: readonly StoredRecord[], terminal: Terminal): void {
+function showByProject(
+  records: readonly StoredRecord[],
+  names: SpaceNames,
+  terminal: Terminal,
+): void {
   const columns = terminal.columns(160);
   const spaces = [...new Set(records.map(({ space }) => space))];
   for (const [at, space] of spaces.entries()) {
     if (at > 0) terminal.out('');
-    terminal.out(terminal.colors.bold(oneLine(space, columns)));
+    terminal.out(terminal.colors.bold(oneLine(names.of(space), columns)));
     for (const record of records.filter((one) => one.space === space)) {
       const head = `  ${record.ref}  ${timeText(record.at).slice(0, DAY_CHARS)}  `;
       terminal.out(
@@ -312,7 +335,10 @@ function showByProject(records: readonly StoredRecord[], terminal: Terminal): vo
 const DAY_CHARS = 10;
 const TEXT_CHARS_MIN = 20;
 
-function recordText({ ref, at, space, role, client, text }: StoredRecord): string {
-  const source = oneLine(`${space} ${role} ${client}`, 80);
+function recordText(
+  { ref, at, space, role, client, text }: StoredRecord,
+  names: SpaceNames,
+): string {
+  const source = oneLine(`${names.of(space)} ${role} ${client}`, 80);
   return `${ref}  ${timeText(at)}  ${source}  ${oneLine(text, 80)}`;
 }

@@ -5,6 +5,7 @@ import {
   changeRegistry,
   readRegistry,
   type Registry,
+  spaceNames,
   spaceNow,
   withForward,
 } from '../../adapters/projects/registry.ts';
@@ -16,6 +17,7 @@ import type { CommandContext } from '../context.ts';
 import { deadline, withStore, wrongSpace } from './memory.ts';
 import { printable } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
+import { typedSpace } from './typed-space.ts';
 import { isKept } from './record-writer.ts';
 import type { OpenStore } from '../compose-store.ts';
 
@@ -51,9 +53,12 @@ export async function listSpaces(
     context.terminal.json(rows);
     return;
   }
+  const shown = spaceNames(dataFolder(context.environment), names);
   for (const { space, memories, folders } of rows) {
     // The name of a folder may have any character.
-    const row = printable([space, String(memories), folders.at(-1) ?? ''].join('  ').trimEnd());
+    const row = printable(
+      [shown.of(space), String(memories), folders.at(-1) ?? ''].join('  ').trimEnd(),
+    );
     const columns = context.terminal.columns(Infinity);
     for (const line of wrapped(row, columns, '    ')) context.terminal.out(line);
   }
@@ -62,16 +67,18 @@ export async function listSpaces(
 
 /** The folder's project belongs to the space from now on: the person vouches for it. */
 export async function joinSpace(
-  { space, folder }: { readonly space: string; readonly folder: string },
+  { folder, ...typed }: { readonly space: string; readonly folder: string },
   context: CommandContext,
+  openStore: OpenStore,
 ): Promise<void> {
+  const space = await typedSpace(typed.space, context, openStore);
   if (!isSpace(space)) throw wrongSpace(NAMED);
   const root = (await findRepository(folder))?.root ?? (await realpath(folder).catch(noFolder));
   await changeRegistry(dataFolder(context.environment), ({ joined, ...rest }) => ({
     ...rest,
     joined: { ...joined, [root]: space },
   }));
-  context.terminal.note(`${root} now belongs to ${space}.`);
+  context.terminal.note(`${root} now belongs to ${typed.space}.`);
 }
 
 function noFolder(): never {
@@ -90,10 +97,12 @@ export interface SpaceChange {
  * all has moved. When the move is interrupted, the same command moves the rest.
  */
 export async function moveSpace(
-  { from, to, isMerge }: SpaceChange,
+  { isMerge, ...typed }: SpaceChange,
   context: CommandContext,
   openStore: OpenStore,
 ): Promise<void> {
+  const from = await typedSpace(typed.from, context, openStore);
+  const to = await typedSpace(typed.to, context, openStore);
   if (!isSpace(from) || !isSpace(to) || from === to) throw wrongSpace(NAMED);
   const folder = dataFolder(context.environment);
   const { moved, left } = await withStore(context, openStore, async ({ memory }) => {
@@ -101,11 +110,14 @@ export async function moveSpace(
     const isBegun = registry.forwards[from] === to;
     const [there] = await memory.list({ space: to, limit: 1 }, deadline());
     if (there !== undefined && !isMerge && !isBegun) {
-      throw new CliError(`${to} already has memories.`, `svc memory spaces merge ${from} ${to}`);
+      throw new CliError(
+        `${typed.to} already has memories.`,
+        `svc memory spaces merge ${typed.from} ${typed.to}`,
+      );
     }
     const [first] = await memory.list({ space: from, limit: 1 }, deadline());
     if (first === undefined && !isBegun && !isNamedIn(registry, from)) {
-      throw new CliError(`There is no space ${from}.`, 'List them with: svc memory spaces');
+      throw new CliError(`There is no space ${typed.from}.`, 'List them with: svc memory spaces');
     }
     await changeRegistry(folder, (now) => ({
       ...now,
@@ -115,10 +127,10 @@ export async function moveSpace(
     const rest = await memory.list({ space: from, limit: PAGE }, deadline());
     return { moved: count, left: rest.length };
   });
-  context.terminal.note(`Moved to ${to}: ${moved}.`);
+  context.terminal.note(`Moved to ${typed.to}: ${moved}.`);
   if (left > 0) {
     context.terminal.warn(
-      `Some of them were forgotten in ${to}, so they stay in ${from} (${left}).`,
+      `Some of them were forgotten in ${typed.to}, so they stay in ${typed.from} (${left}).`,
     );
   }
 }

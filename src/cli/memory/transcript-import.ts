@@ -1,3 +1,4 @@
+import { spaceNames } from '../../adapters/projects/registry.ts';
 import { homedir } from 'node:os';
 import {
   findTranscripts,
@@ -97,7 +98,8 @@ export async function surveySessions(
   }
   context.terminal.progressDone();
   const { sessions, records: memories, masked, spaces } = found;
-  const names = bySize(spaces).map(([space]) => space);
+  const shown = spaceNames(dataFolder(context.environment), spaces.keys());
+  const names = bySize(spaces).map(([space]) => shown.of(space));
   return { clients, sessions, memories, masked, projects: names, isPartial: isLate() };
 }
 
@@ -164,7 +166,7 @@ function reportTranscripts(
     readonly counts: Counts | undefined;
     readonly json: boolean;
   },
-  { terminal }: CommandContext,
+  { terminal, environment }: CommandContext,
 ): void {
   const { client, counts, json } = result;
   const { sessions, records, masked, unreadable } = result.found;
@@ -174,7 +176,10 @@ function reportTranscripts(
     terminal.json({ from: client, dryRun: counts === undefined, ...found, ...counts });
     return;
   }
-  for (const [space, number] of spaces) terminal.out(`${String(number).padStart(7)}  ${space}`);
+  const names = spaceNames(dataFolder(environment), result.found.spaces.keys());
+  for (const [space, number] of spaces) {
+    terminal.out(`${String(number).padStart(7)}  ${names.of(space)}`);
+  }
   const what = `${records} memories in ${count(sessions, 'session')} of ${client}`;
   const unread = unreadable > 0 ? ` ${unreadable} files could not be read.` : '';
   const hidden = masked > 0 ? ` Secrets masked in them: ${masked}.` : '';

@@ -1,3 +1,4 @@
+import { spaceNames } from '../../adapters/projects/registry.ts';
 import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
@@ -40,7 +41,9 @@ const LISTS: Readonly<Record<AskedValues, List>> = {
     const store = await openStore(dataFolder(environment), { report: () => undefined });
     try {
       const sums = await store.requests.sum({ since: Date.now() - DAYS_MS });
-      const spaces = sums.map(({ space }) => space).filter((space) => space !== '');
+      const all = sums.map(({ space }) => space).filter((space) => space !== '');
+      const names = spaceNames(dataFolder(environment), all);
+      const spaces = all.map((space) => names.of(space));
       return [...new Set(['global', ...spaces])].toSorted();
     } finally {
       await store.close();

@@ -17,6 +17,7 @@ import type { Finish } from './program.ts';
 export function addMemoryCommands(program: Command, context: CommandContext, finish: Finish): void {
   addRequests(program, context);
   const memory = program.command('memory').description('List, search, add and forget memories');
+  memory.hook('preAction', (_, command) => readTypedSpaces(command, context));
   addListing(memory, context);
   addGet(memory, context);
   addCode(memory, context);
@@ -26,6 +27,20 @@ export function addMemoryCommands(program: Command, context: CommandContext, fin
   addOwningCommands(memory, context, finish);
   addSpaces(memory, context);
   addMcp(program, context);
+}
+
+/** The options with which every command of the memory names a space. */
+const SPACE_OPTIONS = ['space', 'to'];
+
+async function readTypedSpaces(command: Command, context: CommandContext): Promise<void> {
+  for (const name of SPACE_OPTIONS) {
+    const typed: unknown = command.getOptionValue(name);
+    if (typeof typed !== 'string') continue;
+    // oxlint-disable-next-line no-await-in-loop -- One or two.
+    const { typedSpace } = await import('../memory/typed-space.ts');
+    // oxlint-disable-next-line no-await-in-loop -- One or two.
+    command.setOptionValue(name, await typedSpace(typed, context, openStore));
+  }
 }
 
 function addRequests(program: Command, context: CommandContext): void {
@@ -156,7 +171,7 @@ function addCode(memory: Command, context: CommandContext): void {
       `
 Examples:
   $ svc memory stale --limit 5
-  $ svc memory stale --space project/shop-0123456789 --json
+  $ svc memory stale --space shop --json
 
 The command lists a memory if a file that its exchange edited, or read and named, has changed or is
 gone. svc compares only the files; it does not judge the text of the memory.`,
@@ -230,7 +245,7 @@ names the others.
 
 Examples:
   $ svc memory forget m_…
-  $ svc memory forget m_… --space project/shop-0123456789
+  $ svc memory forget m_… --space shop
   $ svc memory forget --search "old host" --yes`,
     )
     .action(async (refs: readonly string[], options: ForgetOptions) => {
@@ -242,7 +257,7 @@ Examples:
     });
 }
 
-function addMcp(program: Command, { environment }: CommandContext): void {
+function addMcp(program: Command, context: CommandContext): void {
   program
     .command('mcp')
     .description('Serve the memory as tools for a model, over standard input and output (MCP)')
@@ -256,8 +271,10 @@ function addMcp(program: Command, { environment }: CommandContext): void {
     .action(async ({ space, allSpaces }: McpFlags) => {
       const { serveMcp } = await import('../memory/mcp.ts');
       const { stdin } = process;
-      const options = { folder: process.cwd(), spaces: space, allSpaces };
-      await serveMcp(options, { environment, stdin }, openStore);
+      const { typedSpace } = await import('../memory/typed-space.ts');
+      const spaces = await Promise.all(space.map((one) => typedSpace(one, context, openStore)));
+      const options = { folder: process.cwd(), spaces, allSpaces };
+      await serveMcp(options, { environment: context.environment, stdin }, openStore);
     });
 }
 

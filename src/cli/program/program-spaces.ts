@@ -35,6 +35,6 @@ export function addSpaces(memory: Command, context: CommandContext): void {
     .argument('[folder]', 'the folder (default: the current one)')
     .action(async (space: string, folder: string | undefined) => {
       const { joinSpace } = await import('../memory/spaces.ts');
-      await joinSpace({ space, folder: folder ?? process.cwd() }, context);
+      await joinSpace({ space, folder: folder ?? process.cwd() }, context, openStore);
     });
 }

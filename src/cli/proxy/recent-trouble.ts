@@ -1,3 +1,4 @@
+import { spaceNames } from '../../adapters/projects/registry.ts';
 import { statfsSync } from 'node:fs';
 import { type RecentRequest, recentRequests } from '../../adapters/state/recent-requests.ts';
 import { carriedBlocks } from '../../local/ui/request-page.ts';
@@ -72,7 +73,7 @@ export function nameBound(folder: string, now: number, terminal: Terminal): bool
     `${count(bound.length, 'conversation')} of the last day cannot continue without svc: the model's thinking in ` +
       'them is bound to memories that svc added. Claude Code repairs itself once, without that thinking; another client gets an error.',
   );
-  nameAll(bound, terminal);
+  nameAll(bound, folder, terminal);
   terminal.note('  To leave svc, finish or compact them first, or begin new sessions.');
   return true;
 }
@@ -85,15 +86,16 @@ export function nameBoundInShadow(folder: string, now: number, terminal: Termina
     `The mode shadow sends ${count(bound.length, 'running conversation')} without the memories in them, so the model's ` +
       'thinking behind these memories is lost.',
   );
-  nameAll(bound, terminal);
+  nameAll(bound, folder, terminal);
 }
 
 /** Names the conversations of the last day that lose thinking because a memory in them was forgotten. */
 export async function nameForgotten(
   { requests, ledger }: { readonly requests: RequestLog; readonly ledger: Ledger },
-  now: number,
+  folder: string,
   terminal: Terminal,
 ): Promise<void> {
+  const now = Date.now();
   const rows = await requests.list({ limit: ROWS_MAX, since: now - DAY_MS });
   const newest = new Map<string, RequestRow>();
   for (const row of rows) if (!newest.has(row.conversation)) newest.set(row.conversation, row);
@@ -108,7 +110,7 @@ export async function nameForgotten(
   terminal.warn(
     `${count(lost.length, 'running conversation')} held what was forgotten. The model's thinking behind it is lost.`,
   );
-  nameAll(lost, terminal);
+  nameAll(lost, folder, terminal);
 }
 
 /** A day of one person. */
@@ -116,10 +118,17 @@ const ROWS_MAX = 2_000;
 
 function nameAll(
   conversations: readonly Pick<RequestRow, 'at' | 'client' | 'space' | 'conversation'>[],
+  folder: string,
   terminal: Terminal,
 ): void {
+  const names = spaceNames(
+    folder,
+    conversations.map(({ space }) => space),
+  );
   for (const { at, client, space, conversation } of conversations.slice(0, NAMED_MAX)) {
-    terminal.note(`  ${timeText(at)}  ${oneLine(`${client}  ${space}  ${conversation}`, 120)}`);
+    terminal.note(
+      `  ${timeText(at)}  ${oneLine(`${client}  ${names.of(space)}  ${conversation}`, 120)}`,
+    );
   }
   const more = conversations.length - NAMED_MAX;
   if (more > 0) terminal.note(`  … and ${more} more`);

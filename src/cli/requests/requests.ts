@@ -1,3 +1,4 @@
+import { spaceNames } from '../../adapters/projects/registry.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
@@ -45,12 +46,18 @@ export async function listRequests(
       throw new CliError('More than one id begins with this.', 'Give more of its id.');
     }
     if (options.json === true) terminal.json(rows);
-    else if (options.id !== undefined) for (const row of rows) await showOne(row, store, terminal);
-    else if (rows.length > 0) listRows(rows, terminal);
+    else if (options.id !== undefined) {
+      for (const row of rows) await showOne(named(row, environment), store, terminal);
+    } else if (rows.length > 0) listRows(rows, terminal);
     if (rows.length === 0) terminal.note('svc has handled no request yet.');
   } finally {
     await store.close();
   }
+}
+
+/** With the name of its project that a person reads. */
+function named(row: RequestRow, environment: CommandContext['environment']): RequestRow {
+  return { ...row, space: spaceNames(dataFolder(environment), [row.space]).of(row.space) };
 }
 
 async function showOne(row: RequestRow, store: CliStore, terminal: Terminal): Promise<void> {

@@ -1,4 +1,5 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { spaceNames } from '../../adapters/projects/registry.ts';
 import { thoughtSumsText } from '../../core/conversation/lost-thoughts.ts';
 import type { Money } from '../../core/settings/money.ts';
 import type { RequestSum } from '../../ports/request-log.ts';
@@ -60,7 +61,14 @@ export async function showStats(
     if (options.json === true) {
       terminal.json({ days, total: withRates(total), ...ratedGroups(groups) });
     } else if (sums.length === 0) terminal.note('svc handled no request in these days.');
-    else show(days, { total, ...groups }, terminal);
+    else {
+      const names = spaceNames(
+        dataFolder(environment),
+        sums.map(({ space }) => space),
+      );
+      const byProject = groups.byProject.map((one) => ({ ...one, name: names.of(one.name) }));
+      show(days, { total, ...groups, byProject }, terminal);
+    }
   } finally {
     await store.close();
   }

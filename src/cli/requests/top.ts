@@ -1,3 +1,4 @@
+import { spaceNames } from '../../adapters/projects/registry.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { askOpenRequests } from '../../adapters/processes/open-requests.ts';
@@ -75,9 +76,15 @@ async function activityNow(store: CliStore, folder: string, access: Access): Pro
   return activityOf({ proxies: own.map((proxy) => urlOf(proxy)), open, finished });
 }
 
-function linesOf(activity: Activity, { terminal }: CommandContext): readonly string[] {
+function linesOf(activity: Activity, { terminal, environment }: CommandContext): readonly string[] {
+  const { open, conversations } = activity;
+  const spaces = [...open, ...conversations].map(({ space }) => space);
+  const names = spaceNames(dataFolder(environment), spaces);
+  const named = <Row extends { readonly space: string }>(rows: readonly Row[]): readonly Row[] =>
+    rows.map((row) => ({ ...row, space: names.of(row.space) }));
+  const shown = { ...activity, open: named(open), conversations: named(conversations) };
   const size = { columns: terminal.columns(SIZE.columns), rows: terminal.rows(SIZE.rows) };
-  return activityLines(activity, { colors: terminal.colors, ...size, now: Date.now() });
+  return activityLines(shown, { colors: terminal.colors, ...size, now: Date.now() });
 }
 
 interface Watch {
