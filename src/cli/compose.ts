@@ -10,6 +10,7 @@ import type { Login } from '../core/http/logins.ts';
 import { LOCAL_TENANT } from '../core/ledger/entries.ts';
 import type { Route } from '../core/http/routes.ts';
 import type { Environment } from '../core/settings/config-values.ts';
+import { planLimitOf, quotaRowOf } from '../core/meter/quota.ts';
 import { factsOfModel, type ModelFacts } from '../core/settings/model-facts.ts';
 import { loginOf } from '../core/settings/config-upstreams.ts';
 import type { Settings, UpstreamSettings } from '../core/settings/settings.ts';
@@ -184,7 +185,11 @@ function handlerOn(
       return runtime.blockKey;
     },
     outputFolder: isEmbedded ? outputFolder(dataFolder) : undefined,
-    note: ({ row }) => {
+    note: (facts) => {
+      const quota = quotaRowOf(facts, runtime.blockKey);
+      const limit = planLimitOf(facts.row.status, quota?.reading);
+      const row = limit === undefined ? facts.row : { ...facts.row, planLimit: limit };
+      if (quota !== undefined) store.requestLog.addQuota(quota);
       store.requestLog.add(row);
       onRow?.(row);
       inFlight.finished(row);

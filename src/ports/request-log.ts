@@ -2,6 +2,7 @@ import type { Dialect } from '../core/conversation/view.ts';
 import type { LostThoughts, ThoughtSums } from '../core/conversation/lost-thoughts.ts';
 import type { Cleared, Usage } from '../core/dialects/answer.ts';
 import type { ItemNote } from '../core/plan/item-notes.ts';
+import type { PlanLimit, QuotaReport, QuotaRow } from '../core/meter/quota.ts';
 import type { CacheMiss } from '../core/meter/cache-miss.ts';
 import type { Price } from '../core/shortening/meter.ts';
 import type { SecondLooks } from '../core/recall/injections.ts';
@@ -11,6 +12,10 @@ import type { RecallUse } from '../core/recall/recall-use.ts';
 export interface RequestLog {
   /** Returns at once. A kill may take the row of an answer that ended a moment ago. */
   add(row: RequestRow): void;
+  /** Notes how much of a plan is used. Returns at once. */
+  addQuota(row: QuotaRow): void;
+  /** How much of each login's plan is used, the newest first. `now`: milliseconds since 1970. */
+  quota(now: number): Promise<readonly QuotaReport[]>;
   /** Newest first. */
   list(filter: RequestList): Promise<readonly RequestRow[]>;
   /** Newest first, of model requests alone. */
@@ -144,6 +149,8 @@ export interface RequestRow {
   readonly secondLooks?: SecondLooks;
   /** The client's own login paid, not a key. */
   readonly isLogin?: true;
+  /** The window of the plan that the provider refused it for. */
+  readonly planLimit?: PlanLimit;
   /** The provider's own count, where it reported one. */
   readonly usage?: Usage;
   /** Thoughts in it that the provider did not use as they were sent; absent where there are none. */

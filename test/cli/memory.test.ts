@@ -82,6 +82,8 @@ function storeOf(records: readonly SpokenRecord[] = [record]) {
     },
     requests: {
       add: () => undefined,
+      addQuota: () => undefined,
+      quota: async () => [],
       sum: async () => [],
       list: async () => [row],
       conversation: async () => [],

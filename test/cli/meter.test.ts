@@ -2,12 +2,19 @@ import { expect, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import type { CacheMiss } from '../../src/core/meter/cache-miss.ts';
 import { missText } from '../../src/core/meter/cache-words.ts';
+import type { QuotaRow } from '../../src/core/meter/quota.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
+import { startProxy } from '../../src/cli/compose.ts';
+import { Terminal } from '../../src/cli/terminal.ts';
+import { promptOf } from '../support/dialect-wire.ts';
+import { PROXY_SETTINGS, TOKEN } from '../support/local-server.ts';
+import { startRecordingProvider } from '../support/story.ts';
+import { upstreamSettings } from '../support/upstream.ts';
 import { type CliResult, runCli } from '../support/cli.ts';
 import { requestRow } from '../support/request-row.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-/** `svc cache` and the line of `svc requests ID`. */
+/** `svc cache`, `svc quota` and their lines in `svc requests ID` and the status line. */
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -28,12 +35,18 @@ const MIDNIGHT: CacheMiss = {
   price: 46_000,
 };
 
-async function runOn(rows: readonly RequestRow[], args: readonly string[]): Promise<CliResult> {
+async function runOn(
+  rows: readonly RequestRow[],
+  args: readonly string[],
+  quota: readonly QuotaRow[] = [],
+): Promise<CliResult> {
   const folder = tempFolder();
   const store = openEmbeddedStore({ folder, report: () => undefined });
   for (const row of rows) store.requestLog.add(row);
+  for (const row of quota) store.requestLog.addQuota(row);
   await store.close();
-  return runCli(args, { home: tempFolder(), env: { SVC_DATA_HOME: folder } });
+  const input = JSON.stringify({ session_id: 'c1' });
+  return runCli(args, { home: tempFolder(), env: { SVC_DATA_HOME: folder }, input });
 }
 
 const model = 'claude-sonnet-4-5';
@@ -87,4 +100,99 @@ test.each<[CacheMiss, string]>([
   ],
 ])('a miss reads as a sentence: %j', (miss, text) => {
   expect(missText(miss)).toBe(text);
+});
+
+function quotaRow(minutesAgo: number, share: number, changes: Partial<QuotaRow> = {}): QuotaRow {
+  const windows = [
+    { name: '5h', share, resetAt: at + 3 * 3_600_000 },
+    { name: '7d', share: 0.1 },
+  ];
+  return {
+    at: at - minutesAgo * 60_000,
+    login: 'abcdefghijkl',
+    reading: { provider: 'claude', windows, deciding: '5h' },
+    client: 'claude-code',
+    space: 'shop',
+    conversation: 'c1',
+    model,
+    ...changes,
+  };
+}
+
+const QUOTA = [
+  quotaRow(50, 0.3),
+  quotaRow(40, 0.34),
+  quotaRow(30, 0.36, { space: 'docs', conversation: 'c2' }),
+  quotaRow(20, 0.42),
+];
+
+test('svc quota says what is left, until when, and who used it', async () => {
+  const { stdout, stderr } = await runOn([], ['quota'], QUOTA);
+  expect(stdout).toContain('Claude, account abcdef, as of ');
+  expect(stdout).toMatch(/5-hour window: 58 % left, resets .*; at the pace of the last hour/);
+  expect(stdout).toContain('(it decides)');
+  expect(stdout).toContain('by project: shop 4 to 12, docs 0 to 8');
+  expect(stdout).toContain('weekly window: 90 % left');
+  expect(stderr).toContain('other machines and programs');
+  const none = await runOn([], ['quota']);
+  expect(none.stderr).toContain('No provider has stated a quota yet.');
+  const json = JSON.parse((await runOn([], ['quota', '--json'], QUOTA)).stdout) as object[];
+  expect(json).toMatchObject([{ provider: 'claude', windows: [{ name: '5h' }, { name: '7d' }] }]);
+});
+
+test('the status line ends with what is left of the plan', async () => {
+  const price = { paid: 60_000, direct: 101_000 };
+  const rows = [requestRow({ conversation: 'c1', model, isLogin: true, price })];
+  const { stdout } = await runOn(rows, ['statusline'], QUOTA);
+  expect(stdout).toBe('0 recalled · 41k tokens kept · 5h 58 % left · 7d 90 % left\n');
+});
+
+test('svc requests ID says which window a refusal was for, and for which model', async () => {
+  const rows = [requestRow({ id: 'r1', model, status: 429, planLimit: { window: '7d_oi' } })];
+  const { stdout } = await runOn(rows, ['requests', 'r1']);
+  expect(stdout).toContain(
+    `Plan          the weekly window of one kind of model (oi) is used up for ${model}.`,
+  );
+});
+
+test('a running proxy relays quota headers untouched and keeps a copy', async () => {
+  const headers = {
+    'content-type': 'application/json',
+    'anthropic-organization-id': 'org-1',
+    'anthropic-ratelimit-unified-5h-utilization': '1.02',
+    'anthropic-ratelimit-unified-5h-status': 'rejected',
+    'anthropic-ratelimit-unified-7d-utilization': '1e309',
+    'retry-after': '7999',
+  };
+  const folder = tempFolder();
+  const provider = await startRecordingProvider();
+  provider.reply = () => ({ status: 429, headers, body: '{"type":"error","error":{}}' });
+  const upstream = upstreamSettings({ baseUrl: provider.url, allowPrivate: true });
+  const quiet = { write: () => true };
+  const proxy = await startProxy({
+    settings: {
+      proxy: PROXY_SETTINGS,
+      memory: { kind: 'embedded' },
+      upstreams: [upstream],
+      localToken: TOKEN,
+      ui: true,
+    },
+    dataFolder: folder,
+    terminal: new Terminal({ stdout: quiet, stderr: quiet, environment: {} }),
+  });
+  const answer = await fetch(`http://127.0.0.1:${proxy.port}/v1/messages`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify(promptOf('anthropic_messages', 'Hello there')),
+  });
+  await answer.text();
+  for (const [name, value] of Object.entries(headers)) expect(answer.headers.get(name)).toBe(value);
+  await proxy.stop();
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  const [report] = await store.requestLog.quota(Date.now());
+  const [row] = await store.requestLog.list({ limit: 1 });
+  await store.close();
+  expect(report).toMatchObject({ provider: 'claude', windows: [{ name: '5h', share: 1 }] });
+  expect(report?.login).toMatch(/^[\w-]{12}$/);
+  expect(row).toMatchObject({ status: 429, planLimit: { window: '5h' } });
 });

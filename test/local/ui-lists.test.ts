@@ -31,6 +31,8 @@ function logOf(rows: RequestRow[]) {
   const asked: number[] = [];
   const log: RequestLog = {
     add: () => undefined,
+    addQuota: () => undefined,
+    quota: async () => [],
     list: async ({ limit }) => rows.slice(0, limit),
     find: async () => rows,
     conversation: async () => rows,

@@ -116,5 +116,6 @@ const NO_READER = {
   findRequests: async () => [],
   conversationRequests: async () => [],
   sumRequests: async () => [],
+  quota: async () => [],
   pruneState: async () => {},
 };

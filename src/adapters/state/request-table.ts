@@ -1,4 +1,5 @@
 import { shortReference } from '../../core/memory/reference.ts';
+import { type QuotaReport, type QuotaRow, reportQuota } from '../../core/meter/quota.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 import type { Sighting } from '../../ports/memory-desk.ts';
 import type {
@@ -19,6 +20,11 @@ const AGE_MAX_MS = 90 * 24 * 3600 * 1000;
 const LIST_MAX = 100_000;
 const FIND_MAX = 1000;
 const OFFSET_MAX = 1_000_000;
+/** The longest window of a plan is a week, or a month: a heavy month has some 30,000 readings. */
+const QUOTA_ROWS_MAX = 50_000;
+/** Some 10 MB, read in 100 ms. */
+const QUOTA_READ_MAX = 20_000;
+const QUOTA_AGE_MS = 35 * 24 * 3600 * 1000;
 const SIGHTINGS_MAX = 50;
 /** An exchange has fewer records. */
 const SIGHTED_MAX = 20;
@@ -61,6 +67,16 @@ export class RequestTable {
         Math.max(0, Math.min(limit, LIST_MAX)),
       )
       .map(parsedRow);
+  }
+
+  /** In the order in which they were written. */
+  quota(now: number): readonly QuotaReport[] {
+    const rows = this.#rows.all<{ row: string }>(
+      'SELECT row FROM (SELECT n, at, row FROM quota ORDER BY n DESC LIMIT ?) WHERE at >= ? ORDER BY n',
+      QUOTA_READ_MAX,
+      now - QUOTA_AGE_MS,
+    );
+    return reportQuota(rows.map(parsedQuota), now);
   }
 
   sum({ since, until = Number.MAX_SAFE_INTEGER }: SumFilter): RequestSum[] {
@@ -131,12 +147,19 @@ export class RequestTable {
     const { number, at } = newest;
     const sql = 'DELETE FROM requests WHERE at < ? OR number <= ?';
     this.#rows.run(sql, at - AGE_MAX_MS, number - ROWS_MAX);
+    const last = Number(this.#rows.value('SELECT max(n) FROM quota') ?? 0);
+    this.#rows.run('DELETE FROM quota WHERE n <= ?', last - QUOTA_ROWS_MAX);
   }
 }
 
 function parsedRow({ row }: { readonly row: string }): RequestRow {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only add() writes them.
   return JSON.parse(row) as RequestRow;
+}
+
+function parsedQuota({ row }: { readonly row: string }): QuotaRow {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only addQuota() writes them.
+  return JSON.parse(row) as QuotaRow;
 }
 
 type SumRow = Omit<RequestSum, 'usage' | 'price' | 'thoughts'> &

@@ -13,33 +13,38 @@ import { Statements } from '../store/statements.ts';
  * would take back the locks of SQLite in this process.
  */
 
-export const STATE_VERSION = 1;
+export const STATE_VERSION = 2;
 
 // A change of a ledger row deletes it and inserts it again, so it gets a new number. Every process
 // reads the rows behind the last number that it has seen, and so learns what any process has changed.
 // AUTOINCREMENT never gives a number twice: two processes may deliver and delete the same outbox row.
 const SCHEMA = `
-CREATE TABLE ledger (
+CREATE TABLE IF NOT EXISTS ledger (
   n INTEGER PRIMARY KEY AUTOINCREMENT,
   key TEXT NOT NULL UNIQUE,
   value TEXT NOT NULL
 );
-CREATE TABLE outbox (
+CREATE TABLE IF NOT EXISTS outbox (
   n INTEGER PRIMARY KEY AUTOINCREMENT,
   target TEXT NOT NULL,
   record TEXT NOT NULL,
   at INTEGER NOT NULL
 );
-CREATE INDEX outbox_by_target ON outbox(target, n);
-CREATE TABLE requests (
+CREATE INDEX IF NOT EXISTS outbox_by_target ON outbox(target, n);
+CREATE TABLE IF NOT EXISTS requests (
   number INTEGER PRIMARY KEY,
   id TEXT NOT NULL,
   at INTEGER NOT NULL,
   row TEXT NOT NULL
 );
-CREATE INDEX requests_by_id ON requests(id);
-CREATE INDEX requests_by_conversation ON requests(row ->> '$.conversation', number);
-CREATE INDEX requests_by_time ON requests(at);
+CREATE INDEX IF NOT EXISTS requests_by_id ON requests(id);
+CREATE INDEX IF NOT EXISTS requests_by_conversation ON requests(row ->> '$.conversation', number);
+CREATE INDEX IF NOT EXISTS requests_by_time ON requests(at);
+CREATE TABLE IF NOT EXISTS quota (
+  n INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  row TEXT NOT NULL
+);
 PRAGMA user_version = ${STATE_VERSION};
 `;
 

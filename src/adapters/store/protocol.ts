@@ -1,3 +1,4 @@
+import type { QuotaReport } from '../../core/meter/quota.ts';
 import type {
   CaptureState,
   ForgetFilter,
@@ -93,6 +94,7 @@ export interface StoreCalls {
   findRequests(filter: RequestFilter): readonly RequestRow[];
   conversationRequests(filter: ConversationFilter): readonly RequestRow[];
   sumRequests(filter: SumFilter): readonly RequestSum[];
+  quota(now: number): readonly QuotaReport[];
   shelves(): readonly Shelf[];
   days(space: string): readonly ShelfDay[];
   browse(filter: DeskFilter): DeskPage;

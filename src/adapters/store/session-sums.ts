@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { SessionSum } from '../../ports/request-log.ts';
+import type { QuotaReading } from '../../core/meter/quota.ts';
 import { stateFile } from '../files/database-file.ts';
 import { type Connection, loadDriver } from './driver.ts';
 
@@ -23,19 +24,45 @@ SELECT coalesce(row ->> '$.model', '') AS model, coalesce(row ->> '$.isLogin', 0
 FROM requests WHERE ${CONVERSATION} = ?1 OR (${CONVERSATION} > ?1 || '/' AND ${CONVERSATION} < ?1 || '0')
 GROUP BY 1, 2`;
 
+/** A session's newest reading of its plan is among the newest of all sessions. */
+const QUOTA_SQL = `
+SELECT row FROM (SELECT n, row FROM quota ORDER BY n DESC LIMIT 300)
+WHERE row ->> '$.conversation' = ? ORDER BY n DESC LIMIT 1`;
+
+/** What a status line shows of one session. */
+export interface SessionFacts {
+  readonly sums: readonly SessionSum[];
+  /** How much of the plan was used by its newest answer that stated it. */
+  readonly quota: QuotaReading | undefined;
+}
+
 /** Undefined where there is no store yet. Throws what SQLite throws. */
-export async function sessionSums(
+export async function sessionFacts(
   folder: string,
   session: string,
-): Promise<readonly SessionSum[] | undefined> {
+): Promise<SessionFacts | undefined> {
   const file = stateFile(folder);
   if (!existsSync(file)) return undefined;
   const connection: Connection = loadDriver().open(file);
   try {
     connection.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA query_only = ON`);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that very query.
-    return connection.prepare(SQL).all(session) as SessionSum[];
+    const sums = connection.prepare(SQL).all(session) as SessionSum[];
+    return { sums, quota: quotaIn(connection, session) };
   } finally {
     connection.close();
+  }
+}
+
+/** A file that an older proxy still writes has no such table. */
+function quotaIn(connection: Connection, session: string): QuotaReading | undefined {
+  try {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only the request log writes these rows.
+    const [found] = connection.prepare(QUOTA_SQL).all(session) as { readonly row: string }[];
+    if (found === undefined) return undefined;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- As above.
+    return (JSON.parse(found.row) as { readonly reading: QuotaReading }).reading;
+  } catch {
+    return undefined;
   }
 }

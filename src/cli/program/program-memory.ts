@@ -8,6 +8,7 @@ import type { StaleOptions } from '../memory/memory-stale.ts';
 import { addOwningCommands } from './program-owning.ts';
 import type { ExplainOptions } from '../requests/explain.ts';
 import type { RequestsOptions } from '../requests/requests.ts';
+import type { QuotaOptions } from '../requests/quota.ts';
 import type { CacheOptions } from '../requests/cache.ts';
 import type { StatsOptions } from '../requests/stats.ts';
 import { openStore } from '../open-store.ts';
@@ -71,8 +72,8 @@ prompts got memories, the tokens that svc saved (at full price), and with a key 
     )
     .action(async () => {
       const { printStatusLine } = await import('../requests/statusline.ts');
-      const { sumsOfSession } = await import('../compose-statusline.ts');
-      await printStatusLine({ ...context, stdin: process.stdin }, sumsOfSession);
+      const { sessionFacts } = await import('../compose-statusline.ts');
+      await printStatusLine({ ...context, stdin: process.stdin }, sessionFacts);
     });
   program
     .command('explain')
@@ -96,6 +97,15 @@ prompts got memories, the tokens that svc saved (at full price), and with a key 
     .action(async (options: StatsOptions) => {
       const { showStats } = await import('../requests/stats.ts');
       await showStats(options, context, openStore);
+    });
+  program
+    .command('quota')
+    .description('Show how much of your plan is left, when it resets, and what used it')
+    .option('--json', 'print one JSON list')
+    .addHelpText('after', '\nExamples:\n  $ svc quota\n  $ svc quota --json')
+    .action(async (options: QuotaOptions) => {
+      const { showQuota } = await import('../requests/quota.ts');
+      await showQuota(options, context, openStore);
     });
   program
     .command('cache')

@@ -1,4 +1,4 @@
-import { sumsOfSession } from '../compose-statusline.ts';
+import { sessionFacts } from '../compose-statusline.ts';
 import { printStatusLine } from '../requests/statusline.ts';
 import { Terminal } from '../terminal.ts';
 
@@ -9,6 +9,6 @@ import { Terminal } from '../terminal.ts';
 export async function run(): Promise<number> {
   const { env: environment, stdin, stdout, stderr } = process;
   const terminal = new Terminal({ stdout, stderr, environment });
-  await printStatusLine({ environment, stdin, terminal }, sumsOfSession);
+  await printStatusLine({ environment, stdin, terminal }, sessionFacts);
   return 0;
 }

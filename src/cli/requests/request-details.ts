@@ -1,5 +1,6 @@
 import { lostThoughtsText } from '../../core/conversation/lost-thoughts.ts';
 import { missText } from '../../core/meter/cache-words.ts';
+import { planLimitText } from '../../core/meter/quota.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { timeText } from '../listing.ts';
 import { bar } from '../text-table.ts';
@@ -25,6 +26,7 @@ export function requestDetails(row: RequestRow): readonly string[] {
     ['Provider', usageText(row)],
     ['Price', priceText(row)],
     ...cacheFacts(row),
+    ...planFacts(row),
     ...thoughtFacts(row),
   ];
   return [
@@ -36,6 +38,10 @@ export function requestDetails(row: RequestRow): readonly string[] {
 
 function cacheFacts({ miss }: RequestRow): [string, string][] {
   return miss === undefined ? [] : [['Cache missed', missText(miss)]];
+}
+
+function planFacts({ planLimit, model }: RequestRow): [string, string][] {
+  return planLimit === undefined ? [] : [['Plan', planLimitText(planLimit, model)]];
 }
 
 function thoughtFacts(row: RequestRow): [string, string][] {

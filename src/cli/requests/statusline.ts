@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { moneyOf } from '../../core/settings/money.ts';
 import { isPriced } from '../../core/settings/priced-share.ts';
+import type { QuotaReading } from '../../core/meter/quota.ts';
 import type { SessionSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
 import { short } from './short-number.ts';
@@ -19,26 +20,44 @@ const INPUT_MS = 1_000;
 /** A UUID; anything else would be looked up in vain. */
 const SESSION = /^[\w.:-]{1,200}$/;
 
-/** Sums one session's requests; undefined where there is no store. */
-export type SumsOf = (
+/** What a status line shows of one session; undefined where there is no store. */
+type FactsOf = (
   dataFolder: string,
   session: string,
-) => Promise<readonly SessionSum[] | undefined>;
+) => Promise<
+  { readonly sums: readonly SessionSum[]; readonly quota: QuotaReading | undefined } | undefined
+>;
 
 type StatusContext = Pick<CommandContext, 'environment' | 'terminal'> & {
   readonly stdin: Readable;
 };
 
-export async function printStatusLine(context: StatusContext, sumsOf: SumsOf): Promise<void> {
-  context.terminal.out(await statusText(context, sumsOf).catch(() => ''));
+export async function printStatusLine(context: StatusContext, factsOf: FactsOf): Promise<void> {
+  context.terminal.out(await statusText(context, factsOf).catch(() => ''));
 }
 
-async function statusText({ environment, stdin }: StatusContext, sumsOf: SumsOf): Promise<string> {
+async function statusText(
+  { environment, stdin }: StatusContext,
+  factsOf: FactsOf,
+): Promise<string> {
   const session = sessionIn(await readInput(stdin));
   if (session === undefined) return '';
-  const sums = await sumsOf(dataFolder(environment), session);
-  return sums === undefined || sums.length === 0 ? '' : lineOf(sums);
+  const facts = await factsOf(dataFolder(environment), session);
+  if (facts === undefined || facts.sums.length === 0) return '';
+  return [lineOf(facts.sums), ...quotaTexts(facts.quota)].join(' · ');
 }
+
+/** `5h 58 % left`, for each window of the plan that has not reset since. */
+function quotaTexts(quota: QuotaReading | undefined): readonly string[] {
+  return (quota?.windows ?? [])
+    .filter(({ resetAt = Infinity }) => resetAt > Date.now())
+    .slice(0, WINDOWS_SHOWN)
+    .map(
+      ({ name, share }) => `${name} ${Math.max(0, Math.floor((1 - share) * 100 + 1e-9))} % left`,
+    );
+}
+
+const WINDOWS_SHOWN = 3;
 
 /** `3 recalled · 41k tokens kept · $0.12`: what svc added, and what it saved at full and at list price. */
 function lineOf(sums: readonly SessionSum[]): string {

@@ -40,6 +40,8 @@ export interface Answer {
   readonly id?: string;
   /** The model that answered, as the provider says. */
   readonly model?: string;
+  /** The newest event that states how much of a plan is used; see core/meter/quota.ts. */
+  readonly limits?: Fields;
   /** The provider's own `usage` object. */
   readonly usageTold?: Fields;
 }

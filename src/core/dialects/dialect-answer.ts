@@ -31,6 +31,7 @@ export abstract class DialectAnswer implements AnswerParser {
   #id: string | undefined;
   #model: string | undefined;
   #lostThoughts: LostThoughts | undefined;
+  protected limits: Fields | undefined;
   #usageTold: Fields | undefined;
   readonly #template: DeltaTemplate;
 
@@ -74,6 +75,7 @@ export abstract class DialectAnswer implements AnswerParser {
       ...(this.usage !== undefined && { usage: this.usage }),
       ...(this.#id !== undefined && { id: this.#id }),
       ...(this.#model !== undefined && { model: this.#model }),
+      ...(this.limits !== undefined && { limits: this.limits }),
       ...(this.#usageTold !== undefined && { usageTold: this.#usageTold }),
     };
   }

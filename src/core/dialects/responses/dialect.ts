@@ -89,6 +89,9 @@ class ResponsesAnswer extends DialectAnswer {
       case 'response.failed':
         this.#end(asRecord(event['response']));
         break;
+      case 'codex.rate_limits':
+        this.limits = event;
+        break;
       default: // Kinds of event that are new to us say nothing we could use.
     }
   }

@@ -1,0 +1,116 @@
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import {
+  MOVER_KINDS,
+  type Mover,
+  type MoverKind,
+  type QuotaReport,
+  type WindowReport,
+  windowText,
+} from '../../core/meter/quota.ts';
+import type { OpenStore } from '../compose-store.ts';
+import type { CommandContext } from '../context.ts';
+import { timeText } from '../listing.ts';
+import { oneLine, type Terminal } from '../terminal.ts';
+import { wrapped } from '../text-table.ts';
+
+/** `svc quota`: how much of each login's plan is left, until when, and what used it. */
+
+export interface QuotaOptions {
+  readonly json?: boolean;
+}
+
+export async function showQuota(
+  options: QuotaOptions,
+  { environment, terminal }: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const report = (line: string): void => terminal.warn(line);
+  const store = await openStore(dataFolder(environment), { report });
+  try {
+    const reports = await store.requests.quota(Date.now());
+    if (options.json === true) {
+      terminal.json(reports.map((one) => ({ ...one, windows: one.windows.map(plainWindow) })));
+    } else if (reports.length === 0) {
+      terminal.note(
+        'No provider has stated a quota yet. Providers state it in answers to a login of Claude or Codex.',
+      );
+    } else for (const one of reports) showLogin(one, terminal);
+  } finally {
+    await store.close();
+  }
+}
+
+/** JSON has no Infinity. */
+function plainWindow(window: WindowReport): object {
+  const { fullAt } = window;
+  const lasts = fullAt === Infinity;
+  return { ...window, fullAt: lasts ? null : (fullAt ?? null), lastsUntilReset: lasts };
+}
+
+const PROVIDERS = { claude: 'Claude', codex: 'Codex' } as const;
+const KINDS: Readonly<Record<MoverKind, string>> = {
+  space: 'project',
+  client: 'client',
+  model: 'model',
+  conversation: 'session',
+};
+
+function showLogin(
+  { login, provider, at, windows, deciding }: QuotaReport,
+  terminal: Terminal,
+): void {
+  const account = login === '' ? 'unknown account' : `account ${login.slice(0, 6)}`;
+  terminal.out(terminal.colors.bold(`${PROVIDERS[provider]}, ${account}, as of ${timeText(at)}`));
+  const columns = terminal.columns(Infinity);
+  const out = (line: string): void => {
+    for (const part of wrapped(line, columns, '      ')) terminal.out(part);
+  };
+  for (const window of windows) {
+    const decides = window.name === deciding ? ' (it decides)' : '';
+    out(`  ${windowText(oneLine(window.name, 40))}: ${leftText(window)}${decides}`);
+    for (const kind of MOVER_KINDS) {
+      const movers = window.movers[kind];
+      if (movers.length === 0 || window.isOver) continue;
+      out(`    by ${KINDS[kind]}: ${movers.slice(0, MOVERS_SHOWN).map(moverText).join(', ')}`);
+    }
+  }
+  terminal.note(
+    'Ranges are in hundredths of a window, from differences between answers. What other machines and programs used meanwhile is in them.',
+  );
+}
+
+const MOVERS_SHOWN = 4;
+
+function moverText({ name, low, high }: Mover): string {
+  const [from, to] = [hundredths(low), hundredths(high)];
+  return `${oneLine(name, 40) || '(none)'} ${from === to ? from : `${from} to ${to}`}`;
+}
+
+function hundredths(share: number): string {
+  const value = share * 100;
+  return value < 9.95 ? String(Math.round(value * 10) / 10) : String(Math.round(value));
+}
+
+/** How much is left, until when, and whether it lasts. */
+export function leftText({
+  share,
+  resetAt,
+  isOver,
+  isGone,
+  isRejected,
+  fullAt,
+}: WindowReport): string {
+  if (isOver)
+    return `it has reset since (${timeText(resetAt ?? 0)}); how much is used now is not known`;
+  const left = isRejected === true ? 0 : Math.max(0, Math.floor((1 - share) * 100 + 1e-9));
+  const reset = resetAt === undefined ? '' : `, resets ${timeText(resetAt)}`;
+  const gone = isGone ? ', not stated by the newest answers' : '';
+  return `${left} % left${reset}${gone}${paceText(left, fullAt)}`;
+}
+
+function paceText(left: number, fullAt: number | undefined): string {
+  if (left === 0 || fullAt === undefined) return '';
+  return fullAt === Infinity
+    ? '; at the pace of the last hour it lasts until then'
+    : `; at the pace of the last hour it is used up ${timeText(fullAt)}`;
+}

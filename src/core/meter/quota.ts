@@ -1,0 +1,419 @@
+import { createHmac } from 'node:crypto';
+import { asRecord, asText, type Fields } from '../bytes/json-fields.ts';
+import type { Answer } from '../dialects/answer.ts';
+import { headerOf } from '../http/header-rules.ts';
+import type { RawHeaders } from '../http/headers.ts';
+
+/**
+ * Reads how much of a subscription's plan is used from a copy of what the provider states: headers of
+ * Claude and Codex, and Codex's event `codex.rate_limits`. Every value is optional and none is trusted:
+ * what is no plain number in its range is absent. Names and meanings are as of November 2026 (a protocol
+ * reference of Claude Code, the source of Codex); an unknown window is a window like the others.
+ */
+export interface QuotaReading {
+  readonly provider: 'claude' | 'codex';
+  readonly windows: readonly QuotaWindow[];
+  /** The window by which the provider decided about this request. */
+  readonly deciding?: string;
+  /** What it decided: allowed, allowed_warning, rejected. */
+  readonly status?: string;
+}
+
+export interface QuotaWindow {
+  /** `5h`, `7d`, `7d_oi`, or as the provider names it. */
+  readonly name: string;
+  /** From 0 to 1; a provider may state more, and then it is full. */
+  readonly share: number;
+  /** Milliseconds since 1970. */
+  readonly resetAt?: number;
+  readonly isRejected?: true;
+}
+
+/** Claude states two or three windows, Codex two for each metered limit. */
+const WINDOWS_MAX = 12;
+const VALUE_CHARS_MAX = 64;
+const HEADERS_MAX = 200;
+const CLAUDE = /^anthropic-ratelimit-unified-([a-z0-9_]{1,24})-(utilization|reset|status)$/;
+const CLAUDE_WINDOW = /^\d{1,3}[a-z]{1,3}(?:_[a-z0-9_]{1,16})?$/;
+const CODEX = /^x-([a-z0-9-]{1,40})-(primary|secondary)-(used-percent|window-minutes|reset-at)$/;
+/** The claims that a header names in words; others are as they come. */
+const CLAIMS: Readonly<Record<string, string>> = {
+  five_hour: '5h',
+  seven_day: '7d',
+  seven_day_overage_included: '7d_oi',
+};
+const UNIFIED = 'anthropic-ratelimit-unified-';
+
+/** Undefined where the headers state no window. `now`: milliseconds since 1970. */
+export function readQuota(headers: RawHeaders, now: number): QuotaReading | undefined {
+  const claude = new WindowSet(now);
+  const codex = new WindowSet(now);
+  const end = Math.min(headers.length, 2 * HEADERS_MAX);
+  for (let at = 0; at + 1 < end; at += 2) {
+    const [name = '', value = ''] = [headers[at]?.toLowerCase(), headers[at + 1]];
+    if (value.length > VALUE_CHARS_MAX) continue;
+    const [, window = '', fact = ''] = CLAUDE.exec(name) ?? [];
+    if (CLAUDE_WINDOW.test(window)) claude.note(window, fact, value);
+    const [, limit = '', place = '', part = ''] = CODEX.exec(name) ?? [];
+    if (place !== '') codex.note(`${limit} ${place}`, part, value);
+  }
+  if (claude.size > 0) {
+    const claim = wordOf(headerOf(headers, `${UNIFIED}representative-claim`));
+    const status = wordOf(headerOf(headers, `${UNIFIED}status`));
+    return {
+      provider: 'claude',
+      windows: claude.windows(),
+      ...(claim === undefined
+        ? {}
+        : { deciding: CLAIMS[claim] ?? claim.replace(/^seven_day_/, '7d_') }),
+      ...(status === undefined ? {} : { status }),
+    };
+  }
+  const windows = codex.windows();
+  return windows.length === 0 ? undefined : { provider: 'codex', windows };
+}
+
+/** The same from an event of a stream. */
+export function quotaInEvent(event: Fields, now: number): QuotaReading | undefined {
+  if (event['type'] !== 'codex.rate_limits') return undefined;
+  const set = new WindowSet(now);
+  const limit = wordOf(asText(event['metered_limit_name'])) ?? 'codex';
+  const limits = asRecord(event['rate_limits']);
+  for (const place of ['primary', 'secondary']) {
+    const { used_percent, window_minutes, reset_at } = asRecord(limits[place]);
+    const name = `${limit} ${place}`;
+    set.note(name, 'used-percent', numberText(used_percent));
+    set.note(name, 'window-minutes', numberText(window_minutes));
+    set.note(name, 'reset-at', numberText(reset_at));
+  }
+  const windows = set.windows();
+  return windows.length === 0 ? undefined : { provider: 'codex', windows };
+}
+
+function numberText(value: unknown): string {
+  return typeof value === 'number' ? String(value) : '';
+}
+
+function wordOf(value: string | undefined): string | undefined {
+  return value !== undefined && /^[a-z0-9_-]{1,40}$/i.test(value) ? value.toLowerCase() : undefined;
+}
+
+interface Stated {
+  share?: number;
+  resetAt?: number;
+  minutes?: number;
+  isRejected?: boolean;
+}
+
+/** A plan's longest window is a month. A reset that is further away is a wrong one. */
+const RESET_MAX_MS = 40 * 24 * 3_600_000;
+
+class WindowSet {
+  readonly #now: number;
+  readonly #stated = new Map<string, Stated>();
+
+  constructor(now: number) {
+    this.#now = now;
+  }
+
+  get size(): number {
+    return this.windows().length;
+  }
+
+  note(window: string, fact: string, value: string): void {
+    const stated = this.#stated.get(window) ?? {};
+    if (this.#stated.size >= WINDOWS_MAX && !this.#stated.has(window)) return;
+    this.#stated.set(window, stated);
+    const number = plainNumber(value);
+    if (fact === 'status') stated.isRejected = value === 'rejected';
+    else if (number === undefined) return;
+    else if (fact === 'utilization') stated.share = Math.min(1, number);
+    else if (fact === 'used-percent') stated.share = Math.min(1, number / 100);
+    else if (fact === 'window-minutes') stated.minutes = number;
+    else if (Math.abs(number * 1000 - this.#now) <= RESET_MAX_MS) stated.resetAt = number * 1000;
+  }
+
+  windows(): QuotaWindow[] {
+    const windows: QuotaWindow[] = [];
+    for (const [window, { share, resetAt, minutes, isRejected = false }] of this.#stated) {
+      if (share === undefined && !isRejected) continue;
+      // Codex states 0 percent and nothing else for a window that the plan does not have.
+      if (share === 0 && resetAt === undefined && minutes === undefined && window.includes(' '))
+        continue;
+      windows.push({
+        name: windowName(window, minutes),
+        share: share ?? 1,
+        ...(resetAt === undefined ? {} : { resetAt }),
+        ...(isRejected ? { isRejected } : {}),
+      });
+    }
+    return windows;
+  }
+}
+
+/** A number as a header writes it: no sign, no exponent, no NaN. */
+function plainNumber(value: string): number | undefined {
+  return /^\d{1,12}(?:\.\d{1,24})?$/.test(value) ? Number(value) : undefined;
+}
+
+/** Which of Codex's windows is which is told by its length, not by its name. */
+function windowName(window: string, minutes: number | undefined): string {
+  const [limit = '', place] = window.split(' ');
+  if (place === undefined) return window;
+  const model = limit === 'codex' ? '' : ` ${limit.replace(/^codex-/, '')}`;
+  if (minutes === undefined || minutes === 0) return `${place}${model}`;
+  const hours = Math.round(minutes / 60);
+  return `${hours >= 48 ? `${Math.round(hours / 24)}d` : `${Math.max(1, hours)}h`}${model}`;
+}
+
+/** The name of a window for a person. */
+export function windowText(name: string): string {
+  const [, count = '', unit = '', of = ''] = /^(\d{1,3})(h|d)(?:[_ ](.{1,40}))?$/.exec(name) ?? [];
+  if (unit === '') return `window ${name}`;
+  const length =
+    unit === 'h' ? `${count}-hour window` : count === '7' ? 'weekly window' : `${count}-day window`;
+  return of === '' ? length : `${length} of one kind of model (${of})`;
+}
+
+/** Whether a window counts the requests of some models alone. */
+function isOfModel(name: string): boolean {
+  return /[_ ]/.test(name);
+}
+
+/** What a refusal for the plan was about; undefined for any other answer. */
+export interface PlanLimit {
+  readonly window: string;
+  readonly resetAt?: number;
+}
+
+export function planLimitOf(
+  status: number,
+  reading: QuotaReading | undefined,
+): PlanLimit | undefined {
+  if (status !== 429 || reading === undefined) return undefined;
+  const { windows, deciding } = reading;
+  const full =
+    windows.find(({ isRejected, name }) => isRejected === true && name === deciding) ??
+    windows.find(({ isRejected }) => isRejected === true) ??
+    windows.find(({ share }) => share >= 1);
+  if (full === undefined) return undefined;
+  const { name, resetAt } = full;
+  return { window: name, ...(resetAt === undefined ? {} : { resetAt }) };
+}
+
+export function planLimitText({ window, resetAt }: PlanLimit, model: string): string {
+  const until =
+    resetAt === undefined
+      ? ''
+      : `; it resets at ${new Date(resetAt).toLocaleString('sv').slice(0, 16)}`;
+  const others = isOfModel(window) ? ' Other models may still be allowed.' : '';
+  return `the ${windowText(window)} is used up for ${model === '' ? 'this model' : model}${until}.${others}`;
+}
+
+/** The account that the headers state, to be hashed with a key; never a credential. '' where they state none. */
+function accountIn(asked: RawHeaders, answered: RawHeaders): string {
+  const account =
+    headerOf(answered, 'anthropic-organization-id') ??
+    headerOf(asked, 'chatgpt-account-id') ??
+    headerOf(answered, 'openai-organization') ??
+    '';
+  return account.slice(0, 200);
+}
+
+interface AnsweredFacts {
+  readonly request: { readonly headers: RawHeaders };
+  readonly head: { readonly headers: RawHeaders } | undefined;
+  readonly answer: Pick<Answer, 'limits'> | undefined;
+  readonly row: Pick<QuotaRow, 'at' | 'client' | 'space' | 'conversation' | 'model'>;
+}
+
+/** Undefined where the answer states nothing of a plan. `key`: a secret of this machine. */
+export function quotaRowOf(facts: AnsweredFacts, key: string): QuotaRow | undefined {
+  const { request, head, answer, row } = facts;
+  const answered = head?.headers ?? [];
+  const { at, client, space, conversation, model } = row;
+  const reading = quotaInEvent(answer?.limits ?? {}, at) ?? readQuota(answered, at);
+  if (reading === undefined) return undefined;
+  const account = accountIn(request.headers, answered);
+  const login =
+    account === ''
+      ? ''
+      : createHmac('sha256', key)
+          .update(`quota:${reading.provider}:${account}`)
+          .digest('base64url')
+          .slice(0, LOGIN_CHARS);
+  return { at, login, reading, client, space, conversation, model };
+}
+
+/** Enough to tell a person's logins apart. */
+const LOGIN_CHARS = 12;
+
+/** One reading with the request that brought it. */
+export interface QuotaRow {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** A keyed hash of the account; '' where it is unknown. */
+  readonly login: string;
+  readonly reading: QuotaReading;
+  readonly client: string;
+  readonly space: string;
+  readonly conversation: string;
+  readonly model: string;
+}
+
+export interface QuotaReport {
+  readonly login: string;
+  readonly provider: QuotaReading['provider'];
+  /** Of the newest reading. */
+  readonly at: number;
+  readonly deciding: string | undefined;
+  readonly windows: readonly WindowReport[];
+}
+
+export interface WindowReport extends QuotaWindow {
+  /** It has reset since: how much is used now is not known. */
+  readonly isOver: boolean;
+  /** At the pace of the last hour. Undefined where that is not known; Infinity where it lasts until the reset. */
+  readonly fullAt: number | undefined;
+  /** The newest readings did not state it. */
+  readonly isGone: boolean;
+  readonly movers: Readonly<Record<MoverKind, readonly Mover[]>>;
+}
+
+export const MOVER_KINDS = ['space', 'client', 'model', 'conversation'] as const;
+export type MoverKind = (typeof MOVER_KINDS)[number];
+
+/**
+ * How far somebody moved a window, as a share of it. `low`: between two of its own requests. `high`: also
+ * what moved between one of its requests and one of somebody else.
+ */
+export interface Mover {
+  readonly name: string;
+  readonly low: number;
+  readonly high: number;
+  readonly requests: number;
+}
+
+const HOUR_MS = 3_600_000;
+/** Below this a pace says nothing: the provider rounds. */
+const PACE_SPAN_MS = 10 * 60_000;
+const PACE_SHARE = 0.01;
+/** A window that sank by so much, or that ends at another time, has begun anew. */
+const SINK = 0.02;
+const RESET_SLACK_MS = 10 * 60_000;
+const MOVERS_MAX = 8;
+/** A window that this many readings did not state has vanished. */
+const GONE_READINGS = 3;
+
+/** One report for each login, the newest first. `rows` in the order in which they were written. */
+export function reportQuota(rows: readonly QuotaRow[], now: number): readonly QuotaReport[] {
+  const series = new Map<string, QuotaRow[]>();
+  for (const row of rows) {
+    const key = `${row.reading.provider} ${row.login}`;
+    const own = series.get(key) ?? [];
+    own.push(row);
+    series.set(key, own);
+  }
+  const reports = [...series.values()].flatMap((own) => {
+    const newest = own.at(-1);
+    if (newest === undefined) return [];
+    const { at, login, reading } = newest;
+    const latest = own.slice(-GONE_READINGS).flatMap((row) => row.reading.windows);
+    const names = new Set(own.flatMap((row) => row.reading.windows.map(({ name }) => name)));
+    const windows = [...names].map((name) => {
+      const isGone = !latest.some((window) => window.name === name);
+      return reportWindow(own, name, { now, isGone });
+    });
+    return [{ login, provider: reading.provider, at, deciding: reading.deciding, windows }];
+  });
+  return reports.toSorted((one, other) => other.at - one.at);
+}
+
+interface Point {
+  readonly row: QuotaRow;
+  readonly window: QuotaWindow;
+}
+
+function reportWindow(
+  rows: readonly QuotaRow[],
+  name: string,
+  { now, isGone }: { readonly now: number; readonly isGone: boolean },
+): WindowReport {
+  const points: Point[] = [];
+  for (const row of rows) {
+    const window = row.reading.windows.find((one) => one.name === name);
+    if (window === undefined) continue;
+    const before = points.at(-1);
+    // Answers overtake each other: a small step back is none.
+    if (before !== undefined && hasReset(before.window, window)) points.length = 0;
+    points.push({ row, window });
+  }
+  const newest = points.at(-1)?.window ?? { name, share: 0 };
+  const isOver = newest.resetAt !== undefined && newest.resetAt <= now;
+  return {
+    ...newest,
+    isOver,
+    isGone,
+    fullAt: isOver ? undefined : fullAt(points, now),
+    movers: moversOf(points),
+  };
+}
+
+function hasReset(before: QuotaWindow, after: QuotaWindow): boolean {
+  const [one, other] = [before.resetAt, after.resetAt];
+  const isLater = one !== undefined && other !== undefined && other - one > RESET_SLACK_MS;
+  return isLater || after.share < before.share - SINK;
+}
+
+function fullAt(points: readonly Point[], now: number): number | undefined {
+  const last = points.at(-1);
+  if (last === undefined) return undefined;
+  if (last.window.share >= 1) return last.row.at;
+  const recent = points.filter(
+    ({ row }) => row.at >= last.row.at - HOUR_MS && row.at <= last.row.at,
+  );
+  const first = recent[0];
+  if (first === undefined) return undefined;
+  const spanMs = last.row.at - first.row.at;
+  const moved = last.window.share - first.window.share;
+  // A clock that has jumped, or an hour without a step.
+  if (spanMs < PACE_SPAN_MS || moved < PACE_SHARE || last.row.at > now + PACE_SPAN_MS) {
+    return undefined;
+  }
+  const full = last.row.at + ((1 - last.window.share) * spanMs) / moved;
+  const { resetAt } = last.window;
+  return resetAt !== undefined && full > resetAt ? Infinity : full;
+}
+
+function moversOf(points: readonly Point[]): WindowReport['movers'] {
+  const of = (kind: MoverKind): readonly Mover[] => {
+    const movers = new Map<string, { low: number; high: number; requests: number }>();
+    const moverOf = ({ row }: Point): { low: number; high: number; requests: number } => {
+      const mover = movers.get(row[kind]) ?? { low: 0, high: 0, requests: 0 };
+      movers.set(row[kind], mover);
+      return mover;
+    };
+    for (const [at, point] of points.entries()) {
+      const mover = moverOf(point);
+      mover.requests += 1;
+      const before = points[at - 1];
+      const moved = before === undefined ? 0 : point.window.share - before.window.share;
+      if (before === undefined || moved <= 0) continue;
+      const earlier = moverOf(before);
+      mover.high += moved;
+      if (earlier === mover) mover.low += moved;
+      else earlier.high += moved;
+    }
+    return [...movers]
+      .map(([name, mover]) => ({ name, ...mover }))
+      .filter(({ high }) => high > 0)
+      .toSorted((one, other) => other.high - one.high)
+      .slice(0, MOVERS_MAX);
+  };
+  return {
+    space: of('space'),
+    client: of('client'),
+    model: of('model'),
+    conversation: of('conversation'),
+  };
+}
