@@ -12,66 +12,54 @@ import { withinDeadline } from './deadline.ts';
  * between the requests of other conversations.
  */
 
+/** Three kinds of work may wait for one conversation, and hold on to the same body. */
+const KINDS = 3;
 /** Bodies that waiting work may hold on to: as much as the views of recent bodies. */
-const BYTES_MAX = 24 * 1024 * 1024;
+const BYTES_MAX = KINDS * 24 * 1024 * 1024;
 /**
  * A person's agents work on a few conversations at once, and a later request offers the work of its
  * conversation again. Without this bound, thousands of short ones wait on a proxy that is never idle.
  */
-const CONVERSATIONS_MAX = 128;
+const WORKS_MAX = KINDS * 128;
 /** Pieces take some 10 ms: on a busy proxy this is 1 % of a core. */
 const PATIENCE_MS = 1_000;
 
-/** Counts the requests that svc has in hand. While a provider thinks, a request is not in hand. */
+/** The requests that svc has in hand. While a provider thinks, a request is not in hand. */
 export class BusyCounter {
-  #count = 0;
-  readonly #byConversation = new Map<string, number>();
+  readonly #held = new Set<HeldRequest>();
 
   get isIdle(): boolean {
-    return this.#count === 0;
+    return this.#held.size === 0;
   }
 
-  isBusyWith(key: string): boolean {
-    return this.#byConversation.has(key);
+  isBusyWith(conversation: string): boolean {
+    return [...this.#held].some((one) => one.conversation === conversation);
   }
 
   hold(): HeldRequest {
-    return new HeldRequest((by, key) => this.#add(by, key));
-  }
-
-  #add(by: 1 | -1, key: string | undefined): void {
-    if (key === undefined) {
-      this.#count += by;
-      return;
-    }
-    const count = (this.#byConversation.get(key) ?? 0) + by;
-    if (count === 0) this.#byConversation.delete(key);
-    else this.#byConversation.set(key, count);
+    return new HeldRequest(this.#held);
   }
 }
 
 /** A request in hand, until it is released, once or more often. */
 class HeldRequest {
-  readonly #add: (by: 1 | -1, key: string | undefined) => void;
-  #key: string | undefined;
-  #isHeld = true;
+  /** The key of its conversation, once that is known. */
+  conversation: string | undefined;
+  readonly #all: Set<HeldRequest>;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(add: (by: 1 | -1, key: string | undefined) => void) {
-    this.#add = add;
-    add(1, undefined);
+  constructor(all: Set<HeldRequest>) {
+    this.#all = all;
+    all.add(this);
   }
 
-  /** Its conversation is known now. */
   belongsTo(owner: ConversationOwner): void {
-    if (!this.#isHeld || this.#key !== undefined) return;
-    this.#key = conversationKeyOf(owner);
-    this.#add(1, this.#key);
+    this.conversation ??= conversationKeyOf(owner);
   }
 
   /** Releases it after so many milliseconds and runs `then`, unless it is released before. */
   releaseAfter(ms: number, then: () => void): void {
-    if (!this.#isHeld) return;
+    if (!this.#all.has(this)) return;
     this.#timer = setTimeout(() => {
       this.release();
       then();
@@ -79,11 +67,8 @@ class HeldRequest {
   }
 
   release(): void {
-    if (!this.#isHeld) return;
-    this.#isHeld = false;
     clearTimeout(this.#timer);
-    this.#add(-1, undefined);
-    if (this.#key !== undefined) this.#add(-1, this.#key);
+    this.#all.delete(this);
   }
 }
 
@@ -98,6 +83,7 @@ interface QueuedWork {
 }
 
 interface Waiting extends QueuedWork {
+  readonly conversation: string;
   /** Since its last piece, or since it came; as performance.now(). */
   readonly since: number;
 }
@@ -105,7 +91,7 @@ interface Waiting extends QueuedWork {
 export class BackgroundQueue implements PacedQueue {
   readonly #busy: BusyCounter;
   readonly #pace: BackgroundPace;
-  /** By conversation; the one that has waited longest is the first. */
+  /** By kind and conversation; the one that has waited longest is the first. */
   readonly #waiting = new Map<string, Waiting>();
   #bytes = 0;
   #isClosed = false;
@@ -125,14 +111,15 @@ export class BackgroundQueue implements PacedQueue {
     return this.#bytes;
   }
 
-  /** Replaces the work that an earlier request of the conversation left waiting. */
-  add(owner: ConversationOwner, work: QueuedWork): void {
-    const key = conversationKeyOf(owner);
+  /** Replaces the work of this kind that an earlier request of the conversation left waiting. */
+  add(owner: ConversationOwner, work: QueuedWork, kind = ''): void {
+    const conversation = conversationKeyOf(owner);
+    const key = kind + conversation;
     this.#take(key);
     if (work.times === 0 || this.#isClosed) return;
-    this.#put(key, work);
+    this.#put(key, { ...work, conversation });
     for (const oldest of this.#waiting.keys()) {
-      const isWithin = this.#bytes <= BYTES_MAX && this.#waiting.size <= CONVERSATIONS_MAX;
+      const isWithin = this.#bytes <= BYTES_MAX && this.#waiting.size <= WORKS_MAX;
       if (isWithin || oldest === key) break;
       this.#take(oldest);
     }
@@ -172,9 +159,9 @@ export class BackgroundQueue implements PacedQueue {
   #next(): string | undefined {
     if (this.#busy.isIdle) return this.#waiting.keys().next().value;
     const before = performance.now() - PATIENCE_MS;
-    for (const [key, { since }] of this.#waiting) {
+    for (const [key, { since, conversation }] of this.#waiting) {
       if (since > before) return undefined;
-      if (!this.#busy.isBusyWith(key)) return key;
+      if (!this.#busy.isBusyWith(conversation)) return key;
     }
     return undefined;
   }
@@ -189,7 +176,7 @@ export class BackgroundQueue implements PacedQueue {
     this.#pace.wants(this);
   }
 
-  #put(key: string, work: QueuedWork): void {
+  #put(key: string, work: Omit<Waiting, 'since'>): void {
     this.#waiting.set(key, { ...work, since: performance.now() });
     this.#bytes += work.bytes;
   }

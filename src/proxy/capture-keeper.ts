@@ -7,7 +7,7 @@ import type { Placement } from '../core/recall/injections.ts';
 import type { MemoryRecord, SpeakerRole } from '../ports/memory.ts';
 import type { ConversationState, Reading } from './conversations.ts';
 import type { Captured, ProxyDependencies } from './dependencies.ts';
-import { BackgroundPace, BackgroundQueue, type BusyCounter } from './background-queue.ts';
+import type { BackgroundQueue } from './background-queue.ts';
 
 // No request waits for history. If the ledger takes longer, the next request asks it again.
 const LEDGER_MS = 1000;
@@ -305,8 +305,6 @@ function recordsOf(
  * about these files and never marks them.
  */
 
-/** The next exchange may change the files: a person takes longer to answer. */
-const PACE_MS = 20;
 /** The records reach the store before. */
 const FLUSH_MS = 10_000;
 
@@ -322,9 +320,9 @@ export class ProvenanceKeeper {
   readonly #dependencies: ProvenanceDependencies;
   readonly #queue: BackgroundQueue;
 
-  constructor(dependencies: ProvenanceDependencies, busy: BusyCounter) {
+  constructor(dependencies: ProvenanceDependencies, queue: BackgroundQueue) {
     this.#dependencies = dependencies;
-    this.#queue = new BackgroundQueue(busy, new BackgroundPace({ paceMs: PACE_MS }));
+    this.#queue = queue;
   }
 
   /** Returns at once. */
@@ -336,12 +334,7 @@ export class ProvenanceKeeper {
       await this.#keep(reading, finished);
       return false;
     };
-    this.#queue.add(place, { doOne, times: 1, bytes: view.bytes.length });
-  }
-
-  /** As BackgroundQueue.drain. */
-  drain(withinMs: number): Promise<void> {
-    return this.#queue.drain(withinMs);
+    this.#queue.add(place, { doOne, times: 1, bytes: view.bytes.length }, 'files');
   }
 
   async #keep(reading: Reading, { exchange, records }: FinishedExchange): Promise<void> {

@@ -69,6 +69,13 @@ export interface ProxyHandler extends Handler {
  */
 const SWIFT_ANSWER_MS = 50;
 
+/**
+ * Tools run longer than the wait, so what a request brought is kept before the next one comes. An exchange takes
+ * about 2 ms of this thread and up to 10 of the store's: the share is a tenth of one core, on a machine that has
+ * only one.
+ */
+const BACKGROUND = { paceMs: 20, share: 0.1 };
+
 class RequestHandler {
   readonly #dependencies: ProxyDependencies;
   readonly #conversations = new Conversations();
@@ -76,9 +83,8 @@ class RequestHandler {
   readonly #recaller: Recaller;
   readonly #shortener: Shortener;
   readonly #keeper: CaptureKeeper;
-  readonly #provenance: ProvenanceKeeper;
   readonly #busy: BusyCounter;
-  readonly #background: BackgroundWork;
+  readonly #background: BackgroundQueue;
   readonly #longCaches: LongCacheWatch;
   readonly #caches: CacheWatch;
   readonly #bonds: Bonds;
@@ -89,19 +95,19 @@ class RequestHandler {
     this.#busy = new BusyCounter();
     this.#recaller = new Recaller(dependencies, this.#slices);
     this.#shortener = new Shortener(dependencies, this.#slices);
-    this.#provenance = new ProvenanceKeeper(dependencies, this.#busy);
+    const pace = dependencies.background ?? new BackgroundPace(BACKGROUND);
+    this.#background = new BackgroundQueue(this.#busy, pace);
+    const provenance = new ProvenanceKeeper(dependencies, this.#background);
     this.#keeper = new CaptureKeeper(dependencies, (reading, finished) =>
-      this.#provenance.finished(reading, finished),
+      provenance.finished(reading, finished),
     );
-    const keepers = { busy: this.#busy, keeper: this.#keeper, shortener: this.#shortener };
-    this.#background = new BackgroundWork(dependencies, keepers);
     this.#longCaches = new LongCacheWatch(dependencies);
     this.#caches = new CacheWatch(dependencies);
     this.#bonds = new Bonds(dependencies);
   }
 
   async drain(withinMs: number): Promise<void> {
-    await Promise.all([this.#background.drain(withinMs), this.#provenance.drain(withinMs)]);
+    await this.#background.drain(withinMs);
   }
 
   heldBytes(): number {
@@ -235,7 +241,7 @@ class RequestHandler {
     if (reading === undefined || !modes.writes) return;
     if (isLeft) this.#keeper.keepHuman(reading);
     else if (watch.isCut) this.#keeper.noteCut(reading);
-    this.#background.keepLater({ reading, modes, settings }, taken.recalled.placements);
+    this.#keepLater({ reading, modes, settings }, taken.recalled.placements);
   }
 
   /**
@@ -398,6 +404,26 @@ class RequestHandler {
     }
   }
 
+  /** Leaves to the background what every later request contains too: outputs, and the exchanges before svc came. */
+  #keepLater(call: KeepCall, placements: readonly Placement[]): void {
+    const { reading, settings } = call;
+    const { changed } = this.#dependencies;
+    const bytes = heldBytes(reading.view);
+    const keepOutputs = async (): Promise<boolean> => {
+      await this.#shortener.keepAhead(call);
+      changed?.();
+      return false;
+    };
+    this.#background.add(reading.place, { doOne: keepOutputs, times: 1, bytes }, 'outputs');
+    const keepHistory = async (): Promise<boolean> => {
+      const isMore = await this.#keeper.keepHistory(reading, placements);
+      changed?.();
+      return isMore;
+    };
+    const times = this.#keeper.hasHistory(reading) ? settings.elisionCaptureLimit : 0;
+    this.#background.add(reading.place, { doOne: keepHistory, times, bytes }, 'history');
+  }
+
   #keepWhole({ id, body }: ClientRequest, change: Change, most: number): void {
     if (most === 0) this.#dependencies.kept?.clear();
     else if (body !== undefined)
@@ -539,74 +565,5 @@ function unreadOf(read: Reading | Unread): Unread {
 function setHeaders(outgoing: ServerResponse, headers: readonly string[]): void {
   for (let at = 0; at + 1 < headers.length; at += 2) {
     outgoing.setHeader(headers[at] ?? '', headers[at + 1] ?? '');
-  }
-}
-
-/**
- * An exchange takes about 2 ms of this thread and up to 10 of the store's: a tenth of one core, on
- * a machine that has only one.
- */
-const HISTORY_MS = 100;
-/** Tools run longer, so what a request brought is kept before the next one comes. */
-const AHEAD_MS = 20;
-
-interface Keepers {
-  readonly busy: BusyCounter;
-  readonly keeper: CaptureKeeper;
-  readonly shortener: Shortener;
-}
-
-type Pace = Pick<ProxyDependencies, 'background' | 'changed'>;
-
-/** Work of a handler that can wait, because every later request contains the same data. */
-class BackgroundWork {
-  readonly #keepers: Keepers;
-  readonly #history: BackgroundQueue;
-  readonly #ahead: BackgroundQueue;
-
-  readonly #changed: () => void;
-
-  constructor({ background, changed = () => undefined }: Pace, keepers: Keepers) {
-    const queueOf = (paceMs: number) =>
-      new BackgroundQueue(keepers.busy, background ?? new BackgroundPace({ paceMs }));
-    this.#keepers = keepers;
-    this.#changed = changed;
-    this.#history = queueOf(HISTORY_MS);
-    this.#ahead = queueOf(AHEAD_MS);
-  }
-
-  get bytes(): number {
-    return this.#history.bytes + this.#ahead.bytes;
-  }
-
-  keepLater(call: KeepCall, placements: readonly Placement[]): void {
-    const { reading, settings } = call;
-    const { keeper, shortener } = this.#keepers;
-    const bytes = heldBytes(reading.view);
-    const keepOutputs = async (): Promise<boolean> => {
-      await shortener.keepAhead(call);
-      this.#changed();
-      return false;
-    };
-    this.#ahead.add(reading.place, { doOne: keepOutputs, times: 1, bytes });
-    // The exchanges before svc came.
-    const keepHistory = async (): Promise<boolean> => {
-      const isMore = await keeper.keepHistory(reading, placements);
-      this.#changed();
-      return isMore;
-    };
-    const times = keeper.hasHistory(reading) ? settings.elisionCaptureLimit : 0;
-    this.#history.add(reading.place, { doOne: keepHistory, times, bytes });
-  }
-
-  /** As BackgroundQueue.drain. */
-  async drain(withinMs: number): Promise<void> {
-    await Promise.all([this.#history.drain(withinMs), this.#ahead.drain(withinMs)]);
-  }
-
-  /** Forgets all work, and takes none any more. */
-  close(): void {
-    this.#history.close();
-    this.#ahead.close();
   }
 }

@@ -20,7 +20,7 @@ export const LIMITS = [
   {
     name: 'on a node that is never idle no background work runs',
     file: PACE,
-    from: '      if (!this.#busy.isBusyWith(key)) return key;\n',
+    from: '      if (!this.#busy.isBusyWith(conversation)) return key;\n',
     to: '      void key;\n',
     test: 'test/proxy/background-pace.test.ts',
   },
