@@ -145,3 +145,21 @@ test('a file that svc does not read is named, and nothing of it is lost', async 
     stderr: expect.stringContaining('git repository'),
   });
 });
+
+test('the rules that hold are written in the form of an agent’s own file', async () => {
+  const ana = person();
+  const none = await ana.svc('export', '--as', 'claude');
+  expect(none).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('No rule') });
+  await ana.add('We use npm here.');
+  await ana.add('Staging listens on port 6431.');
+  await ana.add(GENERATED);
+  await ana.add(USE_PNPM);
+  for (const form of ['claude', 'agents']) {
+    const { stdout } = await ana.svc('export', '--as', form);
+    expect(stdout).toBe(`## Rules of this project\n\n- ${GENERATED}\n- ${USE_PNPM}\n`);
+  }
+  expect(await ana.svc('export', '--as', 'gemini')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('claude or agents'),
+  });
+});

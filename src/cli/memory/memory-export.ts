@@ -1,13 +1,19 @@
 import { writeLine } from '../../core/memory/memory-lines.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline, withStore } from './memory.ts';
 import type { OpenStore } from '../compose-store.ts';
 
-/** `svc memory export`: every memory, or one space's, as a line of JSON each. */
+/** `svc memory export`: memories as lines of JSON, or a project's rules in the form of an agent's own file. */
 
 export interface ExportOptions {
   readonly space?: string;
+  readonly as?: string;
 }
+
+/** The files in which agents read instructions. Both are Markdown with one rule an item. */
+const FORMS: Readonly<Record<string, string>> = { claude: 'CLAUDE.md', agents: 'AGENTS.md' };
 
 /** As many as the store gives at once. */
 const PAGE = 1000;
@@ -17,11 +23,13 @@ const PAGE = 1000;
  * service has pages by number only: there, memories that others forget meanwhile may move one out.
  */
 export async function exportMemories(
-  { space }: ExportOptions,
+  { folder, options }: { readonly folder: string; readonly options: ExportOptions },
   context: CommandContext,
   openStore: OpenStore,
 ): Promise<void> {
   const { terminal } = context;
+  const { space, as } = options;
+  if (as !== undefined) return exportRules({ folder, space, as }, context, openStore);
   const filter = { limit: PAGE, ...(space === undefined ? {} : { space }) };
   const count = await withStore(context, openStore, async ({ memory }) => {
     let written = 0;
@@ -46,4 +54,46 @@ export async function exportMemories(
   });
   terminal.progressDone();
   terminal.note(`Exported: ${count}.`);
+}
+
+/** The rules that hold in the project of the folder, the oldest first. What a person has retired is not among them. */
+async function exportRules(
+  { folder, space, as }: { folder: string; space: string | undefined; as: string },
+  context: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const { terminal } = context;
+  const file = FORMS[as];
+  if (file === undefined) {
+    throw new CliError(
+      `--as: expected ${Object.keys(FORMS).join(' or ')}.`,
+      'For example: svc memory export --as claude',
+      2,
+    );
+  }
+  const project = space ?? (await projectOf(folder, context));
+  const rules = await withStore(context, openStore, async ({ desk }) =>
+    desk?.rules({ space: project }),
+  );
+  if (rules === undefined) {
+    throw new CliError(
+      'A memory service has no list of rules.',
+      'Find the memories that state them: svc memory search "always"',
+    );
+  }
+  const held = rules
+    .filter(({ state }) => state === 'holds' || state === 'pinned')
+    .toSorted((a, b) => a.at - b.at);
+  if (held.length === 0) terminal.note(`No rule holds in ${project}.`);
+  if (held.length === 0) return;
+  terminal.out('## Rules of this project\n');
+  for (const { text } of held) terminal.out(`- ${text.replaceAll(/\s+/g, ' ').trim()}`);
+  terminal.note(
+    `${held.length} rules of ${project}. To add them to your file: svc memory export --as ${as} >> ${file}`,
+  );
+}
+
+async function projectOf(folder: string, { environment }: CommandContext): Promise<string> {
+  const { GitProjects, COMMAND_WAITS } = await import('../../adapters/projects/git-projects.ts');
+  return (await new GitProjects(dataFolder(environment), COMMAND_WAITS).find(folder)).space;
 }

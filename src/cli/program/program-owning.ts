@@ -53,12 +53,18 @@ function addMove(memory: Command, context: CommandContext): void {
 function addExport(memory: Command, context: CommandContext): void {
   memory
     .command('export')
-    .description('Print all memories as lines of JSON')
+    .description(
+      "Print all memories as lines of JSON, or a project's rules for CLAUDE.md or AGENTS.md",
+    )
     .option('--space <name>', 'only this space')
-    .addHelpText('after', '\nExamples:\n  $ svc memory export > memories.jsonl')
+    .option('--as <form>', 'the rules of this project as Markdown: claude or agents')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  $ svc memory export > memories.jsonl\n  $ svc memory export --as claude >> CLAUDE.md',
+    )
     .action(async (options: ExportOptions) => {
       const { exportMemories } = await import('../memory/memory-export.ts');
-      await exportMemories(options, context, openStore);
+      await exportMemories({ folder: process.cwd(), options }, context, openStore);
     });
 }
 
