@@ -1,6 +1,7 @@
 import { forgetOldest } from '../../../../src/core/bytes/recent.ts';
-import type { CaptureState, Memory, MemoryRecord } from '../../../../src/ports/memory.ts';
+import type { Memory, MemoryRecord } from '../../../../src/ports/memory.ts';
 import type { Outbox } from '../../../../src/ports/outbox.ts';
+import { Delivery } from '../../../../src/adapters/delivery.ts';
 import { within } from '../../../../src/adapters/within.ts';
 import {
   findOrphans,
@@ -9,7 +10,6 @@ import {
   type OrphanedJournal,
 } from '../../../../src/adapters/journals/journal.ts';
 import { captureKeyOf, readRecord } from '../../../../src/core/memory/record.ts';
-import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
  * Captures on their way to the memory. A journal holds them until the memory says that it has them,
@@ -21,25 +21,10 @@ import { MemoryError } from '../../../../src/core/errors.ts';
 export const OUTBOX_NAME = 'outbox';
 /** R27. Some 30,000 exchanges: weeks of work without a memory. */
 const JOURNAL_BYTES_MAX = 64 * 1024 * 1024;
-/** A call that the memory can answer in a few milliseconds, and a retry that costs little. */
-const BATCH_RECORDS_MAX = 64;
-const BATCH_CHARS_MAX = 1024 * 1024;
-/**
- * Captures within this time are one commit: a prompt and its answer. A capture must be recallable
- * after 50 ms. A commit takes 10 of them on a slow disk, and a timer of a busy process is late.
- */
-const GATHER_MS = 10;
-/** One call; a memory that needs longer is tried again. */
-const CAPTURE_MS = 30_000;
-const RETRY_MS_MIN = 250;
-const RETRY_MS_MAX = 30_000;
 /** Digests of records that the memory holds: a day of work, about 100 bytes each. */
 const SETTLED_MAX = 8192;
 /** A journal that is never quite empty is rewritten when most of it was delivered. */
 const REPLACE_BYTES_MIN = 4 * 1024 * 1024;
-/** A full disk must not fill what is left with warnings. */
-const WARNING_MS = 60_000;
-
 interface WaitingRecord {
   readonly record: MemoryRecord;
   /** JSON, as it is in the journal. */
@@ -72,18 +57,22 @@ export class JournalOutbox implements Outbox {
   readonly #waiting = new Map<string, WaitingRecord>();
   readonly #settled = new Set<string>();
   #waitingBytes = 0;
-  #batchMax = BATCH_RECORDS_MAX;
-  #isDraining = false;
+  readonly #delivery: Delivery<WaitingRecord>;
   #isClosed = false;
   #hasAdopted = false;
-  #warnedAt = -Infinity;
-  #wake: () => void = () => undefined;
-  #whenEmpty: (() => void)[] = [];
   /** Those who wait for some of the records. */
   readonly #awaited = new Set<{ readonly keys: Set<string>; resolve(): void }>();
 
   constructor(options: OutboxOptions) {
     this.#options = options;
+    this.#delivery = new Delivery({
+      ...options,
+      rows: {
+        next: async (most, charsMax) => this.#next(most, charsMax),
+        recordOf: ({ record }) => record,
+        remove: async (rows) => this.#remove(rows),
+      },
+    });
     this.#journal = new Journal(this.#journalOptions());
     setImmediate(() => this.#adopt());
   }
@@ -100,22 +89,19 @@ export class JournalOutbox implements Outbox {
     try {
       this.#journal.append(lines);
     } catch {
-      this.#warn(
+      this.#delivery.warn(
         'svc could not store a memory, because the disk is full or read-only, or the outbox is full.',
       );
       return false;
     }
     for (const [place, record] of fresh.entries()) this.#add({ record, line: lines[place] ?? '' });
-    this.#drainSoon();
+    void this.#delivery.begin();
     return true;
   }
 
   async flush(withinMs: number): Promise<void> {
     this.#adopt();
-    if (this.#waiting.size === 0) return;
-    this.#drainSoon();
-    this.#wake();
-    await within(withinMs, new Promise<void>((resolve) => this.#whenEmpty.push(resolve)));
+    if (this.#waiting.size > 0) await within(withinMs, this.#delivery.hurry());
   }
 
   async stored(withinMs: number): Promise<boolean> {
@@ -126,8 +112,7 @@ export class JournalOutbox implements Outbox {
       awaited.resolve = () => resolve(true);
     });
     this.#awaited.add(awaited);
-    this.#drainSoon();
-    this.#wake();
+    void this.#delivery.hurry();
     try {
       return (await within(withinMs, settled)) === true;
     } finally {
@@ -144,7 +129,7 @@ export class JournalOutbox implements Outbox {
   /** Waiting records stay in the journal for the next process. */
   close(): void {
     this.#isClosed = true;
-    this.#wake();
+    this.#delivery.close();
     this.#journal.close();
   }
 
@@ -179,64 +164,24 @@ export class JournalOutbox implements Outbox {
       }
       if (orphan.left === 0) journal.remove();
     }
-    if (this.#waiting.size > 0) this.#drainSoon();
+    if (this.#waiting.size > 0) void this.#delivery.begin();
   }
 
-  #drainSoon(): void {
-    if (this.#isDraining) return;
-    this.#isDraining = true;
-    // After the client's last byte is out, not before.
-    void this.#pause(GATHER_MS).then(() => this.#drain());
-  }
-
-  // Never rejects: every failure ends in another attempt or in a record that is given up aloud.
-  async #drain(): Promise<void> {
-    let retryMs = RETRY_MS_MIN;
-    while (this.#waiting.size > 0 && !this.#isClosed) {
-      const batch = this.#nextBatch();
-      const states = await this.#deliver(batch);
-      if (this.#isClosed) break;
-      if (states === undefined) {
-        await this.#pause(retryMs);
-        retryMs = Math.min(retryMs * 2, this.#options.retryMsMax ?? RETRY_MS_MAX);
-        continue;
-      }
-      retryMs = RETRY_MS_MIN;
-      for (const waiting of batch) this.#settle(waiting);
-      this.#shrinkJournal();
-    }
-    this.#isDraining = false;
-    if (this.#waiting.size > 0) return;
-    for (const resolve of this.#whenEmpty.splice(0)) resolve();
-  }
-
-  /** Undefined: to be tried again. */
-  async #deliver(batch: readonly WaitingRecord[]): Promise<readonly CaptureState[] | undefined> {
-    try {
-      const records = batch.map(({ record }) => record);
-      const states = await this.#options.target.capture(records, AbortSignal.timeout(CAPTURE_MS));
-      this.#batchMax = BATCH_RECORDS_MAX;
-      if (states.includes('rejected')) this.#warn('The memory refused a record.');
-      return states;
-    } catch (error) {
-      if (!(error instanceof MemoryError) || error.reason !== 'invalid') return undefined;
-      // One record of the batch is at fault: alone it can be named and given up.
-      if (batch.length > 1) this.#batchMax = 1;
-      if (batch.length > 1) return undefined;
-      this.#warn('The memory refused a record.');
-      return ['rejected'];
-    }
-  }
-
-  #nextBatch(): WaitingRecord[] {
+  #next(most: number, charsMax: number): WaitingRecord[] {
     const batch: WaitingRecord[] = [];
     let chars = 0;
     for (const waiting of this.#waiting.values()) {
       chars += waiting.line.length;
-      if (batch.length >= this.#batchMax || (batch.length > 0 && chars > BATCH_CHARS_MAX)) break;
+      if (batch.length >= most || (batch.length > 0 && chars > charsMax)) break;
       batch.push(waiting);
     }
     return batch;
+  }
+
+  #remove(rows: readonly WaitingRecord[]): boolean {
+    for (const waiting of rows) this.#settle(waiting);
+    this.#shrinkJournal();
+    return true;
   }
 
   #settle({ record, line, orphan }: WaitingRecord): void {
@@ -268,23 +213,5 @@ export class JournalOutbox implements Outbox {
 
   #ownLines(): string[] {
     return [...this.#waiting.values()].flatMap(({ line, orphan }) => (orphan ? [] : [line]));
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      timer.unref();
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-  }
-
-  #warn(line: string): void {
-    const now = performance.now();
-    if (now - this.#warnedAt < WARNING_MS) return;
-    this.#warnedAt = now;
-    this.#options.report(line);
   }
 }
