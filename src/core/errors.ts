@@ -7,8 +7,8 @@ interface ErrorRow {
 
 /**
  * Every way a request can stop inside svc, in one table. A code is part of the interface: tests,
- * docs and users match on it. A message is for people and may change. A hint says what to do, by the
- * surface that answers: the proxy on the user's own machine, or a service.
+ * docs and users match on it. A message is for people and may change. A hint says what to do. A service
+ * translates this table into its own: service/src/server/fault.ts.
  */
 const ERRORS = {
   LOCAL_TOKEN_INVALID: {
@@ -136,77 +136,10 @@ const ERRORS = {
   },
 } as const satisfies Record<string, ErrorRow>;
 
-/** Codes that only a service has: it routes by model, for many tenants. */
-const SERVICE_ERRORS = {
-  SPACE_DENIED: {
-    status: 403,
-    retry: false,
-    hint: 'Set x-svc-memory-space to a space that the key may use.',
-  },
-  MODEL_NOT_FOUND: { status: 404, retry: false, hint: 'Name one of the allowed models.' },
-  PROVIDER_NOT_CONFIGURED: {
-    status: 422,
-    retry: false,
-    hint: 'The operator adds a provider with: svc-service providers add',
-  },
-  MODEL_AMBIGUOUS: { status: 422, retry: false, hint: 'Name exactly one model, as a string.' },
-  PROVIDER_UNREACHABLE: { status: 502, retry: true, hint: 'Send it again in a moment.' },
-  PROVIDER_ADDRESS_REFUSED: {
-    status: 502,
-    retry: false,
-    hint: 'The provider must be https on a public address, or in a network that the operator allows.',
-  },
-  PROVIDER_TIMEOUT: { status: 504, retry: true, hint: 'Send it again in a moment.' },
-  STORE_UNAVAILABLE: { status: 503, retry: true, hint: 'Send it again in a moment.' },
-  VAULT_UNAVAILABLE: {
-    status: 503,
-    retry: true,
-    hint: 'The operator can find the cause with: svc-service vault verify',
-  },
-  JOURNAL_FULL: {
-    status: 503,
-    retry: true,
-    hint: 'The operator can find the cause with: svc-service doctor',
-  },
-} as const satisfies Record<string, ErrorRow>;
+export type ErrorCode = keyof typeof ERRORS;
 
-export type LocalErrorCode = keyof typeof ERRORS;
-export type ErrorCode = LocalErrorCode | keyof typeof SERVICE_ERRORS;
-
-/** The table of the local proxy, for what explains it. */
-export const ERROR_ROWS: Readonly<Record<LocalErrorCode, ErrorRow>> = ERRORS;
-
-const ROWS: Readonly<Record<ErrorCode, ErrorRow>> = { ...ERRORS, ...SERVICE_ERRORS };
-
-/** A service has no upstream of its own: it names the provider, which is a tenant's. */
-const SERVICE_NAMES: Readonly<Partial<Record<ErrorCode, ErrorCode>>> = {
-  UPSTREAM_NOT_CONFIGURED: 'PROVIDER_NOT_CONFIGURED',
-  UPSTREAM_UNREACHABLE: 'PROVIDER_UNREACHABLE',
-  UPSTREAM_ADDRESS_REFUSED: 'PROVIDER_ADDRESS_REFUSED',
-  UPSTREAM_TIMEOUT: 'PROVIDER_TIMEOUT',
-};
-
-/** Where a service says something else than the local proxy does. */
-const IN_SERVICE: Readonly<Partial<Record<ErrorCode, Partial<ErrorRow>>>> = {
-  // Without a model there is no rule to check, so no provider may judge it.
-  BODY_UNREADABLE: {
-    status: 422,
-    hint: 'Send one JSON object, whole, in the encoding that Content-Encoding names.',
-  },
-  BODY_TOO_LARGE: { hint: 'Send a smaller body.' },
-  ROUTE_UNKNOWN: {
-    hint: 'The base URL ends in /v1 for OpenAI-style clients, and not for Anthropic-style clients.',
-  },
-  INTERNAL: { hint: 'Report this to the operator with the x-svc-receipt-id.' },
-  SHUTTING_DOWN: { hint: 'Send it again in a moment.' },
-  UPGRADE_REFUSED: { hint: 'Use plain HTTP: the service relays JSON and server-sent events.' },
-};
-
-/** The code and the row of an error as a service answers it. */
-export function serviceError(code: ErrorCode): ErrorRow & { readonly code: ErrorCode } {
-  const name = SERVICE_NAMES[code] ?? code;
-  return { code: name, ...ROWS[name], ...IN_SERVICE[name] };
-}
+/** The table by any code, for what explains or translates it. */
+export const ERROR_ROWS: Readonly<Record<ErrorCode, ErrorRow>> = ERRORS;
 
 /** This request stops. The message is a constant plus safe fields: never a header, a body, a key. */
 export class ProxyError extends Error {
@@ -219,16 +152,16 @@ export class ProxyError extends Error {
   }
 
   get status(): number {
-    return ROWS[this.code].status;
+    return ERROR_ROWS[this.code].status;
   }
 
   get retry(): boolean {
-    return ROWS[this.code].retry;
+    return ERROR_ROWS[this.code].retry;
   }
 
   /** The remedy for the user, in one sentence. */
   get hint(): string {
-    return ROWS[this.code].hint;
+    return ERROR_ROWS[this.code].hint;
   }
 }
 

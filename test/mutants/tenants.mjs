@@ -220,7 +220,7 @@ export const TENANTS = [
   {
     name: 'a key recalls from a space that it may not use',
     file: 'service/src/server/models/key-handlers.ts',
-    from: "  throw new ProxyError('SPACE_DENIED', 'The key may not use this space.');\n",
+    from: "  throw new ServiceFault('SPACE_DENIED', 'The key may not use this space.');\n",
     to: '  return space;\n',
     test: 'service/test/server/model-errors.test.ts',
   },
@@ -243,7 +243,7 @@ export const TENANTS = [
   {
     name: 'a request is forwarded though no receipt of it can be opened',
     file: 'service/src/server/models/key-handlers.ts',
-    from: '      throw error instanceof JournalFullError ? journalFull(error) : error;\n',
+    from: '      throw error instanceof JournalFullError ? journalFull() : error;\n',
     to: '      if (!(error instanceof JournalFullError)) throw error;\n',
     test: 'service/test/server/model-faults.test.ts',
     only: 'a journal of receipts',

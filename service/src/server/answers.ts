@@ -1,7 +1,14 @@
 import type { ServerResponse } from 'node:http';
-import { FAULTS, type FaultCode, faultOf } from '../../../src/core/memory-api/faults.ts';
+import type { Dialect } from '../../../src/core/conversation/view.ts';
+import { apiOf } from '../../../src/core/dialects/apis.ts';
+import { ProxyError } from '../../../src/core/errors.ts';
+import { pathOf } from '../../../src/core/http/gate.ts';
+import { headerOf } from '../../../src/core/http/header-rules.ts';
+import type { RequestHead } from '../../../src/core/http/http-form.ts';
+import { errorDialect } from '../../../src/core/http/routes.ts';
+import { type FaultCode, faultOf, FAULTS } from '../../../src/core/memory-api/faults.ts';
 import type { Reply } from './call.ts';
-import type { ServiceFault } from './fault.ts';
+import { refusalOf, ServiceFault } from './fault.ts';
 
 /**
  * The service's answers. No answer is for a web page or a cache; no answer names a path, a key or a
@@ -24,8 +31,9 @@ export function answerReply(outgoing: ServerResponse, reply: Reply, requestId: s
   return length;
 }
 
-/** Seconds that an SDK may wait: longer ones it would not keep to. */
+/** Seconds that an SDK waits. A longer wait is for a person. */
 const RETRY_AFTER = { min: 1, max: 60 } as const;
+const RETRY_AFTER_MS = 2_000;
 
 /** Bytes of the body. */
 export function answerFault(
@@ -33,7 +41,7 @@ export function answerFault(
   fault: ServiceFault,
   { requestId, close }: { readonly requestId: string; readonly close: boolean },
 ): number {
-  const { code, message, more } = fault;
+  const { contractCode: code, message, more } = fault;
   const row: (typeof FAULTS)[FaultCode] = FAULTS[code];
   const body = JSON.stringify(
     faultOf(code, {
@@ -69,7 +77,80 @@ export function answerFault(
   return Buffer.byteLength(body);
 }
 
-function seconds(ms = 2000): string {
+function seconds(ms = RETRY_AFTER_MS): string {
   const { min, max } = RETRY_AFTER;
   return String(Math.min(Math.max(Math.ceil(ms / 1000), min), max));
+}
+
+/**
+ * The errors that a service makes itself on model routes, in the shape that the client's SDK expects.
+ * They repeat nothing of the request.
+ */
+
+// A path of no dialect is answered in the shape that most programs expect.
+const SHAPE_WITHOUT_DIALECT: Dialect = 'openai_chat_completions';
+
+/** The dialect in which an error about this request is written. */
+export function errorDialectOf({ target, headers }: RequestHead): Dialect | undefined {
+  const isAnthropic = headerOf(headers, 'anthropic-version') !== undefined;
+  return errorDialect(pathOf(target), isAnthropic);
+}
+
+export interface ErrorContext {
+  readonly dialect: Dialect | undefined;
+  readonly requestId: string;
+  /** A caller with a valid key has a receipt, of the same id. */
+  readonly hasReceipt: boolean;
+  readonly evidence: readonly string[];
+  readonly close: boolean;
+}
+
+/** Bytes of the body. */
+export function answerModelError(
+  outgoing: ServerResponse,
+  thrown: unknown,
+  context: ErrorContext,
+): number {
+  const { code, status, retry: action, hint } = refusalOf(thrown);
+  const { dialect, requestId, hasReceipt } = context;
+  const isFault = thrown instanceof ServiceFault;
+  const { allow, afterMs: stated = RETRY_AFTER_MS } = isFault ? thrown.more : {};
+  const afterMs = action === 'after_delay' ? stated : undefined;
+  const isWorthIt = action === 'same_request' || (afterMs ?? Infinity) <= RETRY_AFTER.max * 1000;
+  const said =
+    isFault || thrown instanceof ProxyError
+      ? thrown.message
+      : 'The service failed on this request.';
+  const message = `svc: ${said}${hint === undefined ? '' : ` ${hint}`}`;
+  const retry = { action, ...(afterMs === undefined ? {} : { after_ms: Math.ceil(afterMs) }) };
+  const service = { receipt_id: hasReceipt ? requestId : null, retry };
+  const shape = apiOf(dialect ?? SHAPE_WITHOUT_DIALECT);
+  const body = JSON.stringify(shape.errorBody({ status, code, message, requestId, service }));
+  outgoing.statusCode = status;
+  for (let at = 0; at + 1 < context.evidence.length; at += 2) {
+    const name = context.evidence[at] ?? '';
+    // The handler has set what it knows better.
+    if (!outgoing.hasHeader(name)) outgoing.setHeader(name, context.evidence[at + 1] ?? '');
+  }
+  const headers = {
+    ...EVERY,
+    'content-type': 'application/json',
+    'x-svc-request-id': requestId,
+    // SDKs show the id of one of these two.
+    'request-id': requestId,
+    'x-request-id': requestId,
+    'x-svc-error-source': 'service',
+    'x-svc-error-code': code,
+    'x-should-retry': String(isWorthIt),
+    ...(hasReceipt ? { 'x-svc-receipt-id': requestId } : {}),
+    ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+    ...(allow === undefined ? {} : { allow }),
+    ...(afterMs === undefined ? {} : { 'retry-after': seconds(afterMs) }),
+    ...(context.close ? { connection: 'close' } : {}),
+  };
+  for (const [name, value] of Object.entries(headers)) outgoing.setHeader(name, value);
+  if (!hasReceipt) outgoing.removeHeader('x-svc-receipt-id');
+  outgoing.setHeader('content-length', Buffer.byteLength(body));
+  outgoing.end(body);
+  return Buffer.byteLength(body);
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { DIALECTS } from '../../../src/core/conversation/view.ts';
 import { DIALECT_APIS } from '../../../src/core/dialects/apis.ts';
-import { serviceError } from '../../../src/core/errors.ts';
+import { serviceError } from '../../src/server/fault.ts';
 import { findPath } from '../../../src/core/http/routes.ts';
 import { FAULTS } from '../../../src/core/memory-api/faults.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../../../src/core/settings/settings.ts';
@@ -25,7 +25,11 @@ const CODES = components.schemas['ModelErrorCode']?.enum ?? [];
 const RECEIPT = `rcpt_${'0'.repeat(26)}`;
 
 function statusOf(code: string): number {
-  if (code in FAULTS) return FAULTS[code as keyof typeof FAULTS].status;
+  if (code in FAULTS) {
+    expect(FAULTS[code as keyof typeof FAULTS].status).toBe(
+      serviceError(code as keyof typeof FAULTS).status,
+    );
+  }
   const row = serviceError(code as Parameters<typeof serviceError>[0]);
   // A code that a service renames is not one of its own.
   expect(row.code).toBe(code);

@@ -1,4 +1,4 @@
-import { ERROR_ROWS, type LocalErrorCode } from '../errors.ts';
+import { ERROR_ROWS, type ErrorCode } from '../errors.ts';
 import type { ContinuityState, MemoryState } from './continuity.ts';
 
 /**
@@ -123,7 +123,7 @@ const ENDS: Readonly<Record<'complete' | 'client-gone' | 'upstream-cut' | 'open'
 };
 
 /** svc's own errors; what to do is in their own table. */
-const ERRORS: Readonly<Record<LocalErrorCode, string>> = {
+const ERRORS: Readonly<Record<ErrorCode, string>> = {
   LOCAL_TOKEN_INVALID: 'The client did not send svc’s local token.',
   LOGIN_REFUSED: 'The client sent its own login, and svc is not set up to pass logins on.',
   LOGIN_MISSING: 'The upstream uses the client’s own login, and the request had none.',
@@ -160,7 +160,7 @@ export const STATE_TEXTS: readonly StateText[] = [
   ...texts('end', ENDS),
   ...Object.entries(ERROR_ROWS).map(([name, { status, hint }]): StateText => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The keys of that very table.
-    const meaning = `${ERRORS[name as LocalErrorCode]} svc answers ${status}.`;
+    const meaning = `${ERRORS[name as ErrorCode]} svc answers ${status}.`;
     return { name, kind: 'error', meaning, advice: hint };
   }),
 ];

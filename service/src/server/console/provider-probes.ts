@@ -2,14 +2,14 @@ import { asList, asRecord, parseJson } from '../../../../src/core/bytes/json-fie
 import { DIALECTS } from '../../../../src/core/conversation/view.ts';
 import { apiOf } from '../../../../src/core/dialects/apis.ts';
 import { sampleOf } from '../../../../src/core/dialects/samples.ts';
-import { ProxyError, serviceError } from '../../../../src/core/errors.ts';
+import { ProxyError } from '../../../../src/core/errors.ts';
 import { forwardHeaders } from '../../../../src/core/http/header-rules.ts';
 import { type Infer, members } from '../../../../src/core/memory-api/shape.ts';
 import { fingerprintOf } from '../../core/envelope.ts';
 import { MODEL_ID, presetOf, type TenantProvider } from '../../core/providers.ts';
 import type { WholeAnswer } from '../../ports/provider-links.ts';
 import { Buckets } from '../buckets.ts';
-import { ServiceFault } from '../fault.ts';
+import { refusalOf, ServiceFault } from '../fault.ts';
 import { openSettings } from '../models/provider-settings.ts';
 import {
   apply,
@@ -274,8 +274,8 @@ async function ask(
     const limits = { bytesMax: LIST_BYTES_MAX, signal: AbortSignal.timeout(PROBE_MS) };
     return await parts.links.ask(provider, { settings, request, ...limits });
   } catch (error) {
-    if (error instanceof ProxyError) {
-      return { code: serviceError(error.code).code, message: error.message };
+    if (error instanceof ProxyError || error instanceof ServiceFault) {
+      return { code: refusalOf(error).code, message: error.message };
     }
     if (error instanceof DOMException) {
       return { code: 'PROVIDER_TIMEOUT', message: 'The provider did not answer in 10 seconds.' };

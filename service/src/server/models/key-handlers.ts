@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { ProxyError } from '../../../../src/core/errors.ts';
 import { isProviderError } from '../../../../src/core/plan/evidence.ts';
 import { DEFAULT_SPACE } from '../../../../src/core/request/space.ts';
 import { mayUse, type StoredKey } from '../../../../src/core/memory-api/keys.ts';
@@ -20,6 +19,7 @@ import type {
   UpstreamQuestion,
 } from '../../../../src/proxy/dependencies.ts';
 import { createHandler, type ProxyHandler } from '../../../../src/proxy/handle.ts';
+import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import { HandlerShelf, SHELF_BOUNDS, type ShelvedHandler } from './handler-shelf.ts';
 import { factsOfModel } from '../../../../src/core/settings/model-facts.ts';
@@ -209,7 +209,7 @@ export class KeyHandler implements ShelvedHandler {
       call.receipt = this.#parts.receipts.open(openingOf(call, facts));
       call.opened = facts;
     } catch (error) {
-      throw error instanceof JournalFullError ? journalFull(error) : error;
+      throw error instanceof JournalFullError ? journalFull() : error;
     }
   }
 
@@ -262,8 +262,8 @@ function estimateBytes(body: Buffer): number {
   return Math.ceil(body.length / BYTES_A_TOKEN);
 }
 
-export function journalFull(cause: JournalFullError): ProxyError {
-  return new ProxyError('JOURNAL_FULL', 'No receipt can be written now.', { cause });
+export function journalFull(): ServiceFault {
+  return new ServiceFault('JOURNAL_FULL', 'No receipt can be written now.');
 }
 
 function objectsUrlOf(publicUrl: string | undefined): string | undefined {
@@ -275,7 +275,7 @@ function placeIn(key: StoredKey, space: string, isNamed: boolean): string | unde
   if (mayUse(key, space)) return space;
   // A plain SDK names no space: it is served without memory.
   if (!isNamed) return mayUse(key, DEFAULT_SPACE) ? DEFAULT_SPACE : undefined;
-  throw new ProxyError('SPACE_DENIED', 'The key may not use this space.');
+  throw new ServiceFault('SPACE_DENIED', 'The key may not use this space.');
 }
 
 /** Recalled blocks of one tenant are marked so that no other tenant can write such a mark. */

@@ -45,13 +45,13 @@ import {
   refuseSuspended,
 } from '../authenticator.ts';
 import { Confirmed } from '../confirmed.ts';
-import { ServiceFault } from '../fault.ts';
+import { refusalOf, ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import { journalFull, type KeyHandler, KeyHandlers } from './key-handlers.ts';
-import { answerModelError, errorDialectOf } from './model-answers.ts';
+import { answerModelError, errorDialectOf } from '../answers.ts';
 import { type ModelCall, receiptKind } from './model-call.ts';
 import { ProviderChoice } from './provider-choice.ts';
-import { failureOf, refusedClosing, refusedOpening, UnforwardedReceipts } from './receipt-facts.ts';
+import { refusedClosing, refusedOpening, UnforwardedReceipts } from './receipt-facts.ts';
 
 /**
  * The model routes of a service: head → key → route → modes → body → handler. The handler is the one
@@ -265,7 +265,7 @@ export class ModelServer {
     const models = listedModels(side, allowedModels);
     const body = modelListBody(models, { id, isAnthropic });
     if (body === undefined) {
-      throw new ProxyError('MODEL_NOT_FOUND', 'There is no such model.');
+      throw new ServiceFault('MODEL_NOT_FOUND', 'There is no such model.');
     }
     const text = JSON.stringify(body);
     const totalMs = this.#parts.clock.monotonic() - startedAt;
@@ -287,7 +287,7 @@ export class ModelServer {
     const { incoming, outgoing, requestId, isStopping, startedAt } = exchange;
     const isGone = outgoing.destroyed || incoming.socket.destroyed;
     const error = asKnown(thrown);
-    const failure = failureOf(error);
+    const failure = refusalOf(error);
     if (failure.code === 'INTERNAL' && !isGone) {
       const fields = { request: requestId, ...describeFault(thrown) };
       this.#parts.report({ code: 'INTERNAL', fields });
@@ -360,9 +360,9 @@ function checkRoute(entry: PathEntry | undefined, { method, target }: RequestHea
 }
 
 function asKnown(thrown: unknown): unknown {
-  if (thrown instanceof JournalFullError) return journalFull(thrown);
+  if (thrown instanceof JournalFullError) return journalFull();
   if (!(thrown instanceof MemoryError)) return thrown;
-  return new ProxyError('STORE_UNAVAILABLE', 'The store is unavailable now.', { cause: thrown });
+  return new ServiceFault('STORE_UNAVAILABLE', 'The store is unavailable now.');
 }
 
 function evidenceOf({ headers }: RequestHead, call: ModelCall): readonly string[] {

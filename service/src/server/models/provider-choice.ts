@@ -6,6 +6,7 @@ import { type NamedModel, namedModel, routeModel, withModel } from '../../core/r
 import type { StoredKey } from '../../../../src/core/memory-api/keys.ts';
 import type { ConfiguredUpstream, UpstreamQuestion } from '../../../../src/proxy/dependencies.ts';
 import { Confirmed } from '../confirmed.ts';
+import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import { openSettings } from './provider-settings.ts';
 
@@ -77,7 +78,7 @@ export class ProviderChoice {
     const look = () => this.#parts.store.of(tenant).listProviders();
     const providers = await this.#lists.ask(tenant, look).catch((error: unknown) => {
       if (!(error instanceof MemoryError)) throw error;
-      throw new ProxyError('STORE_UNAVAILABLE', 'The providers cannot be read now.');
+      throw new ServiceFault('STORE_UNAVAILABLE', 'The providers cannot be read now.');
     });
     if (this.#kept.get(tenant) !== providers) this.#letGo(tenant, providers);
     return providers;
@@ -137,7 +138,7 @@ function modelIn(named: NamedModel): string | undefined {
     case 'missing':
       return undefined;
     case 'ambiguous':
-      throw new ProxyError(
+      throw new ServiceFault(
         'MODEL_AMBIGUOUS',
         'The body does not name exactly one model in the member "model".',
       );
@@ -148,12 +149,12 @@ function modelIn(named: NamedModel): string | undefined {
 
 type Refusal = Exclude<ReturnType<typeof routeModel>, { kind: 'routed' }>;
 
-function refusal(routed: Refusal): ProxyError {
+function refusal(routed: Refusal): ServiceFault {
   switch (routed.kind) {
     case 'no-provider':
       return noProvider();
     case 'no-default':
-      return new ProxyError(
+      return new ServiceFault(
         'MODEL_AMBIGUOUS',
         'The body names no model, and there is no single default model.',
       );
@@ -162,11 +163,17 @@ function refusal(routed: Refusal): ProxyError {
       const shown = allowed.slice(0, NAMES_MAX).join(', ');
       const more = allowed.length > NAMES_MAX ? ` and ${allowed.length - NAMES_MAX} more` : '';
       const names = allowed.length === 0 ? 'none' : `${shown}${more}`;
-      return new ProxyError('MODEL_NOT_FOUND', `The model is not allowed here. Allowed: ${names}.`);
+      return new ServiceFault(
+        'MODEL_NOT_FOUND',
+        `The model is not allowed here. Allowed: ${names}.`,
+      );
     }
   }
 }
 
-function noProvider(): ProxyError {
-  return new ProxyError('PROVIDER_NOT_CONFIGURED', 'No provider is configured for this API style.');
+function noProvider(): ServiceFault {
+  return new ServiceFault(
+    'PROVIDER_NOT_CONFIGURED',
+    'No provider is configured for this API style.',
+  );
 }

@@ -60,7 +60,7 @@ class Opener {
     } catch (error) {
       if (!(error instanceof ServiceFault) && !(error instanceof MemoryError)) throw error;
     }
-    throw new ProxyError(
+    throw new ServiceFault(
       'VAULT_UNAVAILABLE',
       'The credential of the provider cannot be decrypted.',
     );

@@ -1,6 +1,4 @@
-import { ProxyError, serviceError } from '../../../../src/core/errors.ts';
 import { headerOf } from '../../../../src/core/http/header-rules.ts';
-import { FAULTS } from '../../../../src/core/memory-api/faults.ts';
 import { modeOf } from '../../../../src/core/memory-api/keys.ts';
 import { isProviderError } from '../../../../src/core/plan/evidence.ts';
 import { MEMORY_MODES } from '../../../../src/core/settings/settings.ts';
@@ -16,7 +14,7 @@ import {
 } from '../../core/receipts.ts';
 import { JournalFullError } from '../../ports/receipts.ts';
 import { Buckets } from '../buckets.ts';
-import { ServiceFault } from '../fault.ts';
+import { refusalOf } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import type { ModelCall } from './model-call.ts';
 
@@ -131,7 +129,7 @@ function failureIn({ shutdown }: ModelCall, { row, error }: RequestFacts): Failu
   if (row.end === 'client-gone' && shutdown.isCutting) {
     return { code: 'SHUTTING_DOWN', status: row.status };
   }
-  return error === undefined ? undefined : failureOf(error);
+  return error === undefined ? undefined : refusalOf(error);
 }
 
 /** Deferred: in the journal when the answer ends, and in the store a moment later. */
@@ -157,13 +155,6 @@ export function refusedClosing(call: ModelCall, failure: Failure, totalMs: numbe
     captureState: 'off',
     capturedRecords: 0,
   };
-}
-
-/** The code and the status under which a service answers an error. */
-export function failureOf(error: unknown): Failure {
-  if (error instanceof ProxyError) return serviceError(error.code);
-  if (error instanceof ServiceFault) return { code: error.code, status: FAULTS[error.code].status };
-  return { code: 'INTERNAL', status: 500 };
 }
 
 const OF_PROVIDER: ReadonlySet<ReceiptStatus> = new Set(['upstream_error', 'upstream_interrupted']);
