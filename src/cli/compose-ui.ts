@@ -123,7 +123,7 @@ async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<Sto
 /** 5,000 exchanges: a person waits. */
 const STALE_PAGES_MAX = 25;
 
-/** As `svc memory stale` finds them. */
+/** As `svc memory list --stale` finds them. */
 async function staleIn(space: string, { store, dataFolder }: UiParts): Promise<readonly string[]> {
   const checker = new CodeChecker(new CodeFiles(), dataFolder);
   const scope = { space, pagesMax: STALE_PAGES_MAX };

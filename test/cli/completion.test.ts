@@ -67,15 +67,15 @@ for (const shell of ['bash', 'zsh', 'fish'] as const) {
     expect(await proposed('stat')).toEqual(['stats', 'status', 'statusline']);
     expect(await proposed('run', 'c')).toEqual(['claude', 'cline', 'codex', 'continue', 'copilot']);
     expect(await proposed('memory', 'get', '--ar')).toEqual(['--around']);
-    expect(await proposed('memory', 'sho')).toEqual(['show']);
-    expect(await proposed('memory', 'stale', '--js')).toEqual(['--json']);
+    expect(await proposed('memory', 'sha')).toEqual(['share']);
+    expect(await proposed('memory', 'list', '--sta')).toEqual(['--stale']);
     // Behind an argument, and behind an option with its value, the command is still known.
     expect(await proposed('memory', 'get', 'm_x', '--gr')).toEqual(['--grep']);
     expect(await proposed('memory', 'list', '--limit', '5', '--js')).toEqual(['--json']);
     expect(await proposed('start', '--memory-mode', 'read')).toEqual(['read', 'read-write']);
     expect(await proposed('memory', 'list', '--space', 'project/')).toEqual(['project/shop-1']);
     expect(await proposed('setup', '--remove', 'anth')).toEqual(['anthropic']);
-    expect(await proposed('explain', 'recal')).toEqual(['recalled']);
+    expect(await proposed('connect', 'cla')).toEqual(['claude']);
   });
 }
 

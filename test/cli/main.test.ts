@@ -18,10 +18,11 @@ const COMMANDS = [
   ['run'],
   ['status'],
   ['stop'],
-  ['top'],
-  ['unit'],
-  ['unit', 'install'],
-  ['unit', 'uninstall'],
+  ['connect'],
+  ['disconnect'],
+  ['uninstall'],
+  ['demo'],
+  ['ui'],
   ['print-config'],
   ['print-config', 'claude'],
   ['print-config', 'codex'],
@@ -39,7 +40,7 @@ const COMMANDS = [
 ];
 
 /** Commands that only hold others. */
-const GROUPS = ['print-config', 'config', 'memory', 'unit'];
+const GROUPS = ['print-config', 'config', 'memory'];
 
 // spec: 4.5-two-names, 9-package
 test('the package has two names for one program, and the version is its own', async () => {
@@ -74,6 +75,43 @@ test('every command explains itself on stdout, and holds no secret in it', async
   const { stdout } = await runCli(['setup', '--help'], { home });
   expect(stdout).not.toMatch(/--key[ ,=]/);
   expect(stdout).toContain('Examples:');
+});
+
+test('the help of svc fits on a screen, and lists the commands of a person in groups', async () => {
+  const { stdout, code } = await runCli(['--help'], { home: tempFolder() });
+  const lines = stdout.trimEnd().split('\n');
+  expect([code, lines.length <= 30]).toEqual([0, true]);
+  expect(lines.filter((line) => line.length > 80)).toEqual([]);
+  const listed = lines.flatMap((line) => /^ {2}([a-z-]+) {2,}\S/.exec(line)?.[1] ?? []);
+  const people = ['run', 'ui', 'status', 'stats', 'memory', 'setup', 'connect', 'disconnect'];
+  const further = [
+    'doctor',
+    'uninstall',
+    'start',
+    'stop',
+    'requests',
+    'quota',
+    'cache',
+    'demo',
+    'help',
+  ];
+  expect(listed).toEqual(expect.arrayContaining([...people, ...further]));
+  expect(listed.length).toBeLessThanOrEqual(17);
+  expect(stdout).toMatch(/For programs: .*mcp.*config token/);
+});
+
+test('commands of earlier versions are gone', async () => {
+  for (const words of [
+    ['top'],
+    ['unit', 'install'],
+    ['explain', 'recalled'],
+    ['memory', 'show', 'm_x'],
+    ['memory', 'stale'],
+  ]) {
+    // oxlint-disable-next-line no-await-in-loop -- One process after the other.
+    const { code } = await runCli(words, { home: tempFolder() });
+    expect([words, code]).toEqual([words, 2]);
+  }
 });
 
 test('wrong usage is exit 2, on stderr, with a proposal where there is one', async () => {
@@ -154,8 +192,8 @@ test('R29: no command says a key, whatever is wrong', async () => {
     ANTHROPIC_API_KEY: PROVIDER_KEY,
     SVC_MEMORY_MODE: PROVIDER_KEY,
   };
-  // No test installs a service on the machine that it runs on.
-  const harmless = COMMANDS.filter(([first]) => first !== 'unit');
+  // A page and a demo start a proxy of their own.
+  const harmless = COMMANDS.filter(([first = '']) => !['demo', 'ui'].includes(first));
   const commands = harmless.filter((args) => args.length > 1 || !GROUPS.includes(args[0] ?? ''));
   const lines = [...commands, ['doctor', '--json'], ['setup', '--yes'], ['memory', 'get', 'm_x']];
   for (const args of lines) {

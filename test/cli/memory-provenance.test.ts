@@ -15,7 +15,7 @@ import { homeWith } from '../support/home.ts';
 import { recordOf } from '../support/records.ts';
 import { screen } from '../support/screen.ts';
 
-/** `svc memory show` and `svc memory stale`, on a real store and real files. */
+/** `svc memory get --origin` and `svc memory list --stale`, on a real store and real files. */
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -53,7 +53,7 @@ test('show tells session, client, day, project, branch, commit, files, and that 
   const { learn, write, svc, root } = await stage();
   write('src/pool.ts', '6543');
   const ref = await learn(PORT, ['src/pool.ts']);
-  const { code, stdout, stderr } = await svc('show', ref.slice(0, 7));
+  const { code, stdout, stderr } = await svc('get', ref.slice(0, 7), '--origin');
   expect([code, stderr]).toEqual([0, '']);
   for (const part of [
     ref,
@@ -71,7 +71,7 @@ test('show tells session, client, day, project, branch, commit, files, and that 
   ]) {
     expect(stdout).toContain(part);
   }
-  const json: unknown = JSON.parse((await svc('show', ref, '--json')).stdout);
+  const json: unknown = JSON.parse((await svc('get', ref, '--origin', '--json')).stdout);
   expect(json).toMatchObject({
     ref,
     text: PORT,
@@ -89,7 +89,7 @@ test('show says which files changed or are gone, also for the request of the exc
   write('src/a.ts', 'other');
   rmSync(join(root, 'src/b.ts'));
   const asked = referenceOf(recordOf('Question 1?').digest);
-  const { stdout } = await svc('show', asked);
+  const { stdout } = await svc('get', asked, '--origin');
   expect(stdout).toContain('src/a.ts (changed)\n');
   expect(stdout).toContain('src/b.ts (gone)\n');
   expect(stdout).toContain('src/c.ts\n');
@@ -100,13 +100,13 @@ test('show says unknown where it is, and fails for a reference of nothing', asyn
   const { learn, write, svc, store, root, home } = await stage();
   const plain = recordOf('A fact of nowhere.');
   await store.memory.capture([plain], patience());
-  const { stdout } = await svc('show', referenceOf(plain.digest));
+  const { stdout } = await svc('get', referenceOf(plain.digest), '--origin');
   expect(stdout).toContain('unknown: svc knows neither its commit nor its files');
   write('src/pool.ts', '6543');
   const ref = await learn(PORT, ['src/pool.ts']);
   renameSync(root, join(home, 'elsewhere'));
-  expect((await svc('show', ref)).stdout).toContain('unknown: its files are missing');
-  const none = await svc('show', 'm_aaaaaaaaaaaaaaaa');
+  expect((await svc('get', ref, '--origin')).stdout).toContain('unknown: its files are missing');
+  const none = await svc('get', 'm_aaaaaaaaaaaaaaaa', '--origin');
   expect([none.code, none.stdout]).toEqual([1, '']);
   expect(none.stderr).toContain('No memory has this reference.');
 });
@@ -118,11 +118,11 @@ test('stale lists what the code has outgrown by project, the newest first, and n
   const kept = await learn('The kept.', ['src/c.ts']);
   const second = await learn('The second.', ['src/a.ts', 'src/b.ts', 'src/c.ts']);
   const other = await learn('The other.', ['src/a.ts'], 'project/other-0123456789');
-  expect((await svc('stale')).stderr).toContain(
+  expect((await svc('list', '--stale')).stderr).toContain(
     'Memories checked: 4. Their files have not changed.',
   );
   write('src/a.ts', 'y');
-  const { stdout, code } = await svc('stale');
+  const { stdout, code } = await svc('list', '--stale');
   expect(code).toBe(0);
   expect(stdout).not.toContain(kept);
   expect(stdout.split('\n').filter((line) => !line.startsWith('    '))).toEqual([
@@ -136,7 +136,9 @@ test('stale lists what the code has outgrown by project, the newest first, and n
   ]);
   expect(stdout).toContain('src/a.ts (changed)');
   expect(stdout).not.toContain('src/c.ts');
-  const json: unknown = JSON.parse((await svc('stale', '--json', '--space', SPACE)).stdout);
+  const json: unknown = JSON.parse(
+    (await svc('list', '--stale', '--json', '--space', SPACE)).stdout,
+  );
   expect(json).toMatchObject([
     {
       space: SPACE,
@@ -146,10 +148,10 @@ test('stale lists what the code has outgrown by project, the newest first, and n
       ],
     },
   ]);
-  const limited = await svc('stale', '--limit', '1');
+  const limited = await svc('list', '--stale', '--limit', '1');
   expect(limited.stdout).not.toContain(first);
   expect(limited.stderr).toContain('And 2 more');
-  expect((await svc('stale', '--limit', '0')).code).toBe(2);
+  expect((await svc('list', '--stale', '--limit', '0')).code).toBe(2);
 });
 
 test('where the folder is gone, the newest folder of the project is looked at', async () => {
@@ -160,7 +162,7 @@ test('where the folder is gone, the newest folder of the project is looked at', 
   await learn('The second.', ['src/b.ts']);
   const elsewhere = join(home, 'elsewhere');
   renameSync(root, elsewhere);
-  const unknown = await svc('stale');
+  const unknown = await svc('list', '--stale');
   expect(unknown.stderr).toContain('Unknown: 2.');
   const known = { space: SPACE, identities: [], head: COMMIT, commits: [COMMIT] };
   await changeRegistry(env.SVC_DATA_HOME, () => ({
@@ -171,7 +173,7 @@ test('where the folder is gone, the newest folder of the project is looked at', 
   writeFileSync(join(elsewhere, 'src/a.ts'), 'y');
   // Another working tree may never have had this one.
   rmSync(join(elsewhere, 'src/b.ts'));
-  const found = await svc('stale');
+  const found = await svc('list', '--stale');
   expect(found.stdout).toContain('The first.');
   expect(found.stdout).not.toContain('The second.');
   expect(found.stderr).toContain('Unknown: 1.');
@@ -197,10 +199,10 @@ test('what is forgotten is in neither, nor in the list of what is stale', async 
   write('src/a.ts', 'x');
   const ref = await learn(PORT, ['src/a.ts']);
   write('src/a.ts', 'y');
-  expect((await svc('stale')).stdout).toContain(ref);
+  expect((await svc('list', '--stale')).stdout).toContain(ref);
   expect((await svc('forget', ref, '--yes')).code).toBe(0);
-  expect((await svc('stale')).stdout).toBe('');
-  expect((await svc('show', ref)).code).toBe(1);
+  expect((await svc('list', '--stale')).stdout).toBe('');
+  expect((await svc('get', ref, '--origin')).code).toBe(1);
 });
 
 test('an export knows nothing of it', async () => {
@@ -220,7 +222,7 @@ test('with a memory service both say what is unknown', async () => {
     allowPrivate: true,
   };
   const home = homeWith({ ...validConfig(), memory });
-  const { code, stdout, stderr } = await runCli(['memory', 'stale', '--json'], { home });
+  const { code, stdout, stderr } = await runCli(['memory', 'list', '--stale', '--json'], { home });
   expect([code, stdout]).toEqual([0, '[]\n']);
   expect(stderr).toContain('a memory service stores neither commits nor files');
 });

@@ -6,7 +6,6 @@ import { openStoreForCli } from '../../src/cli/compose-store.ts';
 import { reportChecks } from '../../src/cli/doctor/check-report.ts';
 import { listMemories } from '../../src/cli/memory/memory.ts';
 import { listSpaces } from '../../src/cli/memory/spaces.ts';
-import { explainState } from '../../src/cli/requests/explain.ts';
 import { recordOf } from '../support/records.ts';
 import { screen } from '../support/screen.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -38,7 +37,7 @@ test('checks of doctor fit, with the level on the first line alone', () => {
   for (const line of lines.slice(1, -1)) expect(line).toMatch(/^ {9}\S/);
 });
 
-test('memories, spaces and states fit', async () => {
+test('memories and spaces fit', async () => {
   const home = tempFolder();
   const environment = { HOME: home, SVC_DATA_HOME: join(home, 'data') };
   const store = openEmbeddedStore({ folder: environment.SVC_DATA_HOME, report: () => undefined });
@@ -55,5 +54,4 @@ test('memories, spaces and states fit', async () => {
   await shown((it) => listMemories({ options: {} }, it, openStoreForCli));
   await shown((it) => listMemories({ words: 'depot', options: {} }, it, openStoreForCli));
   await shown((it) => listSpaces({}, it, openStoreForCli));
-  await shown((it) => explainState(undefined, {}, it));
 });

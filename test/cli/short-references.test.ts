@@ -35,8 +35,11 @@ test('get, move and forget take the beginning of a reference, of outputs too', a
   expect((await svc('forget', start, '--yes')).stderr).toContain('Forgotten: 1.');
   expect((await svc('forget', referenceOf(output.digest).slice(0, 6), '--yes')).code).toBe(0);
   expect((await svc('get', start)).stderr).toContain('No memory has this reference.');
-  for (const verb of ['get', 'show']) {
-    expect((await svc(verb, start.slice(0, 5))).stderr).toContain('4 characters after m_');
+  for (const flags of [[], ['--origin']]) {
+    // oxlint-disable-next-line no-await-in-loop -- One command after the other on one store.
+    expect((await svc('get', start.slice(0, 5), ...flags)).stderr).toContain(
+      '4 characters after m_',
+    );
   }
 });
 

@@ -151,7 +151,7 @@ test('one request in full: what was changed, and the milliseconds of every step'
   expect(stdout).toMatch(/^ +3\.1 ms {2}recall/m);
   expect(stdout).toMatch(/^ +800\.0 ms {2}the provider’s first byte +█/m);
   expect(stdout).toMatch(/^ +5005\.2 ms {2}together$/m);
-  const same = await runOn([row], ['requests', '--id', row.id, '--json']);
+  const same = await runOn([row], ['requests', row.id, '--json']);
   expect(JSON.parse(same.stdout)).toEqual([row]);
   expect((await runOn([row], ['requests', 'req_none'])).code).toBe(1);
 });

@@ -140,12 +140,12 @@ interface Printed {
   total: { requests: number };
 }
 
-test('top --json tells what is in flight and what has ended, and --once prints it', async () => {
+test('--watch --json tells what is in flight and what has ended, and without a terminal it prints once', async () => {
   const { home, env, url, ask, askInVain } = await startStage();
   await ask('Say this. [[final=done]]');
   void askInVain();
   const look = async (): Promise<Printed> => {
-    const { stdout } = await runCli(['top', '--json'], { home, env });
+    const { stdout } = await runCli(['status', '--watch', '--json'], { home, env });
     return JSON.parse(stdout) as Printed;
   };
   await expect.poll(look).toMatchObject({
@@ -155,7 +155,7 @@ test('top --json tells what is in flight and what has ended, and --once prints i
     total: { requests: 1 },
   });
   expect((await look()).open[0]?.forwardedInputTokens).toBeGreaterThan(0);
-  const { stdout, stderr, code } = await runCli(['top'], { home, env });
+  const { stdout, stderr, code } = await runCli(['status', '--watch'], { home, env });
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toContain('In flight: 1');
   // oxlint-disable-next-line no-control-regex
@@ -178,9 +178,9 @@ test('R4: what is in flight is told to a holder of the token only', async () => 
 test('where no proxy runs it says so, and ends', async () => {
   const home = homeWith({ version: 1, proxy: { port: await freePort() }, localToken: LOCAL_TOKEN });
   const env = { SVC_DATA_HOME: join(tempFolder(), 'data') };
-  const { stdout, code } = await runCli(['top', '--once'], { home, env });
+  const { stdout, code } = await runCli(['status', '--watch'], { home, env });
   expect([code, stdout]).toEqual([0, expect.stringContaining('svc is not running: svc start')]);
-  const wrong = await runCli(['top', '--interval', '0'], { home, env });
+  const wrong = await runCli(['status', '--watch', '--interval', '0'], { home, env });
   expect(wrong.code).toBe(2);
 });
 
@@ -193,7 +193,7 @@ test.skipIf(noTerminal !== undefined).each(['q', 'C-c'])(
     const tmux = openTmux({ command: 'sh', home, environment: env });
     tmux.type('echo before-the-view');
     await tmux.shows('before-the-view');
-    tmux.type(`'${process.execPath}' '${BIN}' top; echo left-with-$?`);
+    tmux.type(`'${process.execPath}' '${BIN}' status --watch; echo left-with-$?`);
     await tmux.shows('In flight: 0');
     expect(tmux.screen()).not.toContain('before-the-view');
     void askInVain();

@@ -130,7 +130,7 @@ describe.each(['claude', 'codex'] as const)('R46: %s with a login', (name) => {
     const written = await svcCommand(stage, client, ['connect', name, '--yes']).ended;
     expect(written, written.stderr).toMatchObject({ status: 0 });
     const startsProxy = name === 'claude';
-    expect(written.stderr).toContain(startsProxy ? 'It starts the proxy' : 'svc unit install');
+    expect(written.stderr).toContain(startsProxy ? 'It starts the proxy' : 'svc start --at-login');
     // Its hook starts the proxy before the first request; without one it would wait for a minute.
     if (startsProxy) await stage.svc.stop();
     onTestFinished(async () => {

@@ -226,7 +226,7 @@ async function carryOut(
   note(outcome === 'written' ? `Changed ${path}.` : `${path} already has these settings.`);
   note(`${title} now uses ${baseUrl} for every session.`);
   if (startsProxy) note('It starts the proxy if none runs.');
-  else terminal.warn('It cannot start the proxy. Keep the proxy running: svc unit install');
+  else terminal.warn('It cannot start the proxy. Keep the proxy running: svc start --at-login');
   note(`Undo this with: svc disconnect ${name}`);
   const variables = startsProxy ? await keyVariables(environment) : [];
   if (variables.length > 0) {

@@ -186,7 +186,7 @@ function usesProxy(isRunning: boolean): string {
 /** Its own file sends it here however it is started, and nothing there starts a proxy. */
 function stranded(subject: string, client: 'claude' | 'codex'): Check {
   const found = 'its settings name this proxy, and no proxy runs: it cannot reach a model';
-  const fix = `svc start --detach, or permanently: svc unit install; or svc disconnect ${client}`;
+  const fix = `svc start --detach, or permanently: svc start --at-login; or svc disconnect ${client}`;
   return { level: 'warning', subject, found, fix };
 }
 

@@ -12,7 +12,7 @@ import { CodeChecker, type FileCheck } from './code-check.ts';
 import { deadline, withStore } from './memory.ts';
 import { noSuchReference, wholeReference } from './whole-reference.ts';
 
-/** `svc memory show`: where a memory comes from, and whether it still holds. */
+/** `svc memory get --origin`: where a memory comes from, and whether it still holds. */
 
 interface Shown {
   readonly record: StoredRecord;

@@ -11,7 +11,7 @@ import { type CodeCheck, CodeChecker, type FileCheck } from './code-check.ts';
 import { withStore } from './memory.ts';
 import { fileText } from './memory-show.ts';
 
-/** `svc memory stale`: the memories that the code has outgrown, by project. */
+/** `svc memory list --stale`: the memories that the code has outgrown, by project. */
 
 export interface StaleOptions {
   readonly space?: string;

@@ -175,7 +175,7 @@ export async function forgetMemories(
   if (options.yes !== true && confirm === undefined) {
     throw new CliError(
       'This cannot be undone. To confirm, add --yes.',
-      'See them first: svc memory show m_…, svc memory search WORDS, svc memory list --space NAME',
+      'See them first: svc memory get m_…, svc memory search WORDS, svc memory list --space NAME',
       2,
     );
   }

@@ -1,7 +1,14 @@
+import { spaceNames } from '../../adapters/projects/registry.ts';
+import { readConfigFile } from '../../adapters/files/config-file.ts';
+import { configFolder } from '../../adapters/files/config-folder.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { asList, asRecord, asText } from '../../core/bytes/json-fields.ts';
+import { WELL_KNOWN_NAMES } from '../../core/settings/well-known.ts';
+import type { OpenStore } from '../compose-store.ts';
+import type { CommandContext } from '../context.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import type { Command } from 'commander';
 import { DIALECTS } from '../../core/conversation/view.ts';
-import { STATE_TEXTS } from '../../core/plan/states.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../../core/settings/settings.ts';
 import { CliError } from '../cli-error.ts';
 import type { Terminal } from '../terminal.ts';
@@ -28,8 +35,8 @@ interface Valued {
   readonly values: readonly string[] | AskedValues;
 }
 
-export const ASKED_VALUES = ['spaces', 'upstreams'] as const;
-export type AskedValues = (typeof ASKED_VALUES)[number];
+const ASKED_VALUES = ['spaces', 'upstreams'] as const;
+type AskedValues = (typeof ASKED_VALUES)[number];
 
 export function printCompletion(
   shell: string | undefined,
@@ -71,7 +78,6 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   connect: CLIENTS,
   disconnect: CLIENTS,
   completion: SHELLS,
-  explain: STATE_TEXTS.map(({ name }) => name),
 };
 
 function placesOf(command: Command, path: string): readonly Place[] {
@@ -242,3 +248,52 @@ function fishValues(values: Valued['values'] | undefined): string {
   if (typeof values === 'string') return ` -x -a '(${asking(values)})'`;
   return values.length === 0 ? ' -r' : ` -x -a '${values.join(' ')}'`;
 }
+
+/** The spaces of the last three months are proposed. */
+const DAYS_MS = 90 * 24 * 3600 * 1000;
+
+/** `svc completion --values`: what a shell proposes after an option, one value a line. */
+export async function printValues(
+  kind: string,
+  { environment, terminal }: CommandContext,
+  openStore: OpenStore,
+): Promise<void> {
+  const known = ASKED_VALUES.find((one) => one === kind);
+  if (known === undefined) {
+    throw new CliError(
+      `svc completion lists ${ASKED_VALUES.join(' and ')}.`,
+      'See: svc completion --help',
+      2,
+    );
+  }
+  const values = await LISTS[known](environment, openStore);
+  for (const value of values) terminal.out(value);
+}
+
+type List = (
+  environment: CommandContext['environment'],
+  openStore: OpenStore,
+) => Promise<readonly string[]>;
+
+const LISTS: Readonly<Record<AskedValues, List>> = {
+  // Those that something went through lately: the request log knows them by a quick sum.
+  spaces: async (environment, openStore) => {
+    const store = await openStore(dataFolder(environment), { report: () => undefined });
+    try {
+      const sums = await store.requests.sum({ since: Date.now() - DAYS_MS });
+      const all = sums.map(({ space }) => space).filter((space) => space !== '');
+      const names = spaceNames(dataFolder(environment), all);
+      const spaces = all.map((space) => names.of(space));
+      return [...new Set(['global', ...spaces])].toSorted();
+    } finally {
+      await store.close();
+    }
+  },
+  upstreams: async (environment) => {
+    const file = await readConfigFile(configFolder(environment));
+    const configured = asList(asRecord(file?.value)['upstreams']).map((it) =>
+      asText(asRecord(it)['name']),
+    );
+    return [...new Set([...configured.filter((name) => name !== ''), ...WELL_KNOWN_NAMES])];
+  },
+};

@@ -14,7 +14,7 @@ export type Finish = (code: number) => void;
 
 /** One sentence for `--help` and for docs/commands.md. */
 export const EXIT_CODES =
-  'Exit codes: 0 success, 1 failure or problems found, 2 wrong usage, 130 interrupted.';
+  'Exit codes: 0 success, 1 failure or problems, 2 wrong usage, 130 interrupted.';
 
 /** Declares commands on the program. */
 export type Declare = (program: Command, context: CommandContext, finish: Finish) => void;
@@ -23,15 +23,13 @@ export type Declare = (program: Command, context: CommandContext, finish: Finish
 export interface ProgramWords {
   readonly name: string;
   readonly description: string;
-  /** The first commands of a new user, one a line. */
-  readonly start: string;
+  /** The first commands of a new user, one a line, where the description does not name them. */
+  readonly start?: string;
 }
 
 const SVC: ProgramWords = {
   name: 'svc',
   description: 'Memory for coding agents: a proxy on this machine between them and their provider.',
-  start: `  $ svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY
-  $ svc run claude`,
 };
 
 /** Runs one command line (without node and script) and resolves with the exit code. */
@@ -90,11 +88,7 @@ export function emptyProgram(terminal: Terminal, words = SVC): Command {
       })
       .addHelpText(
         'after',
-        `
-Start:
-${words.start}
-
-${EXIT_CODES}`,
+        `${words.start === undefined ? '' : `\nStart:\n${words.start}\n`}\n${EXIT_CODES}`,
       )
   );
 }

@@ -15,7 +15,7 @@ import type { CommandContext } from '../context.ts';
 import { withoutCredentials } from '../../core/settings/network-proxy.ts';
 import { keyVariables, storedUpstreams } from '../setup/missing-upstream.ts';
 
-/** `svc unit`: the proxy as a service of the user's own, started with the session. */
+/** `svc start --at-login`: the proxy as a service of the user's own, started with the session. */
 
 export interface UnitOptions {
   readonly print?: boolean;
@@ -73,7 +73,7 @@ export async function installUnit(
   return 0;
 }
 
-/** The unit's file, where there is one; undefined on a system that `svc unit` does not know. */
+/** The unit's file, where there is one; undefined on a system with neither systemd nor launchd. */
 export async function unitFileIn(
   environment: Environment,
   parts: UnitParts,
@@ -131,7 +131,7 @@ function managerFor(
     };
   }
   throw new CliError(
-    'svc unit knows systemd (Linux) and launchd (macOS).',
+    'svc start --at-login works with systemd (Linux) and launchd (macOS).',
     'Elsewhere: svc start --detach',
   );
 }

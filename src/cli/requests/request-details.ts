@@ -1,6 +1,7 @@
 import { lostThoughtsText } from '../../core/conversation/lost-thoughts.ts';
 import { missText } from '../../core/meter/cache-words.ts';
 import { planLimitText } from '../../core/meter/quota.ts';
+import { stateText } from '../../core/plan/states.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { timeText } from '../listing.ts';
 import { bar } from '../text-table.ts';
@@ -16,8 +17,11 @@ export function requestDetails(row: RequestRow): readonly string[] {
     ['Project', row.space || '(none)'],
     ['Conversation', row.conversation || '(none)'],
     ['Answer', `${row.status}, ${endText(row.end)}`],
+    ...meaning(ENDS[row.end] === undefined ? row.end : ''),
     ['Memory', `${row.memoryState} (mode ${row.memoryMode || 'unknown'})`],
+    ...meaning(row.memoryState),
     ['Shortening', shorteningText(row)],
+    ...meaning(row.continuityState),
     ['Changed', changeText(row)],
     [
       'Tokens',
@@ -54,6 +58,12 @@ function thoughtFacts(row: RequestRow): [string, string][] {
     facts.push(['Thinking', lostThoughtsText(lostThoughts, prefixChangedBy)]);
   }
   return facts;
+}
+
+/** Explains a state below its name, in the words of docs/states.md. */
+function meaning(name: string): [string, string][] {
+  const text = stateText(name);
+  return text === undefined ? [] : [['', `${text.meaning} ${text.advice}`.trimEnd()]];
 }
 
 const ENDS: Readonly<Record<string, string>> = {

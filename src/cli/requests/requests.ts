@@ -13,8 +13,8 @@ import { oneLine, type Terminal } from '../terminal.ts';
 import { table, wrapped } from '../text-table.ts';
 
 /**
- * `svc requests`: one line a request, newest first, under a line that names the columns. `svc
- * explain` gives the meaning of a state. There is no text in the log; one request in full quotes
+ * `svc requests`: one line a request, newest first, under a line that names the columns. One request
+ * in full explains its states. There is no text in the log; one request in full quotes
  * the memories behind its references.
  */
 

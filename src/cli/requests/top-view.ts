@@ -4,7 +4,7 @@ import { short } from './short-number.ts';
 import { oneLine } from '../terminal.ts';
 import { table } from '../text-table.ts';
 
-/** The view of `svc top`: sums over requests, and the lines of one screen. Pure. */
+/** The view of `svc status --watch`: sums over requests, and the lines of one screen. Pure. */
 
 export interface Activity {
   /** Where proxies run: 'http://127.0.0.1:8765'. */

@@ -12,10 +12,9 @@ import { findProxies } from '../proxy/own-proxies.ts';
 import type { CliStore, OpenStore } from '../compose-store.ts';
 import { type Activity, activityLines, activityOf } from './top-view.ts';
 
-/** `svc top`: what the proxy does now, drawn again every second until q or Ctrl-C. */
+/** `svc status --watch`: what the proxy does now, drawn again every second until q or Ctrl-C. */
 
 export interface TopOptions {
-  readonly once?: boolean;
   readonly json?: boolean;
   readonly interval?: string;
 }
@@ -56,7 +55,7 @@ export async function top(
   try {
     const look = (): Promise<Activity> => activityNow(store, folder, access);
     if (options.json === true) terminal.json(await look());
-    else if (options.once === true || !terminal.isWatched) {
+    else if (!terminal.isWatched) {
       for (const line of linesOf(await look(), context)) terminal.out(line);
     } else await watch(look, context, { keys: keys(), seconds });
   } finally {

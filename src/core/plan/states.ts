@@ -2,8 +2,8 @@ import { ERROR_ROWS, type ErrorCode } from '../errors.ts';
 import type { ContinuityState, MemoryState } from './continuity.ts';
 
 /**
- * The meaning of every state of a request, in one table: `svc explain`, docs/states.md and a test
- * read it. A state without a row does not compile.
+ * The meaning of every state of a request, in one table: `svc requests`, the page and docs/states.md
+ * show it. A state without a row does not compile.
  */
 
 /** Where a state is seen. */
@@ -171,10 +171,6 @@ function texts(kind: StateKind, rows: Readonly<Record<string, Row>>): StateText[
   });
 }
 
-/** Exactly this name, else all that begin so; without regard to capitals. */
-export function findStates(words: string): readonly StateText[] {
-  const wanted = words.toLowerCase();
-  const same = STATE_TEXTS.filter(({ name }) => name.toLowerCase() === wanted);
-  if (same.length > 0) return same;
-  return STATE_TEXTS.filter(({ name }) => wanted !== '' && name.toLowerCase().startsWith(wanted));
+export function stateText(name: string): StateText | undefined {
+  return STATE_TEXTS.find((state) => state.name === name);
 }

@@ -1,9 +1,9 @@
-import { findStates } from '../../core/plan/states.ts';
+import { stateText } from '../../core/plan/states.ts';
 import { TEXTS } from '../texts/texts.ts';
 
-/** A state in the words of `svc explain`, one click away. */
+/** The meaning of a state, one click away. */
 export function Why({ state }: { readonly state: string }) {
-  const found = findStates(state).find(({ name }) => name === state);
+  const found = stateText(state);
   if (found === undefined) return null;
   return (
     <details class="why">

@@ -2,7 +2,7 @@ import { lostThoughtsText } from '../../core/conversation/lost-thoughts.ts';
 import type { ItemNote } from '../../core/plan/item-notes.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import type { KeptTexts, RequestAnswer } from '../../ports/ui-api.ts';
-import { findStates } from '../../core/plan/states.ts';
+import { stateText } from '../../core/plan/states.ts';
 import { Strip, Swatch } from '../charts/strip.tsx';
 import { hrefOf, route } from '../client/router.ts';
 import { useGet } from '../client/use-load.ts';
@@ -110,7 +110,7 @@ function headline(row: RequestRow): string {
 }
 
 function meaningOf(end: string): string {
-  return findStates(end).find(({ name }) => name === end)?.meaning ?? end;
+  return stateText(end)?.meaning ?? end;
 }
 
 function Figures({ row }: { readonly row: RequestRow }) {
