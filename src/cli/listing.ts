@@ -24,8 +24,8 @@ export function limitOf(
 }
 
 /** `1 line`, `2 lines` */
-export function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+export function count(number: number, noun: string, nouns = `${noun}s`): string {
+  return `${number} ${number === 1 ? noun : nouns}`;
 }
 
 /** Local time to the second: `2026-11-20 16:45:02`. */

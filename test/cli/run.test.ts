@@ -5,6 +5,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { requestRow } from '../support/request-row.ts';
 import { BIN, type CliResult, runCli } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { freePort } from '../support/free-port.ts';
@@ -250,3 +252,23 @@ function upstream(): object {
 function isRunning(child: ChildProcess): boolean {
   return child.exitCode === null && child.signalCode === null;
 }
+
+test('a run ends with one line of what svc did in it, and none where the client asked nothing', async () => {
+  const at = stage();
+  const silent = await runCli(['run', 'claude'], at);
+  expect(silent.stderr).not.toContain('svc in this run');
+  const row = requestRow({
+    at: Date.now() + 3_600_000,
+    price: { paid: 6_000, direct: 47_000 },
+    recall: { exchange: 0, refs: [], isUsed: false },
+    miss: { by: 'time', tokens: 52_000, price: 1 },
+  });
+  const store = openEmbeddedStore({ folder: join(at.home, 'data'), report: () => undefined });
+  store.requestLog.add(row);
+  store.requestLog.add({ ...row, id: 'r2', client: 'codex' });
+  await store.close();
+  const { stderr } = await runCli(['run', 'claude'], at);
+  expect(stderr.trim().split('\n').at(-1)).toBe(
+    'svc in this run: 1 request, memories for 1 prompt, 41k tokens kept, 1 cache miss of 52k tokens. See: svc ui',
+  );
+});

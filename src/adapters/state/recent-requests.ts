@@ -32,16 +32,51 @@ SELECT at, coalesce(row ->> '$.client', '') AS client, coalesce(row ->> '$.space
   coalesce(instr(row ->> '$.items', '"edit":"block"') > 0, 0) AS hasBlock
 FROM requests WHERE at >= ? AND row ->> '$.kind' = 'main' ORDER BY at DESC LIMIT ${ROWS_MAX}`;
 
+/** What svc did for one client since a time. Tokens are input tokens at full price. */
+export interface RunTotals {
+  readonly requests: number;
+  /** Prompts that got memories. */
+  readonly recalled: number;
+  readonly paid: number;
+  readonly direct: number;
+  readonly misses: number;
+  readonly missedTokens: number;
+}
+
+// Clients are named like their programs, some with a word behind a dash: claude-code.
+const RUN_SQL = `
+SELECT count(*) AS requests,
+  count(DISTINCT CASE WHEN NOT coalesce(row ->> '$.recall.isBrief', 0)
+    THEN row ->> '$.conversation' || ' ' || (row ->> '$.recall.exchange') END) AS recalled,
+  coalesce(sum(row ->> '$.price.paid'), 0) AS paid,
+  coalesce(sum(row ->> '$.price.direct'), 0) AS direct,
+  count(row ->> '$.miss.tokens') AS misses,
+  coalesce(sum(row ->> '$.miss.tokens'), 0) AS missedTokens
+FROM (SELECT row FROM requests WHERE at >= ?1 ORDER BY at DESC LIMIT ${ROWS_MAX})
+WHERE row ->> '$.kind' NOT IN ('relayed', 'count')
+  AND (row ->> '$.client' = ?2 OR row ->> '$.client' LIKE ?2 || '-%')`;
+
+/** Undefined where there is no log, or none that can be read. */
+export function runTotals(folder: string, since: number, client: string): RunTotals | undefined {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that very query.
+  const [totals] = readRows(folder, RUN_SQL, since, client) as RunTotals[];
+  return totals;
+}
+
 /** Newest first; none where there is no log, or none that can be read: a command says more than nothing then. */
 export function recentRequests(folder: string, since: number): readonly RecentRequest[] {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that very query.
+  return readRows(folder, SQL, since) as RecentRequest[];
+}
+
+function readRows(folder: string, sql: string, ...values: (number | string)[]): unknown[] {
   const file = stateFile(folder);
   if (!existsSync(file)) return [];
   let connection: Connection | undefined;
   try {
     connection = loadDriver().open(file);
     connection.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA query_only = ON`);
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that very query.
-    return connection.prepare(SQL).all(since) as RecentRequest[];
+    return connection.prepare(sql).all(...values);
   } catch {
     return [];
   } finally {

@@ -1,7 +1,9 @@
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import spawn from 'cross-spawn';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { isInstalled } from '../../adapters/foreign/client-files.ts';
+import { type RunTotals, runTotals } from '../../adapters/state/recent-requests.ts';
 import { apiOf } from '../../core/dialects/apis.ts';
 import { upstreamEntries } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
@@ -14,6 +16,8 @@ import { launchedOther } from '../clients/launch-other.ts';
 import type { LaunchedClient } from '../clients/launch.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import type { CommandContext } from '../context.ts';
+import { count } from '../listing.ts';
+import { short } from '../requests/short-number.ts';
 import { ensureProxy, type ProxyProcess } from './proxy-process.ts';
 import { prepareConfig } from './start.ts';
 
@@ -81,11 +85,32 @@ export async function runClient(
     version: () => versionOf(program, environment),
   });
   for (const note of launch.notes) terminal.note(note);
-  return runProgram({
+  const since = Date.now();
+  const code = await runProgram({
     program,
     args: [...launch.args, ...args],
     environment: launch.environment,
   });
+  const totals = runTotals(dataFolder(environment), since, name);
+  if (totals !== undefined && totals.requests > 0) terminal.note(runText(totals));
+  return code;
+}
+
+/** What svc did since the client began; other windows of the same client are in it. */
+function runText(totals: RunTotals): string {
+  const { requests, recalled, paid, direct, misses, missedTokens } = totals;
+  const kept = Math.round(direct - paid);
+  const price = kept < 0 ? `${short(-kept)} tokens more than direct` : `${short(kept)} tokens kept`;
+  return [
+    `svc in this run: ${count(requests, 'request')}`,
+    `memories for ${count(recalled, 'prompt')}`,
+    ...(direct === 0 ? [] : [price]),
+    ...(misses === 0
+      ? []
+      : [`${count(misses, 'cache miss', 'cache misses')} of ${short(missedTokens)} tokens`]),
+  ]
+    .join(', ')
+    .concat('. See: svc ui');
 }
 
 interface ProgramCall {

@@ -6,6 +6,7 @@ import type { RequestSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';
 import { short } from './short-number.ts';
+import { PRICES_READ_ON } from '../../core/settings/model-facts.ts';
 import { moneyOf } from '../../core/settings/money.ts';
 import { isPriced } from '../../core/settings/priced-share.ts';
 import { bar, table, wrapped } from '../text-table.ts';
@@ -96,7 +97,7 @@ function moneyText(money: Total['money'], { all, priced }: Total['keyTokens']): 
   const { paid, direct } = money;
   const less = direct - paid;
   const what = less < 0 ? `${dollars(-less)} more than` : `${dollars(less)} less than`;
-  return `${dollars(paid)} to providers for requests with a key, by list prices, cache and answers included: ${what} without svc`;
+  return `${dollars(paid)} to providers for requests with a key, by list prices of ${PRICES_READ_ON}, cache and answers included: ${what} without svc`;
 }
 
 function dollars(amount: number): string {

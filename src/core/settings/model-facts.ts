@@ -29,6 +29,9 @@ export interface ListPrice {
   readonly cacheWrite?: number;
 }
 
+/** The day on which the prices in this table were read. */
+export const PRICES_READ_ON = '2026-11-24';
+
 type Row = readonly [name: string, window: number, output: number, price?: Price, input?: number];
 type Price = readonly [input: number, output: number, cacheRead?: number, cacheWrite?: number];
 
