@@ -132,37 +132,73 @@ function continues(view: RequestView, earlier: RequestView): boolean {
  * (shortener.ts, recall.ts) live exactly as long as the item.
  */
 export class ConversationState {
-  /** The blocks that each of the last prompts carried: its tool loop repeats them in every round. */
+  /**
+   * The blocks that each of the last prompts carried, by the ledger's key of the prompt. A tool loop repeats them in
+   * every round. Without it: every round reads the ledger for every prompt of the history.
+   */
   readonly blocks = new Recent<string, KnownBlocks>(PROMPTS_MAX);
-  /** The batches that the last requests found, by the address of their mark: for a ledger that is late. */
+  /**
+   * The batches that the last requests left out, by the key of their mark. Without it: a ledger that is late once
+   * would bring all of them back, and the provider's cache would be written anew.
+   */
   readonly batches = new Recent<string, readonly LeftOut[]>(OPENINGS_MAX);
-  /** Exchanges that were kept, by the fingerprint of their first item. */
+  /**
+   * The exchanges that are in the outbox, by the fingerprint of their first item. Without it: every request would
+   * mask and offer the whole history again.
+   */
   readonly keptExchanges = new Recent<string, true>(EXCHANGES_MAX);
-  /** Everything up to these items was kept, by fingerprint. */
+  /**
+   * The items up to which everything is in the outbox, by fingerprint. Without it: every request would look at all
+   * exchanges of its history, though none of them is new.
+   */
   readonly keptHistories = new Recent<string, true>(HISTORIES_MAX);
-  /** The ledger's generation in which they were kept. */
+  /**
+   * The ledger's generation in which the two above were noted. Without it: after a store was replaced, what it held
+   * would never be stored again.
+   */
   keptIn: number | undefined;
-  /** The newest question as it was kept. */
+  /**
+   * The newest question and its record. Without it: the question is masked with its first answer and once more with
+   * its last one, while the client waits for its last byte.
+   */
   question: KnownQuestion | undefined;
-  /** The cost of its last request, for the price of the next one. */
+  /** What its last request cost, here and direct. Without it: the next one is priced as if its cache were cold. */
   metered: MeterState | undefined;
-  /** Tokens of the longest of its requests that the provider has answered. */
+  /**
+   * Tokens of the longest of its requests that the provider has answered. Without it: a window that is published
+   * too small would end all batches.
+   */
   acceptedTokens = 0;
+  /**
+   * Whether its cache marks ask for an hour, as the ledger has it. Without it: every request would wait for the
+   * ledger once more.
+   */
   longCache: KnownLongCache | undefined;
-  /** When its last request came, by the monotonic clock. */
+  /**
+   * When its last request came, by the monotonic clock. Without it: svc cannot say that the provider's cache is cold,
+   * which is when leaving texts out costs nothing.
+   */
   lastSeenAt: number | undefined;
-  /** When the ledger last noted that. */
+  /** When the ledger last noted that. Without it: every request would write a row, where one a minute is enough. */
   notedAt: number | undefined;
-  /** An earlier request of it was read for what may leave: its outputs are stored, or on their way. */
+  /**
+   * An earlier request of it was looked at, so its outputs are stored or on their way. Without it: a long history is
+   * read at first sight, and its request waits for that in vain.
+   */
   wasRead = false;
-  /** The first item of a history that is known to hold bound thinking, by fingerprint: a compacted one has another first item. */
+  /**
+   * The first item of the history that is known to hold bound thinking, by fingerprint: a compacted one has another
+   * first item. Without it: a client that leaves old thinking out would look unbound while the ledger is late.
+   */
   boundFrom: string | undefined;
-
-  /** The fingerprint of its latest request, answered or not. */
+  /** The fingerprint of its latest request, answered or not. Without it: a repeated request would get a second look. */
   newest: string | undefined;
-  /** Its latest requests as digests, to find who changed what the provider had cached. */
+  /** Its latest requests as digests. Without it: the log cannot say who changed what the provider had cached. */
   sent: PrefixHistory | undefined;
-  /** Who first changed what its thoughts are bound to; undefined where that is not known, or did not happen. */
+  /**
+   * Who first changed what its thoughts are bound to; undefined where nobody is known to. Without it: the log would
+   * count thoughts that the client lost as lost by svc.
+   */
   prefixChangedBy: PrefixChanger | undefined;
 
   /** An estimate of the memory that it takes. */
