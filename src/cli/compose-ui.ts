@@ -19,7 +19,6 @@ import { createUiServer } from '../local/ui/ui-server.ts';
 import type { UiDoor } from '../local/ui-door.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { About, HealthAnswer, HealthCheck, StoreAnswer } from '../ports/ui-api.ts';
-import type { LiveSettings } from '../proxy/forward.ts';
 import type { InFlight, KeptRequests } from '../proxy/in-flight.ts';
 import { CliError } from './cli-error.ts';
 import { CodeChecker } from './memory/code-check.ts';
@@ -27,6 +26,7 @@ import { findStale } from './memory/memory-stale.ts';
 import { moveSpace } from './memory/spaces.ts';
 import { Terminal } from './terminal.ts';
 import { systemClock } from './compose-common.ts';
+import type { LiveSettings } from '../proxy/upstream-choice.ts';
 
 /**
  * The composition root of the page. It is a bundle of its own: a proxy without an open page loads

@@ -29,13 +29,13 @@ import type { BodyDecoder } from '../ports/body-decoder.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { accountsOf } from '../proxy/accounts.ts';
 import { createHandler, type ProxyHandler } from '../proxy/handle.ts';
-import { chooseByRoute, findUpstream, type LiveSettings } from '../proxy/forward.ts';
 import { nameBoundInShadow } from './proxy/recent-trouble.ts';
 import { InFlight, KeptRequests } from '../proxy/in-flight.ts';
 import type { ConfiguredUpstream, Handler } from '../proxy/dependencies.ts';
 import { newRequestId, reportTo, systemClock } from './compose-common.ts';
 import type { UiParts } from './compose-ui.ts';
 import type { Terminal } from './terminal.ts';
+import { upstreamFor, findUpstream, type LiveSettings } from '../proxy/upstream-choice.ts';
 
 /** The composition root: the only place where adapters meet ports. */
 
@@ -104,7 +104,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     inFlight,
     kept,
     memory: remembering.memory,
-    live: () => runtime.live,
+    live: () => runtime.now.live,
   });
   const server = listenerOn({
     runtime,
@@ -124,20 +124,20 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
       if (JSON.stringify(next.memory) !== JSON.stringify(settings.memory)) {
         terminal.warn('A new place for memories applies after a restart: svc stop && svc start');
       }
-      const { blockKey } = runtime;
+      const { blockKey } = runtime.now;
       const isShadow = next.proxy.compressionMode === 'shadow';
-      if (isShadow && runtime.live.proxy.compressionMode !== 'shadow') {
+      if (isShadow && runtime.now.live.proxy.compressionMode !== 'shadow') {
         nameBoundInShadow(options.dataFolder, Date.now(), terminal);
       }
       runtime.apply(next);
       void ui.apply(next);
       // Both are made from the local token. A page that was opened with the old one must be opened again.
-      if (runtime.blockKey !== blockKey) void ui.renew();
+      if (runtime.now.blockKey !== blockKey) void ui.renew();
     },
     stop: async () => {
       stopResting();
       await ui.close();
-      await server.stop(runtime.live.proxy.drainMs);
+      await server.stop(runtime.now.live.proxy.drainMs);
       await handler.drain(KEEP_LAST_MS);
       await opened.close();
     },
@@ -164,8 +164,10 @@ function handlerOn(
     kept,
     issuer: { kind: 'local-proxy', version: VERSION },
     tenant: LOCAL_TENANT,
-    settings: () => runtime.live.proxy,
-    choose: (query) => chooseByRoute(() => runtime.liveFor(query.request.id))(query),
+    settings: () => runtime.now.live.proxy,
+    choose: ({ request: { id, route } }) => ({
+      configured: upstreamFor(runtime.liveFor(id), route),
+    }),
     memory: remembering.memory,
     ledger: store.ledger,
     outbox: remembering.outbox,
@@ -182,11 +184,11 @@ function handlerOn(
     projects: new GitProjects(dataFolder),
     code: isEmbedded ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,
     get blockKey() {
-      return runtime.blockKey;
+      return runtime.now.blockKey;
     },
     outputFolder: isEmbedded ? outputFolder(dataFolder) : undefined,
     note: (facts) => {
-      const quota = quotaRowOf(facts, runtime.blockKey);
+      const quota = quotaRowOf(facts, runtime.now.blockKey);
       const limit = planLimitOf(facts.row.status, quota?.reading);
       const row = limit === undefined ? facts.row : { ...facts.row, planLimit: limit };
       if (quota !== undefined) store.requestLog.addQuota(quota);
@@ -210,18 +212,18 @@ interface ListenerParts {
 function listenerOn(parts: ListenerParts): LocalServer {
   const { runtime, decode, handler, inFlight, ui, remembering, terminal } = parts;
   return createLocalServer({
-    settings: () => runtime.live.proxy,
-    tokenDigests: () => runtime.tokenDigests,
-    pathTokenDigests: () => runtime.pathTokenDigests,
+    settings: () => runtime.now.live.proxy,
+    tokenDigests: () => runtime.now.tokenDigests,
+    pathTokenDigests: () => runtime.now.pathTokenDigests,
     loginOf: (route) => runtime.loginOf(route),
     decode,
     handler,
     clock: systemClock,
     newId: newRequestId,
     inFlight: () => inFlight.rows(),
-    modeLimits: () => ({ ...runtime.live.proxy, supports: remembering.memory.supports }),
+    modeLimits: () => ({ ...runtime.now.live.proxy, supports: remembering.memory.supports }),
     report: reportTo(terminal),
-    ui: () => (runtime.hasUi ? ui.open() : undefined),
+    ui: () => (runtime.now.hasUi ? ui.open() : undefined),
     version: VERSION,
   });
 }
@@ -366,7 +368,7 @@ async function openMemory(
   const hosted = openHostedMemoryWithOutbox({
     settings: memory,
     get recallMs() {
-      return runtime.live.proxy.recallMs;
+      return runtime.now.live.proxy.recallMs;
     },
     folder: dataFolder,
     mirror: store.memory,
@@ -393,43 +395,24 @@ interface Generation {
  * no configuration in use has that provider any more.
  */
 class Runtime {
-  #now: Generation;
+  /** The configuration in force. */
+  now: Generation;
   #earlier: readonly Generation[] = [];
   /** By the id of an open request. */
   readonly #inUse = new Map<string, Generation>();
 
   constructor(settings: Settings) {
-    this.#now = generationOf(settings, undefined);
-  }
-
-  get hasUi(): boolean {
-    return this.#now.hasUi;
-  }
-
-  get live(): LiveSettings {
-    return this.#now.live;
-  }
-
-  get tokenDigests(): readonly Buffer[] {
-    return this.#now.tokenDigests;
-  }
-
-  get pathTokenDigests(): readonly Buffer[] {
-    return this.#now.pathTokenDigests;
-  }
-
-  get blockKey(): string {
-    return this.#now.blockKey;
+    this.now = generationOf(settings, undefined);
   }
 
   /** The configuration with which a request began. */
   liveFor(requestId: string): LiveSettings {
-    return (this.#inUse.get(requestId) ?? this.#now).live;
+    return (this.#inUse.get(requestId) ?? this.now).live;
   }
 
   /** Runs a request; the configuration in force when it begins stays usable to its end. */
   async using(requestId: string, run: () => Promise<void>): Promise<void> {
-    const generation = this.#now;
+    const generation = this.now;
     generation.users += 1;
     this.#inUse.set(requestId, generation);
     try {
@@ -437,37 +420,37 @@ class Runtime {
     } finally {
       this.#inUse.delete(requestId);
       generation.users -= 1;
-      if (generation.users === 0 && generation !== this.#now) this.#closeUnused();
+      if (generation.users === 0 && generation !== this.now) this.#closeUnused();
     }
   }
 
   /** The login that the upstream of a route takes; undefined where svc has a key, or nothing, for it. */
   loginOf(route: Route): Login | undefined {
     if (route.kind !== 'model' && route.kind !== 'relay') return undefined;
-    const upstream = findUpstream(this.live, route);
+    const upstream = findUpstream(this.now.live, route);
     return upstream === undefined ? undefined : loginOf(upstream.settings);
   }
 
   apply(settings: Settings): void {
-    const before = this.#now;
-    this.#now = generationOf(settings, before.live);
+    const before = this.now;
+    this.now = generationOf(settings, before.live);
     this.#earlier = [...this.#earlier, before];
     this.#closeUnused();
   }
 
   warm(): void {
-    for (const { upstream } of this.live.upstreams.values()) upstream.warm();
+    for (const { upstream } of this.now.live.upstreams.values()) upstream.warm();
   }
 
   async close(): Promise<void> {
-    const all = [...this.#earlier, this.#now];
+    const all = [...this.#earlier, this.now];
     await Promise.all([...upstreamsOf(all)].map((upstream) => upstream.close()));
   }
 
   #closeUnused(): void {
     const ended = this.#earlier.filter(({ users }) => users === 0);
     this.#earlier = this.#earlier.filter(({ users }) => users > 0);
-    const used = upstreamsOf([...this.#earlier, this.#now]);
+    const used = upstreamsOf([...this.#earlier, this.now]);
     for (const upstream of upstreamsOf(ended)) if (!used.has(upstream)) void upstream.close();
   }
 }

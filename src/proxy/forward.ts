@@ -1,8 +1,4 @@
-import { type Dialect, DIALECTS } from '../core/conversation/view.ts';
 import { isThoughtRefusal } from '../core/conversation/lost-thoughts.ts';
-import { apiOf, DIALECT_APIS } from '../core/dialects/apis.ts';
-import { ProxyError } from '../core/errors.ts';
-import type { Encoding } from '../core/http/http-form.ts';
 import {
   answerHeaders,
   forwardHeaders,
@@ -12,64 +8,9 @@ import {
   withoutRetry,
 } from '../core/http/header-rules.ts';
 import type { Issuer } from '../core/plan/evidence.ts';
-import type { Route } from '../core/http/routes.ts';
 import type { AnswerSink, UpstreamAnswer } from '../ports/upstream.ts';
-import type { ProxySettings } from '../core/settings/settings.ts';
-import type { ChooseUpstream, ClientRequest, ConfiguredUpstream } from './dependencies.ts';
+import type { ClientRequest, ConfiguredUpstream } from './dependencies.ts';
 import type { RawHeaders } from '../core/http/headers.ts';
-
-/** The settings of a proxy that has one upstream a dialect. */
-export interface LiveSettings {
-  readonly proxy: ProxySettings;
-  readonly upstreams: ReadonlyMap<Dialect, ConfiguredUpstream>;
-}
-
-/** Chooses by the route alone: the model in the body is the client's business. */
-export function chooseByRoute(live: () => LiveSettings): ChooseUpstream {
-  return ({ request }) => ({ configured: upstreamFor(live(), request.route) });
-}
-
-/** The upstream of a route's dialect; undefined where none is configured. */
-export function findUpstream(live: LiveSettings, route: Route): ConfiguredUpstream | undefined {
-  return upstreamChoices(route)
-    .map((choice) => live.upstreams.get(choice))
-    .find((upstream) => upstream !== undefined);
-}
-
-/** The upstream of a route's dialect. Throws UPSTREAM_NOT_CONFIGURED. */
-function upstreamFor(live: LiveSettings, route: Route): ConfiguredUpstream {
-  const dialect = 'dialect' in route ? route.dialect : undefined;
-  const found = findUpstream(live, route);
-  if (found !== undefined) return found;
-  throw new ProxyError(
-    'UPSTREAM_NOT_CONFIGURED',
-    `No upstream with apiStyle ${dialect ?? 'openai_responses'} is configured.`,
-  );
-}
-
-/** Each route asks several times in a request. */
-const RELAY_CHOICES: ReadonlyMap<Dialect | undefined, readonly Dialect[]> = new Map(
-  [undefined, ...DIALECTS].map((dialect) => [dialect, relayChoices(dialect)]),
-);
-
-function upstreamChoices(route: Route): readonly Dialect[] {
-  const dialect = 'dialect' in route ? route.dialect : undefined;
-  const isModel = dialect !== undefined && route.kind === 'model';
-  return isModel ? [dialect] : (RELAY_CHOICES.get(dialect) ?? []);
-}
-
-/**
- * The dialects of one provider usually share an upstream, so a relayed path goes to any of them. A path
- * of no dialect is the model list, asked for without `anthropic-version`: OpenAI's side first.
- */
-function relayChoices(dialect: Dialect | undefined): readonly Dialect[] {
-  const provider = dialect === undefined ? 'openai' : apiOf(dialect).provider;
-  const [kin, others] = [true, false].map((isKin) => {
-    return DIALECT_APIS.filter((one) => (one.provider === provider) === isKin);
-  });
-  const names = (list: typeof kin): readonly Dialect[] => (list ?? []).map(({ name }) => name);
-  return dialect === undefined ? [...names(kin), ...names(others)] : [dialect, ...names(kin)];
-}
 
 /** One form of a request: with all edits, with the accepted ones, or as the client wrote it. */
 export interface Form {
@@ -143,33 +84,22 @@ type SendCall = Pick<ForwardCall, 'configured' | 'request' | 'signal'> & Pick<Fo
 /** Sends one form of a request. `body`: undefined for the client's own bytes. */
 export function sendForm(
   body: readonly Uint8Array[] | undefined,
-  call: SendCall,
+  { configured, request, signal, beta }: SendCall,
 ): Promise<UpstreamAnswer> {
-  return body === undefined ? forwardUntouched(call) : send(call, body);
+  const { method, target, encoded } = request;
+  let headers: RawHeaders = forwardHeaders(request.headers, configured.settings);
+  if (beta !== undefined) headers = withBeta(headers, beta);
+  if (body !== undefined)
+    return configured.upstream.send({ method, target, headers, body }, signal);
+  // A login's provider gets the body in the client's own encoding; others may not know it.
+  if (encoded !== undefined) headers = [...headers, 'content-encoding', encoded.encoding];
+  const own = encoded?.bytes ?? request.body;
+  const bytes = own === undefined ? [] : [own];
+  return configured.upstream.send({ method, target, headers, body: bytes }, signal);
 }
 
 function speaksOfBond({ status, start }: PeekedAnswer): boolean {
   return status === 400 && isThoughtRefusal(start);
-}
-
-/** Sends the client's own bytes. */
-function forwardUntouched(call: SendCall): Promise<UpstreamAnswer> {
-  const { body, encoded } = call.request;
-  // A login's provider gets the body in the client's own encoding; others may not know it.
-  if (encoded !== undefined) return send(call, [encoded.bytes], encoded.encoding);
-  return send(call, body === undefined ? [] : [body]);
-}
-
-function send(
-  { configured, request, signal, beta }: SendCall,
-  body: readonly Uint8Array[],
-  encoding: Encoding = 'identity',
-): Promise<UpstreamAnswer> {
-  const { method, target } = request;
-  const own = forwardHeaders(request.headers, configured.settings);
-  const plain = beta === undefined ? own : withBeta(own, beta);
-  const headers = encoding === 'identity' ? plain : [...plain, 'content-encoding', encoding];
-  return configured.upstream.send({ method, target, headers, body }, signal);
 }
 
 const UNAUTHORIZED = 401;

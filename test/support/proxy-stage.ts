@@ -3,7 +3,6 @@ import { factsOfModel, type ModelFacts } from '../../src/core/settings/model-fac
 import { FOLDER_PROJECTS } from './folder-projects.ts';
 import { accountsOf } from '../../src/proxy/accounts.ts';
 import { createHandler } from '../../src/proxy/handle.ts';
-import { chooseByRoute } from '../../src/proxy/forward.ts';
 import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
@@ -21,6 +20,7 @@ import {
   type ScriptedProvider,
   startScriptedProvider,
 } from './scripted-provider/provider.ts';
+import { upstreamFor } from '../../src/proxy/upstream-choice.ts';
 
 /** The whole proxy on real sockets, between a test and the scripted provider. */
 export interface ProxyStage {
@@ -94,7 +94,7 @@ export async function openProxyStage({
     issuer: { kind: 'local-proxy', version: '0.1.2' },
     tenant: LOCAL_TENANT,
     settings: () => proxy,
-    choose: chooseByRoute(() => ({ proxy, upstreams })),
+    choose: ({ request }) => ({ configured: upstreamFor({ proxy, upstreams }, request.route) }),
     memory,
     ledger: wrapLedger?.(store.ledger) ?? store.ledger,
     outbox: outbox?.() ?? store.outbox,

@@ -19,7 +19,6 @@ import type { Projects } from '../../src/ports/projects.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { accountsOf } from '../../src/proxy/accounts.ts';
 import { createHandler } from '../../src/proxy/handle.ts';
-import { chooseByRoute } from '../../src/proxy/forward.ts';
 import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
 import type { ConfiguredUpstream, ProxyDependencies } from '../../src/proxy/dependencies.ts';
 import { answerTo, PATHS } from './dialect-wire.ts';
@@ -27,6 +26,7 @@ import { PROXY_SETTINGS, startServer, TOKEN } from './local-server.ts';
 import { ask, type ClientAnswer } from './sockets.ts';
 import { tempFolder } from './temp-folder.ts';
 import { upstreamSettings } from './upstream.ts';
+import { upstreamFor } from '../../src/proxy/upstream-choice.ts';
 
 /** The whole proxy over real sockets, with a provider that writes down what reaches it. */
 
@@ -170,7 +170,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
     issuer: { kind: 'local-proxy', version: '0.1.2' },
     tenant: LOCAL_TENANT,
     settings: () => proxy,
-    choose: chooseByRoute(() => ({ proxy, upstreams })),
+    choose: ({ request }) => ({ configured: upstreamFor({ proxy, upstreams }, request.route) }),
     clock: options.clock ?? { now: () => Date.now(), monotonic: () => performance.now() },
     projects: options.projects ?? FOLDER_PROJECTS,
     ...(options.projects !== undefined && { code: store.code }),

@@ -1,0 +1,51 @@
+import { type Dialect, DIALECTS } from '../core/conversation/view.ts';
+import { apiOf, DIALECT_APIS } from '../core/dialects/apis.ts';
+import { ProxyError } from '../core/errors.ts';
+import type { Route } from '../core/http/routes.ts';
+import type { ProxySettings } from '../core/settings/settings.ts';
+import type { ConfiguredUpstream } from './dependencies.ts';
+
+/** The settings of a proxy that has one upstream a dialect. */
+export interface LiveSettings {
+  readonly proxy: ProxySettings;
+  readonly upstreams: ReadonlyMap<Dialect, ConfiguredUpstream>;
+}
+
+/** The upstream of a route's dialect: the model in the body is the client's business. Throws UPSTREAM_NOT_CONFIGURED. */
+export function upstreamFor(live: LiveSettings, route: Route): ConfiguredUpstream {
+  const found = findUpstream(live, route);
+  if (found !== undefined) return found;
+  const dialect = 'dialect' in route ? route.dialect : undefined;
+  throw new ProxyError(
+    'UPSTREAM_NOT_CONFIGURED',
+    `No upstream with apiStyle ${dialect ?? 'openai_responses'} is configured.`,
+  );
+}
+
+/** The upstream of a route's dialect; undefined where none is configured. */
+export function findUpstream(
+  { upstreams }: LiveSettings,
+  route: Route,
+): ConfiguredUpstream | undefined {
+  const dialect = 'dialect' in route ? route.dialect : undefined;
+  if (route.kind === 'model') return dialect === undefined ? undefined : upstreams.get(dialect);
+  const chosen = RELAY_CHOICES.get(dialect)?.find((choice) => upstreams.has(choice));
+  return chosen === undefined ? undefined : upstreams.get(chosen);
+}
+
+const RELAY_CHOICES: ReadonlyMap<Dialect | undefined, readonly Dialect[]> = new Map(
+  [undefined, ...DIALECTS].map((dialect) => [dialect, relayChoices(dialect)]),
+);
+
+/**
+ * The dialects of one provider usually share an upstream, so a relayed path goes to any of them. A path
+ * of no dialect is the model list, asked for without `anthropic-version`: OpenAI's side first.
+ */
+function relayChoices(dialect: Dialect | undefined): readonly Dialect[] {
+  const provider = dialect === undefined ? 'openai' : apiOf(dialect).provider;
+  const [kin, others] = [true, false].map((isKin) => {
+    return DIALECT_APIS.filter((one) => (one.provider === provider) === isKin);
+  });
+  const names = (list: typeof kin): readonly Dialect[] => (list ?? []).map(({ name }) => name);
+  return dialect === undefined ? [...names(kin), ...names(others)] : [dialect, ...names(kin)];
+}
