@@ -12,8 +12,8 @@ import { withinDeadline } from './deadline.ts';
  * between the requests of other conversations.
  */
 
-/** Three kinds of work may wait for one conversation, and hold on to the same body. */
-const KINDS = 3;
+/** Two kinds of work may wait for one conversation, and hold on to the same body. */
+const KINDS = 2;
 /** Bodies that waiting work may hold on to: as much as the views of recent bodies. */
 const BYTES_MAX = KINDS * 24 * 1024 * 1024;
 /**

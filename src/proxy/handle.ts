@@ -70,11 +70,12 @@ export interface ProxyHandler extends Handler {
 const SWIFT_ANSWER_MS = 50;
 
 /**
- * Tools run longer than the wait, so what a request brought is kept before the next one comes. An exchange takes
- * about 2 ms of this thread and up to 10 of the store's: the share is a tenth of one core, on a machine that has
- * only one.
+ * An exchange takes about 2 ms of this thread and up to 10 of the store's: a tenth of one core, on
+ * a machine that has only one.
  */
-const BACKGROUND = { paceMs: 20, share: 0.1 };
+const HISTORY_MS = 100;
+/** Tools run longer, so what a request brought is kept before the next one comes. */
+const AHEAD_MS = 20;
 
 class RequestHandler {
   readonly #dependencies: ProxyDependencies;
@@ -84,7 +85,8 @@ class RequestHandler {
   readonly #shortener: Shortener;
   readonly #keeper: CaptureKeeper;
   readonly #busy: BusyCounter;
-  readonly #background: BackgroundQueue;
+  readonly #history: BackgroundQueue;
+  readonly #ahead: BackgroundQueue;
   readonly #longCaches: LongCacheWatch;
   readonly #caches: CacheWatch;
   readonly #bonds: Bonds;
@@ -95,9 +97,12 @@ class RequestHandler {
     this.#busy = new BusyCounter();
     this.#recaller = new Recaller(dependencies, this.#slices);
     this.#shortener = new Shortener(dependencies, this.#slices);
-    const pace = dependencies.background ?? new BackgroundPace(BACKGROUND);
-    this.#background = new BackgroundQueue(this.#busy, pace);
-    const provenance = new ProvenanceKeeper(dependencies, this.#background);
+    const { background } = dependencies;
+    const queueOf = (paceMs: number) =>
+      new BackgroundQueue(this.#busy, background ?? new BackgroundPace({ paceMs }));
+    this.#history = queueOf(HISTORY_MS);
+    this.#ahead = queueOf(AHEAD_MS);
+    const provenance = new ProvenanceKeeper(dependencies, this.#ahead);
     this.#keeper = new CaptureKeeper(dependencies, (reading, finished) =>
       provenance.finished(reading, finished),
     );
@@ -107,16 +112,22 @@ class RequestHandler {
   }
 
   async drain(withinMs: number): Promise<void> {
-    await this.#background.drain(withinMs);
+    await Promise.all([this.#history.drain(withinMs), this.#ahead.drain(withinMs)]);
   }
 
   heldBytes(): number {
-    return this.#conversations.bytes + this.#shortener.heldBytes + this.#background.bytes;
+    return (
+      this.#conversations.bytes +
+      this.#shortener.heldBytes +
+      this.#history.bytes +
+      this.#ahead.bytes
+    );
   }
 
   leave(): void {
     this.#conversations.clear();
-    this.#background.close();
+    this.#history.close();
+    this.#ahead.close();
   }
 
   async handle(request: ClientRequest, outgoing: ServerResponse): Promise<void> {
@@ -414,14 +425,14 @@ class RequestHandler {
       changed?.();
       return false;
     };
-    this.#background.add(reading.place, { doOne: keepOutputs, times: 1, bytes }, 'outputs');
+    this.#ahead.add(reading.place, { doOne: keepOutputs, times: 1, bytes });
     const keepHistory = async (): Promise<boolean> => {
       const isMore = await this.#keeper.keepHistory(reading, placements);
       changed?.();
       return isMore;
     };
     const times = this.#keeper.hasHistory(reading) ? settings.elisionCaptureLimit : 0;
-    this.#background.add(reading.place, { doOne: keepHistory, times, bytes }, 'history');
+    this.#history.add(reading.place, { doOne: keepHistory, times, bytes });
   }
 
   #keepWhole({ id, body }: ClientRequest, change: Change, most: number): void {

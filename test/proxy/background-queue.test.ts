@@ -114,17 +114,17 @@ test('on a proxy that is never idle, pieces of conversations without a request i
 test('of many conversations the latest wait, as far as their bodies have room', async () => {
   const names = ['a', 'b', 'c', 'd', 'e', 'f'];
   const { done, add } = open(Object.fromEntries(names.map((name) => [name, 1])));
-  for (const name of names) add(name, 1, 18 * 1024 * 1024);
+  for (const name of names) add(name, 1, 12 * 1024 * 1024);
   await vi.advanceTimersByTimeAsync(20 * STEP_MS);
   expect(done).toEqual(['c', 'd', 'e', 'f']);
 });
 
-test('however small the bodies, no more than 384 works wait', async () => {
+test('however small the bodies, no more than 256 works wait', async () => {
   const names = Array.from({ length: 500 }, (_, at) => `c${at}`);
   const { done, add } = open(Object.fromEntries(names.map((name) => [name, 1])));
   for (const name of names) add(name, 1);
   await vi.advanceTimersByTimeAsync(500 * STEP_MS);
-  expect(done).toEqual(names.slice(-384));
+  expect(done).toEqual(names.slice(-256));
 });
 
 test('a request that is released twice is not in hand once less, and the last one leaves none', () => {
