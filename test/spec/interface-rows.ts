@@ -222,7 +222,10 @@ const ENDPOINTS = {
     'GET /v1/svc/requests/{receipt_id} gives one receipt.',
     'service/src/server/operations/receipts',
   ),
-  '4.2-scope': row('Receipts need the scope receipt:read.', 'service/src/core/routes'),
+  '4.2-scope': row(
+    'Receipts need the scope receipt:read.',
+    'service/src/server/operations/operations',
+  ),
   '4.3-health': row(
     'GET /health, /livez and /readyz on the hosted base.',
     'service/src/server/health',
@@ -319,7 +322,10 @@ const RULES = {
     'Hosted endpoints take the API key as bearer or x-api-key.',
     'service/src/server/authenticator',
   ),
-  '5.2-receipt-scope': row('Receipt endpoints need receipt:read.', 'service/src/core/routes'),
+  '5.2-receipt-scope': row(
+    'Receipt endpoints need receipt:read.',
+    'service/src/server/operations/operations',
+  ),
   '5.3-401-403': row(
     'A bad key is 401, a key without permission 403.',
     'service/src/server/authenticator',
@@ -341,7 +347,10 @@ const RULES = {
     'Deleting a provider configuration frees its slot in the plan.',
     'service/src/server/console/providers',
   ),
-  '9-receipt-v1': row('Receipt paths carry the segment v1.', 'service/src/core/routes'),
+  '9-receipt-v1': row(
+    'Receipt paths carry the segment v1.',
+    'service/src/server/operations/operations',
+  ),
 };
 
 export const INTERFACE_ROWS: Readonly<Record<string, InterfaceRow>> = {

@@ -5,7 +5,7 @@ import { mayUse, type StoredKey } from '../../../src/core/memory-api/keys.ts';
 import { DEADLINE_MS } from '../../../src/core/memory-api/limits.ts';
 import { parseShape, type Shape } from '../../../src/core/memory-api/shape.ts';
 import type { AuditActor } from '../core/audit.ts';
-import { healthPath } from '../core/routes.ts';
+import { healthPath } from './routes.ts';
 import type { SpaceChoice, SpaceState, TenantStore } from '../ports/service-store.ts';
 import { ServiceFault } from './fault.ts';
 import type { ServingParts } from './parts.ts';
@@ -86,6 +86,26 @@ type StateCall = Pick<Call, 'store' | 'signal' | 'now' | 'deadlineAt'>;
 
 export function replyJson(value: unknown): Reply {
   return { body: JSON.stringify(value) };
+}
+
+/** The body of a list. `ids`: those of its first and last element, if it has any. */
+export function listBody({ data, ids, hasMore, cursor = ids.at(-1) }: ListFacts) {
+  return {
+    object: 'list',
+    data,
+    first_id: ids[0] ?? null,
+    last_id: ids.at(-1) ?? null,
+    has_more: hasMore,
+    next_cursor: hasMore ? (cursor ?? null) : null,
+  } as const;
+}
+
+interface ListFacts {
+  readonly data: readonly unknown[];
+  readonly ids: readonly string[];
+  readonly hasMore: boolean;
+  /** Where the next page begins. Undefined: behind the last element; null: nowhere. */
+  readonly cursor?: string | null;
 }
 
 /** Throws ServiceFault INVALID_JSON or INVALID_REQUEST. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { DEFAULT_TENANT } from '../core/tenants.ts';
 import type { Health } from '../../../src/core/memory-api/contract.ts';
-import type { HealthPath } from '../core/routes.ts';
+import type { HealthPath } from './routes.ts';
 import { withinDeadline } from '../../../src/proxy/deadline.ts';
 import type { ServingParts } from './parts.ts';
 

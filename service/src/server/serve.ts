@@ -5,13 +5,7 @@ import { pathOf } from '../../../src/core/http/gate.ts';
 import { headerOf } from '../../../src/core/http/header-rules.ts';
 import { HEADERS_MAX } from '../../../src/core/http/http-form.ts';
 import { forwardedAddress } from '../core/rates.ts';
-import {
-  findRoute,
-  healthPath,
-  KEYS_PATH,
-  MEMORY_START,
-  type ServiceRoute,
-} from '../core/routes.ts';
+import { healthPath, KEYS_PATH } from './routes.ts';
 import { describeFault } from '../../../src/http/faults.ts';
 import { dropBody } from '../../../src/http/connections.ts';
 import { askForBody, readBody } from '../../../src/http/request-bodies.ts';
@@ -26,7 +20,6 @@ import {
   deadlineOf,
   expectBody,
   ifVersionOf,
-  type Operation,
   parseBody,
   readHead,
   type Reply,
@@ -38,13 +31,7 @@ import type { ConsoleReply } from './console/operation.ts';
 import { ServiceFault } from './fault.ts';
 import { HealthCheck } from './health.ts';
 import { isModelPath, ModelServer } from './models/model-server.ts';
-import { capture } from './operations/capture.ts';
-import { listItems, listPurges, listSources } from './operations/lists.ts';
-import { createPurge, deleteItem, getPurge } from './operations/purges.ts';
-import { recall } from './operations/recall.ts';
-import { getReceipt, listReceiptHeads, listReceipts } from './operations/receipts.ts';
-import { getObject, retrieve } from './operations/retrieve.ts';
-import { whoami } from './operations/whoami.ts';
+import { KEY_OPERATIONS, KEY_START, MEMORY_START } from './operations/operations.ts';
 import type { ServiceParts, ServingParts } from './parts.ts';
 import { withVault } from './signer.ts';
 
@@ -52,23 +39,6 @@ import { withVault } from './signer.ts';
  * The order of one call: head → key → route → scope → rate → body → operation → answer. A caller
  * without a key learns nothing about paths, and no byte of a body is read before the key is known.
  */
-
-const OPERATIONS: Readonly<Record<ServiceRoute['operation'], Operation>> = {
-  whoami,
-  recall,
-  capture,
-  retrieve,
-  getObject,
-  listItems,
-  deleteItem,
-  listSources,
-  createPurge,
-  listPurges,
-  getPurge,
-  listReceipts,
-  getReceipt,
-  listReceiptHeads,
-};
 
 interface Story {
   readonly incoming: IncomingMessage;
@@ -221,10 +191,12 @@ export class CallServer {
     const { key, tenant } = caller;
     story.keyId = key.keyId;
     refuseSuspended(caller);
-    const { route, parameter } = this.#routeOf(head);
-    story.operation = route.operation;
-    if (route.scope !== undefined && !key.scopes.includes(route.scope)) {
-      throw new ServiceFault('SCOPE_DENIED', `The key lacks the scope ${route.scope}.`);
+    const { method, path } = head;
+    const name = path.startsWith(KEY_START) ? path.slice(KEY_START.length) : '';
+    const { row, parameter } = KEY_OPERATIONS.mustFind(method, name);
+    story.operation = row.name;
+    if (row.scope !== undefined && !key.scopes.includes(row.scope)) {
+      throw new ServiceFault('SCOPE_DENIED', `The key lacks the scope ${row.scope}.`);
     }
     const { limiter, settings } = this.#parts;
     await checkLimits(limiter, {
@@ -232,9 +204,9 @@ export class CallServer {
       keyId: key.keyId,
       limits: tenant.limits,
       requestsPerMinute: settings.requestsPerMinute,
-      usesMemory: head.path.startsWith(MEMORY_START),
+      usesMemory: path.startsWith(MEMORY_START),
     });
-    const body = await this.#receive(story, { ...head, ...route, owner: key.tenant });
+    const body = await this.#receive(story, { ...head, ...row, owner: key.tenant });
     if (body === 'gone' || outgoing.destroyed) return undefined;
     const store = this.#parts.store.of(key.tenant);
     const call = {
@@ -248,7 +220,7 @@ export class CallServer {
       deadlineAt: now + ms,
       now,
     };
-    return OPERATIONS[route.operation](call, this.#state);
+    return row.run(call, this.#state);
   }
 
   #credentialsOf(incoming: IncomingMessage, { headers }: Pick<CallHead, 'headers'>): Credentials {
@@ -257,16 +229,6 @@ export class CallServer {
       apiKey: headerOf(headers, 'x-api-key'),
       address: this.#addressOf(incoming),
     };
-  }
-
-  #routeOf({ method, path }: CallHead): { route: ServiceRoute; parameter: string } {
-    const found = findRoute(method, path);
-    if (found === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such path.');
-    if ('route' in found) return found;
-    const { allow } = found;
-    throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path does not support this method.', {
-      allow,
-    });
   }
 
   async #receive(
@@ -339,7 +301,9 @@ export class CallServer {
   }
 }
 
-interface ExpectedCall extends Pick<ServiceRoute, 'bodyBytesMax'> {
+interface ExpectedCall {
+  /** Undefined where there is none. */
+  readonly bodyBytesMax: number | undefined;
   /** Whose body it is. */
   readonly owner: string;
 }

@@ -140,7 +140,7 @@ describe.each(SUBJECTS)('$schema', ({ schema, shape, sample }) => {
 test('the document has every route of the table, under its name, and no other', () => {
   const told = DOCUMENTED.map(({ operationId, method, path }) => {
     const found = findConsoleRoute(method, path.replaceAll(/\{\w+\}/g, 'abcdefghijkl'));
-    const operation = found !== undefined && 'operation' in found ? found.operation : undefined;
+    const operation = found !== undefined && 'row' in found ? found.row : undefined;
     return [operationId, operation?.name];
   });
   expect(told.filter(([name, operation]) => name !== operation)).toEqual([]);

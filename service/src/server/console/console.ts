@@ -1,6 +1,7 @@
 import { includesRole } from '../../core/admins.ts';
 import { DEFAULT_TENANT, isTenantId } from '../../core/tenants.ts';
 import { ServiceFault } from '../fault.ts';
+import { type FoundRoute, METHODS, RouteTable } from '../routes.ts';
 import { accountOperations, requestOperations } from './account.ts';
 import { adminOperations } from './admins.ts';
 import { keyOperations } from './keys.ts';
@@ -11,7 +12,6 @@ import {
   type ConsoleParts,
   type ConsoleReply,
   type ConsoleRequest,
-  METHODS,
 } from './operation.ts';
 import { probeOperations } from './provider-probes.ts';
 import { providerOperations } from './providers.ts';
@@ -41,30 +41,17 @@ export const CONSOLE_START = '/v1/svc/console/';
 /** 500 models of 256 characters, written with escapes. */
 const BODY_BYTES_MAX = 256 * 1024;
 
-const PATTERNS = new Map(
-  OPERATIONS.map(({ path }) => [
-    path,
-    new RegExp(`^${path.replace('*', String.raw`([\w.-]{1,128})`)}$`),
-  ]),
+/** By method, because the header Allow names them in this order. */
+const ROUTES = new RouteTable(
+  OPERATIONS.toSorted((a, b) => METHODS.indexOf(a.method) - METHODS.indexOf(b.method)),
 );
 
-export type FoundConsoleRoute =
-  | { readonly operation: ConsoleOperation; readonly parameter: string }
-  /** The path is known, the method is not. */
-  | { readonly allow: string };
-
-/** `path`: what follows CONSOLE_START, exactly as it came. */
-export function findConsoleRoute(method: string, path: string): FoundConsoleRoute | undefined {
-  // A path that a row names comes before one that it matches: `requests/heads`.
-  const isNamed = PATTERNS.has(path) && !path.includes('*');
-  const known = isNamed ? path : [...PATTERNS].find(([, pattern]) => pattern.test(path))?.[0];
-  if (known === undefined) return undefined;
-  const rows = OPERATIONS.filter((row) => row.path === known);
-  const operation = rows.find((row) => row.method === method);
-  const parameter = PATTERNS.get(known)?.exec(path)?.[1] ?? '';
-  if (operation !== undefined) return { operation, parameter };
-  const allowed = METHODS.filter((one) => rows.some((row) => row.method === one));
-  return { allow: allowed.join(', ') };
+/** `path`: what follows CONSOLE_START. */
+export function findConsoleRoute(
+  method: string,
+  path: string,
+): FoundRoute<ConsoleOperation> | undefined {
+  return ROUTES.find(method, path);
 }
 
 export interface AdmittedRoute {
@@ -79,17 +66,10 @@ export function admitRoute(
   { method, path }: Pick<ConsoleRequest, 'method' | 'path'>,
   actor: ConsoleActor,
 ): AdmittedRoute {
-  const found = findConsoleRoute(method, path);
-  if (found === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such path.');
-  if ('allow' in found) {
-    const { allow } = found;
-    throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path does not support this method.', {
-      allow,
-    });
-  }
-  const { role, body } = found.operation;
+  const { row: operation, parameter } = ROUTES.mustFind(method, path);
+  const { role, body } = operation;
   const bodyBytesMax = body === undefined ? undefined : BODY_BYTES_MAX;
-  if (includesRole(actor.role, role)) return { ...found, bodyBytesMax };
+  if (includesRole(actor.role, role)) return { operation, parameter, bodyBytesMax };
   throw new ServiceFault('SCOPE_DENIED', `The operation needs the role ${role}.`);
 }
 

@@ -16,8 +16,9 @@ import type { Receipts } from '../../ports/receipts.ts';
 import type { ProviderLinks } from '../../ports/provider-links.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
 import { newId } from '../../core/ids.ts';
-import { readValue } from '../call.ts';
+import { listBody, readValue } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
+import { type Route, routeOf, type RouteText } from '../routes.ts';
 import type { ServiceLimits, ServingParts } from '../parts.ts';
 
 /**
@@ -25,12 +26,9 @@ import type { ServiceLimits, ServingParts } from '../parts.ts';
  * the commands that call it. The listener, the command line, the completion and the tests read the rows.
  */
 
-export interface ConsoleOperation {
+export interface ConsoleOperation extends Route {
   /** As service/docs/hosted-api.yaml names it. */
   readonly name: string;
-  readonly method: ConsoleMethod;
-  /** Below `/v1/svc/console/`. The star is the parameter. */
-  readonly path: string;
   /** The least role that may call it. */
   readonly role: AdminRole;
   /** Undefined: the call has no body. */
@@ -40,12 +38,9 @@ export interface ConsoleOperation {
   readonly commands: readonly CommandRow[];
 }
 
-export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-type ConsoleMethod = (typeof METHODS)[number];
-
 interface Facts extends Pick<ConsoleOperation, 'name' | 'role'> {
   /** `DELETE keys/*` */
-  readonly route: `${ConsoleMethod} ${string}`;
+  readonly route: RouteText;
   /** The tenant of the call must exist. */
   readonly ofTenant?: boolean;
 }
@@ -75,12 +70,11 @@ function rowOf(
   commands: readonly CommandRow[],
   handler: ConsoleOperation['run'],
 ): ConsoleOperation {
-  const method = METHODS.find((one) => route.startsWith(`${one} `)) ?? 'GET';
   const run = async (call: ConsoleCall): Promise<ConsoleReply> => {
     if (ofTenant) await findTenant(call);
     return handler(call);
   };
-  return { name, role, method, path: route.slice(method.length + 1), body, run, commands };
+  return { name, role, ...routeOf(route), body, run, commands };
 }
 
 /** Makes a command. Its example is its name, where it has no other one. */
@@ -467,19 +461,10 @@ export function listReply<Row>(
   { idOf, wireOf }: RowForm<Row>,
 ): ConsoleReply {
   const shown = rows.slice(0, limit - 1);
-  const [first] = shown;
-  const last = shown.at(-1);
   const hasMore = rows.length > shown.length;
   return {
     status: 200,
-    body: {
-      object: 'list',
-      data: shown.map(wireOf),
-      first_id: first === undefined ? null : idOf(first),
-      last_id: last === undefined ? null : idOf(last),
-      has_more: hasMore,
-      next_cursor: hasMore && last !== undefined ? idOf(last) : null,
-    },
+    body: listBody({ data: shown.map(wireOf), ids: shown.map(idOf), hasMore }),
   };
 }
 

@@ -10,6 +10,7 @@ import type { ObjectKind, PageFilter } from '../../ports/service-store.ts';
 import {
   type Call,
   chooseSpaces,
+  listBody,
   type Operation,
   readValue,
   type Reply,
@@ -81,15 +82,8 @@ function pageReply<One>(
     data.push(one);
   }
   const hasMore = data.length < found.length;
-  const [first, last] = [data[0], data.at(-1)];
-  return replyJson({
-    object: 'list',
-    data,
-    first_id: first === undefined ? null : nameOf(first),
-    last_id: last === undefined ? null : nameOf(last),
-    has_more: hasMore,
-    next_cursor: hasMore ? String(offset + data.length) : null,
-  });
+  const cursor = String(offset + data.length);
+  return replyJson(listBody({ data, ids: data.map(nameOf), hasMore, cursor }));
 }
 
 function pageOf(call: Call, space: string | undefined): PageFilter {

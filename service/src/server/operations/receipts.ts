@@ -12,7 +12,7 @@ import { RECEIPT_ID, timeOfReceiptId } from '../../core/receipt-id.ts';
 import { headOf, RECEIPT_STATUSES, totalOf } from '../../core/receipts.ts';
 import type { ReceiptFilter } from '../../ports/receipt-store.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
-import { type Operation, readValue, replyJson } from '../call.ts';
+import { listBody, type Operation, readValue, replyJson } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
 import type { Signer } from '../signer.ts';
 
@@ -49,15 +49,12 @@ export async function receiptPage(asked: Asked & { readonly signal: AbortSignal 
   const hasMore = found.length > limit;
   // A page in front of a receipt was read backwards, so the extra row is first.
   const shown = query.before === undefined ? found.slice(0, limit) : found.slice(-limit);
-  const [first, last] = [shown[0], shown.at(-1)];
-  return {
-    object: 'list',
+  return listBody({
     data: shown.map(({ body }) => parseJson(body)),
-    first_id: first?.receiptId ?? null,
-    last_id: last?.receiptId ?? null,
-    has_more: hasMore,
-    next_cursor: hasMore && query.before === undefined ? (last?.receiptId ?? null) : null,
-  } as const;
+    ids: shown.map(({ receiptId: id }) => id),
+    hasMore,
+    ...(query.before === undefined ? {} : { cursor: null }),
+  });
 }
 
 function filterOf(query: ReceiptsQuery, limit: number): ReceiptFilter {
@@ -113,17 +110,9 @@ export async function headPage({ tenant, store, query, signer, now }: HeadsAsked
   const at = isoTime(now);
   const open = await signer.signAll(shown.map((head) => headOf(head, { at, isClosed: false })));
   const [total] = await signer.signAll([totalOf({ tenant, receipts, at })]);
-  const [first, last] = [shown[0], shown.at(-1)];
-  const hasMore = found.length > limit;
-  return {
-    object: 'list',
-    data: shown.map(({ body }, place) => (body === undefined ? open[place] : parseJson(body))),
-    first_id: first?.node ?? null,
-    last_id: last?.node ?? null,
-    has_more: hasMore,
-    next_cursor: hasMore ? (last?.node ?? null) : null,
-    total,
-  } as const;
+  const data = shown.map(({ body }, place) => (body === undefined ? open[place] : parseJson(body)));
+  const ids = shown.map(({ node }) => node);
+  return { ...listBody({ data, ids, hasMore: found.length > limit }), total };
 }
 
 /** 270 years of days. */

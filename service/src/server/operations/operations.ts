@@ -1,0 +1,115 @@
+import { type WhoAmI } from '../../../../src/core/memory-api/contract.ts';
+import { PROOF_FEATURE, space as spaceShape } from '../../../../src/core/memory-api/words.ts';
+import {
+  CANDIDATES_MAX,
+  CAPTURE_ITEMS_MAX,
+  REQUEST_BYTES_MAX,
+} from '../../../../src/core/memory-api/limits.ts';
+import { RECORD_BYTES_MAX } from '../../../../src/core/memory-api/records.ts';
+import { type KeyScope, modeOf } from '../../../../src/core/memory-api/keys.ts';
+import {
+  type Call,
+  checkSpaces,
+  type Operation,
+  readValue,
+  type Reply,
+  replyJson,
+  type ServiceState,
+} from '../call.ts';
+import { isoTime } from '../../../../src/core/memory/times.ts';
+
+import { type Route, routeOf, RouteTable, type RouteText } from '../routes.ts';
+import { capture } from './capture.ts';
+import { listItems, listPurges, listSources } from './lists.ts';
+import { createPurge, deleteItem, getPurge } from './purges.ts';
+import { recall } from './recall.ts';
+import { getReceipt, listReceiptHeads, listReceipts } from './receipts.ts';
+import { getObject, retrieve } from './retrieve.ts';
+
+/** The operations that a key calls: a row each, with its route, the scope that it needs, and its handler. */
+
+export interface KeyOperation extends Route {
+  readonly name: string;
+  /** Undefined: any valid key. */
+  readonly scope: KeyScope | undefined;
+  /** Bytes of the body; undefined where there is none. */
+  readonly bodyBytesMax: number | undefined;
+  readonly run: Operation;
+}
+
+export const KEY_START = '/v1/svc/';
+/** Calls below this count as calls of the memory. */
+export const MEMORY_START = `${KEY_START}memory/`;
+
+const bytes = REQUEST_BYTES_MAX;
+
+export const KEY_OPERATIONS = new RouteTable<KeyOperation>([
+  row('whoami', 'GET whoami', undefined, whoami),
+  row('recall', 'POST memory/recall', 'read', recall, bytes.recall),
+  row('capture', 'POST memory/capture', 'write', capture, bytes.capture),
+  row('retrieve', 'POST memory/retrieve', 'read', retrieve, bytes.retrieve),
+  row('getObject', 'GET memory/objects/*', 'read', getObject),
+  row('listItems', 'GET memory/items', 'read', listItems),
+  row('deleteItem', 'DELETE memory/items/*', 'write', deleteItem),
+  row('listSources', 'GET memory/sources', 'read', listSources),
+  row('createPurge', 'POST memory/purges', 'write', createPurge, bytes.purge),
+  row('listPurges', 'GET memory/purges', 'receipt:read', listPurges),
+  row('getPurge', 'GET memory/purges/*', 'receipt:read', getPurge),
+  row('listReceipts', 'GET requests', 'receipt:read', listReceipts),
+  row('listReceiptHeads', 'GET requests/heads', 'receipt:read', listReceiptHeads),
+  row('getReceipt', 'GET requests/*', 'receipt:read', getReceipt),
+]);
+
+function row(
+  name: string,
+  route: RouteText,
+  scope: KeyScope | undefined,
+  run: Operation,
+  bodyBytesMax?: number,
+): KeyOperation {
+  return { name, ...routeOf(route), scope, bodyBytesMax, run };
+}
+
+/** The features of this service, so that a client need not try them out. */
+const FEATURES = [PROOF_FEATURE, 'capture.deadline.v1', 'retrieve.lines.v1', 'purge.signed.v1'];
+
+async function whoami(call: Call, { parts }: ServiceState): Promise<Reply> {
+  const { key, now } = call;
+  const named = call.head.query.get('space');
+  const space = named === null ? undefined : readValue(named, spaceShape);
+  if (space !== undefined) checkSpaces(key, [space]);
+  const state = space === undefined ? undefined : await call.store.spaceState(space, call.signal);
+  const answer: WhoAmI = {
+    tenant_id: key.tenant,
+    key: {
+      key_id: key.keyId,
+      name: key.name,
+      scopes: key.scopes,
+      ...(key.spaces === undefined ? {} : { spaces: key.spaces }),
+      expires_at: key.expiresAt === undefined ? null : isoTime(key.expiresAt),
+    },
+    memory_mode_default: modeOf(key.scopes),
+    ...(state === undefined
+      ? {}
+      : {
+          space_state: {
+            space: state.space,
+            generation: state.generation,
+            commit_seq: state.commitSeq,
+            records: state.records,
+          },
+        }),
+    limits: {
+      max_candidates: CANDIDATES_MAX,
+      max_capture_items: CAPTURE_ITEMS_MAX,
+      max_record_bytes: RECORD_BYTES_MAX,
+      max_body_bytes: REQUEST_BYTES_MAX.capture,
+      requests_per_minute: parts.settings.requestsPerMinute,
+    },
+    features: FEATURES,
+    api_version: '1.0',
+    min_client: null,
+    server_time: isoTime(now),
+  };
+  return replyJson(answer);
+}

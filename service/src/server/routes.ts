@@ -1,0 +1,71 @@
+import { ServiceFault } from './fault.ts';
+
+/** Finds operations by method and path. A path that is in no table does not exist. */
+
+export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+export type Method = (typeof METHODS)[number];
+
+/** `DELETE keys/*`: the star is the parameter. */
+export type RouteText = `${Method} ${string}`;
+
+export interface Route {
+  readonly method: Method;
+  readonly path: string;
+}
+
+export function routeOf(text: RouteText): Route {
+  const method = METHODS.find((one) => text.startsWith(`${one} `)) ?? 'GET';
+  return { method, path: text.slice(method.length + 1) };
+}
+
+export type FoundRoute<Row> =
+  | { readonly row: Row; readonly parameter: string }
+  /** The path is known, the method is not. */
+  | { readonly allow: string };
+
+/** Finds rows by the path exactly as it came: nothing is decoded and nothing normalised. */
+export class RouteTable<Row extends Route> {
+  readonly #rows: readonly Row[];
+  readonly #patterns: ReadonlyMap<string, RegExp>;
+
+  constructor(rows: readonly Row[]) {
+    this.#rows = rows;
+    const parameter = String.raw`([\w.-]{1,128})`;
+    this.#patterns = new Map(
+      rows.map(({ path }) => [path, new RegExp(`^${path.replace('*', parameter)}$`)]),
+    );
+  }
+
+  find(method: string, path: string): FoundRoute<Row> | undefined {
+    // A path that a row names comes before one that it matches: `requests/heads`.
+    const isNamed = this.#patterns.has(path) && !path.includes('*');
+    const known = [...this.#patterns].find(([name, pattern]) =>
+      isNamed ? name === path : pattern.test(path),
+    );
+    if (known === undefined) return undefined;
+    const [name, pattern] = known;
+    const rows = this.#rows.filter((row) => row.path === name);
+    const row = rows.find((one) => one.method === method);
+    if (row !== undefined) return { row, parameter: pattern.exec(path)?.[1] ?? '' };
+    return { allow: rows.map((one) => one.method).join(', ') };
+  }
+
+  /** Throws ServiceFault NOT_FOUND or METHOD_NOT_ALLOWED. */
+  mustFind(method: string, path: string): { readonly row: Row; readonly parameter: string } {
+    const found = this.find(method, path);
+    if (found === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such path.');
+    if ('row' in found) return found;
+    throw new ServiceFault('METHOD_NOT_ALLOWED', 'This path does not support this method.', found);
+  }
+}
+
+export type HealthPath = '/livez' | '/readyz' | '/health';
+
+export function healthPath(path: string): HealthPath | undefined {
+  return HEALTH_PATHS.find((known) => known === path);
+}
+
+const HEALTH_PATHS: readonly HealthPath[] = ['/livez', '/readyz', '/health'];
+
+/** The public keys of receipts. */
+export const KEYS_PATH = '/.well-known/svc/receipt-keys.json';
