@@ -2,7 +2,7 @@
  * Faults of a block's form that need no reader: pieces of sentences, values that are cut off, and lines
  * that the model has before it already. They are found by the texts alone, never by the product's code.
  */
-import { entriesOf } from './coding-labels.mjs';
+import { BRIEF_HEAD, entriesOf } from './coding-labels.mjs';
 
 export const FAULTS = ['fragments', 'cut', 'cutValues', 'inPrompt', 'repeated', 'unanswered'];
 
@@ -79,7 +79,10 @@ function restOf(line, texts) {
     if (at === -1) return [];
     const behind = text.slice((places[at + wanted.length - 1] ?? 0) + 1);
     return [
-      behind.split(/[.!?](?=\s|$|["'`*)])|[。！？\n]/, 1)[0].replaceAll(/[*_`"'|)\]\s]/g, ''),
+      behind
+        .split(/[.!?](?=\s|$|["'`*)])|[。！？\n]/, 1)[0]
+        .replaceAll(/[*_`"'|)\]]/g, '')
+        .trim(),
     ];
   });
   if (rests.length === 0) return undefined;
@@ -91,12 +94,16 @@ function restOf(line, texts) {
 function unansweredIn(block) {
   const found = [];
   let asked = [];
+  let isBrief = false;
   for (const line of [...block.split('\n'), 'm_end:']) {
+    // A title says what was asked, so it needs no answer.
+    isBrief = line === BRIEF_HEAD || (isBrief && line.startsWith('- '));
+    if (isBrief) continue;
     if (/^(?:\d{4}-\d\d-\d\d )?m_\w+.*:$/.test(line)) {
       found.push(...asked);
       asked = [];
     } else if (line.startsWith('- assistant: ')) asked = [];
-    else if (/^- (?!\d{4}-\d\d-\d\d: ).*[?？]$/.test(line)) asked.push(line);
+    else if (/^- .*[?？]$/.test(line)) asked.push(line);
   }
   return found;
 }

@@ -76,7 +76,7 @@ function readFacts(file) {
   );
 }
 
-const BRIEF_HEAD = 'Earlier sessions here:';
+export const BRIEF_HEAD = 'Earlier sessions here:';
 
 /** What a block quotes, without fence, days, references and marks: lines of exchanges, and of the brief. */
 export function entriesOf(block) {

@@ -294,6 +294,9 @@ export function reading(rows) {
       ),
     ],
   ];
+  const everyFault = rows.flatMap(({ id, faults: found }) =>
+    FAULTS.flatMap((kind) => found[kind].map((line) => `${kind} ${id}: ${line}`)),
+  );
   return parts
     .flatMap(([title, list]) =>
       list.map(({ id, prompt, block, faults, label, svc }) => {
@@ -302,6 +305,7 @@ export function reading(rows) {
         return `== ${title} ${id}${verdict}\n${prompt.slice(0, 600)}\n${block === '' ? '(nothing)' : `---\n${block}`}${found.join('')}\n`;
       }),
     )
+    .concat(`== ALL FAULTS\n${everyFault.toSorted().join('\n')}\n`)
     .join('\n');
 }
 

@@ -263,10 +263,8 @@ export class Recaller {
     // A degraded recall is not recorded: the next request of this prompt asks again.
     if (state !== 'recalled' && state !== 'empty') return { placements, state };
     const told = toldBy(placements, leaving);
-    const takesAll = 'action' in open;
     const limits = {
       tokensMax: tokensMax - MARK_TOKENS,
-      takesAll,
       briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS,
     };
     const written = this.#dependencies.texts.writeBlock(answer, limits, told);

@@ -89,7 +89,7 @@ test('what an earlier block of the request told is not told again', () => {
   expect(next.text).toContain('m_bbbbbbbb');
 });
 
-test('one prompt leaves room for the next: lines take three fourths of it at most', () => {
+test('lines take 200 tokens at most, and never more than the room', () => {
   const exchanges = Array.from({ length: 40 }, (_, place) =>
     exchange(
       `m_${'abcdefgh'.slice(0, 7)}${'abcdefghijklmnopqrstuvwxyz234567'[place % 32]}`,
@@ -100,9 +100,9 @@ test('one prompt leaves room for the next: lines take three fourths of it at mos
   const told = { standing: [], exchanges, sessions: [] };
   const { tokens } = writeAgentBlock(told, limits);
   expect(tokens).toBeGreaterThan(100);
-  expect(tokens).toBeLessThanOrEqual(202);
+  expect(tokens).toBeLessThanOrEqual(224);
   const narrow = writeAgentBlock(told, { ...limits, tokensMax: 130 });
-  expect(narrow.tokens).toBeLessThanOrEqual(98);
+  expect(narrow.tokens).toBeLessThanOrEqual(130);
 });
 
 test('where room lacks, the question goes first, and the person’s statement last', () => {
@@ -113,13 +113,42 @@ test('where room lacks, the question goes first, and the person’s statement la
   ];
   const blockOf = (first: string) => {
     const exchanges = [{ ...exchange('m_aaaaaaaa', ''), quotes: quotesOf(first) }];
-    return writeAgentBlock({ standing: [], exchanges, sessions: [] }, { ...limits, tokensMax: 138 })
+    return writeAgentBlock({ standing: [], exchanges, sessions: [] }, { ...limits, tokensMax: 108 })
       .text;
   };
   const asked = blockOf(`why does ${'the slow stream of the quay '.repeat(4)}stop?`);
   expect(asked).not.toContain('why');
   expect(asked).toContain('The parser reads');
   expect(blockOf('The quay has one stream.')).toContain('- The quay has one stream.\n');
+});
+
+test('sessions of one day have its date once', () => {
+  const sameDay = sessions.map(({ title }) => ({ at, title }));
+  const { text } = writeAgentBlock({ standing: [], exchanges: [], sessions: sameDay }, limits);
+  expect(text.match(/2026-05-01/g)).toHaveLength(1);
+  expect(text).toContain('- Fix OAuth in CI');
+});
+
+test('a line of an earlier block, of a rule or of another exchange is not quoted again', () => {
+  const earlier = '<svc-memory note="x">\n2026-05-01 m_zzzzzzzz:\n- assistant: one\n</svc-memory>';
+  const told = {
+    standing: ['Always pin undici.'],
+    exchanges: [
+      { ...exchange('m_aaaaaaaa', 'one'), quotes: [{ role: 'assistant' as const, text: 'One' }] },
+      {
+        ...exchange('m_bbbbbbbb', 'two'),
+        quotes: [
+          { role: 'user' as const, text: 'Always pin undici.' },
+          { role: 'assistant' as const, text: 'two' },
+        ],
+      },
+    ],
+    sessions: [],
+  };
+  const { text } = writeAgentBlock(told, limits, [earlier]);
+  expect(text).not.toContain('m_aaaaaaaa');
+  expect(text.match(/Always pin undici/g)).toHaveLength(1);
+  expect(text).toContain('- assistant: two');
 });
 
 test('a later block of a request says in fewer words that it is data', () => {

@@ -235,8 +235,8 @@ test('a new block gets what the older ones leave, and too little room is none', 
   const used = (tokens: number) =>
     item === undefined ? [] : [{ item, block: 'x', form: 'text' as const, tokens }];
   expect(roomForBlock([], 512)).toBe(384);
-  expect(roomForBlock(used(256), 512)).toBe(128);
-  expect(roomForBlock(used(257), 512)).toBeUndefined();
+  expect(roomForBlock(used(281), 512)).toBe(103);
+  expect(roomForBlock(used(282), 512)).toBeUndefined();
   expect(roomForBlock([], 0)).toBeUndefined();
 });
 

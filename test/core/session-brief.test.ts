@@ -54,6 +54,38 @@ test.each(['Since that is the stable link.', 'review it', 'It fails on the quay 
   },
 );
 
+test.each([
+  'signing                                        binary=dist of the quai',
+  '/workflows:review the quai',
+  '.entire/metadata/<date> of the quai',
+  'dev@quai harbour depot % ls',
+  'we know that the quai one was removed',
+  'quai errors',
+])('pasted output, a command, a label and what points back is no title: %s', (text) => {
+  expect(titleOf(asked(text), VALUES)).toBe('');
+});
+
+test('a cut title ends with a word that says something, and has a reference only where it loses a value', () => {
+  const cut = titleOf(
+    asked(`Refactor the harbour depot of the tide planner for the ${'boats and '.repeat(9)}ships`),
+    VALUES,
+  );
+  expect(cut).toBe('Refactor the harbour depot of the tide planner for the boats and boats…');
+});
+
+test('each session gets its share, and a long statement what the others leave', () => {
+  const statement = 'The tests of the harbour depot only pass with DOCKER=1 and port 6431.';
+  const titleWithin = (limits: brief.TitleLimits) =>
+    brief.titleOf(asked(statement), VALUES, new SaidLines(''), limits);
+  const given = { briefTokensMax: 125, days: 1 };
+  expect(brief.shareTitles([titleWithin], given)[0]?.title).toBe(statement);
+  const four = brief.shareTitles(
+    Array.from({ length: 4 }, () => titleWithin),
+    given,
+  );
+  expect(four.filter((one) => one?.title === statement).length).toBeLessThan(4);
+});
+
 test('a sentence that fits comes before a longer one that would be cut', () => {
   const long = `The harbour ${'and the depot beside it '.repeat(9)}listen on port 6431`;
   expect(titleOf(asked(`${long}. The harbour depot moved to Bergen.`), VALUES)).toBe(

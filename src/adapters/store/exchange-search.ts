@@ -46,8 +46,9 @@ const LOOKED_EXCHANGES_MAX = 12;
 const LOOKED_TERMS_MAX = 64;
 /** Words of the prompt that distinguish sessions. */
 const RAREST_MAX = 20;
-/** Tokens for the best exchange and for those after it: half of the time the best one is it. */
-const QUOTE_TOKENS = [60, 45, 36, 30];
+/** Tokens for the best exchange and for those after it: half of the time the best one is it, and 60 tokens hold
+ * its fact in 44 % of the cases, 100 in 56 %. */
+const QUOTE_TOKENS = [80, 45, 45, 30];
 const LINE_AROUND_WEIGHT = 0.35;
 
 export interface AgentQuestion extends RecallQuestion {

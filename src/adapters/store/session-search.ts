@@ -3,7 +3,9 @@ import {
   type EarlierSession,
   likeliestSessions,
   SESSIONS_MAX,
+  shareTitles,
   titleOf,
+  type TitleLimits,
 } from '../../core/recall/session-brief.ts';
 import type { AgentFacts, RecalledSession } from '../../ports/memory.ts';
 import { SaidLines } from '../../core/recall/said-lines.ts';
@@ -22,6 +24,8 @@ const OPENING_PASSAGES = 24;
 const LIKE_MAX = 2;
 /** Passages that are looked at for each word of the prompt, the newest. */
 const HOLDERS_MAX = 200;
+
+const DAY_MS = 86_400_000;
 
 interface Found extends EarlierSession {
   readonly conversation: number;
@@ -73,20 +77,35 @@ export class SessionSearch {
     });
     const likeliest = likeliestSessions(sessions, now);
     const said = new SaidLines(question.prompt);
-    const titled: RecalledSession[] = [];
-    for (let at = 0; at < likeliest.length && titled.length < SESSIONS_MAX; at += SESSIONS_MAX) {
+    const found: { at: number; texts: ExchangeTexts[] }[] = [];
+    for (let at = 0; at < likeliest.length && found.length < SESSIONS_MAX; at += SESSIONS_MAX) {
       const some = likeliest.slice(at, at + SESSIONS_MAX);
       const read = yield* together(some.map((one) => this.#textsOf(one.conversation, question)));
       for (const [place, texts] of read.entries()) {
-        const found = titleOf(texts, values, said);
-        if (found === undefined || titled.length === SESSIONS_MAX) continue;
-        const { title, exchange } = found;
-        said.add(title);
-        const { space, records } = exchange;
-        titled.push({ at: some[place]?.at ?? 0, title, space, records });
+        const title = found.length === SESSIONS_MAX ? undefined : titleOf(texts, values, said);
+        if (title === undefined) continue;
+        said.add(title.title);
+        found.push({ at: some[place]?.at ?? 0, texts });
       }
     }
-    return titled;
+    const others = new SaidLines(question.prompt);
+    const days = new Set(found.map(({ at }) => Math.floor(at / DAY_MS))).size;
+    const { briefTokensMax } = agent;
+    const titles = shareTitles(
+      found.map(
+        ({ texts }) =>
+          (limits: TitleLimits) =>
+            titleOf(texts, values, others, limits),
+      ),
+      { briefTokensMax, days },
+    );
+    return found.flatMap(({ at }, place) => {
+      const one = titles[place];
+      if (one === undefined || others.has(one.title)) return [];
+      others.add(one.title);
+      const { space, records } = one.exchange;
+      return [{ at, title: one.title, space, records }];
+    });
   }
 
   /** A session that continued while its project got another space is kept in both: the newer part counts. */

@@ -1,11 +1,11 @@
 import { Known } from '../bytes/known.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import { isReply, isTelling, ownWordsOf } from './own-words.ts';
+import { isReply, isTelling, ownLinesOf, ownWordsOf } from './own-words.ts';
 import { SaidLines } from './said-lines.ts';
 import {
   hasValue,
   isFragment,
-  isPiece,
+  isNoRequest,
   kindOf,
   type SentenceKind,
   sentencesOf,
@@ -265,13 +265,13 @@ function requestSentence(
   },
 ): Requested | undefined {
   const { values, said, tokensMax, lines } = given;
-  const own = ownWordsOf(asked);
-  if (isReply(own)) return undefined;
+  if (isReply(ownWordsOf(asked))) return undefined;
+  const own = ownLinesOf(asked);
   const isOnly = isOneStatement(own);
   let best: (Requested & { score: number }) | undefined;
   for (const [at, whole] of sentencesOf(own).entries()) {
     const text = withoutPoliteness(plainLine(whole));
-    if (isReply(text) || isPiece(text) || said.has(text)) continue;
+    if (isReply(text) || isNoRequest(text) || said.has(text)) continue;
     const kind = kindOf(text);
     const match = matchOf(text, values);
     // A statement that shares nothing with the question is about something else.

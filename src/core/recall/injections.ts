@@ -410,8 +410,8 @@ function factOf({ block, form, space, quoted, at }: DatedFact): DatedFact {
   return { block, form, space, ...(quoted && { quoted }), at };
 }
 
-/** Under a quarter of the budget the block of a prompt says too little to be worth its place. */
-const PROMPT_SHARE_MIN = 0.25;
+/** Under a fifth of the budget the block of a prompt says too little to be worth its place. */
+const PROMPT_SHARE_MIN = 0.2;
 /** The rest of the budget is for second looks and rules. */
 const PROMPTS_SHARE = 0.75;
 /** Less room holds the fence of a block and no line of an exchange. */

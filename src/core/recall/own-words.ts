@@ -22,6 +22,11 @@ const ADDRESS_OR_PATH = /https?:\/\/\S+|(?:\/[\w.-]+){2,}/g;
 
 /** Without pasted lines, addresses, absolute paths and the repeat of an edited prompt. */
 export function ownWordsOf(prompt: string): string {
+  return ownLinesOf(prompt).replaceAll(ADDRESS_OR_PATH, ' ');
+}
+
+/** With addresses and paths: a sentence is quoted whole. */
+export function ownLinesOf(prompt: string): string {
   const kept: string[] = [];
   for (const block of prompt.split(/\n{2,}/)) {
     const isRepeat = kept.some(
@@ -35,8 +40,7 @@ export function ownWordsOf(prompt: string): string {
     (lines.some((line) => /^\+\s/.test(line)) && lines.some((line) => /^-\s/.test(line)));
   return lines
     .filter((line) => !PASTED_LINE.test(line) && !(isDiff && DIFF_LINE.test(line)))
-    .join('\n')
-    .replaceAll(ADDRESS_OR_PATH, ' ');
+    .join('\n');
 }
 
 /** Stems that steer a session and name no subject, beside those of everyday work. */

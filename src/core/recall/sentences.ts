@@ -69,7 +69,7 @@ const DRAWN = /[─│├└┌╭╰╮╯┼═║]/;
 /** A cell of a table needs its head, an arrow the steps before it. */
 const ROW_OR_STEP = /^\||\|$|\s\|\s|^[→⇒↳]|^[-=]>\s/;
 /** It goes on behind the line: a heading, half a list, a text that was cut when it was said. */
-const GOES_ON = /[:：,，、([{–—&|/\\]$|(?:…|\.\.\.)$/;
+const GOES_ON = /[:：,，、([{–—&|/\\]$|(?:…|\.\.\.|\s-)$/;
 /** Without a verb, so few words are a heading or a label. */
 const LABEL_WORDS = 4;
 /** Scripts without blanks: two characters are about a word. */
@@ -81,6 +81,14 @@ export function isFragment(line: string): boolean {
   const words = line.match(WORD)?.length ?? 0;
   const isLabel = words <= LABEL_WORDS && !/[.!?。！？]["'”’)\]*_`]*$/u.test(line);
   return isLabel || isPiece(line);
+}
+
+/** Output of a tool, a path, a slash command, an answer to a menu, a remark in brackets, a shell's prompt. */
+const PASTED = /\S {2,}\S|\t|^[^\p{L}\p{N}"'“`#]|^\d+[,.)]|^\S+$|^\S+@\S+ /u;
+
+/** Whether a sentence of a request is only a label, a piece, or text that was pasted. */
+export function isNoRequest(sentence: string): boolean {
+  return PASTED.test(sentence) || isFragment(sentence);
 }
 
 /** Whether a line needs those around it. */

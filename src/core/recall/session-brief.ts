@@ -1,3 +1,4 @@
+import { estimateTextTokens } from '../bytes/tokens.ts';
 import { shortReference } from '../memory/reference.ts';
 import {
   clip,
@@ -8,9 +9,9 @@ import {
   withoutPoliteness,
 } from './conclusions.ts';
 import { ANSWER_MARK } from './recall-block.ts';
-import { isReply, isTelling, ownWordsOf } from './own-words.ts';
+import { isReply, isTelling, ownLinesOf } from './own-words.ts';
 import { SaidLines } from './said-lines.ts';
-import { isPiece, kindOf, sentencesOf } from './sentences.ts';
+import { hasValue, isNoRequest, kindOf, type SentenceKind, sentencesOf } from './sentences.ts';
 import { termsOf } from './terms.ts';
 
 /**
@@ -22,10 +23,17 @@ import { termsOf } from './terms.ts';
 export const SESSIONS_MAX = 4;
 /** Sessions that say nothing new give their place to the next ones, up to so many. */
 const CANDIDATES_MAX = 12;
-/** With a date and a dash before each, four of them fill the brief. */
+/** A longer title of a session takes the place of another one's. */
 const TITLE_TOKENS_MAX = 14;
-/** A statement is whole or of no use: its value comes at its end. A longer one is given by reference. */
+/** With fewer tokens a title names no subject. */
+const TITLE_TOKENS_MIN = 8;
+/** A statement is whole or of no use: its value comes at its end. */
 const STATEMENT_TOKENS_MAX = 36;
+/** Tokens of the fence with its mark and of the line above the titles; and of the date of a day. */
+const FRAME_TOKENS = 40;
+const DATE_TOKENS = 9;
+/** The dash and the line end of a title. */
+const LINE_TOKENS = 2;
 
 export interface EarlierSession {
   /** When it was worked on last, in milliseconds since 1970. */
@@ -64,6 +72,42 @@ export interface TitledExchange {
   readonly answered: string;
 }
 
+export interface Titled<Kind> {
+  readonly title: string;
+  readonly exchange: Kind;
+}
+
+/** The longest title that is cut, and the longest that is whole. */
+export interface TitleLimits {
+  readonly cutMax: number;
+  readonly wholeMax: number;
+}
+
+const TITLE_LIMITS: TitleLimits = { cutMax: TITLE_TOKENS_MAX, wholeMax: STATEMENT_TOKENS_MAX };
+
+/**
+ * Gives each session its equal share of the brief, and a statement that is longer what the others left.
+ * `days`: how many days the sessions are from. `titlesOf`: the title of each session within limits.
+ */
+export function shareTitles<Kind>(
+  titlesOf: readonly ((limits: TitleLimits) => Titled<Kind> | undefined)[],
+  { briefTokensMax, days }: { readonly briefTokensMax: number; readonly days: number },
+): (Titled<Kind> | undefined)[] {
+  const room = briefTokensMax - FRAME_TOKENS - DATE_TOKENS * days;
+  const share = Math.max(TITLE_TOKENS_MIN, Math.floor(room / titlesOf.length) - LINE_TOKENS);
+  const cutMax = Math.min(TITLE_TOKENS_MAX, share);
+  const titles = titlesOf.map((titleWithin) => titleWithin({ cutMax, wholeMax: cutMax }));
+  const sizeOf = (one: Titled<Kind> | undefined): number =>
+    one === undefined ? 0 : LINE_TOKENS + estimateTextTokens(one.title);
+  let left = room - titles.reduce((sum, one) => sum + sizeOf(one), 0);
+  return titles.map((title, place) => {
+    const wholeMax = Math.min(STATEMENT_TOKENS_MAX, sizeOf(title) - LINE_TOKENS + left);
+    const longer = wholeMax <= cutMax ? title : titlesOf[place]?.({ cutMax, wholeMax });
+    left -= Math.max(0, sizeOf(longer) - sizeOf(title));
+    return longer ?? title;
+  });
+}
+
 /**
  * Finds the subject of a session in one line: the sentence of its requests that shares most with the
  * prompt, or that says most at all. Where the person only steered ("9", "commit"), it is the
@@ -74,13 +118,14 @@ export function titleOf<Kind extends TitledExchange>(
   exchanges: readonly Kind[],
   values: TermValues,
   said: Pick<SaidLines, 'has'> = new SaidLines(''),
-): { readonly title: string; readonly exchange: Kind } | undefined {
+  limits = TITLE_LIMITS,
+): Titled<Kind> | undefined {
   const requests = exchanges.flatMap((exchange) => {
-    const own = ownWordsOf(exchange.asked);
+    const own = ownLinesOf(exchange.asked);
     const isOnly = isOneStatement(own);
     return sentencesOf(own).map((sentence) => ({ exchange, sentence, isOnly }));
   });
-  const asked = mostTelling(requests, values, said);
+  const asked = mostTelling(requests, { values, said, limits });
   if (asked !== undefined) return asked;
   const lines = exchanges.flatMap((exchange) =>
     conclusionLines(exchange.answered)
@@ -88,16 +133,21 @@ export function titleOf<Kind extends TitledExchange>(
       .filter((sentence) => !KNOWS_NOTHING.test(sentence))
       .map((sentence) => ({ exchange, sentence, isOnly: false })),
   );
-  const answered = mostTelling(lines, values, said);
+  const answered = mostTelling(lines, { values, said, limits });
   return answered && { ...answered, title: `${ANSWER_MARK}${answered.title}` };
 }
 
-function titleFrom(sentence: string, isOnly: boolean): string {
-  const own = withoutPoliteness(plainLine(sentence));
+/** The sentence, or its first words and an ellipsis. */
+function titleFrom(own: string, isOnly: boolean, { cutMax, wholeMax }: TitleLimits): string {
   const isStated = isOnly && kindOf(own) === 'statement';
-  const whole = isStated ? clip(own, STATEMENT_TOKENS_MAX) : undefined;
-  return whole === own ? own : clip(own, TITLE_TOKENS_MAX);
+  const whole = isStated ? clip(own, wholeMax) : undefined;
+  const title = whole === own ? own : clip(own, cutMax);
+  return title === own ? own : title.replace(LEADS_ON, '…');
 }
+
+/** Words and marks that only lead to what a cut leaves out. */
+const LEADS_ON =
+  /(?:[\s,;:(/–—-]|\s(?:an?|and|any|are|as|at|be|between|but|by|for|from|has|if|in|into|is|it|my|of|on|or|our|so|some|that|the|their|this|to|was|which|with|your))+…$/iu;
 
 /** Lines of an answer among which a title is looked for. */
 const LINES_MAX = 4;
@@ -107,13 +157,23 @@ const KNOWS_NOTHING =
 /** A word that names something, beside one of the prompt's. */
 const WORD_VALUE = 0.5;
 const WORDS_MAX = 8;
-/** With fewer such words it is not clear what a sentence is about. */
-const NAMING_MIN = 2;
-/** A cut sentence may end before its point. */
+/** With fewer such words it is not clear what a sentence is about, unless the prompt has one of them. */
+const NAMING_MIN = 3;
+const NAMING_SHARED_MIN = 2;
+/** A cut sentence may end before its point; one that loses a value needs a line with its reference. */
 const CUT_PENALTY = 2;
+const LOST_VALUE_PENALTY = 2;
+/** What is cut off has a figure, a name or a piece of code. */
+const LOST = /\d|`|\p{Lu}|[\w)]_\w|\w[./]\w/u;
+/** A session is about what the person wanted in it. A question is about what they did not know. */
+const KIND_VALUES: Readonly<Record<SentenceKind, number>> = {
+  order: 1,
+  statement: 0,
+  question: -1,
+};
 /** Its subject was named before it. */
 const POINTS_BACK =
-  /^(?:it|its|this|that|these|those|they|them|he|she|same|the (?:same|other|last|first) one|like|since|which|because)\b/i;
+  /^(?:(?:(?:am|are|is|was|were|do|does|did|has|have|what|how) )?(?:it|its|this|that|these|those|they|them|he|she|same|about (?:it|this|that))|am i|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|we know)\b/i;
 
 interface Found<Kind> {
   readonly exchange: Kind;
@@ -121,26 +181,40 @@ interface Found<Kind> {
   readonly isOnly: boolean;
 }
 
-/** The text of a cut sentence can be read by its reference. */
+interface TitleQuestion {
+  readonly values: TermValues;
+  readonly said: Pick<SaidLines, 'has'>;
+  readonly limits: TitleLimits;
+}
+
+/** A value that is cut off can be read by the reference. */
 function mostTelling<Kind extends TitledExchange>(
   found: readonly Found<Kind>[],
-  values: TermValues,
-  said: Pick<SaidLines, 'has'>,
-): { readonly title: string; readonly exchange: Kind } | undefined {
-  let best: { readonly title: string; readonly exchange: Kind } | undefined;
+  { values, said, limits }: TitleQuestion,
+): Titled<Kind> | undefined {
+  let best: Titled<Kind> | undefined;
   let bestScore = 0;
   for (const { exchange, sentence, isOnly } of found) {
     if (isReply(sentence) || said.has(sentence)) continue;
-    const title = titleFrom(sentence, isOnly);
-    const isCut = title.endsWith('…');
-    if (POINTS_BACK.test(title) || (isPiece(title) && !isCut)) continue;
+    const own = withoutPoliteness(plainLine(sentence));
+    const title = titleFrom(own, isOnly, limits);
+    const isCut = title !== own;
+    if (POINTS_BACK.test(title) || isNoRequest(isCut ? title.slice(0, -1) : title)) continue;
     const terms = new Set(termsOf(title));
     const naming = [...terms].filter(isTelling).length;
-    if (naming < NAMING_MIN) continue;
-    let score = WORD_VALUE * Math.min(WORDS_MAX, naming) - (isCut ? CUT_PENALTY : 0);
-    for (const term of terms) score += values.get(term) ?? 0;
+    let shared = 0;
+    for (const term of terms) shared += values.get(term) ?? 0;
+    const least = shared > 0 || hasValue(title) ? NAMING_SHARED_MIN : NAMING_MIN;
+    if (naming < least) continue;
+    const isLost = isCut && LOST.test(own.slice(title.length - 1));
+    const score =
+      WORD_VALUE * Math.min(WORDS_MAX, naming) +
+      shared +
+      KIND_VALUES[kindOf(own)] -
+      (isCut ? CUT_PENALTY : 0) -
+      (isLost ? LOST_VALUE_PENALTY : 0);
     if (score <= bestScore) continue;
-    best = { exchange, title: isCut ? `${title} (${shortReference(exchange.ref)})` : title };
+    best = { exchange, title: isLost ? `${title} (${shortReference(exchange.ref)})` : title };
     bestScore = score;
   }
   return best;
