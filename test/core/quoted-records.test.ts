@@ -55,12 +55,13 @@ test('a block for an agent names all records of its exchanges, and those that it
     sessions: [
       session('t', 'Pin <undici> 7'),
       session('u', 'The tests only pass with… (m_uuuuuuuu)'),
+      session('w', 'assistant: The quay moved to Bergen.'),
     ],
   };
   const texts = standing.map(({ text }) => text);
   const block = writeAgentBlock({ ...answer, standing: texts }, limits).text;
   expect(quotedRecords(block, answer)).toEqual([
     { ref: refOf('s'), space: 'default' },
-    ...['a', 'q', 't', 'u'].map((letter) => ({ ref: refOf(letter), space: 'project' })),
+    ...['a', 'q', 't', 'u', 'w'].map((letter) => ({ ref: refOf(letter), space: 'project' })),
   ]);
 });

@@ -35,14 +35,14 @@ export const QUOTES = [
   {
     name: 'a session is named by words that name nothing',
     file: 'src/core/recall/session-brief.ts',
-    from: 'if (naming < NAMING_MIN) continue;',
+    from: 'if (naming < least) continue;',
     to: '',
     test: BRIEF,
   },
   {
     name: 'a cut title does not say where its text is',
     file: 'src/core/recall/session-brief.ts',
-    from: 'title: isCut ? `${title} (${shortReference(exchange.ref)})` : title',
+    from: 'title: isLost ? `${title} (${shortReference(exchange.ref)})` : title',
     to: 'title',
     test: BRIEF,
   },

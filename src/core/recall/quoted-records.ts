@@ -1,7 +1,7 @@
 import type { QuotedRecord } from '../ledger/entries.ts';
 import type { RecalledPassage } from '../memory/record.ts';
 import type { RecalledExchange, RecalledSession } from './agent-facts.ts';
-import { CUT_TITLE, lineOf, quoteOf } from './recall-block.ts';
+import { ANSWER_MARK, CUT_TITLE, lineOf, quoteOf } from './recall-block.ts';
 
 /**
  * Finds the records that a block quotes, among those that it was written from. The ledger notes them with the
@@ -16,10 +16,16 @@ export function quotedRecords(
       .filter((passage) => block.includes(lineOf(passage)))
       .map(({ space, ref }) => ({ space, records: [ref] })),
     ...exchanges.filter(({ ref }) => block.includes(ref)),
-    ...sessions.filter(({ title }) => block.includes(quoteOf(title.replace(CUT_TITLE, '…')))),
+    ...sessions.filter(({ title }) => block.includes(quoteOf(titleText(title)))),
   ];
   const records = quoted.flatMap(({ space, records: refs }) => refs.map((ref) => ({ ref, space })));
   return [...new Map(records.map((one) => [[one.ref, one.space].join(' '), one])).values()];
+}
+
+/** A block says below its list which titles are the assistant's, and where a cut one is whole. */
+function titleText(title: string): string {
+  const said = title.startsWith(ANSWER_MARK) ? title.slice(ANSWER_MARK.length) : title;
+  return said.replace(CUT_TITLE, '…');
 }
 
 interface Recalled {
