@@ -3,7 +3,8 @@
 const JOURNAL = 'service/src/adapters/journals/receipt-journal.ts';
 const JOURNAL_TEST = 'service/test/adapters/receipt-journal.test.ts';
 const SUITE = 'service/test/ports/service-store.test.ts';
-const TABLE = 'service/src/adapters/service-store/receipts.ts';
+const TABLE = 'service/src/adapters/control/receipts.ts';
+const STATEMENTS = 'service/src/adapters/control/statements.ts';
 const AUDIT = 'service/test/core/receipt-audit.prop.test.ts';
 
 export const RECEIPTS = [
@@ -59,24 +60,24 @@ export const RECEIPTS = [
   {
     name: 'a receipt that is stored again counts again',
     file: TABLE,
-    from: 'rows.filter((row) => this.#add(row));',
-    to: 'rows.filter((row) => this.#add(row) || row.seq > 0);',
+    from: 'receipts.filter((row) => isNew.delete(`${row.tenant} ${row.receiptId}`));',
+    to: 'receipts.filter((row) => isNew.delete(row.body) || row.seq > 0);',
     test: SUITE,
     only: 'receipt',
   },
   {
     name: 'receipts of every tenant are listed',
-    file: TABLE,
-    from: "    conditions.add('tenant = ?', tenant);\n    conditions.add(isDown",
-    to: "    conditions.add('tenant >= ?', tenant.slice(0, 0));\n    conditions.add(isDown",
+    file: STATEMENTS,
+    from: '`SELECT id, body FROM receipts WHERE tenant_id = $1${conditions}',
+    to: '`SELECT id, body FROM receipts WHERE $1 IS NOT NULL${conditions}',
     test: SUITE,
     only: 'a list has what fits',
   },
   {
     name: 'a closed head rises again',
-    file: TABLE,
-    from: '         WHERE receipt_heads.body IS NULL`,\n      tenant,\n      node,\n      seq,',
-    to: '         WHERE 1`,\n      tenant,\n      node,\n      seq,',
+    file: STATEMENTS,
+    from: '      ELSE receipt_heads.last_seq END\n    WHERE receipt_heads.body IS NULL`,',
+    to: '      ELSE receipt_heads.last_seq END`,',
     test: SUITE,
     only: 'a head rises',
   },
@@ -118,16 +119,16 @@ export const RECEIPTS = [
   },
   {
     name: 'a restore brings back a credential that was replaced',
-    file: 'service/src/adapters/service-store/carry-secrets.ts',
-    from: '  carryCredentials(from, to);\n',
+    file: 'service/src/adapters/service-store/carry-over.ts',
+    from: '      carryCredentials(to);\n',
     to: '',
     test: 'service/test/adapters/service-store.test.ts',
     only: 'restore',
   },
   {
     name: 'settings that somebody else changed are overwritten',
-    file: 'service/src/adapters/service-store/account-settings.ts',
-    from: "    if (this.get(tenant).version !== ifVersion) return 'changed';\n",
+    file: 'service/src/adapters/control/changes.ts',
+    from: "  if ((await getSettings(rows, tenant)).version !== ifVersion) return 'changed';\n",
     to: '',
     test: SUITE,
     only: 'settings have defaults',

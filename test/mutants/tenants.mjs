@@ -1,8 +1,8 @@
 /** What keeps tenants apart; see list.mjs. */
 
 const TENANT_STORE = 'service/src/adapters/service-store/tenant-store.ts';
-const KEYS = 'service/src/adapters/service-store/keys.ts';
-const PROVIDERS = 'service/src/adapters/service-store/providers.ts';
+const STATEMENTS = 'service/src/adapters/control/statements.ts';
+const CHANGES = 'service/src/adapters/control/changes.ts';
 const SUITE = 'service/test/ports/service-store.test.ts';
 
 export const TENANTS = [
@@ -23,22 +23,22 @@ export const TENANTS = [
   {
     name: 'a purge is found by its id alone',
     file: TENANT_STORE,
-    from: '      if (purge === undefined || !names.owns(purge.space)) return undefined;\n',
-    to: '      if (purge === undefined) return undefined;\n',
+    from: 'return purge === undefined || !names.owns(purge.space) ? undefined : purge;',
+    to: 'return purge;',
     test: SUITE,
   },
   {
     name: 'keys of every tenant are listed',
-    file: KEYS,
-    from: '`SELECT * FROM service_keys WHERE tenant = ?1 AND (created_at, id) > (',
-    to: '`SELECT * FROM service_keys WHERE ?1 IS NOT NULL AND (created_at, id) > (',
+    file: STATEMENTS,
+    from: '`SELECT * FROM service_keys WHERE tenant_id = $1 AND (created_at, id) > (',
+    to: '`SELECT * FROM service_keys WHERE $1 IS NOT NULL AND (created_at, id) > (',
     test: SUITE,
   },
   {
     name: 'a key of another tenant is revoked',
-    file: KEYS,
-    from: '      WHERE tenant = ? AND id = ? AND revoked_at IS NULL`;',
-    to: '      WHERE ? IS NOT NULL AND id = ? AND revoked_at IS NULL`;',
+    file: STATEMENTS,
+    from: '    WHERE tenant_id = $1 AND id = $2 AND revoked_at IS NULL`',
+    to: '    WHERE $1 IS NOT NULL AND id = $2 AND revoked_at IS NULL`',
     test: SUITE,
   },
   {
@@ -71,9 +71,9 @@ export const TENANTS = [
   },
   {
     name: 'a change is kept without its event',
-    file: 'service/src/adapters/service-store/control.ts',
-    from: '      this.audit.chain(tenant, note);\n',
-    to: '      if (tenant === note.event_id) this.audit.chain(tenant, note);\n',
+    file: CHANGES,
+    from: "  if (outcome !== 'done') return outcome;\n  await chain(rows, tenant, { note, head });\n",
+    to: "  if (outcome !== 'done') return outcome;\n  if (tenant === note.event_id) await chain(rows, tenant, { note, head });\n",
     test: SUITE,
   },
   {
@@ -92,22 +92,22 @@ export const TENANTS = [
   },
   {
     name: 'providers of every tenant are listed',
-    file: PROVIDERS,
-    from: "'SELECT facts FROM providers WHERE tenant = ? ORDER BY id'",
-    to: "'SELECT facts FROM providers WHERE ? IS NOT NULL ORDER BY id'",
+    file: STATEMENTS,
+    from: '`SELECT facts FROM providers WHERE tenant_id = $1 ORDER BY id`',
+    to: '`SELECT facts FROM providers WHERE $1 IS NOT NULL ORDER BY id`',
     test: SUITE,
   },
   {
     name: 'a provider of another tenant is deleted',
-    file: PROVIDERS,
-    from: "'DELETE FROM providers WHERE tenant = ? AND id = ?'",
-    to: "'DELETE FROM providers WHERE ? IS NOT NULL AND id = ?'",
+    file: STATEMENTS,
+    from: '`DELETE FROM providers WHERE tenant_id = $1 AND id = $2`',
+    to: '`DELETE FROM providers WHERE $1 IS NOT NULL AND id = $2`',
     test: SUITE,
   },
   {
     name: 'a deleted provider leaves its secrets behind',
-    file: PROVIDERS,
-    from: '    this.#vault.removeOf(tenant, providerId);\n',
+    file: CHANGES,
+    from: '  await removeSecrets(rows, { tenant, owner: providerId }, new Set());\n',
     to: '',
     test: SUITE,
   },
@@ -127,16 +127,16 @@ export const TENANTS = [
   },
   {
     name: 'two providers have one model',
-    file: PROVIDERS,
+    file: CHANGES,
     from: "return findClash(provider, others) === undefined ? undefined : 'clash';",
     to: 'void findClash;\n  return undefined;',
     test: SUITE,
   },
   {
     name: 'a secret is found in every tenant',
-    file: 'service/src/adapters/service-store/vault-table.ts',
-    from: "'SELECT * FROM secrets WHERE tenant = ? AND id = ?'",
-    to: "'SELECT * FROM secrets WHERE ? IS NOT NULL AND id = ?'",
+    file: STATEMENTS,
+    from: '`SELECT * FROM secrets WHERE tenant_id = $1 AND id = $2`',
+    to: '`SELECT * FROM secrets WHERE $1 IS NOT NULL AND id = $2`',
     test: SUITE,
   },
   {
@@ -206,8 +206,8 @@ export const TENANTS = [
   {
     name: 'a row of the ledger is found without its tenant',
     file: 'service/src/adapters/service-store/ledger-table.ts',
-    from: 'WHERE tenant = ? AND key IN (SELECT value FROM json_each(?))`,',
-    to: 'WHERE tenant IS NOT ? AND key IN (SELECT value FROM json_each(?))`,',
+    from: 'WHERE tenant_id = ? AND key IN (SELECT value FROM json_each(?))`,',
+    to: 'WHERE tenant_id IS NOT ? AND key IN (SELECT value FROM json_each(?))`,',
     test: 'service/test/ports/service-store.test.ts',
   },
   {

@@ -125,7 +125,7 @@ export interface ServerMigrations {
 export async function serverMigrations(place: ServicePlace): Promise<ServerMigrations> {
   const server = await serverOf(place);
   if (server === undefined) {
-    const hint = `A service in a file updates its tables by itself. For PostgreSQL set ${DATABASE.variable}, or "database" in service.json.`;
+    const hint = `A service in a file makes its tables by itself. For PostgreSQL set ${DATABASE.variable}, or "database" in service.json.`;
     throw new CliError('This service does not use a database server.', hint);
   }
   const { Connections } = await import('../adapters/postgres-store/connections.ts');

@@ -10,7 +10,7 @@ test('a connection that ends during a recall without candidates ends no process'
   process.on('unhandledRejection', note);
   onTestFinished(() => void process.off('unhandledRejection', note));
   const gone = () => Promise.reject(new Error('Connection terminated unexpectedly'));
-  const rows: Rows = { all: gone, get: gone, run: gone, meanwhile: gone };
+  const rows: Rows = { all: gone, get: gone, run: gone, each: gone, meanwhile: gone };
   const spaces = new Spaces(rows, 'default');
   const stating = spaces.state('global');
   const question = questionTo({ text: 'Which port?' });

@@ -1,17 +1,22 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { CONTROL } from '../../src/adapters/postgres-store/statements/control.ts';
-import { LEASES } from '../../src/adapters/postgres-store/statements/leases.ts';
+import {
+  ANSWERS,
+  CONTROL,
+  leaseStatements,
+  receiptPage,
+  RECEIPTS,
+  usageSums,
+} from '../../src/adapters/control/statements.ts';
 import { MEMORY } from '../../src/adapters/postgres-store/statements/memory.ts';
 import { RECALL } from '../../src/adapters/postgres-store/statements/recall.ts';
-import { RECEIPTS } from '../../src/adapters/postgres-store/statements/receipts.ts';
 import { DAYS } from '../../src/adapters/postgres-store/statements/days.ts';
 import { ADDING, MOVE } from '../../src/adapters/postgres-store/statements/move.ts';
 import { MOVED_TABLES } from '../../src/ports/service-move.ts';
 import { PENDING } from '../../src/adapters/postgres-store/statements/pending.ts';
 import { STATISTICS } from '../../src/adapters/postgres-store/statements/statistics.ts';
-import { SERVER } from '../../src/adapters/postgres-store/statements/server.ts';
+import { POSTGRES_NOW, SERVER } from '../../src/adapters/postgres-store/statements/server.ts';
 import { MIGRATIONS, SCHEMA } from '../../src/adapters/postgres-store/statements/schema.ts';
 
 /**
@@ -19,15 +24,24 @@ import { MIGRATIONS, SCHEMA } from '../../src/adapters/postgres-store/statements
  * parts of it, and a statement that forgets its tenant would answer with the rows of all.
  */
 
-const FOLDER = join(import.meta.dirname, '../../src/adapters/postgres-store');
+const FOLDERS = ['postgres-store', 'control'].map((name) =>
+  join(import.meta.dirname, '../../src/adapters', name),
+);
+const PREFIXED = { answer: ANSWERS, receipt: RECEIPTS };
 const TABLES = MIGRATIONS.flat();
 const STATEMENTS = Object.entries({
   ...SCHEMA,
   ...CONTROL,
   ...MEMORY,
   ...RECALL,
-  ...RECEIPTS,
-  ...LEASES,
+  ...leaseStatements(POSTGRES_NOW),
+  ...Object.fromEntries(
+    Object.entries(PREFIXED).flatMap(([prefix, all]) =>
+      Object.entries(all).map(([name, sql]) => [`${prefix} ${name}`, sql]),
+    ),
+  ),
+  'receipt page': receiptPage(['behind', 'to', 'model'], 'DESC'),
+  'usage sums': usageSums(['key', 'model'], true),
   ...SERVER,
   ...DAYS,
   ...MOVE,
@@ -49,7 +63,7 @@ const WITHOUT_TENANT: Readonly<Record<string, string>> = {
   masterKeys: 'counts the secrets under a master key',
   listChanges: 'a node forgets what was changed of any tenant',
   dropChanges: 'no node asks for changes so old',
-  openHeads: 'a node closes its heads of all tenants',
+  'receipt openHeads': 'a node closes its heads of all tenants',
   unfinishedPurges: 'a start goes on with the purges of all tenants',
   isUsed: 'a move fills an empty database only',
   receipts: 'a move compares those of all tenants, each under its own',
@@ -107,9 +121,11 @@ test('a statement names its tenant once for every table of tenants that it reads
 });
 
 test('no statement stands anywhere else, and none is put together from values', () => {
-  const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts') && !name.startsWith('statements'))
-    .map((name) => [name, readFileSync(join(FOLDER, name), 'utf8')] as const);
+  const files = FOLDERS.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts') && !name.startsWith('statements'))
+      .map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const),
+  );
   const sql = /\b(?:SELECT|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE|ALTER|DROP)\s/;
   const strays = files.flatMap(([name, text]) =>
     text

@@ -9,7 +9,6 @@ import {
 import { openServiceStore } from '../../src/adapters/service-store/sqlite-service-store.ts';
 import { loadDriver } from '../../../src/adapters/store/driver.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
-import { NO_LIMITS } from '../../src/core/plans.ts';
 import {
   addKeyTo,
   addMasterKey,
@@ -383,63 +382,24 @@ test('R26: the words of what was purged are gone from the bytes that SQLite does
   expect(await listed(store)).toEqual(['something else']);
 });
 
-test('a file from before there were tenants opens as the tenant default, whole', async () => {
+test('a file with the tables of another version is refused, unchanged, and the error names the way', async () => {
   const folder = tempFolder();
   const before = open(folder, { serves: true });
-  await keep(before, 'an old fact', 'another one');
-  await addKeyTo(before.of('default'), { ...KEY, keyId: 'old', createdAt: 1 });
-  const asked = { keyId: 'old', idempotencyKey: 'batch-01' };
-  const answer = { requestHash: 'h', body: '{}', at: Date.now() };
-  await before.of('default').keepAnswer(asked, answer);
-  const purgeId = `prg_${'1'.repeat(26)}`;
-  const scope = { digests: [objectOf('another one').digest] };
-  const order = { purgeId, space: SPACE, scope, isDryRun: false, requestedBy: 'old', now: 2 };
-  await before.of('default').beginPurge(order);
+  await keep(before, 'a fact');
   await before.close();
   const connection = loadDriver().open(join(folder, 'service.db'));
-  connection.exec(BACK_TO_VERSION_1);
+  connection.exec("UPDATE service_meta SET name = 'version', value = '11' WHERE name = 'schema'");
   connection.close();
   const store = open(folder, { serves: true });
-  expect(await store.unfinishedPurges()).toEqual([{ tenant: 'default', purgeId }]);
-  const tenant = store.of('default');
-  while (!(await tenant.continuePurge(purgeId, 3)));
-  expect(await listed(store)).toEqual(['an old fact']);
-  expect((await keep(store, 'another one')).results).toEqual(['purged']);
-  expect(await store.findCaller('old', patience())).toMatchObject({
-    key: { tenant: 'default' },
-    tenant: { status: 'active', plan: 'self-hosted', limits: NO_LIMITS },
-  });
-  expect(await tenant.findAnswer(asked, patience())).toEqual(answer);
+  const refused = store.health();
+  await expect(refused).rejects.toThrow('has the tables of another version of svc');
+  await expect(refused).rejects.toThrow('svc memory export');
+  await store.close();
+  await expect(backUpService(folder, join(folder, 'copy.db'))).resolves.toBeDefined();
+  await expect(restoreService(folder, join(folder, 'copy.db'), 5)).rejects.toThrow(
+    'has the tables of another version of svc',
+  );
+  const opened = loadDriver().open(join(folder, 'service.db'));
+  expect(opened.prepare('SELECT count(*) AS count FROM records').get()).toEqual({ count: 1 });
+  opened.close();
 });
-
-const KEY = { name: 'k', hash: 'h', scopes: [] } as const;
-
-const BACK_TO_VERSION_1 = `
-DROP TABLE leases;
-DROP TABLE changes;
-DROP TABLE tenant_ledger;
-DROP TABLE account_settings;
-DROP TABLE usage_days;
-DROP TABLE receipt_heads;
-DROP TABLE receipts;
-DROP TABLE providers;
-CREATE INDEX records_by_space_and_time ON records(space, at);
-DROP TABLE signing_keys;
-DROP TABLE secrets;
-DROP TABLE master_keys;
-DROP TABLE audit;
-DROP TABLE admins;
-DROP TABLE tenants;
-DROP TABLE plans;
-ALTER TABLE service_keys DROP COLUMN retired;
-ALTER TABLE service_keys DROP COLUMN rotated_at;
-ALTER TABLE service_keys DROP COLUMN allowed_models;
-ALTER TABLE service_keys DROP COLUMN tokens_per_day;
-ALTER TABLE service_keys DROP COLUMN tokens_per_month;
-DROP INDEX service_keys_by_tenant;
-ALTER TABLE service_keys DROP COLUMN tenant;
-UPDATE spaces SET name = substr(name, 9);
-UPDATE purges SET space = substr(space, 9);
-UPDATE answers SET key = substr(key, 9);
-UPDATE service_meta SET value = '1' WHERE name = 'version';
-`;

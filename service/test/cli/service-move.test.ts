@@ -204,7 +204,7 @@ describe.skipIf(missing !== undefined)('a service that moves from its file to Po
       .server()
       .run(
         database,
-        `UPDATE meta SET value = replace(value, 'done', 'running') WHERE name = 'move'`,
+        `UPDATE service_meta SET value = replace(value, 'done', 'running') WHERE name = 'move'`,
       );
     const half = await runServiceCli(['status'], { home, env });
     expect(half.stderr).toContain('run svc-service move again');

@@ -12,6 +12,7 @@ import {
   Overdue,
   timeout,
 } from './lost.ts';
+import type { Transactions as CommonTransactions } from '../../ports/rows.ts';
 import type { Rows, SqlValue } from './rows.ts';
 import type { ServerAddress } from './server-url.ts';
 import { Session } from './session.ts';
@@ -23,7 +24,7 @@ import { MemoryError } from '../../../../src/core/errors.ts';
  * between.
  */
 
-export interface Transactions {
+export interface Transactions extends CommonTransactions {
   /** All statements of it see one moment. */
   read<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /**
@@ -35,6 +36,8 @@ export interface Transactions {
   write<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** For work that cannot run twice: an uncertain commit fails the call. */
   writeOnce<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** As `write`: one more commit costs nothing here. */
+  note<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
   /** Background work: no request waits for it. */
   job<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
 }
@@ -131,6 +134,10 @@ export class Connections implements Transactions {
     return this.#all.writeOnce(run, signal);
   }
 
+  note<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
+    return this.#all.write(run);
+  }
+
   job<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
     return this.#all.job(run);
   }
@@ -176,6 +183,7 @@ export class Connections implements Transactions {
       writeOnce: (run, signal) => {
         return done({ ...common, begin: WRITE, run, isRepeatable: false }, signal);
       },
+      note: (run) => done({ ...common, begin: WRITE, run }),
       job: (run) => done({ ...common, begin: WRITE, run, statementMs: JOB_STATEMENT_MS }),
     };
   }

@@ -1,5 +1,6 @@
 import { isoTime } from '../../../../src/core/memory/times.ts';
-import { firstReceiptIdAt } from '../../core/receipt-id.ts';
+import { firstReceiptIdAt, timeOfReceiptId } from '../../core/receipt-id.ts';
+import type { ReceiptRow } from '../../ports/receipt-store.ts';
 import type { KeptDays } from '../../ports/service-store.ts';
 import type { Connections } from './connections.ts';
 import { DAYS, type DayTable, dropDay, makeDay } from './statements/days.ts';
@@ -11,6 +12,8 @@ import { DAYS, type DayTable, dropDay, makeDay } from './statements/days.ts';
 
 const DAY_MS = 86_400_000;
 const DAYS_AHEAD = 7;
+/** Days that this process knows to be made. */
+const DAYS_KNOWN_MAX = 1000;
 
 export async function keepDays(
   connections: Connections,
@@ -25,7 +28,7 @@ export async function keepDays(
 }
 
 /** The day of this moment and those of the week after it. */
-export async function makeDaysFrom(connections: Connections, at: number): Promise<void> {
+async function makeDaysFrom(connections: Connections, at: number): Promise<void> {
   const made = await connections.read((rows) => rows.all<{ name: string }>(DAYS.list));
   const names = new Set(made.map(({ name }) => name));
   const today = Math.floor(at / DAY_MS) * DAY_MS;
@@ -39,6 +42,22 @@ export async function makeDaysFrom(connections: Connections, at: number): Promis
       await connections.write((rows) => rows.run(statement)).catch(() => undefined);
     }
   }
+}
+
+/** Makes the days of receipts and of the week after them, each once. */
+export function daysOfReceipts(open: () => Promise<Connections>) {
+  const known = new Set<number>();
+  return async (rows: readonly ReceiptRow[]): Promise<void> => {
+    if (known.size > DAYS_KNOWN_MAX) known.clear();
+    for (const { receiptId } of rows) {
+      const at = timeOfReceiptId(receiptId) ?? 0;
+      const day = Math.floor(at / DAY_MS);
+      if (known.has(day)) continue;
+      // oxlint-disable-next-line no-await-in-loop -- Most often all are of one day.
+      await makeDaysFrom(await open(), at);
+      known.add(day);
+    }
+  };
 }
 
 async function dropBefore(connections: Connections, table: DayTable, from: number): Promise<void> {

@@ -27,7 +27,7 @@ export interface SchemaState {
   readonly isMoving?: true;
 }
 
-/** Notes in `meta` the move from a file that filled the database, and whether it is over. */
+/** Notes in `service_meta` the move from a file that filled the database, and whether it is over. */
 export const MOVE_NOTE = 'move';
 
 const SECRET_BYTES = 32;

@@ -2,7 +2,7 @@ import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/serv
 import { sourceNumber } from '../service-store/origins.ts';
 import { type PurgeRow, purgeOf, scopeOf } from '../service-store/purge-rows.ts';
 import type { Rows, SqlValue } from './rows.ts';
-import { addChange, addEvent } from './control.ts';
+import { addChange, addEvent } from '../control/changes.ts';
 import { forgetBlocks } from './ledger.ts';
 import { Spaces } from './spaces.ts';
 import { MEMORY } from './statements/memory.ts';

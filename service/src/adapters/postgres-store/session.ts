@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 import type { DatabaseOrigin } from '../../core/database-origin.ts';
 import { type Asked, Batch, type Result } from './batch.ts';
 import { answered, isGone, LostConnection, Overdue, UncertainCommit } from './lost.ts';
+import type { SqlScalar } from '../../ports/rows.ts';
 import type { Rows, SqlValue } from './rows.ts';
 import { SERVER } from './statements/server.ts';
 
@@ -49,6 +50,11 @@ export class Session implements Rows {
 
   async run(statement: string, ...values: SqlValue[]): Promise<number> {
     return (await this.#query(statement, values)).rowCount;
+  }
+
+  async each<Row>(statement: string, lists: readonly (readonly SqlScalar[])[]): Promise<Row[]> {
+    if (lists.length === 0) return [];
+    return this.all<Row>(withRows(statement, lists.length), ...lists.flat());
   }
 
   async meanwhile<T>(work: () => T): Promise<T> {
@@ -166,4 +172,16 @@ export class Session implements Rows {
 /** The statements behind it tell of its error. */
 function ignore(): void {
   // Nothing waits for it.
+}
+
+/** The statement of one row with the marks of so many: `($1, $2), ($3, $4)`. */
+export function withRows(statement: string, count: number): string {
+  return statement.replace(/VALUES \(([^)]*)\)/, (_, marks: string) => {
+    const width = marks.split(',').length;
+    const rows = Array.from({ length: count }, (__, row) => {
+      const own = Array.from({ length: width }, (___, at) => `$${row * width + at + 1}`);
+      return `(${own.join(', ')})`;
+    });
+    return `VALUES ${rows.join(', ')}`;
+  });
 }

@@ -4,7 +4,6 @@ import { copyFile, open, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { codeOf, FileError } from '../../../../src/adapters/files/file-error.ts';
 import { FILE_MODE, syncFolder } from '../../../../src/adapters/files/private-folder.ts';
-import type { Database } from '../../../../src/adapters/store/database.ts';
 import { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
 import { type Driver, loadDriver } from '../../../../src/adapters/store/driver.ts';
 import { SchemaTooNewError } from '../../../../src/adapters/store/schema.ts';
@@ -12,7 +11,7 @@ import type { BackupFacts, CarriedOver, RestoreFacts } from '../../ports/service
 import { carryOver } from './carry-over.ts';
 import { openServiceFile, serviceFile, takeServiceLock } from './database.ts';
 import { newEpoch } from './epoch.ts';
-import { setMeta } from './schema.ts';
+import { OtherSchemaError, setMeta } from './schema.ts';
 
 /**
  * Copies a service's database while it serves, and restores it. A restored database begins a new
@@ -77,7 +76,7 @@ export async function restoreService(
     await handle.close();
     const records = checkFile(staged, driver);
     const epoch = newEpoch();
-    const carried = prepare(staged, { folder, driver, descriptors, epoch, now });
+    const carried = await prepare(staged, { folder, driver, descriptors, epoch, now });
     const kept = await setAside(folder, now);
     await rename(staged, serviceFile(folder));
     await removeDatabase(staged);
@@ -126,25 +125,18 @@ interface Preparation {
   readonly now: number;
 }
 
-function prepare(
+async function prepare(
   staged: string,
   { folder, driver, descriptors, epoch, now }: Preparation,
-): CarriedOver | undefined {
+): Promise<CarriedOver | undefined> {
   const database = openServiceFile(staged, { driver, descriptors });
   try {
-    const present = existsSync(serviceFile(folder))
-      ? openPresent(folder, { driver, descriptors })
-      : 'none';
     setMeta(database, 'epoch', epoch);
     let carried: CarriedOver | undefined;
-    if (present === 'none') carried = { revoked: 0, purged: 0 };
-    else if (present !== undefined) {
-      try {
-        carried = carryOver(present, database, now);
-      } finally {
-        present.close();
-      }
-    }
+    const path = serviceFile(folder);
+    if (!existsSync(path)) carried = { revoked: 0, purged: 0 };
+    else if (isReadable(path, { driver, descriptors }))
+      carried = await carryOver(database, path, now);
     // The log stays behind when the file is moved: nothing may be left in it.
     const checkpoint = database.get<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)');
     if (checkpoint?.busy !== 0) throw broken();
@@ -154,15 +146,16 @@ function prepare(
   }
 }
 
-/** Undefined for a database that is broken: that may be why there is a restore. */
-function openPresent(
-  folder: string,
+/** False for a database that is broken, which may be why there is a restore, or of another version. */
+function isReadable(
+  path: string,
   options: { readonly driver: Driver; readonly descriptors: Descriptors },
-): Database | undefined {
+): boolean {
   try {
-    return openServiceFile(serviceFile(folder), options);
+    openServiceFile(path, options).close();
+    return true;
   } catch {
-    return undefined;
+    return false;
   }
 }
 
@@ -196,6 +189,9 @@ function noService(folder: string): FileError {
 
 function explained(error: unknown, file: string): unknown {
   if (error instanceof FileError) return error;
+  if (error instanceof OtherSchemaError) {
+    return new FileError(`${file} ${error.message}.`, 'Nothing was changed.');
+  }
   if (error instanceof SchemaTooNewError) {
     return new FileError(`${file} was made by a later version of svc.`, 'Update svc first.');
   }

@@ -9,7 +9,7 @@ import type { Descriptors } from '../../../../src/adapters/store/descriptors.ts'
 import { type Connection, type Driver, sqliteCode } from '../../../../src/adapters/store/driver.ts';
 import { migrate } from '../../../../src/adapters/store/schema.ts';
 import { newEpoch } from './epoch.ts';
-import { migrateService } from './schema.ts';
+import { checkSchema, makeTables } from './schema.ts';
 
 /**
  * The service's one SQLite file. Unlike the embedded store's, a broken one is never set aside by
@@ -45,7 +45,7 @@ export function openServiceDatabase(options: ServiceDatabaseOptions): Database {
   return openServiceFile(path, options);
 }
 
-/** Throws what the file system or SQLite throws, and SchemaTooNewError. */
+/** Throws what the file system or SQLite throws, OtherSchemaError and SchemaTooNewError. */
 export function openServiceFile(
   path: string,
   { driver, descriptors }: ServiceFileOptions,
@@ -56,8 +56,9 @@ export function openServiceFile(
   try {
     const database = new Database(connection, path, descriptors);
     close = () => database.close();
+    checkSchema(database);
     migrate(connection);
-    migrateService(database, newEpoch());
+    makeTables(database, newEpoch());
     return database;
   } catch (error) {
     close();

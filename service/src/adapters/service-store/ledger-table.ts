@@ -22,7 +22,7 @@ export class ServiceLedgerTable {
   find(tenant: string, keys: readonly string[]): LedgerRow[] {
     return this.#database.all<LedgerRow>(
       `SELECT key, block, form, at FROM tenant_ledger
-       WHERE tenant = ? AND key IN (SELECT value FROM json_each(?))`,
+       WHERE tenant_id = ? AND key IN (SELECT value FROM json_each(?))`,
       tenant,
       JSON.stringify(keys),
     );
@@ -54,9 +54,9 @@ export class ServiceLedgerTable {
   forgetBlocks(tenant: string, space: string, at: number): void {
     const row = { key: FORGOTTEN_KEY, block: '', form: 'text', at } as const;
     this.#put(tenant, row);
-    const sql = "UPDATE tenant_ledger SET block = '', at = ? WHERE tenant = ? AND key = ?";
+    const sql = "UPDATE tenant_ledger SET block = '', at = ? WHERE tenant_id = ? AND key = ?";
     for (const { key, block } of this.#database.all<Pick<LedgerRow, 'key' | 'block'>>(
-      "SELECT key, block FROM tenant_ledger WHERE tenant = ? AND block <> ''",
+      "SELECT key, block FROM tenant_ledger WHERE tenant_id = ? AND block <> ''",
       tenant,
     )) {
       if (quotedIn({ block }).some((one) => one.space === space))
@@ -71,8 +71,8 @@ export class ServiceLedgerTable {
         : `DO UPDATE SET block = excluded.block, form = excluded.form,
          at = excluded.at WHERE excluded.at >= tenant_ledger.at`;
     this.#database.run(
-      `INSERT INTO tenant_ledger (tenant, key, block, form, at) VALUES (?, ?, ?, ?, ?)
-       ON CONFLICT (tenant, key) ${conflict}`,
+      `INSERT INTO tenant_ledger (tenant_id, key, block, form, at) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (tenant_id, key) ${conflict}`,
       tenant,
       key,
       block,

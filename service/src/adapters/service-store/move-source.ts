@@ -7,6 +7,7 @@ import type {
   MovedTable,
   MoveSource,
 } from '../../ports/service-move.ts';
+import type { SqlScalar } from '../../ports/rows.ts';
 import type { NewObject, ObjectKind } from '../../ports/service-store.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
 import { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
@@ -22,38 +23,23 @@ const ROWS_AT_ONCE = 500;
 const RECORDS_AT_ONCE = 64;
 const RECORD_BYTES_AT_ONCE = 4 * 1024 * 1024;
 
-const hex = (column: string): string => `'\\x' || hex(${column}) AS ${column}`;
-
-/** The server's columns, from the file's. Ordered by a unique key, so that a page follows another. */
-const SELECTS: Readonly<Record<MovedTable, string>> = {
-  plans: 'SELECT name, limits, created_at FROM plans ORDER BY name',
-  tenants: 'SELECT id AS tenant_id, name, plan, status, created_at FROM tenants ORDER BY id',
-  master_keys: `SELECT id, state, ${hex('wrapped')}, ${hex('ciphertext')}, created_at, retired_at
-    FROM master_keys ORDER BY id`,
-  secrets: `SELECT tenant AS tenant_id, id, owner, purpose, version, kek, ${hex('wrapped')},
-    ${hex('ciphertext')}, fingerprint, saved_at FROM secrets ORDER BY tenant, id`,
-  signing_keys: 'SELECT kid, x, created_at, retired_at FROM signing_keys ORDER BY kid',
-  service_keys: `SELECT tenant AS tenant_id, id, name, hash, retired, scopes, spaces, allowed_models,
-    tokens_per_day, tokens_per_month, created_at, expires_at, revoked_at, used_at, rotated_at
-    FROM service_keys ORDER BY id`,
-  admins: `SELECT coalesce(tenant, '') AS tenant_id, id, name, role, hash, created_at, expires_at,
-    revoked_at, used_at FROM admins ORDER BY id`,
-  providers: `SELECT tenant AS tenant_id, id, name, version, facts FROM providers
-    ORDER BY tenant, id`,
-  account_settings: `SELECT tenant AS tenant_id, version, settings FROM account_settings
-    ORDER BY tenant`,
-  audit_heads: `SELECT tenant AS tenant_id, max(number) AS number, hash FROM audit
-    GROUP BY tenant ORDER BY tenant`,
-  audit: 'SELECT tenant AS tenant_id, number, at, event FROM audit ORDER BY tenant, number',
-  usage_days: `SELECT tenant AS tenant_id, day, key AS key_id, provider AS provider_id, model, requests,
-    failed, original_input, forwarded_input, recalled, elided, input, cache_read, output, spent
-    FROM usage_days ORDER BY tenant, day, key, provider, model`,
-  receipt_heads: `SELECT tenant AS tenant_id, node, last_seq, body FROM receipt_heads
-    ORDER BY tenant, node`,
-  receipts: `SELECT tenant AS tenant_id, id, key AS key_id, provider AS provider_id, model, status, body
-    FROM receipts ORDER BY tenant, id`,
-  tenant_ledger: `SELECT tenant AS tenant_id, key, block, form, at FROM tenant_ledger
-    ORDER BY tenant, key`,
+/** A unique key of each table, so that a page follows another. */
+const KEYS: Readonly<Record<MovedTable, string>> = {
+  plans: 'name',
+  tenants: 'tenant_id',
+  master_keys: 'id',
+  secrets: 'tenant_id, id',
+  signing_keys: 'kid',
+  service_keys: 'tenant_id, id',
+  admins: 'tenant_id, id',
+  providers: 'tenant_id, id',
+  account_settings: 'tenant_id',
+  audit_heads: 'tenant_id',
+  audit: 'tenant_id, number',
+  usage_days: 'tenant_id, day, key_id, provider_id, model',
+  receipt_heads: 'tenant_id, node',
+  receipts: 'tenant_id, id',
+  tenant_ledger: 'tenant_id, key',
 };
 
 const PURGES = `SELECT id, scope, state, records, items, bytes, generation_before, generation_after,
@@ -107,7 +93,7 @@ export async function openMoveSource(folder: string): Promise<MoveSource> {
   return {
     epoch: epochOf(database),
     unfinishedPurges: countOf(database, "purges WHERE state = 'tombstoned'"),
-    rowsOf: (table) => pages(database, SELECTS[table]),
+    rowsOf: (table) => pages(database, `SELECT * FROM ${table} ORDER BY ${KEYS[table]}`),
     spaces: () => spacesOf(database),
     recordsOf: (space, skip) => batchesOf(database, space, skip),
     sourcesOf: (space) => pages(database, SOURCES, wholeName(space)),
@@ -122,20 +108,25 @@ export async function openMoveSource(folder: string): Promise<MoveSource> {
 
 function* pages(database: Database, select: string, ...values: string[]) {
   for (let offset = 0; ; offset += ROWS_AT_ONCE) {
-    const rows = database.all<MovedRow>(select + PAGE, ...values, offset);
+    const rows = database.all<Readonly<Record<string, SqlScalar>>>(
+      select + PAGE,
+      ...values,
+      offset,
+    );
     if (rows.length > 0) yield rows.map(sendable);
     if (rows.length < ROWS_AT_ONCE) return;
   }
 }
 
-/** PostgreSQL has no text with a NUL in it. */
-function sendable(row: MovedRow): MovedRow {
-  const entries = Object.entries(row).map(([name, value]) => [
-    name,
-    typeof value === 'string' ? value.replaceAll('\0', '�') : value,
-  ]);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The same names and kinds.
-  return Object.fromEntries(entries) as MovedRow;
+function sendable(row: Readonly<Record<string, SqlScalar>>): MovedRow {
+  const entries = Object.entries(row).map(([name, value]) => [name, sendableValue(value)] as const);
+  return Object.fromEntries(entries);
+}
+
+function sendableValue(value: SqlScalar): string | number | null {
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`;
+  // PostgreSQL has no text with a NUL in it.
+  return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value;
 }
 
 function spacesOf(database: Database): MovedSpace[] {

@@ -1,11 +1,16 @@
-import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/service-store.ts';
+import type {
+  PageFilter,
+  Purge,
+  PurgeOrder,
+  PurgeScope,
+  TenantPurge,
+} from '../../ports/service-store.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
 import { PassageIndex } from '../../../../src/adapters/store/passage-index.ts';
-import { AuditTable } from './audit-table.ts';
-import { ChangeTable } from './changes.ts';
 import { sourceNumber } from './origins.ts';
-import type { UnfinishedPurge } from './protocol.ts';
-import { purgeOf, type PurgeRow, scopeOf } from './purge-rows.ts';
+import type { Rows } from '../../ports/rows.ts';
+import { addChange, addEvent } from '../control/changes.ts';
+import { type PurgeRow, purgeOf, scopeOf } from './purge-rows.ts';
 import { spaceCondition, type Spaces } from './spaces.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
@@ -40,9 +45,6 @@ export class Purges {
   readonly #database: Database;
   readonly #spaces: Spaces;
   readonly #index: PassageIndex;
-  readonly #audit: AuditTable;
-  readonly #changes: ChangeTable;
-
   readonly #forgetBlocks: ForgetBlocks;
 
   /** `forgetBlocks`: runs in the transaction of a purge, for the tenant of its space. */
@@ -51,44 +53,42 @@ export class Purges {
     this.#spaces = spaces;
     this.#forgetBlocks = forgetBlocks;
     this.#index = new PassageIndex(database);
-    this.#audit = new AuditTable(database);
-    this.#changes = new ChangeTable(database);
   }
 
-  begin(order: PurgeOrder): Purge {
-    return this.#database.transaction(() => {
-      const { space, scope, isDryRun, now } = order;
-      const before = this.#spaces.state(space).generation;
-      const id = isDryRun ? this.#spaces.idOf(space) : this.#spaces.make(space);
-      const sizes = this.#sizes(scope, id ?? -1);
-      if (!isDryRun && id !== undefined) {
-        this.#spaces.bump(id);
-        if ('digests' in scope) this.#bury(id, scope.digests, now);
-      }
-      const purge = {
-        number: 0,
-        id: order.purgeId,
-        space,
-        scope: JSON.stringify(scope),
-        state: isDryRun ? ('dry_run' as const) : ('tombstoned' as const),
-        records: sizes.records,
-        items: this.#itemsOf(scope, id ?? -1),
-        bytes: sizes.bytes,
-        generation_before: before,
-        generation_after: this.#spaces.state(space).generation,
-        requested_by: order.requestedBy,
-        requested_at: now,
-        erased_at: null,
-        upto: sizes.last,
-      };
-      if (!isDryRun) {
-        this.#keep(purge);
-        this.#forgetBlocks(tenantOf(space), nameOf(space), now);
-        this.#changes.add({ tenant: tenantOf(space), kind: 'purge', id: order.purgeId });
-        if (order.note !== undefined) this.#audit.chain(tenantOf(space), order.note);
-      }
-      return purgeOf(purge);
-    });
+  /** `rows`: of the transaction in which it runs. */
+  async begin(rows: Rows, order: PurgeOrder): Promise<Purge> {
+    const { space, scope, isDryRun, now } = order;
+    const before = this.#spaces.state(space).generation;
+    const id = isDryRun ? this.#spaces.idOf(space) : this.#spaces.make(space);
+    const sizes = this.#sizes(scope, id ?? -1);
+    if (!isDryRun && id !== undefined) {
+      this.#spaces.bump(id);
+      if ('digests' in scope) this.#bury(id, scope.digests, now);
+    }
+    const purge = {
+      number: 0,
+      id: order.purgeId,
+      space,
+      scope: JSON.stringify(scope),
+      state: isDryRun ? ('dry_run' as const) : ('tombstoned' as const),
+      records: sizes.records,
+      items: this.#itemsOf(scope, id ?? -1),
+      bytes: sizes.bytes,
+      generation_before: before,
+      generation_after: this.#spaces.state(space).generation,
+      requested_by: order.requestedBy,
+      requested_at: now,
+      erased_at: null,
+      upto: sizes.last,
+    };
+    if (!isDryRun) {
+      const tenant = tenantOf(space);
+      this.#keep(purge);
+      this.#forgetBlocks(tenant, nameOf(space), now);
+      if (order.note !== undefined) await addEvent(rows, tenant, order.note);
+      await addChange(rows, { tenant, kind: 'purge', id: order.purgeId });
+    }
+    return purgeOf(purge);
   }
 
   /** True when nothing is left of it. */
@@ -137,10 +137,10 @@ export class Purges {
       .map(purgeOf);
   }
 
-  unfinished(): UnfinishedPurge[] {
-    return this.#database.all<UnfinishedPurge>(
-      "SELECT id AS purgeId, space FROM purges WHERE state = 'tombstoned' ORDER BY number",
-    );
+  unfinished(): TenantPurge[] {
+    const sql = "SELECT id, space FROM purges WHERE state = 'tombstoned' ORDER BY number";
+    const found = this.#database.all<Pick<PurgeRow, 'id' | 'space'>>(sql);
+    return found.map(({ id: purgeId, space }) => ({ tenant: tenantOf(space), purgeId }));
   }
 
   #eraseSome(row: PurgeRow, space: number, now: number): number {

@@ -1,28 +1,19 @@
+import { createHash } from 'node:crypto';
 import { NO_LIMITS, SELF_HOSTED } from '../../core/plans.ts';
 import { DEFAULT_TENANT } from '../../core/tenants.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
-import { SchemaTooNewError } from '../../../../src/adapters/store/schema.ts';
 
 /**
  * The service's own tables, beside those of the embedded store. The latter's `spaces`, `records`,
- * `passages` and index hold the searchable texts, so that one ranking serves both. Never edit a
- * released migration.
+ * `passages` and index hold the searchable texts, so that one ranking serves both. The tables of the
+ * control plane have the columns that they have in PostgreSQL. A file has exactly these tables: one
+ * with others is refused, and an export and an import are the way from it.
  */
 
 // AUTOINCREMENT: an item's id must not mean another record after a purge.
 // The blob comes last: the columns before it are read without its pages.
-const VERSION_1 = `
-CREATE TABLE service_keys (
-  id TEXT PRIMARY KEY,
-  name TEXT NOT NULL,
-  hash TEXT NOT NULL,
-  scopes TEXT NOT NULL,
-  spaces TEXT,
-  created_at INTEGER NOT NULL,
-  expires_at INTEGER,
-  revoked_at INTEGER,
-  used_at INTEGER
-) WITHOUT ROWID;
+// The name of a space begins with its tenant: see tenant-store.ts.
+const MEMORY = `
 CREATE TABLE space_states (
   space INTEGER PRIMARY KEY REFERENCES spaces(id),
   counter INTEGER NOT NULL DEFAULT 0,
@@ -74,7 +65,6 @@ CREATE TABLE object_texts (
   message INTEGER NOT NULL
 );
 CREATE INDEX object_texts_by_object ON object_texts(object);
-CREATE INDEX records_by_space_and_time ON records(space, at);
 CREATE TABLE purged (
   space INTEGER NOT NULL REFERENCES spaces(id),
   digest TEXT NOT NULL,
@@ -102,75 +92,69 @@ CREATE TABLE purges (
   erased_at INTEGER,
   upto INTEGER NOT NULL
 );
-CREATE TABLE answers (
-  key TEXT NOT NULL,
-  idempotency_key TEXT NOT NULL,
-  request_hash TEXT NOT NULL,
-  body TEXT NOT NULL,
-  at INTEGER NOT NULL,
-  PRIMARY KEY (key, idempotency_key)
-);
-CREATE INDEX answers_by_time ON answers(at);
 `;
 
-// Everything so far belongs to the one tenant that there was. The name of a space begins with its
-// tenant; the key of a kept answer does too: see tenant-store.ts.
-const VERSION_2 = `
-ALTER TABLE service_keys ADD COLUMN tenant TEXT NOT NULL DEFAULT 'default';
-CREATE INDEX service_keys_by_tenant ON service_keys(tenant, created_at);
-UPDATE spaces SET name = 'default:' || name;
-UPDATE purges SET space = 'default:' || space;
-UPDATE answers SET key = 'default:' || key;
-`;
-
-// The shared tables have the same index since their version 5.
-const VERSION_3 = 'DROP INDEX records_by_space_and_time;';
-
-// The tenant that there was gets the plan without limits.
-const VERSION_4 = `
-ALTER TABLE service_keys ADD COLUMN retired TEXT;
-ALTER TABLE service_keys ADD COLUMN rotated_at INTEGER;
-ALTER TABLE service_keys ADD COLUMN allowed_models TEXT;
-ALTER TABLE service_keys ADD COLUMN tokens_per_day INTEGER;
-ALTER TABLE service_keys ADD COLUMN tokens_per_month INTEGER;
+// No row holds a key or a secret in the clear: see service/src/core/envelope.ts. An operator is an admin
+// without a tenant. Secrets of a provider are rows that name it as their owner. The id of a receipt begins
+// with its time, so the primary key is the order of every list. A receipt takes 2 kB, which is too much
+// for a table that is its own index. `changes` is for processes that keep facts in memory.
+const CONTROL = `
 CREATE TABLE plans (
   name TEXT PRIMARY KEY,
   limits TEXT NOT NULL,
   created_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE tenants (
-  id TEXT PRIMARY KEY,
+  tenant_id TEXT PRIMARY KEY,
   name TEXT NOT NULL,
   plan TEXT NOT NULL REFERENCES plans(name),
   status TEXT NOT NULL,
   created_at INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE service_keys (
+  tenant_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  retired TEXT,
+  scopes TEXT NOT NULL,
+  spaces TEXT,
+  allowed_models TEXT,
+  tokens_per_day INTEGER,
+  tokens_per_month INTEGER,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  revoked_at INTEGER,
+  used_at INTEGER,
+  rotated_at INTEGER,
+  PRIMARY KEY (tenant_id, id)
+) WITHOUT ROWID;
+CREATE INDEX service_keys_by_id ON service_keys(id);
 CREATE TABLE admins (
-  id TEXT PRIMARY KEY,
-  tenant TEXT REFERENCES tenants(id),
+  tenant_id TEXT NOT NULL,
+  id TEXT NOT NULL,
   name TEXT NOT NULL,
   role TEXT NOT NULL,
   hash TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   expires_at INTEGER,
   revoked_at INTEGER,
-  used_at INTEGER
+  used_at INTEGER,
+  PRIMARY KEY (tenant_id, id)
 ) WITHOUT ROWID;
-CREATE INDEX admins_by_tenant ON admins(tenant, created_at);
+CREATE INDEX admins_by_id ON admins(id);
+CREATE TABLE audit_heads (
+  tenant_id TEXT PRIMARY KEY,
+  number INTEGER NOT NULL,
+  hash TEXT NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE audit (
-  tenant TEXT NOT NULL,
+  tenant_id TEXT NOT NULL,
   number INTEGER NOT NULL,
   at INTEGER NOT NULL,
-  hash TEXT NOT NULL,
   event TEXT NOT NULL,
-  PRIMARY KEY (tenant, number)
+  PRIMARY KEY (tenant_id, number)
 ) WITHOUT ROWID;
-INSERT INTO plans VALUES ('${SELF_HOSTED}', '${JSON.stringify(NO_LIMITS)}', 0);
-INSERT INTO tenants VALUES ('${DEFAULT_TENANT}', '${DEFAULT_TENANT}', '${SELF_HOSTED}', 'active', 0);
-`;
-
-// No row holds a text or a key in the clear: see service/src/core/envelope.ts.
-const VERSION_5 = `
 CREATE TABLE master_keys (
   id TEXT PRIMARY KEY,
   state TEXT NOT NULL,
@@ -180,7 +164,7 @@ CREATE TABLE master_keys (
   retired_at INTEGER
 ) WITHOUT ROWID;
 CREATE TABLE secrets (
-  tenant TEXT NOT NULL,
+  tenant_id TEXT NOT NULL,
   id TEXT NOT NULL,
   owner TEXT NOT NULL,
   purpose TEXT NOT NULL,
@@ -190,7 +174,7 @@ CREATE TABLE secrets (
   ciphertext BLOB NOT NULL,
   fingerprint TEXT NOT NULL,
   saved_at INTEGER NOT NULL,
-  PRIMARY KEY (tenant, id)
+  PRIMARY KEY (tenant_id, id)
 ) WITHOUT ROWID;
 CREATE INDEX secrets_by_kek ON secrets(kek);
 CREATE TABLE signing_keys (
@@ -199,51 +183,47 @@ CREATE TABLE signing_keys (
   created_at INTEGER NOT NULL,
   retired_at INTEGER
 ) WITHOUT ROWID;
-`;
-
-// Secrets of a provider are rows of their own, which name it as their owner.
-const VERSION_6 = `
 CREATE TABLE providers (
-  tenant TEXT NOT NULL,
+  tenant_id TEXT NOT NULL,
   id TEXT NOT NULL,
   name TEXT NOT NULL,
   version INTEGER NOT NULL,
   facts TEXT NOT NULL,
-  PRIMARY KEY (tenant, id),
-  UNIQUE (tenant, name)
+  PRIMARY KEY (tenant_id, id),
+  UNIQUE (tenant_id, name)
 ) WITHOUT ROWID;
-`;
-
-// The id of a receipt begins with its time, so the primary key is the order of every list. A receipt
-// takes 2 kB, which is too much for a table that is its own index.
-const VERSION_7 = `
+CREATE TABLE account_settings (
+  tenant_id TEXT PRIMARY KEY,
+  version INTEGER NOT NULL,
+  settings TEXT NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE receipts (
-  tenant TEXT NOT NULL,
+  tenant_id TEXT NOT NULL,
   id TEXT NOT NULL,
-  key TEXT NOT NULL,
-  provider TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  provider_id TEXT NOT NULL,
   model TEXT NOT NULL,
   status TEXT NOT NULL,
   body TEXT NOT NULL,
-  PRIMARY KEY (tenant, id)
+  PRIMARY KEY (tenant_id, id)
 );
-CREATE INDEX receipts_by_key ON receipts(tenant, key, id);
-CREATE INDEX receipts_by_provider ON receipts(tenant, provider, id);
-CREATE INDEX receipts_by_model ON receipts(tenant, model, id);
-CREATE INDEX receipts_by_status ON receipts(tenant, status, id);
+CREATE INDEX receipts_by_key ON receipts(tenant_id, key_id, id);
+CREATE INDEX receipts_by_provider ON receipts(tenant_id, provider_id, id);
+CREATE INDEX receipts_by_model ON receipts(tenant_id, model, id);
+CREATE INDEX receipts_by_status ON receipts(tenant_id, status, id);
 CREATE TABLE receipt_heads (
-  tenant TEXT NOT NULL,
+  tenant_id TEXT NOT NULL,
   node TEXT NOT NULL,
   last_seq INTEGER NOT NULL,
   body TEXT,
-  PRIMARY KEY (tenant, node)
+  PRIMARY KEY (tenant_id, node)
 ) WITHOUT ROWID;
-CREATE INDEX open_receipt_heads ON receipt_heads(node, tenant) WHERE body IS NULL;
+CREATE INDEX open_receipt_heads ON receipt_heads(node, tenant_id) WHERE body IS NULL;
 CREATE TABLE usage_days (
-  tenant TEXT NOT NULL,
+  tenant_id TEXT NOT NULL,
   day TEXT NOT NULL,
-  key TEXT NOT NULL,
-  provider TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  provider_id TEXT NOT NULL,
   model TEXT NOT NULL,
   requests INTEGER NOT NULL,
   failed INTEGER NOT NULL,
@@ -255,79 +235,76 @@ CREATE TABLE usage_days (
   cache_read INTEGER NOT NULL,
   output INTEGER NOT NULL,
   spent INTEGER NOT NULL,
-  PRIMARY KEY (tenant, day, key, provider, model)
+  PRIMARY KEY (tenant_id, day, key_id, provider_id, model)
 ) WITHOUT ROWID;
-`;
-
-const VERSION_8 = `
-CREATE TABLE account_settings (
-  tenant TEXT PRIMARY KEY,
-  version INTEGER NOT NULL,
-  settings TEXT NOT NULL
-) WITHOUT ROWID;
-`;
-
-// Entries that shape what is forwarded: what was done to a conversation is done again.
-const VERSION_9 = `
 CREATE TABLE tenant_ledger (
-  tenant TEXT NOT NULL,
+  tenant_id TEXT NOT NULL,
   key TEXT NOT NULL,
   block TEXT NOT NULL,
   form TEXT NOT NULL,
   at INTEGER NOT NULL,
-  PRIMARY KEY (tenant, key)
+  PRIMARY KEY (tenant_id, key)
 ) WITHOUT ROWID;
 CREATE INDEX tenant_ledger_by_time ON tenant_ledger(at);
-`;
-
-// The changes, for the processes that keep facts in memory. AUTOINCREMENT: no number comes again.
-const VERSION_10 = `
 CREATE TABLE changes (
-  number INTEGER PRIMARY KEY AUTOINCREMENT,
-  tenant TEXT NOT NULL,
+  tenant_id TEXT NOT NULL,
+  number INTEGER PRIMARY KEY,
   kind TEXT NOT NULL,
   id TEXT NOT NULL
 );
-`;
-
-// Work that one process may do at a time.
-const VERSION_11 = `
 CREATE TABLE leases (
-  tenant TEXT NOT NULL,
+  tenant_id TEXT NOT NULL,
   name TEXT NOT NULL,
   holder TEXT NOT NULL,
   note TEXT NOT NULL,
   ends INTEGER NOT NULL,
-  PRIMARY KEY (tenant, name)
+  PRIMARY KEY (tenant_id, name)
 ) WITHOUT ROWID;
+CREATE TABLE answers (
+  tenant_id TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  idempotency_key TEXT NOT NULL,
+  request_hash TEXT NOT NULL,
+  body TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (tenant_id, key_id, idempotency_key)
+);
+CREATE INDEX answers_by_time ON answers(tenant_id, at);
+INSERT INTO plans VALUES ('${SELF_HOSTED}', '${JSON.stringify(NO_LIMITS)}', 0);
+INSERT INTO tenants VALUES ('${DEFAULT_TENANT}', '${DEFAULT_TENANT}', '${SELF_HOSTED}', 'active', 0);
 `;
 
-const MIGRATIONS: readonly string[] = [
-  VERSION_1,
-  VERSION_2,
-  VERSION_3,
-  VERSION_4,
-  VERSION_5,
-  VERSION_6,
-  VERSION_7,
-  VERSION_8,
-  VERSION_9,
-  VERSION_10,
-  VERSION_11,
-];
+const META = 'CREATE TABLE service_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)';
 
-/** Brings the service's tables to this version. `epoch` is taken for a file that has none yet. */
-export function migrateService(database: Database, epoch: string): void {
-  database.exec(
-    'CREATE TABLE IF NOT EXISTS service_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)',
+/** Names these tables: a file with another one has other tables. */
+const SCHEMA = createHash('sha256')
+  .update(MEMORY + CONTROL)
+  .digest('hex')
+  .slice(0, 16);
+
+/** The file has the tables of another version. */
+export class OtherSchemaError extends Error {
+  override readonly name = 'OtherSchemaError';
+}
+
+/** Throws OtherSchemaError. Call it before anything is changed in the file. */
+export function checkSchema(database: Database): void {
+  const isMade = database.get("SELECT 1 FROM sqlite_master WHERE name = 'service_meta'");
+  if (isMade === undefined || metaOf(database, 'schema') === SCHEMA) return;
+  throw new OtherSchemaError(
+    "has the tables of another version of svc. Start that version, save each client's memories with svc memory export, and bring them into a new service with svc memory import",
   );
-  if (metaOf(database, 'version') === String(MIGRATIONS.length)) return;
+}
+
+/** Makes the tables in a new file. `epoch` is taken for it. */
+export function makeTables(database: Database, epoch: string): void {
   database.transaction(() => {
-    const version = Number(metaOf(database, 'version') ?? '0');
-    if (version > MIGRATIONS.length) throw new SchemaTooNewError('made by a later version of svc');
-    for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
-    setMeta(database, 'version', String(MIGRATIONS.length));
-    if (metaOf(database, 'epoch') === undefined) setMeta(database, 'epoch', epoch);
+    if (database.get("SELECT 1 FROM sqlite_master WHERE name = 'service_meta'") !== undefined)
+      return;
+    for (const part of [META, MEMORY, CONTROL]) database.exec(part);
+    setMeta(database, 'schema', SCHEMA);
+    setMeta(database, 'epoch', epoch);
+    setMeta(database, 'changes', '0');
   });
 }
 
@@ -335,7 +312,11 @@ export function epochOf(database: Database): string {
   return metaOf(database, 'epoch') ?? '';
 }
 
-export function setMeta(database: Database, name: 'version' | 'epoch', value: string): void {
+export function setMeta(
+  database: Database,
+  name: 'schema' | 'epoch' | 'changes',
+  value: string,
+): void {
   database.run(
     `INSERT INTO service_meta (name, value) VALUES (?, ?)
      ON CONFLICT (name) DO UPDATE SET value = excluded.value`,

@@ -53,7 +53,7 @@ export class Spaces {
     const [tenant = ''] = space.split(':', 1);
     const most = this.#database.get<{ records: number | null }>(
       `SELECT json_extract(p.limits, '$.records') AS records FROM tenants t
-       JOIN plans p ON p.name = t.plan WHERE t.id = ?`,
+       JOIN plans p ON p.name = t.plan WHERE t.tenant_id = ?`,
       tenant,
     )?.records;
     if (most === null || most === undefined) return Infinity;

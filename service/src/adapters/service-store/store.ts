@@ -1,41 +1,54 @@
+import { MemoryError } from '../../../../src/core/errors.ts';
 import { databaseBytes } from '../../../../src/adapters/files/database-file.ts';
-import type {
-  Purge,
-  PurgeOrder,
-  ServiceAnswer,
-  ServiceQuestion,
-  ServiceStoreHealth,
-} from '../../ports/service-store.ts';
+import { markForgotten } from '../../../../src/adapters/files/marks.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
 import type { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
 import { type Connection, failureText, loadDriver } from '../../../../src/adapters/store/driver.ts';
 import { SchemaTooNewError } from '../../../../src/adapters/store/schema.ts';
-import { Answers } from './answers.ts';
+import { type NewSignal, Signals } from '../../../../src/adapters/store/signals.ts';
+import type {
+  ServiceAnswer,
+  ServiceQuestion,
+  ServiceStore,
+  ServiceStoreHealth,
+} from '../../ports/service-store.ts';
+import { serviceControl, tenantControl } from '../control/control-plane.ts';
 import { openServiceDatabase, serviceFile, ServiceFileError, takeServiceLock } from './database.ts';
 import { Items } from './items.ts';
-import { Control } from './control.ts';
-import { KeyTable } from './keys.ts';
-import { Objects } from './objects.ts';
-import type { ServiceCalls, ServiceStoreExtra } from './protocol.ts';
-import { Purges } from './purges.ts';
-import { AuditTable } from './audit-table.ts';
-import { ReceiptTable } from './receipts.ts';
-import { Signals } from '../../../../src/adapters/store/signals.ts';
-import { markForgotten } from '../../../../src/adapters/files/marks.ts';
-import { LeaseTable } from './leases.ts';
 import { ServiceLedgerTable } from './ledger-table.ts';
+import { Objects } from './objects.ts';
+import { Purges } from './purges.ts';
+import { OtherSchemaError } from './schema.ts';
 import { Spaces } from './spaces.ts';
-import { UsageTable } from './usage.ts';
-import { MemoryError } from '../../../../src/core/errors.ts';
+import { type Tables, tenantMemory } from './tenant-store.ts';
+import { SQLITE_NOW, SqliteTransactions } from './transactions.ts';
 
 /**
  * The service's store inside its worker: one call after the other, each whole. Every error becomes
  * a MemoryError, never with a text of a record or of SQLite.
  */
 
+/** The input of every call: the name of a call is that of a method of the store. */
+export interface BridgedCall {
+  /** Undefined: a method of the whole store. */
+  readonly tenant?: string;
+  readonly args: readonly unknown[];
+}
+
+export interface ServiceStoreExtra {
+  /** Takes the folder's lock: one process serves, others may look and manage keys beside it. */
+  readonly serves: boolean;
+  readonly creates: boolean;
+  /** Canonical bytes that one space may hold. */
+  readonly spaceBytesMax: number;
+}
+
+type Methods = Readonly<Record<string, ((...args: never[]) => unknown) | undefined>>;
+
 interface Opened {
   readonly database: Database;
-  readonly calls: ServiceCalls;
+  /** The methods of a tenant's store, or of the whole store. */
+  readonly methods: (tenant: string | undefined) => Methods;
   readonly lock: Connection | undefined;
 }
 
@@ -58,16 +71,19 @@ export class WorkerStore {
   }
 
   /** Throws MemoryError and nothing else. */
-  async call(name: keyof ServiceCalls, input: unknown): Promise<unknown> {
+  async call(name: string, input: unknown): Promise<unknown> {
     if (name === 'close') return this.#close();
-    const { calls, database } = await this.#open();
+    const { methods, database } = await this.#open();
     // Nothing is proven from a file that was deleted, replaced or overwritten while it was open.
     if (!isOwnFile(database)) this.#fail();
     if (this.#failure !== undefined) throw this.#failure;
     try {
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the input.
-      const call = calls[name] as (given: unknown) => unknown;
-      return call(input);
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only sqlite-service-store.ts calls.
+      const { tenant, args } = input as BridgedCall;
+      const method = methods(tenant)[name];
+      if (method === undefined) throw new TypeError('There is no such method.');
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+      return await method(...(args as never[]));
     } catch (error) {
       throw asMemoryError(error);
     }
@@ -100,58 +116,63 @@ export class WorkerStore {
     try {
       const database = openServiceDatabase({ folder, driver, descriptors, creates });
       // A process that serves has the file to itself, so every process that held a lease is gone.
-      if (serves) new LeaseTable(database).clear();
-      return { database, lock, calls: this.#callsOn(database) };
+      if (serves) database.run('DELETE FROM leases');
+      return { database, lock, methods: this.#methodsOn(database) };
     } catch (error) {
       lock?.close();
       throw error;
     }
   }
 
-  #callsOn(database: Database): ServiceCalls {
+  #methodsOn(database: Database): Opened['methods'] {
+    const transactions = new SqliteTransactions(database);
+    const engine = { open: async () => transactions, now: SQLITE_NOW };
+    const tables = this.#tablesOn(database, transactions);
+    const whole = {
+      ...serviceControl(engine),
+      unfinishedPurges: () => tables.purges.unfinished(),
+      keepDays: ({ auditFrom }: Parameters<ServiceStore['keepDays']>[0]) => {
+        if (auditFrom !== undefined) database.run('DELETE FROM audit WHERE at < ?', auditFrom);
+      },
+      noteSignals: (given: readonly NewSignal[]) =>
+        database.unsyncedTransaction(() => tables.signals.write(given)),
+      health: () => this.#health(database),
+    };
+    const tenants = new Map<string, Methods>();
+    return (tenant) => {
+      if (tenant === undefined) return whole;
+      const known = tenants.get(tenant);
+      if (known !== undefined) return known;
+      const made = { ...tenantControl(engine, tenant), ...tenantMemory(tenant, tables) };
+      tenants.set(tenant, made);
+      return made;
+    };
+  }
+
+  #tablesOn(
+    database: Database,
+    transactions: SqliteTransactions,
+  ): Tables & { readonly signals: Signals } {
     const ledger = new ServiceLedgerTable(database);
     const spaces = new Spaces(database);
     const objects = new Objects(database, spaces, this.#options.spaceBytesMax);
     const signals = new Signals(database);
     const items = new Items(database, signals);
-    const purges = new Purges(database, spaces, (...given) => ledger.forgetBlocks(...given));
-    const answers = new Answers(database);
     return {
-      ...controlCalls(database),
-      ...receiptCalls(database),
-      ...leaseCalls(database),
-      findLedger: ({ tenant, keys }) => ledger.find(tenant, keys),
-      recordLedger: ({ tenant, rows }) => ledger.record(tenant, rows),
-      spaceState: (space) => spaces.state(space),
-      capture: (batch) => objects.capture(batch),
+      database,
+      transactions,
+      ledger,
+      spaces,
+      objects,
+      items,
+      signals,
+      purges: new Purges(database, spaces, (...given) => ledger.forgetBlocks(...given)),
       recall: (question) => ({
         ...database.snapshot(() => recall({ spaces, objects, items }, question)),
         signals: signals.take(),
       }),
-      noteSignals: (given) => database.unsyncedTransaction(() => signals.write(given)),
-      retrieve: (question) => database.snapshot(() => objects.retrieve(question)),
-      listItems: (filter) => items.list(filter),
-      lookUp: (asked) => objects.lookUp(asked),
-      findItem: (asked) => items.digestOf(asked),
-      listSources: (filter) => items.sources(filter),
-      beginPurge: (order) => this.#beginPurge(purges, order),
-      continuePurge: ({ purgeId, now }) => purges.continue(purgeId, now),
-      findPurge: (purgeId) => purges.find(purgeId),
-      listPurges: (filter) => purges.list(filter),
-      unfinishedPurges: () => purges.unfinished(),
-      findAnswer: (asked) => answers.find(asked, Date.now()),
-      beginAnswer: ({ tenant, asked, begun }) => answers.begin(tenant, asked, begun),
-      keepAnswer: ({ tenant, asked, answer }) => answers.keep(tenant, asked, answer),
-      health: () => this.#health(database),
-      close: () => this.#close(),
+      noteForgotten: () => markForgotten(this.#options.folder),
     };
-  }
-
-  /** From then on no process places a block that it found before. */
-  #beginPurge(purges: Purges, order: PurgeOrder): Purge {
-    const purge = purges.begin(order);
-    if (!order.isDryRun) markForgotten(this.#options.folder);
-    return purge;
   }
 
   #health(database: Database): ServiceStoreHealth {
@@ -191,65 +212,6 @@ export class WorkerStore {
   }
 }
 
-function controlCalls(database: Database) {
-  const keys = new KeyTable(database);
-  const control = new Control(database, keys);
-  return {
-    findCaller: (keyId) => {
-      const key = keys.find(keyId);
-      const tenant = key === undefined ? undefined : control.findTenant(key.tenant);
-      return key === undefined || tenant === undefined ? undefined : { key, tenant };
-    },
-    listKeys: ({ tenant, page }) => keys.list(tenant, page),
-    getKey: ({ tenant, keyId }) => keys.get(tenant, keyId),
-    noteKeyUse: (given) => keys.noteUse(given),
-    listTenants: (page) => control.listTenants(page),
-    findTenant: (tenantId) => control.findTenant(tenantId),
-    listPlans: (page) => control.listPlans(page),
-    findAdmin: (adminId) => control.admins.find(adminId),
-    listAdmins: ({ tenant, page }) => control.admins.list(tenant, page),
-    noteAdminUse: ({ adminId, at }) => control.admins.noteUse(adminId, at),
-    listAudit: ({ tenant, page }) => control.audit.list(tenant, page),
-    listProviders: (tenant) => control.providers.list(tenant),
-    getSettings: (tenant) => control.settings.get(tenant),
-    findSecret: ({ tenant, secretId }) => control.vault.find(tenant, secretId),
-    listMasterKeys: () => control.vault.masterKeys(),
-    listSecrets: (filter) => control.vault.list(filter),
-    listSigningKeys: () => control.vault.signingKeys(),
-    changesSince: (after) => control.changes.since(after),
-    applyService: ({ change, note }) => control.applyService(change, note),
-    applyTenant: ({ tenant, change, note }) => control.applyTenant(tenant, change, note),
-  } satisfies Partial<ServiceCalls>;
-}
-
-function receiptCalls(database: Database) {
-  const usage = new UsageTable(database);
-  const receipts = new ReceiptTable(database, usage);
-  const audit = new AuditTable(database);
-  return {
-    storeReceipts: (rows) => receipts.store(rows),
-    openHeads: ({ node, limit }) => receipts.openHeads(node, limit),
-    closeHeads: (heads) => receipts.closeHeads(heads),
-    findReceipt: ({ tenant, receiptId }) => receipts.find(tenant, receiptId),
-    listReceipts: ({ tenant, filter }) => receipts.list(tenant, filter),
-    listHeads: ({ tenant, page }) => receipts.heads(tenant, page),
-    listUsage: ({ tenant, filter }) => usage.list(tenant, filter),
-    tokensSpent: ({ tenant, asked }) => usage.spent(tenant, asked),
-    dropAudit: (before) => audit.dropBefore(before),
-    dropReceipts: ({ tenant, before, limit }) => receipts.drop(tenant, before, limit),
-  } satisfies Partial<ServiceCalls>;
-}
-
-function leaseCalls(database: Database) {
-  const leases = new LeaseTable(database);
-  return {
-    takeLease: ({ tenant, lease }) => leases.take(tenant, lease),
-    renewLease: ({ tenant, lease }) => leases.renew(tenant, lease),
-    endLease: ({ tenant, lease }) => leases.end(tenant, lease),
-    listLeases: ({ tenant, start }) => leases.list(tenant, start),
-  } satisfies Partial<ServiceCalls>;
-}
-
 function recall(
   { spaces, objects, items }: { spaces: Spaces; objects: Objects; items: Items },
   question: ServiceQuestion,
@@ -279,7 +241,7 @@ function asMemoryError(error: unknown): MemoryError {
 }
 
 function whatOf(error: unknown): string {
-  if (error instanceof ServiceFileError) return error.message;
+  if (error instanceof ServiceFileError || error instanceof OtherSchemaError) return error.message;
   if (error instanceof SchemaTooNewError) return 'was made by a later version of svc';
   return failureText(error);
 }

@@ -1,190 +1,133 @@
 import { isTenantId } from '../../core/tenants.ts';
-import type { Page } from '../../ports/control-store.ts';
 import type {
-  AnswerKey,
   PageFilter,
   Purge,
+  ServiceAnswer,
   ServiceItem,
-  ServiceStore,
+  ServiceQuestion,
   SpaceChoice,
   SpaceState,
   StoredObject,
-  TenantPurge,
   TenantStore,
 } from '../../ports/service-store.ts';
-import type { StoreClient } from '../../../../src/adapters/store/client.ts';
-import { answerLeaseName } from './leases.ts';
-import type { ServiceCalls } from './protocol.ts';
+import type { Database } from '../../../../src/adapters/store/database.ts';
+import type { NewSignal } from '../../../../src/adapters/store/signals.ts';
+import type { Items } from './items.ts';
+import type { ServiceLedgerTable } from './ledger-table.ts';
+import type { Objects } from './objects.ts';
+import type { Purges } from './purges.ts';
+import type { Spaces } from './spaces.ts';
+import type { SqliteTransactions } from './transactions.ts';
 
 /**
- * Binds the tables to a tenant. A space is stored as `tenant:space`, which is unique in the file, so
- * each row of a space belongs to one tenant. This file alone puts the tenant in front and takes it
- * off again: what it is asked for is looked for under its own tenant, and what it returns must be of
- * its own tenant.
+ * Binds the tables of the memory to a tenant, inside the worker. A space is stored as `tenant:space`,
+ * which is unique in the file, so each row of a space belongs to one tenant. This file alone puts the
+ * tenant in front and takes it off again: what it is asked for is looked for under its own tenant, and
+ * what it returns must be of its own tenant.
  */
 
-export type Call = StoreClient<ServiceCalls>['call'];
-
-export interface StoreCalls {
-  readonly read: Call;
-  readonly write: Call;
+/** With the signals that are to be written. The worker that answers does not write. */
+export interface FoundAnswer extends ServiceAnswer {
+  readonly signals: readonly NewSignal[];
 }
 
-export function tenantStore(tenant: string, { read, write }: StoreCalls): TenantStore {
+/** The tables of the memory, for all tenants. */
+export interface Tables {
+  readonly database: Database;
+  readonly transactions: SqliteTransactions;
+  readonly spaces: Spaces;
+  readonly objects: Objects;
+  readonly items: Items;
+  readonly purges: Purges;
+  readonly ledger: ServiceLedgerTable;
+  readonly recall: (question: ServiceQuestion) => FoundAnswer;
+  /** From then on no process places a block that it found before. */
+  readonly noteForgotten: () => void;
+}
+
+/** The methods of a store as a worker has them: some answer at once, and no caller's signal is there. */
+type InWorker<Store> = {
+  readonly [Name in keyof Store]?: Store[Name] extends (
+    ...args: infer Args
+  ) => Promise<infer Result>
+    ? (...args: Args) => Result | Promise<Result>
+    : never;
+};
+
+export function tenantMemory(tenant: string, tables: Tables) {
   if (!isTenantId(tenant)) throw new TypeError('This is not the id of a tenant.');
+  const { database, transactions, spaces, objects, items, purges, ledger } = tables;
   const names = new TenantNames(tenant);
-  const calls = { read, write };
-  const own = {
-    ...controlCalls(tenant, calls),
-    ...receiptCalls(tenant, calls),
-    ...purgeCalls(names, calls),
-    ...leaseCalls(tenant, calls),
-    ...answerCalls(names, calls),
+  const ownPurge = (purgeId: string): Purge | undefined => {
+    const purge = purges.find(purgeId);
+    return purge === undefined || !names.owns(purge.space) ? undefined : purge;
   };
   return {
-    ...own,
-    spaceState: async (space, signal) =>
-      names.bareState(await read('spaceState', names.whole(space), signal)),
-    capture: async (batch, signal) => {
-      const outcome = await write('capture', { ...batch, space: names.whole(batch.space) }, signal);
+    spaceState: (space) => names.bareState(spaces.state(names.whole(space))),
+    capture: (batch) => {
+      const outcome = objects.capture({ ...batch, space: names.whole(batch.space) });
       return { ...outcome, state: names.bareState(outcome.state) };
     },
-    recall: async (question, signal) => {
+    recall: (question): FoundAnswer => {
       const space = names.whole(question.space);
       const otherSpaces = question.otherSpaces.map((other) => names.whole(other));
       const olderSpaces = question.olderSpaces?.map((older) => names.whole(older)) ?? [];
       const asked = { ...question, space, otherSpaces, olderSpaces };
-      const { signals, exchanges, sessions, ...answer } = await read('recall', asked, signal);
-      // No call waits for these. A lost entry makes a share of 200 slightly less exact.
-      if (signals.length > 0) void write('noteSignals', signals).catch(() => undefined);
+      const { signals, exchanges, sessions, ...answer } = tables.recall(asked);
+      const bared = <One extends { readonly space: string }>(found: readonly One[]): One[] =>
+        found.map((one) => ({ ...one, space: names.bare(one.space) }));
       return {
         ...answer,
+        signals,
         state: names.bareState(answer.state),
         items: answer.items.map((item) => names.bareItem(item)),
-        ...(exchanges === undefined
-          ? {}
-          : { exchanges: exchanges.map((one) => ({ ...one, space: names.bare(one.space) })) }),
-        ...(sessions === undefined
-          ? {}
-          : { sessions: sessions.map((one) => ({ ...one, space: names.bare(one.space) })) }),
+        ...(exchanges === undefined ? {} : { exchanges: bared(exchanges) }),
+        ...(sessions === undefined ? {} : { sessions: bared(sessions) }),
       };
     },
-    retrieve: async (question, signal) => {
-      const spaces = names.wholeChoice(question.spaces);
-      const { state, objects, missing } = await read('retrieve', { ...question, spaces }, signal);
+    retrieve: (question) => {
+      const asked = { ...question, spaces: names.wholeChoice(question.spaces) };
+      const found = database.snapshot(() => objects.retrieve(asked));
       return {
-        state: state === undefined ? undefined : names.bareState(state),
-        objects: objects.map((object) => names.bareItem(object)),
-        missing,
+        state: found.state === undefined ? undefined : names.bareState(found.state),
+        objects: found.objects.map((object) => names.bareItem(object)),
+        missing: found.missing,
       };
     },
-    listItems: async (filter, signal) => {
-      const items = await read('listItems', names.wholeFilter(filter), signal);
-      return items.map((item) => names.bareItem(item));
-    },
-    lookUp: async (asked, signal) => {
-      const spaces = names.wholeChoice(asked.spaces);
-      const found = await read('lookUp', { ...asked, spaces }, signal);
+    listItems: (filter) =>
+      items.list(names.wholeFilter(filter)).map((item) => names.bareItem(item)),
+    lookUp: (asked) => {
+      const found = objects.lookUp({ ...asked, spaces: names.wholeChoice(asked.spaces) });
       return found.map((record) => ({ ...record, space: names.bare(record.space) }));
     },
-    findItem: (asked, signal) =>
-      read('findItem', { ...asked, space: names.whole(asked.space) }, signal),
-    listSources: async (filter, signal) => {
-      const sources = await read('listSources', names.wholeFilter(filter), signal);
-      return sources.map((source) => ({ ...source, space: names.bare(source.space) }));
-    },
-  };
-}
-
-/** The unfinished purges of all tenants. */
-export async function unfinishedPurges(read: Call): ReturnType<ServiceStore['unfinishedPurges']> {
-  const found = await read('unfinishedPurges', undefined);
-  return found.map(({ space, purgeId }): TenantPurge => {
-    const [tenant = ''] = space.split(':', 1);
-    return { tenant, purgeId };
-  });
-}
-
-/** A tenant without a plan's limit has some hundred keys. */
-const EVERY: Page = { limit: 10_000, after: undefined };
-
-function controlCalls(tenant: string, { read, write }: StoreCalls) {
-  return {
-    listKeys: (page = EVERY) => read('listKeys', { tenant, page }),
-    getKey: (keyId) => read('getKey', { tenant, keyId }),
-    noteKeyUse: (keyId, at) => write('noteKeyUse', { tenant, keyId, at }),
-    listAudit: (page) => read('listAudit', { tenant, page }),
-    listProviders: () => read('listProviders', tenant),
-    getSettings: () => read('getSettings', tenant),
-    findLedger: (keys) => read('findLedger', { tenant, keys }),
-    recordLedger: (rows) => write('recordLedger', { tenant, rows }),
-    findSecret: (secretId) => read('findSecret', { tenant, secretId }),
-    apply: (change, note) => write('applyTenant', { tenant, change, note }),
-  } satisfies Partial<TenantStore>;
-}
-
-function receiptCalls(tenant: string, { read, write }: StoreCalls) {
-  return {
-    findReceipt: (receiptId, signal) => read('findReceipt', { tenant, receiptId }, signal),
-    listReceipts: (filter, signal) => read('listReceipts', { tenant, filter }, signal),
-    listHeads: (page) => read('listHeads', { tenant, page }),
-    listUsage: (filter) => read('listUsage', { tenant, filter }),
-    tokensSpent: (asked, signal) => read('tokensSpent', { tenant, asked }, signal),
-    dropReceipts: (asked) => write('dropReceipts', { tenant, ...asked }),
-  } satisfies Partial<TenantStore>;
-}
-
-function leaseCalls(tenant: string, { read, write }: StoreCalls) {
-  return {
-    takeLease: (lease) => write('takeLease', { tenant, lease }),
-    renewLease: (lease) => write('renewLease', { tenant, lease }),
-    endLease: (lease) => write('endLease', { tenant, lease }),
-    listLeases: (start) => read('listLeases', { tenant, start }),
-  } satisfies Partial<TenantStore>;
-}
-
-function answerCalls(names: TenantNames, { read, write }: StoreCalls) {
-  const whole = (asked: AnswerKey): AnswerKey => ({ ...asked, keyId: names.whole(asked.keyId) });
-  return {
-    findAnswer: (asked, signal) => read('findAnswer', whole(asked), signal),
-    beginAnswer: (asked, begun) =>
-      write('beginAnswer', { asked: whole(asked), begun, tenant: names.tenant }),
-    keepAnswer: (asked, answer) =>
-      write('keepAnswer', { asked: whole(asked), answer, tenant: names.tenant }),
-    leaveAnswer: (asked, holder) => {
-      const lease = { name: answerLeaseName(whole(asked)), holder };
-      return write('endLease', { tenant: names.tenant, lease });
-    },
-  } satisfies Partial<TenantStore>;
-}
-
-function purgeCalls(names: TenantNames, { read, write }: StoreCalls) {
-  return {
-    beginPurge: async (order) =>
-      names.barePurge(await write('beginPurge', { ...order, space: names.whole(order.space) })),
-    continuePurge: async (purgeId, now) => {
-      const purge = await read('findPurge', purgeId);
-      if (purge === undefined || !names.owns(purge.space)) return true;
-      return write('continuePurge', { purgeId, now });
-    },
-    findPurge: async (purgeId, signal) => {
-      const purge = await read('findPurge', purgeId, signal);
-      if (purge === undefined || !names.owns(purge.space)) return undefined;
+    findItem: (asked) => items.digestOf({ ...asked, space: names.whole(asked.space) }),
+    listSources: (filter) =>
+      items
+        .sources(names.wholeFilter(filter))
+        .map((source) => ({ ...source, space: names.bare(source.space) })),
+    beginPurge: async (order) => {
+      const asked = { ...order, space: names.whole(order.space) };
+      const purge = await transactions.write((rows) => purges.begin(rows, asked));
+      if (!order.isDryRun) tables.noteForgotten();
       return names.barePurge(purge);
     },
-    listPurges: async (filter, signal) => {
-      const purges = await read('listPurges', names.wholeFilter(filter), signal);
-      return purges.map((purge) => names.barePurge(purge));
+    continuePurge: (purgeId, now) =>
+      ownPurge(purgeId) === undefined || purges.continue(purgeId, now),
+    findPurge: (purgeId) => {
+      const purge = ownPurge(purgeId);
+      return purge === undefined ? undefined : names.barePurge(purge);
     },
-  } satisfies Partial<TenantStore>;
+    listPurges: (filter) =>
+      purges.list(names.wholeFilter(filter)).map((purge) => names.barePurge(purge)),
+    findLedger: (keys) => ledger.find(tenant, keys),
+    recordLedger: (rows) => ledger.record(tenant, rows),
+  } satisfies InWorker<TenantStore>;
 }
 
 class TenantNames {
-  readonly tenant: string;
   readonly #start: string;
 
   constructor(tenant: string) {
-    this.tenant = tenant;
     this.#start = `${tenant}:`;
   }
 

@@ -1,6 +1,5 @@
 import { serveCalls } from '../../../../src/adapters/store/call-loop.ts';
-import type { ServiceStoreExtra } from './protocol.ts';
-import { WorkerStore } from './store.ts';
+import { type ServiceStoreExtra, WorkerStore } from './store.ts';
 
 /** Entry of the service store's worker thread. */
 serveCalls({

@@ -1,4 +1,4 @@
-/** The statements on spaces, records, purges and kept answers. Every one of them names the tenant. */
+/** The statements on spaces, records and purges. Every one of them names the tenant. */
 
 /** Columns of a record and where it came from: r (records), s (spaces), c (sources). */
 const ORIGIN = `r.digest, r.ref, s.name AS space, r.text_digest, r.source_id AS source, c.session, c.client,
@@ -41,8 +41,8 @@ const ITEMS_OF_PAGE = `SELECT r.id AS record_id, t.message, r.kind, r.created_at
 
 export const MEMORY = {
   spaceState: `SELECT e.value AS epoch, s.id, s.counter, s.seq, s.records
-    FROM meta e LEFT JOIN spaces s ON s.tenant_id = $1 AND s.name = $2 WHERE e.name = 'epoch'`,
-  lockSpace: `SELECT (SELECT e.value FROM meta e WHERE e.name = 'epoch') AS epoch, id, counter, seq,
+    FROM service_meta e LEFT JOIN spaces s ON s.tenant_id = $1 AND s.name = $2 WHERE e.name = 'epoch'`,
+  lockSpace: `SELECT (SELECT e.value FROM service_meta e WHERE e.name = 'epoch') AS epoch, id, counter, seq,
       records, bytes, next_passage, next_text, next_conversation
     FROM spaces WHERE tenant_id = $1 AND name = $2 FOR UPDATE`,
   /** Records that the plan still allows; null without such a limit. */
@@ -239,14 +239,6 @@ export const MEMORY = {
     WHERE tenant_id = $1 AND id = $2 AND state = 'tombstoned'`,
   /** Purges of all tenants that a crash left half done. */
   unfinishedPurges: `SELECT tenant_id, id FROM purges WHERE state = 'tombstoned' ORDER BY number`,
-
-  findAnswer: `SELECT request_hash, body, at FROM answers
-    WHERE tenant_id = $1 AND key_id = $2 AND idempotency_key = $3 AND at > $4`,
-  keepAnswer: `INSERT INTO answers (tenant_id, key_id, idempotency_key, request_hash, body, at)
-    VALUES ($1, $2, $3, $4, $5, $6)
-    ON CONFLICT (tenant_id, key_id, idempotency_key) DO UPDATE SET
-      request_hash = excluded.request_hash, body = excluded.body, at = excluded.at`,
-  dropAnswers: `DELETE FROM answers WHERE tenant_id = $1 AND at <= $2`,
 
   findLedger: `SELECT key, block, form, at FROM tenant_ledger
     WHERE tenant_id = $1 AND key = ANY($2::text[]) ORDER BY key`,

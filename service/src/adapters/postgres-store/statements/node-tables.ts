@@ -10,7 +10,7 @@ export const CHANGES: readonly string[] = [
     PRIMARY KEY (tenant_id, number)
   )`,
   `CREATE INDEX changes_by_number ON changes (number)`,
-  `INSERT INTO meta (name, value) VALUES ('changes', '0') ON CONFLICT (name) DO NOTHING`,
+  `INSERT INTO service_meta (name, value) VALUES ('changes', '0') ON CONFLICT (name) DO NOTHING`,
 ];
 
 export const LEASES: readonly string[] = [

@@ -339,7 +339,7 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
 ];
 
 export const SCHEMA = {
-  makeMeta: `CREATE TABLE IF NOT EXISTS meta (
+  makeMeta: `CREATE TABLE IF NOT EXISTS service_meta (
     name text COLLATE "C" PRIMARY KEY,
     value text NOT NULL
   )`,
@@ -348,15 +348,15 @@ export const SCHEMA = {
     checksum text NOT NULL,
     applied_at bigint NOT NULL
   )`,
-  putMeta: `INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`,
-  getMeta: `SELECT value FROM meta WHERE name = $1`,
-  setMeta: `UPDATE meta SET value = $2 WHERE name = $1`,
+  putMeta: `INSERT INTO service_meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`,
+  getMeta: `SELECT value FROM service_meta WHERE name = $1`,
+  setMeta: `UPDATE service_meta SET value = $2 WHERE name = $1`,
   /** Further than any node can have read. */
-  skipChanges: `UPDATE meta SET value = (value::bigint + 1000000)::text WHERE name = 'changes'`,
+  skipChanges: `UPDATE service_meta SET value = (value::bigint + 1000000)::text WHERE name = 'changes'`,
   /** One node applies migrations at a time: the others wait for this row. */
-  lockMeta: `SELECT value FROM meta WHERE name = 'epoch' FOR UPDATE`,
-  hasMeta: `SELECT count(*) AS found FROM pg_class WHERE relname IN ('meta', 'migrations')`,
-  meta: `SELECT name, value FROM meta`,
+  lockMeta: `SELECT value FROM service_meta WHERE name = 'epoch' FOR UPDATE`,
+  hasMeta: `SELECT count(*) AS found FROM pg_class WHERE relname IN ('service_meta', 'migrations')`,
+  meta: `SELECT name, value FROM service_meta`,
   applied: `SELECT number, checksum FROM migrations ORDER BY number`,
   apply: `INSERT INTO migrations (number, checksum, applied_at) VALUES ($1, $2, $3)`,
 } as const;

@@ -7,15 +7,18 @@ const TIMELINE = `CASE WHEN pg_is_in_recovery() THEN NULL
 /** As SET LOCAL: it ends with the transaction. */
 const STATEMENT_TIMEOUT = `set_config('statement_timeout', $1, true)`;
 
+/** Milliseconds since 1970 by the clock of the database. */
+export const POSTGRES_NOW = `CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)`;
+
 export const SERVER = {
   isStandby: `SELECT pg_is_in_recovery() AS standby`,
   /**
    * Which database this is. A copy of its files has the same system identifier, and a dump that was read
-   * in has another table `meta`.
+   * in has another table `service_meta`.
    */
   origin: `SELECT pg_is_in_recovery() AS standby, ${TIMELINE},
       (SELECT system_identifier FROM pg_control_system())::text || '.'
-        || coalesce(to_regclass('meta')::oid::text, '') AS system,
+        || coalesce(to_regclass('service_meta')::oid::text, '') AS system,
       current_setting('synchronous_standby_names') <> ''
         AND current_setting('synchronous_commit') NOT IN ('off', 'local') AS synchronous`,
   /**

@@ -1,0 +1,446 @@
+import { MemoryError } from '../../../../src/core/errors.ts';
+import { type AuditNote, chainEvent } from '../../core/audit.ts';
+import type { StoredSettings } from '../../core/account-settings.ts';
+import { findClash, PROVIDERS_MAX, type TenantProvider } from '../../core/providers.ts';
+import { SERVICE_TENANT, type Tenant } from '../../core/tenants.ts';
+import type { Plan } from '../../core/plans.ts';
+import { rotateKey } from '../../../../src/core/memory-api/keys.ts';
+import type {
+  ChangedFact,
+  ChangeOutcome,
+  ServiceChange,
+  TenantChange,
+  TenantFacts,
+} from '../../ports/control-store.ts';
+import type { Rows } from '../../ports/rows.ts';
+import type {
+  MasterKeyRow,
+  RewrappedSecret,
+  SealedSecret,
+  VaultChange,
+} from '../../ports/vault-store.ts';
+import {
+  type KeyRow,
+  keyOf,
+  masterOf,
+  type MasterRow,
+  providerOf,
+  settingsOf,
+  type SettingsRow,
+  tenantFactsOf,
+  type TenantFactsRow,
+  valuesOfKey,
+} from './facts.ts';
+import { CONTROL } from './statements.ts';
+
+/**
+ * Every change of who may do what, with its audit event in the same transaction. The head of a
+ * tenant's chain of events is locked first, so changes of one tenant come one after the other.
+ */
+
+export function changeService(
+  rows: Rows,
+  change: ServiceChange,
+  note: AuditNote,
+): Promise<ChangeOutcome> {
+  const asked = { tenant: SERVICE_TENANT, change, note };
+  return withEvent(rows, asked, () => applyToService(rows, change));
+}
+
+export function changeTenant(
+  rows: Rows,
+  tenant: string,
+  { change, note }: { readonly change: TenantChange; readonly note: AuditNote },
+): Promise<ChangeOutcome> {
+  return withEvent(rows, { tenant, change, note }, () => applyToTenant(rows, tenant, change));
+}
+
+export async function findTenant(rows: Rows, tenantId: string): Promise<TenantFacts | undefined> {
+  const row = await rows.get<TenantFactsRow>(CONTROL.findTenant, tenantId);
+  return row === undefined ? undefined : tenantFactsOf(row);
+}
+
+/** Call it within the transaction of what the event tells. */
+export async function addEvent(rows: Rows, tenant: string, note: AuditNote): Promise<void> {
+  const head = await rows.get<AuditHead>(CONTROL.lockAudit, tenant);
+  await chain(rows, tenant, { note, head });
+}
+
+async function withEvent(
+  rows: Rows,
+  { tenant, change, note }: AskedChange,
+  work: () => Promise<ChangeOutcome>,
+): Promise<ChangeOutcome> {
+  const head = await rows.get<AuditHead>(CONTROL.lockAudit, tenant);
+  const outcome = await work();
+  if (outcome !== 'done') return outcome;
+  await chain(rows, tenant, { note, head });
+  const fact = factOf(tenant, change);
+  if (fact !== undefined) await addChange(rows, fact);
+  return outcome;
+}
+
+interface AskedChange {
+  readonly tenant: string;
+  readonly change: TenantChange | ServiceChange;
+  readonly note: AuditNote;
+}
+
+/** Last in its transaction: until the commit every other change waits for the count. */
+export async function addChange(rows: Rows, { tenant, kind, id }: ChangedFact): Promise<void> {
+  const { number = 0 } = (await rows.get<{ number: number }>(CONTROL.nextChange)) ?? {};
+  await rows.run(CONTROL.addChange, tenant, number, kind, id);
+  await rows.run(CONTROL.dropChanges, number - CHANGES_KEPT_MAX);
+}
+
+interface AuditHead {
+  readonly number: number;
+  readonly hash: string;
+}
+
+async function chain(
+  rows: Rows,
+  tenant: string,
+  { note, head }: { readonly note: AuditNote; readonly head: AuditHead | undefined },
+): Promise<void> {
+  const event = chainEvent(tenant, note, head);
+  await rows.run(CONTROL.addAudit, tenant, event.number, event.at, JSON.stringify(event));
+  await rows.run(CONTROL.moveAudit, tenant, event.number, event.hash);
+}
+
+async function applyToTenant(
+  rows: Rows,
+  tenant: string,
+  change: TenantChange,
+): Promise<ChangeOutcome> {
+  switch (change.what) {
+    case 'key.add':
+      return addKey(rows, tenant, change.key);
+    case 'key.rotate':
+      return rotate(rows, tenant, change);
+    case 'key.revoke': {
+      const { keyId, at } = change;
+      return doneIf(await rows.run(CONTROL.revokeKey, tenant, keyId, at));
+    }
+    case 'provider.put': {
+      const { providers } = (await findTenant(rows, tenant))?.limits ?? {};
+      if (providers === undefined) return 'missing';
+      return putProvider(rows, { tenant, limit: providers }, change);
+    }
+    case 'event':
+      return 'done';
+    case 'provider.remove':
+      return removeProvider(rows, tenant, change.providerId);
+    case 'settings.put':
+      return putSettings(rows, tenant, change);
+  }
+}
+
+export async function getSettings(rows: Rows, tenant: string): Promise<StoredSettings> {
+  return settingsOf(await rows.get<SettingsRow>(CONTROL.getSettings, tenant));
+}
+
+async function putSettings(
+  rows: Rows,
+  tenant: string,
+  { settings, ifVersion }: Extract<TenantChange, { what: 'settings.put' }>,
+): Promise<ChangeOutcome> {
+  if ((await findTenant(rows, tenant)) === undefined) return 'missing';
+  if ((await getSettings(rows, tenant)).version !== ifVersion) return 'changed';
+  await rows.run(CONTROL.putSettings, tenant, ifVersion + 1, JSON.stringify(settings));
+  return 'done';
+}
+
+async function addKey(
+  rows: Rows,
+  tenant: string,
+  key: Extract<TenantChange, { what: 'key.add' }>['key'],
+): Promise<ChangeOutcome> {
+  const { keys } = (await findTenant(rows, tenant))?.limits ?? {};
+  if (keys === undefined) return 'missing';
+  const held = await rows.get<{ keys: number }>(CONTROL.countKeys, tenant);
+  if (keys !== null && (held?.keys ?? 0) >= keys) return 'limit';
+  // An id has 60 random bits: two at the same moment do not share one.
+  if ((await rows.get(CONTROL.isKeyId, key.keyId)) !== undefined) return 'exists';
+  await rows.run(CONTROL.addKey, ...valuesOfKey({ ...key, tenant }));
+  return 'done';
+}
+
+async function rotate(
+  rows: Rows,
+  tenant: string,
+  { keyId, rotation }: Extract<TenantChange, { what: 'key.rotate' }>,
+): Promise<ChangeOutcome> {
+  const row = await rows.get<KeyRow>(CONTROL.getKey, tenant, keyId);
+  if (row === undefined || row.revoked_at !== null) return 'missing';
+  const { hash, retired } = rotateKey(keyOf(row), rotation);
+  const hashes = JSON.stringify(retired);
+  return doneIf(await rows.run(CONTROL.rotateKey, tenant, keyId, hash, hashes, rotation.at));
+}
+
+async function applyToService(rows: Rows, change: ServiceChange): Promise<ChangeOutcome> {
+  switch (change.what) {
+    case 'tenant.add':
+      return addTenant(rows, change.tenant);
+    case 'tenant.set':
+      return setTenant(rows, change);
+    case 'plan.put':
+      return putPlan(rows, change.plan, change.isNew);
+    case 'admin.add':
+      return addAdmin(rows, change);
+    case 'admin.revoke': {
+      const { adminId, at, tenant = null } = change;
+      return doneIf(await rows.run(CONTROL.revokeAdmin, adminId, at, tenant));
+    }
+    case 'master.add':
+    case 'master.retire':
+    case 'secrets.rewrap':
+    case 'signing.add':
+      return changeVault(rows, change);
+  }
+}
+
+async function addAdmin(
+  rows: Rows,
+  { admin }: Extract<ServiceChange, { what: 'admin.add' }>,
+): Promise<ChangeOutcome> {
+  const { tenant, adminId, name, role, hash, createdAt, expiresAt = null } = admin;
+  if (tenant !== undefined && (await findTenant(rows, tenant)) === undefined) return 'missing';
+  if ((await rows.get(CONTROL.findAdmin, adminId)) !== undefined) return 'exists';
+  const values = [tenant ?? '', adminId, name, role, hash, createdAt, expiresAt];
+  await rows.run(CONTROL.addAdmin, ...values);
+  return 'done';
+}
+
+async function addTenant(
+  rows: Rows,
+  { tenantId, name, plan, status, createdAt }: Tenant,
+): Promise<ChangeOutcome> {
+  if (!(await hasPlan(rows, plan))) return 'missing';
+  const added = await rows.run(CONTROL.addTenant, tenantId, name, plan, status, createdAt);
+  return added > 0 ? 'done' : 'exists';
+}
+
+async function setTenant(
+  rows: Rows,
+  change: Extract<ServiceChange, { what: 'tenant.set' }>,
+): Promise<ChangeOutcome> {
+  const { tenantId, name = null, plan = null, status = null } = change;
+  if (plan !== null && !(await hasPlan(rows, plan))) return 'missing';
+  return doneIf(await rows.run(CONTROL.setTenant, tenantId, name, plan, status));
+}
+
+async function putPlan(
+  rows: Rows,
+  { name, limits, createdAt }: Plan,
+  isNew: boolean,
+): Promise<ChangeOutcome> {
+  if ((await hasPlan(rows, name)) === isNew) return isNew ? 'exists' : 'missing';
+  await rows.run(CONTROL.putPlan, name, JSON.stringify(limits), createdAt);
+  return 'done';
+}
+
+async function hasPlan(rows: Rows, name: string): Promise<boolean> {
+  return (await rows.get(CONTROL.hasPlan, name)) !== undefined;
+}
+
+function doneIf(changed: number): ChangeOutcome {
+  return changed > 0 ? 'done' : 'missing';
+}
+
+async function changeVault(rows: Rows, change: VaultChange): Promise<ChangeOutcome> {
+  switch (change.what) {
+    case 'master.add':
+      return addMaster(rows, change);
+    case 'master.retire':
+      return retireMaster(rows, change);
+    case 'secrets.rewrap':
+      for (const row of change.rows) {
+        // oxlint-disable-next-line no-await-in-loop -- One connection answers one after the other.
+        await rewrap(rows, row);
+      }
+      return 'done';
+    case 'signing.add':
+      await putSecret(rows, change.secret);
+      await rows.run(CONTROL.retireSigningKeys, change.at);
+      await rows.run(CONTROL.addSigningKey, change.kid, change.x, change.at);
+      return 'done';
+  }
+}
+
+export async function listMasterKeys(rows: Rows): Promise<MasterKeyRow[]> {
+  return (await rows.all<MasterRow>(CONTROL.masterKeys)).map(masterOf);
+}
+
+/** Replaces the secret of the same id. Its master key cannot be retired meanwhile. */
+async function putSecret(rows: Rows, secret: SealedSecret): Promise<void> {
+  await holdMaster(rows, secret.kek);
+  await rows.run(
+    CONTROL.putSecret,
+    secret.tenant,
+    secret.secretId,
+    secret.owner,
+    secret.purpose,
+    secret.version,
+    secret.kek,
+    secret.wrapped,
+    secret.ciphertext,
+    secret.fingerprint,
+    secret.savedAt,
+  );
+}
+
+async function holdMaster(rows: Rows, kek: string): Promise<void> {
+  if ((await rows.get(CONTROL.holdMasterKey, kek)) === undefined) {
+    throw new MemoryError('unavailable', 'The master key of the secret is missing.');
+  }
+}
+
+async function addMaster(
+  rows: Rows,
+  { id, canary, at }: Extract<VaultChange, { what: 'master.add' }>,
+): Promise<ChangeOutcome> {
+  const known = await rows.get(CONTROL.holdMasterKey, id);
+  if (known !== undefined) return 'exists';
+  await rows.run(CONTROL.demoteMasterKey);
+  await rows.run(CONTROL.addMasterKey, id, canary.wrapped, canary.ciphertext, at);
+  return 'done';
+}
+
+/** Never the active one, and none that a secret still needs. */
+async function retireMaster(
+  rows: Rows,
+  { id, at }: Extract<VaultChange, { what: 'master.retire' }>,
+): Promise<ChangeOutcome> {
+  // A writer of a secret locks the row of its master key, so this waits and then counts the
+  // secrets.
+  await rows.get(CONTROL.lockMasterKey, id);
+  const key = (await listMasterKeys(rows)).find((one) => one.id === id);
+  if (key === undefined || key.state === 'retired') return 'missing';
+  if (key.state === 'active' || key.secrets > 0) return 'used';
+  await rows.run(CONTROL.retireMasterKey, id, at);
+  return 'done';
+}
+
+/** The master key of a row that was changed meanwhile is left as it is. */
+async function rewrap(rows: Rows, row: RewrappedSecret): Promise<void> {
+  const { tenant, secretId, version, kekBefore, kek, wrapped } = row;
+  const changed = await rows.run(
+    CONTROL.rewrapSecret,
+    tenant,
+    secretId,
+    version,
+    kekBefore,
+    kek,
+    wrapped,
+  );
+  if (changed > 0) await holdMaster(rows, kek);
+}
+
+type ProviderPut = Extract<TenantChange, { what: 'provider.put' }>;
+
+/** `limit`: of the plan; null where it names none. */
+async function putProvider(
+  rows: Rows,
+  { tenant, limit }: { readonly tenant: string; readonly limit: number | null },
+  change: ProviderPut,
+): Promise<ChangeOutcome> {
+  const { provider, secrets } = change;
+  const found = await rows.all<{ facts: string }>(CONTROL.listProviders, tenant);
+  const others = found.map(({ facts }) => providerOf(facts));
+  const refused = refusePut(change, others, limit);
+  if (refused !== undefined) return refused;
+  const { providerId, name, version } = provider;
+  await rows.run(CONTROL.putProvider, tenant, providerId, name, version, JSON.stringify(provider));
+  for (const secret of secrets) {
+    // oxlint-disable-next-line no-await-in-loop -- One connection answers one after the other.
+    await putSecret(rows, { ...secret, tenant });
+  }
+  await removeSecrets(rows, { tenant, owner: providerId }, secretsOf(provider));
+  return 'done';
+}
+
+/** Its secrets are destroyed with it. */
+async function removeProvider(
+  rows: Rows,
+  tenant: string,
+  providerId: string,
+): Promise<ChangeOutcome> {
+  if ((await rows.run(CONTROL.removeProvider, tenant, providerId)) === 0) return 'missing';
+  await removeSecrets(rows, { tenant, owner: providerId }, new Set());
+  return 'done';
+}
+
+/** Destroys the secrets of an owner but those that are named. */
+async function removeSecrets(
+  rows: Rows,
+  { tenant, owner }: { readonly tenant: string; readonly owner: string },
+  kept: ReadonlySet<string>,
+): Promise<void> {
+  const found = await rows.all<{ id: string }>(CONTROL.ownedSecrets, tenant, owner);
+  const gone = found.filter(({ id }) => !kept.has(id));
+  await Promise.all(gone.map(({ id }) => rows.run(CONTROL.removeSecret, tenant, id)));
+}
+
+/** Why the provider may not be kept beside the tenant's others; undefined when it may. */
+function refusePut(
+  { provider, ifVersion }: Pick<ProviderPut, 'provider' | 'ifVersion'>,
+  others: readonly TenantProvider[],
+  limit: number | null,
+): ChangeOutcome | undefined {
+  const before = others.find(({ providerId }) => providerId === provider.providerId);
+  if (ifVersion !== undefined && before === undefined) return 'missing';
+  if (ifVersion !== before?.version) return 'changed';
+  const isFull = others.length >= Math.min(limit ?? PROVIDERS_MAX, PROVIDERS_MAX);
+  if (before === undefined && isFull) return 'limit';
+  const namesake = others.find(({ name }) => name === provider.name);
+  if (namesake !== undefined && namesake.providerId !== provider.providerId) return 'exists';
+  return findClash(provider, others) === undefined ? undefined : 'clash';
+}
+
+function secretsOf({ credential, headers, query }: TenantProvider): ReadonlySet<string> {
+  const ids = [credential, ...headers, ...query].map((one) => one?.secretId);
+  return new Set(ids.filter((id) => id !== undefined));
+}
+
+/** A node that was away for so many changes has forgotten its facts long before. */
+const CHANGES_KEPT_MAX = 10_000;
+
+/** Undefined for a change that no node keeps in memory. */
+function factOf(tenant: string, change: TenantChange | ServiceChange): ChangedFact | undefined {
+  switch (change.what) {
+    case 'key.add':
+      return { tenant, kind: 'key', id: change.key.keyId };
+    case 'key.rotate':
+    case 'key.revoke':
+      return { tenant, kind: 'key', id: change.keyId };
+    case 'provider.put':
+      return { tenant, kind: 'provider', id: change.provider.providerId };
+    case 'provider.remove':
+      return { tenant, kind: 'provider', id: change.providerId };
+    case 'settings.put':
+      return { tenant, kind: 'settings', id: tenant };
+    case 'tenant.add':
+      return { tenant: change.tenant.tenantId, kind: 'tenant', id: change.tenant.tenantId };
+    case 'tenant.set':
+      return { tenant: change.tenantId, kind: 'tenant', id: change.tenantId };
+    case 'plan.put':
+      return { tenant, kind: 'plan', id: change.plan.name };
+    case 'admin.add':
+      return {
+        tenant: change.admin.tenant ?? SERVICE_TENANT,
+        kind: 'admin',
+        id: change.admin.adminId,
+      };
+    case 'admin.revoke':
+      return { tenant: change.tenant ?? SERVICE_TENANT, kind: 'admin', id: change.adminId };
+    case 'signing.add':
+      return { tenant, kind: 'signing', id: '' };
+    // The secrets of the vault stay what they are under another master key.
+    case 'event':
+    case 'master.add':
+    case 'master.retire':
+    case 'secrets.rewrap':
+      return undefined;
+  }
+}

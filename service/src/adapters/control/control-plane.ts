@@ -1,0 +1,279 @@
+import { firstReceiptIdAt } from '../../core/receipt-id.ts';
+import type { KeyPage, Page } from '../../ports/control-store.ts';
+import type { Lease, StandingLease } from '../../ports/leases.ts';
+import type { ReceiptRow } from '../../ports/receipt-store.ts';
+import type { Rows, Transactions } from '../../ports/rows.ts';
+import type {
+  AnswerKey,
+  AnswerState,
+  KeptAnswer,
+  ServiceStore,
+  TenantStore,
+} from '../../ports/service-store.ts';
+import { changeService, changeTenant, findTenant, getSettings, listMasterKeys } from './changes.ts';
+import {
+  adminOf,
+  type AdminRow,
+  changeListOf,
+  type ChangeRow,
+  eventOf,
+  type KeyRow,
+  keyOf,
+  planOf,
+  type PlanRow,
+  providerOf,
+  secretOf,
+  type SecretRow,
+  signingKeyOf,
+  type SigningRow,
+  tenantFactsOf,
+  tenantOf,
+  type TenantRow,
+} from './facts.ts';
+import {
+  closeHeads,
+  headOf,
+  type HeadRow,
+  listReceipts,
+  listUsage,
+  receiptOf,
+  type ReceiptText,
+  storeReceipts,
+} from './receipts.ts';
+import { ANSWERS, CONTROL, leaseStatements, RECEIPTS } from './statements.ts';
+
+/**
+ * Everything of a service but its memory: who may call, what was counted, what is under way. It is the
+ * same on every engine: an engine brings its transactions and the expression of its clock.
+ */
+
+export interface ControlEngine {
+  /** Resolves once the tables are as they must be. */
+  readonly open: () => Promise<Transactions>;
+  /** SQL: milliseconds since 1970 by the clock of the engine. */
+  readonly now: string;
+  /** Runs before receipts are stored, outside of their transaction. */
+  readonly prepare?: (rows: readonly ReceiptRow[]) => Promise<void>;
+}
+
+/** A node reads once a second; one that missed more forgets everything. */
+const CHANGES_READ_MAX = 1000;
+/** A tenant without a plan's limit has some hundred keys. */
+const EVERY: Page = { limit: 10_000, after: undefined };
+const ANSWER_AGE_MAX_MS = 24 * 3600 * 1000;
+/** Dropping old rows on every write would cost more than the write. */
+const WRITES_PER_DROP = 64;
+
+export function serviceControl({ open, prepare }: ControlEngine) {
+  return {
+    findCaller: async (keyId, signal) =>
+      (await open()).read(async (rows) => {
+        // An id must belong to one key: if two tenants had the same id, neither key is accepted.
+        const [row, other] = await rows.all<CallerRow>(CONTROL.findCaller, keyId);
+        if (row === undefined || other !== undefined) return undefined;
+        const { tenant_name: name, tenant_created_at: createdAt } = row;
+        const tenant = tenantFactsOf({ ...row, name, created_at: createdAt });
+        return { key: keyOf(row), tenant };
+      }, signal),
+    listTenants: async ({ limit, after = '' }) =>
+      (await open()).read(async (rows) =>
+        (await rows.all<TenantRow>(CONTROL.listTenants, after, limit)).map(tenantOf),
+      ),
+    findTenant: async (tenantId) => (await open()).read((rows) => findTenant(rows, tenantId)),
+    listPlans: async ({ limit, after = '' }) =>
+      (await open()).read(async (rows) =>
+        (await rows.all<PlanRow>(CONTROL.listPlans, after, limit)).map(planOf),
+      ),
+    findAdmin: async (adminId, signal) =>
+      (await open()).read(async (rows) => {
+        const [row, other] = await rows.all<AdminRow>(CONTROL.findAdmin, adminId);
+        return row === undefined || other !== undefined ? undefined : adminOf(row);
+      }, signal),
+    listAdmins: async (tenant, { limit, after = '' }) =>
+      (await open()).read(async (rows) =>
+        (await rows.all<AdminRow>(CONTROL.listAdmins, tenant ?? null, after, limit)).map(adminOf),
+      ),
+    noteAdminUse: async (adminId, at) => {
+      await (await open()).note((rows) => rows.run(CONTROL.noteAdminUse, adminId, at));
+    },
+    listMasterKeys: async () => (await open()).read(listMasterKeys),
+    listSecrets: async ({ limit, notUnder = null, after }) =>
+      (await open()).read(async (rows) => {
+        const values = [notUnder, after?.tenant ?? '', after?.secretId ?? '', limit];
+        return (await rows.all<SecretRow>(CONTROL.listSecrets, ...values)).map(secretOf);
+      }),
+    listSigningKeys: async () =>
+      (await open()).read(async (rows) =>
+        (await rows.all<SigningRow>(CONTROL.signingKeys)).map(signingKeyOf),
+      ),
+    changesSince: async (after, signal) => {
+      const values = [after ?? Number.MAX_SAFE_INTEGER, CHANGES_READ_MAX];
+      const asked = { statement: CONTROL.listChanges, values };
+      return changeListOf(after, await (await open()).look<ChangeRow>(asked, signal));
+    },
+    apply: async (change, note) =>
+      (await open()).writeOnce((rows) => changeService(rows, change, note)),
+    storeReceipts: async (receipts) => {
+      if (receipts.length === 0) return;
+      const transactions = await open();
+      await prepare?.(receipts);
+      await transactions.write((rows) => storeReceipts(rows, receipts));
+    },
+    openHeads: async ({ node, limit }) =>
+      (await open()).read(async (rows) => {
+        const found = await rows.all<HeadRow>(RECEIPTS.openHeads, node, limit);
+        return found.map(({ tenant_id: tenant, last_seq: lastSeq }) => ({ tenant, node, lastSeq }));
+      }),
+    closeHeads: async (heads) => {
+      await (await open()).write((rows) => closeHeads(rows, heads));
+    },
+  } satisfies Partial<ServiceStore>;
+}
+
+type CallerRow = KeyRow &
+  Pick<TenantRow, 'plan' | 'status'> & {
+    readonly tenant_name: string;
+    readonly tenant_created_at: number;
+    readonly limits: string;
+  };
+
+export function tenantControl(engine: ControlEngine, tenant: string) {
+  const { open } = engine;
+  return {
+    ...answerCalls(engine, tenant),
+    listKeys: async ({ limit, after = '', isLive = false }: KeyPage = EVERY) =>
+      (await open()).read(async (rows) => {
+        const values = [tenant, after, limit, isLive ? 1 : 0];
+        return (await rows.all<KeyRow>(CONTROL.listKeys, ...values)).map(keyOf);
+      }),
+    getKey: async (keyId) =>
+      (await open()).read(async (rows) => {
+        const row = await rows.get<KeyRow>(CONTROL.getKey, tenant, keyId);
+        return row === undefined ? undefined : keyOf(row);
+      }),
+    noteKeyUse: async (keyId, at) => {
+      await (await open()).note((rows) => rows.run(CONTROL.noteKeyUse, tenant, keyId, at));
+    },
+    listAudit: async ({ limit, after }) =>
+      (await open()).read(async (rows) => {
+        const before = Number(after ?? Number.MAX_SAFE_INTEGER);
+        const found = await rows.all<{ event: string }>(CONTROL.listAudit, tenant, before, limit);
+        return found.map(({ event }) => eventOf(event));
+      }),
+    listProviders: async () =>
+      (await open()).read(async (rows) =>
+        (await rows.all<{ facts: string }>(CONTROL.listProviders, tenant)).map(({ facts }) =>
+          providerOf(facts),
+        ),
+      ),
+    getSettings: async () => (await open()).read((rows) => getSettings(rows, tenant)),
+    findSecret: async (secretId) =>
+      (await open()).read(async (rows) => {
+        const row = await rows.get<SecretRow>(CONTROL.findSecret, tenant, secretId);
+        return row === undefined ? undefined : secretOf(row);
+      }),
+    apply: async (change, note) =>
+      (await open()).writeOnce((rows) => changeTenant(rows, tenant, { change, note })),
+    findReceipt: async (receiptId, signal) =>
+      (await open()).read(async (rows) => {
+        const row = await rows.get<ReceiptText>(RECEIPTS.find, tenant, receiptId);
+        return row === undefined ? undefined : receiptOf(row);
+      }, signal),
+    listReceipts: async (filter, signal) =>
+      (await open()).read((rows) => listReceipts(rows, tenant, filter), signal),
+    listHeads: async ({ limit, after = '' }) =>
+      (await open()).read(async (rows) =>
+        (await rows.all<HeadRow>(RECEIPTS.listHeads, tenant, after, limit)).map(headOf),
+      ),
+    listUsage: async (filter) => (await open()).read((rows) => listUsage(rows, tenant, filter)),
+    tokensSpent: async ({ from, to, keyId = null }, signal) =>
+      (await open()).read(async (rows) => {
+        const values = [tenant, from, to, keyId];
+        return (await rows.get<{ spent: number }>(RECEIPTS.tokensSpent, ...values))?.spent ?? 0;
+      }, signal),
+    dropReceipts: async ({ before, limit }) =>
+      (await open()).job((rows) =>
+        rows.run(RECEIPTS.drop, tenant, firstReceiptIdAt(before), limit),
+      ),
+  } satisfies Partial<TenantStore>;
+}
+
+/** Leases, and the answers of calls under a lease. */
+function answerCalls({ open, now }: ControlEngine, tenant: string) {
+  const LEASES = leaseStatements(now);
+  let writes = 0;
+
+  /** Undefined: this holder has the lease now. Otherwise the note of the present holder. */
+  const take = async (
+    rows: Rows,
+    { name, holder, note, ms }: Lease,
+  ): Promise<string | undefined> => {
+    writes += 1;
+    if (writes % WRITES_PER_DROP === 1) await rows.run(LEASES.dropLeases, tenant);
+    if ((await rows.run(LEASES.takeLease, tenant, name, holder, note, ms)) > 0) return undefined;
+    const held = await rows.get<StandingLease>(LEASES.findLease, tenant, name);
+    return held?.note ?? '';
+  };
+  const find = async (
+    rows: Rows,
+    { keyId, idempotencyKey }: AnswerKey,
+  ): Promise<KeptAnswer | undefined> => {
+    const values = [tenant, keyId, idempotencyKey, Date.now() - ANSWER_AGE_MAX_MS];
+    const row = await rows.get<AnswerRow>(ANSWERS.find, ...values);
+    return row === undefined
+      ? undefined
+      : { requestHash: row.request_hash, body: row.body, at: row.at };
+  };
+  return {
+    takeLease: async (lease) => (await open()).note((rows) => take(rows, lease)),
+    renewLease: async ({ name, holder, ms }) => {
+      const values = [tenant, name, holder, ms];
+      return (await (await open()).note((rows) => rows.run(LEASES.renewLease, ...values))) > 0;
+    },
+    endLease: async ({ name, holder }) => {
+      await (await open()).note((rows) => rows.run(LEASES.endLease, tenant, name, holder));
+    },
+    listLeases: async (start) =>
+      (await open()).read((rows) => rows.all<StandingLease>(LEASES.listLeases, tenant, start)),
+    findAnswer: async (asked, signal) => (await open()).read((rows) => find(rows, asked), signal),
+    beginAnswer: async (asked, { holder, requestHash, ms }) => {
+      const name = leaseName(asked);
+      return (await open()).note(async (rows): Promise<AnswerState> => {
+        // Takes the lease first: a holder that then finds no answer is the only one working on it.
+        const hash = await take(rows, { name, holder, note: requestHash, ms });
+        if (hash !== undefined) return { state: 'running', requestHash: hash };
+        const answer = await find(rows, asked);
+        if (answer === undefined) return { state: 'begun' };
+        await rows.run(LEASES.endLease, tenant, name, holder);
+        return { state: 'kept', answer };
+      });
+    },
+    leaveAnswer: async (asked, holder) => {
+      const values = [tenant, leaseName(asked), holder];
+      await (await open()).note((rows) => rows.run(LEASES.endLease, ...values));
+    },
+    /** A power cut may take it: the records are there, and the same call finds them as duplicates. */
+    keepAnswer: async (asked, { requestHash, body, at }) => {
+      const { keyId, idempotencyKey } = asked;
+      writes += 1;
+      const drops = writes % WRITES_PER_DROP === 1;
+      await (
+        await open()
+      ).note(async (rows) => {
+        await rows.run(ANSWERS.keep, tenant, keyId, idempotencyKey, requestHash, body, at);
+        await rows.run(LEASES.endAnswer, tenant, leaseName(asked));
+        if (drops) await rows.run(ANSWERS.drop, tenant, at - ANSWER_AGE_MAX_MS);
+      });
+    },
+  } satisfies Partial<TenantStore>;
+}
+
+interface AnswerRow {
+  readonly request_hash: string;
+  readonly body: string;
+  readonly at: number;
+}
+
+function leaseName({ keyId, idempotencyKey }: AnswerKey): string {
+  return `answer:${keyId}:${idempotencyKey}`;
+}

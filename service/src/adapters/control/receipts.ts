@@ -1,0 +1,183 @@
+import { isoTime } from '../../../../src/core/memory/times.ts';
+import { firstReceiptIdAt, timeOfReceiptId } from '../../core/receipt-id.ts';
+import type {
+  ClosedHead,
+  OpenHead,
+  ReceiptFilter,
+  ReceiptRow,
+  StoredReceipt,
+  UsageFilter,
+  UsageSum,
+} from '../../ports/receipt-store.ts';
+import type { Rows } from '../../ports/rows.ts';
+import { type CountsRow, PAGE_CONDITIONS, RECEIPTS, receiptPage, usageSums } from './statements.ts';
+
+/** Signed receipts, the heads of their nodes and the sums of their days. They outlive the receipts. */
+
+export interface HeadRow {
+  readonly tenant_id: string;
+  readonly node: string;
+  readonly last_seq: number;
+  readonly body: string | null;
+}
+
+export function headOf(row: HeadRow): OpenHead | ClosedHead {
+  const { tenant_id: tenant, node, last_seq: lastSeq, body } = row;
+  return { tenant, node, lastSeq, ...(body === null ? {} : { body }) };
+}
+
+export interface ReceiptText {
+  readonly id: string;
+  readonly body: string;
+}
+
+export function receiptOf({ id: receiptId, body }: ReceiptText): StoredReceipt {
+  return { receiptId, body };
+}
+
+/** Rows are written in one order, so that two nodes never wait for each other. */
+export async function storeReceipts(rows: Rows, receipts: readonly ReceiptRow[]): Promise<void> {
+  const heads = newestOf(receipts).map(({ tenant, node, seq }) => [tenant, node, seq] as const);
+  await rows.each(RECEIPTS.raiseHead, inOrder(heads, 2));
+  const added = await rows.each<{ tenant_id: string; id: string }>(
+    RECEIPTS.add,
+    receipts.map(({ tenant, receiptId, keyId, providerId, model, status, body }) => {
+      return [tenant, receiptId, keyId, providerId, model, status, body];
+    }),
+  );
+  const isNew = new Set(added.map(({ tenant_id, id }) => `${tenant_id} ${id}`));
+  const counted = receipts.filter((row) => isNew.delete(`${row.tenant} ${row.receiptId}`));
+  const sums = usageOf(counted).map(({ names, counts }) => [...names, ...counts]);
+  await rows.each(RECEIPTS.addUsage, inOrder(sums, 5));
+}
+
+export async function closeHeads(rows: Rows, heads: readonly ClosedHead[]): Promise<void> {
+  const lists = heads.map(
+    ({ tenant, node, lastSeq, body }) => [tenant, node, lastSeq, body] as const,
+  );
+  await rows.each(RECEIPTS.closeHead, inOrder(lists, 2));
+}
+
+/** By the first `keys` values, which no two have in common. */
+function inOrder<List extends readonly unknown[]>(lists: readonly List[], keys: number): List[] {
+  const named = lists.map((list) => ({ list, name: list.slice(0, keys).join('\n') }));
+  return named.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map(({ list }) => list);
+}
+
+export async function listReceipts(
+  rows: Rows,
+  tenant: string,
+  filter: ReceiptFilter,
+): Promise<StoredReceipt[]> {
+  const { order, limit, after, before, from, to, status, model, keyId, providerId } = filter;
+  const isDown = order === 'desc';
+  // The page in front of an element is read backwards from it.
+  const isBackwards = before !== undefined && after === undefined;
+  const values = {
+    behind: isDown ? before : after,
+    before: isDown ? after : before,
+    from: from === undefined ? undefined : firstReceiptIdAt(from),
+    to: to === undefined ? undefined : firstReceiptIdAt(to),
+    status,
+    model,
+    keyId,
+    providerId,
+  };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Its own names.
+  const names = Object.keys(PAGE_CONDITIONS) as (keyof typeof PAGE_CONDITIONS)[];
+  const asked = names.filter((name) => values[name] !== undefined);
+  const statement = receiptPage(asked, isDown === isBackwards ? 'ASC' : 'DESC');
+  const given = asked.map((name) => values[name] ?? '');
+  const found = (await rows.all<ReceiptText>(statement, tenant, ...given, limit)).map(receiptOf);
+  return isBackwards ? found.toReversed() : found;
+}
+
+export async function listUsage(
+  rows: Rows,
+  tenant: string,
+  { from, to, keyId, groups, limit, after }: UsageFilter,
+): Promise<UsageSum[]> {
+  const statement = usageSums(groups, after !== undefined);
+  const values = [tenant, from, to, keyId ?? null, limit, ...(after ?? [])];
+  const found = await rows.all<CountsRow & Readonly<Record<`group_${number}`, string>>>(
+    statement,
+    ...values,
+  );
+  return found.map((row) => ({
+    values: groups.map((_, at) => row[`group_${at}`] ?? ''),
+    ...countsOf(row),
+  }));
+}
+
+/** The receipts with the highest number of each node and tenant. */
+function newestOf(receipts: readonly ReceiptRow[]): readonly ReceiptRow[] {
+  const newest = new Map<string, ReceiptRow>();
+  for (const row of receipts) {
+    const key = `${row.tenant} ${row.node}`;
+    if (row.seq >= (newest.get(key)?.seq ?? 0)) newest.set(key, row);
+  }
+  return [...newest.values()];
+}
+
+/** The counts that some receipts add to the sums of a day. */
+interface UsageRow {
+  /** Tenant, day, key, provider and model. */
+  readonly names: readonly string[];
+  /** In the order of the columns of `RECEIPTS.addUsage`. */
+  readonly counts: readonly number[];
+}
+
+/** One row for all receipts that are counted together. */
+function usageOf(receipts: readonly ReceiptRow[]): readonly UsageRow[] {
+  const sums = new Map<string, UsageRow>();
+  for (const row of receipts) {
+    const names = usageKeyOf(row);
+    const known = sums.get(names.join('\n'))?.counts;
+    const counts = countsIn(row).map((count, at) => count + (known?.[at] ?? 0));
+    sums.set(names.join('\n'), { names, counts });
+  }
+  return [...sums.values()];
+}
+
+/** The day is the one on which the request came. */
+function usageKeyOf({
+  tenant,
+  receiptId,
+  keyId,
+  providerId,
+  model,
+}: ReceiptRow): readonly string[] {
+  const day = isoTime(timeOfReceiptId(receiptId) ?? 0).slice(0, 'YYYY-MM-DD'.length);
+  // A model that no provider was asked for is only a text of the caller.
+  return [tenant, day, keyId, providerId, providerId === '' ? '' : model];
+}
+
+function countsIn({ counts }: ReceiptRow): readonly number[] {
+  return [
+    1,
+    counts.failed,
+    counts.originalInputTokens,
+    counts.forwardedInputTokens,
+    counts.recalledTokens,
+    counts.elidedTokens,
+    counts.inputTokens,
+    counts.cacheReadTokens,
+    counts.outputTokens,
+    counts.spentTokens,
+  ];
+}
+
+function countsOf(row: CountsRow): Omit<UsageSum, 'values'> {
+  return {
+    requests: row.requests,
+    failed: row.failed,
+    originalInputTokens: row.original_input,
+    forwardedInputTokens: row.forwarded_input,
+    recalledTokens: row.recalled,
+    elidedTokens: row.elided,
+    inputTokens: row.input,
+    cacheReadTokens: row.cache_read,
+    outputTokens: row.output,
+    spentTokens: row.spent,
+  };
+}

@@ -1,0 +1,88 @@
+import type { Look, Rows, SqlScalar, Transactions } from '../../ports/rows.ts';
+import type { Database } from '../../../../src/adapters/store/database.ts';
+
+/**
+ * Transactions of the control plane on a SQLite file. The worker answers one call after the other, so no
+ * other call comes between the statements of a transaction.
+ */
+
+/** SQLite has no names for values and no locks of rows: a transaction that writes has the file alone. */
+const OWN_STATEMENTS = new Map<string, string>();
+
+function ownStatement(statement: string): string {
+  const known = OWN_STATEMENTS.get(statement);
+  if (known !== undefined) return known;
+  const own = statement.replaceAll(/\$(\d+)/g, '?$1').replace(/ FOR (?:SHARE|UPDATE)$/, '');
+  OWN_STATEMENTS.set(statement, own);
+  return own;
+}
+
+/** SQL: milliseconds since 1970. One machine has one clock. */
+export const SQLITE_NOW = "CAST(unixepoch('subsec') * 1000 AS integer)";
+
+export class SqliteTransactions implements Transactions {
+  readonly #database: Database;
+  readonly #rows: Rows;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#rows = rowsOf(database);
+  }
+
+  read<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
+    return this.#within('BEGIN', run);
+  }
+
+  look<Row>({ statement, values }: Look): Promise<Row[]> {
+    return this.#rows.all<Row>(statement, ...values);
+  }
+
+  write<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
+    return this.#within('BEGIN IMMEDIATE', run);
+  }
+
+  writeOnce<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
+    return this.write(run);
+  }
+
+  async note<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
+    this.#database.exec('PRAGMA synchronous = NORMAL');
+    try {
+      return await this.write(run);
+    } finally {
+      this.#database.exec('PRAGMA synchronous = FULL');
+    }
+  }
+
+  job<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
+    return this.write(run);
+  }
+
+  async #within<T>(begin: string, run: (rows: Rows) => Promise<T>): Promise<T> {
+    this.#database.exec(begin);
+    try {
+      const result = await run(this.#rows);
+      this.#database.exec('COMMIT');
+      return result;
+    } catch (error) {
+      try {
+        this.#database.exec('ROLLBACK');
+      } catch {
+        // A full disk ends the transaction itself: the earlier failure is the one to report.
+      }
+      throw error;
+    }
+  }
+}
+
+function rowsOf(database: Database): Rows {
+  return {
+    all: async <Row>(statement: string, ...values: SqlScalar[]) =>
+      database.all<Row>(ownStatement(statement), ...values),
+    get: async <Row>(statement: string, ...values: SqlScalar[]) =>
+      database.get<Row>(ownStatement(statement), ...values),
+    run: async (statement, ...values) => database.run(ownStatement(statement), ...values),
+    each: async <Row>(statement: string, lists: readonly (readonly SqlScalar[])[]) =>
+      lists.flatMap((values) => database.all<Row>(ownStatement(statement), ...values)),
+  };
+}
