@@ -22,4 +22,6 @@ export interface Project {
   readonly root?: string;
   /** The branch that is checked out there. */
   readonly branch?: string;
+  /** The person switched memory off for this project: nothing new is recalled in it, and nothing is captured. */
+  readonly isMemoryOff?: true;
 }

@@ -334,7 +334,7 @@ export interface Reading {
   readonly workplace: Workplace | undefined;
   /** History, or items of it, are kept at the provider: nothing new may be put in or left out. */
   readonly hasProviderState: boolean;
-  /** The request may use memory in no space: its mode is off. */
+  /** The request may use memory in no space, or the person switched it off for the project: its mode is off. */
   readonly hasNoSpace?: true;
   /** The request does not begin where its conversation does. */
   readonly hasProviderHistory: boolean;

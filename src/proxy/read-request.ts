@@ -61,6 +61,7 @@ export function* readSteps(
     state: conversations.states.of(place),
     branch: known?.branch ?? stated.branch,
     workplace: workplaceOf(where, known),
+    ...(known?.isMemoryOff && { hasNoSpace: known.isMemoryOff }),
     hasProviderState: stated.hasProviderState,
     hasProviderHistory: stated.hasProviderHistory,
     asksForLongWindow: stated.asksForLongWindow,
@@ -86,6 +87,7 @@ export async function settleProject(
     olderSpaces,
     branch,
     workplace: workplaceOf(read.unknownPlace, project),
+    ...(project.isMemoryOff && { hasNoSpace: project.isMemoryOff }),
     unknownPlace: undefined,
   };
 }

@@ -169,6 +169,7 @@ test('where the folder is gone, the newest folder of the project is looked at', 
     projects: [{ ...known, folders: [root, elsewhere] }],
     joined: {},
     forwards: {},
+    off: [],
   }));
   writeFileSync(join(elsewhere, 'src/a.ts'), 'y');
   // Another working tree may never have had this one.

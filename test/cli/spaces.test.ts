@@ -5,6 +5,8 @@ import { expect, test } from 'vitest';
 import { GitProjects } from '../../src/adapters/projects/git-projects.ts';
 import { folderSpace } from '../../src/core/request/space.ts';
 import { runCli } from '../support/cli.ts';
+import { validConfig } from '../support/config.ts';
+import { homeWith } from '../support/home.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 interface Row {
@@ -88,4 +90,33 @@ test('spaces are listed, renamed, merged and joined, and the project of a folder
   expect(gone.stderr).toContain('svc finds no such folder.');
   const wrong = await svc('spaces', 'join', 'no name!', other);
   expect(wrong.stderr).toContain('The name of a space: expected 1 to 128');
+});
+
+test('memory off switches memory off for the whole repository, status names it, and memory on takes it back', async () => {
+  const home = homeWith(validConfig());
+  const data = join(home, 'data');
+  const shop = join(home, 'shop');
+  const below = join(shop, 'src');
+  mkdirSync(below, { recursive: true });
+  execFileSync('git', ['init', '-q'], { cwd: shop });
+  const env = { SVC_DATA_HOME: data };
+  const svc = (cwd: string, ...words: string[]) => runCli(words, { home, env, cwd });
+  const isOff = async (folder: string) => (await new GitProjects(data).find(folder)).isMemoryOff;
+  expect(await isOff(shop)).toBeUndefined();
+  const off = await svc(below, 'memory', 'off');
+  expect([off.code, off.stdout, off.stderr]).toEqual([
+    0,
+    '',
+    expect.stringContaining('Memory is off for shop'),
+  ]);
+  expect([await isOff(shop), await isOff(below), await isOff(home)]).toEqual([
+    true,
+    true,
+    undefined,
+  ]);
+  expect((await svc(home, 'status')).stderr).toContain('Memory is off for shop');
+  expect((await svc(home, 'memory', 'on', shop)).stderr).toContain('Memory is on for shop');
+  expect(await isOff(below)).toBeUndefined();
+  expect((await svc(home, 'status')).stderr).not.toContain('Memory is off');
+  expect((await svc(home, 'memory', 'off', join(home, 'nowhere'))).code).toBe(1);
 });

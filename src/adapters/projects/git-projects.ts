@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { forgetOldest } from '../../core/bytes/recent.ts';
@@ -11,9 +12,11 @@ import { readHead } from './head.ts';
 import {
   changeRegistry,
   formerSpaces,
+  isMemoryOff,
   type KnownProject,
   readRegistry,
   type Registry,
+  REGISTRY_FILE,
   spaceNow,
 } from './registry.ts';
 import { findRepository, type Repository } from './repository.ts';
@@ -38,6 +41,8 @@ interface Cached {
   readonly project: Project;
   /** Stamp of the files that decide which project it is. */
   readonly stamp: string;
+  /** Stamp of the registry, which a command may have changed. */
+  readonly registry: string;
   checkedAt: number;
 }
 
@@ -71,7 +76,8 @@ export class GitProjects implements Projects {
 
   known(place: Place): Project | undefined {
     const cached = this.#cache.get(keyOf(place));
-    if (cached === undefined) return undefined;
+    // A choice of the person holds from the next request on.
+    if (cached === undefined || cached.registry !== this.#registryStamp()) return undefined;
     const now = performance.now();
     if (now - cached.checkedAt > this.#recheckMs) {
       cached.checkedAt = now;
@@ -90,7 +96,11 @@ export class GitProjects implements Projects {
     const registry = await within(this.#findMs, read);
     if (registry === undefined) return this.#keep({ space }, { space, olderSpaces: [] }, '');
     const now = spaceNow(registry, space);
-    const project = { space: now, olderSpaces: formerSpaces(registry, now) };
+    const project = {
+      space: now,
+      olderSpaces: formerSpaces(registry, now),
+      ...offIn(registry, now),
+    };
     return this.#keep({ space }, project, stamp);
   }
 
@@ -117,9 +127,19 @@ export class GitProjects implements Projects {
   }
 
   #keep(place: Place, project: Project, stamp: string): Project {
-    this.#cache.set(keyOf(place), { project, stamp, checkedAt: performance.now() });
+    this.#cache.set(keyOf(place), {
+      project,
+      stamp,
+      registry: this.#registryStamp(),
+      checkedAt: performance.now(),
+    });
     forgetOldest(this.#cache, FOLDERS_MAX);
     return project;
+  }
+
+  #registryStamp(): string {
+    const found = statSync(join(this.#dataFolder, REGISTRY_FILE), { throwIfNoEntry: false });
+    return found === undefined ? '' : `${found.mtimeMs} ${found.size}`;
   }
 
   async #recheck(place: Place, stamp: string): Promise<void> {
@@ -137,7 +157,8 @@ export class GitProjects implements Projects {
         ? await this.#inRepository(folder, repository, registry)
         : projectIn(stated ?? folderSpace(folder), folder, registry);
     const stamp = await stampOf(repository, this.#dataFolder);
-    const whole = { ...project, ...(await checkedOut(folder, repository)) };
+    const off = offIn(registry, project.space);
+    const whole = { ...project, ...off, ...(await checkedOut(folder, repository)) };
     // A bare repository has git's own folders in it, and none that a client works in.
     const isTree = repository !== undefined && repository.root !== repository.common;
     return {
@@ -183,6 +204,10 @@ export class GitProjects implements Projects {
       projects: [...projects.filter((one) => !isIt(one)), project],
     })).catch(() => undefined);
   }
+}
+
+function offIn(registry: Registry, space: string): Pick<Project, 'isMemoryOff'> {
+  return isMemoryOff(registry, space) ? { isMemoryOff: true } : {};
 }
 
 /** No folder has a NUL in its name. */
@@ -295,7 +320,7 @@ async function stampOf(repository: Repository | undefined, dataFolder: string): 
   const paths = [
     ...own.map((name) => join(repository?.common ?? '', name)),
     ...(repository === undefined ? [] : [join(repository.own, 'HEAD')]),
-    join(dataFolder, 'projects.json'),
+    join(dataFolder, REGISTRY_FILE),
   ];
   const times = await Promise.all(
     paths.map((path) =>

@@ -40,11 +40,19 @@ export interface Registry {
   readonly joined: Readonly<Record<string, string>>;
   /** Renamed and merged spaces: the space that each one's memories are in now. No target is a key. */
   readonly forwards: Readonly<Record<string, string>>;
+  /** Spaces for which `svc memory off` switched memory off. `Project.isMemoryOff` says it to the proxy and to hooks. */
+  readonly off: readonly string[];
 }
 
 /** Where the memories of a space are now. */
 export function spaceNow({ forwards }: Pick<Registry, 'forwards'>, space: string): string {
   return Object.hasOwn(forwards, space) ? (forwards[space] ?? space) : space;
+}
+
+/** True if the person switched memory off for this space, by its present name or an earlier one. */
+export function isMemoryOff(registry: Pick<Registry, 'forwards' | 'off'>, space: string): boolean {
+  const now = spaceNow(registry, space);
+  return registry.off.some((one) => spaceNow(registry, one) === now);
 }
 
 /** The spaces whose memories are in this space now, because they were renamed or merged. */
@@ -97,6 +105,7 @@ function registryFrom(text: string): Registry {
     projects: projects.filter(({ space }) => isSpace(space)),
     joined: spacesIn(value['joined']),
     forwards: spacesIn(value['forwards']),
+    off: asList(value['off']).map(asText).filter(isSpace),
   };
 }
 

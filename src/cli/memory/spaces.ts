@@ -9,6 +9,7 @@ import {
   spaceNow,
   withForward,
 } from '../../adapters/projects/registry.ts';
+import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
 import { findRepository } from '../../adapters/projects/repository.ts';
 import { isSpace } from '../../core/request/space.ts';
 import type { Memory, RecordPage } from '../../ports/memory.ts';
@@ -79,6 +80,41 @@ export async function joinSpace(
     joined: { ...joined, [root]: space },
   }));
   context.terminal.note(`${root} now belongs to ${typed.space}.`);
+}
+
+/**
+ * `svc memory off` and `on`: switches memory for the project of the folder, from the next request on. The choice is
+ * in the registry of projects; the proxy and the hooks get it as `Project.isMemoryOff`.
+ */
+export async function switchMemory(
+  { folder, isOff }: { readonly folder: string; readonly isOff: boolean },
+  { environment, terminal }: CommandContext,
+): Promise<void> {
+  const data = dataFolder(environment);
+  await realpath(folder).catch(noFolder);
+  const { space } = await new GitProjects(data, COMMAND_WAITS).find(folder);
+  await changeRegistry(data, (now) => {
+    const others = now.off.filter((one) => spaceNow(now, one) !== space);
+    return { ...now, off: isOff ? [...others, space] : others };
+  });
+  const name = spaceNames(data, [space]).of(space);
+  if (!isOff) {
+    terminal.note(`Memory is on for ${name}.`);
+    return;
+  }
+  terminal.note(`Memory is off for ${name}: svc recalls nothing new here and stores nothing.`);
+  terminal.note(
+    'Memories that a running conversation already contains stay in it if it depends on them.',
+  );
+  terminal.note('Turn memory on again with: svc memory on');
+}
+
+/** The names of the projects for which memory is off. */
+export async function projectsWithoutMemory(data: string): Promise<readonly string[]> {
+  const registry = await readRegistry(data);
+  const off = registry.off.map((space) => spaceNow(registry, space));
+  const names = spaceNames(data, off);
+  return [...new Set(off)].map((space) => names.of(space));
 }
 
 function noFolder(): never {

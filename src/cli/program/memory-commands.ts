@@ -286,6 +286,26 @@ const SPACES: readonly CliCommand[] = [
   },
 ];
 
+const SWITCHES = (['off', 'on'] as const).map((verb): CliCommand => {
+  const isOff = verb === 'off';
+  return {
+    name: `memory ${verb}`,
+    description: isOff
+      ? 'Switch memory off for the project of this folder, until svc memory on'
+      : 'Switch memory on again for the project of this folder',
+    args: { '[folder]': 'another folder' },
+    more: isOff
+      ? `From the next request on, svc recalls nothing new in this project and stores nothing. Memories that a running
+conversation contains stay in it where the model's thinking depends on them. svc status names the project.`
+      : 'svc recalls and stores again from the next request on.',
+    examples: [`svc memory ${verb}`],
+    async run({ args: [folder = process.cwd()], context }) {
+      const { switchMemory } = await import('../memory/spaces.ts');
+      await switchMemory({ folder, isOff }, context);
+    },
+  };
+});
+
 interface McpFlags {
   readonly space: readonly string[];
   readonly allSpaces?: boolean;
@@ -336,6 +356,7 @@ function withTypedSpaces(command: CliCommand): CliCommand {
 export const MEMORY_COMMANDS: readonly CliCommand[] = [
   { name: 'memory', group: 'daily', description: 'List, search, add and forget memories' },
   ...[...LOOKING, ...OWNING].map(withTypedSpaces),
+  ...SWITCHES,
   ...SPACES,
   MCP,
 ];

@@ -5,6 +5,7 @@ import { urlOf } from '../addresses.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { timeText } from '../listing.ts';
+import { projectsWithoutMemory } from '../memory/spaces.ts';
 import { replacedText } from '../memory/replaced-store.ts';
 import { loadAccess } from '../setup/load-config.ts';
 import { wrapped } from '../text-table.ts';
@@ -48,6 +49,12 @@ export async function status(options: StatusOptions, context: CommandContext): P
   }
   for (const name of own.flatMap(({ refusedKeys = [] }) => refusedKeys)) {
     terminal.warn(refusedKeyText(name));
+  }
+  const off = await projectsWithoutMemory(dataFolder(context.environment));
+  if (off.length > 0) {
+    terminal.note(
+      `Memory is off for ${off.join(', ')}. Turn it on in the folder of the project: svc memory on`,
+    );
   }
   const replaced = replacedText(dataFolder(context.environment), Date.now());
   if (replaced !== undefined) terminal.warn(replaced);
