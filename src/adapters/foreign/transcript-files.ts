@@ -1,11 +1,14 @@
-import { type Dirent, lstatSync, readdirSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { type Dirent, existsSync, lstatSync, readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { type Fields, isRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import {
   type TranscriptClient,
   TranscriptReader,
   type TranscriptRecord,
 } from '../../core/memory/transcripts.ts';
 import { linesOfFile } from '../files/lines.ts';
+import { type Connection, loadDriver } from '../store/driver.ts';
 
 /**
  * The transcripts that clients keep in the person's home. They are read and never written; links
@@ -18,38 +21,63 @@ const FILES_MAX = 4000;
 const FILE_BYTES_MAX = 256 * 1024 * 1024;
 /** A line holds one message; one of 32 MiB is a picture or a pasted file. */
 const LINE_CHARS_MAX = 32 * 1024 * 1024;
-/** Claude Code: projects/<project>/<session>.jsonl. Codex: sessions/<year>/<month>/<day>/rollout-*. */
+/** Codex has the deepest folders: sessions/<year>/<month>/<day>/rollout-*. */
 const DEPTH_MAX = 4;
+/** opencode keeps one row for each part of a message. A longer session is read up to here. */
+const ROWS_MAX = 100_000;
 
 export interface TranscriptFile {
   readonly path: string;
+  /** The session's id in a file that holds several. */
+  readonly session?: string;
   readonly bytes: number;
   readonly changedAt: number;
 }
 
 export interface HomeFolders {
   readonly home: string;
-  /** CLAUDE_CONFIG_DIR and CODEX_HOME, where they are set. */
-  readonly claudeFolder?: string | undefined;
-  readonly codexFolder?: string | undefined;
+  /** The variables with which a person moves a client's folder. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
 /** Oldest first, so that memories come in as they were said. Empty when the client was never used. */
 export function findTranscripts(client: TranscriptClient, folders: HomeFolders): TranscriptFile[] {
-  const files: TranscriptFile[] = [];
-  if (client === 'claude-code') {
-    const root = join(folders.claudeFolder ?? join(folders.home, '.claude'), 'projects');
-    // Deeper folders hold the transcripts of sub-agents.
-    for (const project of entriesOf(root)) {
-      if (project.isDirectory()) collect(join(root, project.name), 0, files);
-    }
-  } else {
-    const root = folders.codexFolder ?? join(folders.home, '.codex');
-    collect(join(root, 'sessions'), DEPTH_MAX, files);
-    collect(join(root, 'archived_sessions'), DEPTH_MAX, files);
-  }
-  return files.toSorted((a, b) => a.changedAt - b.changedAt).slice(-FILES_MAX);
+  const found = FINDERS[client](folders);
+  return found.toSorted((a, b) => a.changedAt - b.changedAt).slice(-FILES_MAX);
 }
+
+const FINDERS: Readonly<Record<TranscriptClient, (folders: HomeFolders) => TranscriptFile[]>> = {
+  'claude-code': ({ home, environment }) =>
+    // Deeper folders hold the transcripts of sub-agents.
+    collect(join(environment['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude'), 'projects'), 1),
+  codex: ({ home, environment }) => {
+    const root = environment['CODEX_HOME'] ?? join(home, '.codex');
+    return ['sessions', 'archived_sessions'].flatMap((name) =>
+      collect(join(root, name), DEPTH_MAX),
+    );
+  },
+  copilot: ({ home, environment }) =>
+    collect(join(environment['COPILOT_HOME'] ?? join(home, '.copilot'), 'session-state'), 1).filter(
+      ({ path }) => basename(path) === 'events.jsonl',
+    ),
+  pi: ({ home, environment }) =>
+    collect(join(environment['PI_CODING_AGENT_DIR'] ?? join(home, '.pi/agent'), 'sessions'), 1),
+  qwen: ({ home }) =>
+    collect(join(home, '.qwen/projects'), 2).filter(
+      ({ path }) => basename(dirname(path)) === 'chats',
+    ),
+  continue: ({ home, environment }) =>
+    collect(
+      join(environment['CONTINUE_GLOBAL_DIR'] ?? join(home, '.continue'), 'sessions'),
+      0,
+      '.json',
+    ).filter(({ path }) => basename(path) !== 'sessions.json'),
+  cline: ({ home }) => collect(join(home, '.cline/data/sessions'), 1, '.messages.json'),
+  opencode: ({ home, environment }) =>
+    opencodeSessions(
+      join(environment['XDG_DATA_HOME'] ?? join(home, '.local/share'), 'opencode/opencode.db'),
+    ),
+};
 
 export interface Transcript {
   /** Where the session was at work; undefined where it does not say so. */
@@ -63,21 +91,132 @@ export async function readTranscript(
   file: TranscriptFile,
 ): Promise<Transcript> {
   const reader = new TranscriptReader(client);
-  for await (const line of linesOfFile(file.path, FILE_BYTES_MAX)) {
-    if (line.length <= LINE_CHARS_MAX) reader.push(line);
+  if (client === 'opencode') readOpencode(file, reader);
+  else if (client === 'continue') await readContinue(file, reader);
+  else if (client === 'cline') await readCline(file, reader);
+  else {
+    for await (const line of linesOfFile(file.path, FILE_BYTES_MAX)) {
+      if (line.length <= LINE_CHARS_MAX) reader.push(line);
+    }
   }
-  const records = reader.finish(basename(file.path, '.jsonl'));
+  const records = reader.finish(basename(file.path).replace(/(?:\.messages)?\.jsonl?$/, ''));
   return { folder: reader.folder, records };
 }
 
-function collect(folder: string, depth: number, files: TranscriptFile[]): void {
-  for (const entry of entriesOf(folder)) {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory() && depth > 0) collect(path, depth - 1, files);
-    if (!entry.isFile() || !entry.name.endsWith('.jsonl')) continue;
-    const { size, mtimeMs } = lstatSync(path);
-    files.push({ path, bytes: size, changedAt: mtimeMs });
+/** One object: the session, and its history. Its file's time is the only time. */
+async function readContinue(file: TranscriptFile, reader: TranscriptReader): Promise<void> {
+  const { history, ...session } = await wholeFile(file.path);
+  reader.take(session);
+  for (const entry of Array.isArray(history) ? history : []) {
+    if (isRecord(entry)) reader.take({ ...entry, at: Math.floor(file.changedAt) });
   }
+}
+
+/** The messages, and beside them a file that names the folder. Sub-agents have files of their own. */
+async function readCline(file: TranscriptFile, reader: TranscriptReader): Promise<void> {
+  const { agent, messages, sessionId } = await wholeFile(file.path);
+  if (agent !== 'lead') return;
+  const beside = await wholeFile(file.path.replace(/\.messages\.json$/, '.json'));
+  reader.take({ sessionId, folder: beside['cwd'] });
+  for (const message of Array.isArray(messages) ? messages : []) {
+    if (isRecord(message)) reader.take(message);
+  }
+}
+
+async function wholeFile(path: string): Promise<Fields> {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  if (stat?.isFile() !== true || stat.size > FILE_BYTES_MAX) return {};
+  const whole = parseJson(await readFile(path, 'utf8'));
+  return isRecord(whole) ? whole : {};
+}
+
+interface OpencodeSession {
+  readonly id: string;
+  readonly directory: string;
+  readonly revert: string | null;
+  readonly changedAt: number;
+}
+
+/** A session with a parent is a sub-agent's. */
+const SESSIONS = `SELECT id, directory, revert, time_updated AS changedAt FROM session WHERE parent_id IS NULL`;
+const MESSAGES = `SELECT m.id, m.time_created AS at, m.data AS message, p.data AS part
+  FROM message m LEFT JOIN part p ON p.message_id = m.id AND json_extract(p.data, '$.type') = 'text'
+  WHERE m.session_id = ? ORDER BY m.time_created, m.id, p.time_created, p.id LIMIT ${ROWS_MAX}`;
+
+function opencodeSessions(path: string): TranscriptFile[] {
+  return inDatabase(path, (database) => {
+    const newest = `${SESSIONS} ORDER BY time_updated DESC LIMIT ${FILES_MAX}`;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of the statement.
+    const sessions = database.prepare(newest).all() as OpencodeSession[];
+    return sessions.map(({ id, changedAt }) => ({ path, session: id, bytes: 0, changedAt }));
+  });
+}
+
+function readOpencode(file: TranscriptFile, reader: TranscriptReader): void {
+  const { session: id = '' } = file;
+  inDatabase(file.path, (database) => {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of the statement.
+    const session = database.prepare(`${SESSIONS} AND id = ?`).get(id) as
+      | OpencodeSession
+      | undefined;
+    if (session === undefined) return [];
+    reader.take({ session: id, folder: session.directory });
+    const reverted = parseJson(session.revert ?? 'null');
+    // Ids ascend with time. From this message on the person took everything back.
+    const end = isRecord(reverted) ? reverted['messageID'] : undefined;
+    for (const message of messagesOf(database, id)) {
+      if (typeof end === 'string' && message.id >= end) break;
+      reader.take({ message: message.said, parts: message.parts, at: message.at });
+    }
+    return [];
+  });
+}
+
+interface OpencodeMessage {
+  readonly id: string;
+  readonly at: number;
+  readonly said: unknown;
+  readonly parts: unknown[];
+}
+
+function messagesOf(database: Connection, session: string): OpencodeMessage[] {
+  const messages: OpencodeMessage[] = [];
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of the statement.
+  const rows = database.prepare(MESSAGES).all(session) as readonly {
+    readonly id: string;
+    readonly at: number;
+    readonly message: string;
+    readonly part: string | null;
+  }[];
+  for (const { id, at, message, part } of rows) {
+    if (messages.at(-1)?.id !== id) messages.push({ id, at, said: parseJson(message), parts: [] });
+    if (part !== null) messages.at(-1)?.parts.push(parseJson(part));
+  }
+  return messages;
+}
+
+/** Nothing is written. A database of another form, or one that cannot be read, has no sessions. */
+function inDatabase<T>(path: string, read: (database: Connection) => T[]): T[] {
+  if (!existsSync(path)) return [];
+  let database: Connection | undefined;
+  try {
+    database = loadDriver().open(path, { readOnly: true });
+    return read(database);
+  } catch {
+    return [];
+  } finally {
+    database?.close();
+  }
+}
+
+function collect(folder: string, depth: number, ending = '.jsonl'): TranscriptFile[] {
+  return entriesOf(folder).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory() && depth > 0) return collect(path, depth - 1, ending);
+    if (!entry.isFile() || !entry.name.endsWith(ending)) return [];
+    const { size, mtimeMs } = lstatSync(path);
+    return [{ path, bytes: size, changedAt: mtimeMs }];
+  });
 }
 
 function entriesOf(folder: string): Dirent[] {

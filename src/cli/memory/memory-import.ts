@@ -35,7 +35,7 @@ export async function importMemories(
   const client = TRANSCRIPT_CLIENTS.find((name) => name === from);
   if (client === undefined || file !== undefined) {
     throw new CliError(
-      'Import either a file, or use --from claude-code or --from codex.',
+      `Import either a file, or use --from with one of: ${TRANSCRIPT_CLIENTS.join(', ')}.`,
       'For example: svc memory import --from claude-code',
       2,
     );
@@ -108,7 +108,7 @@ async function* linesFrom(
   if (stdin === undefined || stdin.isTTY === true) {
     throw new CliError(
       'What should svc import?',
-      'svc memory import FILE, or --from claude-code, or --from codex',
+      'svc memory import FILE, or --from CLIENT: see svc memory import --help',
       2,
     );
   }

@@ -17,7 +17,16 @@ import { type Counts, countsText, RecordWriter } from './record-writer.ts';
 
 /** Imports the sessions that clients keep on this machine, or only counts them. */
 
-export const TRANSCRIPT_CLIENTS: readonly TranscriptClient[] = ['claude-code', 'codex'];
+export const TRANSCRIPT_CLIENTS: readonly TranscriptClient[] = [
+  'claude-code',
+  'codex',
+  'opencode',
+  'copilot',
+  'pi',
+  'qwen',
+  'continue',
+  'cline',
+];
 
 export interface TranscriptOptions {
   /** Instead of the project of each session's folder. */
@@ -109,8 +118,7 @@ function transcriptsOf(
 ): readonly TranscriptFile[] {
   return findTranscripts(client, {
     home: environment['HOME'] ?? homedir(),
-    claudeFolder: environment['CLAUDE_CONFIG_DIR'],
-    codexFolder: environment['CODEX_HOME'],
+    environment,
   });
 }
 

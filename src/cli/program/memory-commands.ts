@@ -201,7 +201,8 @@ names the others.`,
     description: 'Import an export, or the transcripts that a client keeps on this machine',
     args: { '[file]': 'lines of JSON from export; without a file, or with "-", standard input' },
     options: {
-      '--from <client>': 'read the transcripts of claude-code or codex; without --yes only count',
+      '--from <client>':
+        'the sessions of claude-code, codex, opencode, copilot, pi, qwen, continue or cline; without --yes only count',
       '--space <name>': 'import everything into this space',
       '-y, --yes': 'with --from: write the memories',
       '--dry-run': 'count and write nothing',

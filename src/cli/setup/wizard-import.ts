@@ -14,6 +14,12 @@ const PROJECTS_MAX = 3;
 const TITLES: Readonly<Record<TranscriptClient, string>> = {
   'claude-code': 'Claude Code',
   codex: 'Codex',
+  opencode: 'opencode',
+  copilot: 'Copilot CLI',
+  pi: 'pi',
+  qwen: 'Qwen Code',
+  continue: 'Continue',
+  cline: 'Cline',
 };
 
 /** The clients whose sessions are imported. Without sessions there is no question. */

@@ -7,14 +7,15 @@ import { type Exchange, groupExchanges } from '../conversation/exchanges.ts';
 import { DEFAULT_SPACE, folderSpace } from '../request/space.ts';
 import type { ItemTraits } from '../conversation/view.ts';
 import { isTime } from './times.ts';
+import { type FormClient, stepOf, type TranscriptStep } from './transcript-forms.ts';
 
 /**
- * Reads the transcripts that Claude Code and Codex keep on disk, one line at a time. The rules of
- * live traffic decide what becomes a memory: the person's typed text and the assistant's visible
+ * Reads the transcripts that clients keep on disk, one line at a time (`transcript-forms.ts` has their forms). The rules
+ * of live traffic decide what becomes a memory: the person's typed text and the assistant's visible
  * answer; never sub-agents, summaries of a compaction, reasoning or tools.
  */
 
-export type TranscriptClient = 'claude-code' | 'codex';
+export type TranscriptClient = FormClient | 'codex';
 
 /** A transcript says when everything was said. */
 export interface TranscriptRecord extends MemoryRecord<SpeakerRole> {
@@ -28,11 +29,6 @@ interface Entry {
   /** The assistant was not done. */
   readonly isCut: boolean;
 }
-
-/** Stop reasons in Claude Code's lines: the answer ended at a limit, or was withheld. */
-const CUT_REASONS: ReadonlySet<unknown> = new Set(['max_tokens', 'refusal']);
-/** The model that Claude Code names where it speaks in the assistant's name: "API Error: 529 …". */
-const NO_MODEL = '<synthetic>';
 
 export class TranscriptReader {
   readonly #client: TranscriptClient;
@@ -55,9 +51,13 @@ export class TranscriptReader {
    */
   push(line: string): void {
     const fields = objectFrom(parseJson(line));
-    if (fields === undefined) return;
-    if (this.#client === 'claude-code') this.#pushClaude(fields);
-    else this.#pushCodex(fields);
+    if (fields !== undefined) this.take(fields);
+  }
+
+  /** The same with what the line holds. */
+  take(fields: Fields): void {
+    if (this.#client === 'codex') this.#takeCodex(fields);
+    else this.#follow(stepOf(this.#client, fields));
   }
 
   /** Where the session was at work, as far as it says. */
@@ -92,25 +92,17 @@ export class TranscriptReader {
       });
   }
 
-  #pushClaude(fields: Fields): void {
-    this.#readClaude(fields);
-    const id = textFrom(fields['uuid']);
+  #follow(step: TranscriptStep): void {
+    const { message, parent, id, at, hasFrames = false } = step;
+    this.#session ||= step.session ?? '';
+    this.#folder ??= step.folder;
+    this.#branch = step.branch ?? this.#branch;
+    if (message !== undefined) {
+      const item = readItem('anthropic_messages', message, { hasFrames });
+      if (item.humanText !== '') this.#followFork(parent);
+      this.#add(item, at, step.isCut);
+    }
     if (id !== undefined) this.#entriesAt.set(id, this.#entries.length);
-  }
-
-  #readClaude(fields: Fields): void {
-    const { type, message, isSidechain, isMeta, isCompactSummary } = fields;
-    this.#session ||= textFrom(fields['sessionId']) ?? '';
-    this.#folder ??= textFrom(fields['cwd']);
-    this.#branch = textFrom(fields['gitBranch']) ?? this.#branch;
-    if (isSidechain === true || isMeta === true || isCompactSummary === true) return;
-    if (type !== 'user' && type !== 'assistant') return;
-    const { model, stop_reason: reason } = objectFrom(message) ?? {};
-    if (model === NO_MODEL) return;
-    const isCut = CUT_REASONS.has(reason);
-    const item = readItem('anthropic_messages', message, { hasFrames: true });
-    if (item.humanText !== '') this.#followFork(textFrom(fields['parentUuid']));
-    this.#add(item, fields['timestamp'], isCut);
   }
 
   /**
@@ -137,7 +129,7 @@ export class TranscriptReader {
     this.#entries = this.#entries.slice(0, from);
   }
 
-  #pushCodex(fields: Fields): void {
+  #takeCodex(fields: Fields): void {
     const { type, timestamp } = fields;
     const payload = objectFrom(fields['payload']);
     // Until 2025 a line held its item without an envelope, and the session's facts came first.
@@ -164,7 +156,7 @@ export class TranscriptReader {
   }
 
   #add(item: ItemTraits, timestamp: unknown, isCut = false): void {
-    const at = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN;
+    const at = typeof timestamp === 'string' ? Date.parse(timestamp) : timestamp;
     const before = this.#entries.at(-1)?.at ?? 0;
     this.#entries.push({ item, at: isTime(at) ? at : before, isCut });
   }
