@@ -143,7 +143,7 @@ class RequestHandler {
         await relayUntouched(this.#dependencies, { ...context, changed });
       }
     } catch (error) {
-      if (gone.aborted) record.ended('client-gone');
+      if (gone.aborted) record.note({ end: 'client-gone' }, 'relay');
       else record.failed(error);
       // svc's own errors carry the evidence too, as far as it is known.
       if (!outgoing.headersSent) setHeaders(outgoing, record.evidence());
@@ -159,24 +159,23 @@ class RequestHandler {
     const settings = this.#dependencies.settings();
 
     // 5: modes. A wrong one is refused before anything was sent anywhere.
-    record.decided(this.#modesOf(asked, settings, settings.compressionMode));
+    record.note({ modes: this.#modesOf(asked, settings, settings.compressionMode) });
 
     // 4 and 6: a typed view over the bytes, the upstream, who asks, and the exchanges.
     const { request, read, configured } = await this.#readRouted(asked);
     const { compressionMode = settings.compressionMode } = configured.settings;
     const hasSpace = typeof read === 'string' || read.hasNoSpace !== true;
     const modes = this.#modesOf(request, settings, compressionMode, hasSpace);
-    record.decided(modes);
-    record.sentTo(configured.settings);
-    record.routed(request);
+    record.note({ modes, upstream: configured.settings });
+    record.hashes?.routed(request.body);
     const reading = typeof read === 'string' ? undefined : read;
     if (reading !== undefined) held.belongsTo(reading.place);
-    record.read(reading);
+    record.note({ reading }, 'read');
 
     // A request over its limits costs no recall, and its receipt says nothing of one.
     if (this.#dependencies.admit !== undefined) {
       await this.#dependencies.admit(record.known());
-      record.admitted();
+      record.note({}, 'admit');
     }
 
     // 7 to 9: recall, the proofs of what may be left out, the plan from facts alone, edits by span.
@@ -184,14 +183,15 @@ class RequestHandler {
     const change = await this.#change({ request, read, modes, settings, upstream });
     // The edits that the provider took: those that were planned, unless it refuses them.
     let taken: TakenForm = change;
-    record.recalled(change.recalled);
-    record.planned(change.plan);
-    record.bound(change.bond, change.recalled.isForeign === true);
+    const { bond, plan, recalled } = change;
+    record.note({ ...notedOf(change), memoryGeneration: recalled.generation }, 'recall');
+    record.note(
+      { plan, isBound: bond?.isBound === true, isForeign: recalled.isForeign === true },
+      'plan',
+    );
     this.#keepWhole(request, change, settings.keepRequests);
 
     this.#dependencies.planned?.(record.known());
-
-    const { bond } = change;
 
     // 10 and 11: headers with the credential last, then the provider: the other forms only after a refusal.
     // If the user stops the answer, still store the question.
@@ -202,13 +202,19 @@ class RequestHandler {
       signal: gone,
       onRefused: async (accepted) => {
         taken = accepted === undefined ? change : (change.fallbacks[accepted - 1] ?? change);
-        if (taken !== change) record.refused(taken);
-        if (bond?.isBound === true && taken.body === undefined) record.prefixChanged('svc');
-        if (reading !== undefined) await this.#noteRefusal(reading, change, taken);
+        if (taken !== change) {
+          record.hashes?.forwarded(taken.body);
+          record.note({ ...notedOf(taken), plan: taken.plan });
+        }
+        if (reading === undefined) return;
+        if (bond?.isBound === true && taken.body === undefined) {
+          reading.state.prefixChangedBy ??= 'svc';
+        }
+        await this.#noteRefusal(reading, change, taken);
       },
     });
     // The request has been sent. Until the first byte arrives, do only cheap work here.
-    record.forwarded(change.body);
+    record.hashes?.forwarded(change.body);
     held.releaseAfter(SWIFT_ANSWER_MS, () => record.count());
     const answer = await sent.catch((error: unknown) => {
       if (gone.aborted && reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
@@ -221,7 +227,7 @@ class RequestHandler {
     // are durable before the client has the last byte.
     const watch = new AnswerWatch(request, answer, {
       onAnswer: (said) => {
-        record.said(said);
+        record.note({ answer: said });
         if (reading !== undefined) this.#noteAnswer(record, { reading, modes, said, taken, bond });
       },
       onThought: (thought, model) => {
@@ -234,7 +240,7 @@ class RequestHandler {
     const relaying = relay({
       answer,
       outgoing,
-      watcher: record.watching(watch),
+      watcher: record.hashes?.watching(watch) ?? watch,
       holdBack: holdBackOf(this.#dependencies, record),
       head: {
         status: answer.status,
@@ -246,9 +252,9 @@ class RequestHandler {
     });
     record.count();
     const end = await relaying;
-    record.lost(watch.lostThoughts());
+    const lostThoughts = watch.lostThoughts();
     const isLeft = end === 'client-gone' && !watch.endsEarly();
-    record.ended(end, watch.uncountedTokens());
+    record.note({ end, lostThoughts, uncountedTokens: watch.uncountedTokens() }, 'relay');
     if (reading === undefined || !modes.writes) return;
     if (isLeft) this.#keeper.keepHuman(reading);
     else if (watch.isCut) this.#keeper.noteCut(reading);
@@ -390,7 +396,11 @@ class RequestHandler {
       });
       this.#recaller.answered(reading, said, placements).catch(() => undefined);
     }
-    if (modes.writes) record.captures(() => this.#keeper.keepAnswer(reading, said, placements));
+    if (!modes.writes) return;
+    const { clock } = this.#dependencies;
+    const began = clock.monotonic();
+    const captured = this.#keeper.keepAnswer(reading, said, placements);
+    record.note({ captured, captureMs: clock.monotonic() - began });
   }
 
   /**
@@ -488,6 +498,10 @@ interface TakenForm extends Form {
   readonly plan: Plan;
 }
 
+function notedOf({ recalled: { state, placements } }: TakenForm) {
+  return { memoryState: state, placements };
+}
+
 /** Shadow counts what would leave, and sends the client's own bytes. */
 function isShortenedForm({ body, plan }: TakenForm): boolean {
   return body !== undefined && plan.elidedItems > 0;
@@ -554,7 +568,7 @@ function holdBackOf({ holdBack }: ProxyDependencies, record: RequestRecord): Hol
   if (holdBack === undefined) return undefined;
   const { ms } = holdBack;
   const stored = (msLeft: number): Promise<void> => {
-    record.ended('complete');
+    record.note({ end: 'complete' }, 'relay');
     return holdBack.stored(record.facts(), msLeft);
   };
   return { ms, stored, isNeeded: () => holdBack.isNeeded?.() ?? true };

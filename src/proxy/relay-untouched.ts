@@ -27,11 +27,11 @@ export async function relayUntouched(
     ...dependencies.settings(),
     supports: dependencies.memory.supports,
   });
-  record.sentTo(configured.settings);
-  record.routed(request);
+  record.note({ upstream: configured.settings });
+  record.hashes?.routed(request.body);
   if (dependencies.admit !== undefined) {
     await dependencies.admit(record.known());
-    record.admitted();
+    record.note({}, 'admit');
   }
   dependencies.planned?.(record.known());
   const answering = withinDeadline(request.method === 'POST', (late) =>
@@ -41,7 +41,7 @@ export async function relayUntouched(
       signal: late === undefined ? gone : AbortSignal.any([gone, late]),
     }),
   );
-  record.forwarded(changed);
+  record.hashes?.forwarded(changed);
   const answer = await answering;
   record.answered(answer);
   // svc does not read these answers; it only counts bytes, for budgets.
@@ -49,7 +49,7 @@ export async function relayUntouched(
   const end = await relay({
     answer,
     outgoing,
-    watcher: record.watching(watch),
+    watcher: record.hashes?.watching(watch) ?? watch,
     head: {
       status: answer.status,
       headers: [
@@ -59,8 +59,8 @@ export async function relayUntouched(
       ],
     },
   });
-  record.lost(watch.lostThoughts());
-  record.ended(end, watch.uncountedTokens());
+  const [lostThoughts, uncountedTokens] = [watch.lostThoughts(), watch.uncountedTokens()];
+  record.note({ end, lostThoughts, uncountedTokens }, 'relay');
 }
 
 interface RelayedScene {

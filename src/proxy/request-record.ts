@@ -8,12 +8,11 @@ import type { Plan } from '../core/plan/plan.ts';
 import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
 import { isUnfit, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
 import { cacheLifetimeMs } from '../core/shortening/pricing.ts';
-import { type Bond, type Placement, secondLooksIn } from '../core/recall/injections.ts';
+import { type Placement, secondLooksIn } from '../core/recall/injections.ts';
 import type { UpstreamSettings } from '../core/settings/settings.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type {
-  AnswerWatcher,
   BodyWatch,
   Captured,
   ClientRequest,
@@ -22,77 +21,85 @@ import type {
   RequestFacts,
 } from './dependencies.ts';
 import type { Comparison } from '../core/meter/cache-miss.ts';
-import type { PrefixChanger, Reading } from './conversations.ts';
-import type { RelayEnd } from './relay.ts';
+import type { Reading } from './conversations.ts';
 
-/** A form of the request that the provider took. */
-interface TakenForm {
-  readonly recalled: Recalled;
-  readonly plan: Plan;
-  readonly body: readonly Uint8Array[] | undefined;
-}
-
-interface Recalled {
-  readonly state: MemoryState;
-  readonly placements: readonly Placement[];
-  readonly generation?: string | undefined;
+/** What is known of a request so far. */
+interface Noted {
+  modes: Modes | undefined;
+  /** The upstream that was chosen, with the one who pays: a key, or the client's own login. */
+  upstream: UpstreamSettings | undefined;
+  reading: Reading | undefined;
+  memoryState: MemoryState;
+  memoryGeneration: string | undefined;
+  placements: readonly Placement[];
+  plan: Plan | undefined;
+  isBound: boolean;
+  /** Blocks stay out, because the conversation was continued without svc. */
+  isForeign: boolean;
+  status: number;
+  head: RequestFacts['head'];
+  /** When the answer began, by the monotonic clock. */
+  answeredAt: number;
+  answer: Answer | undefined;
+  captured: Captured;
+  captureMs: number | undefined;
+  /** Thoughts of the request that the provider did not use as they were sent. */
+  lostThoughts: LostThoughts | undefined;
+  /** Output tokens by estimate, where the provider has not counted them. */
+  uncountedTokens: number | undefined;
+  end: string;
+  error: unknown;
 }
 
 /** Notes what happens to one request, for its evidence headers and its row in the request log. */
 export class RequestRecord {
+  /** Hashes of the bodies, where they are asked for. */
+  readonly hashes: BodyWatch | undefined;
   readonly #dependencies: ProxyDependencies;
   readonly #request: ClientRequest;
   readonly #at: number;
   readonly #ms: Record<string, number> = {};
   #lastMark: number;
-  #modes: Modes | undefined;
-  #reading: Reading | undefined;
-  #memoryState: MemoryState = 'off';
-  #memoryGeneration: string | undefined;
-  #plan: Plan | undefined;
-  #isBound = false;
-  #isForeign = false;
-  #status = 0;
-  #end = 'INTERNAL';
-  #answer: Answer | undefined;
-  #lostThoughts: LostThoughts | undefined;
   #comparison: Comparison | undefined;
-  #answeredAt = 0;
-  #uncountedTokens: number | undefined;
-  #placements: readonly Placement[] = [];
-  #upstream: UpstreamSettings | undefined;
-  #head: RequestFacts['head'];
-  #error: unknown;
-  #captured: Captured = 0;
-  #captureMs: number | undefined;
-  readonly #hashes: BodyWatch | undefined;
+  readonly #noted: Noted = {
+    modes: undefined,
+    upstream: undefined,
+    reading: undefined,
+    memoryState: 'off',
+    memoryGeneration: undefined,
+    placements: [],
+    plan: undefined,
+    isBound: false,
+    isForeign: false,
+    status: 0,
+    head: undefined,
+    answeredAt: 0,
+    answer: undefined,
+    captured: 0,
+    captureMs: undefined,
+    lostThoughts: undefined,
+    uncountedTokens: undefined,
+    end: 'INTERNAL',
+    error: undefined,
+  };
 
   constructor(dependencies: ProxyDependencies, request: ClientRequest) {
     this.#dependencies = dependencies;
     this.#request = request;
     this.#at = dependencies.clock.now();
     this.#lastMark = request.startedAt;
-    this.#hashes = dependencies.hashes?.(request.body);
-    this.#mark('body');
+    this.hashes = dependencies.hashes?.(request.body);
+    this.note({}, 'body');
   }
 
-  decided(modes: Modes): void {
-    this.#modes = modes;
-  }
-
-  /** The upstream that was chosen, with the one who pays: a key, or the client's own login. */
-  sentTo(upstream: UpstreamSettings): void {
-    this.#upstream = upstream;
-  }
-
-  /** The request as it is forwarded where nothing else is changed. */
-  routed({ body }: ClientRequest): void {
-    this.#hashes?.routed(body);
-  }
-
-  /** To be called when the request is on its way. `body`: undefined for the client's own bytes. */
-  forwarded(body: readonly Uint8Array[] | undefined): void {
-    this.#hashes?.forwarded(body);
+  /** Notes facts. `step`: the one that ends now; the row says how long it took. */
+  note(facts: Partial<Noted>, step?: string): void {
+    Object.assign(this.#noted, facts);
+    if (step === undefined) return;
+    const now = this.#dependencies.clock.monotonic();
+    // Microseconds are noise in a log that a person reads.
+    this.#ms[step] = Math.round((now - this.#lastMark) * 100) / 100;
+    this.#lastMark = now;
   }
 
   /**
@@ -100,105 +107,31 @@ export class RequestRecord {
    * or behind the first byte of one that is swift.
    */
   count(): void {
-    this.#hashes?.count();
-    if (this.#reading === undefined || this.#comparison !== undefined) return;
-    const { startedAt } = this.#request;
-    this.#comparison = this.#dependencies.accounts.compare(this.#reading, startedAt);
-  }
-
-  /** Notes who changed something that thoughts of this conversation are bound to. The first one counts. */
-  prefixChanged(by: PrefixChanger): void {
-    if (this.#reading !== undefined) this.#reading.state.prefixChangedBy ??= by;
-  }
-
-  /** The watcher of the answer that notes what the facts need, too. */
-  watching(watcher: AnswerWatcher | undefined): AnswerWatcher | undefined {
-    return this.#hashes === undefined ? watcher : this.#hashes.watching(watcher);
-  }
-
-  read(reading: Reading | undefined): void {
-    this.#reading = reading;
-    this.#mark('read');
-  }
-
-  /** The limits allow it. */
-  admitted(): void {
-    this.#mark('admit');
-  }
-
-  recalled({ state, placements, generation }: Recalled): void {
-    this.#memoryState = state;
-    this.#memoryGeneration = generation;
-    this.#placements = placements;
-    this.#mark('recall');
-  }
-
-  /** `isForeign`: blocks stay out, because the conversation was continued without svc. */
-  bound(bond: Bond | undefined, isForeign: boolean): void {
-    this.#isBound = bond?.isBound === true;
-    this.#isForeign = isForeign;
-  }
-
-  planned(plan: Plan): void {
-    this.#plan = plan;
-    this.#mark('plan');
-  }
-
-  /** The provider refused the planned form of the request, and took another one. */
-  refused(taken: TakenForm): void {
-    this.#hashes?.forwarded(taken.body);
-    this.#memoryState = taken.recalled.state;
-    this.#placements = taken.recalled.placements;
-    this.#plan = taken.plan;
+    this.hashes?.count();
+    const { reading } = this.#noted;
+    if (reading === undefined || this.#comparison !== undefined) return;
+    this.#comparison = this.#dependencies.accounts.compare(reading, this.#request.startedAt);
   }
 
   answered({ status, headers }: UpstreamAnswer): void {
-    this.#status = status;
-    this.#head = { status, headers };
-    this.#answeredAt = this.#dependencies.clock.monotonic();
-    this.#mark('head');
-  }
-
-  /** Notes the thoughts of the request that the provider did not use as they were sent. */
-  lost(thoughts: LostThoughts | undefined): void {
-    this.#lostThoughts = thoughts;
-  }
-
-  /** Runs `keep`, which stores what the answer says before the client has its last byte. */
-  captures(keep: () => Captured): void {
-    const { clock } = this.#dependencies;
-    const began = clock.monotonic();
-    this.#captured = keep();
-    this.#captureMs = clock.monotonic() - began;
-  }
-
-  said(answer: Answer): void {
-    this.#answer = answer;
-  }
-
-  /** `uncountedTokens`: output tokens by estimate, where the provider has not counted them. */
-  ended(end: RelayEnd, uncountedTokens?: number): void {
-    this.#end = end;
-    this.#uncountedTokens = uncountedTokens;
-    this.#mark('relay');
+    const answeredAt = this.#dependencies.clock.monotonic();
+    this.note({ status, head: { status, headers }, answeredAt }, 'head');
   }
 
   failed(error: unknown): void {
-    this.#error = error;
     const known = error instanceof ProxyError ? error : undefined;
-    this.#status = known?.status ?? 500;
-    this.#end = known?.code ?? 'INTERNAL';
+    this.note({ error, status: known?.status ?? 500, end: known?.code ?? 'INTERNAL' });
   }
 
   /** The evidence headers; none while the modes are unknown. `status`: of the provider's answer. */
   evidence(status = 0): string[] {
     const { issuer } = this.#dependencies;
-    if (this.#modes === undefined) return [];
+    if (this.#noted.modes === undefined) return [];
     const evidence = evidenceHeaders({
       issuer,
       requestId: this.#request.id,
-      modes: this.#modes,
-      memoryState: this.#memoryState,
+      modes: this.#noted.modes,
+      memoryState: this.#noted.memoryState,
       plan: this.#planSoFar(),
     });
     return [...evidence, ...sourceHeaders(issuer, status)];
@@ -212,12 +145,12 @@ export class RequestRecord {
   close(): void {
     this.count();
     const row = this.#dependencies.accounts.complete(this.#row(), {
-      reading: this.#reading,
+      reading: this.#noted.reading,
       plan: this.#planSoFar(),
-      placements: this.#placements,
-      text: this.#answer?.text ?? '',
+      placements: this.#noted.placements,
+      text: this.#noted.answer?.text ?? '',
       startedAt: this.#request.startedAt,
-      answeredAt: this.#answeredAt,
+      answeredAt: this.#noted.answeredAt,
       comparison: this.#comparison,
     });
     this.#dependencies.note(this.facts(row));
@@ -231,37 +164,37 @@ export class RequestRecord {
   known(): KnownFacts {
     return {
       request: this.#request,
-      place: this.#reading?.place,
-      modes: this.#modes,
+      place: this.#noted.reading?.place,
+      modes: this.#noted.modes,
       plan: this.#planSoFar(),
-      memoryState: this.#memoryState,
-      memoryGeneration: this.#memoryGeneration,
-      captured: this.#captured,
-      captureMs: this.#captureMs,
-      recalledBlocks: this.#placements.length,
-      isStreamed: this.#reading?.view.shell.value['stream'] === true,
-      upstream: this.#upstream,
-      head: this.#head,
-      answer: this.#answer,
-      uncountedTokens: this.#uncountedTokens,
-      error: this.#error,
-      hashes: this.#hashes?.known(),
+      memoryState: this.#noted.memoryState,
+      memoryGeneration: this.#noted.memoryGeneration,
+      captured: this.#noted.captured,
+      captureMs: this.#noted.captureMs,
+      recalledBlocks: this.#noted.placements.length,
+      isStreamed: this.#noted.reading?.view.shell.value['stream'] === true,
+      upstream: this.#noted.upstream,
+      head: this.#noted.head,
+      answer: this.#noted.answer,
+      uncountedTokens: this.#noted.uncountedTokens,
+      error: this.#noted.error,
+      hashes: this.hashes?.known(),
     };
   }
 
   /** A request that is refused before it is planned has a size all the same, and forwards nothing. */
   #planSoFar(): Plan {
-    if (this.#plan !== undefined || this.#reading === undefined)
-      return this.#plan ?? NOTHING_PLANNED;
-    return { ...NOTHING_PLANNED, originalTokens: this.#reading.view.tokens };
+    if (this.#noted.plan !== undefined || this.#noted.reading === undefined)
+      return this.#noted.plan ?? NOTHING_PLANNED;
+    return { ...NOTHING_PLANNED, originalTokens: this.#noted.reading.view.tokens };
   }
 
   #row(): RequestRow {
     const { route, id, headers } = this.#request;
-    const reading = this.#reading;
+    const reading = this.#noted.reading;
     const plan = this.#planSoFar();
     const model = reading?.view.shell.value['model'];
-    const usage = this.#answer?.usage;
+    const usage = this.#noted.answer?.usage;
     const readings = plan.shortening?.readings ?? 0;
     return {
       id,
@@ -272,10 +205,10 @@ export class RequestRecord {
       model: typeof model === 'string' ? model.slice(0, MODEL_CHARS_MAX) : '',
       space: reading?.place.space ?? '',
       conversation: reading?.place.conversation ?? '',
-      status: this.#status,
-      end: this.#end,
-      memoryMode: this.#modes?.memory ?? '',
-      memoryState: this.#memoryState,
+      status: this.#noted.status,
+      end: this.#noted.end,
+      memoryMode: this.#noted.modes?.memory ?? '',
+      memoryState: this.#noted.memoryState,
       compressionMode: plan.compressionMode,
       continuityState: plan.continuityState,
       originalInputTokens: plan.originalTokens,
@@ -284,12 +217,12 @@ export class RequestRecord {
       elidedItems: plan.elidedItems,
       elidedTokens: plan.elidedTokens,
       ...(plan.elidedRefs.length === 0 ? {} : { elidedRefs: plan.elidedRefs }),
-      ...secondLooksOf(this.#placements, plan),
-      ...(this.#upstream?.auth === 'client' ? { isLogin: true } : {}),
+      ...secondLooksOf(this.#noted.placements, plan),
+      ...(this.#noted.upstream?.auth === 'client' ? { isLogin: true } : {}),
       ...(usage === undefined ? {} : { usage }),
-      ...clearedIn(plan, this.#answer),
-      ...(this.#isBound ? { isBound: true } : {}),
-      ...(this.#isForeign ? { isForeign: true } : {}),
+      ...clearedIn(plan, this.#noted.answer),
+      ...(this.#noted.isBound ? { isBound: true } : {}),
+      ...(this.#noted.isForeign ? { isForeign: true } : {}),
       ...cacheOf(reading),
       ...this.#lost(),
       ...(readings > 0 ? { readings } : {}),
@@ -298,17 +231,10 @@ export class RequestRecord {
   }
 
   #lost(): Pick<RequestRow, 'lostThoughts' | 'prefixChangedBy'> {
-    const lostThoughts = this.#lostThoughts;
+    const lostThoughts = this.#noted.lostThoughts;
     if (lostThoughts === undefined) return {};
-    const by = isUnfit(lostThoughts) ? this.#reading?.state.prefixChangedBy : undefined;
+    const by = isUnfit(lostThoughts) ? this.#noted.reading?.state.prefixChangedBy : undefined;
     return { lostThoughts, ...(by === undefined ? {} : { prefixChangedBy: by }) };
-  }
-
-  #mark(step: string): void {
-    const now = this.#dependencies.clock.monotonic();
-    // Microseconds are noise in a log that a person reads.
-    this.#ms[step] = Math.round((now - this.#lastMark) * 100) / 100;
-    this.#lastMark = now;
   }
 }
 
