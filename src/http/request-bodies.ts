@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readZstdFrames } from '../core/encoding/zstd-frame.ts';
 import type { Encoding, ExpectedBody } from '../core/http/http-form.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
-import { ByteBudget, type Lease } from './byte-budget.ts';
+import { type BudgetLimits, ByteBudget, type Lease } from './byte-budget.ts';
 import { ProxyError } from '../core/errors.ts';
 
 /**
@@ -17,23 +17,17 @@ export class RequestBodies {
   /** Encoded bytes until they are decoded. A budget of their own: they wait for room in the other. */
   readonly #encoded: ByteBudget;
 
+  readonly #budget: BudgetLimits;
   #bytesMax: number;
 
-  /** `bytesMax` is asked at each body. */
-  constructor(decode: BodyDecoder, bytesMax: () => number) {
+  /** `bytesMax` is asked at each body. `budget` bounds all decoded bodies together. */
+  constructor(decode: BodyDecoder, bytesMax: () => number, budget: BudgetLimits = BODIES) {
     this.#decode = decode;
     this.#limit = bytesMax;
     this.#bytesMax = bytesMax();
-    this.#bodies = new ByteBudget({
-      bytesMax: bodiesBytes(this.#bytesMax),
-      waitMs: WAIT_MS,
-      waitingMax: WAITING_MAX,
-    });
-    this.#encoded = new ByteBudget({
-      bytesMax: encodedBytes(this.#bytesMax),
-      waitMs: WAIT_MS,
-      waitingMax: WAITING_MAX,
-    });
+    this.#budget = budget;
+    this.#bodies = new ByteBudget({ ...budget, bytesMax: this.#bodiesBytes() });
+    this.#encoded = new ByteBudget({ ...budget, bytesMax: encodedBytes(this.#bytesMax) });
   }
 
   /**
@@ -61,8 +55,13 @@ export class RequestBodies {
     const bytesMax = this.#limit();
     if (bytesMax === this.#bytesMax) return;
     this.#bytesMax = bytesMax;
-    this.#bodies.resize(bodiesBytes(bytesMax));
+    this.#bodies.resize(this.#bodiesBytes());
     this.#encoded.resize(encodedBytes(bytesMax));
+  }
+
+  /** Three bodies of the largest size fit at once. */
+  #bodiesBytes(): number {
+    return Math.max(this.#budget.bytesMax, 3 * this.#bytesMax);
   }
 
   async #receivePlain(
@@ -115,10 +114,6 @@ export class RequestBodies {
   }
 }
 
-function bodiesBytes(bytesMax: number): number {
-  return Math.max(BODIES_BYTES, 3 * bytesMax);
-}
-
 function encodedBytes(bytesMax: number): number {
   return Math.max(ENCODED_BYTES, bytesMax);
 }
@@ -150,9 +145,8 @@ const BODIES_BYTES = 192 << 20;
 /** One body that does not compress, and the short ones beside it. */
 const ENCODED_BYTES = 72 << 20;
 
-/** Milliseconds that a body waits for room. Reading the largest takes about half a second. */
-const WAIT_MS = 2_000;
-const WAITING_MAX = 16;
+/** A body waits for room for `waitMs` at most. Reading the largest takes about half a second. */
+const BODIES: BudgetLimits = { bytesMax: BODIES_BYTES, waitMs: 2_000, waitingMax: 16 };
 
 /**
  * Milliseconds to decode a body. The largest takes about one second in the slowest decoder, and several

@@ -6,7 +6,7 @@ import { dialectOf } from '../core/dialects/dialects.ts';
 import type { Edit } from '../core/plan/item-edits.ts';
 import { afterPause, longCacheEdits, wasServed } from '../core/shortening/long-cache.ts';
 import type { Modes } from '../core/http/modes.ts';
-import type { ProxySettings } from '../core/settings/settings.ts';
+import type { HandlerSettings } from '../core/settings/settings.ts';
 import type { Deadline } from './deadline.ts';
 import type { Reading } from './conversations.ts';
 
@@ -82,7 +82,7 @@ function lastRequestOf({ tenant, conversation }: ConversationOwner) {
 interface LongCacheCall {
   readonly reading: Reading;
   readonly modes: Modes;
-  readonly settings: ProxySettings;
+  readonly settings: HandlerSettings;
   readonly deadline: Deadline;
   /** Milliseconds since the conversation's last request. */
   readonly idleMs: number;

@@ -9,7 +9,7 @@ import type { RequestView } from '../core/conversation/view.ts';
 import type { Issuer } from '../core/plan/evidence.ts';
 import type { Plan, Unread } from '../core/plan/plan.ts';
 import type { ModelFacts } from '../core/settings/model-facts.ts';
-import type { ProxySettings, UpstreamSettings } from '../core/settings/settings.ts';
+import type { HandlerSettings, UpstreamSettings } from '../core/settings/settings.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ledger } from '../ports/ledger.ts';
 import type { Memory } from '../ports/memory.ts';
@@ -55,7 +55,7 @@ export interface ProxyDependencies {
   /** The owner of everything that is remembered here. */
   readonly tenant: string;
   /** They can change while the proxy runs: each request reads them once, at its start. */
-  readonly settings: () => ProxySettings;
+  readonly settings: () => HandlerSettings;
   readonly choose: ChooseUpstream;
   /**
    * The space in which a request may use memory, given the one that it names or that was derived for

@@ -13,7 +13,7 @@ import {
   type Unread,
   untouchedPlan,
 } from '../core/plan/plan.ts';
-import type { CompressionMode, ProxySettings } from '../core/settings/settings.ts';
+import type { CompressionMode, HandlerSettings } from '../core/settings/settings.ts';
 import { estimateSteps } from '../core/bytes/tokens.ts';
 import { CaptureKeeper, ProvenanceKeeper } from './capture-keeper.ts';
 import { CacheWatch, LongCacheWatch } from './cache-watch.ts';
@@ -285,7 +285,7 @@ class RequestHandler {
 
   #modesOf(
     request: ClientRequest,
-    { memoryMode }: ProxySettings,
+    { memoryMode }: HandlerSettings,
     compressionMode: CompressionMode,
     hasSpace = true,
   ): Modes {
@@ -487,7 +487,7 @@ interface ChangeCall {
   readonly request: ClientRequest;
   readonly read: Reading | Unread;
   readonly modes: Modes;
-  readonly settings: ProxySettings;
+  readonly settings: HandlerSettings;
   /** Undefined for a request beside the conversation. */
   readonly upstream?: ConfiguredUpstream['settings'];
 }

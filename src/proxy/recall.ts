@@ -48,7 +48,7 @@ import {
   newestResult,
   wordsOf,
 } from '../core/recall/second-look.ts';
-import type { ProxySettings } from '../core/settings/settings.ts';
+import type { HandlerSettings } from '../core/settings/settings.ts';
 import type { AgentFacts, Memory, RecallAnswer, RecallQuestion } from '../ports/memory.ts';
 import type { KnownBlock, KnownBlocks, Reading } from './conversations.ts';
 import { type Deadline, type Slices, withinDeadline } from './deadline.ts';
@@ -95,7 +95,7 @@ const NOTHING_LEAVES: Leaving = { gone: [], going: [] };
 export interface RecallCall {
   readonly reading: Reading | undefined;
   readonly modes: Modes;
-  readonly settings: ProxySettings;
+  readonly settings: HandlerSettings;
   /** Says what the request must repeat of earlier ones; undefined if the ledger could not be read. */
   readonly bond: Bond | undefined;
   readonly deadline: Deadline;
@@ -483,7 +483,7 @@ export class Recaller {
   /** Undefined for a chat without tools. */
   #agentFactsOf(
     reading: Reading,
-    { sessionBrief, recallQuietPercent }: ProxySettings,
+    { sessionBrief, recallQuietPercent }: HandlerSettings,
   ): AgentFacts | undefined {
     if (!isAgent(reading)) return undefined;
     const { view, place, branch = '' } = reading;

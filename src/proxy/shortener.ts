@@ -35,7 +35,7 @@ import type { Bond } from '../core/recall/injections.ts';
 import { obstacleOf, type Outcome } from '../core/plan/continuity.ts';
 import type { Edit } from '../core/plan/item-edits.ts';
 import type { Shortening } from '../core/plan/plan.ts';
-import type { ProxySettings, UpstreamSettings } from '../core/settings/settings.ts';
+import type { HandlerSettings, UpstreamSettings } from '../core/settings/settings.ts';
 import {
   isShort,
   mayOmit,
@@ -75,7 +75,7 @@ import type { Reading } from './conversations.ts';
 export interface ShorteningCall {
   readonly reading: Reading;
   readonly modes: Modes;
-  readonly settings: ProxySettings;
+  readonly settings: HandlerSettings;
   readonly deadline: Deadline;
   readonly isCacheCold: boolean;
   /** Undefined where the ledger could not be read: then svc sends the client's own bytes. */

@@ -2,7 +2,7 @@ import { flag, type Infer, integer, members, oneOf } from '../../../src/core/mem
 import {
   COMPRESSION_MODES,
   type CompressionMode,
-  type ProxySettings,
+  type HandlerSettings,
 } from '../../../src/core/settings/settings.ts';
 
 /** How a service handles the requests of one tenant, where a request does not say otherwise. */
@@ -87,7 +87,7 @@ export const RECALL_MS = 300;
 export function servedSettings(
   account: AccountSettings,
   { recallMs, canReadAgain }: { readonly recallMs: number; readonly canReadAgain: boolean },
-): ProxySettings {
+): HandlerSettings {
   return {
     compressionMode: account.compressionMode,
     inputBudget: account.inputBudget,
@@ -95,9 +95,6 @@ export function servedSettings(
     elisionEnabled: account.elisionEnabled && canReadAgain,
     elisionKeepRounds: account.elisionKeepRounds,
     elisionCaptureLimit: account.elisionCaptureLimit,
-    // A service's listener has its own address; these two are never read.
-    host: '127.0.0.1',
-    port: 0,
     // The scopes of the key and the header lower it.
     memoryMode: 'read-write',
     sessionBrief: true,
@@ -107,12 +104,8 @@ export function servedSettings(
     cacheTtl: 'client',
     // A person's choice for their own machine and key.
     boundShortening: 'off',
-    bodyBytesMax: MODEL_BODY_BYTES.decoded,
-    zstdBytesMax: MODEL_BODY_BYTES.zstd,
     recallMs,
     upstreamHeadersMs: PROVIDER_HEADERS_MS,
-    drainMs: 0,
     keepRequests: 0,
-    relayPaths: [],
   };
 }

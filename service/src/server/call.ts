@@ -1,6 +1,11 @@
-import { headerCount, headerOf } from '../../../src/core/http/header-rules.ts';
+import { headerOf } from '../../../src/core/http/header-rules.ts';
 import type { RawHeaders } from '../../../src/core/http/headers.ts';
-import type { ExpectedBody } from '../../../src/core/http/http-form.ts';
+import {
+  type ExpectedBody,
+  formProblem,
+  indexHeaders,
+  ONCE,
+} from '../../../src/core/http/http-form.ts';
 import { mayUse, type StoredKey } from '../../../src/core/memory-api/keys.ts';
 import { DEADLINE_MS } from '../../../src/core/memory-api/limits.ts';
 import { parseShape, type Shape } from '../../../src/core/memory-api/shape.ts';
@@ -156,16 +161,11 @@ export interface CallHead {
   readonly headers: RawHeaders;
 }
 
-// If one of these headers is repeated, servers on the way may each use a different value.
-const ONCE = [
-  'host',
-  'authorization',
-  'x-api-key',
-  'content-type',
-  'content-length',
+/** Headers of these two APIs that come once, beside those of every request. */
+const CALL_ONCE = [
+  ...ONCE,
   'content-encoding',
   'transfer-encoding',
-  'expect',
   'idempotency-key',
   'x-svc-deadline-ms',
   'x-svc-tenant',
@@ -178,14 +178,14 @@ export function readHead(given: {
   readonly headers: RawHeaders;
 }): CallHead {
   const { method, target, headers } = given;
-  if (!target.startsWith('/') || /[#\\]/.test(target)) {
-    throw new ServiceFault('INVALID_REQUEST', 'The request target is not a path.');
-  }
-  for (const name of ONCE) {
-    if (headerCount(headers, name) > 1) {
-      const message = `The header ${name} came more than once.`;
-      throw new ServiceFault('INVALID_REQUEST', message, { param: name });
-    }
+  const problem = formProblem(given, indexHeaders(headers), CALL_ONCE);
+  if (problem !== undefined) {
+    const { message, header } = problem;
+    throw new ServiceFault(
+      'INVALID_REQUEST',
+      message,
+      header === undefined ? {} : { param: header },
+    );
   }
   const mark = target.indexOf('?');
   const path = mark === -1 ? target : target.slice(0, mark);
@@ -232,7 +232,7 @@ export function ifVersionOf(headers: RawHeaders): number | undefined {
 export function expectBody(
   headers: RawHeaders,
   bytesMax: number | undefined,
-): Pick<ExpectedBody, 'length' | 'wireBytesMax'> | undefined {
+): ExpectedBody | undefined {
   const chunked = headerOf(headers, 'transfer-encoding');
   if (chunked !== undefined && chunked.toLowerCase() !== 'chunked') {
     throw new ServiceFault('INVALID_REQUEST', 'The transfer encoding is not chunked.');
@@ -250,7 +250,7 @@ export function expectBody(
     throw new ServiceFault('UNSUPPORTED_ENCODING', 'Send application/json without an encoding.');
   }
   if (length !== undefined && length > bytesMax) throw tooLarge(bytesMax);
-  return { length, wireBytesMax: bytesMax };
+  return { encoding: 'identity', length, wireBytesMax: bytesMax };
 }
 
 export function tooLarge(bytesMax: number): ServiceFault {

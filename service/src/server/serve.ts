@@ -4,12 +4,12 @@ import { MemoryError, ProxyError } from '../../../src/core/errors.ts';
 import { pathOf } from '../../../src/core/http/gate.ts';
 import { headerOf } from '../../../src/core/http/header-rules.ts';
 import { HEADERS_MAX } from '../../../src/core/http/http-form.ts';
+import { REQUEST_BYTES_MAX } from '../../../src/core/memory-api/limits.ts';
 import { forwardedAddress } from '../core/rates.ts';
 import { healthPath, KEYS_PATH } from './routes.ts';
 import { describeFault } from '../../../src/http/faults.ts';
 import { dropBody } from '../../../src/http/connections.ts';
-import { askForBody, readBody } from '../../../src/http/request-bodies.ts';
-import { ByteBudget, type Lease } from '../../../src/http/byte-budget.ts';
+import { askForBody, RequestBodies } from '../../../src/http/request-bodies.ts';
 import { goneSignal } from '../../../src/proxy/relay.ts';
 import { answerFault, answerReply } from './answers.ts';
 import { Authenticator, type Credentials, refuseSuspended } from './authenticator.ts';
@@ -49,8 +49,8 @@ interface Story {
   operation?: string;
   keyId?: string;
   bytesIn: number;
-  /** The place of its body, until it is answered. */
-  lease?: Lease;
+  /** Gives back the place of its body, once it is answered. */
+  release?: () => void;
 }
 
 interface Ending {
@@ -65,7 +65,7 @@ export class CallServer {
   readonly #health: HealthCheck;
   readonly #models: ModelServer;
   readonly #state: ServiceState;
-  readonly #bodies = new ByteBudget(BODIES);
+  readonly #bodies: RequestBodies;
   #isStopping = false;
 
   constructor(given: ServiceParts) {
@@ -76,6 +76,7 @@ export class CallServer {
     this.#health = new HealthCheck(parts);
     this.#models = new ModelServer(parts, this.#authenticator);
     this.#state = { parts };
+    this.#bodies = new RequestBodies(parts.models.decode, () => REQUEST_BYTES_MAX.capture, BODIES);
   }
 
   /** From now on calls are sent elsewhere. */
@@ -109,7 +110,7 @@ export class CallServer {
     } catch (error) {
       this.#note(story, this.#fail(story, error));
     } finally {
-      story.lease?.release();
+      story.release?.();
     }
   }
 
@@ -238,18 +239,15 @@ export class CallServer {
     const { incoming, outgoing } = story;
     const expected = expectBody(headers, bodyBytesMax);
     if (expected === undefined) return undefined;
-    const { length } = expected;
-    const gone = goneSignal(outgoing);
+    if (headerOf(headers, 'expect') !== undefined) askForBody(outgoing);
     try {
-      const lease = await this.#bodies.take(length ?? 0, gone, owner);
-      story.lease = lease;
-      if (headerOf(headers, 'expect') !== undefined) askForBody(outgoing);
-      const grow = length === undefined ? (bytes: number) => lease.resize(bytes) : undefined;
-      const body = await readBody(incoming, expected, grow);
-      story.bytesIn = body?.length ?? 0;
-      return body ?? 'gone';
+      const sender = { gone: goneSignal(outgoing), owner };
+      const received = await this.#bodies.receive(incoming, expected, sender);
+      if (received === 'gone') return 'gone';
+      story.release = received.release;
+      story.bytesIn = received.body?.length ?? 0;
+      return received.body;
     } catch (error) {
-      if (gone.aborted) return 'gone';
       if (!(error instanceof ProxyError)) throw error;
       throw error.code === 'TOO_BUSY' ? tooBusy() : tooLarge(expected.wireBytesMax);
     }

@@ -33,7 +33,7 @@ export type Encoding = (typeof ENCODINGS)[number];
 export const HEADERS_MAX = 100;
 
 // If one of these headers is repeated, servers on the way may each use a different value.
-const ONCE = [
+export const ONCE: readonly string[] = [
   'host',
   'authorization',
   'x-api-key',
@@ -74,23 +74,35 @@ export function indexHeaders(raw: RawHeaders): HeaderIndex {
 /** HTTP itself: what a strict server refuses from anyone. */
 export function checkForm(head: RequestHead, headers: HeaderIndex): void {
   if (head.httpVersion !== '1.1') refuse('HTTP_VERSION_UNSUPPORTED', 'svc supports only HTTP/1.1.');
-  const isPath = head.target.startsWith('/') || (head.target === '*' && head.method === 'OPTIONS');
-  if (!isPath || /[#\\]/.test(head.target)) {
-    refuse('REQUEST_MALFORMED', 'The request target is not a path.');
-  }
   if (head.headers.length > 2 * HEADERS_MAX) {
     refuse('HEADERS_TOO_MANY', 'The request has too many headers.');
   }
-  // The parser of Node 20.18 lets a space before the colon pass, and others may drop the header.
-  for (const name of headers.keys()) {
-    if (name.endsWith(' ')) refuse('REQUEST_MALFORMED', 'A header name ends with a space.');
-  }
+  const problem = formProblem(head, headers, ONCE);
+  if (problem !== undefined) refuse('REQUEST_MALFORMED', problem.message);
   if (!headers.has('host')) refuse('REQUEST_MALFORMED', 'The request has no Host header.');
-  for (const name of ONCE) {
-    if ((headers.get(name)?.length ?? 0) > 1) {
-      refuse('REQUEST_MALFORMED', `The request repeats the header ${name}.`);
-    }
+}
+
+interface FormProblem {
+  readonly message: string;
+  /** The header that came more than once. */
+  readonly header?: string;
+}
+
+/** What every listener refuses in a head: a target that is no path, and headers that servers read in two ways. */
+export function formProblem(
+  { target, method }: Pick<RequestHead, 'target' | 'method'>,
+  headers: HeaderIndex,
+  once: readonly string[],
+): FormProblem | undefined {
+  const isPath = target.startsWith('/') || (target === '*' && method === 'OPTIONS');
+  if (!isPath || /[#\\]/.test(target)) return { message: 'The request target is not a path.' };
+  // The parser of Node 20.18 lets a space before the colon pass, and others may drop the header.
+  if ([...headers.keys()].some((name) => name.endsWith(' '))) {
+    return { message: 'A header name ends with a space.' };
   }
+  const header = once.find((name) => (headers.get(name)?.length ?? 0) > 1);
+  if (header === undefined) return undefined;
+  return { message: `The request repeats the header ${header}.`, header };
 }
 
 /** A mode that is not understood must not be guessed: 'off' may have been meant. */

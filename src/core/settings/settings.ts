@@ -58,6 +58,12 @@ export interface ProxySettings {
   readonly relayPaths: readonly string[];
 }
 
+/** What the handler of requests reads. Its listener has the rest: an address, the bounds of bodies, a shutdown. */
+export type HandlerSettings = Omit<
+  ProxySettings,
+  'host' | 'port' | 'bodyBytesMax' | 'zstdBytesMax' | 'drainMs' | 'relayPaths'
+>;
+
 /** A credential as the file has it: the text itself, or the environment variable that holds it. */
 export type Credential = string | { readonly env: string };
 

@@ -8,7 +8,7 @@ import {
   type AccountSettings,
   servedSettings,
 } from '../../core/account-settings.ts';
-import type { ProxySettings } from '../../../../src/core/settings/settings.ts';
+import type { HandlerSettings } from '../../../../src/core/settings/settings.ts';
 import { JournalFullError } from '../../ports/receipts.ts';
 import { accountsOf } from '../../../../src/proxy/accounts.ts';
 import { BackgroundPace } from '../../../../src/proxy/background-queue.ts';
@@ -103,7 +103,7 @@ export class KeyHandler implements ShelvedHandler {
   readonly #changed: () => void;
   readonly #calls = new Map<string, ModelCall>();
   readonly #handler: ProxyHandler;
-  #settings: ProxySettings;
+  #settings: HandlerSettings;
   #account = ACCOUNT_DEFAULTS;
 
   constructor(parts: ServingParts, holder: Holder) {
@@ -162,7 +162,7 @@ export class KeyHandler implements ShelvedHandler {
     }
   }
 
-  #settingsOf(account: AccountSettings): ProxySettings {
+  #settingsOf(account: AccountSettings): HandlerSettings {
     const { models, settings } = this.#parts;
     const canReadAgain = settings.publicUrl !== undefined;
     return servedSettings(account, { recallMs: models.recallMs, canReadAgain });
