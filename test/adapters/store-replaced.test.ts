@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import {
   copyFileSync,
+  existsSync,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -9,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { replacedAt } from '../../src/adapters/files/marks.ts';
 import { findWaiting } from '../../src/adapters/state/waiting-captures.ts';
@@ -77,11 +79,21 @@ async function grow({ memory }: Opened, folder: string, how = 'once'): Promise<v
   connection.close();
 }
 
-function expectToldOnce({ lines }: Opened, folder: string): void {
+/** The second worker may answer from the new file before the first one finds that it was replaced. */
+async function expectToldOnce(store: Opened, folder: string): Promise<void> {
+  const { lines } = store;
+  await expect
+    .poll(() => store.held().then(() => lines.join()))
+    .toContain('replaced while svc ran');
   const told = lines.filter((line) => line.includes('replaced while svc ran'));
   expect(told).toHaveLength(1);
   expect(lines.join()).toContain(join(folder, 'memory.db'));
   expect(replacedAt(folder)).toBeGreaterThan(0);
+}
+
+/** On a busy machine the second worker may have read the new file already. */
+async function expectNotProven(store: Opened): Promise<void> {
+  expect(await store.held().catch(() => [])).not.toContain(LATER.digest);
 }
 
 const REMOVALS: Readonly<Record<string, (folder: string) => void>> = {
@@ -110,7 +122,7 @@ test.each(Object.entries(REMOVALS))(
     remove(folder);
     expect(await store.held()).toEqual([]);
     expect(await store.held()).toEqual([]);
-    expectToldOnce(store, folder);
+    await expectToldOnce(store, folder);
     expect(
       await store.memory.retrieve({ space: LATER.space, digest: LATER.digest }, patience()),
     ).toBe(undefined);
@@ -144,7 +156,7 @@ test('law 2: a database put in the place of another is what proofs are made from
   renameSync(backup, join(folder, 'memory.db'));
   for (const suffix of ['-wal', '-shm']) rmSync(join(folder, `memory.db${suffix}`));
   expect(await store.held()).toEqual([EARLIER.digest]);
-  expectToldOnce(store, folder);
+  await expectToldOnce(store, folder);
 });
 
 test('law 2: a backup copied over the open file is what proofs are made from', async () => {
@@ -155,15 +167,47 @@ test('law 2: a backup copied over the open file is what proofs are made from', a
   const path = join(folder, 'memory.db');
   const bytes = readFileSync(backup);
   writeFileSync(path, bytes.subarray(0, bytes.length / 2));
-  await expect(store.held()).rejects.toMatchObject({ reason: 'unavailable' });
+  await expectNotProven(store);
   writeFileSync(path, bytes);
-  await expect(store.held()).rejects.toMatchObject({ reason: 'unavailable' });
+  await expectNotProven(store);
   await expect.poll(() => store.held().catch(() => undefined)).toEqual([EARLIER.digest]);
-  await expect.poll(() => store.held().then(() => store.lines.join())).toContain('replaced while');
-  expectToldOnce(store, folder);
+  await expectToldOnce(store, folder);
   // What was in the log of the earlier file is in no file that is used.
   expect(await store.memory.capture([LATER], patience())).toEqual(['stored']);
   expect(await open(folder).held()).toEqual(BOTH);
+});
+
+test('law 2: of several connections one gives a restored backup its own file, and none harms it', async () => {
+  const { folder, store, backup } = await heldBoth();
+  await grow(store, folder);
+  const others = Array.from({ length: 3 }, () => open(folder));
+  const all = [store, ...others];
+  expect(await Promise.all(all.map((one) => one.held()))).toEqual(all.map(() => BOTH));
+  writeFileSync(join(folder, 'memory.db'), readFileSync(backup));
+  for (const one of all) {
+    // oxlint-disable-next-line no-await-in-loop -- Each asks all the time, beside the others.
+    await expect
+      .poll(() => Promise.all(all.map((it) => it.held().catch(() => undefined))))
+      .toEqual(all.map(() => [EARLIER.digest]));
+    expect(one.lines.join()).not.toContain('damaged');
+  }
+  expect(existsSync(join(folder, 'memory.db.restoring'))).toBe(false);
+  expect(await store.memory.capture([LATER], patience())).toEqual(['stored']);
+  expect(await Promise.all(all.map((one) => one.held()))).toEqual(all.map(() => BOTH));
+});
+
+test('a backup that is still being copied over the file is not taken for a damaged one', async () => {
+  const { folder, store, backup } = await heldBoth();
+  await store.close();
+  const path = join(folder, 'memory.db');
+  const bytes = readFileSync(backup);
+  writeFileSync(path, bytes.subarray(0, bytes.length / 2));
+  const opened = open(folder);
+  const held = opened.held();
+  await sleep(500);
+  writeFileSync(path, bytes);
+  expect(await held).toEqual([EARLIER.digest]);
+  expect(opened.lines).toEqual([]);
 });
 
 test('law 2: a database that a forget made smaller is the same one', async () => {
@@ -187,7 +231,7 @@ test('law 2: a backup from before a forget is what proofs are made from', async 
   expect(await store.held()).toEqual([EARLIER.digest]);
   writeFileSync(path, backup);
   await expect.poll(() => store.held().catch(() => undefined)).toEqual(BOTH);
-  expectToldOnce(store, folder);
+  await expectToldOnce(store, folder);
 });
 
 test.each(['before', 'after'])(
@@ -212,7 +256,7 @@ test.each(['before', 'after'])(
     expect(headerOf(other, 'pages')).toBeLessThan(headerOf(folder, 'pages'));
     writeFileSync(join(folder, 'memory.db'), readFileSync(join(other, 'memory.db')));
     await expect.poll(() => store.held().catch(() => undefined)).toEqual([EARLIER.digest]);
-    expectToldOnce(store, folder);
+    await expectToldOnce(store, folder);
   },
 );
 
@@ -220,7 +264,7 @@ test('law 2: nothing is proven from a file that another program has cut off', as
   const { folder, store } = await heldBoth();
   await grow(store, folder);
   truncateSync(join(folder, 'memory.db'), 8192);
-  await expect(store.held()).rejects.toMatchObject({ reason: 'unavailable' });
+  await expectNotProven(store);
   await expect.poll(() => store.held().catch(() => undefined)).toEqual([]);
   expect(store.lines.join()).toContain('damaged');
 });
@@ -266,7 +310,7 @@ test('law 2: a write-ahead log that is deleted takes nothing that was stored wit
   const { folder, store } = await heldBoth();
   rmSync(join(folder, 'memory.db-wal'));
   expect(await store.held()).toEqual(BOTH);
-  expectToldOnce(store, folder);
+  await expectToldOnce(store, folder);
   expect(await open(folder).held()).toEqual(BOTH);
 });
 

@@ -1,7 +1,7 @@
 import { test } from 'vitest';
 import { forgetBeside } from '../support/forget-beside.ts';
 
-// By hand for the whole of it: SVC_FORGET_MEMORIES=50000 SVC_FORGET_KILLS=20.
+// The whole of it: `test/long/forget-beside.test.ts`.
 const MEMORIES = Number(process.env['SVC_FORGET_MEMORIES'] ?? '2000');
 const KILLS = Number(process.env['SVC_FORGET_KILLS'] ?? '3');
 const SEED = Number(process.env['SVC_FORGET_SEED'] ?? '1');

@@ -1,4 +1,5 @@
 import { existsSync, lstatSync, renameSync } from 'node:fs';
+import { MemoryError } from '../../core/errors.ts';
 import { databaseFile } from '../files/database-file.ts';
 import { ensurePrivateFile, makePrivateFolder } from '../files/private-files.ts';
 import {
@@ -10,7 +11,7 @@ import {
   sqliteCode,
 } from './driver.ts';
 import type { Descriptors } from './descriptors.ts';
-import { type FileState, OpenedFile, removeStaleLogs } from './opened-file.ts';
+import { type FileState, isBeingWritten, OpenedFile, removeStaleLogs } from './opened-file.ts';
 import { migrate } from './schema.ts';
 import { Statements } from './statements.ts';
 
@@ -32,6 +33,8 @@ const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
 const BUSY_MS = 5000;
 /** One second in all: creating the tables takes about 20 ms. */
 const OPEN_ATTEMPTS = 50;
+/** As long as it takes to copy a backup of some gigabytes over the file: ten seconds in all. */
+const COPY_ATTEMPTS = 500;
 const OPEN_RETRY_MS = 20;
 const SQLITE_BUSY = 5;
 const SQLITE_CORRUPT = 11;
@@ -91,8 +94,8 @@ export class Database {
   }
 
   /** See OpenedFile.detach. The connection is then to be closed. */
-  detach(): void {
-    this.#file.detach();
+  detach(): boolean {
+    return this.#file.detach();
   }
 
   /** Moves what the write-ahead log holds into the file. */
@@ -202,14 +205,34 @@ class CheckFailedError extends Error {
   override readonly name = 'CheckFailedError';
 }
 
+/** The file is broken, and another program has just written to it: it may be half of a copy. */
+class BeingWrittenError extends MemoryError {
+  /** SQLite deletes the log with the last connection, and a broken file is set aside with its log. */
+  readonly close: () => void;
+
+  constructor(close: () => void) {
+    super('unavailable', "Another program is writing to the memory's file.");
+    this.close = close;
+  }
+}
+
 // Turning a new file to WAL needs it alone, and SQLite does not wait for that: two processes that
 // begin together must try again.
 function openPatiently(options: OpenOptions): Database {
+  let earlier: BeingWrittenError | undefined;
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return openChecked(options);
+      const database = openChecked(options);
+      earlier?.close();
+      return database;
     } catch (error) {
-      if (sqliteCode(error) !== SQLITE_BUSY || attempt === OPEN_ATTEMPTS) throw error;
+      earlier?.close();
+      earlier = error instanceof BeingWrittenError ? error : undefined;
+      const isMomentary = earlier !== undefined || sqliteCode(error) === SQLITE_BUSY;
+      if (!isMomentary || attempt >= (earlier === undefined ? OPEN_ATTEMPTS : COPY_ATTEMPTS)) {
+        earlier?.close();
+        throw error;
+      }
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_RETRY_MS);
     }
   }
@@ -229,7 +252,9 @@ function openChecked(options: OpenOptions): Database {
     if (size <= CHECKED_BYTES_MAX) check(database);
     return database;
   } catch (error) {
-    abandon({ isBroken: isCorruption(error), isAtPath, close }, options);
+    const isBroken = isCorruption(error);
+    if (isBroken && isBeingWritten(path)) throw new BeingWrittenError(close);
+    abandon({ isBroken, isAtPath, close }, options);
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { copyFileSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
+import { constants, copyFileSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { syncFile } from '../files/private-files.ts';
 import type { Descriptors } from './descriptors.ts';
 
@@ -33,6 +33,10 @@ const SCHEMA_AT = 40;
 const TIME_STEP_MS = 50;
 /** A program that copies a file writes to it all the time. Half a copy must not be taken for the whole. */
 const COPIED_MS = 1000;
+/** After this time without a write a copy of a restored file is one of a process that was killed. */
+const RESTORED_MS = 10_000;
+/** Clocks of a file system and of a process differ by less. */
+const CLOCK_AHEAD_MS = 2000;
 
 interface Header {
   readonly isDatabase: boolean;
@@ -96,15 +100,19 @@ export class OpenedFile {
   /**
    * Gives an overwritten file a new identity and removes its log. The log belongs to the earlier
    * content, and SQLite would write it into the restored file. A connection whose file has moved
-   * leaves the path alone when it is closed.
+   * leaves the path alone when it is closed. False while another connection does so.
    */
-  detach(): void {
+  detach(): boolean {
     const copy = `${this.#path}.restoring`;
-    copyFileSync(this.#path, copy);
+    if (!copyAlone(this.#path, copy)) return false;
     syncFile(copy);
-    if (!this.isAtPath()) return rmSync(copy);
+    if (!this.isAtPath()) {
+      rmSync(copy);
+      return true;
+    }
     for (const suffix of LOG_SUFFIXES) rmSync(this.#path + suffix, { force: true });
     renameSync(copy, this.#path);
+    return true;
   }
 
   /**
@@ -127,6 +135,19 @@ export class OpenedFile {
       pages: bytes.readUInt32BE(PAGES_AT),
       schema: bytes.readUInt32BE(SCHEMA_AT),
     };
+  }
+}
+
+/** The copy is there only while one connection makes it, or once its process was killed. */
+function copyAlone(path: string, copy: string): boolean {
+  const age = Date.now() - (statSync(copy, { throwIfNoEntry: false })?.ctimeMs ?? Date.now());
+  if (age > RESTORED_MS) rmSync(copy, { force: true });
+  try {
+    copyFileSync(path, copy, constants.COPYFILE_EXCL);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && Reflect.get(error, 'code') === 'EEXIST') return false;
+    throw error;
   }
 }
 
@@ -163,6 +184,14 @@ function identityOf(path: string): string | undefined {
   return stat === undefined ? undefined : `${stat.dev} ${stat.ino}`;
 }
 
+/** Whether another program may still be writing the file: so a fault in it may be gone in a moment. */
+export function isBeingWritten(path: string): boolean {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stat !== undefined && !isOlder(stat.ctimeNs, COPIED_MS);
+}
+
+/** A time far ahead is of a clock that was wrong, and says nothing. */
 function isOlder(changedAt: bigint, ms: number): boolean {
-  return Number(changedAt / 1_000_000n) + ms < Date.now();
+  const ageMs = Date.now() - Number(changedAt / 1_000_000n);
+  return ageMs > ms || ageMs < -CLOCK_AHEAD_MS;
 }

@@ -21,10 +21,9 @@ export function leaveReplaced(
 ): void {
   const state = database.look();
   if (state === 'same' || state === 'written') return;
-  if (state === 'overwriting') {
+  if (state === 'overwriting' || (state === 'overwritten' && !database.detach())) {
     throw new MemoryError('unavailable', "Another program is writing to the memory's file.");
   }
-  if (state === 'overwritten') database.detach();
   if (state === 'unlogged') database.checkpoint();
   if (state === 'replaced' && !database.isAtPath()) database.leaveMoved();
   const { folder } = options;
