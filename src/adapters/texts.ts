@@ -29,11 +29,10 @@ export const TEXTS: Texts = {
   heldDigests,
   writeBlock: (answer, limits, told) => {
     const { passages, exchanges, sessions = [] } = answer;
-    const standing = passages.map(({ text }) => text);
     const block =
       exchanges === undefined
         ? writeRecallBlock(passages, limits.tokensMax, told)
-        : writeAgentBlock({ standing, exchanges, sessions }, limits, told);
+        : writeAgentBlock({ standing: passages, exchanges, sessions }, limits, told);
     return { ...block, quoted: quotedRecords(block.text, answer) };
   },
   // A memory that knows no exchanges answers with passages, whatever they are about.

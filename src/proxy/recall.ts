@@ -266,6 +266,7 @@ export class Recaller {
     const limits = {
       tokensMax: tokensMax - MARK_TOKENS,
       briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS,
+      datesRules: 'action' in open,
     };
     const written = this.#dependencies.texts.writeBlock(answer, limits, told);
     const block = marked(written, this.#dependencies.blockKey);

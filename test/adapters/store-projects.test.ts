@@ -65,9 +65,8 @@ async function ask(memory: Memory, other: Partial<RecallQuestion> = {}): Promise
 }
 
 function blockOf({ passages, exchanges = [], sessions = [] }: RecallAnswer): string {
-  const standing = passages.map(({ text }) => text);
-  return writeAgentBlock({ standing, exchanges, sessions }, { tokensMax: 512, briefTokensMax: 118 })
-    .text;
+  const limits = { tokensMax: 512, briefTokensMax: 118 };
+  return writeAgentBlock({ standing: passages, exchanges, sessions }, limits).text;
 }
 
 const older = { olderSpaces: [AT_ROOT, IN_FOLDER] };

@@ -32,9 +32,8 @@ function openUpgraded() {
 const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 
 function blockOf({ passages, exchanges = [], sessions = [] }: RecallAnswer): string {
-  const standing = passages.map(({ text }) => text);
-  return writeAgentBlock({ standing, exchanges, sessions }, { tokensMax: 512, briefTokensMax: 118 })
-    .text;
+  const limits = { tokensMax: 512, briefTokensMax: 118 };
+  return writeAgentBlock({ standing: passages, exchanges, sessions }, limits).text;
 }
 
 const asked = { agent, space: SHOP, olderSpaces: [folderSpace(FOLDER)] };

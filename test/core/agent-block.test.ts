@@ -132,7 +132,7 @@ test('sessions of one day have its date once', () => {
 test('a line of an earlier block, of a rule or of another exchange is not quoted again', () => {
   const earlier = '<svc-memory note="x">\n2026-05-01 m_zzzzzzzz:\n- assistant: one\n</svc-memory>';
   const told = {
-    standing: ['Always pin undici.'],
+    standing: [{ text: 'Always pin undici.', at }],
     exchanges: [
       { ...exchange('m_aaaaaaaa', 'one'), quotes: [{ role: 'assistant' as const, text: 'One' }] },
       {
@@ -149,6 +149,17 @@ test('a line of an earlier block, of a rule or of another exchange is not quoted
   expect(text).not.toContain('m_aaaaaaaa');
   expect(text.match(/Always pin undici/g)).toHaveLength(1);
   expect(text).toContain('- assistant: two');
+});
+
+test('a second look says a rule as a fact with its day, and only once in a conversation', () => {
+  const told = { standing: [{ text: 'Always pin undici.', at }], exchanges: [], sessions: [] };
+  const look = writeAgentBlock(told, { ...limits, datesRules: true });
+  expect(look.text).toContain('\n- 2026-05-01, the user: Always pin undici.\n');
+  const again = [look.text, writeAgentBlock(told, limits).text];
+  for (const earlier of again) {
+    expect(writeAgentBlock(told, { ...limits, datesRules: true }, [earlier]).text).toBe('');
+    expect(writeAgentBlock(told, limits, [earlier]).text).toBe('');
+  }
 });
 
 test('a later block of a request says in fewer words that it is data', () => {

@@ -58,10 +58,17 @@ test('a block for an agent names all records of its exchanges, and those that it
       session('w', 'assistant: The quay moved to Bergen.'),
     ],
   };
-  const texts = standing.map(({ text }) => text);
-  const block = writeAgentBlock({ ...answer, standing: texts }, limits).text;
+  const block = writeAgentBlock({ ...answer, standing }, limits).text;
   expect(quotedRecords(block, answer)).toEqual([
     { ref: refOf('s'), space: 'default' },
     ...['a', 'q', 't', 'u', 'w'].map((letter) => ({ ref: refOf(letter), space: 'project' })),
   ]);
+});
+
+test('the rule of a second look has its record', () => {
+  const passages = [passage('s', 'In this repository always use pnpm.')];
+  const answer = { passages, exchanges: [] };
+  const limitsOfLook = { ...limits, datesRules: true };
+  const block = writeAgentBlock({ standing: passages, exchanges: [], sessions: [] }, limitsOfLook);
+  expect(quotedRecords(block.text, answer)).toEqual([{ ref: refOf('s'), space: 'default' }]);
 });

@@ -167,6 +167,27 @@ test('an action falls under the rules for it, and no rule for answers', () => {
   expect(found.map(({ at }) => at)).toEqual([3]);
 });
 
+const ACTION_RULES = [
+  { text: 'Always use pnpm here, never npm.', at: 1 },
+  { text: 'Never push to main.', at: 2 },
+  { text: 'Always use type hints in Python files.', at: 3 },
+  { text: 'Never run `make deploy` without a dry run.', at: 4 },
+  { text: 'Always answer in German.', at: 5 },
+  { text: "From now on, end all function names with '_f'.", at: 6 },
+];
+
+test.each([
+  ['npm install zod', [1]],
+  ['git -C /home/ada push origin main', [2]],
+  ['src/tide.py', [3]],
+  ['cd infra && make deploy', [4]],
+  ['src/tide.ts\nls -la', []],
+  ['grep -rn "answer in" docs', []],
+])('an action falls under the rules for its commands and kinds of files: %s', (text, ats) => {
+  const found = rulesFor(rulesInForce(ACTION_RULES), { text, kind: 'action' }, 200);
+  expect(found.map(({ at }) => at)).toEqual(ats);
+});
+
 test('as many rules as fit, and no more', () => {
   const many = Array.from({ length: 500 }, (_, at) => ({
     text: `From now on, add the '@check_${at}x${at}' decorator to all functions of part${at}x.`,

@@ -338,3 +338,49 @@ test('a memory that fails changes nothing, and the result stays as it was sent',
     looksIn(await sendTo({ provider, story: again }, dialect, lookRounds(dialect, 6))),
   ).toEqual([]);
 });
+
+const RULE = 'Always use pnpm here, never npm.';
+
+test('a rule that the action falls under is a fact of the second look, once in a conversation', async () => {
+  const provider = await startRecordingProvider();
+  const story = await startStory({ provider, settings: SETTINGS });
+  const place = { space: 'default', conversation: 'earlier' };
+  await story.memory.capture([recordOf(RULE, place)], AbortSignal.timeout(30_000));
+  const dialect = 'anthropic_messages';
+  const install = (id: string): readonly WireItem[] =>
+    toolRound(dialect, id, 'added 1 package', { command: 'npm install zod' });
+  const first = [...lookRounds(dialect, LOOK_AT - 1), ...install('call_i')];
+  const placed = await sendTo({ provider, story }, dialect, first);
+  expect(placed).toContain(`- 2026-05-01, the user: ${RULE}`);
+  const prompt = said('user', 'Now make the harbour job of the shop read twice as fast, please.');
+  const done = [...first, said('assistant', 'It is faster.'), prompt];
+  await sendTo({ provider, story }, dialect, done);
+  const again = [...done, ...lookRounds(dialect, 9, { from: 6 }), ...install('call_j')];
+  const later = await sendTo({ provider, story }, dialect, again);
+  expect(later.split(RULE)).toHaveLength(2);
+});
+
+test('a retired rule is in no second look', async () => {
+  const provider = await startRecordingProvider();
+  const story = await startStory({ provider, settings: SETTINGS });
+  const place = { space: 'default', conversation: 'earlier' };
+  await story.memory.capture([recordOf(RULE, place)], AbortSignal.timeout(30_000));
+  await story.memory.capture(
+    [
+      recordOf('We use npm here from now on, not pnpm.', {
+        ...place,
+        at: Date.UTC(2026, 4, 2),
+        exchange: 1,
+      }),
+    ],
+    AbortSignal.timeout(30_000),
+  );
+  const dialect = 'anthropic_messages';
+  const install = toolRound(dialect, 'call_i', 'added', { command: 'npm install zod' });
+  const placed = await sendTo({ provider, story }, dialect, [
+    ...lookRounds(dialect, LOOK_AT - 1),
+    ...install,
+  ]);
+  expect(placed).not.toContain(RULE);
+  expect(placed).toContain('2026-05-02, the user: We use npm here from now on, not pnpm.');
+});

@@ -5,7 +5,8 @@ import { type Question, readQuestion } from '../../core/recall/question.ts';
 import type { QuestionTerm, Ranked } from '../../core/recall/ranked.ts';
 import { rankCandidates } from '../../core/recall/ranking.ts';
 import { keepRelevant, rarerNames, rarityOf } from '../../core/recall/relevance.ts';
-import { rulesFor } from '../../core/recall/rules-in-force.ts';
+import { rulesFor, type Situation } from '../../core/recall/rules-in-force.ts';
+import { textOfAction } from '../../core/recall/second-look.ts';
 import { valueOf } from '../../core/recall/term-value.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import { Tally } from '../../core/bytes/tally.ts';
@@ -93,19 +94,25 @@ export class Search {
     if (agent?.action !== undefined && this.#exchanges !== undefined) {
       const looked = yield* this.#look(postings, question.excludeDigests, passages);
       const found = { ...looked, spaces, postings };
-      const told = yield* this.#exchanges.look({ ...question, agent }, agent.action, found);
-      return { passages: [], ...told };
+      const [told, rules] = yield* together([
+        this.#exchanges.look({ ...question, agent }, agent.action, found),
+        this.#rules(context, { text: textOfAction(agent.action), kind: 'action' }),
+      ]);
+      return { passages: rules, ...told };
     }
     if (agent !== undefined && this.#exchanges !== undefined) {
       const [standing, looked] = yield* together([
-        this.#rules(context),
+        this.#rules(context, { text: given.humanText, kind: 'prompt' }),
         this.#look(postings, question.excludeDigests, passages),
       ]);
       const told = { ...looked, spaces, postings };
       const found = yield* this.#exchanges.recall({ ...question, agent }, told, explain);
       return { passages: standing, ...found };
     }
-    const [weighed, standing] = yield* together([this.#rank(context), this.#rules(context)]);
+    const [weighed, standing] = yield* together([
+      this.#rank(context),
+      this.#rules(context, { text: given.humanText, kind: 'prompt' }),
+    ]);
     const ranked = keepRelevant(weighed, asked());
     const told = standing.reduce((sum, { text }) => sum + tokensOf(text), 0);
     const packed = yield* pack(this.#source, partsOf(ranked), question.tokensMax - told);
@@ -202,10 +209,11 @@ export class Search {
     };
   }
 
-  /** What the person pinned, and the rules that the prompt falls under. */
-  *#rules({ question, spaces }: Context): Steps<RecalledPassage[]> {
-    const { excludeDigests, humanText } = question;
-    const pinned = this.#marks?.always(spaces, excludeDigests) ?? [];
+  /** What the person pinned, which a prompt brings, and the rules that the situation falls under. */
+  *#rules({ question, spaces }: Context, situation: Situation): Steps<RecalledPassage[]> {
+    const { excludeDigests } = question;
+    const pinned =
+      situation.kind === 'prompt' ? (this.#marks?.always(spaces, excludeDigests) ?? []) : [];
     const said = yield* readRules(this.#source, spaces, excludeDigests);
     const marks = this.#marks?.rules(spaces) ?? NO_MARKS;
     const marked =
@@ -213,15 +221,10 @@ export class Search {
       ({ text }: RecalledPassage) =>
         marks.get(ruleDigest(text)) === mark;
     const held = said.filter((rule) => !marked('retired')(rule) && !isIn(pinned, rule));
-    const always = held.filter(marked('pinned'));
-    const others = held.filter((rule) => !marked('pinned')(rule));
+    const always = situation.kind === 'prompt' ? held.filter(marked('pinned')) : [];
+    const others = held.filter((rule) => !always.includes(rule));
     const tokens = always.reduce((sum, { text }) => sum + tokensOf(text), 0);
-    const fitting = rulesFor(
-      others,
-      { text: humanText, kind: 'prompt' },
-      RULES_TOKENS_MAX - tokens,
-    );
-    return [...pinned, ...always, ...fitting];
+    return [...pinned, ...always, ...rulesFor(others, situation, RULES_TOKENS_MAX - tokens)];
   }
 
   /** Ids of passages, best first; none at one of the `places`. */

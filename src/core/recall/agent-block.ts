@@ -19,12 +19,18 @@ import {
  */
 
 export interface AgentMemories {
-  /** The rules that apply, in the person's words. */
-  readonly standing: readonly string[];
+  /** The rules that apply, in the person's words; with a day where a block says when each was stated. */
+  readonly standing: readonly Rule[];
   /** Best first. */
   readonly exchanges: readonly AgentExchange[];
   /** The likeliest to matter first. */
   readonly sessions: readonly AgentSession[];
+}
+
+interface Rule {
+  readonly text: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
 }
 
 interface AgentSession {
@@ -58,6 +64,8 @@ export interface AgentLimits {
   readonly tokensMax: number;
   /** Limit of the brief, the fence included. */
   readonly briefTokensMax: number;
+  /** For a second look: the model is at work, so a rule is a fact with its day, never an order. */
+  readonly datesRules?: boolean;
 }
 
 /** Where an earlier block of the request has said all of it. */
@@ -99,7 +107,10 @@ function withoutTold(memories: AgentMemories, earlier: readonly string[]): Agent
   const told = earlier.flatMap((block) =>
     block.split('\n').flatMap((line) => (line.startsWith('- ') ? line.slice(2) : [])),
   );
-  const lines = [...told.map((line) => line.replace(LINE_MARK, '')), ...memories.standing];
+  const lines = [
+    ...told.map((line) => line.replace(LINE_MARK, '')),
+    ...memories.standing.map(({ text }) => text),
+  ];
   const isTold = (text: string): boolean => lines.some((line) => isSameLine(line, quoteOf(text)));
   const exchanges = memories.exchanges.flatMap((exchange) => {
     const quotes = exchange.quotes.filter(({ text }) => !isTold(text));
@@ -197,9 +208,10 @@ interface Brief {
 
 function briefLines(memories: AgentMemories, { limits, earlier }: BriefGiven): Brief {
   const kept: string[] = [];
-  for (const text of memories.standing) {
-    const line = lineOf({ role: 'user', text });
-    if (earlier.some((block) => block.includes(line))) continue;
+  for (const { text, at } of memories.standing) {
+    const plain = lineOf({ role: 'user', text });
+    const line = limits.datesRules === true ? `- ${dayOf(at)}, the user: ${quoteOf(text)}` : plain;
+    if (earlier.some((block) => block.includes(quoteOf(text)))) continue;
     if (estimateTextTokens(written([...kept, line])) <= limits.tokensMax) kept.push(line);
   }
   const rules = kept.length === 0 ? 0 : estimateTextTokens(written(kept)) - FENCE_TOKENS;

@@ -416,8 +416,8 @@ const PROMPT_SHARE_MIN = 0.2;
 const PROMPTS_SHARE = 0.75;
 /** Less room holds the fence of a block and no line of an exchange. */
 const LOOK_TOKENS_MIN = 60;
-/** A second look is a few lines, so that a later prompt of the session has one too. */
-const LOOK_TOKENS_MAX = 128;
+/** A second look is two lines and the rules for the action, so that a later prompt of the session has one too. */
+const LOOK_TOKENS_MAX = 200;
 
 /**
  * The most tokens of a prompt's new block beside those already placed: the sum of all stays within

@@ -13,7 +13,10 @@ export function quotedRecords(
 ): readonly QuotedRecord[] {
   const quoted = [
     ...passages
-      .filter((passage) => block.includes(lineOf(passage)))
+      .filter(
+        (passage) =>
+          block.includes(lineOf(passage)) || block.includes(`, the user: ${quoteOf(passage.text)}`),
+      )
       .map(({ space, ref }) => ({ space, records: [ref] })),
     ...exchanges.filter(({ ref }) => block.includes(ref)),
     ...sessions.filter(({ title }) => block.includes(quoteOf(titleText(title)))),

@@ -43,11 +43,12 @@ export function rulesFor<Kind extends Said>(
   situation: Situation,
   tokensMax: number,
 ): Kind[] {
-  const asked = situationOf(situation);
+  const fits =
+    situation.kind === 'action' ? fitsAction(situation.text) : fitsPrompt(situation.text);
   const ranked = rules
     .map((rule) => ({
       rule,
-      fit: fitOf(facetsOf(rule.text), asked),
+      fit: fits(rule.text),
       tokens: estimateTextTokens(rule.text),
     }))
     .filter(({ fit }) => fit > 0)
@@ -290,9 +291,13 @@ interface Asked {
 const WRITES_CODE =
   /\b(?:write|implement|add|create|build|make|code|develop|refactor|rewrite|fix|change|update|port|extend|generate|convert|replace|rename|extract|split|move|introduce|support|migrate|handle|complete|finish|optimi[sz]e|improve|function|class|method|script|module|component|endpoint|feature|bug)\b/i;
 
-function situationOf({ text, kind }: Situation): Asked {
-  const scopes = new Set<Scope>();
-  if (kind === 'prompt') scopes.add('answer');
+function fitsPrompt(prompt: string): (rule: string) => number {
+  const asked = askedBy(prompt);
+  return (rule) => fitOf(facetsOf(rule), asked);
+}
+
+function askedBy(text: string): Asked {
+  const scopes = new Set<Scope>(['answer']);
   if (WRITES_CODE.test(text)) scopes.add('code');
   if (/\b(?:tests?|testing|coverage|specs?)\b/i.test(text)) scopes.add('test');
   if (
@@ -328,4 +333,63 @@ function fitOf({ constructs, terms, scope }: Facets, asked: Asked): number {
     [...asked.constructs].flatMap((name) => [name, ...(COMES_WITH[name] ?? [])]),
   );
   return [...constructs].some((name) => meant.has(name)) ? 3 : 1;
+}
+
+// Commands of each kind of work, and the files that it is about.
+const ACTIONS: readonly (readonly [Scope, RegExp])[] = [
+  [
+    'git',
+    /\bgit (?:-\S+ )*(?:commit|push|merge|rebase|branch|switch|tag|cherry-pick|checkout -b)\b|\bgh (?:pr|release)\b/,
+  ],
+  [
+    'packages',
+    /\b(?:npm|pnpm|yarn|bun|pip3?|poetry|uv|cargo|go|composer|bundle|gem) (?:i|install|add|get|remove|uninstall|update|upgrade)\b|\bnpx\b|\b(?:package\.json|requirements\.txt|pyproject\.toml|Cargo\.toml|go\.mod)\b/,
+  ],
+  [
+    'test',
+    /\b(?:npm|pnpm|yarn|bun) (?:run )?test\b|\b(?:vitest|jest|pytest|mocha|rspec|go test|cargo test)\b|[._](?:test|spec)\.|\btest_\w+\.py\b/,
+  ],
+];
+
+// Languages, as a rule names them and as their files end.
+const LANGUAGES: readonly (readonly [RegExp, RegExp])[] = [
+  [/\bpython\b/i, /\.py\b/],
+  [/\btypescript\b|\bts files?\b/i, /\.[cm]?tsx?\b/],
+  [/\bjavascript\b|\bjs files?\b/i, /\.[cm]?jsx?\b/],
+  [/\bgo(?:lang)? (?:code|files?|tests?)\b/i, /\.go\b/],
+  [/\brust\b/i, /\.rs\b/],
+  [/\bjava\b/i, /\.java\b/],
+  [/\bkotlin\b/i, /\.kts?\b/],
+  [/\bruby\b/i, /\.rb\b/],
+  [/\bphp\b/i, /\.php\b/],
+  [/\bsql\b|\bmigrations?\b/i, /\.sql\b|\bmigrations?\//],
+  [/\bcss\b/i, /\.(?:s?css|less)\b/],
+  [/\bmarkdown\b/i, /\.mdx?\b/],
+];
+
+/** An action shares so many words with a rule about code in general; one is shared by chance. */
+const SHARED_MIN = 2;
+
+/**
+ * A rule fits an action that runs what the rule names in code, works on files of the language that it names, or
+ * does the kind of work that it is about. Most actions touch code: for that alone no rule fits.
+ */
+function fitsAction(action: string): (rule: string) => number {
+  const scopes = new Set(
+    ACTIONS.flatMap(([scope, pattern]) => (pattern.test(action) ? scope : [])),
+  );
+  const terms = new Set(termsOf(action));
+  const flat = action.replaceAll(/\s+/g, ' ');
+  return (rule) => {
+    const facets = facetsOf(rule);
+    if (facets.scope === 'answer') return 0;
+    const named = [...rule.matchAll(/`([^`]{3,80})`/g)].map(([, code = '']) => code);
+    if (named.some((code) => flat.includes(code))) return 3;
+    const languages = LANGUAGES.filter(([name]) => name.test(rule));
+    if (languages.length > 0) return languages.some(([, file]) => file.test(action)) ? 2 : 0;
+    if (scopes.has(facets.scope)) return 2;
+    let shared = 0;
+    for (const term of facets.terms) if (terms.has(term)) shared += 1;
+    return shared >= SHARED_MIN ? 1 : 0;
+  };
 }

@@ -140,6 +140,11 @@ function errorsIn({ bytes, dialect }: RequestView, item: Item): readonly string[
     .slice(0, EACH_MAX);
 }
 
+/** The whole action as text, to find the rules that it falls under. */
+export function textOfAction({ commands, files, names, errors }: Action): string {
+  return [...commands, ...files, ...names, ...errors].join('\n');
+}
+
 /** The action as the words of a question, for a memory that only knows questions. */
 export function wordsOf({ files, names, errors }: Action): string {
   return [...files, ...names, ...errors].join('\n');
