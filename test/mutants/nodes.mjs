@@ -1,6 +1,6 @@
 /** What keeps several nodes of a service honest; see list.mjs. */
 
-const CONFIRMED = 'service/src/server/confirmed.ts';
+const CONFIRMED = 'service/src/server/change-watch.ts';
 const CONFIRMED_TEST = 'service/test/server/confirmed.test.ts';
 
 export const NODES = [
@@ -111,7 +111,7 @@ export const NODES = [
   },
   {
     name: 'nodes that count limits in two places start all the same',
-    file: 'service/src/server/node-registry.ts',
+    file: 'service/src/server/leases.ts',
     from: 'limiterPlace === undefined || one.note !== note',
     to: "limiterPlace === '' || one.note === undefined",
     test: 'service/test/server/node-registry.test.ts',

@@ -226,7 +226,7 @@ export const TENANTS = [
   },
   {
     name: 'models go on for longer than a minute without the store',
-    file: 'service/src/server/confirmed.ts',
+    file: 'service/src/server/change-watch.ts',
     from: '      if (clock.monotonic() - Math.max(last.at, changes.readAt) > GOOD_MS) throw error;\n',
     to: '',
     test: 'service/test/server/store-away.test.ts',

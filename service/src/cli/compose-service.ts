@@ -16,15 +16,14 @@ import { DRAIN_MS, egressOf, publicUrlOf, type ServiceSettings } from '../core/s
 import type { ServiceStore, ServiceStoreHealth } from '../ports/service-store.ts';
 import { ChangeWatch } from '../server/change-watch.ts';
 import { Metrics, startMetrics } from '../server/metrics.ts';
-import { type JoinedNode, joinNodes, limiterOf } from '../server/node-registry.ts';
+import { type JoinedNode, joinNodes, limiterOf } from '../server/leases.ts';
 import type { CallRow, ServiceLimits } from '../server/parts.ts';
 import { PurgeJob, Retention } from '../server/jobs.ts';
 import { createMemoryService, type TlsMaterial } from '../server/server.ts';
 import type { Vault } from '../server/vault.ts';
 import { withVault } from '../server/signer.ts';
-import { openLimiter } from './compose-limiter.ts';
+import { openLimiter, openReceipts } from './compose-parts.ts';
 import { openModels } from './compose-models.ts';
-import { openReceipts } from './compose-receipts.ts';
 import { openServingStore } from './compose-store.ts';
 
 /** The composition root of the memory service: where its store meets its listener. */

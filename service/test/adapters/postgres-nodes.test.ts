@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { findBreak } from '../../src/core/audit.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
-import { answeredOnce } from '../../src/server/answered-once.ts';
+import { answeredOnce } from '../../src/server/operations/capture.ts';
 import { ServiceFault } from '../../src/server/fault.ts';
 import { missingPostgres } from '../support/postgres.ts';
 import { postgresStores } from '../support/postgres-stores.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openServiceStore } from '../../src/adapters/service-store/sqlite-service-store.ts';
-import { answeredOnce } from '../../src/server/answered-once.ts';
+import { answeredOnce } from '../../src/server/operations/capture.ts';
 import { LEASE_MS, underLease } from '../../src/server/leases.ts';
 import { PurgeJob, RECEIPTS_LEASE, Retention } from '../../src/server/jobs.ts';
 import { manualClock } from '../../../test/support/manual-clock.ts';

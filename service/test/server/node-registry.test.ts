@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openServiceStore } from '../../src/adapters/service-store/sqlite-service-store.ts';
 import { NO_LIMITS } from '../../src/core/plans.ts';
-import { joinNodes, limiterOf } from '../../src/server/node-registry.ts';
+import { joinNodes, limiterOf } from '../../src/server/leases.ts';
 import { noteOfTest } from '../support/service-control.ts';
 import { ProcessLimiter } from '../../src/adapters/limiter/process-limiter.ts';
 import { takeLimits } from '../../src/server/admission.ts';

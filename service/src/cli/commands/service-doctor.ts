@@ -26,8 +26,7 @@ import {
   type ServiceSettings,
 } from '../../core/settings.ts';
 import type { ServerFacts, StandbyFacts } from '../../ports/server-facts.ts';
-import { lookAtLimiter } from '../compose-limiter.ts';
-import { waitingReceipts } from '../compose-receipts.ts';
+import { lookAtLimiter, waitingReceipts } from '../compose-parts.ts';
 import {
   type DatabaseServer,
   inspectDatabase,

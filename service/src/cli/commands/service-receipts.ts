@@ -21,7 +21,7 @@ import type { ServiceStore } from '../../ports/service-store.ts';
 import { timeOptions } from '../../server/console/operation.ts';
 import { underLease } from '../../server/leases.ts';
 import { dropOld, RECEIPTS_LEASE } from '../../server/jobs.ts';
-import { recoverIn } from '../compose-receipts.ts';
+import { recoverIn } from '../compose-parts.ts';
 import {
   type ConsoleAccess,
   type ConsoleOptions,

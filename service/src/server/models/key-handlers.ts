@@ -23,10 +23,9 @@ import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import { HandlerShelf, SHELF_BOUNDS, type ShelvedHandler } from './handler-shelf.ts';
 import { factsOfModel } from '../../../../src/core/settings/model-facts.ts';
-import type { ModelCall } from './model-call.ts';
+import { closingOf, type ModelCall, openingOf, type UnforwardedReceipts } from './receipt-facts.ts';
 import { BodyHashes } from './body-hashes.ts';
 import type { ProviderChoice } from './provider-choice.ts';
-import { closingOf, openingOf, type UnforwardedReceipts } from './receipt-facts.ts';
 
 /**
  * One handler a key. Its caches are found by what a conversation says, and two tenants say the same

@@ -44,14 +44,19 @@ import {
   type Presented,
   refuseSuspended,
 } from '../authenticator.ts';
-import { Confirmed } from '../confirmed.ts';
+import { Confirmed } from '../change-watch.ts';
 import { refusalOf, ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import { journalFull, type KeyHandler, KeyHandlers } from './key-handlers.ts';
 import { answerModelError, errorDialectOf } from '../answers.ts';
-import { type ModelCall, receiptKind } from './model-call.ts';
+import {
+  type ModelCall,
+  receiptKind,
+  refusedClosing,
+  refusedOpening,
+  UnforwardedReceipts,
+} from './receipt-facts.ts';
 import { ProviderChoice } from './provider-choice.ts';
-import { refusedClosing, refusedOpening, UnforwardedReceipts } from './receipt-facts.ts';
 
 /**
  * The model routes of a service: head → key → route → modes → body → handler. The handler is the one

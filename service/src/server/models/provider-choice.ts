@@ -5,7 +5,7 @@ import type { TenantProvider } from '../../core/providers.ts';
 import { type NamedModel, namedModel, routeModel, withModel } from '../../core/routing.ts';
 import type { StoredKey } from '../../../../src/core/memory-api/keys.ts';
 import type { ConfiguredUpstream, UpstreamQuestion } from '../../../../src/proxy/dependencies.ts';
-import { Confirmed } from '../confirmed.ts';
+import { Confirmed } from '../change-watch.ts';
 import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import { openSettings } from './provider-settings.ts';

@@ -20,11 +20,10 @@ import { isoTime } from '../../../../src/core/memory/times.ts';
 
 import { type Route, routeOf, RouteTable, type RouteText } from '../routes.ts';
 import { capture } from './capture.ts';
-import { listItems, listPurges, listSources } from './lists.ts';
+import { getObject, listItems, listPurges, listSources, retrieve } from './reading.ts';
 import { createPurge, deleteItem, getPurge } from './purges.ts';
 import { recall } from './recall.ts';
 import { getReceipt, listReceiptHeads, listReceipts } from './receipts.ts';
-import { getObject, retrieve } from './retrieve.ts';
 
 /** The operations that a key calls: a row each, with its route, the scope that it needs, and its handler. */
 

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { systemClock } from '../../../src/cli/compose-common.ts';
+import type { Environment } from '../../../src/core/settings/config-values.ts';
+import { isOwnMachine } from '../../../src/core/settings/own-machine.ts';
+import { VERSION } from '../../../src/core/version.ts';
+import {
+  ReceiptJournal,
+  type Recovered,
+  recoverReceipts,
+} from '../adapters/journals/receipt-journal.ts';
+import { ProcessLimiter } from '../adapters/limiter/process-limiter.ts';
+import { readPepper } from '../adapters/service-store/service-files.ts';
+import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
+import type { Limiter } from '../ports/limiter.ts';
+import type { ServiceStore } from '../ports/service-store.ts';
+import { type Signer, withVault } from '../server/signer.ts';
+import { openServingStore, redisUrlOf, type ServicePlace } from './compose-store.ts';
+
+export { waitingReceipts } from '../adapters/journals/receipt-journal.ts';
+
+/** The composition root of receipts: their journal over the store and the signer of a service. */
+
+export interface ReceiptNeeds {
+  readonly folder: string;
+  readonly store: ServiceStore;
+  readonly signer: Signer;
+  readonly report: (line: string) => void;
+}
+
+/**
+ * The journal of this process, once the receipts of earlier ones are stored. Only the process that
+ * holds the folder's lock may call it.
+ */
+export async function openReceipts(needs: ReceiptNeeds): Promise<ReceiptJournal> {
+  const options = optionsOf(needs);
+  try {
+    await recoverReceipts(options);
+  } catch {
+    needs.report(
+      'Receipts of an earlier run are waiting. To store them, run: svc-service receipts recover',
+    );
+  }
+  return new ReceiptJournal(options);
+}
+
+/** Stores what earlier processes left. Throws MemoryError where a service runs on the folder. */
+export async function recoverIn(folder: string, environment: Environment): Promise<Recovered> {
+  const pepper = await readPepper(folder);
+  const store = await openServingStore({ folder, environment });
+  try {
+    await store.health();
+    const masterKeys = serviceMasterKeys(folder, environment);
+    const needs = { store, pepper, masterKeys, clock: systemClock, randomBytes };
+    const { signer } = withVault(needs);
+    return await recoverReceipts(optionsOf({ folder, store, signer, report: () => undefined }));
+  } finally {
+    await store.close();
+  }
+}
+
+function optionsOf({ folder, store, signer, report }: ReceiptNeeds) {
+  return {
+    folder,
+    store,
+    report,
+    node: `node_${randomBytes(12).toString('hex')}`,
+    version: VERSION,
+    sign: (canonical: readonly string[]) => signer.signTexts(canonical),
+    now: () => systemClock.now(),
+  };
+}
+
+/** Chooses where the limits of a service are counted. */
+
+const REDIS_PORT = 6379;
+
+export interface OpenedLimiter {
+  readonly limiter: Limiter;
+  /**
+   * Where it counts: equal for processes that count together. Holds no password. Undefined: in this
+   * process.
+   */
+  readonly place: string | undefined;
+  close(): Promise<void>;
+}
+
+/** In Redis if an address is given, else in this process. */
+export async function openLimiter(
+  place: ServicePlace,
+  report: (line: string) => void,
+): Promise<OpenedLimiter> {
+  const url = await redisUrlOf(place);
+  if (url === undefined) {
+    const limiter = new ProcessLimiter(systemClock);
+    return { limiter, place: undefined, close: async () => undefined };
+  }
+  // 190 kB that a service without Redis never reads.
+  const { RedisLimiter } = await import('../adapters/limiter/redis-limiter.ts');
+  const limiter = new RedisLimiter({ url, report });
+  return { limiter, place: placeOf(url), close: () => limiter.close() };
+}
+
+/** Each machine has a loopback of its own. */
+function placeOf(text: string): string {
+  const { hostname: host, port, pathname } = new URL(text);
+  const where = isOwnMachine(host.replace(/^\[|\]$/g, '')) ? `${host} of ${hostname()}` : host;
+  const database = pathname === '/' || pathname === '' ? '/0' : pathname;
+  return `Redis at ${where}:${port === '' ? REDIS_PORT : port}${database}`;
+}
+
+/** Where limits are counted, and whether that answers. */
+export async function lookAtLimiter(place: ServicePlace): Promise<{
+  readonly where: 'Redis' | 'its own process';
+  readonly isThere: boolean;
+}> {
+  const url = await redisUrlOf(place);
+  if (url === undefined) return { where: 'its own process', isThere: true };
+  const { RedisLimiter } = await import('../adapters/limiter/redis-limiter.ts');
+  const limiter = new RedisLimiter({ url, report: () => undefined });
+  const isThere = await limiter.ping().then(
+    () => true,
+    () => false,
+  );
+  await limiter.close();
+  return { where: 'Redis', isThere };
+}
