@@ -2,7 +2,8 @@ import type { Dialect } from '../core/conversation/view.ts';
 import type { LostThoughts, ThoughtSums } from '../core/conversation/lost-thoughts.ts';
 import type { Cleared, Usage } from '../core/dialects/answer.ts';
 import type { ItemNote } from '../core/plan/item-notes.ts';
-import type { PlanLimit, QuotaReport, QuotaRow } from '../core/meter/quota.ts';
+import type { QuotaReport, QuotaRow } from '../core/meter/quota.ts';
+import type { PlanLimit } from '../core/meter/quota-words.ts';
 import type { CacheMiss } from '../core/meter/cache-miss.ts';
 import type { Price } from '../core/shortening/meter.ts';
 import type { SecondLooks } from '../core/recall/injections.ts';
@@ -40,6 +41,8 @@ export interface RequestFilter {
   readonly space?: string;
   readonly client?: string;
   readonly model?: string;
+  /** Somewhere in the row, in any case of its letters: an id, a project, a client, a model, a state. */
+  readonly words?: string;
   /** Only those that the provider's cache should have served. */
   readonly isMiss?: true;
   /** Milliseconds since 1970: from the first, before the second. */

@@ -18,6 +18,40 @@ export interface NowAnswer {
   readonly recent: readonly RequestRow[];
 }
 
+/** What happened since midnight. */
+export interface TodayAnswer {
+  /** Milliseconds since 1970. */
+  readonly since: number;
+  readonly requests: number;
+  /** Prompts for which memory looked, and those that got memories. */
+  readonly asked: number;
+  readonly recalled: number;
+  readonly degraded: number;
+  /** In input tokens at full price. */
+  readonly paid: number;
+  readonly direct: number;
+  readonly misses: {
+    readonly times: number;
+    readonly tokens: number;
+    readonly cause: string | null;
+  };
+  /** The plans of the logins, the newest first. */
+  readonly quota: readonly {
+    readonly provider: 'claude' | 'codex';
+    readonly at: number;
+    readonly windows: readonly TodayWindow[];
+  }[];
+}
+
+export interface TodayWindow {
+  readonly name: string;
+  /** Of 1, how much is used. */
+  readonly share: number;
+  readonly resetAt: number | null;
+  /** When it is used up at the pace of the last hour; null where that is not known, or not before the reset. */
+  readonly fullAt: number | null;
+}
+
 /** Server-sent; `finished` since the last one. */
 export interface NewsEvent {
   readonly open: readonly RequestRow[];

@@ -23,9 +23,10 @@ export function App() {
 }
 
 const TABS: readonly { readonly view: ViewName; readonly also: readonly ViewName[] }[] = [
-  { view: 'now', also: ['request'] },
+  { view: 'now', also: [] },
+  { view: 'requests', also: ['request'] },
   { view: 'memory', also: [] },
-  { view: 'savings', also: ['requests'] },
+  { view: 'savings', also: [] },
   { view: 'health', also: [] },
 ];
 

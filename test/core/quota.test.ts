@@ -2,15 +2,14 @@ import { describe, expect, test } from 'vitest';
 import { AnswerReader } from '../../src/core/answer/answer-reader.ts';
 import {
   planLimitOf,
-  planLimitText,
   quotaInEvent,
   type QuotaReading,
   type QuotaRow,
   quotaRowOf,
   readQuota,
   reportQuota,
-  windowText,
 } from '../../src/core/meter/quota.ts';
+import { planLimitText, windowText } from '../../src/core/meter/quota-words.ts';
 
 /** Header names and values as public proxies and Codex's source had them in 2026-11. */
 

@@ -51,21 +51,36 @@ describe.skipIf(missing !== undefined)('the page', () => {
     expect(faults).toEqual([]);
   });
 
-  test('R47: a used link opens nothing, and a reload ends the page in a clear state', async () => {
+  test('R47: a used link opens nothing, a reload and a bookmark continue in their tab alone', async () => {
     const stage = await startPageStage();
     const { stdout } = await runCli(['ui', '--print'], { home: stage.home });
     const { page } = await openLink(browser, stdout.trim());
     const again = await openLink(browser, stdout.trim());
     expect(await again.page.locator('h1').innerText()).toBe('This link is not valid any more.');
+    await page.evaluate(`location.hash = '#/health'`);
+    await page.reload();
+    await expect.poll(() => page.title()).toBe('Health · svc');
+    await page.goto(`${stage.proxy.url}/svc/ui#/savings`);
+    await expect.poll(() => page.title()).toBe('Savings · svc');
+    // Another tab has the cookie, and not the secret.
+    const other = await page.context().newPage();
+    await other.goto(`${stage.proxy.url}/svc/ui`);
+    await expect.poll(() => other.locator('h1').innerText()).toBe('This page needs a link.');
+    // A session that was closed is gone from the tab, too.
+    await page.evaluate(`location.hash = '#/health'`);
+    await page.locator('button', { hasText: 'Close it now' }).click();
+    await expect.poll(() => page.locator('h1').innerText()).toBe('This page is closed.');
+    expect(await page.evaluate('sessionStorage.length')).toBe(0);
     await page.reload();
     await expect.poll(() => page.locator('h1').innerText()).toBe('This page needs a link.');
   });
 
-  test('a new link that is pasted into a reloaded tab leads back to the view that was open', async () => {
+  test('a new link that is pasted into a tab leads back to the view that was open', async () => {
     const stage = await startPageStage();
     const { page, faults } = await openUi(browser, { home: stage.home });
     await page.locator('.views a', { hasText: 'Savings' }).click();
     await expect.poll(() => page.title()).toBe('Savings · svc');
+    await page.evaluate('sessionStorage.clear()');
     await page.reload();
     await expect.poll(() => page.locator('h1').innerText()).toBe('This page needs a link.');
     expect(await page.locator('main').innerText()).toContain('svc ui');
@@ -78,7 +93,7 @@ describe.skipIf(missing !== undefined)('the page', () => {
     await expect.poll(() => page.url()).toBe(`${stage.proxy.url}/svc/ui#/savings`);
     expect(await page.title()).toBe('Savings · svc');
     await stage.say({ session: 's1', prompt: 'The tide checks go into the planner.' });
-    await page.locator('.views a', { hasText: 'Now' }).click();
+    await page.locator('.views a', { hasText: 'Today' }).click();
     await expect.poll(() => page.locator('.talk').count()).toBe(1);
     expect(faults).toEqual([]);
   });

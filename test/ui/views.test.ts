@@ -137,7 +137,7 @@ describe.skipIf(missing !== undefined)('every view', () => {
         await keepShot(page, `state-${name}-${colorScheme}`);
       };
       const states = [
-        ['now', '#/now', 'No request came in the last hour'],
+        ['now', '#/now', 'No request came in the last day'],
         ['memory', '#/memory', 'Nothing is remembered yet'],
         ['savings', '#/savings', 'no request has a known cost'],
         ['requests', '#/requests', 'No request in the log matches'],
@@ -151,6 +151,7 @@ describe.skipIf(missing !== undefined)('every view', () => {
         await expect.poll(() => page.locator('main').innerText()).toContain(text);
         await look(name);
       }
+      await page.evaluate('sessionStorage.clear()');
       await page.reload();
       await expect.poll(() => page.locator('main').innerText()).toContain('needs a link');
       await look('closed');
@@ -175,7 +176,7 @@ describe.skipIf(missing !== undefined)('every view', () => {
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await page.locator('.diff').waitFor();
-    await page.locator('.views a').nth(1).focus();
+    await page.locator('.views a').nth(2).focus();
     await page.keyboard.press('Enter');
     await page.locator('#q').waitFor();
   });

@@ -112,6 +112,7 @@ export class RequestTable {
     conditions.add(`row ->> '$.conversation' = ?`, filter.conversation);
     // The search in the whole row spares nearly every row the reading of its JSON.
     if (filter.isMiss === true) conditions.require(`instr(row, '"miss":{') > 0`);
+    conditions.add('instr(lower(row), lower(?)) > 0', filter.words);
     conditions.add('at >= ?', filter.since);
     conditions.add('at < ?', filter.until);
     conditions.add(`row ->> '$.space' = ?`, filter.space);

@@ -65,12 +65,13 @@ const UI: CliCommand = {
   group: 'daily',
   description: 'Open a page with requests, memories and savings',
   options: {
-    '--open': 'open the page in your browser',
-    '--print': 'print only the link',
+    '--open': 'open the page in your browser, also without a terminal',
+    '--print': 'print only the link, and open nothing',
   },
-  more: `The command prints a link to a page of the running proxy, and starts a proxy if none runs. The link works
-once, within a minute. The page ends after an hour without use. "ui": false in config.json turns it off.`,
-  examples: ['svc ui', 'svc ui --open', 'svc ui --print'],
+  more: `The command opens a page of the running proxy in your browser, prints its link, and starts a proxy if none runs.
+Without a terminal or a screen, and over SSH, it only prints the link. The link works once, within a minute. The page ends
+after an hour without use. "ui": false in config.json turns it off.`,
+  examples: ['svc ui', 'svc ui --print'],
   async run({ options, context }: Call<UiOptions>) {
     const { showUi } = await import('../ui/ui.ts');
     await showUi(options, context, { script: scriptPath(), platform: process.platform });
@@ -317,9 +318,10 @@ const REQUESTS: CliCommand = {
   args: { '[id]': 'x-svc-request-id of the request to show, or the beginning of it' },
   options: {
     '--limit <number>': ['how many at most, up to 1000', '20'],
+    '--report': 'with an id: print a report for an issue, without texts, projects or sessions',
     '--json': 'print a JSON list',
   },
-  examples: ['svc requests --limit 5', 'svc requests req_…'],
+  examples: ['svc requests --limit 5', 'svc requests req_…', 'svc requests req_… --report'],
   async run({ args: [id], options, context }: Call<RequestsOptions>) {
     const { listRequests } = await import('../requests/requests.ts');
     await listRequests(id === undefined ? options : { ...options, id }, context, openStore);

@@ -1,5 +1,5 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { type Culprit, rankCulprits } from '../../core/meter/cache-words.ts';
+import { type Culprit, rankCulprits } from '../../core/meter/culprits.ts';
 import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';

@@ -5,8 +5,8 @@ import {
   type MoverKind,
   type QuotaReport,
   type WindowReport,
-  windowText,
 } from '../../core/meter/quota.ts';
+import { windowText } from '../../core/meter/quota-words.ts';
 import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
 import { timeText } from '../listing.ts';

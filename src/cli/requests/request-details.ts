@@ -1,6 +1,6 @@
 import { lostThoughtsText } from '../../core/conversation/lost-thoughts.ts';
 import { missText } from '../../core/meter/cache-words.ts';
-import { planLimitText } from '../../core/meter/quota.ts';
+import { planLimitText } from '../../core/meter/quota-words.ts';
 import { stateText } from '../../core/plan/states.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { timeText } from '../listing.ts';

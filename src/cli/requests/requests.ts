@@ -1,6 +1,7 @@
 import { spaceNames } from '../../adapters/projects/registry.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
+import { requestReport } from '../../core/meter/request-report.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
@@ -22,6 +23,7 @@ export interface RequestsOptions {
   readonly limit?: string;
   readonly id?: string;
   readonly json?: boolean;
+  readonly report?: boolean;
 }
 
 const LIMIT = { fallback: 20, max: 1000 };
@@ -32,6 +34,9 @@ export async function listRequests(
   openStore: OpenStore,
 ): Promise<void> {
   const limit = limitOf(options.limit, LIMIT);
+  if (options.report === true && options.id === undefined) {
+    throw new CliError('--report needs the id of a request.', 'See: svc requests', 2);
+  }
   const report = (line: string): void => terminal.warn(line);
   // One request in full quotes memories, wherever they are.
   const where = options.id === undefined ? {} : { environment };
@@ -45,7 +50,10 @@ export async function listRequests(
     if (options.id !== undefined && new Set(rows.map(({ id }) => id)).size > 1) {
       throw new CliError('More than one id begins with this.', 'Give more of its id.');
     }
-    if (options.json === true) terminal.json(rows);
+    const [first] = rows;
+    if (options.report === true && first !== undefined && options.id !== undefined) {
+      terminal.out(requestReport(first));
+    } else if (options.json === true) terminal.json(rows);
     else if (options.id !== undefined) {
       for (const row of rows) await showOne(named(row, environment), store, terminal);
     } else if (rows.length > 0) listRows(rows, terminal);

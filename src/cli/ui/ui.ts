@@ -10,7 +10,7 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { ensureProxy, type ProxyProcess } from '../proxy/proxy-process.ts';
 
-/** `svc ui`: a one-time link to the page of the running proxy. */
+/** `svc ui`: opens the page of the running proxy in the browser by a one-time link. */
 
 export interface UiOptions {
   readonly open?: boolean;
@@ -47,7 +47,22 @@ export async function showUi(
   terminal.out(link);
   if (options.print === true) return;
   terminal.note('The link works once, within a minute.');
-  if (options.open === true) await openPage(link, dataFolder(environment), parts.platform);
+  const folder = dataFolder(environment);
+  if (options.open === true) await openPage(link, folder, parts.platform);
+  // The link above is enough where no browser starts.
+  else if (terminal.isWatched && hasScreen(environment, parts.platform)) {
+    await openPage(link, folder, parts.platform).catch(() => undefined);
+  }
+}
+
+/** Over SSH a browser would open on the other machine, or in the terminal. */
+function hasScreen(
+  { SSH_CONNECTION, CI, DISPLAY, WAYLAND_DISPLAY }: CommandContext['environment'],
+  platform: NodeJS.Platform,
+): boolean {
+  if ([SSH_CONNECTION, CI].some((value) => value !== undefined && value !== '')) return false;
+  if (platform === 'darwin' || platform === 'win32') return true;
+  return [DISPLAY, WAYLAND_DISPLAY].some((value) => value !== undefined && value !== '');
 }
 
 function linkIn(body: string): string | undefined {

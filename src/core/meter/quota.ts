@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { asRecord, asText, type Fields } from '../bytes/json-fields.ts';
 import type { Answer } from '../dialects/answer.ts';
+import type { PlanLimit } from './quota-words.ts';
 import { headerOf } from '../http/header-rules.ts';
 import type { RawHeaders } from '../http/headers.ts';
 
@@ -166,26 +167,6 @@ function windowName(window: string, minutes: number | undefined): string {
   return `${hours >= 48 ? `${Math.round(hours / 24)}d` : `${Math.max(1, hours)}h`}${model}`;
 }
 
-/** The name of a window for a person. */
-export function windowText(name: string): string {
-  const [, count = '', unit = '', of = ''] = /^(\d{1,3})(h|d)(?:[_ ](.{1,40}))?$/.exec(name) ?? [];
-  if (unit === '') return `window ${name}`;
-  const length =
-    unit === 'h' ? `${count}-hour window` : count === '7' ? 'weekly window' : `${count}-day window`;
-  return of === '' ? length : `${length} of one kind of model (${of})`;
-}
-
-/** Whether a window counts the requests of some models alone. */
-function isOfModel(name: string): boolean {
-  return /[_ ]/.test(name);
-}
-
-/** What a refusal for the plan was about; undefined for any other answer. */
-export interface PlanLimit {
-  readonly window: string;
-  readonly resetAt?: number;
-}
-
 export function planLimitOf(
   status: number,
   reading: QuotaReading | undefined,
@@ -199,15 +180,6 @@ export function planLimitOf(
   if (full === undefined) return undefined;
   const { name, resetAt } = full;
   return { window: name, ...(resetAt === undefined ? {} : { resetAt }) };
-}
-
-export function planLimitText({ window, resetAt }: PlanLimit, model: string): string {
-  const until =
-    resetAt === undefined
-      ? ''
-      : `; it resets at ${new Date(resetAt).toLocaleString('sv').slice(0, 16)}`;
-  const others = isOfModel(window) ? ' Other models may still be allowed.' : '';
-  return `the ${windowText(window)} is used up for ${model === '' ? 'this model' : model}${until}.${others}`;
 }
 
 /** The account that the headers state, to be hashed with a key; never a credential. '' where they state none. */

@@ -1,8 +1,15 @@
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { ConversationPlace, MemoryDesk } from '../../ports/memory-desk.ts';
 import type { Memory } from '../../ports/memory.ts';
-import type { RequestLog } from '../../ports/request-log.ts';
-import type { About, NowAnswer, RowsAnswer, TitlesAnswer } from '../../ports/ui-api.ts';
+import { rankCulprits } from '../../core/meter/culprits.ts';
+import type { RequestLog, RequestSum } from '../../ports/request-log.ts';
+import type {
+  About,
+  NowAnswer,
+  RowsAnswer,
+  TitlesAnswer,
+  TodayAnswer,
+} from '../../ports/ui-api.ts';
 import { listed, type LiveRequests } from './live-requests.ts';
 import {
   type ApiCall,
@@ -24,8 +31,8 @@ export interface RequestCallParts {
   readonly now: () => number;
 }
 
-/** The view shows one hour. */
-const RECENT_MS = 3_600_000;
+/** The view shows an hour, and the last five conversations of a day. */
+const RECENT_MS = 24 * 3_600_000;
 const RECENT_MAX = 1000;
 /** Beginnings of prompts that are asked for together. */
 const TITLES_MAX = 40;
@@ -37,6 +44,7 @@ export function requestRoutes(parts: RequestCallParts): readonly UiRoute[] {
   return [
     ['GET about', async () => parts.about()],
     ['GET now', () => now(parts)],
+    ['GET today', () => today(parts)],
     ['GET conversation', (call) => conversation(parts, call)],
     ['GET requests', (call) => requests(parts, call)],
     ['POST titles', (call) => titles(parts, call)],
@@ -46,6 +54,44 @@ export function requestRoutes(parts: RequestCallParts): readonly UiRoute[] {
 async function now({ live, requestLog, now: clock }: RequestCallParts): Promise<NowAnswer> {
   const recent = await requestLog.list({ limit: RECENT_MAX, since: clock() - RECENT_MS });
   return { open: live.open(), recent: recent.map(listed) };
+}
+
+const MISSES_MAX = 500;
+
+async function today({ requestLog, now: clock }: RequestCallParts): Promise<TodayAnswer> {
+  const time = clock();
+  const since = new Date(time).setHours(0, 0, 0, 0);
+  const [sums, missed, quota] = await Promise.all([
+    requestLog.sum({ since }),
+    requestLog.find({ since, isMiss: true, limit: MISSES_MAX }),
+    requestLog.quota(time),
+  ]);
+  const add = (valueOf: (sum: RequestSum) => number): number =>
+    sums.reduce((total, sum) => total + valueOf(sum), 0);
+  const culprits = rankCulprits(missed);
+  return {
+    since,
+    requests: add((sum) => sum.requests),
+    asked: add((sum) => sum.asked),
+    recalled: add((sum) => sum.recalled),
+    degraded: add((sum) => sum.degraded),
+    paid: add(({ price }) => price.paid),
+    direct: add(({ price }) => price.direct),
+    misses: {
+      times: missed.length,
+      tokens: culprits.reduce((sum, { tokens }) => sum + tokens, 0),
+      cause: culprits[0]?.cause ?? null,
+    },
+    quota: quota.map(({ provider, at, windows }) => ({
+      provider,
+      at,
+      windows: windows
+        .filter(({ isOver, isGone }) => !isOver && !isGone)
+        .map(({ name, share, resetAt = null, fullAt = Infinity }) => {
+          return { name, share, resetAt, fullAt: fullAt === Infinity ? null : fullAt };
+        }),
+    })),
+  };
 }
 
 async function conversation(
@@ -71,8 +117,18 @@ async function requests({ requestLog }: RequestCallParts, { query }: ApiCall): P
   const since = numberIn(query, 'since', { fallback: 0, max: TIME_MAX });
   const until = numberIn(query, 'until', { fallback: TIME_MAX, max: TIME_MAX });
   const limit = numberIn(query, 'limit', { fallback: 100, max: LIST_MAX });
+  const words = optionalTextIn(query, 'words', 200);
+  const isMiss = query.get('missed') === '1';
   const offset = numberIn(query, 'offset', { fallback: 0, max: OFFSET_MAX });
-  const filter = { ...Object.fromEntries(wanted), since, until, limit, offset };
+  const filter = {
+    ...Object.fromEntries(wanted),
+    ...(words === undefined ? {} : { words }),
+    ...(isMiss ? { isMiss } : {}),
+    since,
+    until,
+    limit,
+    offset,
+  };
   const rows = await requestLog.find(filter);
   return { rows: rows.map(listed) };
 }

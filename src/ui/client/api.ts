@@ -1,6 +1,7 @@
 /**
- * The page's calls to its own server. The secret of the session lives in this module's memory and
- * nowhere else: no storage, no cookie of ours, no address.
+ * The page's calls to its own server. The secret of the session is in the storage of this tab, which no
+ * other tab and no other origin can read, so a reload continues the session. It opens nothing without the
+ * cookie, which no script can read, and nothing after the proxy has ended.
  */
 
 const ROOT = '/svc/ui/api/';
@@ -9,7 +10,26 @@ const SECRET_HEADER = 'x-svc-ui-secret';
 const CALL_MS = 20_000;
 const RECONNECT_MS = 2_000;
 
-let secret = '';
+const STORED = 'svc-ui-secret';
+/** Some browsers refuse storage: the page then ends with a reload. */
+const storage = ((): Storage | undefined => {
+  try {
+    return sessionStorage;
+  } catch {
+    return undefined;
+  }
+})();
+let secret = storage?.getItem(STORED) ?? '';
+
+/** Whether this tab had a session before. */
+export function hasSecret(): boolean {
+  return secret !== '';
+}
+
+export function forgetSecret(): void {
+  secret = '';
+  storage?.removeItem(STORED);
+}
 
 export class ApiError extends Error {
   readonly code: string;
@@ -25,6 +45,7 @@ export type Query = Readonly<Record<string, string | number | undefined>>;
 export async function openSession(code: string): Promise<void> {
   const answer = await send<{ readonly secret: string }>('session', { body: { code } });
   ({ secret } = answer);
+  storage?.setItem(STORED, secret);
 }
 
 export function get<T>(name: string, query: Query = {}, withinMs = CALL_MS): Promise<T> {

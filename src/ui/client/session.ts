@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import type { About, NewsEvent } from '../../ports/ui-api.ts';
-import { ApiError, get, listen, openSession, post } from './api.ts';
+import { ApiError, forgetSecret, get, hasSecret, listen, openSession, post } from './api.ts';
 import { showView } from './router.ts';
 
 /** Whether this page may ask, and whether the proxy still answers. */
@@ -34,8 +34,27 @@ export async function startSession(): Promise<void> {
     if (code !== undefined) void openWith(code);
   });
   const code = takeCode();
-  if (code === undefined) page.value = { name: 'closed', why: 'noLink' };
-  else await openWith(code);
+  if (code !== undefined) await openWith(code);
+  else if (hasSecret()) await resume();
+  else page.value = { name: 'closed', why: 'noLink' };
+}
+
+/** Continues the session of this tab after a reload. */
+async function resume(): Promise<void> {
+  try {
+    about.value = await get<About>('about');
+    open();
+  } catch (error) {
+    const isOver = error instanceof ApiError && error.code === 'no_session';
+    if (isOver) forgetSecret();
+    page.value = { name: 'closed', why: isOver ? 'ended' : 'away' };
+  }
+}
+
+function open(): void {
+  page.value = { name: 'open' };
+  if (!isListening) listen({ onMessage: hear, onState });
+  isListening = true;
 }
 
 async function openWith(code: string): Promise<void> {
@@ -48,9 +67,7 @@ async function openWith(code: string): Promise<void> {
     page.value = { name: 'closed', why: isRefused ? 'usedLink' : 'away' };
     return;
   }
-  page.value = { name: 'open' };
-  if (!isListening) listen({ onMessage: hear, onState });
-  isListening = true;
+  open();
   // The first view does not wait for it.
   get<About>('about').then((answer) => (about.value = answer), noteFailure);
 }
@@ -68,6 +85,7 @@ export function noteFailure(error: unknown): void {
 }
 
 function end(why: 'byHand' | 'ended'): void {
+  forgetSecret();
   page.value = { name: 'closed', why };
   for (const forget of onEnd) forget(why);
 }

@@ -1,7 +1,7 @@
 /** The words around every view, and those of the states that every view has. */
 
 export const VIEWS = {
-  now: 'Now',
+  now: 'Today',
   request: 'Request',
   memory: 'Memory',
   savings: 'Savings',
@@ -25,7 +25,7 @@ export const FRAME = {
 export const CLOSED = {
   noLink: {
     title: 'This page needs a link.',
-    text: 'The page keeps its secret only in its own memory, so no file and no other page can hold it. A reload therefore ends the page.',
+    text: 'A link opens a session in one tab. The tab keeps the secret of the session until it is closed, so a reload and a bookmark in this tab work, and a new tab needs a new link.',
   },
   usedLink: {
     title: 'This link is not valid any more.',

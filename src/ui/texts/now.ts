@@ -19,9 +19,32 @@ export const NOW = {
   reads: 'is read by svc',
   answers: (status: number) => `answers, status ${status}`,
   conversations: 'Conversations',
-  scope: (conversations: number, requests: number) =>
-    `Last hour: ${conversations}, with ${count(requests, 'request')}. Cost is compared with direct.`,
-  none: 'No request came in the last hour.',
+  scope: (conversations: number) =>
+    `The last ${count(conversations, 'conversation')}. Cost is compared with direct.`,
+  none: 'No request came in the last day.',
+  today: {
+    title: 'Today',
+    recalled: 'Recalled',
+    recalledOf: (recalled: number, asked: number) => `${whole(recalled)} of ${whole(asked)}`,
+    prompts: (requests: number, degraded: number) =>
+      `questions to the memory, in ${count(requests, 'request')}` +
+      (degraded === 0 ? '' : `; it failed ${count(degraded, 'time')}`),
+    saved: 'Saved',
+    more: 'More than direct',
+    of: (paid: number, direct: number) =>
+      `${short(paid)} tokens at full price, about ${short(direct)} direct`,
+    noCounts: 'no provider sent token counts',
+    misses: 'Cache misses',
+    missed: (tokens: number, cause: string | null) =>
+      cause === null
+        ? 'The cache served what it could'
+        : `${short(tokens)} tokens charged again. Most: ${cause}`,
+    quota: 'Plan left',
+    left: (parts: readonly string[]) => parts.join(', '),
+    window: (name: string, reset: string | null) =>
+      reset === null ? name : `${name} resets ${reset}`,
+    noQuota: 'No answer to a login has stated it',
+  },
   start: 'Start a client with: svc run claude',
   heads: [
     '',

@@ -2,6 +2,7 @@ import type { RequestRow } from '../../ports/request-log.ts';
 import type { RowsAnswer } from '../../ports/ui-api.ts';
 import { Curve } from '../charts/curve.tsx';
 import { hrefOf } from '../client/router.ts';
+import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
 import { clock, clockSeconds, milliseconds, moment, percent } from '../format.ts';
 import { Heads } from '../parts/heads.tsx';
@@ -83,7 +84,7 @@ export function RequestTable(props: {
             </td>
             {isLong && (
               <td class="whose cut">
-                {row.space || TEXTS.now.noProject}{' '}
+                {shortSpace(row.space) || TEXTS.now.noProject}{' '}
                 <span class="quiet">
                   {row.client}, {row.model}
                 </span>

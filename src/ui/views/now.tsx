@@ -4,6 +4,7 @@ import type { NowAnswer, TitlesAnswer } from '../../ports/ui-api.ts';
 import { post } from '../client/api.ts';
 import { about, lastEventAt, onNews } from '../client/session.ts';
 import { useGet } from '../client/use-load.ts';
+import { shortSpace } from '../client/space-names.ts';
 import { clock, percent, short, span } from '../format.ts';
 import { useRows } from '../parts/later.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
@@ -11,11 +12,14 @@ import { TEXTS } from '../texts/texts.ts';
 import { type Conversation, conversationsOf } from './activity.ts';
 import { ConversationDetails } from './conversation.tsx';
 import { Cost } from './cost.tsx';
+import { TodaySums } from './today.tsx';
 import { sizeText } from './request-words.ts';
 
-/** Now: requests in flight, and the conversations of the last hour. */
+/** The first view: what happened today, requests in flight, and the last conversations. */
 
 const HOUR_MS = 3_600_000;
+/** After a quiet hour the last ones are shown all the same. */
+const LAST_MIN = 5;
 const MINUTE_MS = 60_000;
 
 export function NowView() {
@@ -39,14 +43,17 @@ function Live({ first }: { readonly first: NowAnswer }) {
     [],
   );
   const since = Math.floor(now / MINUTE_MS) * MINUTE_MS - HOUR_MS;
-  const recent = useMemo(() => rows.recent.filter(({ at }) => at >= since), [rows, since]);
-  const conversations = useMemo(() => conversationsOf(rows.open, recent), [rows, recent]);
+  const conversations = useMemo(() => {
+    const all = conversationsOf(rows.open, rows.recent);
+    return all.filter(({ at }, index) => at >= since || index < LAST_MIN);
+  }, [rows, since]);
   const ago = lastEventAt.value === undefined ? undefined : now - lastEventAt.value;
   const startedAt = about.value?.startedAt ?? 0;
   return (
     <>
       <h1>{TEXTS.now.title(rows.open.length)}</h1>
       <p class="lead">{TEXTS.now.live(ago)}</p>
+      <TodaySums version={rows.recent[0]?.id ?? ''} />
       {now - startedAt < HOUR_MS && (
         <p class="notice">
           <span class="dot" />
@@ -57,7 +64,7 @@ function Live({ first }: { readonly first: NowAnswer }) {
       <section aria-labelledby="talks">
         <div class="head">
           <h2 id="talks">{TEXTS.now.conversations}</h2>
-          <p>{TEXTS.now.scope(conversations.length, recent.length)}</p>
+          <p>{TEXTS.now.scope(conversations.length)}</p>
         </div>
         {conversations.length === 0 ? (
           <Empty>
@@ -81,7 +88,7 @@ function InFlightList(props: { readonly rows: readonly RequestRow[]; readonly no
         {props.rows.map((row) => (
           <li key={row.id}>
             <span class="dot ok" />
-            <b class="who">{row.space || TEXTS.now.noProject}</b>
+            <b class="who">{shortSpace(row.space) || TEXTS.now.noProject}</b>
             <span class="doing">
               {row.client}, {row.model}, <span class="quiet">{doing(row)}</span>
             </span>
@@ -144,7 +151,7 @@ function Talk(props: {
         <span class="turn" />
         <span class="named">
           <b>
-            {one.space || TEXTS.now.noProject} <Badge of={one} />
+            {shortSpace(one.space) || TEXTS.now.noProject} <Badge of={one} />
           </b>
           <span dir="auto">{title ?? TEXTS.now.noPrompt}</span>
         </span>

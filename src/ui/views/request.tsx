@@ -1,12 +1,17 @@
 import { lostThoughtsText } from '../../core/conversation/lost-thoughts.ts';
+import { missText } from '../../core/meter/cache-words.ts';
+import { planLimitText } from '../../core/meter/quota-words.ts';
+import { requestReport } from '../../core/meter/request-report.ts';
 import type { ItemNote } from '../../core/plan/item-notes.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import type { KeptTexts, RequestAnswer } from '../../ports/ui-api.ts';
 import { stateText } from '../../core/plan/states.ts';
 import { Strip, Swatch } from '../charts/strip.tsx';
 import { hrefOf, route } from '../client/router.ts';
+import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
 import { clockSeconds, longDay, milliseconds, percent, short, whole } from '../format.ts';
+import { Command } from '../parts/command.tsx';
 import { LongText } from '../parts/long-text.tsx';
 import { Shown } from '../parts/states.tsx';
 import { Why } from '../parts/why.tsx';
@@ -56,6 +61,10 @@ function One({ row, place, blocks, rates, kept }: RequestAnswer) {
         />
       </section>
       {kept !== null && <Whole kept={kept} />}
+      <p class="lead">
+        {WORDS.reportNote}{' '}
+        <Command text={`svc requests ${row.id} --report`} copied={requestReport(row)} />
+      </p>
       <div class="columns">
         <PriceSection row={row} rates={rates} />
         <TimeSection row={row} />
@@ -74,11 +83,11 @@ function Path({ row, place }: Pick<RequestAnswer, 'row' | 'place'>) {
     <nav aria-label={TEXTS.frame.path}>
       <ol class="path">
         <li>
-          <a href={hrefOf('now')}>{TEXTS.views.now}</a>
+          <a href={hrefOf('requests')}>{TEXTS.views.requests}</a>
         </li>
         {row.space !== '' && (
           <li>
-            <a href={hrefOf('memory', { space: row.space })}>{row.space}</a>
+            <a href={hrefOf('memory', { space: row.space })}>{shortSpace(row.space)}</a>
           </li>
         )}
         {row.conversation !== '' && (
@@ -173,7 +182,7 @@ function About({ row }: { readonly row: RequestRow }) {
           {row.space === '' ? (
             TEXTS.states.none
           ) : (
-            <a href={hrefOf('memory', { space: row.space })}>{row.space}</a>
+            <a href={hrefOf('memory', { space: row.space })}>{shortSpace(row.space)}</a>
           )}
         </dd>
       </dl>
@@ -195,6 +204,18 @@ function About({ row }: { readonly row: RequestRow }) {
           <Why state={continuityState} />
         </dd>
       </dl>
+      {row.miss !== undefined && (
+        <dl class="facts">
+          <dt>{WORDS.missed}</dt>
+          <dd>{missText(row.miss)}</dd>
+        </dl>
+      )}
+      {row.planLimit !== undefined && (
+        <dl class="facts">
+          <dt>{WORDS.plan}</dt>
+          <dd>{planLimitText(row.planLimit, row.model)}</dd>
+        </dl>
+      )}
       {row.lostThoughts !== undefined && (
         <dl class="facts">
           <dt>{WORDS.thinking}</dt>

@@ -1,13 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { RowsAnswer } from '../../ports/ui-api.ts';
-import { dayIn, hrefOf, route } from '../client/router.ts';
+import { dayIn, hrefOf, hrefWith, route } from '../client/router.ts';
+import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
 import { atOfDay, longDay } from '../format.ts';
 import { Empty, Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { RequestTable } from './conversation.tsx';
 
-/** The requests behind a number, so that a person can check it. */
+/** All requests, and those behind a number, so that a person can check it. */
 
 const { requests: WORDS } = TEXTS;
 const PAGE = 100;
@@ -18,21 +19,26 @@ export function RequestsView() {
   const { query } = route.value;
   const [limit, setLimit] = useState(PAGE);
   const filter = Object.fromEntries(NAMES.map((name) => [name, query.get(name) ?? undefined]));
-  const loaded = useGet<RowsAnswer>('requests', { ...filter, ...daysOf(query), limit });
+  const words = query.get('words') ?? undefined;
+  const missed = query.get('missed') ?? undefined;
+  const asked = { ...filter, words, missed, ...daysOf(query), limit };
+  const loaded = useGet<RowsAnswer>('requests', asked);
   return (
     <>
-      <nav aria-label={TEXTS.frame.path}>
-        <ol class="path">
-          <li>
-            <a href={hrefOf('savings')}>{TEXTS.views.savings}</a>
-          </li>
-          <li>{scopeText(query)}</li>
-        </ol>
-      </nav>
       <Shown of={loaded} title={TEXTS.views.requests}>
         {({ rows }) => (
           <>
             <h1>{WORDS.title(rows.length, rows.length === limit)}</h1>
+            <p class="lead">
+              {scopeText(query)}
+              {isFiltered(query) && (
+                <>
+                  {'. '}
+                  <a href={hrefOf('requests')}>{WORDS.showAll}</a>
+                </>
+              )}
+            </p>
+            <Filters query={query} rows={rows} />
             {rows.length === 0 && <Empty>{WORDS.none}</Empty>}
             <section aria-label={TEXTS.now.requests}>
               <RequestTable rows={rows} isLong />
@@ -51,6 +57,73 @@ export function RequestsView() {
   );
 }
 
+function isFiltered(query: URLSearchParams): boolean {
+  return [...query.keys()].length > 0;
+}
+
+const CHOICES = ['space', 'client', 'model'] as const;
+
+/** The values to choose from are those of the rows in sight, and the chosen one. */
+function Filters(props: { readonly query: URLSearchParams; readonly rows: RowsAnswer['rows'] }) {
+  const { query, rows } = props;
+  const isMissed = query.get('missed') === '1';
+  return (
+    <form
+      class="filters"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const words = new FormData(event.currentTarget).get('words');
+        location.hash = hrefWith({ words: typeof words === 'string' ? words.trim() : '' });
+      }}
+    >
+      <label>
+        <span>{WORDS.search}</span>
+        <input type="search" name="words" maxLength={200} defaultValue={query.get('words') ?? ''} />
+      </label>
+      {CHOICES.map((name) => {
+        const chosen = query.get(name) ?? '';
+        const values = new Set([chosen, ...rows.map((row) => row[name])]);
+        values.delete('');
+        return (
+          <label key={name}>
+            <span>{WORDS.choices[name]}</span>
+            <select
+              onChange={(event) => {
+                location.hash = hrefWith({ [name]: event.currentTarget.value });
+              }}
+            >
+              <option value="" selected={chosen === ''}>
+                {WORDS.any}
+              </option>
+              {[...values].toSorted().map((value) => (
+                <option key={value} value={value} selected={value === chosen}>
+                  {name === 'space' ? shortSpace(value) : value}
+                </option>
+              ))}
+            </select>
+          </label>
+        );
+      })}
+      <label>
+        <span>{WORDS.missed}</span>
+        <select
+          onChange={(event) => {
+            location.hash = hrefWith({ missed: event.currentTarget.value });
+          }}
+        >
+          <option value="" selected={!isMissed}>
+            {WORDS.any}
+          </option>
+          <option value="1" selected={isMissed}>
+            {WORDS.onlyMissed}
+          </option>
+        </select>
+      </label>
+    </form>
+  );
+}
+
 /** `first` and `last` are days, and both are meant. */
 function daysOf(query: URLSearchParams): { readonly since?: number; readonly until?: number } {
   const [from, to] = [dayIn(query, 'first'), dayIn(query, 'last')];
@@ -64,8 +137,11 @@ function scopeText(query: URLSearchParams): string {
   const from = dayIn(query, 'first');
   const parts = NAMES.flatMap((name) => {
     const value = query.get(name);
-    return value === null ? [] : [WORDS.of[name](value)];
+    return value === null ? [] : [WORDS.of[name](name === 'space' ? shortSpace(value) : value)];
   });
+  const words = query.get('words');
+  if (words !== null) parts.push(WORDS.of.words(words));
+  if (query.get('missed') === '1') parts.push(WORDS.of.missed);
   if (from !== undefined) parts.push(WORDS.of.day(longDay(atOfDay(from))));
   return parts.length === 0 ? WORDS.all : parts.join(', ');
 }

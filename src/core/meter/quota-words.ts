@@ -1,0 +1,30 @@
+/** Says in words what a plan's windows are. No code of Node: the page uses it too. */
+
+/** What a refusal for the plan was about; undefined for any other answer. */
+export interface PlanLimit {
+  readonly window: string;
+  readonly resetAt?: number;
+}
+
+/** The name of a window for a person. */
+export function windowText(name: string): string {
+  const [, count = '', unit = '', of = ''] = /^(\d{1,3})(h|d)(?:[_ ](.{1,40}))?$/.exec(name) ?? [];
+  if (unit === '') return `window ${name}`;
+  const length =
+    unit === 'h' ? `${count}-hour window` : count === '7' ? 'weekly window' : `${count}-day window`;
+  return of === '' ? length : `${length} of one kind of model (${of})`;
+}
+
+/** Whether a window counts the requests of some models alone. */
+function isOfModel(name: string): boolean {
+  return /[_ ]/.test(name);
+}
+
+export function planLimitText({ window, resetAt }: PlanLimit, model: string): string {
+  const until =
+    resetAt === undefined
+      ? ''
+      : `; it resets at ${new Date(resetAt).toLocaleString('sv').slice(0, 16)}`;
+  const others = isOfModel(window) ? ' Other models may still be allowed.' : '';
+  return `the ${windowText(window)} is used up for ${model === '' ? 'this model' : model}${until}.${others}`;
+}

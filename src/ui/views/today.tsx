@@ -1,0 +1,61 @@
+import type { TodayAnswer } from '../../ports/ui-api.ts';
+import { useGet } from '../client/use-load.ts';
+import { moment, percent, whole } from '../format.ts';
+import { TEXTS } from '../texts/texts.ts';
+
+/** What happened since midnight, in four figures: recalled, saved, cache misses, and the plan that is left. */
+
+const WORDS = TEXTS.now.today;
+
+export function TodaySums({ version }: { readonly version: string }) {
+  const loaded = useGet<TodayAnswer>('today', {}, { version });
+  if (loaded.state !== 'ready') return <dl class="figures" aria-busy="true" />;
+  const { requests, asked, recalled, degraded, paid, direct, misses, quota } = loaded.value;
+  const kept = direct - paid;
+  return (
+    <section aria-labelledby="today">
+      <div class="head">
+        <h2 id="today">{WORDS.title}</h2>
+      </div>
+      <dl class="figures">
+        <Figure
+          name={WORDS.recalled}
+          figure={WORDS.recalledOf(recalled, asked)}
+          text={WORDS.prompts(requests, degraded)}
+        />
+        <Figure
+          name={kept < 0 ? WORDS.more : WORDS.saved}
+          figure={direct === 0 ? '–' : percent(Math.abs(kept) / direct)}
+          text={direct === 0 ? WORDS.noCounts : WORDS.of(paid, direct)}
+        />
+        <Figure
+          name={WORDS.misses}
+          figure={whole(misses.times)}
+          text={WORDS.missed(misses.tokens, misses.cause)}
+        />
+        <Quota quota={quota} />
+      </dl>
+    </section>
+  );
+}
+
+function Quota({ quota }: Pick<TodayAnswer, 'quota'>) {
+  const windows = quota[0]?.windows ?? [];
+  const [least] = windows.toSorted((one, other) => other.share - one.share);
+  if (least === undefined) return <Figure name={WORDS.quota} figure="–" text={WORDS.noQuota} />;
+  const texts = windows.map(({ name, share, resetAt }) => {
+    const reset = resetAt === null ? null : moment(resetAt);
+    return `${percent(1 - share)} of ${WORDS.window(name, reset)}`;
+  });
+  return <Figure name={WORDS.quota} figure={percent(1 - least.share)} text={WORDS.left(texts)} />;
+}
+
+function Figure(props: { readonly name: string; readonly figure: string; readonly text: string }) {
+  return (
+    <div>
+      <dt>{props.name}</dt>
+      <dd class="figure">{props.figure}</dd>
+      <dd>{props.text}</dd>
+    </div>
+  );
+}
