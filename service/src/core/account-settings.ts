@@ -1,72 +1,93 @@
 import { flag, type Infer, integer, members, oneOf } from '../../../src/core/memory-api/shape.ts';
-import {
-  COMPRESSION_MODES,
-  type CompressionMode,
-  type HandlerSettings,
-} from '../../../src/core/settings/settings.ts';
+import { COMPRESSION_MODES, type HandlerSettings } from '../../../src/core/settings/settings.ts';
 
-/** How a service handles the requests of one tenant, where a request does not say otherwise. */
+/**
+ * How a service handles the requests of one tenant, where a request does not say otherwise. A setting is
+ * one row: its shape, its value where none is saved, and its flag of `svc-service settings set`.
+ */
+export const ACCOUNT_SETTINGS = {
+  compression_mode: {
+    shape: oneOf(...COMPRESSION_MODES),
+    otherwise: 'deterministic',
+    flags: '--compression-mode <mode>',
+    about: 'passthrough, shadow or deterministic',
+  },
+  input_budget: {
+    shape: integer(1024, 2_000_000),
+    otherwise: 8192,
+    flags: '--input-budget <tokens>',
+    about: 'input tokens above which svc shortens (8192)',
+  },
+  recalled_tokens_max: {
+    shape: integer(0, 8192),
+    otherwise: 512,
+    flags: '--recalled-tokens <tokens>',
+    about: 'limit for recalled tokens (512)',
+  },
+  elision_enabled: {
+    shape: flag,
+    otherwise: true,
+    flags: '--elision <state>',
+    about: 'on or off',
+  },
+  elision_keep_rounds: {
+    shape: integer(1, 64),
+    otherwise: 4,
+    flags: '--keep-rounds <number>',
+    about: 'number of newest rounds whose outputs stay (4)',
+  },
+  elision_capture_limit: {
+    shape: integer(1, 64),
+    otherwise: 8,
+    flags: '--capture-limit <number>',
+    about: 'limit for outputs stored in one request (8)',
+  },
+} as const;
 
-export interface AccountSettings {
-  readonly compressionMode: CompressionMode;
-  /** Estimated tokens above which shortening begins. */
-  readonly inputBudget: number;
-  readonly recalledTokensMax: number;
-  readonly elisionEnabled: boolean;
-  readonly elisionKeepRounds: number;
-  readonly elisionCaptureLimit: number;
-}
+type Rows = typeof ACCOUNT_SETTINGS;
+type Name = keyof Rows;
+type Camel<Text> = Text extends `${infer Word}_${infer Rest}`
+  ? `${Word}${Capitalize<Camel<Rest>>}`
+  : Text;
+
+export type AccountSettings = {
+  readonly [Key in Name as Camel<Key>]: Infer<Rows[Key]['shape']>;
+};
 
 /** The same with the number of their last change; 0 for unchanged settings. */
-export interface StoredSettings extends AccountSettings {
-  readonly version: number;
+export type StoredSettings = AccountSettings & { readonly version: number };
+
+// The keys of an object lose their types when it is mapped.
+/* oxlint-disable typescript/no-unsafe-type-assertion */
+function mapped<Value>(of: (row: Rows[Name]) => Value, nameOf = (name: string) => name) {
+  const rows = Object.entries(ACCOUNT_SETTINGS);
+  return Object.fromEntries(rows.map(([name, row]) => [nameOf(name), of(row)]));
 }
 
-export const ACCOUNT_DEFAULTS: AccountSettings = {
-  compressionMode: 'deterministic',
-  inputBudget: 8192,
-  recalledTokensMax: 512,
-  elisionEnabled: true,
-  elisionKeepRounds: 4,
-  elisionCaptureLimit: 8,
-};
+export const ACCOUNT_DEFAULTS = mapped(({ otherwise }) => otherwise, camelOf) as AccountSettings;
 
 /** A change as it is asked for: what is left out stays. */
 export const settingsUpdate = members(
   {},
-  {
-    compression_mode: oneOf(...COMPRESSION_MODES),
-    input_budget: integer(1024, 2_000_000),
-    recalled_tokens_max: integer(0, 8192),
-    elision_enabled: flag,
-    elision_keep_rounds: integer(1, 64),
-    elision_capture_limit: integer(1, 64),
-  },
+  mapped(({ shape }) => shape) as { readonly [Key in Name]: Rows[Key]['shape'] },
   { closed: true },
 );
 type SettingsUpdate = Infer<typeof settingsUpdate>;
 
 export function withUpdate(before: AccountSettings, change: SettingsUpdate): AccountSettings {
-  return {
-    compressionMode: change.compression_mode ?? before.compressionMode,
-    inputBudget: change.input_budget ?? before.inputBudget,
-    recalledTokensMax: change.recalled_tokens_max ?? before.recalledTokensMax,
-    elisionEnabled: change.elision_enabled ?? before.elisionEnabled,
-    elisionKeepRounds: change.elision_keep_rounds ?? before.elisionKeepRounds,
-    elisionCaptureLimit: change.elision_capture_limit ?? before.elisionCaptureLimit,
-  };
+  const given = Object.entries(change).map(([name, value]) => [camelOf(name), value]);
+  return { ...before, ...(Object.fromEntries(given) as Partial<AccountSettings>) };
+}
+/* oxlint-enable typescript/no-unsafe-type-assertion */
+
+export function settingsWire(settings: StoredSettings): Readonly<Record<string, unknown>> {
+  const told: Readonly<Record<string, unknown>> = settings;
+  const names = Object.keys(ACCOUNT_SETTINGS);
+  return Object.fromEntries([...names, 'version'].map((name) => [name, told[camelOf(name)]]));
 }
 
-export function settingsWire({ version, ...settings }: StoredSettings) {
-  return {
-    compression_mode: settings.compressionMode,
-    input_budget: settings.inputBudget,
-    recalled_tokens_max: settings.recalledTokensMax,
-    elision_enabled: settings.elisionEnabled,
-    elision_keep_rounds: settings.elisionKeepRounds,
-    elision_capture_limit: settings.elisionCaptureLimit,
-    version,
-  };
+function camelOf(name: string): string {
+  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** The settings under which a service serves the requests of a tenant. */

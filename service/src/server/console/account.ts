@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { asRecord, type Fields, parseJson } from '../../../../src/core/bytes/json-fields.ts';
 import type { Infer } from '../../../../src/core/memory-api/shape.ts';
 import {
+  ACCOUNT_SETTINGS,
   settingsUpdate,
   settingsWire,
   type StoredSettings,
@@ -60,36 +61,9 @@ export const accountOperations: readonly ConsoleOperation[] = [
     updateSettings,
     [
       command('settings set', 'Change account defaults; defaults that you do not name stay', {
-        options: [
-          option(
-            '--compression-mode <mode>',
-            'passthrough, shadow or deterministic',
-            'compression_mode',
-          ),
-          numberOption(
-            '--input-budget <tokens>',
-            'input tokens above which svc shortens (8192)',
-            'input_budget',
-          ),
-          numberOption(
-            '--recalled-tokens <tokens>',
-            'limit for recalled tokens (512)',
-            'recalled_tokens_max',
-          ),
-          option('--elision <state>', 'on or off', 'elision_enabled', {
-            as: { read: (state) => state === 'on', expected: '', hint: '' },
-          }),
-          numberOption(
-            '--keep-rounds <number>',
-            'number of newest rounds whose outputs stay (4)',
-            'elision_keep_rounds',
-          ),
-          numberOption(
-            '--capture-limit <number>',
-            'limit for outputs stored in one request (8)',
-            'elision_capture_limit',
-          ),
-        ],
+        options: Object.entries(ACCOUNT_SETTINGS).map(([name, row]) =>
+          option(row.flags, row.about, name, readingOf(row.otherwise)),
+        ),
         examples: ['settings set --input-budget 16000 --elision off'],
         nothing: [
           'No setting is given.',
@@ -138,8 +112,13 @@ function sumColumn(member: string, words: string): Column {
   return (sum, { line }) => `${line(sum[member])} ${words}`;
 }
 
-function numberOption(flags: string, about: string, to: string): OptionRow {
-  return { flags, about, to, as: wholeNumber(7, 'See: svc-service settings set --help') };
+/** A word is sent as it is: the service names those that it knows. */
+function readingOf(otherwise: string | number | boolean): Pick<OptionRow, 'as'> {
+  if (typeof otherwise === 'number') {
+    return { as: wholeNumber(7, 'See: svc-service settings set --help') };
+  }
+  if (typeof otherwise === 'string') return {};
+  return { as: { read: (state) => state === 'on', expected: '', hint: '' } };
 }
 
 function settingsShown({ version: _version, ...settings }: Fields): Shown {
