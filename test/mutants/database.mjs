@@ -1,6 +1,6 @@
 /** A database server that moves, and limits beside it; see list.mjs. */
 
-const ORIGIN = 'service/src/adapters/postgres-store/origin.ts';
+const ORIGIN = 'service/src/adapters/postgres-store/postgres-service-store.ts';
 const CONNECTIONS = 'service/src/adapters/postgres-store/connections.ts';
 const SESSION = 'service/src/adapters/postgres-store/session.ts';
 const SEARCH = 'service/src/adapters/postgres-store/server-search.ts';

@@ -52,7 +52,7 @@ export const RECEIPTS = [
   },
   {
     name: 'receipts are stored without a signature',
-    file: 'service/src/adapters/journals/receipt-batches.ts',
+    file: 'service/src/adapters/journals/receipt-journal.ts',
     from: 'await sign(closed.map(({ receipt }) => receiptText(receipt)));',
     to: 'closed.map(({ receipt }) => receiptText(receipt));',
     test: JOURNAL_TEST,
@@ -119,7 +119,7 @@ export const RECEIPTS = [
   },
   {
     name: 'a restore brings back a credential that was replaced',
-    file: 'service/src/adapters/service-store/carry-over.ts',
+    file: 'service/src/adapters/service-store/backup.ts',
     from: '      carryCredentials(to);\n',
     to: '',
     test: 'service/test/adapters/service-store.test.ts',

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { callConsole, type ConsoleEndpoint } from '../adapters/network/console-client.ts';
-import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
+import { serviceMasterKeys } from '../adapters/vault/master-keys.ts';
 import type { Environment } from '../../../src/core/settings/config-values.ts';
 import { withVault } from '../server/signer.ts';
 import { readPepper } from '../adapters/service-store/service-files.ts';

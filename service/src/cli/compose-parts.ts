@@ -11,7 +11,7 @@ import {
 } from '../adapters/journals/receipt-journal.ts';
 import { ProcessLimiter } from '../adapters/limiter/process-limiter.ts';
 import { readPepper } from '../adapters/service-store/service-files.ts';
-import { serviceMasterKeys } from '../adapters/vault/service-master-keys.ts';
+import { serviceMasterKeys } from '../adapters/vault/master-keys.ts';
 import type { Limiter } from '../ports/limiter.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 import { type Signer, withVault } from '../server/signer.ts';

@@ -11,11 +11,9 @@ import {
   writePrivate,
 } from '../adapters/service-store/service-files.ts';
 import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
-import { readSecret } from '../adapters/vault/secret-source.ts';
-import { makeMasterKeyFile, newMasterKeyId } from '../adapters/vault/service-master-keys.ts';
+import { readSecret, makeMasterKeyFile, newMasterKeyId } from '../adapters/vault/master-keys.ts';
 import { parseServiceSettings, type ServiceSettings } from '../core/settings.ts';
-import type { ServerFacts } from '../ports/server-facts.ts';
-import type { ServiceBackups, ServiceStore } from '../ports/service-store.ts';
+import type { ServerFacts, ServiceBackups, ServiceStore } from '../ports/service-store.ts';
 import { withTenantsChanged } from '../server/change-watch.ts';
 
 /**

@@ -37,11 +37,11 @@ export interface ServiceControl extends VaultStore {
 }
 
 export interface TenantControl {
-  /** Oldest first. */
-  /** Without a page: all, revoked ones too. */
+  /** Oldest first. Without a page: all, revoked ones too. */
   listKeys(page?: KeyPage): Promise<readonly StoredKey[]>;
   /** A key of this tenant. */
   getKey(keyId: string): Promise<StoredKey | undefined>;
+  /** A power cut may take it. A key that does not exist is no error. */
   noteKeyUse(keyId: string, at: number): Promise<void>;
   /** By id; at most PROVIDERS_MAX. */
   listProviders(): Promise<readonly TenantProvider[]>;
@@ -49,7 +49,9 @@ export interface TenantControl {
   getSettings(): Promise<StoredSettings>;
   /** Newest first; `after` is the number of an event. */
   listAudit(page: Page): Promise<readonly AuditEvent[]>;
+  /** Sealed; a secret of another tenant is not found. */
   findSecret(secretId: string): Promise<SealedSecret | undefined>;
+  /** Changes of one tenant come one after the other, over all nodes. */
   apply(change: TenantChange, note: AuditNote): Promise<ChangeOutcome>;
 }
 
@@ -61,7 +63,7 @@ export interface ChangedFact {
   readonly id: string;
 }
 
-export type FactKind =
+type FactKind =
   | 'key'
   | 'tenant'
   | 'provider'
@@ -150,3 +152,30 @@ export type ServiceChange =
       readonly tenant: string | undefined;
       readonly at: number;
     };
+
+/**
+ * Leases for work that only one process may do at a time, over all nodes. A lease expires by itself
+ * when its holder dies. The store's own clock decides, so a node with a wrong clock cannot take
+ * another node's lease.
+ */
+export interface LeaseStore {
+  /** Undefined: this holder has the lease now. Otherwise the note of the present holder. */
+  takeLease(lease: Lease): Promise<string | undefined>;
+  /** False: it has ended, and another process may hold it. */
+  renewLease(lease: Lease): Promise<boolean>;
+  endLease(lease: Pick<Lease, 'name' | 'holder'>): Promise<void>;
+  /** The valid leases whose names begin with this prefix, by name. */
+  listLeases(start: string): Promise<readonly StandingLease[]>;
+}
+
+export interface Lease extends StandingLease {
+  /** Milliseconds from now on. */
+  readonly ms: number;
+}
+
+export interface StandingLease {
+  readonly name: string;
+  readonly holder: string;
+  /** For other callers that find the lease taken; not a secret. */
+  readonly note: string;
+}

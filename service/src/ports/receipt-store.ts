@@ -1,5 +1,5 @@
 import type { ReceiptRow, UsageCounts } from '../core/receipt-rows.ts';
-import type { ReceiptStatus } from '../core/receipts.ts';
+import type { ReceiptStatus, ReceiptClosing, ReceiptOpening } from '../core/receipts.ts';
 import type { Page } from './control-store.ts';
 
 export type { ReceiptRow, UsageCounts } from '../core/receipt-rows.ts';
@@ -21,10 +21,13 @@ export interface ReceiptStore {
 
 /** One tenant's. */
 export interface TenantReceipts {
+  /** The text as it was stored, with its signature. */
   findReceipt(receiptId: string, signal: AbortSignal): Promise<StoredReceipt | undefined>;
+  /** By id, which begins with the time. A page is never longer than its limit. */
   listReceipts(filter: ReceiptFilter, signal: AbortSignal): Promise<readonly StoredReceipt[]>;
   /** By node. */
   listHeads(page: Page): Promise<readonly (OpenHead | ClosedHead)[]>;
+  /** Sums outlive their receipts. */
   listUsage(filter: UsageFilter): Promise<readonly UsageSum[]>;
   /** Input and output tokens, as the providers counted them, else as they were estimated. */
   tokensSpent(asked: SpentQuestion, signal: AbortSignal): Promise<number>;
@@ -96,4 +99,28 @@ export interface SpentQuestion {
   readonly to: string;
   /** Undefined: of all keys of the tenant. */
   readonly keyId?: string;
+}
+
+/**
+ * Where the receipts of requests go. A receipt is on disk as an open one before the provider is
+ * called, so a request that a provider saw always has one, also when this process is killed. Closed
+ * ones are signed and stored a moment later.
+ */
+export interface Receipts {
+  /** Writes one line, now. Throws JournalFullError; the request must then not be forwarded. */
+  open(opening: ReceiptOpening): OpenReceipt;
+  /** For a request that never reaches a provider: opened and closed in one line. Throws JournalFullError. */
+  reject(opening: ReceiptOpening, closing: ReceiptClosing): void;
+  /** Undefined while a receipt can be opened; else what is wrong, for the operator. */
+  problem(): string | undefined;
+}
+
+export interface OpenReceipt {
+  /** After the last byte, or when the request failed. Once: later calls do nothing. Never throws. */
+  close(closing: ReceiptClosing): void;
+}
+
+/** No further receipt can be written: too many wait, or the disk is full or read-only. */
+export class JournalFullError extends Error {
+  override readonly name = 'JournalFullError';
 }

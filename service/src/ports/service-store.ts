@@ -1,10 +1,9 @@
 import type { NewObject, ObjectKind } from '../core/objects.ts';
 import type { AuditNote } from '../core/audit.ts';
 import type { MemoryRecord } from '../../../src/core/memory/record.ts';
-import type { LeaseStore } from './leases.ts';
+import type { LeaseStore, Caller, ServiceControl, TenantControl } from './control-store.ts';
 import type { LedgerRow } from '../../../src/ports/ledger.ts';
 import type { AgentFacts, RecalledExchange, RecalledSession } from '../../../src/ports/memory.ts';
-import type { Caller, ServiceControl, TenantControl } from './control-store.ts';
 import type { ReceiptStore, TenantReceipts } from './receipt-store.ts';
 
 export type { NewObject, ObjectKind } from '../core/objects.ts';
@@ -44,12 +43,22 @@ export interface KeptDays {
   readonly auditFrom?: number;
 }
 
-/** Keys, spaces, records and purges of one tenant. A record arrives checked: its digest is that of its bytes. */
+/**
+ * Keys, spaces, records and purges of one tenant. A record arrives checked: its digest is that of its
+ * bytes. What a resolved write says is on disk, and every later read of any process sees it, unless the
+ * method says otherwise.
+ */
 export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
+  /** A space that was never written has generation 0 and no records. Reading makes no space. */
   spaceState(space: string, signal: AbortSignal): Promise<SpaceState>;
   /** All or nothing, on disk and recalled by the next question when it resolves. */
   capture(batch: CaptureBatch, signal: AbortSignal): Promise<CaptureOutcome>;
+  /**
+   * The answer sees one moment. `durable` means that the proof was made now, from the stored bytes of this
+   * space. Two engines with the same records give the same items in the same order.
+   */
   recall(question: ServiceQuestion, signal: AbortSignal): Promise<ServiceAnswer>;
+  /** Each record as it came, byte for byte. Every name that gives none is in `missing`, with the reason. */
   retrieve(question: RetrieveQuestion, signal: AbortSignal): Promise<RetrieveAnswer>;
   /** With words best first, else newest first. Tool outputs only where their kind is asked for. */
   listItems(filter: ItemFilter, signal: AbortSignal): Promise<readonly ServiceItem[]>;
@@ -60,13 +69,17 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
   /** The last seen first. */
   listSources(filter: PageFilter, signal: AbortSignal): Promise<readonly ServiceSource[]>;
 
-  /** In one transaction the generation changes and the purge is on record. See `continuePurge`. */
+  /**
+   * In one transaction the generation changes, the blocks that quote the space are emptied, and the purge
+   * is on record. A dry run changes nothing. `continuePurge` erases the records.
+   */
   beginPurge(order: PurgeOrder): Promise<Purge>;
   /**
    * Erases a bounded part, so that recalls pass in between. True when no byte of the records is left in
    * any file. 'unavailable' while a reader of an earlier moment keeps bytes in a file: call it again.
    */
   continuePurge(purgeId: string, now: number): Promise<boolean>;
+  /** Purges stay on record after their records are gone. */
   findPurge(purgeId: string, signal: AbortSignal): Promise<Purge | undefined>;
   /** Newest first. */
   listPurges(filter: PageFilter, signal: AbortSignal): Promise<readonly Purge[]>;
@@ -76,10 +89,11 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
   /** A row that is written once stays as it was first. A purge empties the recalled blocks before it. */
   recordLedger(rows: readonly LedgerRow[]): Promise<void>;
 
+  /** Undefined for an answer that is older than a day. */
   findAnswer(asked: AnswerKey, signal: AbortSignal): Promise<KeptAnswer | undefined>;
   /** One call works on an answer at a time, on whichever node. */
   beginAnswer(asked: AnswerKey, begun: BegunAnswer): Promise<AnswerState>;
-  /** Keeps the answer, and ends what `beginAnswer` began. */
+  /** Keeps the answer, and ends what `beginAnswer` began. A power cut may take it: nothing depends on it. */
   keepAnswer(asked: AnswerKey, answer: KeptAnswer): Promise<void>;
   /** Ends what `beginAnswer` began, without an answer. */
   leaveAnswer(asked: AnswerKey, holder: string): Promise<void>;
@@ -157,7 +171,7 @@ export interface ServiceQuestion {
   readonly agent?: AgentFacts;
 }
 
-export type CoverageState = 'durable' | 'unknown' | 'purged' | 'stale_generation' | 'not_checked';
+type CoverageState = 'durable' | 'unknown' | 'purged' | 'stale_generation' | 'not_checked';
 
 export interface Coverage {
   readonly digest: string;
@@ -380,4 +394,28 @@ export interface RestoreFacts {
   readonly epoch: string;
   /** Where the database went that was there before. */
   readonly kept: string | undefined;
+}
+
+/** A database server as a person wants to know it. */
+export interface ServerFacts {
+  readonly version: string;
+  readonly host: string;
+  /** A commit waits until a standby has it. */
+  readonly isSynchronous: boolean;
+  readonly standbys: readonly StandbyFacts[];
+  /** The last day that has a table of receipts, as 20261120. */
+  readonly lastDay: string | undefined;
+  readonly slowStatements: number;
+  readonly slowestMs: number;
+  /** Commits that wait for a standby at this moment. */
+  readonly waitingCommits: number;
+}
+
+export interface StandbyFacts {
+  readonly name: string;
+  readonly isStreaming: boolean;
+  readonly isSynchronous: boolean;
+  /** Left out where the server does not tell this user. */
+  readonly lagBytes?: number;
+  readonly lagMs?: number;
 }

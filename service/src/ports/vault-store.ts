@@ -35,7 +35,7 @@ export interface SigningKeyRow {
   readonly createdAt: number;
 }
 
-export interface SecretFilter {
+interface SecretFilter {
   readonly limit: number;
   /** Only secrets under other master keys. */
   readonly notUnder?: string;
@@ -79,4 +79,10 @@ export interface RewrappedSecret {
   readonly kekBefore: string;
   readonly kek: string;
   readonly wrapped: Uint8Array;
+}
+
+/** Master keys of a vault, kept outside of the database. */
+export interface MasterKeys {
+  /** 32 bytes; undefined when no source is named for it. Rejects with FileError when it cannot be read. */
+  find(id: string): Promise<Uint8Array | undefined>;
 }

@@ -1,7 +1,7 @@
 import { newId } from '../core/ids.ts';
 import type { PlanLimits } from '../core/plans.ts';
 import { SERVICE_TENANT } from '../core/tenants.ts';
-import type { LeaseStore } from '../ports/leases.ts';
+import type { LeaseStore } from '../ports/control-store.ts';
 import type { Limiter } from '../ports/limiter.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 

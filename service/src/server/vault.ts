@@ -8,9 +8,13 @@ import {
   Secret,
   type SecretContext,
 } from '../core/envelope.ts';
-import type { MasterKeys } from '../ports/master-keys.ts';
+import type {
+  MasterKeys,
+  MasterKeyRow,
+  RewrappedSecret,
+  SealedSecret,
+} from '../ports/vault-store.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
-import type { MasterKeyRow, RewrappedSecret, SealedSecret } from '../ports/vault-store.ts';
 import { ServiceFault } from './fault.ts';
 
 /**

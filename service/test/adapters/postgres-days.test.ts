@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { dropDay, makeDay } from '../../src/adapters/postgres-store/statements/days.ts';
+import { dropDay, makeDay } from '../../src/adapters/postgres-store/statements/upkeep.ts';
 import { missingPostgres } from '../support/postgres.ts';
 import { postgresStores } from '../support/postgres-stores.ts';
 import { RECEIVED_AT, rowOfReceipt } from '../support/receipt-facts.ts';

@@ -11,11 +11,9 @@ import {
 } from '../../src/adapters/control/statements.ts';
 import { MEMORY } from '../../src/adapters/postgres-store/statements/memory.ts';
 import { RECALL } from '../../src/adapters/postgres-store/statements/recall.ts';
-import { DAYS } from '../../src/adapters/postgres-store/statements/days.ts';
+import { DAYS, PENDING, STATISTICS } from '../../src/adapters/postgres-store/statements/upkeep.ts';
 import { ADDING, MOVE } from '../../src/adapters/postgres-store/statements/move.ts';
 import { MOVED_TABLES } from '../../src/ports/service-move.ts';
-import { PENDING } from '../../src/adapters/postgres-store/statements/pending.ts';
-import { STATISTICS } from '../../src/adapters/postgres-store/statements/statistics.ts';
 import { POSTGRES_NOW, SERVER } from '../../src/adapters/postgres-store/statements/server.ts';
 import { MIGRATIONS, SCHEMA } from '../../src/adapters/postgres-store/statements/schema.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { Connections } from '../../src/adapters/postgres-store/connections.ts';
 import { openPostgresStore } from '../../src/adapters/postgres-store/postgres-service-store.ts';
 import { MEMORY } from '../../src/adapters/postgres-store/statements/memory.ts';
-import { analyze } from '../../src/adapters/postgres-store/statements/statistics.ts';
+import { analyze } from '../../src/adapters/postgres-store/statements/upkeep.ts';
 import { keepStatistics } from '../../src/adapters/postgres-store/statistics.ts';
 import type { TenantStore } from '../../src/ports/service-store.ts';
 import { missingPostgres, urlOf } from '../support/postgres.ts';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { OwnListener } from '../../src/adapters/network/own-listener.ts';
+import { OwnListener } from '../../src/adapters/network/provider-pools.ts';
 import { openLinks } from '../../src/cli/compose-models.ts';
 import { makeCertificate } from '../../../test/support/certificate.ts';
 import { upstreamRequest, upstreamSettings } from '../../../test/support/upstream.ts';

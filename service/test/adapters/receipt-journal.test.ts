@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest';
 import { ReceiptJournal, recoverReceipts } from '../../src/adapters/journals/receipt-journal.ts';
 import { verifyObject } from '../../src/core/jws.ts';
 import { NOTHING_DECIDED } from '../../src/core/receipts.ts';
-import { JournalFullError } from '../../src/ports/receipts.ts';
+import { JournalFullError } from '../../src/ports/receipt-store.ts';
 import {
   closingOf,
   openingOf,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
 import { newReceiptId } from '../../src/core/receipt-id.ts';
 import { NOTHING_DECIDED } from '../../src/core/receipts.ts';
-import { JournalFullError } from '../../src/ports/receipts.ts';
+import { JournalFullError } from '../../src/ports/receipt-store.ts';
 import { openConsole, type OpenedConsole } from '../support/console.ts';
 import { callService } from '../support/memory-service.ts';
 import { closingOf, openingOf, RECEIVED_AT } from '../support/receipt-facts.ts';

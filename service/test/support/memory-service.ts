@@ -12,7 +12,7 @@ import {
 } from '../../../src/core/memory-api/service-key.ts';
 import { providersOf } from '../../../src/core/settings/catalog.ts';
 import { hashKey, type KeyScope } from '../../../src/core/memory-api/keys.ts';
-import { OwnListener } from '../../src/adapters/network/own-listener.ts';
+import { OwnListener } from '../../src/adapters/network/provider-pools.ts';
 import type { Trust } from '../../../src/adapters/network/pinned-connector.ts';
 import { openModels } from '../../src/cli/compose-models.ts';
 import { type Egress, NO_EGRESS } from '../../src/core/providers.ts';
@@ -23,7 +23,7 @@ import type { Clock } from '../../../src/ports/clock.ts';
 import { ReceiptJournal } from '../../src/adapters/journals/receipt-journal.ts';
 import { ProcessLimiter } from '../../src/adapters/limiter/process-limiter.ts';
 import type { Limiter } from '../../src/ports/limiter.ts';
-import type { MasterKeys } from '../../src/ports/master-keys.ts';
+import type { MasterKeys } from '../../src/ports/vault-store.ts';
 import type { SafeLine } from '../../../src/ports/report.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { ChangeWatch } from '../../src/server/change-watch.ts';

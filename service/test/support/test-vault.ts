@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { MasterKeys } from '../../src/ports/master-keys.ts';
+import type { MasterKeys } from '../../src/ports/vault-store.ts';
 
 /** Master keys in memory, which a test may take away or change. */
 export class TestMasterKeys implements MasterKeys {

@@ -1,6 +1,5 @@
 import { firstReceiptIdAt } from '../../core/receipt-id.ts';
-import type { KeyPage, Page } from '../../ports/control-store.ts';
-import type { Lease, StandingLease } from '../../ports/leases.ts';
+import type { KeyPage, Page, Lease, StandingLease } from '../../ports/control-store.ts';
 import type { ReceiptRow } from '../../ports/receipt-store.ts';
 import type { Rows, Transactions } from '../../ports/rows.ts';
 import type {

@@ -3,8 +3,18 @@ import {
   boundedOpening,
   type ReceiptClosing,
   type ReceiptOpening,
+  headOf,
+  NODE_LOST,
+  receiptOf,
+  receiptText,
 } from '../../core/receipts.ts';
-import { JournalFullError, type OpenReceipt, type Receipts } from '../../ports/receipts.ts';
+import {
+  JournalFullError,
+  type OpenReceipt,
+  type Receipts,
+  type ClosedHead,
+  type ReceiptStore,
+} from '../../ports/receipt-store.ts';
 import { within } from '../../../../src/adapters/within.ts';
 import {
   Journal,
@@ -12,9 +22,13 @@ import {
   journalNames,
   takeJournals,
 } from '../../../../src/adapters/journals/journal.ts';
-import { closeHeads, storeBatch, storeHeads, type Storing } from './receipt-batches.ts';
-import { type JournalledReceipt, readReceiptLines, type ReceiptLine } from './receipt-lines.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
+import { canonicalJson } from '../../../../src/core/memory-api/canonical.ts';
+import { isoTime } from '../../../../src/core/memory/times.ts';
+import { type ReceiptRow, receiptRow } from '../../core/receipt-rows.ts';
+import { asRecord } from '../../../../src/core/bytes/json-fields.ts';
+import { RECEIPT_ID } from '../../core/receipt-id.ts';
+import { isTenantId } from '../../core/tenants.ts';
 
 /**
  * Queues receipts for the store. One synchronous line opens a receipt and another line closes it,
@@ -23,7 +37,7 @@ import { MemoryError } from '../../../../src/core/errors.ts';
  * it is empty.
  */
 
-export interface ReceiptJournalOptions extends Storing {
+interface ReceiptJournalOptions extends Storing {
   readonly folder: string;
   /** `node_` and 24 hex digits: this process. */
   readonly node: string;
@@ -322,4 +336,117 @@ function nameOf(node: string): string {
 
 function textOf(line: ReceiptLine): string {
   return JSON.stringify(line);
+}
+
+/** Signs the receipts that a journal holds, and the last numbers of its node, and stores them. */
+
+/**
+ * Signs canonical JSON of objects, all with one key, or rejects. It gives the JSON of the signed objects.
+ */
+type Sign = (canonical: readonly string[]) => Promise<readonly string[]>;
+
+/** So many signatures take the threads of libuv at once, which also sync the journals: a millisecond. */
+const SIGNED_AT_ONCE = 25;
+
+interface Storing {
+  readonly version: string;
+  readonly store: ReceiptStore;
+  readonly sign: Sign;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+async function storeBatch(
+  { version, store, sign }: Storing,
+  batch: readonly JournalledReceipt[],
+  node: string,
+): Promise<void> {
+  const rows: ReceiptRow[] = [];
+  for (let from = 0; from < batch.length; from += SIGNED_AT_ONCE) {
+    const closed = batch.slice(from, from + SIGNED_AT_ONCE).map((one) => {
+      const { opening, closing = NODE_LOST, seq } = one;
+      return { opening, closing, receipt: receiptOf(opening, closing, { version, node, seq }) };
+    });
+    const bodies = await sign(closed.map(({ receipt }) => receiptText(receipt)));
+    for (const [at, one] of closed.entries()) rows.push(receiptRow(one, bodies[at] ?? ''));
+  }
+  await store.storeReceipts(rows);
+}
+
+type Head = Omit<ClosedHead, 'body'>;
+
+/** False when they could not be stored. */
+async function storeHeads(storing: Storing, heads: readonly Head[]): Promise<boolean> {
+  return closeHeads(storing, heads).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function closeHeads({ store, sign, now }: Storing, heads: readonly Head[]): Promise<void> {
+  const at = isoTime(now());
+  const texts = heads.map((head) => canonicalJson(headOf(head, { at, isClosed: true })) ?? '');
+  const bodies = await sign(texts);
+  await store.closeHeads(
+    heads.map(({ tenant, node, lastSeq }, place) => {
+      return { tenant, node, lastSeq, body: bodies[place] ?? '' };
+    }),
+  );
+}
+
+/** The lines of a journal of receipts: a receipt is opened by one and closed by another, or both are one. */
+
+type ReceiptLine =
+  | {
+      readonly opened: ReceiptOpening;
+      readonly seq: number;
+      readonly closing?: ReceiptClosing | undefined;
+    }
+  | { readonly closed: string; readonly closing: ReceiptClosing };
+
+/** A receipt as far as the journal tells of it; without `closing` it is open. */
+interface JournalledReceipt {
+  readonly opening: ReceiptOpening;
+  readonly seq: number;
+  readonly closing?: ReceiptClosing | undefined;
+}
+
+/** Receipts by id, from the lines of all files of one node, in any order of the files. */
+function readReceiptLines(values: readonly unknown[]): ReadonlyMap<string, JournalledReceipt> {
+  const found = new Map<string, JournalledReceipt>();
+  const closings = new Map<string, ReceiptClosing>();
+  for (const value of values) {
+    const line = lineOf(value);
+    if (line === undefined) continue;
+    if ('closed' in line) {
+      closings.set(line.closed, line.closing);
+      continue;
+    }
+    const { opened: opening, seq, closing } = line;
+    const { receiptId } = opening;
+    if (closing !== undefined) closings.set(receiptId, closing);
+    found.set(receiptId, { opening, seq });
+  }
+  for (const [receiptId, receipt] of found) {
+    const closing = closings.get(receiptId);
+    if (closing !== undefined) found.set(receiptId, { ...receipt, closing });
+  }
+  return found;
+}
+
+// A checksum guards each line, and only this svc writes them: what makes a line one is looked at.
+/* oxlint-disable typescript/no-unsafe-type-assertion */
+function lineOf(value: unknown): ReceiptLine | undefined {
+  const { opened, seq, closed, closing } = asRecord(value);
+  if (typeof closed === 'string') {
+    const isWhole = RECEIPT_ID.test(closed) && 'status' in asRecord(closing);
+    return isWhole ? (value as ReceiptLine) : undefined;
+  }
+  const { receiptId, tenant, decided } = asRecord(opened);
+  const isWhole =
+    RECEIPT_ID.test(String(receiptId)) &&
+    isTenantId(String(tenant)) &&
+    Number.isSafeInteger(seq) &&
+    'memoryMode' in asRecord(decided);
+  return isWhole ? (value as ReceiptLine) : undefined;
 }

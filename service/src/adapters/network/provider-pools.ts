@@ -10,7 +10,6 @@ import type {
 } from '../../ports/provider-links.ts';
 import type { Upstream } from '../../../../src/ports/upstream.ts';
 import type { Network } from '../../../../src/adapters/network/addresses.ts';
-import type { OwnListener } from './own-listener.ts';
 import type { Trust } from '../../../../src/adapters/network/pinned-connector.ts';
 import { wholeBody } from '../../../../src/adapters/network/whole-answer.ts';
 import {
@@ -18,6 +17,8 @@ import {
   isRefusedBase,
   upstreamOver,
 } from '../../../../src/adapters/network/undici-upstream.ts';
+import { networkInterfaces } from 'node:os';
+import ipaddr from 'ipaddr.js';
 
 /**
  * The connections from a service to providers: TLS only, to public addresses and the networks that
@@ -25,7 +26,7 @@ import {
  * its own pool, so no tenant can get a connection that leads to another tenant's gateway.
  */
 
-export interface EgressOptions {
+interface EgressOptions {
   readonly headersMs: number;
   /** Beside the usual ones. */
   readonly ports: readonly number[];
@@ -97,4 +98,29 @@ export class ProviderPools implements ProviderLinks {
     }
     return pool;
   }
+}
+
+/**
+ * Where this process listens. A provider whose name leads there is the service itself: each request to
+ * it would cause the next one.
+ */
+export class OwnListener {
+  #port: number | undefined;
+
+  /** The port is known once the listener is open. */
+  listensOn(port: number): void {
+    this.#port = port;
+  }
+
+  isAt(address: string, port: number): boolean {
+    return port === this.#port && isOwnAddress(address);
+  }
+}
+
+function isOwnAddress(address: string): boolean {
+  const ip = ipaddr.process(address);
+  if (ip.range() === 'loopback' || ip.range() === 'unspecified') return true;
+  return Object.values(networkInterfaces()).some((held = []) =>
+    held.some((one) => ipaddr.process(one.address).toString() === ip.toString()),
+  );
 }

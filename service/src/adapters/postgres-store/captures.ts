@@ -3,18 +3,20 @@ import type {
   CaptureOutcome,
   ObjectState,
   SpaceState,
+  NewObject,
 } from '../../ports/service-store.ts';
-import { passagesOf } from '../../../../src/adapters/store/passage-index.ts';
 import {
-  type BatchPassages,
-  BatchWriter,
-  type CapturePlace,
-  type KnownRow,
-  threadOf,
-} from './batch-writer.ts';
+  passagesOf,
+  type IndexedPassage,
+  shareOf,
+} from '../../../../src/adapters/store/passage-index.ts';
 import type { Rows } from './rows.ts';
-import { bareState, Spaces, stateOf } from './spaces.ts';
+import { bareState, Spaces, stateOf, type LockedSpace } from './spaces.ts';
 import { MEMORY } from './statements/memory.ts';
+import { referenceOf } from '../../../../src/core/memory/reference.ts';
+import { POSITIONS_PER_EXCHANGE } from '../../../../src/adapters/store/schema.ts';
+import type { TenantTermKeys } from './term-keys.ts';
+import { bytesArray } from './wire-values.ts';
 
 /**
  * Takes a batch of records in. The row of the space is locked, so batches of one space come one after
@@ -22,7 +24,7 @@ import { MEMORY } from './statements/memory.ts';
  * and a commit, however many records it has.
  */
 
-export interface Captured {
+interface Captured {
   readonly outcome: CaptureOutcome;
   /** Words that were added to the index. */
   readonly words: number;
@@ -103,4 +105,370 @@ function readKnown(
     objects.flatMap(({ textDigest }) => textDigest ?? []),
     objects.map(threadOf),
   );
+}
+
+/** Decides what becomes of each record of a batch, and writes the rows of all of them in one message. */
+
+/** By object, by text. */
+type BatchPassages = readonly (readonly (readonly IndexedPassage[])[])[];
+
+interface CapturePlace {
+  readonly tenant: string;
+  readonly keys: TenantTermKeys;
+  /** Canonical bytes that one space may hold. */
+  readonly bytesMax: number;
+  /** The records of another service come in, whatever the plan allows. */
+  readonly ignoresPlan?: true;
+}
+
+/** A part of a batch that the space holds already. */
+interface KnownRow {
+  readonly what: string;
+  readonly name: string;
+  readonly id: number;
+}
+
+interface KnownFacts {
+  readonly passages: BatchPassages;
+  readonly held: readonly KnownRow[];
+  /** Records that the plan still allows. */
+  readonly room: number;
+}
+
+interface NewRecord {
+  readonly object: NewObject;
+  readonly seq: number;
+  readonly passages: readonly (readonly IndexedPassage[])[];
+}
+
+interface NewText {
+  readonly n: number;
+  readonly recordDigest: string;
+  readonly message: number;
+  readonly digest: string;
+  readonly ref: string;
+  readonly object: NewObject;
+  readonly role: string;
+  readonly conversation: number;
+}
+
+interface NewPassage {
+  readonly n: number;
+  readonly text: number;
+  readonly conversation: number;
+  readonly position: number;
+  readonly start: number;
+  readonly end: number;
+  readonly terms: readonly string[];
+}
+
+class BatchWriter {
+  readonly #rows: Rows;
+  readonly #place: CapturePlace;
+  readonly #space: LockedSpace;
+  readonly #purged = new Set<string>();
+  readonly #digests = new Set<string>();
+  readonly #refs = new Set<string>();
+  readonly #textDigests = new Set<string>();
+  readonly #conversations = new Map<string, number>();
+  readonly #newConversations: { id: number; key: string }[] = [];
+  readonly #records: NewRecord[] = [];
+  readonly #texts: NewText[] = [];
+  readonly #passages: NewPassage[] = [];
+  readonly #again: NewObject[] = [];
+  #bytes = 0;
+  #room = Infinity;
+
+  constructor(rows: Rows, place: CapturePlace, space: LockedSpace) {
+    this.#rows = rows;
+    this.#place = place;
+    this.#space = space;
+  }
+
+  /** How many were added, and how many words of theirs. */
+  get records(): number {
+    return this.#records.length;
+  }
+
+  get words(): number {
+    return this.#passages.reduce((sum, { terms }) => sum + terms.length, 0);
+  }
+
+  /** Decides what becomes of each object. */
+  take({ objects }: CaptureBatch, { passages, held, room }: KnownFacts): ObjectState[] {
+    this.#room = room;
+    const sets: Record<string, Set<string>> = {
+      purged: this.#purged,
+      record: this.#digests,
+      ref: this.#refs,
+      text: this.#textDigests,
+    };
+    for (const { what, name, id } of held) {
+      if (what === 'conversation') this.#conversations.set(name, id);
+      else sets[what]?.add(name);
+    }
+    return objects.map((object, at) => this.#take(object, passages[at] ?? []));
+  }
+
+  /** All in one message: a statement finds what those before it have added. */
+  write(now: number): Promise<number>[] {
+    const added =
+      this.#records.length === 0
+        ? []
+        : [this.#addSources(), this.#addRecords(now), ...this.#addTexts(), this.#grow()];
+    return [...added, ...this.#sayAgain()];
+  }
+
+  #take(object: NewObject, passages: NewRecord['passages']): ObjectState {
+    const { digest, ref, bytes } = object;
+    if (this.#purged.has(digest)) return 'purged';
+    if (this.#digests.has(digest)) {
+      this.#again.push(object);
+      return 'duplicate';
+    }
+    if (this.#refs.has(ref)) return 'ref_collision';
+    if (this.#records.length >= this.#room) return 'plan';
+    if (this.#space.bytes + this.#bytes + bytes.length > this.#place.bytesMax) return 'quota';
+    this.#digests.add(digest);
+    this.#refs.add(ref);
+    this.#bytes += bytes.length;
+    const seq = this.#space.seq + this.#records.length + 1;
+    this.#records.push({ object, seq, passages });
+    for (const [message, { role }] of object.texts.entries()) {
+      this.#takeText(object, { message, role, passages: passages[message] ?? [] });
+    }
+    return 'durable';
+  }
+
+  #takeText(
+    object: NewObject,
+    text: {
+      readonly message: number;
+      readonly role: 'user' | 'assistant';
+      readonly passages: readonly IndexedPassage[];
+    },
+  ): void {
+    const { message, role } = text;
+    const conversation = this.#conversationOf(threadOf(object));
+    const n = this.#space.next_text + this.#texts.length;
+    const name = this.#nameOf(object, message);
+    this.#texts.push({
+      n,
+      recordDigest: object.digest,
+      message,
+      ...name,
+      object,
+      role,
+      conversation,
+    });
+    const source = object.source === undefined ? {} : { source: object.source };
+    const first = (object.position + shareOf({ role, ...source })) * POSITIONS_PER_EXCHANGE;
+    for (const [count, { start, end, terms }] of text.passages.entries()) {
+      this.#passages.push({
+        n: this.#space.next_passage + this.#passages.length,
+        text: n,
+        conversation,
+        position: first + count,
+        start,
+        end,
+        terms,
+      });
+    }
+  }
+
+  /** The same words may be in two records (a note, a longer exchange): the name is the first's. */
+  #nameOf({ digest, ref, textDigest }: NewObject, message: number) {
+    if (textDigest === undefined) return { digest: `${digest}#${message}`, ref };
+    const isTaken = this.#textDigests.has(textDigest);
+    this.#textDigests.add(textDigest);
+    return { digest: isTaken ? `${digest}#${message}` : textDigest, ref: referenceOf(textDigest) };
+  }
+
+  #conversationOf(key: string): number {
+    const known = this.#conversations.get(key);
+    if (known !== undefined) return known;
+    const id = this.#space.next_conversation + this.#newConversations.length;
+    this.#conversations.set(key, id);
+    this.#newConversations.push({ id, key });
+    return id;
+  }
+
+  /** By session and client. */
+  #addSources(): Promise<number> {
+    const sums = sourcesOf(this.#records.map(({ object }) => object));
+    return this.#run(
+      MEMORY.addSources,
+      sums.map(({ session }) => session),
+      sums.map(({ client }) => client),
+      sums.map(({ firstSeen }) => firstSeen),
+      sums.map(({ lastSeen }) => lastSeen),
+      sums.map(({ records }) => records),
+      sums.map(({ bytes }) => bytes),
+    );
+  }
+
+  #addRecords(now: number): Promise<number> {
+    const of = <T>(read: (object: NewObject) => T): T[] =>
+      this.#records.map(({ object }) => read(object));
+    return this.#run(
+      MEMORY.addRecords,
+      now,
+      of(({ digest }) => digest),
+      of(({ ref }) => ref),
+      of(({ kind }) => kind),
+      of(({ textDigest }) => textDigest ?? null),
+      of(({ textDigest }) => (textDigest === undefined ? null : referenceOf(textDigest))),
+      of(({ session }) => session),
+      of(({ client }) => client),
+      of(({ observedAt }) => observedAt),
+      of(({ position }) => position),
+      of(({ fingerprint }) => fingerprint),
+      of(({ branch }) => branch ?? null),
+      of(({ dialect }) => dialect ?? null),
+      of(({ toolName }) => toolName ?? null),
+      of(({ redactions }) => redactions),
+      this.#records.map(({ seq }) => seq),
+      bytesArray(of(({ bytes }) => bytes)),
+    );
+  }
+
+  #addTexts(): Promise<number>[] {
+    const [texts, passages, conversations] = [this.#texts, this.#passages, this.#newConversations];
+    const added: Promise<number>[] = [];
+    if (conversations.length > 0) {
+      added.push(
+        this.#run(
+          MEMORY.addConversations,
+          conversations.map(({ id }) => id),
+          conversations.map(({ key }) => key),
+        ),
+      );
+    }
+    if (texts.length === 0) return added;
+    return [
+      ...added,
+      this.#run(
+        MEMORY.addTexts,
+        texts.map(({ n }) => n),
+        texts.map(({ recordDigest }) => recordDigest),
+        texts.map(({ message }) => message),
+        texts.map(({ digest }) => digest),
+        texts.map(({ ref }) => ref),
+        texts.map(({ role }) => role),
+        texts.map(({ object }) => object.session),
+        texts.map(({ conversation }) => conversation),
+        texts.map(({ object }) => object.observedAt),
+        texts.map(({ object }) => object.branch ?? null),
+        texts.map(({ object }) => object.source ?? null),
+      ),
+      this.#run(
+        MEMORY.addPassages,
+        passages.map(({ n }) => n),
+        passages.map(({ text }) => text),
+        passages.map(({ conversation }) => conversation),
+        passages.map(({ position }) => position),
+        passages.map(({ start }) => start),
+        passages.map(({ end }) => end),
+        passages.map(({ terms }) => terms.length),
+        this.#place.keys.arrayOf(
+          this.#space.id,
+          passages.map(({ terms }) => terms),
+        ),
+      ),
+    ];
+  }
+
+  #grow(): Promise<number> {
+    return this.#run(
+      MEMORY.growSpace,
+      this.#records.length,
+      this.#bytes,
+      this.#passages.length,
+      this.words,
+      this.#texts.length,
+      this.#newConversations.length,
+    );
+  }
+
+  /** As sayAgain of the file's tables, after the rows of this batch are there. */
+  #sayAgain(): Promise<number>[] {
+    const said: Promise<number>[] = [];
+    const again = this.#again.filter(({ textDigest }) => textDigest !== undefined);
+    const timed = again.filter(({ isTimed }) => isTimed === true);
+    if (timed.length > 0) {
+      const times = timed.map(({ observedAt }) => observedAt);
+      const texts = newest(
+        timed.map(({ textDigest = '' }) => textDigest),
+        times,
+      );
+      const records = newest(
+        timed.map(({ digest }) => digest),
+        times,
+      );
+      said.push(
+        this.#run(MEMORY.renewTexts, texts.digests, texts.times),
+        this.#run(MEMORY.renewRecords, records.digests, records.times),
+      );
+    }
+    const verified = again.flatMap(({ source, textDigest }) =>
+      source === undefined ? (textDigest ?? []) : [],
+    );
+    if (verified.length > 0) said.push(this.#run(MEMORY.verifyTexts, verified));
+    return said;
+  }
+
+  #run(statement: string, ...values: Parameters<Rows['all']>[1][]): Promise<number> {
+    return this.#rows.run(statement, this.#place.tenant, this.#space.id, ...values);
+  }
+}
+
+/** A text of no conversation has no neighbours: its digest is a conversation of its own. */
+function threadOf({ session, digest }: NewObject): string {
+  return session === '' ? digest : session;
+}
+
+/** Each digest once, with its latest time. */
+function newest(digests: readonly string[], times: readonly number[]) {
+  const latest = new Map<string, number>();
+  for (const [at, digest] of digests.entries()) {
+    latest.set(digest, Math.max(latest.get(digest) ?? -Infinity, times[at] ?? -Infinity));
+  }
+  return { digests: [...latest.keys()], times: [...latest.values()] };
+}
+
+/** Where the records of a batch come from. */
+
+interface SourceSum {
+  readonly session: string;
+  readonly client: string;
+  readonly firstSeen: number;
+  readonly lastSeen: number;
+  readonly records: number;
+  readonly bytes: number;
+}
+
+function addedTo(sum: SourceSum | undefined, object: NewObject): SourceSum {
+  const { session, client, observedAt: at, bytes } = object;
+  return {
+    session,
+    client,
+    firstSeen: Math.min(sum?.firstSeen ?? at, at),
+    lastSeen: Math.max(sum?.lastSeen ?? at, at),
+    records: (sum?.records ?? 0) + 1,
+    bytes: (sum?.bytes ?? 0) + bytes.length,
+  };
+}
+
+function sourceKey({ session, client }: Pick<NewObject, 'session' | 'client'>): string {
+  return JSON.stringify([session, client].map((one) => one.replaceAll('\0', '�')));
+}
+
+/** By session and client. */
+function sourcesOf(objects: readonly NewObject[]): SourceSum[] {
+  const sources = new Map<string, SourceSum>();
+  for (const object of objects) {
+    const key = sourceKey(object);
+    sources.set(key, addedTo(sources.get(key), object));
+  }
+  return [...sources.values()];
 }

@@ -3,7 +3,7 @@ import { firstReceiptIdAt, timeOfReceiptId } from '../../core/receipt-id.ts';
 import type { ReceiptRow } from '../../ports/receipt-store.ts';
 import type { KeptDays } from '../../ports/service-store.ts';
 import type { Connections } from './connections.ts';
-import { DAYS, type DayTable, dropDay, makeDay } from './statements/days.ts';
+import { DAYS, type DayTable, dropDay, makeDay } from './statements/upkeep.ts';
 
 /**
  * Receipts and audit events are in one table for each day, created a week ahead. Expired days are

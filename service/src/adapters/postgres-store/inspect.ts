@@ -1,7 +1,7 @@
-import type { ServerFacts } from '../../ports/server-facts.ts';
+import type { ServerFacts } from '../../ports/service-store.ts';
 import { Connections } from './connections.ts';
 import type { ServerAddress } from './server-url.ts';
-import { DAYS } from './statements/days.ts';
+import { DAYS } from './statements/upkeep.ts';
 import { SERVER } from './statements/server.ts';
 
 /** Tells a person about a database server: `svc-service doctor`. */

@@ -18,18 +18,20 @@ import {
   objectOfItem,
   outputItem,
   recalledItem,
-} from '../service-store/item-shapes.ts';
-import { type OriginRow, originOf, sourceIdOf, sourceNumber } from '../service-store/origins.ts';
+  type OriginRow,
+  originOf,
+  sourceIdOf,
+  sourceNumber,
+} from '../service-store/row-shapes.ts';
 import type { SharedSignals } from '../../../../src/adapters/store/exchange-search.ts';
 import { listTerms } from '../../../../src/adapters/store/records.ts';
 import { Search } from '../../../../src/adapters/store/search.ts';
 import { runWaiting } from '../../../../src/adapters/store/steps.ts';
 import type { Rows, SqlValue } from './rows.ts';
-import { PostgresSource } from './postgres-source.ts';
+import { PostgresSource, type WordCount } from './postgres-source.ts';
 import type { Spaces } from './spaces.ts';
 import { MEMORY } from './statements/memory.ts';
 import type { TenantTermKeys } from './term-keys.ts';
-import type { WordCount } from './word-counts.ts';
 
 /** Memories as people and models see them: searched, ranked by the core, listed. */
 

@@ -1,28 +1,33 @@
 import type { Span } from '../../../../src/core/recall/dates.ts';
 import type { RecalledPassage } from '../../../../src/ports/memory.ts';
-import type {
-  ExchangePart,
-  ExchangeParts,
-  ExchangePlace,
-  Passage,
-  PassageOfRecord,
-  Places,
-  RecallSource,
-  SaidText,
-  Session,
-  Space,
-  SpokenText,
-  TermCount,
-  Window,
+import {
+  type ExchangePart,
+  type ExchangeParts,
+  type ExchangePlace,
+  type Passage,
+  type PassageOfRecord,
+  type Places,
+  type RecallSource,
+  type SaidText,
+  type Session,
+  type Space,
+  type SpokenText,
+  type TermCount,
+  type Window,
+  NO_PLACES,
+  placesFrom,
 } from '../../../../src/adapters/store/recall-source.ts';
 import { done, type Steps, waitFor } from '../../../../src/adapters/store/steps.ts';
-import { idOf, placeOf, placesOf } from './passage-ids.ts';
 import type { Rows } from './rows.ts';
-import { type SaidItem, type SaidRow, SaidTexts } from './said-texts.ts';
 import { RECALL } from './statements/recall.ts';
 import type { TenantTermKeys } from './term-keys.ts';
-import type { WordCount } from './word-counts.ts';
-import { WordPlaces } from './word-places.ts';
+import { POSTINGS_MAX } from '../../../../src/adapters/store/postings.ts';
+import { textsOf } from '../../core/objects.ts';
+import { recordOfBytes } from '../../../../src/core/memory-api/records.ts';
+import type { ObjectKind } from '../../ports/service-store.ts';
+import { type OriginRow, originOf, type ItemFacts } from '../service-store/row-shapes.ts';
+import { PASSAGES_PER_SPACE } from '../../../../src/adapters/store/schema.ts';
+import type { Connections } from './connections.ts';
 
 /**
  * Reads for one recall out of PostgreSQL, in one transaction. A round trip costs more than the rows, so
@@ -312,4 +317,215 @@ function exchangeKey({
   exchange,
 }: Pick<ExchangePlace, 'conversation' | 'exchange'>): string {
   return `${conversation} ${exchange}`;
+}
+
+interface CountRow {
+  readonly place: number;
+  readonly known: number | null;
+  readonly found: number;
+  readonly places: string;
+}
+
+/** A search ignores a word in more passages than this, so its places are not needed. */
+const COUNTED_MAX = POSTINGS_MAX + 1;
+
+/**
+ * In how many passages the words of one recall are, and in which. One statement reads both, since the
+ * index is the same: the words that are chosen in the end need no second look.
+ */
+class WordPlaces {
+  readonly #rows: Rows;
+  readonly #tenant: string;
+  readonly #keys: TenantTermKeys;
+  /** Counts of this recall that the database did not know yet. */
+  readonly #new: WordCount[];
+  /** By space and term: in how many passages a frequent word is. */
+  readonly #many = new Map<string, number>();
+  readonly #places = new Map<string, Places>();
+
+  constructor(
+    rows: Rows,
+    tenant: string,
+    { keys, counted }: { readonly keys: TenantTermKeys; readonly counted: WordCount[] },
+  ) {
+    this.#rows = rows;
+    this.#tenant = tenant;
+    this.#keys = keys;
+    this.#new = counted;
+  }
+
+  async count(space: Space, terms: readonly string[], most: number): Promise<TermCount[]> {
+    const { id, passages } = space;
+    const keys = this.#keys.keysOf(id, terms);
+    const rows = await this.#rows.all<CountRow>(
+      RECALL.countTerms,
+      this.#tenant,
+      id,
+      keys,
+      COUNTED_MAX,
+      passages,
+    );
+    const counts = terms.map((): TermCount => ({ found: 0, places: NO_PLACES }));
+    for (const { place, known, found, places: list } of rows) {
+      const places = placesFrom(list);
+      const count = known ?? found;
+      const name = nameOf(space, terms[place - 1] ?? '');
+      this.#many.set(name, count);
+      if (places.length > 0) this.#places.set(name, places);
+      if (known === null && count >= most) {
+        this.#new.push({ space: id, key: keys[place - 1] ?? '', count, passages });
+      }
+      counts[place - 1] =
+        count < most ? { found: count, places } : { found: most, places: NO_PLACES };
+    }
+    return counts;
+  }
+
+  /** 0 for a term that was not counted. */
+  counted(space: Space, term: string): number {
+    return this.#many.get(nameOf(space, term)) ?? 0;
+  }
+
+  /** The places from `from` on. */
+  async places(space: Space, terms: readonly string[], from: number): Promise<Places[]> {
+    const known = terms.map((term) =>
+      from === 0 ? this.#places.get(nameOf(space, term)) : undefined,
+    );
+    const unknown = terms.filter((_, place) => known[place] === undefined);
+    const read = new Map<string, Places>();
+    if (unknown.length > 0) {
+      const rows = await this.#rows.all<{ place: number; places: string }>(
+        RECALL.placesOf,
+        this.#tenant,
+        space.id,
+        this.#keys.keysOf(space.id, unknown),
+        from,
+      );
+      for (const { place, places } of rows) read.set(unknown[place - 1] ?? '', placesFrom(places));
+    }
+    return terms.map((term, place) => known[place] ?? read.get(term) ?? NO_PLACES);
+  }
+}
+
+function nameOf({ id }: Space, term: string): string {
+  return `${id} ${term}`;
+}
+
+/** Texts with their records, as the statements of a recall give them. */
+
+interface SaidRow extends OriginRow {
+  readonly space_id: number;
+  /** The number of the passage or text that was asked for. */
+  readonly n: number;
+  readonly start_at: number;
+  readonly end_at: number;
+  readonly said_ref: string;
+  readonly said_digest: string;
+  readonly said_source: 'unverified' | null;
+  readonly role: 'user' | 'assistant';
+  readonly at: number;
+  readonly message: number;
+  readonly record_id: number;
+  readonly kind: ObjectKind;
+  readonly created_at: number;
+  /** Null where another row of the same record has them. */
+  readonly bytes: Uint8Array | null;
+}
+
+interface SaidItem {
+  readonly facts: ItemFacts;
+  readonly whole: string;
+}
+
+/** The texts of one recall. Whatever was read for the search is an item without a second look. */
+class SaidTexts {
+  /** By space and number of the record: its texts. */
+  readonly #records = new Map<string, readonly { readonly text: string }[]>();
+  /** By space and digest. */
+  readonly #items = new Map<string, SaidItem>();
+
+  /** Gives the whole text of each row. */
+  add(rows: readonly SaidRow[]): string[] {
+    for (const row of rows) {
+      if (row.bytes !== null) this.#records.set(recordKey(row), textsOf(recordOfBytes(row.bytes)));
+    }
+    return rows.map((row) => {
+      const whole = this.#records.get(recordKey(row))?.[row.message]?.text ?? '';
+      this.#items.set(itemKey({ space: row.space, digest: row.said_digest }), {
+        facts: factsOf(row),
+        whole,
+      });
+      return whole;
+    });
+  }
+
+  /** Undefined for a text that was not read. */
+  itemOf(passage: Pick<RecalledPassage, 'space' | 'digest'>): SaidItem | undefined {
+    return this.#items.get(itemKey(passage));
+  }
+}
+
+function factsOf(row: SaidRow): ItemFacts {
+  const { record_id: object, message, kind, role, created_at: createdAt } = row;
+  return { object, message, kind, role, createdAt, origin: originOf(row) };
+}
+
+function recordKey({ space_id, record_id }: SaidRow): string {
+  return `${space_id} ${record_id}`;
+}
+
+function itemKey({ space, digest }: Pick<RecalledPassage, 'space' | 'digest'>): string {
+  return `${digest} ${space}`;
+}
+
+/** Rows count within their space: the number of a space and the number in it make an id, as in a file. */
+
+function idOf(space: number, n: number): number {
+  return space * PASSAGES_PER_SPACE + n;
+}
+
+function placeOf(id: number): { space: number; n: number } {
+  return { space: Math.floor(id / PASSAGES_PER_SPACE), n: id % PASSAGES_PER_SPACE };
+}
+
+/** Numbers of spaces, and numbers in them. */
+function placesOf(ids: readonly number[]): [number[], number[]] {
+  const places = ids.map(placeOf);
+  return [places.map(({ space }) => space), places.map(({ n }) => n)];
+}
+
+/** The number of passages of a space that contain a word, for frequent words: see `word_counts`. */
+export interface WordCount {
+  readonly space: number;
+  /** As the database's bigint. */
+  readonly key: string;
+  readonly count: number;
+  /** Passages of the space when it was counted. */
+  readonly passages: number;
+}
+
+/**
+ * Stores the word counts of a recall for later recalls, on every node and after a restart. They are
+ * written after the answer, so no request waits. A lost count is computed again.
+ */
+export function keepCounts(
+  connections: Connections,
+  tenant: string,
+  counts: readonly WordCount[],
+): void {
+  if (counts.length === 0) return;
+  // In one order, so that two recalls never wait for each other.
+  const sorted = counts.toSorted((a, b) => a.space - b.space || (a.key < b.key ? -1 : 1));
+  connections.memory
+    .write((rows) =>
+      rows.run(
+        RECALL.keepCounts,
+        tenant,
+        sorted.map(({ space }) => space),
+        sorted.map(({ key }) => key),
+        sorted.map(({ count }) => count),
+        sorted.map(({ passages }) => passages),
+      ),
+    )
+    .catch(() => undefined);
 }

@@ -1,6 +1,5 @@
 import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/service-store.ts';
-import { sourceNumber } from '../service-store/origins.ts';
-import { type PurgeRow, purgeOf, scopeOf } from '../service-store/purge-rows.ts';
+import { sourceNumber, type PurgeRow, purgeOf, scopeOf } from '../service-store/row-shapes.ts';
 import type { Rows, SqlValue } from './rows.ts';
 import { addChange, addEvent } from '../control/changes.ts';
 import { forgetBlocks } from './ledger.ts';

@@ -10,9 +10,8 @@ import type {
   ServiceQuestion,
   StoredObject,
 } from '../../ports/service-store.ts';
-import { type OriginRow, originOf } from '../service-store/origins.ts';
+import { type OriginRow, originOf } from '../service-store/row-shapes.ts';
 import type { Rows } from './rows.ts';
-import { purgedNamed, recordNamed } from './names.ts';
 import { bareState, type Spaces } from './spaces.ts';
 import { MEMORY } from './statements/memory.ts';
 
@@ -179,4 +178,33 @@ export class Records {
     const found = await this.#rows.get(MEMORY.wasPurged, ...values);
     return found === undefined ? 'unknown' : 'purged';
   }
+}
+
+/** The names of a record as values of a statement: see statements/memory.ts. */
+
+const TEXT_REFERENCE_START = /^m_[a-z2-7]{0,15}$/;
+/** No character of a reference comes after it. */
+const AFTER_ALL = '{';
+
+type NameValues = readonly [
+  digest: string | null,
+  ref: string | null,
+  textRefFrom: string | null,
+  textRefTo: string | null,
+  textDigest: string | null,
+];
+
+function recordNamed(name: string): NameValues {
+  if (isDigest(name)) return [null, null, referenceOf(name), referenceOf(name), name];
+  if (TEXT_REFERENCE_START.test(name)) return [null, null, name, name + AFTER_ALL, null];
+  if (name.startsWith('sha256:')) return [name, null, null, null, null];
+  if (name.startsWith('m_')) return [null, null, name, name, null];
+  return [null, name, null, null, null];
+}
+
+/** Digest, reference, reference of the text. */
+function purgedNamed(name: string): readonly [string | null, string | null, string | null] {
+  const known = isDigest(name) ? referenceOf(name) : name;
+  if (known.startsWith('sha256:')) return [known, null, null];
+  return known.startsWith('m_') ? [null, null, known] : [null, known, null];
 }

@@ -1,10 +1,11 @@
-import type { PoolClient } from 'pg';
+import type { PoolClient, Connection } from 'pg';
 import type { DatabaseOrigin } from '../../core/database-origin.ts';
-import { type Asked, Batch, type Result } from './batch.ts';
 import { answered, isGone, LostConnection, Overdue, UncertainCommit } from './lost.ts';
 import type { SqlScalar } from '../../ports/rows.ts';
 import type { Rows, SqlValue } from './rows.ts';
 import { SERVER } from './statements/server.ts';
+import { getTypeParser } from './server-search.ts';
+import { wireValue, type WireValue } from './wire-values.ts';
 
 /** One transaction on one connection. */
 
@@ -12,7 +13,7 @@ import { SERVER } from './statements/server.ts';
 const ANSWER_SLACK_MS = 1000;
 const COMMIT_MS = 5000;
 
-export interface SessionPlan {
+interface SessionPlan {
   /** The statement that begins the transaction; undefined: one statement, which needs none. */
   readonly begin: string | undefined;
   readonly statementMs: number;
@@ -175,7 +176,7 @@ function ignore(): void {
 }
 
 /** The statement of one row with the marks of so many: `($1, $2), ($3, $4)`. */
-export function withRows(statement: string, count: number): string {
+function withRows(statement: string, count: number): string {
   return statement.replace(/VALUES \(([^)]*)\)/, (_, marks: string) => {
     const width = marks.split(',').length;
     const rows = Array.from({ length: count }, (__, row) => {
@@ -184,4 +185,106 @@ export function withRows(statement: string, count: number): string {
     });
     return `VALUES ${rows.join(', ')}`;
   });
+}
+
+/**
+ * Several statements in one message to the server: they cost one round trip, and one write. After an error
+ * the server skips those behind it. No statement has a name, so a pooler in transaction mode may be in
+ * between.
+ */
+
+interface Result {
+  readonly rows: readonly Record<string, unknown>[];
+  readonly rowCount: number;
+}
+
+interface Asked {
+  readonly text: string;
+  readonly values: readonly SqlValue[];
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The messages of pg's connection, each of which it would write by itself. */
+interface Wire {
+  parse(message: { readonly text: string }): void;
+  bind(message: { readonly values: readonly WireValue[] }): void;
+  describe(message: { readonly type: 'P' }): void;
+  execute(): void;
+  sync(): void;
+}
+
+interface Field {
+  readonly name: string;
+  readonly dataTypeID: number;
+}
+
+/** Given to `query` of a client of pg, in place of a statement. */
+class Batch {
+  readonly #asked: readonly Asked[];
+  readonly #onEnd: () => void;
+  #answered = 0;
+  #columns: readonly Column[] = [];
+  #rows: Record<string, unknown>[] = [];
+
+  /** `onEnd`: the server is done with all of them. */
+  constructor(asked: readonly Asked[], onEnd: () => void) {
+    this.#asked = asked;
+    this.#onEnd = onEnd;
+  }
+
+  submit(connection: Connection): void {
+    const messages: Buffer[] = [];
+    const send = (message: Buffer): void => void messages.push(message);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The same connection, but for one method.
+    const wire = Object.create(connection, { _send: { value: send } }) as Wire;
+    for (const { text, values } of this.#asked) {
+      wire.parse({ text });
+      wire.bind({ values: values.map(wireValue) });
+      wire.describe({ type: 'P' });
+      wire.execute();
+    }
+    wire.sync();
+    if (connection.stream.writable) connection.stream.write(Buffer.concat(messages));
+  }
+
+  handleRowDescription({ fields }: { readonly fields: readonly Field[] }): void {
+    this.#columns = fields.map(columnOf);
+  }
+
+  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
+    const row: Record<string, unknown> = {};
+    for (const [at, { name, parse }] of this.#columns.entries()) {
+      const value = fields[at] ?? null;
+      row[name] = value === null ? null : parse(value);
+    }
+    this.#rows.push(row);
+  }
+
+  handleCommandComplete({ text }: { readonly text: string }): void {
+    const rows = this.#rows;
+    this.#rows = [];
+    this.#columns = [];
+    const asked = this.#asked[this.#answered];
+    this.#answered += 1;
+    asked?.resolve({ rows, rowCount: Number(/\d+$/.exec(text)?.[0] ?? 0) });
+  }
+
+  handleReadyForQuery(): void {
+    this.#onEnd();
+  }
+
+  handleError(error: unknown): void {
+    for (const { reject } of this.#asked.slice(this.#answered)) reject(error);
+    this.#onEnd();
+  }
+}
+
+interface Column {
+  readonly name: string;
+  readonly parse: (value: string) => unknown;
+}
+
+function columnOf({ name, dataTypeID }: Field): Column {
+  return { name, parse: getTypeParser(dataTypeID) };
 }

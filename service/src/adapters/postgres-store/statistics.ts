@@ -1,5 +1,5 @@
 import type { Connections } from './connections.ts';
-import { analyze, STATISTICS } from './statements/statistics.ts';
+import { analyze, STATISTICS } from './statements/upkeep.ts';
 
 /**
  * Keeps the planner's statistics of tables that grow fast. Without them the planner takes any index

@@ -2,8 +2,18 @@ import { batchesOf } from '../../../../src/core/bytes/batches.ts';
 import { groupBy } from '../../../../src/core/bytes/group-by.ts';
 import { objectOfItem } from '../../core/objects.ts';
 import { CAPTURE_ITEMS_MAX, PURGE_DIGESTS_MAX } from '../../../../src/core/memory-api/limits.ts';
-import { type Outgoing, outgoingRecord } from '../../../../src/core/memory-api/record-items.ts';
-import { isReference, isShortReference } from '../../../../src/core/memory/reference.ts';
+import {
+  type Outgoing,
+  outgoingRecord,
+  saidIn,
+} from '../../../../src/core/memory-api/record-items.ts';
+import {
+  isReference,
+  isShortReference,
+  referenceOf,
+  type TextRole,
+  textDigest,
+} from '../../../../src/core/memory/reference.ts';
 import { GLOBAL_SPACE, isSpace } from '../../../../src/core/request/space.ts';
 import { newId } from '../../core/ids.ts';
 import { mayUse } from '../../../../src/core/memory-api/keys.ts';
@@ -21,8 +31,6 @@ import {
   type RecallQuestion,
   type RecordKey,
   REFERENCES_MAX,
-  type SpokenRecord,
-  type StoredRecord,
 } from '../../../../src/ports/memory.ts';
 import type {
   NewObject,
@@ -31,9 +39,16 @@ import type {
   ServiceItem,
   SpaceChoice,
   TenantStore,
+  Origin,
+  StoredObject,
 } from '../../ports/service-store.ts';
-import { passageOf, recordOfItem, recordOfObject } from './stored-rows.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
+import { recordOfBytes } from '../../../../src/core/memory-api/records.ts';
+import type {
+  RecalledPassage,
+  SpokenRecord,
+  StoredRecord,
+} from '../../../../src/core/memory/record.ts';
 
 /**
  * The memory port over a memory service's own store, in the same process: no network, and nothing to
@@ -41,7 +56,7 @@ import { MemoryError } from '../../../../src/core/errors.ts';
  * they are captured here or sent by a client.
  */
 
-export interface ServiceMemoryParts {
+interface ServiceMemoryParts {
   /** Belongs to one tenant and cannot reach the data of another one. */
   readonly store: TenantStore;
   /** The key that asks: it may use no other spaces, and do nothing else. All is allowed without one. */
@@ -50,7 +65,7 @@ export interface ServiceMemoryParts {
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-export interface MemoryRights {
+interface MemoryRights {
   readonly scopes: readonly string[];
   /** Globs; all spaces when absent. */
   readonly spaces?: readonly string[];
@@ -339,4 +354,54 @@ function stateOf(state: ObjectState): CaptureState {
     case 'quota':
       throw new MemoryError('unavailable', 'The space is full.');
   }
+}
+
+/** Rows of a service's store as the memory port has them. */
+
+function passageOf({ origin, role, text, score = 0, isVerbatim }: ServiceItem): RecalledPassage {
+  const speaker = role === 'assistant' ? role : 'user';
+  const stated = isVerbatim ? undefined : origin.textDigest;
+  const digest = stated ?? textDigest(speaker, text);
+  return {
+    ref: referenceOf(digest),
+    digest,
+    space: origin.space,
+    role: speaker,
+    text,
+    at: origin.observedAt,
+    client: origin.client,
+    ...(origin.source === undefined ? {} : { source: origin.source }),
+    score,
+  };
+}
+
+/** Undefined when the text came cut, or is one of several. */
+function recordOfItem({ origin, role, text, isVerbatim }: ServiceItem): SpokenRecord | undefined {
+  if (!isVerbatim || role === 'tool') return undefined;
+  return storedRecord(origin, { role, text });
+}
+
+function recordOfObject({ origin, bytes }: StoredObject): StoredRecord {
+  return storedRecord(origin, saidIn(recordOfBytes(bytes)));
+}
+
+function storedRecord<Role extends TextRole>(
+  origin: Origin,
+  { role, text }: { readonly role: Role; readonly text: string },
+): StoredRecord<Role> {
+  const digest = textDigest(role, text);
+  return {
+    digest,
+    ref: referenceOf(digest),
+    space: origin.space,
+    role,
+    text,
+    conversation: origin.session === '' ? origin.sourceId : origin.session,
+    client: origin.client,
+    at: origin.observedAt,
+    fingerprint: origin.fingerprint,
+    exchange: origin.position,
+    ...(origin.branch === undefined ? {} : { branch: origin.branch }),
+    ...(origin.source === undefined ? {} : { source: origin.source }),
+  };
 }

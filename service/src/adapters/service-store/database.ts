@@ -8,8 +8,7 @@ import { Database } from '../../../../src/adapters/store/database.ts';
 import type { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
 import { type Connection, type Driver, sqliteCode } from '../../../../src/adapters/store/driver.ts';
 import { migrate } from '../../../../src/adapters/store/schema.ts';
-import { newEpoch } from './epoch.ts';
-import { checkSchema, makeTables } from './schema.ts';
+import { newEpoch, checkSchema, makeTables } from './schema.ts';
 
 /**
  * The service's one SQLite file. Unlike the embedded store's, a broken one is never set aside by
@@ -28,7 +27,7 @@ interface ServiceFileOptions {
   readonly descriptors: Descriptors;
 }
 
-export interface ServiceDatabaseOptions extends ServiceFileOptions {
+interface ServiceDatabaseOptions extends ServiceFileOptions {
   readonly folder: string;
   /** Makes the file where there is none. */
   readonly creates: boolean;

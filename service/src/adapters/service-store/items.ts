@@ -18,19 +18,17 @@ import {
   objectOfItem,
   outputItem,
   recalledItem,
-} from './item-shapes.ts';
-import { bestPassage, listTerms, quoted, whereOf } from '../../../../src/adapters/store/records.ts';
-import { FileSearch } from '../../../../src/adapters/store/file-search.ts';
-import type { Signals } from '../../../../src/adapters/store/signals.ts';
-import { type StoredText, textOf } from '../../../../src/adapters/store/text.ts';
-import {
   ORIGIN_COLUMNS,
   ORIGIN_JOINS,
   type OriginRow,
   originOf,
   sourceIdOf,
   sourceNumber,
-} from './origins.ts';
+} from './row-shapes.ts';
+import { bestPassage, listTerms, quoted, whereOf } from '../../../../src/adapters/store/records.ts';
+import { FileSearch } from '../../../../src/adapters/store/file-search.ts';
+import type { Signals } from '../../../../src/adapters/store/signals.ts';
+import { type StoredText, textOf } from '../../../../src/adapters/store/text.ts';
 import { spaceCondition } from './spaces.ts';
 
 /** Memories as people and models see them: searched, ranked by the core, listed. */

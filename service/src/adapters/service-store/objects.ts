@@ -1,5 +1,5 @@
 import { proofOf } from '../../../../src/core/shortening/proofs.ts';
-import { referenceOf } from '../../../../src/core/memory/reference.ts';
+import { referenceOf, isDigest } from '../../../../src/core/memory/reference.ts';
 import type {
   CaptureBatch,
   CaptureOutcome,
@@ -23,8 +23,7 @@ import {
   passagesOf,
 } from '../../../../src/adapters/store/passage-index.ts';
 import { addRecord, sayAgain } from '../../../../src/adapters/store/record-rows.ts';
-import { purgedNamed, recordNamed } from './names.ts';
-import { ORIGIN_COLUMNS, ORIGIN_JOINS, type OriginRow, originOf } from './origins.ts';
+import { ORIGIN_COLUMNS, ORIGIN_JOINS, type OriginRow, originOf } from './row-shapes.ts';
 import { spaceCondition, type Spaces } from './spaces.ts';
 
 /** Records as their canonical bytes: taken in, proven, given back. */
@@ -315,4 +314,40 @@ function placeOf(object: NewObject) {
     ...(branch === undefined ? {} : { branch }),
     ...(source === undefined ? {} : { source }),
   };
+}
+
+/**
+ * A record has several names: the digest and the reference of its bytes and, where it holds one text
+ * and no more, the digest and the reference of that text. The reference of a text is the beginning of
+ * its digest, and the tables have an index of it.
+ */
+
+const TEXT_REFERENCE_START = /^m_[a-z2-7]{0,15}$/;
+
+interface NameCondition {
+  readonly where: string;
+  readonly values: readonly string[];
+}
+
+/** A condition on o, the table of records. */
+function recordNamed(name: string): NameCondition {
+  if (isDigest(name)) {
+    return { where: 'o.text_ref = ? AND o.text_digest = ?', values: [referenceOf(name), name] };
+  }
+  // No character of a reference comes after the brace.
+  if (TEXT_REFERENCE_START.test(name)) {
+    return { where: 'o.text_ref >= ? AND o.text_ref < ?', values: [name, `${name}{`] };
+  }
+  return { where: `o.${columnOf(name)} = ?`, values: [name] };
+}
+
+/** A condition on p, the table of what was purged. */
+function purgedNamed(name: string): NameCondition {
+  const known = isDigest(name) ? referenceOf(name) : name;
+  return { where: `p.${columnOf(known)} = ?`, values: [known] };
+}
+
+function columnOf(name: string): 'digest' | 'text_ref' | 'ref' {
+  if (name.startsWith('sha256:')) return 'digest';
+  return name.startsWith('m_') ? 'text_ref' : 'ref';
 }

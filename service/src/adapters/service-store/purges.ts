@@ -7,10 +7,9 @@ import type {
 } from '../../ports/service-store.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
 import { PassageIndex } from '../../../../src/adapters/store/passage-index.ts';
-import { sourceNumber } from './origins.ts';
+import { sourceNumber, type PurgeRow, purgeOf, scopeOf } from './row-shapes.ts';
 import type { Rows } from '../../ports/rows.ts';
 import { addChange, addEvent } from '../control/changes.ts';
-import { type PurgeRow, purgeOf, scopeOf } from './purge-rows.ts';
 import { spaceCondition, type Spaces } from './spaces.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { NO_LIMITS, SELF_HOSTED } from '../../core/plans.ts';
 import { DEFAULT_TENANT } from '../../core/tenants.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
@@ -328,4 +328,12 @@ export function setMeta(
 function metaOf(database: Database, name: string): string | undefined {
   return database.get<{ value: string }>('SELECT value FROM service_meta WHERE name = ?', name)
     ?.value;
+}
+
+/** 8 characters, 47 bits: no two databases of one service share an epoch by chance. */
+export function newEpoch(): string {
+  const alphabet = '0123456789abcdefghijklmnopqrstuvwxyz';
+  // 252 is 7 times 36: what is over would make the first letters likelier.
+  const bytes = [...randomBytes(64)].filter((byte) => byte < 252).slice(0, 8);
+  return bytes.map((byte) => alphabet[byte % 36]).join('');
 }

@@ -25,7 +25,7 @@ import {
   publicUrlOf,
   type ServiceSettings,
 } from '../../core/settings.ts';
-import type { ServerFacts, StandbyFacts } from '../../ports/server-facts.ts';
+import type { ServerFacts, StandbyFacts } from '../../ports/service-store.ts';
 import { lookAtLimiter, waitingReceipts } from '../compose-parts.ts';
 import {
   type DatabaseServer,

@@ -10,10 +10,9 @@ import { oneLine } from '../../../../src/cli/terminal.ts';
 import { asRecord, asText, parseJson } from '../../../../src/core/bytes/json-fields.ts';
 import { lockServiceFolder } from '../../adapters/service-store/folder-lock.ts';
 import { readPrivate, RUN_FILE } from '../../adapters/service-store/service-files.ts';
-import { probeService } from '../../adapters/service-store/service-probe.ts';
+import { probeService } from '../../adapters/network/console-client.ts';
 import { DRAIN_MS } from '../../core/settings.ts';
-import type { ServerFacts } from '../../ports/server-facts.ts';
-import type { ServiceStoreHealth } from '../../ports/service-store.ts';
+import type { ServerFacts, ServiceStoreHealth } from '../../ports/service-store.ts';
 import { inspectDatabase, serverOf, serviceSettings } from '../compose-store.ts';
 import { folderOf, type FolderOption, withConsole, withServiceStore } from './service-context.ts';
 

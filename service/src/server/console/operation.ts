@@ -12,7 +12,7 @@ import { isoTime } from '../../../../src/core/memory/times.ts';
 import type { AdminRole } from '../../core/admins.ts';
 import type { AuditKind, AuditNote } from '../../core/audit.ts';
 import type { ChangeOutcome, Page, TenantFacts } from '../../ports/control-store.ts';
-import type { Receipts } from '../../ports/receipts.ts';
+import type { Receipts } from '../../ports/receipt-store.ts';
 import type { ProviderLinks } from '../../ports/provider-links.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
 import { newId } from '../../core/ids.ts';

@@ -9,7 +9,7 @@ import {
   servedSettings,
 } from '../../core/account-settings.ts';
 import type { HandlerSettings } from '../../../../src/core/settings/settings.ts';
-import { JournalFullError } from '../../ports/receipts.ts';
+import { JournalFullError } from '../../ports/receipt-store.ts';
 import { accountsOf } from '../../../../src/proxy/accounts.ts';
 import { BackgroundPace } from '../../../../src/proxy/background-queue.ts';
 import type {

@@ -37,7 +37,7 @@ import { newReceiptId } from '../../core/receipt-id.ts';
 import type { ReceiptKind } from '../../core/receipts.ts';
 import { listedModels, modelListBody } from '../../core/routing.ts';
 import type { Caller, ChangedFact } from '../../ports/control-store.ts';
-import { JournalFullError } from '../../ports/receipts.ts';
+import { JournalFullError } from '../../ports/receipt-store.ts';
 import {
   type Authenticator,
   type Credentials,

@@ -15,7 +15,7 @@ import {
   type ReceiptStatus,
 } from '../../core/receipts.ts';
 import type { Caller } from '../../ports/control-store.ts';
-import { JournalFullError, type OpenReceipt } from '../../ports/receipts.ts';
+import { JournalFullError, type OpenReceipt } from '../../ports/receipt-store.ts';
 import type { AdmittedCall } from '../admission.ts';
 import { Buckets } from '../buckets.ts';
 import { refusalOf } from '../fault.ts';

@@ -8,6 +8,8 @@ import type {
   Origin,
   ServiceItem,
   ServiceQuestion,
+  Purge,
+  PurgeScope,
 } from '../../ports/service-store.ts';
 
 /** Stored texts as the items that people and models see, whatever database holds them. */
@@ -88,4 +90,97 @@ function isWhole({ origin }: ItemFacts, text: string, whole: string): boolean {
 function beginningOf(text: string): string {
   if (text.length <= ITEM_CHARS_MAX) return text;
   return text.slice(0, ITEM_CHARS_MAX).replace(/[\ud800-\udbff]$/, '');
+}
+
+/** The origin of a record as columns of a row, for both engines. */
+export interface OriginRow {
+  readonly digest: string;
+  readonly ref: string;
+  readonly space: string;
+  readonly text_digest: string | null;
+  readonly source: number;
+  readonly session: string;
+  readonly client: string;
+  readonly observed_at: number;
+  readonly position: number;
+  readonly fingerprint: string;
+  readonly branch: string | null;
+  readonly mark: 'unverified' | null;
+}
+
+/** From o (objects), s (spaces) and c (sources) of the file. */
+export const ORIGIN_COLUMNS = `o.digest, o.ref, s.name AS space, o.text_digest, o.source, c.session,
+  c.client, o.observed_at, o.position, o.fingerprint, o.branch,
+  (SELECT m.source FROM object_texts t JOIN records m ON m.id = t.record WHERE t.object = o.id LIMIT 1)
+    AS mark`;
+
+export const ORIGIN_JOINS = 'JOIN spaces s ON s.id = o.space JOIN sources c ON c.id = o.source';
+
+export function originOf(row: OriginRow): Origin {
+  return {
+    digest: row.digest,
+    ref: row.ref,
+    space: row.space,
+    ...(row.text_digest === null ? {} : { textDigest: row.text_digest }),
+    sourceId: sourceIdOf(row.source),
+    session: row.session,
+    client: row.client,
+    observedAt: row.observed_at,
+    position: row.position,
+    fingerprint: row.fingerprint,
+    ...(row.branch === null ? {} : { branch: row.branch }),
+    ...(row.mark === null ? {} : { source: row.mark }),
+  };
+}
+
+const SOURCE_START = 'src_';
+
+export function sourceIdOf(id: number): string {
+  return `${SOURCE_START}${id}`;
+}
+
+/** -1, which no source has, for what is no source's id. */
+export function sourceNumber(sourceId: string): number {
+  const digits = /^src_(\d{1,15})$/.exec(sourceId)?.[1];
+  return digits === undefined ? -1 : Number(digits);
+}
+
+/** The row of a purge, for both engines. */
+
+export interface PurgeRow {
+  readonly id: string;
+  readonly space: string;
+  readonly scope: string;
+  readonly state: Purge['state'];
+  readonly records: number;
+  readonly items: number;
+  readonly bytes: number;
+  readonly generation_before: string;
+  readonly generation_after: string;
+  readonly requested_by: string;
+  readonly requested_at: number;
+  readonly erased_at: number | null;
+  readonly upto: number;
+}
+
+export function scopeOf({ scope }: PurgeRow): PurgeScope {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only begin() writes it.
+  return JSON.parse(scope) as PurgeScope;
+}
+
+export function purgeOf(row: PurgeRow): Purge {
+  return {
+    purgeId: row.id,
+    space: row.space,
+    scope: scopeOf(row),
+    state: row.state,
+    records: row.records,
+    items: row.items,
+    bytes: row.bytes,
+    generationBefore: row.generation_before,
+    generationAfter: row.generation_after,
+    requestedBy: row.requested_by,
+    requestedAt: row.requested_at,
+    ...(row.erased_at === null ? {} : { erasedAt: row.erased_at }),
+  };
 }

@@ -1,0 +1,63 @@
+/** The statements on the tables of days: one a day of receipts, and one a day of audit events. */
+
+export type DayTable = 'receipts' | 'audit';
+
+/** Names that dayOf makes, and bounds that are ids of receipts or milliseconds. */
+const DAY = /^\d{8}$/;
+const BOUND = /^(?:rcpt_[0-9a-z]{26}|\d{1,15})$/;
+
+/** `day` as 20261120; the bounds: the first value of that day and of the next one. */
+export function makeDay(
+  table: DayTable,
+  day: string,
+  { first, next }: { readonly first: string; readonly next: string },
+): string {
+  if (!DAY.test(day) || !BOUND.test(first) || !BOUND.test(next)) {
+    throw new TypeError('That is no day.');
+  }
+  return `CREATE TABLE IF NOT EXISTS ${table}_${day} PARTITION OF ${table}
+    FOR VALUES FROM ('${first}') TO ('${next}')`;
+}
+
+export function dropDay(table: DayTable, day: string): string {
+  if (!DAY.test(day)) throw new TypeError('That is no day.');
+  return `DROP TABLE IF EXISTS ${table}_${day}`;
+}
+
+export const DAYS = {
+  list: `SELECT c.relname::text AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent IN (to_regclass('receipts'), to_regclass('audit'))
+      AND c.relname ~ '_[0-9]{8}$' ORDER BY 1`,
+  dropAuditRows: `DELETE FROM audit_rest WHERE at < $1`,
+} as const;
+
+/** The statements that keep the planner's statistics of svc's own tables. */
+
+/** The names of svc's tables and of their parts: they need no quotes. */
+const TABLE = /^[a-z][a-z0-9_]{0,62}$/;
+
+/** It waits for no lock: who holds one is changing the table, and the next look comes soon. */
+export function analyze(table: string): string {
+  if (!TABLE.test(table)) throw new TypeError('That is no table of svc.');
+  return `ANALYZE (SKIP_LOCKED) ${table}`;
+}
+
+export const STATISTICS = {
+  /** Tables, and parts of tables, that are more than twice as large as when the planner last learned of them. */
+  outgrown: `SELECT l.relname::text AS name
+    FROM unnest($1::text[]) AS n(name)
+    JOIN pg_class c ON c.oid = to_regclass(n.name)
+    LEFT JOIN pg_inherits i ON i.inhparent = c.oid
+    JOIN pg_class l ON l.oid = coalesce(i.inhrelid, c.oid) AND l.relkind = 'r'
+    WHERE pg_relation_size(l.oid) / current_setting('block_size')::bigint
+      > 2 * greatest(l.relpages, 0) + $2::integer
+    ORDER BY 1 LIMIT $3`,
+} as const;
+
+/** The statements that put waiting passages into their index: see pending-passages.ts. */
+export const PENDING = {
+  partOf: `SELECT p.tableoid::bigint AS part FROM passages p WHERE p.tenant_id = $1 LIMIT 1`,
+  putIn: `SELECT gin_clean_pending_list(i.indexrelid) FROM pg_index i
+    JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam AND a.amname = 'gin'
+    WHERE i.indrelid = $1::bigint::oid`,
+} as const;
