@@ -141,30 +141,16 @@ async function prepare(
   const database = openServiceFile(staged, { driver, descriptors });
   try {
     setMeta(database, 'epoch', epoch);
-    let carried: CarriedOver | undefined;
     const path = serviceFile(folder);
-    if (!existsSync(path)) carried = { revoked: 0, purged: 0 };
-    else if (isReadable(path, { driver, descriptors }))
-      carried = await carryOver(database, path, now);
+    const carried = existsSync(path)
+      ? await carryOver(database, path, now)
+      : { revoked: 0, purged: 0 };
     // The log stays behind when the file is moved: nothing may be left in it.
     const checkpoint = database.get<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)');
     if (checkpoint?.busy !== 0) throw broken();
     return carried;
   } finally {
     database.close();
-  }
-}
-
-/** False for a database that is broken, which may be why there is a restore, or of another version. */
-function isReadable(
-  path: string,
-  options: { readonly driver: Driver; readonly descriptors: Descriptors },
-): boolean {
-  try {
-    openServiceFile(path, options).close();
-    return true;
-  } catch {
-    return false;
   }
 }
 
@@ -261,9 +247,17 @@ const REVOKED = ['service_keys', 'admins'].map(
       AND k.revoked_at IS NULL`,
 );
 
-/** `present`: the path of the database that is replaced. Both have the same tables. */
-async function carryOver(to: Database, present: string, now: number): Promise<CarriedOver> {
-  to.run('ATTACH DATABASE ? AS present', present);
+/**
+ * `present`: the path of the database that is replaced. Undefined if it is broken, which may be why there
+ * is a restore, or has other tables. It is attached and not opened by itself, because a detached file is
+ * closed at once: the driver of Node 20 closes a connection later, when the file has been moved.
+ */
+async function carryOver(
+  to: Database,
+  present: string,
+  now: number,
+): Promise<CarriedOver | undefined> {
+  if (!hasAttached(to, present)) return undefined;
   try {
     const revoked = to.transaction(() => {
       for (const statement of STATEMENTS) to.run(statement);
@@ -274,6 +268,25 @@ async function carryOver(to: Database, present: string, now: number): Promise<Ca
   } finally {
     to.exec('DETACH DATABASE present');
   }
+}
+
+function hasAttached(to: Database, present: string): boolean {
+  try {
+    to.run('ATTACH DATABASE ? AS present', present);
+  } catch {
+    return false;
+  }
+  try {
+    const same = to.get(
+      `SELECT 1 FROM main.service_meta m JOIN present.service_meta p ON p.name = m.name
+       WHERE m.name = 'schema' AND p.value = m.value`,
+    );
+    if (same !== undefined) return true;
+  } catch {
+    // Not a database of a service.
+  }
+  to.exec('DETACH DATABASE present');
+  return false;
 }
 
 /** The provider itself goes back to the backup: its name and its models may have changed for a reason. */
