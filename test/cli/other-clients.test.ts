@@ -149,16 +149,22 @@ const WRITTEN = [
     file: '.qwen/settings.json',
     text: '{\r\n\t"env": { "OPENAI_BASE_URL": "https://mine" }\r\n}',
   },
+  {
+    name: 'zed',
+    file: '.config/zed/settings.json',
+    text: '// mine\n{\n  "theme": "One Dark",\n  "language_models": { "ollama": {} },\n}\n',
+    flags: ['--model', 'gpt-5'],
+  },
 ] as const;
 
 test.each(WRITTEN)(
   'connect $name writes no token, and disconnect gives back every byte',
-  async ({ name, file, text }) => {
+  async ({ name, file, text, ...more }) => {
     const at = await stage(['openai_responses']);
     const path = join(at.home, file);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
-    const written = await at.svc('connect', name, '--yes');
+    const written = await at.svc('connect', name, '--yes', ...('flags' in more ? more.flags : []));
     expect([written.code, written.stdout, written.stderr]).toEqual([
       0,
       '',
@@ -173,12 +179,12 @@ test.each(WRITTEN)(
 
 test.each(WRITTEN)(
   'uninstall takes out what connect put into the file of $name',
-  async ({ name, file, text }) => {
+  async ({ name, file, text, ...more }) => {
     const at = await stage(['openai_responses']);
     const path = join(at.home, file);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
-    await at.svc('connect', name, '--yes');
+    await at.svc('connect', name, '--yes', ...('flags' in more ? more.flags : []));
     const done = await at.svc('uninstall', '--yes');
     expect([done.code, done.stderr]).toEqual([0, expect.any(String)]);
     expect(readFileSync(path, 'utf8')).toBe(text);
@@ -215,6 +221,53 @@ test('a YAML file of a person’s own is left as it is, and the hint says what t
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('cannot edit')]);
   expect(refused.stderr).toContain('svc print-config continue');
   expect(readFileSync(path, 'utf8')).toBe(own);
+});
+
+test('Zed’s own provider gets the address, and a model of another API an entry of its own', async () => {
+  const at = await stage(['anthropic_messages', 'openai_chat_completions']);
+  const path = join(at.home, '.config/zed/settings.json');
+  const done = await at.svc('connect', 'zed', '--yes', '--model', 'gpt-5');
+  expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('Enter any text')]);
+  const address = `${at.url}/c/zed/t/svc_path_`;
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({
+    language_models: {
+      anthropic: { api_url: expect.stringContaining(address) },
+      openai_compatible: {
+        svc: {
+          api_url: expect.stringMatching(/\/v1$/),
+          available_models: [{ name: 'gpt-5', max_tokens: 200_000 }],
+        },
+      },
+    },
+  });
+});
+
+test.each([
+  ['anthropic_messages', 'messages', '/v1/messages'],
+  ['openai_responses', 'responses', '/v1/responses'],
+  ['openai_chat_completions', 'chat-completions', '/v1/chat/completions'],
+])('VS Code gets an entry with the whole address: %s', async (style, apiType, end) => {
+  const at = await stage([style]);
+  const printed = await at.svc('print-config', 'vscode', '--model', 'm-1');
+  expect(printed.stdout).not.toContain(LOCAL_TOKEN);
+  const address = new RegExp(`^${at.url}/c/vscode/t/svc_path_[\\w-]+${end}$`);
+  expect(JSON.parse(printed.stdout)).toMatchObject([
+    {
+      vendor: 'customendpoint',
+      apiType,
+      models: [{ id: 'm-1', url: expect.stringMatching(address) }],
+    },
+  ]);
+});
+
+test.each([
+  ['cursor', 'own servers'],
+  ['jetbrains', 'svc connect claude'],
+  ['vscode', 'svc print-config vscode'],
+])('connect %s says what is not possible, and what is', async (name, reason) => {
+  const at = await stage(BOTH);
+  const refused = await at.svc('connect', name, '--yes');
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(reason)]);
 });
 
 test.each(['copilot', 'cline'])('%s cannot be connected, and svc says why', async (name) => {

@@ -17,6 +17,7 @@ import {
   undoClientFile,
   writeClientFile,
 } from './client-file.ts';
+import { NOT_POSSIBLE } from './client-editors.ts';
 import { clientHome } from './client-home.ts';
 import { addressOf, loopbackVariables, toolSearchVariables } from './client-variables.ts';
 import { versionOf } from './client-version.ts';
@@ -116,10 +117,13 @@ export function connectableOf(name: string): ConnectableClient {
   const client = CONNECTABLE.find((one) => one.name === name);
   if (client !== undefined) return client;
   const other = OTHER_CLIENTS.find((one) => one.name === name);
+  const impossible = Object.hasOwn(NOT_POSSIBLE, name) ? NOT_POSSIBLE[name] : undefined;
+  if (impossible !== undefined) throw new CliError(...impossible, 2);
   if (other !== undefined && typeof other.file === 'string') {
+    const start = other.launch === undefined ? '' : `Start it with svc run ${name}, or see: `;
     throw new CliError(
       `svc changes no file of ${other.title}. ${other.file}`,
-      `Start it with svc run ${name}, or see: svc print-config ${name}`,
+      `${start}svc print-config ${name}`,
       2,
     );
   }
@@ -363,7 +367,7 @@ function otherClient(client: OtherClient): readonly ConnectableClient[] {
       baseUrl: facts.url,
       startsProxy: file.asksToken,
       ...(file.asksToken && { command }),
-      warnings: [],
+      warnings: file.afterwards === undefined ? [] : [file.afterwards],
     };
   };
   const dialects = client.dialects.filter((one) => needsModel?.includes(one) !== true);

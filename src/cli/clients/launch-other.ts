@@ -11,15 +11,19 @@ import { type Launch, type LaunchedClient, type LaunchFacts, takesLogin } from '
 import { modelIn, type OtherClient } from './other-client.ts';
 
 /** Starts a client of the table with its own variables, and with those that every client needs. */
-export function launchedOther(client: OtherClient): LaunchedClient {
-  const { program, install, dialects } = client;
-  return { program, install, dialects, launch: (facts) => launch(client, facts) };
+export function launchedOther(client: OtherClient): readonly (readonly [string, LaunchedClient])[] {
+  const { name, program, install, dialects } = client;
+  const start = client.launch?.bind(client);
+  if (start === undefined) return [];
+  return [[name, { program, install, dialects, launch: (facts) => launch(client, start, facts) }]];
 }
 
-function launch(client: OtherClient, facts: LaunchFacts): Launch {
+type Start = NonNullable<OtherClient['launch']>;
+
+function launch(client: OtherClient, start: Start, facts: LaunchFacts): Launch {
   const { host, localToken, environment, upstreams, args, script } = facts;
   const url = urlForClient(urlOf(facts), client.name);
-  const { args: before, variables } = client.launch({
+  const { args: before, variables } = start({
     url,
     urlWithToken: withPathToken(url, localToken),
     environment,

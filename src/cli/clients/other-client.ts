@@ -14,8 +14,8 @@ export interface OtherClient {
   readonly install: string;
   /** The dialects that it can speak to svc, the best one first. */
   readonly dialects: readonly [Dialect, ...Dialect[]];
-  /** For `svc run`. The token is in SVC_LOCAL_PROXY_TOKEN besides. Throws CliError where it cannot be done. */
-  launch(facts: OtherLaunchFacts): OtherLaunch;
+  /** For `svc run`; none for an editor. The token is in SVC_LOCAL_PROXY_TOKEN besides. Throws CliError where it cannot be done. */
+  launch?(facts: OtherLaunchFacts): OtherLaunch;
   /** For `svc print-config`: complete, and without the token wherever the client can read a variable. */
   print(facts: ClientFacts): Printed;
   /** In these dialects its settings name a model, which the person must give. */
@@ -63,6 +63,8 @@ export interface OtherFile {
   settings(facts: FileFacts): readonly Omit<JsonChange, 'before'>[];
   /** The client runs the token command, which starts the proxy where none runs. */
   readonly asksToken: boolean;
+  /** What the person must still do. */
+  readonly afterwards?: string;
 }
 
 export interface FileFacts extends ClientFacts {

@@ -1,4 +1,5 @@
 import { clineClient } from './client-cline.ts';
+import { vscodeClient, zedClient } from './client-editors.ts';
 import { continueClient } from './client-continue.ts';
 import { copilotClient } from './client-copilot.ts';
 import { opencodeClient } from './client-opencode.ts';
@@ -17,4 +18,6 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
   copilotClient,
   clineClient,
   continueClient,
+  zedClient,
+  vscodeClient,
 ];

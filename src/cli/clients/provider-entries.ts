@@ -13,7 +13,7 @@ export function requireProviders(program: string, providers: object): void {
   if (Object.keys(providers).length > 0) return;
   throw new CliError(
     `${program} needs the name of a model of your provider.`,
-    `svc run ${program} -- --model svc/MODEL, or: svc print-config ${program} --model MODEL`,
+    `svc print-config ${program} --model MODEL, or with svc run: --model svc/MODEL`,
   );
 }
 

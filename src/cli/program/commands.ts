@@ -204,7 +204,7 @@ const CONNECT: CliCommand = {
   name: 'connect',
   group: 'setup',
   description: "Change a client's own settings, so that it always uses svc",
-  args: { '<name>': 'claude, codex, opencode, pi, qwen or continue' },
+  args: { '<name>': 'claude, codex, opencode, pi, qwen, continue or zed' },
   options: {
     '--model <name>': 'the model, for clients whose settings name one',
     '--openai-name':
@@ -226,7 +226,7 @@ const DISCONNECT: CliCommand = {
   name: 'disconnect',
   group: 'setup',
   description: "Remove svc from a client's own settings",
-  args: { '<name>': 'claude, codex, opencode, pi, qwen or continue' },
+  args: { '<name>': 'claude, codex, opencode, pi, qwen, continue or zed' },
   options: {
     '-y, --yes': 'do not ask; required without a terminal',
     '-q, --quiet': 'print problems only',

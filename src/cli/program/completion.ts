@@ -70,13 +70,18 @@ function programOf(program: Command): Completed {
   return { name, names, id: `_${name.replaceAll('-', '_')}` };
 }
 
-const CLIENTS = ['claude', 'codex', ...OTHER_CLIENTS.map(({ name }) => name)];
+const STARTED = ['claude', 'codex', ...named((client) => 'launch' in client)];
+const CONNECTED = ['claude', 'codex', ...named(({ file }) => typeof file !== 'string')];
+
+function named(isMeant: (client: (typeof OTHER_CLIENTS)[number]) => boolean): readonly string[] {
+  return OTHER_CLIENTS.filter(isMeant).map(({ name }) => name);
+}
 
 /** The arguments of a command besides svc's own commands. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
-  run: CLIENTS,
-  connect: CLIENTS,
-  disconnect: CLIENTS,
+  run: STARTED,
+  connect: CONNECTED,
+  disconnect: CONNECTED,
   completion: SHELLS,
 };
 

@@ -37,7 +37,7 @@ export interface RunRequest {
 const CLIENTS: Readonly<Record<string, LaunchedClient>> = {
   claude: CLAUDE,
   codex: CODEX,
-  ...Object.fromEntries(OTHER_CLIENTS.map((client) => [client.name, launchedOther(client)])),
+  ...Object.fromEntries(OTHER_CLIENTS.flatMap(launchedOther)),
 };
 
 /** Resolves with the client's exit code; 128 and the signal's number where a signal ended it. */
