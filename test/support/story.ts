@@ -49,8 +49,12 @@ export interface Reply {
   readonly hangs?: boolean;
   /** Before the head. */
   readonly delayMs?: number;
-  /** The body comes in so many pieces, with a pause before each. */
-  readonly pieces?: { readonly count: number; readonly pauseMs: number };
+  /** The body comes in so many pieces, with a pause before each; the last one only then. */
+  readonly pieces?: {
+    readonly count: number;
+    readonly pauseMs: number;
+    readonly last?: Promise<unknown>;
+  };
 }
 
 export interface RecordingProvider {
@@ -103,13 +107,15 @@ async function take(
 async function sendPieces(
   outgoing: ServerResponse,
   text: string,
-  { count, pauseMs }: NonNullable<Reply['pieces']>,
+  { count, pauseMs, last }: NonNullable<Reply['pieces']>,
 ): Promise<void> {
   const bytes = Buffer.from(text);
   const size = Math.ceil(bytes.length / count);
   for (let at = 0; at < bytes.length && !outgoing.destroyed; at += size) {
     // oxlint-disable-next-line no-await-in-loop -- An answer that streams.
     await sleep(pauseMs, undefined, { ref: false });
+    // oxlint-disable-next-line no-await-in-loop
+    if (at + size >= bytes.length) await last;
     outgoing.write(bytes.subarray(at, at + size));
   }
   outgoing.end();

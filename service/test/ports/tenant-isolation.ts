@@ -75,7 +75,7 @@ export function isolationLaw(open: () => ServiceStore | Promise<ServiceStore>): 
       }),
       { numRuns: 8 },
     );
-  }, 300_000);
+  }, 600_000);
 
   test('a purge, a key and a space of another tenant cannot be reached by their names', async () => {
     const store = await open();
@@ -111,7 +111,7 @@ export function isolationLaw(open: () => ServiceStore | Promise<ServiceStore>): 
   });
 }
 
-const patience = (): AbortSignal => AbortSignal.timeout(30_000);
+const patience = (): AbortSignal => AbortSignal.timeout(120_000);
 
 type Views = Readonly<Record<string, unknown>>;
 

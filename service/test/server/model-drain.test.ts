@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
@@ -61,29 +61,29 @@ async function receiptsOf({ place }: Started): Promise<readonly Record<string, u
 test(`SIGTERM with ${STREAMS} streams: all end whole, new requests are told, every receipt is closed`, async () => {
   const started = await start();
   const { place, service, key } = started;
+  // The service ends as soon as the last answer has: until then it refuses what is asked below.
+  const refusing = new EventEmitter();
+  const last = once(refusing, 'all');
   place.provider.reply = (request) => ({
     ...answerTo(request),
-    pieces: { count: 8, pauseMs: 400 },
+    pieces: { count: 8, pauseMs: 100, last },
   });
   const streams = Array.from({ length: STREAMS }, () => stream(started));
   await until(() => place.provider.seen.length === STREAMS);
   const began = performance.now();
   service.child.kill('SIGTERM');
-  await until(() => place.provider.seen.length === STREAMS);
-  const refusals: ClientAnswer[] = [];
-  while (refusals.length < 3) {
-    // oxlint-disable-next-line no-await-in-loop
-    const answer = await stream(started);
-    if (answer.status === 503) refusals.push(answer);
-    else expect(answer.status).toBe(200);
+  await expect
+    .poll(async () => (await callService(service.url, '/readyz')).json)
+    .toEqual({ status: 'shutting_down' });
+  const refusals = await Promise.all(Array.from({ length: 3 }, () => stream(started)));
+  expect(refusals.map(({ status }) => status)).toEqual([503, 503, 503]);
+  for (const answer of refusals) {
+    expect([errorIn(answer).code, answer.headers.connection]).toEqual(['SHUTTING_DOWN', 'close']);
+    expect(answer.headers).toMatchObject({ 'x-should-retry': 'true', 'retry-after': '2' });
   }
-  for (const refused of refusals) {
-    expect([errorIn(refused).code, refused.headers.connection]).toEqual(['SHUTTING_DOWN', 'close']);
-    expect(refused.headers).toMatchObject({ 'x-should-retry': 'true', 'retry-after': '2' });
-  }
-  expect((await callService(service.url, '/readyz')).json).toEqual({ status: 'shutting_down' });
   const other = await callService(service.url, '/v1/svc/whoami', { key });
   expect([other.status, other.json.error.code]).toEqual([503, 'SHUTTING_DOWN']);
+  refusing.emit('all');
   const answers = await Promise.all(streams);
   expect(answers.filter(({ isCut }) => isCut)).toEqual([]);
   expect(new Set(answers.map(({ body }) => body.toString())).size).toBe(1);
