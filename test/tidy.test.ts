@@ -235,6 +235,28 @@ const REMEMBERING = [
   'src/proxy/shortener.ts',
 ];
 
+test('every function that the architecture page names is in the file that it names before', () => {
+  const section = read('ARCHITECTURE.md').split('## A request in fifteen minutes\n')[1] ?? '';
+  const steps =
+    section
+      .split('\n## ')[0]
+      ?.split(/^\d+\. /m)
+      .slice(1) ?? [];
+  const missing = steps.flatMap((step) => {
+    const named = [...step.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+    const isOf = [...step.matchAll(/`([^`]+\(\))` of\s+`([^`]+)`/g)];
+    let path = '';
+    return named.filter((name) => {
+      if (name.startsWith('src/')) path = name;
+      if (!name.endsWith('()')) return false;
+      const own = isOf.find(([, one]) => one === name)?.[2] ?? path;
+      return own === '' || !read(own).includes(name.slice(0, -1));
+    });
+  });
+  expect(steps).toHaveLength(15);
+  expect(missing).toEqual([]);
+});
+
 test('every path that a document names exists', () => {
   const documents = list('.').filter((path) => /^[A-Z_]+\.md$/.test(path));
   const broken = documents.flatMap((path) =>
