@@ -3,6 +3,7 @@ import type { LostThoughts, ThoughtSums } from '../core/conversation/lost-though
 import type { Cleared, Usage } from '../core/dialects/answer.ts';
 import type { ItemNote } from '../core/plan/item-notes.ts';
 import type { QuotaReport, QuotaRow } from '../core/meter/quota.ts';
+import type { Trial, TrialReport } from '../core/meter/hold-out.ts';
 import type { PlanLimit } from '../core/meter/quota-words.ts';
 import type { CacheMiss } from '../core/meter/cache-miss.ts';
 import type { Price } from '../core/shortening/meter.ts';
@@ -17,6 +18,8 @@ export interface RequestLog {
   addQuota(row: QuotaRow): void;
   /** How much of each login's plan is used, the newest first. `now`: milliseconds since 1970. */
   quota(now: number): Promise<readonly QuotaReport[]>;
+  /** Both groups of the hold-out since then. */
+  trial(since: number): Promise<TrialReport>;
   /** Newest first. */
   list(filter: RequestList): Promise<readonly RequestRow[]>;
   /** Newest first, of model requests alone. */
@@ -152,6 +155,10 @@ export interface RequestRow {
   readonly secondLooks?: SecondLooks;
   /** The client's own login paid, not a key. */
   readonly isLogin?: true;
+  /** The group of its conversation where the hold-out is on. */
+  readonly trial?: Trial;
+  /** Its newest text begins as a correction; only beside `trial`. */
+  readonly isCorrection?: true;
   /** The window of the plan that the provider refused it for. */
   readonly planLimit?: PlanLimit;
   /** The provider's own count, where it reported one. */

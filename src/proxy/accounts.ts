@@ -1,6 +1,7 @@
 import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
 import type { RequestView } from '../core/conversation/view.ts';
 import { cacheMissOf, type Comparison, PrefixHistory } from '../core/meter/cache-miss.ts';
+import { isCorrection } from '../core/meter/hold-out.ts';
 import { isBoundTo, ownChangesOf, sketchOf } from '../core/meter/prefix.ts';
 import { itemNotes } from '../core/plan/item-notes.ts';
 import { recallUse } from '../core/recall/recall-use.ts';
@@ -23,10 +24,21 @@ export function accountsOf(factsOf: FactsOf): Accounts {
       return comparePrefix(view, state, startedAt);
     },
     complete: (row, ended) => {
-      const whole = priced({ ...row, ...recallOf(ended), ...itemsOf(ended) }, ended, factsOf);
+      const noted = { ...row, ...recallOf(ended), ...itemsOf(ended), ...correctionOf(row, ended) };
+      const whole = priced(noted, ended, factsOf);
       return { ...whole, ...missed(whole, ended, factsOf) };
     },
   };
+}
+
+/** For the hold-out. A correction is counted where the person's text is the newest item, so once. */
+function correctionOf(
+  { trial, kind }: RequestRow,
+  { reading }: EndedRequest,
+): Pick<RequestRow, 'isCorrection'> {
+  if (trial === undefined || kind !== 'main') return {};
+  const text = reading?.view.items.at(-1)?.humanText ?? '';
+  return isCorrection(text) ? { isCorrection: true } : {};
 }
 
 type FactsOf = (model: string) => ModelFacts | undefined;

@@ -5,6 +5,7 @@ import { apiOf } from '../core/dialects/apis.ts';
 import { decideModes, type Modes } from '../core/http/modes.ts';
 import { applyEdits, type Edit } from '../core/plan/item-edits.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
+import { modesWithout, trialOf } from '../core/meter/hold-out.ts';
 import { CLEARING_BETA } from '../core/shortening/provider-clearing.ts';
 import {
   makePlan,
@@ -165,10 +166,13 @@ class RequestHandler {
     const { request, read, configured } = await this.#readRouted(asked);
     const { compressionMode = settings.compressionMode } = configured.settings;
     const hasSpace = typeof read === 'string' || read.hasNoSpace !== true;
-    const modes = this.#modesOf(request, settings, compressionMode, hasSpace);
-    record.note({ modes, upstream: configured.settings });
-    record.hashes?.routed(request.body);
+    const asConfigured = this.#modesOf(request, settings, compressionMode, hasSpace);
     const reading = typeof read === 'string' ? undefined : read;
+    const trial =
+      settings.holdOut && reading !== undefined ? trialOf(reading.place.conversation) : undefined;
+    const modes = trial === 'without' ? modesWithout(asConfigured) : asConfigured;
+    record.note({ modes, trial, upstream: configured.settings });
+    record.hashes?.routed(request.body);
     if (reading !== undefined) held.belongsTo(reading.place);
     record.note({ reading }, 'read');
 

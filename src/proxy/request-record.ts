@@ -3,6 +3,7 @@ import { ProxyError } from '../core/errors.ts';
 import { evidenceHeaders, NOTHING_PLANNED, sourceHeaders } from '../core/plan/evidence.ts';
 import type { MemoryState } from '../core/plan/continuity.ts';
 import { clientOfHeaders, kindOfPath } from '../core/request/identity.ts';
+import type { Trial } from '../core/meter/hold-out.ts';
 import type { Modes } from '../core/http/modes.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
@@ -29,6 +30,8 @@ interface Noted {
   /** The upstream that was chosen, with the one who pays: a key, or the client's own login. */
   upstream: UpstreamSettings | undefined;
   reading: Reading | undefined;
+  /** Its group where the hold-out is on. */
+  trial: Trial | undefined;
   memoryState: MemoryState;
   memoryGeneration: string | undefined;
   placements: readonly Placement[];
@@ -65,6 +68,7 @@ export class RequestRecord {
     modes: undefined,
     upstream: undefined,
     reading: undefined,
+    trial: undefined,
     memoryState: 'off',
     memoryGeneration: undefined,
     placements: [],
@@ -218,6 +222,7 @@ export class RequestRecord {
       elidedTokens: plan.elidedTokens,
       ...(plan.elidedRefs.length === 0 ? {} : { elidedRefs: plan.elidedRefs }),
       ...secondLooksOf(this.#noted.placements, plan),
+      ...(this.#noted.trial === undefined ? {} : { trial: this.#noted.trial }),
       ...(this.#noted.upstream?.auth === 'client' ? { isLogin: true } : {}),
       ...(usage === undefined ? {} : { usage }),
       ...clearedIn(plan, this.#noted.answer),

@@ -84,6 +84,7 @@ function storeOf(records: readonly SpokenRecord[] = [record]) {
       add: () => undefined,
       addQuota: () => undefined,
       quota: async () => [],
+      trial: async () => ({ conversations: { with: 0, without: 0 }, results: [] }),
       sum: async () => [],
       list: async () => [row],
       conversation: async () => [],

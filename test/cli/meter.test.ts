@@ -196,3 +196,24 @@ test('a running proxy relays quota headers untouched and keeps a copy', async ()
   expect(report?.login).toMatch(/^[\w-]{12}$/);
   expect(row).toMatchObject({ status: 429, planLimit: { window: '5h' } });
 });
+
+test('svc stats compares both groups of the hold-out, or says that there are too few', async () => {
+  const usage = { input: 100, cacheRead: 0, cacheWrite: 0, output: 10 };
+  const of = (trial: 'with' | 'without', count: number, input: number): RequestRow[] =>
+    Array.from({ length: count }, (_, index) =>
+      requestRow({
+        id: `${trial}${index}`,
+        at,
+        conversation: `${trial}-${index}`,
+        trial,
+        usage: { ...usage, input: input + (index % 7) },
+      }),
+    );
+  const few = await runOn([...of('with', 9, 100), ...of('without', 1, 100)], ['stats']);
+  expect(few.stdout).toContain(
+    "Hold-out: 9 conversations with svc's memory and shortening, 1 without",
+  );
+  expect(few.stdout).toContain('requests: 1.0 with, 1.0 without: too few to tell');
+  const many = await runOn([...of('with', 60, 50), ...of('without', 40, 100)], ['stats']);
+  expect(many.stdout).toMatch(/tokens: 63 with, 113 without: 4\d % to 4\d % less with svc/);
+});

@@ -39,6 +39,7 @@ test('the defaults are those of the interface', () => {
     sessionBrief: true,
     recallQuietPercent: 50,
     secondLook: 'on',
+    holdOut: false,
     elisionEnabled: true,
     elisionKeepRounds: 4,
     elisionCaptureLimit: 8,
@@ -252,6 +253,7 @@ test('every setting has its variable', () => {
     SVC_RECALL_MS: '50',
     SVC_UPSTREAM_HEADERS_MS: '1000',
     SVC_DRAIN_MS: '0',
+    SVC_HOLD_OUT: 'on',
     SVC_KEEP_REQUESTS: '7',
     SVC_BOUND_SHORTENING: 'provider',
     SVC_SECOND_LOOK: 'off',
@@ -277,6 +279,7 @@ test('every setting has its variable', () => {
     recallMs: 50,
     upstreamHeadersMs: 1000,
     drainMs: 0,
+    holdOut: true,
     keepRequests: 7,
     relayPaths: ['/v1/embeddings', '/v1/audio'],
   });

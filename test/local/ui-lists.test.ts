@@ -33,6 +33,7 @@ function logOf(rows: RequestRow[]) {
     add: () => undefined,
     addQuota: () => undefined,
     quota: async () => [],
+    trial: async () => ({ conversations: { with: 0, without: 0 }, results: [] }),
     list: async ({ limit }) => rows.slice(0, limit),
     find: async () => rows,
     conversation: async () => rows,

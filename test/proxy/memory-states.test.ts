@@ -3,6 +3,8 @@ import { JournalLedger } from '../../service/src/adapters/journals/ledger.ts';
 import { FoundEntries } from '../../src/core/ledger/entries.ts';
 import type { Ledger } from '../../src/ports/ledger.ts';
 import type { RecallAnswer } from '../../src/ports/memory.ts';
+import { trialOf } from '../../src/core/meter/hold-out.ts';
+import { PROXY_SETTINGS } from '../support/local-server.ts';
 import { DIALECTS, promptOf, requestWith, said } from '../support/dialect-wire.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
 import { manualClock } from '../support/manual-clock.ts';
@@ -363,4 +365,28 @@ test('over the budget a bypass is told, and the whole request goes on', async ()
   const stateful = { ...body, previous_response_id: 'resp_0' };
   const bypassed = await story.send('openai_responses', stateful);
   expect(bypassed.headers['x-svc-continuity-state']).toBe('bypassed_provider_state');
+});
+
+test('the hold-out gives its conversations no memory and no shortening, and notes both groups', async () => {
+  const settings = { ...PROXY_SETTINGS, holdOut: true };
+  const { memory, story } = await startKnowing({ settings });
+  const sessions = Array.from({ length: 30 }, (_, at) => `session-${at}`);
+  const out = sessions.find((session) => trialOf(session) === 'without') ?? '';
+  const kept = sessions.find((session) => trialOf(session) === 'with') ?? '';
+  const ask = async (session: string) =>
+    story.send('anthropic_messages', promptOf('anthropic_messages', `No, ${QUESTION}`), {
+      'x-claude-code-session-id': session,
+    });
+  const { headers } = await ask(out);
+  expect(headers).toMatchObject({
+    'x-svc-memory-state': 'write_only',
+    'x-svc-compression-mode': 'passthrough',
+    'x-svc-recalled-tokens': '0',
+  });
+  expect(stateOf(await ask(kept))).toBe('recalled');
+  expect(story.rows).toMatchObject([
+    { trial: 'without', isCorrection: true },
+    { trial: 'with', isCorrection: true },
+  ]);
+  await memory.close();
 });

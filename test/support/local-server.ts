@@ -19,6 +19,7 @@ export const PROXY_SETTINGS: ProxySettings = {
   sessionBrief: true,
   recallQuietPercent: 65,
   secondLook: 'on',
+  holdOut: false,
   elisionEnabled: true,
   elisionKeepRounds: 4,
   elisionCaptureLimit: 8,

@@ -117,5 +117,6 @@ const NO_READER = {
   conversationRequests: async () => [],
   sumRequests: async () => [],
   quota: async () => [],
+  trial: async () => ({ conversations: { with: 0, without: 0 }, results: [] }),
   pruneState: async () => {},
 };

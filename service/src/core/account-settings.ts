@@ -125,6 +125,7 @@ export function servedSettings(
     cacheTtl: 'client',
     // A person's choice for their own machine and key.
     boundShortening: 'off',
+    holdOut: false,
     recallMs,
     upstreamHeadersMs: PROVIDER_HEADERS_MS,
     keepRequests: 0,

@@ -7,6 +7,7 @@ import type {
   RequestSum,
   SumFilter,
 } from '../../ports/request-log.ts';
+import type { TrialReport } from '../../core/meter/hold-out.ts';
 import type { QuotaReport, QuotaRow } from '../../core/meter/quota.ts';
 import type { StateWriter } from './state-writer.ts';
 
@@ -24,6 +25,7 @@ export interface RequestReader {
   conversationRequests(filter: ConversationFilter): Promise<readonly RequestRow[]>;
   sumRequests(filter: SumFilter): Promise<readonly RequestSum[]>;
   quota(now: number): Promise<readonly QuotaReport[]>;
+  trial(since: number): Promise<TrialReport>;
   /** Deletes old rows of the state. */
   pruneState(): Promise<void>;
 }
@@ -65,6 +67,11 @@ export class StateRequestLog implements RequestLog {
   async quota(now: number): Promise<readonly QuotaReport[]> {
     await this.#writer.caughtUp(WRITE_MS);
     return this.#reader.quota(now);
+  }
+
+  async trial(since: number): Promise<TrialReport> {
+    await this.#writer.caughtUp(WRITE_MS);
+    return this.#reader.trial(since);
   }
 
   async list(filter: RequestList): Promise<readonly RequestRow[]> {

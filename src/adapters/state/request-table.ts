@@ -1,4 +1,9 @@
 import { shortReference } from '../../core/memory/reference.ts';
+import {
+  reportTrial,
+  type TrialConversation,
+  type TrialReport,
+} from '../../core/meter/hold-out.ts';
 import { type QuotaReport, type QuotaRow, reportQuota } from '../../core/meter/quota.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 import type { Sighting } from '../../ports/memory-desk.ts';
@@ -77,6 +82,10 @@ export class RequestTable {
       now - QUOTA_AGE_MS,
     );
     return reportQuota(rows.map(parsedQuota), now);
+  }
+
+  trial(since: number): TrialReport {
+    return reportTrial(this.#rows.all<TrialConversation>(TRIAL_SQL, since));
   }
 
   sum({ since, until = Number.MAX_SAFE_INTEGER }: SumFilter): RequestSum[] {
@@ -209,6 +218,19 @@ SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
 FROM requests WHERE at >= ? AND at < ? AND coalesce(row ->> '$.kind', '') NOT IN ('relayed', 'count')
   AND coalesce(row ->> '$.space', '') <> '${PROBE_SPACE}'
 GROUP BY 1, 2, 3, 4, 5 ORDER BY day DESC, requests DESC LIMIT ${SUM_ROWS_MAX}`;
+
+const TOKENS = ['input', 'cacheRead', 'cacheWrite', 'output']
+  .map((name) => `coalesce(row ->> '$.usage.${name}', 0)`)
+  .join(' + ');
+// The agents of a session belong to it. The newest conversations: some megabytes at most.
+const TRIAL_SQL = `
+SELECT row ->> '$.trial' AS trial, count(*) AS requests, sum(${TOKENS}) AS tokens,
+  coalesce(sum(row ->> '$.isCorrection'), 0) AS corrections,
+  coalesce(sum(row ->> '$.price.paid'), 0) AS paid
+FROM requests WHERE at >= ? AND instr(row, '"trial":"') > 0
+GROUP BY trial, substr(row ->> '$.conversation', 1,
+  instr((row ->> '$.conversation') || '/', '/') - 1)
+ORDER BY max(number) DESC LIMIT 20000`;
 
 function lostSum(reason: string, where = ''): string {
   const filter = where === '' ? '' : ` FILTER (${where})`;

@@ -147,6 +147,7 @@ function requestReader(state: State, client: SteadyClient): RequestReader {
     findRequests: (filter) => call('findRequests', filter),
     conversationRequests: (filter) => call('conversationRequests', filter),
     sumRequests: (filter) => call('sumRequests', filter),
+    trial: (since) => call('trial', since),
     quota: (now) => call('quota', now),
     pruneState: () => call('pruneState', undefined),
   };

@@ -1,3 +1,4 @@
+import type { TrialReport } from '../../core/meter/hold-out.ts';
 import type { QuotaReport } from '../../core/meter/quota.ts';
 import type {
   CaptureState,
@@ -95,6 +96,7 @@ export interface StoreCalls {
   conversationRequests(filter: ConversationFilter): readonly RequestRow[];
   sumRequests(filter: SumFilter): readonly RequestSum[];
   quota(now: number): readonly QuotaReport[];
+  trial(since: number): TrialReport;
   shelves(): readonly Shelf[];
   days(space: string): readonly ShelfDay[];
   browse(filter: DeskFilter): DeskPage;

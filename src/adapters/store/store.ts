@@ -157,6 +157,7 @@ export class Store {
       findRequests: (filter) => requests((table) => table.find(filter)),
       conversationRequests: (filter) => requests((table) => table.conversation(filter)),
       sumRequests: (filter) => requests((table) => table.sum(filter)),
+      trial: (since) => requests((table) => table.trial(since)),
       quota: (now) => requests((table) => table.quota(now)),
       sightings: (refs) => requests((table) => table.sightings(refs)),
       emptyLog: () => database.checkpoint(),

@@ -6,6 +6,7 @@ import type { RequestSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';
 import { short } from './short-number.ts';
+import type { TrialMeasure, TrialReport } from '../../core/meter/hold-out.ts';
 import { PRICES_READ_ON } from '../../core/settings/model-facts.ts';
 import { moneyOf } from '../../core/settings/money.ts';
 import { isPriced } from '../../core/settings/priced-share.ts';
@@ -59,8 +60,9 @@ export async function showStats(
       byClient: busiest(grouped(sums, ({ client }) => client)),
       byProject: busiest(grouped(sums, ({ space }) => space)),
     };
+    const trial = await store.requests.trial(since.getTime());
     if (options.json === true) {
-      terminal.json({ days, total: withRates(total), ...ratedGroups(groups) });
+      terminal.json({ days, total: withRates(total), ...ratedGroups(groups), holdOut: trial });
     } else if (sums.length === 0) terminal.note('svc handled no request in these days.');
     else {
       const names = spaceNames(
@@ -69,6 +71,7 @@ export async function showStats(
       );
       const byProject = groups.byProject.map((one) => ({ ...one, name: names.of(one.name) }));
       show(days, { total, ...groups, byProject }, terminal);
+      showTrial(trial, terminal);
     }
   } finally {
     await store.close();
@@ -102,6 +105,39 @@ function moneyText(money: Total['money'], { all, priced }: Total['keyTokens']): 
 
 function dollars(amount: number): string {
   return `$${amount.toFixed(2)}`;
+}
+
+const MEASURES: Readonly<Record<TrialMeasure, string>> = {
+  requests: 'requests',
+  tokens: 'tokens',
+  corrections: 'corrections',
+  paid: 'cost of the input, in tokens at full price',
+};
+
+/** The hold-out: means of a conversation in both groups, and the range of their difference. */
+function showTrial({ conversations, results }: TrialReport, terminal: Terminal): void {
+  if (conversations.with + conversations.without === 0) return;
+  terminal.out('');
+  terminal.out(
+    terminal.colors.bold(
+      `Hold-out: ${conversations.with} conversations with svc's memory and shortening, ${conversations.without} without`,
+    ),
+  );
+  const columns = terminal.columns(Infinity);
+  for (const { measure, change, ...means } of results) {
+    const told = change === undefined ? 'too few to tell' : rangeOf(change);
+    const line = `  ${MEASURES[measure]}: ${mean(means.with)} with, ${mean(means.without)} without: ${told}`;
+    for (const part of wrapped(line, columns, '    ')) terminal.out(part);
+  }
+}
+
+function mean(value: number): string {
+  return value < 10 ? value.toFixed(1) : short(value);
+}
+
+function rangeOf({ low, high }: { readonly low: number; readonly high: number }): string {
+  const [from, to] = high <= 0 ? [-high, -low] : [low, high];
+  return `${percent(from)} to ${percent(to)} ${high <= 0 ? 'less' : 'more'} with svc (95 % interval)`;
 }
 
 interface Shown {

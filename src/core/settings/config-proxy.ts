@@ -79,6 +79,7 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   upstreamHeadersMs: whole(600_000, { min: 1000, max: 3_600_000 }),
   // R33.
   drainMs: whole(10_000, { min: 0, max: 600_000 }),
+  holdOut: flag(false),
   // Unasked, svc keeps no body. Fifty of 1 MB are what a person can look through.
   keepRequests: whole(0, { min: 0, max: 50 }),
   relayPaths: paths(),
@@ -135,6 +136,7 @@ export function readProxySettings(
     recallMs: read('recallMs'),
     upstreamHeadersMs: read('upstreamHeadersMs'),
     drainMs: read('drainMs'),
+    holdOut: read('holdOut'),
     keepRequests: read('keepRequests'),
     relayPaths: read('relayPaths'),
   };

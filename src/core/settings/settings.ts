@@ -52,6 +52,8 @@ export interface ProxySettings {
   readonly upstreamHeadersMs: number;
   /** Milliseconds that a stop waits for open answers. */
   readonly drainMs: number;
+  /** One in ten conversations gets no memory and no shortening, to compare with; see core/meter/hold-out.ts. */
+  readonly holdOut: boolean;
   /** How many of the last requests the page may show whole; they are kept in memory only. */
   readonly keepRequests: number;
   /** Further exact paths that are relayed untouched to the upstream of the Anthropic or OpenAI side. */
