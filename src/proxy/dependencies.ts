@@ -59,7 +59,7 @@ export interface ProxyDependencies {
   readonly choose: ChooseUpstream;
   /**
    * The space in which a request may use memory, given the one that it names or that was derived for
-   * it. Undefined: it has no memory. Throws ProxyError for a named space that it may not use. Absent:
+   * it. Undefined: it has no memory. Throws for a named space that it may not use. Absent:
    * every space is allowed.
    */
   readonly placeIn?: (space: string, isNamed: boolean) => string | undefined;

@@ -19,7 +19,7 @@ import { openServingStore, redisUrlOf, type ServicePlace } from './compose-store
 
 export { waitingReceipts } from '../adapters/journals/receipt-journal.ts';
 
-/** The composition root of receipts: their journal over the store and the signer of a service. */
+/** Opens the receipts and the limiter of a service, for its process and for commands. */
 
 export interface ReceiptNeeds {
   readonly folder: string;

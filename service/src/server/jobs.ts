@@ -4,6 +4,8 @@ import { SERVICE_TENANT } from '../core/tenants.ts';
 import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
 import { underLease } from './leases.ts';
 
+/** Jobs of a process that serves: each runs on one node at a time, under a lease. */
+
 /**
  * Deletes receipts that are older than the plan of their tenant keeps them, and events that are older
  * than the service does. Sums of days stay.

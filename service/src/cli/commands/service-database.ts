@@ -16,7 +16,7 @@ import {
 } from '../compose-store.ts';
 import { folderOf, type FolderOption, storeError } from './service-context.ts';
 
-/** `svc-service backup` and `restore`. */
+/** `svc-service backup`, `restore`, `migrate` and `move`: the database of a service as a whole. */
 
 export interface BackupOptions extends FolderOption {
   readonly json?: boolean;

@@ -16,7 +16,7 @@ import type { ServerFacts, ServiceStoreHealth } from '../../ports/service-store.
 import { inspectDatabase, serverOf, serviceSettings } from '../compose-store.ts';
 import { folderOf, type FolderOption, withConsole, withServiceStore } from './service-context.ts';
 
-/** `svc-service status`: whether it runs and is ready, and what it holds. */
+/** `svc-service status` and `stop`: whether the service runs and is ready, what it holds, and its end. */
 
 export interface ServiceStatusOptions extends FolderOption {
   readonly json?: boolean;

@@ -51,12 +51,12 @@ export class ProviderChoice {
     });
   }
 
-  /** The model that a body names; undefined where it names none. Throws ProxyError. */
+  /** The model that a body names; undefined where it names none. Throws ProxyError and ServiceFault. */
   modelOf({ request: { body }, read }: UpstreamQuestion): string | undefined {
     return modelIn(body === undefined ? { kind: 'unreadable' } : this.#read(body, read));
   }
 
-  /** `model`: as `modelOf` gave it. Throws ProxyError: nothing was sent anywhere by then. */
+  /** `model`: as `modelOf` gave it. Throws ServiceFault: nothing was sent anywhere by then. */
   async choose(
     { tenant, allowedModels }: Pick<StoredKey, 'tenant' | 'allowedModels'>,
     { request: { route, body } }: UpstreamQuestion,
@@ -73,7 +73,7 @@ export class ProviderChoice {
     return { provider, model: routed.model, configured, ...more };
   }
 
-  /** Throws ProxyError STORE_UNAVAILABLE. */
+  /** Throws ServiceFault STORE_UNAVAILABLE. */
   async providers(tenant: string): Promise<readonly TenantProvider[]> {
     const look = () => this.#parts.store.of(tenant).listProviders();
     const providers = await this.#lists.ask(tenant, look).catch((error: unknown) => {

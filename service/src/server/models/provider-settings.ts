@@ -9,8 +9,8 @@ import { ServiceFault } from '../fault.ts';
 import type { ServiceParts, ServingParts } from '../parts.ts';
 
 /**
- * A provider with its secrets opened. Throws ProxyError VAULT_UNAVAILABLE, also where only one of them
- * does not open, and UPSTREAM_ADDRESS_REFUSED where it leads back to this service.
+ * A provider with its secrets opened. Throws ServiceFault VAULT_UNAVAILABLE, also where only one of them
+ * does not open, and ProxyError UPSTREAM_ADDRESS_REFUSED where it leads back to this service.
  */
 export async function openSettings(
   parts: OpeningParts,

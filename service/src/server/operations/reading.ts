@@ -28,6 +28,8 @@ import {
 import { ServiceFault } from '../fault.ts';
 import { itemOf, objectOf, receiptOf, sourceOf } from '../wire.ts';
 
+/** What a key reads: whole records, one record as text, and pages of items, sources and purges. */
+
 /** The contract's default. */
 const BYTES_FALLBACK = 1_048_576;
 /** Room for the rest of an answer besides its 256 records. */
@@ -112,7 +114,7 @@ export function numberIn(
   return readValue(/^\d{1,15}$/.test(text) ? Number(text) : text, integer(min, max));
 }
 
-/** Pages of items, sources and purges. A cursor says how many are before the page. */
+// Pages: a cursor says how many elements are before the page.
 
 const LIMIT_FALLBACK = 20;
 /** Room for the rest of a page besides its elements. */
