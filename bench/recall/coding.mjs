@@ -43,6 +43,7 @@ export async function measureCoding(modules, options) {
         newest: newest.get(prompt.session),
         relevantSessions: new Set(relevant.map((one) => one.session)),
         svc: judged(block, sources, given),
+        carried: judged([block, ...earlier].join('\n'), sources, given),
         plain: judged(plain, sources, given),
       });
     };
@@ -116,6 +117,8 @@ const SHARES = [
   ['byEither', 'lines or brief'],
   ['useful', 'useful'],
   ['fact', 'fact'],
+  ['byCarried', 'met with earlier blocks'],
+  ['factCarried', 'fact with earlier blocks'],
   ['unjudged', 'lines nobody judged'],
 ];
 
@@ -143,7 +146,7 @@ function report(rows, name, hasFacts) {
       ),
     ]),
   ];
-  const columns = SHARES.filter(([column]) => column !== 'fact' || hasFacts);
+  const columns = SHARES.filter(([column]) => !column.startsWith('fact') || hasFacts);
   const intervals = intervalsOf(labelled);
   const needs = labelled.filter(({ label }) => label.need === 'yes').length;
   const sessions = new Set(labelled.map(keyOf)).size;
@@ -258,6 +261,7 @@ function figuresOf(rows, who) {
       yes.filter((row) => row[who].hasFact !== undefined),
       (row) => row[who].hasFact,
     ),
+    ...(who === 'svc' && carriedOf(yes, share)),
     unjudged:
       shown.reduce((all, row) => all + row[who].unjudged, 0) /
       Math.max(
@@ -267,6 +271,15 @@ function figuresOf(rows, who) {
     tokens: sum / Math.max(1, rows.length),
     shownTokens: sum / Math.max(1, tokens.filter((one) => one > 0).length),
     mostTokens: Math.max(0, ...tokens),
+  };
+}
+
+/** A line of an earlier block of the session is in the request too, so it is not quoted again. */
+function carriedOf(yes, share) {
+  const isJudged = ({ carried }) => carried.hasFact !== undefined;
+  return {
+    byCarried: share(yes, ({ carried }) => carried.hasRelevant),
+    factCarried: share(yes.filter(isJudged), ({ carried }) => carried.hasFact),
   };
 }
 

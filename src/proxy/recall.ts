@@ -35,7 +35,7 @@ import { firstUnsentItem } from '../core/recall/first-unsent.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import type { BatchMoment } from '../core/shortening/elisions.ts';
 import { isOmitted, type Leaving } from '../core/shortening/omissions.ts';
-import type { Item } from '../core/conversation/view.ts';
+import type { Item, RequestView } from '../core/conversation/view.ts';
 import { contentForm } from '../core/plan/item-edits.ts';
 import type { Modes } from '../core/http/modes.ts';
 import { MARK_TOKENS, markBlock } from '../core/recall/own-blocks.ts';
@@ -268,7 +268,8 @@ export class Recaller {
       briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS,
       datesRules: 'action' in open,
     };
-    const written = this.#dependencies.texts.writeBlock(answer, limits, told);
+    const news = withoutStated(answer, reading.view);
+    const written = this.#dependencies.texts.writeBlock(news, limits, told);
     const block = marked(written, this.#dependencies.blockKey);
     const form = carrier.isResult ? 'text' : contentForm(reading.view, carrier.item);
     if (block.text === '' || form === undefined) {
@@ -498,6 +499,29 @@ export class Recaller {
 /** A client that svc knows is an agent always: for some models Codex lists its tools elsewhere. */
 function isAgent({ identity, view }: Reading): boolean {
   return identity.client !== 'unknown' || offersTools(view);
+}
+
+/** Instructions are in front of the first answer, or behind the messages; tools' definitions are there too. */
+const STATED_BYTES_MAX = 256 * 1024;
+/** Fewer characters are in a text by chance. */
+const STATED_CHARS_MIN = 12;
+
+/** Without what the client's own instructions say: CLAUDE.md, AGENTS.md and the client's memory files. */
+function withoutStated(answer: QuotedAnswer, { bytes, items, list }: RequestView): QuotedAnswer {
+  const first = items.find(({ role }) => role === 'assistant')?.start ?? list.end;
+  const places = [
+    bytes.subarray(0, Math.min(first, STATED_BYTES_MAX)),
+    bytes.subarray(list.end, list.end + STATED_BYTES_MAX),
+  ];
+  const isNew = ({ text }: { readonly text: string }): boolean => {
+    const escaped = JSON.stringify(text.replace(/[.!]$/, '')).slice(1, -1);
+    return escaped.length < STATED_CHARS_MIN || places.every((place) => !place.includes(escaped));
+  };
+  const exchanges = answer.exchanges?.flatMap((exchange) => {
+    const quotes = exchange.quotes.filter(isNew);
+    return quotes.length === 0 ? [] : { ...exchange, quotes };
+  });
+  return { ...answer, passages: answer.passages.filter(isNew), ...(exchanges && { exchanges }) };
 }
 
 /** Names the tool loop that the request continues, by its prompt and its answer; undefined outside of one. */

@@ -384,3 +384,24 @@ test('a retired rule is in no second look', async () => {
   expect(placed).not.toContain(RULE);
   expect(placed).toContain('2026-05-02, the user: We use npm here from now on, not pnpm.');
 });
+
+test.each([
+  ['anthropic_messages', { system: `You are an agent.\n\n# CLAUDE.md\n- ${RULE}\n` }],
+  ['openai_responses', { instructions: `# AGENTS.md\n\n* ${RULE} "Always."` }],
+] as const)(
+  '%s: what the client’s own instructions say is not said again',
+  async (dialect, stated) => {
+    const sent = async (extra: WireItem): Promise<string> => {
+      const provider = await startRecordingProvider();
+      const story = await startStory({ provider, settings: SETTINGS });
+      const place = { space: 'default', conversation: 'earlier' };
+      await story.memory.capture([recordOf(RULE, place)], AbortSignal.timeout(30_000));
+      const install = toolRound(dialect, 'call_i', 'added', { command: 'npm install zod' });
+      const items = [...lookRounds(dialect, LOOK_AT - 1), ...install];
+      await story.send(dialect, lookBody(dialect, items, extra), STATED);
+      return provider.seen.at(-1)?.body.toString() ?? '';
+    };
+    expect(await sent(stated)).not.toContain('<svc-memory');
+    expect(await sent({})).toContain(`the user: ${RULE}`);
+  },
+);
