@@ -102,6 +102,7 @@ const ENTRIES = [
   'src/ui/main.tsx',
   'src/cli/program/quick-start.ts',
   'src/cli/program/quick-statusline.ts',
+  'src/cli/program/quick-hook.ts',
   'src/adapters/store/worker.ts',
   'src/adapters/encoding/zstd-worker.ts',
 ];

@@ -20,6 +20,7 @@ import type { UiDoor } from '../local/ui-door.ts';
 import { blockKeyOf } from '../core/recall/own-blocks.ts';
 import { CodeFiles } from '../adapters/projects/code-files.ts';
 import { GitProjects } from '../adapters/projects/git-projects.ts';
+import { hookKey, readHookKey } from '../adapters/files/hook-key.ts';
 import { outputFolder } from '../adapters/files/output-files.ts';
 import { TEXTS } from '../adapters/texts.ts';
 import type { Memory } from '../ports/memory.ts';
@@ -28,6 +29,7 @@ import type { RequestRow } from '../ports/request-log.ts';
 import type { BodyDecoder } from '../ports/body-decoder.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { accountsOf } from '../proxy/accounts.ts';
+import { HookMemory } from '../proxy/hook-memory.ts';
 import { createHandler, type ProxyHandler } from '../proxy/handle.ts';
 import { nameBoundInShadow } from './proxy/recent-trouble.ts';
 import { InFlight, KeptRequests } from '../proxy/in-flight.ts';
@@ -95,7 +97,19 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   const kept = new KeptRequests();
   const remembering = opened.add(await openMemory(options, { runtime, store }));
   const models = opened.add(new ModelCatalog(options.catalog));
-  const handler = handlerOn(options, { runtime, store, remembering, models, inFlight, kept });
+  const projects = new GitProjects(options.dataFolder);
+  const parts = { runtime, store, remembering, models, inFlight, kept, projects };
+  const handler = handlerOn(options, parts);
+  const hooks = new HookMemory({
+    memory: remembering.memory,
+    ledger: store.ledger,
+    clock: systemClock,
+    settings: () => runtime.now.live.proxy,
+    projects,
+    texts: TEXTS,
+    code: codeOf(options, store),
+    hookKey: () => hookKey(options.dataFolder),
+  });
   const serve: Handler = (request, outgoing) =>
     runtime.using(request.id, () => handler(request, outgoing));
   const ui = lazyUi({
@@ -110,6 +124,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     runtime,
     decode: decoder.decode,
     handler: serve,
+    hooks,
     inFlight,
     ui,
     remembering,
@@ -151,14 +166,19 @@ interface HandlerParts {
   readonly models: ModelCatalog;
   readonly inFlight: InFlight;
   readonly kept: KeptRequests;
+  readonly projects: GitProjects;
+}
+
+/** A service's records are no files here. */
+function codeOf({ settings }: StartProxyOptions, { provenance }: EmbeddedStore) {
+  return settings.memory.kind === 'embedded' ? { reader: new CodeFiles(), provenance } : undefined;
 }
 
 function handlerOn(
-  { settings, dataFolder, onRow }: StartProxyOptions,
-  { runtime, store, remembering, models, inFlight, kept }: HandlerParts,
+  options: StartProxyOptions,
+  { runtime, store, remembering, models, inFlight, kept, projects }: HandlerParts,
 ): ProxyHandler {
-  // A service's records are no files here.
-  const isEmbedded = settings.memory.kind === 'embedded';
+  const { settings, dataFolder, onRow } = options;
   return createHandler({
     inFlight,
     kept,
@@ -181,12 +201,13 @@ function handlerOn(
       stored: async (_facts, msLeft) => void (await store.state.writer.caughtUp(msLeft)),
     },
     clock: systemClock,
-    projects: new GitProjects(dataFolder),
-    code: isEmbedded ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,
+    projects,
+    code: codeOf(options, store),
     get blockKey() {
       return runtime.now.blockKey;
     },
-    outputFolder: isEmbedded ? outputFolder(dataFolder) : undefined,
+    hookKey: () => readHookKey(dataFolder),
+    outputFolder: settings.memory.kind === 'embedded' ? outputFolder(dataFolder) : undefined,
     note: (facts) => {
       const quota = quotaRowOf(facts, runtime.now.blockKey);
       const limit = planLimitOf(facts.row.status, quota?.reading);
@@ -203,6 +224,7 @@ interface ListenerParts {
   readonly runtime: Runtime;
   readonly decode: BodyDecoder;
   readonly handler: Handler;
+  readonly hooks: HookMemory;
   readonly inFlight: InFlight;
   readonly ui: ReturnType<typeof lazyUi>;
   readonly remembering: ComposedMemory;
@@ -210,7 +232,7 @@ interface ListenerParts {
 }
 
 function listenerOn(parts: ListenerParts): LocalServer {
-  const { runtime, decode, handler, inFlight, ui, remembering, terminal } = parts;
+  const { runtime, decode, handler, hooks, inFlight, ui, remembering, terminal } = parts;
   return createLocalServer({
     settings: () => runtime.now.live.proxy,
     tokenDigests: () => runtime.now.tokenDigests,
@@ -218,6 +240,7 @@ function listenerOn(parts: ListenerParts): LocalServer {
     loginOf: (route) => runtime.loginOf(route),
     decode,
     handler,
+    hook: (question) => hooks.answer(question),
     clock: systemClock,
     newId: newRequestId,
     inFlight: () => inFlight.rows(),

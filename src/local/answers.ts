@@ -73,6 +73,11 @@ export function answerUiLink(outgoing: ServerResponse, fragment: string): void {
   answerJson(outgoing, { link: `${UI_PATH}#${fragment}` });
 }
 
+/** The text that a hook gives its client; '' says nothing. */
+export function answerHook(outgoing: ServerResponse, text: string): void {
+  answerJson(outgoing, { text });
+}
+
 function answerJson(outgoing: ServerResponse, value: object, more: Record<string, string> = {}) {
   const body = Buffer.from(JSON.stringify(value));
   outgoing.writeHead(200, {

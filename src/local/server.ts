@@ -18,6 +18,8 @@ import { type ModeLimits, modesToTell } from '../core/http/modes.ts';
 import { relayedEvidence, unreadEvidence } from '../core/plan/evidence.ts';
 import { CHALLENGE_HEADER, makeProof } from '../core/http/proxy-proof.ts';
 import { splitTarget } from '../core/http/local-token.ts';
+import { type HookQuestion, readHookQuestion } from '../core/hooks/hook-question.ts';
+import { parseJson } from '../core/bytes/json-fields.ts';
 import type { Login } from '../core/http/logins.ts';
 import { errorDialect, type Route } from '../core/http/routes.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
@@ -41,6 +43,7 @@ import type { UiDoor } from './ui-door.ts';
 import {
   answerError,
   answerHealth,
+  answerHook,
   answerOpenRequests,
   answerUiLink,
   type ErrorContext,
@@ -87,6 +90,8 @@ export interface LocalServerOptions {
   readonly modeLimits: () => ModeLimits;
   /** The requests that are being answered. */
   readonly inFlight?: () => readonly RequestRow[];
+  /** Answers a client's hook. Never rejects; absent: '' is the answer. */
+  readonly hook?: (question: HookQuestion) => Promise<string>;
   /** The page; undefined where it is turned off. */
   readonly ui?: () => Promise<UiDoor> | undefined;
 }
@@ -205,6 +210,12 @@ class Listener implements LocalServer {
     });
     if (received === 'gone') return;
     try {
+      if (route.kind === 'hook') {
+        const question = readHookQuestion(parseJson(received.body?.toString('utf8') ?? ''));
+        const { hook } = this.#options;
+        answerHook(outgoing, question === undefined ? '' : ((await hook?.(question)) ?? ''));
+        return;
+      }
       await this.#options.handler(
         {
           id: call.id,

@@ -89,6 +89,8 @@ export interface ProxyDependencies {
   readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;
   /** The secret with which recalled blocks are marked. */
   readonly blockKey: string;
+  /** The secret of the marks of svc's hooks; undefined where no hook has run. Absent: no client here has hooks of svc. */
+  readonly hookKey?: () => string | undefined;
   /** The folder with left-out texts as files; undefined if there is none. */
   readonly outputFolder: string | undefined;
   /** Where a service answers for the reference of what is left out. */

@@ -1,3 +1,4 @@
+import { type HookTexts, hookTextsIn } from '../core/hooks/hook-texts.ts';
 import { GLOBAL_SPACE, isUnplaced } from '../core/request/space.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import type { MemoryState } from '../core/plan/continuity.ts';
@@ -72,12 +73,12 @@ export interface Recalled {
 }
 
 // BM25 over more words than this finds the common ones: a question is a few sentences.
-const QUESTION_CHARS_MAX = 4_096;
+export const QUESTION_CHARS_MAX = 4_096;
 // The end of the agent's last answer and its last prompts say what a short prompt is about.
 const AROUND_CHARS = 1_500;
 const PROMPTS_AROUND = 2;
 // Fence included: four earlier sessions.
-const BRIEF_TOKENS_MAX = 125;
+export const BRIEF_TOKENS_MAX = 125;
 
 // The entry was just recorded or used, so no table is asked.
 const PIN_MS = 1_000;
@@ -86,6 +87,8 @@ const PIN_MS = 1_000;
 const BOUND_MS = 2_000;
 
 const NOTHING: readonly Placement[] = [];
+const BY_HOOK = 'recalled_by_hook';
+const NO_HOOKS: HookTexts = { blocks: [], isAtPrompt: false };
 const UNREADABLE: Recalled = { placements: NOTHING, state: 'degraded_unavailable' };
 const DENIED = { state: 'degraded_denied' } as const;
 /** Of this request alone. */
@@ -187,14 +190,31 @@ export class Recaller {
 
   /** Recalls for the newest prompt, or looks again in its tool loop, if nothing was decided there. */
   async recall(call: RecallCall, replayed: Replayed): Promise<Recalled> {
+    const { reading } = call;
+    const silence = silenceOf(call);
+    const isHooked =
+      silence === undefined && reading !== undefined && this.#hooksIn(reading).isAtPrompt;
     switch (replayed.kind) {
-      case 'settled':
-        return replayed.recalled;
+      case 'settled': {
+        const { recalled } = replayed;
+        return isHooked && recalled.state === 'empty' ? { ...recalled, state: BY_HOOK } : recalled;
+      }
       case 'open':
-        return this.#recallFor(call, replayed);
-      case 'look':
-        return this.#lookAgain(call, replayed);
+      case 'look': {
+        if (!isHooked) break;
+        // The client's own transcript has it, and the hooks look a second time as well.
+        const decided = await this.#settle(replayed, replayed.placements, undefined);
+        return decided.state === 'empty' ? { ...decided, state: BY_HOOK } : decided;
+      }
     }
+    return replayed.kind === 'open'
+      ? this.#recallFor(call, replayed)
+      : this.#lookAgain(call, replayed);
+  }
+
+  #hooksIn({ view, identity }: Reading): HookTexts {
+    const { hookKey } = this.#dependencies;
+    return hookKey === undefined ? NO_HOOKS : hookTextsIn(view, identity.client, hookKey);
   }
 
   async #recallFor(call: RecallCall, open: Open): Promise<Recalled> {
@@ -262,7 +282,7 @@ export class Recaller {
     }
     // A degraded recall is not recorded: the next request of this prompt asks again.
     if (state !== 'recalled' && state !== 'empty') return { placements, state };
-    const told = toldBy(placements, leaving);
+    const told = [...toldBy(placements, leaving), ...this.#hooksIn(reading).blocks];
     const limits = {
       tokensMax: tokensMax - MARK_TOKENS,
       briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS,
@@ -474,12 +494,8 @@ export class Recaller {
   }
 
   #aroundPrompt(answer: string, exchanges: readonly Exchange[]): string {
-    const { texts } = this.#dependencies;
-    const prompts = exchanges
-      .filter(({ humanText }) => humanText !== '')
-      .slice(-1 - PROMPTS_AROUND, -1)
-      .map(({ humanText }) => texts.questionText(humanText, AROUND_CHARS));
-    return [texts.questionText(answer.slice(-AROUND_CHARS), AROUND_CHARS), ...prompts].join('\n');
+    const humans = exchanges.map(({ humanText }) => humanText).filter((text) => text !== '');
+    return aroundPrompt(this.#dependencies.texts, answer, humans.slice(0, -1));
   }
 
   /** Undefined for a chat without tools. */
@@ -494,6 +510,16 @@ export class Recaller {
     const files = this.#dependencies.texts.filesOfSession(view);
     return { conversation, branch, files, quietShare: recallQuietPercent / 100, briefTokensMax };
   }
+}
+
+/** What a short prompt may be about: the end of the last answer, and the prompts before. */
+export function aroundPrompt(
+  { questionText }: Pick<ProxyDependencies['texts'], 'questionText'>,
+  answer: string,
+  prompts: readonly string[],
+): string {
+  const before = prompts.slice(-PROMPTS_AROUND).map((text) => questionText(text, AROUND_CHARS));
+  return [questionText(answer.slice(-AROUND_CHARS), AROUND_CHARS), ...before].join('\n');
 }
 
 /** A client that svc knows is an agent always: for some models Codex lists its tools elsewhere. */
@@ -617,7 +643,7 @@ function isSame(
 /**
  * Marks the block and counts its tokens as later requests do, so that the client sees one number.
  */
-function marked({ text, tokens }: RecallBlock, key: string): RecallBlock {
+export function marked({ text, tokens }: RecallBlock, key: string): RecallBlock {
   if (text === '') return { text, tokens };
   const block = markBlock(text, key);
   return { text: block, tokens: estimateTextTokens(block) };
@@ -659,7 +685,7 @@ const STATE_OF_FAILURE: Readonly<Record<MemoryFailure, MemoryState>> = {
   invalid: 'degraded_invalid',
 };
 
-class RecallGuard {
+export class RecallGuard {
   readonly #memory: Memory;
   readonly #clock: Clock;
   #failures = 0;
@@ -716,7 +742,7 @@ interface Checking {
 }
 
 /** Marks the exchanges that the code has outgrown since they were said. Never rejects. */
-async function checkAnswer(
+export async function checkAnswer(
   answer: RecallAnswer,
   { workplace, code, withinMs }: Checking,
 ): Promise<QuotedAnswer> {

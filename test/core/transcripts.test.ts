@@ -63,10 +63,10 @@ test('of a session of Codex as well', () => {
     ({ role, exchange, text }) => `${exchange} ${role}: ${text.slice(0, 40)}`,
   );
   expect(said).toEqual([
-    '0 user: Typed in codex: the bucket is acme-tfsta',
-    '0 assistant: Result: Chunk ID: 54250f\nWall time: 0.05',
-    '1 user: Second codex prompt [[final=The bucket i',
-    '1 assistant: The bucket is acme-tfstate, noted for la',
+    '1 user: Typed in codex: the bucket is acme-tfsta',
+    '1 assistant: Result: Chunk ID: 54250f\nWall time: 0.05',
+    '2 user: Second codex prompt [[final=The bucket i',
+    '2 assistant: The bucket is acme-tfstate, noted for la',
   ]);
   expect(records[0]).toMatchObject({
     space: folderSpace('/home/user/project'),

@@ -134,6 +134,8 @@ export interface StoryOptions {
   readonly auth?: UpstreamAuth;
   /** The real one otherwise. */
   readonly clock?: Clock;
+  /** The secret of the marks of hooks; none otherwise. */
+  readonly hookKey?: string;
   /** Every folder is its own project otherwise, and no file is looked at. */
   readonly projects?: Projects;
 }
@@ -181,6 +183,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
     projects: options.projects ?? FOLDER_PROJECTS,
     ...(options.projects !== undefined && { code: store.code }),
     blockKey: 'a secret of these tests',
+    hookKey: () => options.hookKey,
     outputFolder: undefined,
     note: ({ row }) => {
       store.log(row);

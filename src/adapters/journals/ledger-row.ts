@@ -40,6 +40,9 @@ export function entryOf(row: LedgerRow, address: LedgerAddress): LedgerEntry {
     }
     case 'thought':
       return { ...address, ...thoughtOf(row.block), at };
+    case 'hook-note':
+    case 'hook-claim':
+      return { ...address, note: row.block, at };
     case 'refusal':
     case 'refusal-at':
     case 'cut-answer':
@@ -76,6 +79,9 @@ function saidBy(entry: LedgerEntry): Said {
       return plain(`${Number(entry.isLong)} ${entry.bridged} ${Number(entry.isOver)}`);
     case 'thought':
       return plain(thoughtText(entry));
+    case 'hook-note':
+    case 'hook-claim':
+      return plain(entry.note);
     case 'refusal':
     case 'refusal-at':
     case 'cut-answer':

@@ -14,7 +14,7 @@ const SPACES_MAX = 1000;
 /**
  * Records how much the last prompts of each project shared with the memory; a new prompt is
  * compared with them. New ones wait in this process until a capture is written anyway, so that a
- * recall never waits for the disk. A kill loses the last one at most.
+ * recall never waits for the disk, or until the file is closed. A kill loses the last one at most.
  */
 export class Signals {
   readonly #database: Database;
@@ -41,6 +41,10 @@ export class Signals {
     signals.push(signal);
     if (signals.length > SIGNALS_MAX) signals.shift();
     this.#waiting.push({ space, signal });
+  }
+
+  get hasWaiting(): boolean {
+    return this.#waiting.length > 0;
   }
 
   /** The signals that are not written yet. */

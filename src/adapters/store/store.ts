@@ -50,6 +50,7 @@ const RESTART_PAGES = 3000;
 interface Opened {
   readonly database: Database;
   readonly calls: StoreCalls;
+  readonly signals: Signals;
 }
 
 export interface StoreOptions {
@@ -111,7 +112,8 @@ export class Store {
     try {
       this.#driver ??= driverOrExplain();
       const database = openDatabase(this.#openOptions(this.#driver));
-      this.#opened = { database, calls: this.#callsOn(database) };
+      const signals = new Signals(database);
+      this.#opened = { database, signals, calls: this.#callsOn(database, signals) };
       this.#openMs = performance.now() - start;
       return this.#opened;
     } catch (error) {
@@ -121,9 +123,8 @@ export class Store {
     }
   }
 
-  #callsOn(database: Database): StoreCalls {
+  #callsOn(database: Database, signals: Signals): StoreCalls {
     const outputs = new Outputs(database);
-    const signals = new Signals(database);
     const records = new Records(database, () => signals.write());
     const search = new FileSearch(database, signals, marksOf(database));
     const mover = new SpaceMover(database);
@@ -284,8 +285,14 @@ export class Store {
   }
 
   #close(): void {
-    const { database } = this.#opened ?? {};
+    const { database, signals } = this.#opened ?? {};
     this.#opened = undefined;
+    try {
+      // A process of one recall stores nothing that they could wait for.
+      if (signals?.hasWaiting === true) database?.transaction(() => signals.write());
+    } catch {
+      // The next prompt is compared with one less.
+    }
     try {
       database?.close();
     } catch {

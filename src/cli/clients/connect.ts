@@ -31,7 +31,9 @@ import type { OtherClient } from './other-client.ts';
 import { factsOf } from './other-config.ts';
 import { OTHER_CLIENTS } from './other-clients.ts';
 import { codexName, noteProxy, requireOpenAi } from './print-config.ts';
-import { commandLine, startCommand, tokenCommand } from './token-command.ts';
+import { nameBound } from '../proxy/recent-trouble.ts';
+import { HOOKABLE, hookableOf } from './hook-files.ts';
+import { commandLine, hookCommand, startCommand, tokenCommand } from './token-command.ts';
 
 /**
  * `svc connect NAME` and `svc disconnect NAME`: change the client's own settings file, so that the client finds
@@ -46,6 +48,8 @@ export interface ConnectOptions {
   readonly model?: string;
   /** For Codex: name the provider OpenAI. */
   readonly openaiName?: boolean;
+  /** Memory through the client's own hooks, with no proxy in the path. */
+  readonly hooks?: boolean;
 }
 
 /** Asks a person; undefined without a terminal. */
@@ -137,6 +141,7 @@ export async function connect(
   context: CommandContext,
   { script, confirm }: ConnectParts,
 ): Promise<ExitCode> {
+  if (options.hooks === true) return connectHooks(name, options, context, { script, confirm });
   const client = connectableOf(name);
   const { terminal, environment } = context;
   const connection = await client.plan({ options, context, script });
@@ -157,17 +162,79 @@ export async function disconnect(
   context: CommandContext,
   confirm: Confirm | undefined,
 ): Promise<ExitCode> {
-  const client = connectableOf(name);
   const { terminal, environment } = context;
-  const form = client.file(environment);
-  const changed = await changedClientFile(form, dataFolder(environment));
-  if (changed !== undefined && options.yes !== true) {
+  const { title, forms } = formsOf(name, environment);
+  const folder = dataFolder(environment);
+  const found = await Promise.all(
+    forms.map(async (one) => ({ one, path: await changedClientFile(one, folder) })),
+  );
+  const changed = found.flatMap(({ path }) => path ?? []).join(' and ');
+  if (changed !== '' && options.yes !== true) {
     terminal.note(`svc will remove its settings from ${changed}.`);
-    const message = `Disconnect ${client.title} from svc?`;
+    const message = `Disconnect ${title} from svc?`;
     if (!(await isConfirmed(message, context, confirm))) return 130;
   }
-  const { path, outcome } = await undoClientFile(form, dataFolder(environment));
-  if (options.quiet !== true) terminal.note(`${path} ${OUTCOMES[outcome]}`);
+  // Where nothing of svc is anywhere, the first file says so.
+  const own = found.filter(({ path }) => path !== undefined);
+  for (const { one } of own.length === 0 ? found.slice(0, 1) : own) {
+    // oxlint-disable-next-line no-await-in-loop -- Their records share one lock.
+    const { path, outcome } = await undoClientFile(one, folder);
+    if (options.quiet !== true) terminal.note(`${path} ${OUTCOMES[outcome]}`);
+  }
+  return 0;
+}
+
+/** The files of a client in which svc may have settings: those of the proxy, and those of hooks. */
+function formsOf(
+  name: string,
+  environment: Environment,
+): { readonly title: string; readonly forms: readonly ClientFileForm[] } {
+  const hooked = hookableOf(name);
+  if (hooked === undefined) {
+    const client = connectableOf(name);
+    return { title: client.title, forms: [client.file(environment)] };
+  }
+  const client = CONNECTABLE.find((one) => one.name === name);
+  const hooks = hooked.form(environment, []);
+  const file = client?.file(environment);
+  const forms = file === undefined || file.path === hooks.path ? [hooks] : [file, hooks];
+  return { title: hooked.title, forms };
+}
+
+/** Writes the client's hooks. Settings of the proxy in the same file go: the one or the other. */
+async function connectHooks(
+  name: string,
+  options: ConnectOptions,
+  context: CommandContext,
+  { script, confirm }: ConnectParts,
+): Promise<ExitCode> {
+  const { terminal, environment } = context;
+  const client = hookableOf(name);
+  if (client === undefined) {
+    const names = HOOKABLE.map((one) => one.name).join(', ');
+    throw new CliError(
+      `svc has no hooks for ${name}: only a client that keeps what a hook says in its own transcript can have them.`,
+      `Name one of ${names}, or leave out --hooks.`,
+      2,
+    );
+  }
+  const folder = dataFolder(environment);
+  const form = client.form(environment, hookCommand(environment, script, [name]));
+  const preview = await previewClientFile(form, folder);
+  nameBound(folder, Date.now(), terminal);
+  if (preview !== undefined && options.yes !== true) {
+    terminal.note(`svc will set in ${preview.path}:`);
+    for (const line of previewLines(preview.change)) terminal.note(`  ${line}`);
+    if (!(await isConfirmed(`Change the hooks of ${client.title}?`, context, confirm))) return 130;
+  }
+  const { path, outcome } = await writeClientFile(form, folder);
+  if (options.quiet === true) return 0;
+  terminal.note(outcome === 'written' ? `Changed ${path}.` : `${path} already has these hooks.`);
+  terminal.note(
+    `${client.title} gets memory through its hooks, and its requests do not pass through svc.`,
+  );
+  for (const line of client.next) terminal.note(line);
+  terminal.note(`Undo this with: svc disconnect ${name}`);
   return 0;
 }
 
@@ -193,8 +260,9 @@ async function isConfirmed(
 }
 
 /** Hides the token in an address, and never shows the values that the settings replace. */
-function previewLines({ toml, json = [] }: Omit<ClientChange, 'hash'>): readonly string[] {
+function previewLines({ toml, json = [], whole }: Omit<ClientChange, 'hash'>): readonly string[] {
   const lines = [
+    ...(whole === undefined ? [] : [`a plugin of svc, ${whole.split('\n').length} lines`]),
     ...(toml?.lines.filter((line) => line !== '') ?? []),
     ...json.map(({ path, value, before, isItem }) => {
       const instead = before !== undefined && isItem !== true ? ' (replaces your value)' : '';

@@ -20,6 +20,15 @@ export function startCommand(environment: Environment, script: string): readonly
   return ownCommand(environment, script, START);
 }
 
+/** The command that a client's hook runs at its events. It also starts the proxy where the client is set to use it. */
+export function hookCommand(
+  environment: Environment,
+  script: string,
+  words: readonly string[],
+): readonly string[] {
+  return ownCommand(environment, script, ['hook', ...words]);
+}
+
 /** True for one of these two commands, in whatever way its program and folders are named. */
 export function startsProxy(line: string): boolean {
   return [TOKEN, START].some((args) => line.trimEnd().endsWith(` ${args.join(' ')}`));

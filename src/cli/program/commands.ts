@@ -204,8 +204,11 @@ const CONNECT: CliCommand = {
   name: 'connect',
   group: 'setup',
   description: "Change a client's own settings, so that it always uses svc",
-  args: { '<name>': 'claude, codex, opencode, pi, qwen, continue or zed' },
+  args: {
+    '<name>': 'claude, codex, opencode, pi, qwen, continue or zed; with --hooks also copilot',
+  },
   options: {
+    '--hooks': "memory through the client's own hooks, with no proxy in the path",
     '--model <name>': 'the model, for clients whose settings name one',
     '--openai-name':
       'for codex: name the provider OpenAI, if it is OpenAI; codex then marks typed text',
@@ -214,7 +217,12 @@ const CONNECT: CliCommand = {
   },
   more: `svc shows the change and asks first. The rest of the file stays, and svc keeps a copy of the file from
 before. The file holds no token: the client asks svc for it, and that command starts the proxy if none runs.`,
-  examples: ['svc connect claude', 'svc connect codex --yes', 'svc disconnect claude'],
+  examples: [
+    'svc connect claude',
+    'svc connect codex --yes',
+    'svc connect claude --hooks',
+    'svc disconnect claude',
+  ],
   async run({ args: [name = ''], options, context }: Call<ConnectOptions>) {
     const { connect } = await import('../clients/connect.ts');
     const parts = { script: scriptPath(), confirm: await asker(true) };
@@ -226,7 +234,7 @@ const DISCONNECT: CliCommand = {
   name: 'disconnect',
   group: 'setup',
   description: "Remove svc from a client's own settings",
-  args: { '<name>': 'claude, codex, opencode, pi, qwen, continue or zed' },
+  args: { '<name>': 'claude, codex, opencode, pi, qwen, continue, zed or copilot' },
   options: {
     '-y, --yes': 'do not ask; required without a terminal',
     '-q, --quiet': 'print problems only',
@@ -384,6 +392,24 @@ In ~/.claude/settings.json:
   },
 };
 
+const HOOK: CliCommand = {
+  name: 'hook',
+  group: 'programs',
+  description: 'Answer an event of a client’s hook',
+  args: {
+    '<client>': 'claude, codex, copilot, opencode or pi',
+    '<event>': 'the event, as the client names it',
+  },
+  more: `svc connect NAME --hooks puts this command into the client's settings. It reads the event as JSON from its
+stdin, and prints JSON or nothing. It always ends with code 0 within a second, so a client goes on without svc if
+something fails. See docs/hooks.md.`,
+  // bin/svc.js runs it without the reader of command lines; whoever comes here has started svc in another way.
+  async run({ args }) {
+    const { run } = await import('./quick-hook.ts');
+    await run(args);
+  },
+};
+
 /** The reader of command lines answers it. */
 const HELP: CliCommand = {
   name: 'help',
@@ -445,5 +471,6 @@ export const COMMANDS: readonly CliCommand[] = [
   ...CLIENT_COMMANDS,
   ...OTHER_CONFIGS,
   STATUSLINE,
+  HOOK,
   SERVICE,
 ];

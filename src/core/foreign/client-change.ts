@@ -17,6 +17,8 @@ export interface ClientChange {
   readonly hash: string;
   readonly toml?: TomlChange;
   readonly json?: readonly JsonChange[];
+  /** The whole file is svc's own. */
+  readonly whole?: string;
 }
 
 export interface ClientRecord {
@@ -47,7 +49,8 @@ export function parseClientRecord(value: unknown): ClientRecord | undefined {
 
 function parseChange(value: unknown): ClientChange | undefined {
   if (!isRecord(value) || typeof value['hash'] !== 'string') return undefined;
-  const { hash, toml, json } = value;
+  const { hash, toml, json, whole } = value;
+  if (typeof whole === 'string') return { hash, whole };
   if (isRecord(toml) && isLines(toml['lines']) && isLines(toml['aside'])) {
     return { hash, toml: { lines: toml['lines'], aside: toml['aside'] } };
   }

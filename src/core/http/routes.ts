@@ -12,13 +12,15 @@ import { DIALECT_APIS, apiOf } from '../dialects/apis.ts';
  * `dialect` undefined is the OpenAI side, whichever of its two styles is configured.
  * 'local': answered here while the process lives, to anyone. 'open-requests': what is being answered,
  * to a holder of the token. 'ui-link': a one-time link to the page, to a holder of the token.
+ * 'hook': the memory for a client's hook, to a holder of the token.
  */
 export type Route =
   | { readonly kind: 'model'; readonly dialect: Dialect }
   | { readonly kind: 'relay'; readonly dialect: Dialect | undefined }
   | { readonly kind: 'local' }
   | { readonly kind: 'open-requests' }
-  | { readonly kind: 'ui-link' };
+  | { readonly kind: 'ui-link' }
+  | { readonly kind: 'hook' };
 
 export interface PathEntry {
   readonly route: Route;
@@ -29,6 +31,9 @@ export interface PathEntry {
 export const OPEN_REQUESTS_PATH = '/svc/open-requests';
 /** A holder of the local token asks here for a one-time link to the page. */
 export const UI_LINK_PATH = '/svc/ui-link';
+
+/** `svc hook` asks here what a client's transcript gets. */
+export const HOOK_PATH = '/svc/hook';
 
 const READ = ['GET', 'HEAD'] as const;
 const POST = ['POST'] as const;
@@ -46,6 +51,7 @@ const PATHS: ReadonlyMap<string, PathEntry> = new Map<string, PathEntry>([
   ['/livez', { route: { kind: 'local' }, methods: READ }],
   [OPEN_REQUESTS_PATH, { route: { kind: 'open-requests' }, methods: ['GET'] }],
   [UI_LINK_PATH, { route: { kind: 'ui-link' }, methods: POST }],
+  [HOOK_PATH, { route: { kind: 'hook' }, methods: POST }],
 ]);
 
 const MODELS = '/v1/models';

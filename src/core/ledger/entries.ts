@@ -146,6 +146,10 @@ interface Addresses {
   readonly thought: Owner & { readonly thought: string };
   /** This conversation, which began with this item, holds bound thinking. Compacted, it begins with another one. */
   readonly bound: ConversationOwner & { readonly fingerprint: string };
+  /** What svc's hooks have done in a session; `fingerprint` names the note. */
+  readonly 'hook-note': AtOwnItem;
+  /** Which process answers an event of a session, where the client runs two hooks for it. */
+  readonly 'hook-claim': AtOwnItem;
 }
 
 /** The further facts of each kind of entry. */
@@ -163,6 +167,8 @@ interface Facts {
   readonly 'last-request': unknown;
   readonly thought: ThoughtFact;
   readonly bound: unknown;
+  readonly 'hook-note': { readonly note: string };
+  readonly 'hook-claim': { readonly note: string };
 }
 
 type LedgerKind = keyof Addresses;
@@ -193,6 +199,7 @@ const WRITTEN_ONCE: ReadonlySet<LedgerKind> = new Set([
   'own-batch',
   'shared-batch',
   'batch-mark',
+  'hook-claim',
 ]);
 
 export function isWrittenOnce({ kind }: LedgerAddress): boolean {
@@ -246,6 +253,10 @@ function keyInTenant(address: LedgerAddress): string {
       return `thought:${address.thought}`;
     case 'bound':
       return `bound:${address.fingerprint}:${address.conversation}`;
+    case 'hook-note':
+      return `hook:${address.fingerprint}:${address.conversation}`;
+    case 'hook-claim':
+      return `hook-claim:${address.fingerprint}:${address.conversation}`;
   }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { captureAssistant, captureHuman } from './captures.ts';
+import { NO_BLOCKS, type OwnBlocks } from '../recall/own-blocks.ts';
 import type { MemoryRecord, RecordText, SpeakerRole } from './record.ts';
 import { type Fields, isRecord, parseJson } from '../bytes/json-fields.ts';
 import { readItem } from '../dialects/dialects.ts';
@@ -32,6 +33,7 @@ interface Entry {
 
 export class TranscriptReader {
   readonly #client: TranscriptClient;
+  readonly #own: OwnBlocks;
   #entries: Entry[] = [];
   /** The entries before the person went back: each as a conversation of its own, with its start. */
   readonly #abandoned: { readonly entries: readonly Entry[]; readonly from: number }[] = [];
@@ -42,8 +44,10 @@ export class TranscriptReader {
   #branch: string | undefined;
   #isSubAgents = false;
 
-  constructor(client: TranscriptClient) {
+  /** `own`: the blocks that svc's hooks put into the session. What an answer repeats from them is no memory. */
+  constructor(client: TranscriptClient, own: OwnBlocks = NO_BLOCKS) {
     this.#client = client;
+    this.#own = own;
   }
 
   /**
@@ -65,6 +69,16 @@ export class TranscriptReader {
     return this.#folder ?? this.#stated('workingFolder');
   }
 
+  /**
+   * Adds the last answer, where the client names it before it has written it down: the answer is whole then.
+   */
+  end(answer: string, at: number): void {
+    const last = this.#entries.findLast(({ item }) => item.assistantText !== '');
+    if (answer.trim() === '' || last?.item.assistantText.trim() === answer.trim()) return;
+    const message = { role: 'assistant', content: answer };
+    this.#entries.push({ item: readItem('anthropic_messages', message), at, isCut: false });
+  }
+
   /** In the order of the conversation. `name` is used for a session that does not name itself. */
   finish(name: string): TranscriptRecord[] {
     if (this.#isSubAgents) return [];
@@ -81,15 +95,14 @@ export class TranscriptReader {
   ): TranscriptRecord[] {
     const exchanges = groupExchanges(entries.map(({ item }) => item));
     let fingerprint = '';
-    return exchanges
-      .filter(({ human }) => human !== undefined)
-      .flatMap((exchange, index) => {
-        fingerprint = digestOf(`${fingerprint}\n${exchange.humanText}`);
-        if (exchange.start < from) return [];
-        // A prompt that was taken back before it had an answer was not said.
-        if (isLeft && exchange.assistantText === '') return [];
-        return this.#recordsOf(exchange, { index, fingerprint, name, entries });
-      });
+    return exchanges.flatMap((exchange, index) => {
+      if (exchange.human === undefined) return [];
+      fingerprint = digestOf(`${fingerprint}\n${exchange.humanText}`);
+      if (exchange.start < from) return [];
+      // A prompt that was taken back before it had an answer was not said.
+      if (isLeft && exchange.assistantText === '') return [];
+      return this.#recordsOf(exchange, { index, fingerprint, name, entries });
+    });
   }
 
   #follow(step: TranscriptStep): void {
@@ -167,8 +180,9 @@ export class TranscriptReader {
       .slice(exchange.start, exchange.end)
       .findLast(({ item }) => item.assistantText !== '');
     const isWhole = !exchange.isOpen && !exchange.wasInterrupted && last?.isCut !== true;
-    const human = captureHuman(exchange.humanText);
-    const answer = isWhole ? captureAssistant(exchange.assistantText) : undefined;
+    const heard = { ...this.#own, question: exchange.humanText };
+    const human = captureHuman(exchange.humanText, heard);
+    const answer = isWhole ? captureAssistant(exchange.assistantText, heard) : undefined;
     return [
       ...this.#record(human, place, timeOf(place.entries, exchange.human)).map((record) =>
         exchange.isUnverified ? { ...record, source: 'unverified' as const } : record,

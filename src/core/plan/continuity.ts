@@ -113,6 +113,7 @@ export type MemoryState =
   | 'off'
   | 'write_only'
   | 'recalled'
+  | 'recalled_by_hook'
   | 'empty'
   | 'skipped_side_call'
   | 'skipped_unsupported'

@@ -30,6 +30,9 @@ const MEMORY: Readonly<Record<MemoryState, Row>> = {
     'Change it with proxy.memoryMode.',
   ],
   recalled: ['Memories of earlier sessions were added to the newest prompt.'],
+  recalled_by_hook: [
+    'A hook of svc has already put memories beside the newest prompt, into the client’s own transcript. The proxy added none.',
+  ],
   empty: [
     'svc searched the memory and found nothing relevant. This is common, because most prompts need no memory.',
     'To search the memory yourself: svc memory search WORDS',

@@ -425,7 +425,7 @@ const LOOK_TOKENS_MAX = 200;
  * there is no recall. A placed block never makes way for a new one.
  */
 export function roomForBlock(
-  placements: readonly Placement[],
+  placements: readonly Placed[],
   recalledTokensMax: number,
 ): number | undefined {
   const ofPrompts = placements.filter(({ item }) => item.humanText !== '');
@@ -438,14 +438,19 @@ export function roomForBlock(
 
 /** The most tokens of a second look; undefined where there is no room. */
 export function roomForLook(
-  placements: readonly Placement[],
+  placements: readonly Placed[],
   recalledTokensMax: number,
 ): number | undefined {
   const left = Math.min(LOOK_TOKENS_MAX, recalledTokensMax - tokensOf(placements));
   return left >= LOOK_TOKENS_MIN ? left : undefined;
 }
 
-function tokensOf(placements: readonly Placement[]): number {
+/** The tokens of a block, and whether it is beside a prompt. */
+export interface Placed extends Pick<Placement, 'tokens'> {
+  readonly item: Pick<Item, 'humanText'>;
+}
+
+function tokensOf(placements: readonly Placed[]): number {
   return placements.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 

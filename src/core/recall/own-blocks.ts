@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import type { Span } from '../bytes/span.ts';
 
 /**
  * Marks a recalled block so that svc recognises its own, and takes such blocks out of a text. The
@@ -69,6 +70,22 @@ export function tellsExchanges(block: string): boolean {
 function withoutMarked(text: string, key: string): string {
   const kept: string[] = [];
   let from = 0;
+  for (const { start, end } of markedIn(text, key)) {
+    kept.push(text.slice(from, start));
+    from = end;
+  }
+  kept.push(text.slice(from));
+  return kept.join(' ');
+}
+
+/** The blocks in the text that have a mark of this key. */
+export function markedBlocks(text: string, key: string): readonly string[] {
+  return markedIn(text, key).map(({ start, end }) => text.slice(start, end));
+}
+
+function markedIn(text: string, key: string): readonly Span[] {
+  const found: Span[] = [];
+  let from = 0;
   let count = 0;
   for (const { 0: opening, 1: mark = '', index } of text.matchAll(MARKED)) {
     if (index < from) continue;
@@ -79,11 +96,10 @@ function withoutMarked(text: string, key: string): string {
     if (close === -1) continue;
     const block = FENCE + region.slice(opening.length, close + CLOSE.length);
     if (markOf(block, key) !== mark) continue;
-    kept.push(text.slice(from, index));
     from = index + close + CLOSE.length;
+    found.push({ start: index, end: from });
   }
-  kept.push(text.slice(from));
-  return kept.join(' ');
+  return found;
 }
 
 function markOf(block: string, key: string): string {

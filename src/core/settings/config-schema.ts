@@ -1,5 +1,11 @@
 import { parseServiceKey } from '../memory-api/service-key.ts';
-import type { MemoryMode, MemorySettings, Settings, UpstreamSettings } from './settings.ts';
+import type {
+  MemoryMode,
+  MemorySettings,
+  ProxySettings,
+  Settings,
+  UpstreamSettings,
+} from './settings.ts';
 import { type ProxyFlags, readProxySettings } from './config-proxy.ts';
 import { parseServiceUrl, readUpstreams } from './config-upstreams.ts';
 import { readNetworkProxy } from './network-proxy.ts';
@@ -102,6 +108,19 @@ export function parseMemory(
   return problems.length > 0 || memory === undefined
     ? { mode, problems }
     : { memory, mode, problems };
+}
+
+/** What recall and capture need, whatever else is wrong. `memory` is absent where the file does not say where memories are. */
+export function parseRecall(
+  value: unknown,
+  environment: Environment,
+): { readonly proxy: ProxySettings; readonly memory?: MemorySettings } {
+  const findings = new Findings();
+  const file = readRoot(value, findings);
+  const memory = readMemory(file['memory'], environment, new Findings());
+  const fallbacks = memory?.kind === 'hosted' ? HOSTED_FALLBACKS : {};
+  const proxy = readProxySettings(file['proxy'], { environment, flags: {}, fallbacks }, findings);
+  return { proxy, ...(memory && { memory }) };
 }
 
 /** Validates one upstream alone; other problems of the file do not matter. */

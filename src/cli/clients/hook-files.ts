@@ -1,0 +1,166 @@
+import { readFileSync } from 'node:fs';
+import { dirname, isAbsolute, join } from 'node:path';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { CliError } from '../cli-error.ts';
+import type { ClientFileForm } from './client-file.ts';
+import { clientHome } from './client-home.ts';
+import { jsonSettings, type JsonSetting } from './json-settings.ts';
+import { commandLine } from './token-command.ts';
+
+/**
+ * Where each client has its hooks. An event's line is always the same, because Codex asks for trust again whenever it
+ * changes.
+ */
+
+export interface HookableClient {
+  readonly name: string;
+  readonly title: string;
+  /** `command`: the words before the event; none for a file from which the hooks are removed. */
+  form(environment: Environment, command: readonly string[]): ClientFileForm;
+  /** What the person has to do. */
+  readonly next: readonly string[];
+}
+
+/** Seconds. svc answers within one; a busy machine needs more to start it. */
+const EVENTS = [
+  ['SessionStart', 10],
+  ['UserPromptSubmit', 5],
+  ['PostToolUse', 5],
+  ['PreCompact', 5],
+  ['Stop', 10],
+  ['SessionEnd', 3],
+] as const;
+
+/** The tools of Claude Code whose calls say what the work is about. */
+const LOOKED_TOOLS = 'Bash|Read|Grep|Glob|Edit|Write';
+
+export const HOOKABLE: readonly HookableClient[] = [
+  {
+    name: 'claude',
+    title: 'Claude Code',
+    next: ['Sessions that run already use it after /hooks, or when they begin anew.'],
+    form: (environment, command) => {
+      const folder = folderOf(environment, 'CLAUDE_CONFIG_DIR', '.claude');
+      return jsonSettings({
+        path: join(folder, 'settings.json'),
+        name: 'claude',
+        settings: groups(command, { PostToolUse: LOOKED_TOOLS }),
+        refusesComments: 'Claude Code',
+      });
+    },
+  },
+  {
+    name: 'codex',
+    title: 'Codex',
+    next: ['Codex runs a hook only after you have trusted it: start codex, and open /hooks.'],
+    form: (environment, command) => {
+      const path = join(folderOf(environment, 'CODEX_HOME', '.codex'), 'hooks.json');
+      return jsonSettings({ path, name: 'codex', settings: groups(command, {}) });
+    },
+  },
+  {
+    name: 'copilot',
+    title: 'Copilot CLI',
+    next: [],
+    form: (environment, command) => {
+      const path = join(clientHome(environment), '.copilot', 'hooks', 'svc.json');
+      return jsonSettings({ path, name: 'copilot', settings: copilotSettings(command) });
+    },
+  },
+  {
+    name: 'opencode',
+    title: 'opencode',
+    next: ['Restart opencode to load it.'],
+    form: (environment, command) => {
+      const config = folderOf(environment, 'XDG_CONFIG_HOME', '.config');
+      return pluginFile(join(config, 'opencode', 'plugins', 'svc.js'), 'opencode/svc.js', command);
+    },
+  },
+  {
+    name: 'pi',
+    title: 'pi',
+    next: ['Restart pi to load it.'],
+    form: (environment, command) => {
+      const path = join(clientHome(environment), '.pi', 'agent', 'extensions', 'svc.ts');
+      return pluginFile(path, 'pi/svc.ts', command);
+    },
+  },
+];
+
+export function hookableOf(name: string): HookableClient | undefined {
+  return HOOKABLE.find((one) => one.name === name);
+}
+
+function groups(
+  command: readonly string[],
+  matchers: Readonly<Record<string, string>>,
+): readonly JsonSetting[] {
+  if (command.length === 0) return [];
+  return EVENTS.map(([event, timeout]): JsonSetting => {
+    const hook = { type: 'command', command: commandLine([...command, event]), timeout };
+    const matcher = matchers[event];
+    const value = { ...(matcher !== undefined && { matcher }), hooks: [hook] };
+    return { path: ['hooks', event], value, isItem: true };
+  });
+}
+
+const COPILOT_EVENTS = [
+  'sessionStart',
+  'userPromptTransformed',
+  'postToolUse',
+  'preCompact',
+  'agentStop',
+  'sessionEnd',
+] as const;
+
+function copilotSettings(command: readonly string[]): readonly JsonSetting[] {
+  if (command.length === 0) return [];
+  return [
+    { path: ['version'], value: 1 },
+    ...COPILOT_EVENTS.map((event): JsonSetting => {
+      const value = { type: 'command', bash: commandLine([...command, event]), timeoutSec: 5 };
+      return { path: ['hooks', event], value, isItem: true };
+    }),
+  ];
+}
+
+/** A file that is svc's as a whole: a copy of the plugin in this package, with the command of this installation. */
+function pluginFile(path: string, source: string, command: readonly string[]): ClientFileForm {
+  const remedy = `Move it away, then try again.`;
+  return {
+    path,
+    byHand: () => `delete ${path}.`,
+    apply: (text) => {
+      if (text.trim() !== '')
+        throw new CliError(`${path} is there already, and is not svc's.`, remedy);
+      const whole = pluginText(source, command);
+      return { text: whole, change: { whole } };
+    },
+    revert: (text, { whole }) => {
+      if (text.trim() === '') return 'absent';
+      return text === whole ? { text: '' } : 'edited';
+    },
+    isEmpty: (text) => text.trim() === '',
+    hasMark: () => false,
+  };
+}
+
+/** `dist` and `plugins` lie side by side in the package. */
+function pluginText(source: string, command: readonly string[]): string {
+  const text = readFileSync(join(packageFolder(), 'plugins', source), 'utf8');
+  // The event and the client are the plugin's own words.
+  const words = JSON.stringify(command.slice(0, -2)).replaceAll('"', "'");
+  return text.replace("const COMMAND = ['svc'];", () => `const COMMAND = ${words};`);
+}
+
+function packageFolder(): string {
+  return join(
+    dirname(import.meta.filename),
+    ...(import.meta.filename.endsWith('.ts') ? ['..', '..', '..'] : ['..']),
+  );
+}
+
+function folderOf(environment: Environment, variable: string, name: string): string {
+  const own = environment[variable] ?? '';
+  return isAbsolute(own) ? own : join(clientHome(environment), name);
+}

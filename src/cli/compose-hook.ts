@@ -1,0 +1,82 @@
+import { hookKey } from '../adapters/files/hook-key.ts';
+import { openEmbeddedStore } from '../adapters/store/embedded-store.ts';
+import { TEXTS } from '../adapters/texts.ts';
+import { CodeFiles } from '../adapters/projects/code-files.ts';
+import { GitProjects } from '../adapters/projects/git-projects.ts';
+import type { MemorySettings, ProxySettings } from '../core/settings/settings.ts';
+import type { HookQuestion } from '../core/hooks/hook-question.ts';
+import type { Ledger } from '../ports/ledger.ts';
+import type { Outbox } from '../ports/outbox.ts';
+import type { Projects } from '../ports/projects.ts';
+import type { OwnBlocks } from '../core/recall/own-blocks.ts';
+import { HookMemory } from '../proxy/hook-memory.ts';
+import { systemClock } from './compose-common.ts';
+
+/** The composition root of a hook that asks no proxy: the store itself, opened for one event. */
+
+export interface HookStore {
+  readonly ledger: Ledger;
+  readonly outbox: Outbox;
+  readonly projects: Projects;
+  answer(question: HookQuestion): Promise<string>;
+  /** How svc recognises its own blocks in this session. */
+  ownBlocks(session: string): Promise<OwnBlocks>;
+  close(): Promise<void>;
+}
+
+export interface HookStoreOptions {
+  readonly dataFolder: string;
+  readonly settings: ProxySettings;
+  readonly memory: MemorySettings;
+  /** Milliseconds for an answer; absent: as many as a person may wait. */
+  readonly answerMs?: number;
+}
+
+export async function openHookStore(options: HookStoreOptions): Promise<HookStore> {
+  const { dataFolder, settings } = options;
+  const store = openEmbeddedStore({ folder: dataFolder, report });
+  const hosted = options.memory.kind === 'hosted' ? options.memory : undefined;
+  const service =
+    hosted === undefined
+      ? undefined
+      : (
+          await import('../adapters/memory-client/open-hosted-memory.ts')
+        ).openHostedMemoryWithOutbox({
+          settings: hosted,
+          recallMs: settings.recallMs,
+          folder: dataFolder,
+          mirror: store.memory,
+          state: store.state,
+          report,
+        });
+  const projects = new GitProjects(dataFolder);
+  const memory = new HookMemory({
+    memory: service?.memory ?? store.memory,
+    ledger: store.ledger,
+    clock: systemClock,
+    settings: () => settings,
+    projects,
+    texts: TEXTS,
+    code:
+      hosted === undefined ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,
+    hookKey: () => hookKey(dataFolder),
+    answerMs: options.answerMs,
+  });
+  return {
+    ledger: store.ledger,
+    outbox: service?.outbox ?? store.outbox,
+    projects,
+    answer: (question) => memory.answer(question),
+    ownBlocks: async (session) => ({
+      key: hookKey(dataFolder) ?? '',
+      blocks: await memory.blocksOf(session),
+    }),
+    close: async () => {
+      await service?.close();
+      await store.close();
+    },
+  };
+}
+
+/** A hook has nobody to tell. */
+function report(): void {}

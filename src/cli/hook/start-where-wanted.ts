@@ -1,0 +1,49 @@
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { startBackground } from '../../adapters/processes/background.ts';
+import { probeProxy } from '../../adapters/processes/health-probe.ts';
+import type { Access } from '../../core/settings/config-schema.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Environment } from '../../core/settings/config-values.ts';
+
+/**
+ * Starts the proxy when a session begins whose client is set to use it: a client whose proxy is dead shows nothing for a
+ * minute.
+ */
+
+/** A start takes a third of a second. The client goes on after this, and tries its first request again by itself. */
+const START_MS = 700;
+const POLL_MS = 25;
+
+interface StartCall {
+  readonly client: string;
+  readonly environment: Environment;
+  /** This program. */
+  readonly script: string;
+}
+
+export async function startWhereWanted(
+  call: StartCall,
+  { access, dataFolder }: { readonly access: Access | undefined; readonly dataFolder: string },
+): Promise<void> {
+  if (access === undefined || access.port === 0) return;
+  if (!(await isSetTo(`${access.host}:${access.port}`, call))) return;
+  const isThere = async (): Promise<boolean> =>
+    (await probeProxy(access, access.localToken)).listener !== 'nobody';
+  if (await isThere()) return;
+  const command = [call.script, 'start', '--quiet'];
+  startBackground({ command, dataFolder, environment: call.environment }).release();
+  const end = performance.now() + START_MS;
+  while (performance.now() < end && !(await isThere())) await sleep(POLL_MS);
+}
+
+/** Claude Code gives its hooks the environment of its settings; Codex has the address in its file. */
+async function isSetTo(address: string, { client, environment }: StartCall): Promise<boolean> {
+  if (client === 'claude')
+    return (environment['ANTHROPIC_BASE_URL'] ?? '').includes(`//${address}`);
+  if (client !== 'codex') return false;
+  const folder = environment['CODEX_HOME'] ?? join(environment['HOME'] ?? homedir(), '.codex');
+  const file = await readFile(join(folder, 'config.toml'), 'utf8').catch(() => '');
+  return file.includes(`//${address}/`);
+}

@@ -1,0 +1,95 @@
+import { asList, asRecord, asText, type Fields } from '../bytes/json-fields.ts';
+import { readUserText } from '../conversation/human-text.ts';
+import type { HookClient, HookKind } from './hook-clients.ts';
+
+/** Reads what a client's hook writes on standard input. A field of another type reads as if it were absent. */
+
+export interface HookEvent {
+  readonly kind: HookKind;
+  /** The client's own name of the event, which its answer repeats. */
+  readonly name: string;
+  readonly session: string;
+  readonly folder: string;
+  /** Names the prompt that the event belongs to: two installed hooks get the same one. '' where nothing does. */
+  readonly occasion: string;
+  /** The path of the session's transcript; '' where there is none. */
+  readonly transcript: string;
+  /** What the person typed. */
+  readonly prompt: string;
+  /** The prompt as the client sends it, where a hook may change that. */
+  readonly sentPrompt: string;
+  /** The last answer of the assistant. */
+  readonly answer: string;
+  /** The calls since the prompt, for a client without a transcript. */
+  readonly calls: readonly ToolRun[];
+  /** The tool that has run; undefined for other events. */
+  readonly tool: ToolRun | undefined;
+}
+
+export interface ToolRun {
+  readonly name: string;
+  readonly input: Fields;
+  readonly output: unknown;
+}
+
+/** An id is a UUID or a number. */
+const ID_CHARS_MAX = 200;
+const PATH_CHARS_MAX = 4096;
+/** The prompt is searched for, and the answer kept: 32 kB of it. */
+const TEXT_CHARS_MAX = 1 << 20;
+const CALLS_MAX = 64;
+
+/**
+ * Undefined for an event that svc leaves alone: of another kind, of a sub-agent, or without a session. `folder`: where
+ * the client says elsewhere that the session began.
+ */
+export function readHookEvent(
+  { events }: HookClient,
+  name: string,
+  { value, folder = '' }: { readonly value: unknown; readonly folder?: string | undefined },
+): HookEvent | undefined {
+  const kind = Object.hasOwn(events, name) ? events[name] : undefined;
+  const fields = asRecord(value);
+  const session = first(fields, ['session_id', 'sessionId'], ID_CHARS_MAX);
+  const isSubAgents = first(fields, ['agent_id', 'agentId'], ID_CHARS_MAX) !== '';
+  if (kind === undefined || session === '' || isSubAgents) return undefined;
+  const typed = first(fields, ['prompt'], TEXT_CHARS_MAX);
+  return {
+    kind: kind === 'start' && fields['source'] === 'compact' ? 'compacted' : kind,
+    name,
+    session,
+    folder: folder === '' ? first(fields, ['cwd'], PATH_CHARS_MAX) : folder,
+    occasion: occasionOf(fields),
+    transcript: first(fields, ['transcript_path', 'transcriptPath'], PATH_CHARS_MAX),
+    prompt: readUserText([typed], false).humanText,
+    sentPrompt: first(fields, ['transformedPrompt'], TEXT_CHARS_MAX),
+    answer: first(fields, ['last_assistant_message'], TEXT_CHARS_MAX),
+    calls: asList(fields['calls']).slice(-CALLS_MAX).map(runOf),
+    tool: kind === 'tool' ? runOf(fields) : undefined,
+  };
+}
+
+/** Claude Code, Codex, and svc's own plugins. */
+const OCCASIONS = ['prompt_id', 'turn_id', 'message_id'] as const;
+
+/** Copilot gives each event its time, and so each call another one. */
+function occasionOf(fields: Fields): string {
+  const id = first(fields, OCCASIONS, ID_CHARS_MAX);
+  const { timestamp } = fields;
+  const isTimed = id === '' && typeof timestamp === 'number' && fields['toolName'] === undefined;
+  return isTimed ? String(timestamp) : id;
+}
+
+function runOf(value: unknown): ToolRun {
+  const fields = asRecord(value);
+  return {
+    name: first(fields, ['tool_name', 'toolName'], ID_CHARS_MAX),
+    input: asRecord(fields['tool_input'] ?? fields['toolArgs']),
+    output: fields['tool_response'] ?? fields['error'] ?? fields['toolResult'],
+  };
+}
+
+function first(fields: Fields, names: readonly string[], charsMax: number): string {
+  const text = names.map((name) => asText(fields[name])).find((one) => one !== '') ?? '';
+  return text.length <= charsMax ? text : '';
+}

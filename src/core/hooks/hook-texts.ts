@@ -1,0 +1,77 @@
+import { asRecord } from '../bytes/json-fields.ts';
+import { parseJson } from '../bytes/json-scan.ts';
+import { isModelWork } from '../conversation/exchanges.ts';
+import type { Item, RequestView } from '../conversation/view.ts';
+import { textsOf } from '../dialects/system-text.ts';
+import { newestPromptIndex } from '../recall/injections.ts';
+import { markedBlocks } from '../recall/own-blocks.ts';
+
+/**
+ * Finds what svc's own hooks have put into a request, so that the proxy does not say it again. A mark alone proves nothing:
+ * a file or a page may quote one. So it counts only in a message that no tool wrote, where this client puts hook text.
+ */
+
+export interface HookTexts {
+  /** The blocks of hooks in the request. */
+  readonly blocks: readonly string[];
+  /** One of them is beside the newest prompt. */
+  readonly isAtPrompt: boolean;
+}
+
+const NONE: HookTexts = { blocks: [], isAtPrompt: false };
+const OPENING = Buffer.from('<svc-memory id=');
+
+/** `keyOf` is asked only where the request has such a text at all. */
+export function hookTextsIn(
+  view: RequestView,
+  client: string,
+  keyOf: () => string | undefined,
+): HookTexts {
+  if (!view.bytes.includes(OPENING)) return NONE;
+  const key = keyOf();
+  if (key === undefined) return NONE;
+  const prompt = newestPromptIndex(view);
+  const found = view.items.flatMap((item, at) => {
+    const blocks = mayHold(item) ? blocksOf(view, item, { client, key }) : [];
+    return blocks.map((block) => ({ block, at }));
+  });
+  const end = view.items.findIndex((item, at) => at > prompt && isModelWork(item));
+  return {
+    blocks: found.map(({ block }) => block),
+    isAtPrompt: found.some(({ at }) => at >= prompt && (end === -1 || at < end) && prompt !== -1),
+  };
+}
+
+/** A message of the person or of the client, without the result of a tool. */
+function mayHold({ role, toolResultIds }: Item): boolean {
+  return (role === 'user' || role === 'system') && toolResultIds.length === 0;
+}
+
+function blocksOf(
+  { bytes }: RequestView,
+  item: Item,
+  { client, key }: { readonly client: string; readonly key: string },
+): readonly string[] {
+  const start = bytes.indexOf(OPENING, item.start);
+  if (start === -1 || start >= item.end) return [];
+  const texts = textsOf(asRecord(parseJson(bytes, item)?.value)['content']);
+  return texts
+    .filter((text) => isHookPlace(client, item, text))
+    .flatMap((text) => markedBlocks(text, key));
+}
+
+/** Seen in requests of the real clients on 2026-11-24: Claude Code 2.1.329, Codex 0.169.0, opencode 1.18.33, pi 0.73.1. */
+function isHookPlace(client: string, { role }: Item, text: string): boolean {
+  switch (client) {
+    case 'claude-code':
+      return role === 'system' || text.startsWith('<system-reminder>');
+    case 'codex':
+      return role === 'system';
+    case 'opencode':
+    case 'copilot':
+    case 'pi':
+      return role === 'user' && text.trimEnd().endsWith('</svc-memory>');
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,105 @@
+import { finish } from '../bytes/steps.ts';
+import { asRecord, type Fields, isRecord, parseJson } from '../bytes/json-fields.ts';
+import { groupExchanges } from '../conversation/exchanges.ts';
+import type { RequestView } from '../conversation/view.ts';
+import { cleanExchange, heldDigests } from '../memory/captures.ts';
+import { filesOfSession } from '../memory/concerned-files.ts';
+import { newestPromptIndex } from '../recall/injections.ts';
+import { actionOf } from '../recall/second-look.ts';
+import { viewSteps } from '../request/request-view.ts';
+import { HOOK_CLIENTS, type HookClient } from './hook-clients.ts';
+import type { HookEvent } from './hook-event.ts';
+import type { HookQuestion } from './hook-question.ts';
+
+/** Reads the end of a session's transcript as the request that the client sends next. Pure. */
+
+export type SessionFacts = Pick<
+  HookQuestion,
+  'prompt' | 'answer' | 'around' | 'held' | 'files' | 'isOpening' | 'action'
+>;
+
+export const NOTHING_SAID: SessionFacts = {
+  prompt: '',
+  answer: '',
+  around: [],
+  held: [],
+  files: [],
+  isOpening: true,
+};
+
+type Transcript = NonNullable<HookClient['transcript']>;
+
+/** `isWhole`: the lines begin where the session does. Of a session that was compacted, what follows that counts. */
+export function factsOfSession(
+  transcript: Transcript,
+  lines: readonly string[],
+  isWhole: boolean,
+): SessionFacts {
+  const items = lines.reduce<unknown[]>((list, line) => {
+    const fields = asRecord(parseJson(line));
+    if (isCompaction(fields)) return [];
+    const item = itemIn(transcript, fields);
+    return item === undefined ? list : [...list, item];
+  }, []);
+  return factsOfItems(transcript, items, isWhole);
+}
+
+/** For a client that brings the calls since the prompt with its event. */
+export function factsOfCalls({ prompt, calls }: Pick<HookEvent, 'prompt' | 'calls'>): SessionFacts {
+  if (calls.length === 0) return NOTHING_SAID;
+  const rounds = calls.flatMap(({ name, input, output }, at) => {
+    const id = `call_${at}`;
+    const text = typeof output === 'string' ? output : JSON.stringify(output ?? '');
+    return [
+      { role: 'assistant', content: [{ type: 'tool_use', id, name, input }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: text }] },
+    ];
+  });
+  const items = [{ role: 'user', content: prompt }, ...rounds];
+  return factsOfItems(HOOK_CLIENTS.claude.transcript, items, true);
+}
+
+function factsOfItems(
+  { client, dialect }: Transcript,
+  items: readonly unknown[],
+  isWhole: boolean,
+): SessionFacts {
+  const list = client === 'codex' ? 'input' : 'messages';
+  const body = Buffer.from(JSON.stringify({ model: '', [list]: items }));
+  const view = finish(viewSteps(body, { dialect, form: { hasFrames: true } }, undefined));
+  if (view === undefined || view === 'too_large') return { ...NOTHING_SAID, isOpening: isWhole };
+  return factsOfView(view, isWhole);
+}
+
+function factsOfView(view: RequestView, isWhole: boolean): SessionFacts {
+  const exchanges = groupExchanges(view.items);
+  const humans = exchanges.filter(({ humanText }) => humanText !== '');
+  const action = actionOf(view, newestPromptIndex(view));
+  return {
+    prompt: humans.at(-1)?.humanText ?? '',
+    answer: exchanges.findLast(({ assistantText }) => assistantText !== '')?.assistantText ?? '',
+    around: humans.map(({ humanText }) => humanText),
+    held: exchanges.flatMap((exchange) => heldDigests(cleanExchange(exchange), [])),
+    files: filesOfSession(view),
+    isOpening: isWhole && !view.items.some(({ role }) => role === 'assistant'),
+    ...(action !== undefined && { action }),
+  };
+}
+
+/** Claude Code writes a summary as a message, Codex a line of its own. */
+function isCompaction({ isCompactSummary, type, subtype }: Fields): boolean {
+  return isCompactSummary === true || type === 'compacted' || subtype === 'compact_boundary';
+}
+
+function itemIn({ client }: Transcript, fields: Fields): unknown {
+  if (client === 'codex') {
+    return fields['type'] === 'response_item' && isRecord(fields['payload'])
+      ? fields['payload']
+      : undefined;
+  }
+  const { type, message, isSidechain, isMeta } = fields;
+  if (isSidechain === true || isMeta === true || !isRecord(message)) return undefined;
+  return type === 'user' || type === 'assistant'
+    ? { role: message['role'], content: message['content'] }
+    : undefined;
+}

@@ -1,0 +1,353 @@
+import { hash, randomUUID } from 'node:crypto';
+import { fitsHook } from '../core/hooks/hook-answer.ts';
+import type { HookQuestion } from '../core/hooks/hook-question.ts';
+import { type AddressOf, type EntryOf, LOCAL_TENANT } from '../core/ledger/entries.ts';
+import { type Placed, roomForBlock, roomForLook } from '../core/recall/injections.ts';
+import { MARK_TOKENS } from '../core/recall/own-blocks.ts';
+import { CUT_TITLE, quoteOf } from '../core/recall/recall-block.ts';
+import { wordsOf } from '../core/recall/second-look.ts';
+import { estimateTextTokens } from '../core/bytes/tokens.ts';
+import type { Project } from '../ports/projects.ts';
+import type { AgentFacts, RecallQuestion } from '../ports/memory.ts';
+import type { ProxyDependencies } from './dependencies.ts';
+import { Deadline } from './deadline.ts';
+import type { QuotedAnswer, Texts, WrittenBlock } from '../ports/texts.ts';
+import {
+  aroundPrompt,
+  BRIEF_TOKENS_MAX,
+  checkAnswer,
+  marked,
+  QUESTION_CHARS_MAX,
+  RecallGuard,
+} from './recall.ts';
+
+/**
+ * Answers a client's hooks: what the proxy would place beside a prompt, for the client's own transcript. A running
+ * proxy and a hook that opens the store itself both use this. The ledger remembers what a session has, so that nothing
+ * is said twice in it; the client sends the text again by itself. Nothing here throws.
+ */
+
+interface HookDependencies extends Pick<
+  ProxyDependencies,
+  'memory' | 'ledger' | 'clock' | 'code' | 'settings' | 'texts'
+> {
+  readonly projects: NonNullable<ProxyDependencies['projects']>;
+  /** The secret of the marks of hooks; undefined where there is none, and then svc says nothing. */
+  readonly hookKey: () => string | undefined;
+  /** Milliseconds for an answer; absent: ANSWER_MS. */
+  readonly answerMs?: number | undefined;
+}
+
+/** A person waits for the prompt to be sent, and the hook's process needs time to start and end. */
+const ANSWER_MS = 700;
+/** Two sessions: no prompt says yet which ones matter. What is left of the brief is for the first prompt. */
+const START_BRIEF_TOKENS = 88;
+/** Less holds the fence and no line of a session. */
+const BRIEF_TOKENS_MIN = 50;
+/** Tries to fit a block into the bytes of a hook, each with a quarter less room. */
+const FITS_MAX = 6;
+/** More blocks than one session has room for. */
+const BLOCKS_MAX = 32;
+
+/** What a session has of svc, since it began or was compacted last. */
+interface Session {
+  /** Counts compactions. */
+  readonly epoch: number;
+  /** When it was compacted, in milliseconds since 1970; 0 before that. */
+  readonly since: number;
+  readonly blocks: number;
+  readonly briefTokens: number;
+  readonly prompts: number;
+}
+
+const NEW_SESSION: Session = { epoch: 0, since: 0, blocks: 0, briefTokens: 0, prompts: 0 };
+
+export class HookMemory {
+  readonly #dependencies: HookDependencies;
+  readonly #guard: RecallGuard;
+  readonly #answerMs: number;
+
+  constructor(dependencies: HookDependencies) {
+    this.#answerMs = dependencies.answerMs ?? ANSWER_MS;
+    this.#dependencies = dependencies;
+    this.#guard = new RecallGuard(dependencies.memory, dependencies.clock);
+  }
+
+  /** The text for the transcript; '' says nothing. */
+  async answer(question: HookQuestion): Promise<string> {
+    try {
+      return await this.#answer(question);
+    } catch {
+      return '';
+    }
+  }
+
+  /** The blocks that a session has: an answer that only repeats them is no memory. */
+  async blocksOf(session: string): Promise<readonly string[]> {
+    const deadline = new Deadline(this.#dependencies.clock, this.#answerMs);
+    const known = await this.#sessionOf({ session }, deadline);
+    const placed = known && (await this.#placedIn({ session }, known, deadline));
+    return placed?.map(({ block }) => block) ?? [];
+  }
+
+  async #answer(question: HookQuestion): Promise<string> {
+    const { clock, hookKey, memory, settings } = this.#dependencies;
+    const deadline = new Deadline(clock, this.#answerMs);
+    const { memoryMode } = settings();
+    const mayRead = memoryMode === 'read' || memoryMode === 'read-write';
+    const key = hookKey();
+    if (key === undefined || !mayRead || !memory.supports.read || question.folder === '') return '';
+    if (!(await this.#claims(question, deadline))) return '';
+    const session = await this.#sessionOf(question, deadline);
+    if (session === undefined) return '';
+    if (question.kind === 'compacted') {
+      const { epoch, prompts } = session;
+      await this.#note(question, { ...NEW_SESSION, epoch: epoch + 1, since: clock.now(), prompts });
+      return '';
+    }
+    const prompts = session.prompts + (question.kind === 'prompt' ? 1 : 0);
+    const counted = { ...session, prompts };
+    const said = await this.#say(question, { session, deadline, key });
+    if (said === undefined) {
+      if (question.kind === 'prompt') await this.#note(question, counted);
+      return '';
+    }
+    const { block, entry } = said;
+    const briefTokens = question.kind === 'start' ? block.tokens : session.briefTokens;
+    const next = { ...counted, blocks: session.blocks + 1, briefTokens };
+    // Without these entries a later event would say it again.
+    const isKnown = await this.#dependencies.ledger.commit([entry, this.#noteOf(question, next)]);
+    return isKnown ? block.text : '';
+  }
+
+  async #say(
+    question: HookQuestion,
+    { session, deadline, key }: { session: Session; deadline: Deadline; key: string },
+  ): Promise<{ block: WrittenBlock; entry: EntryOf<'own-block'> } | undefined> {
+    const { memory, ledger, code, projects, settings, texts } = this.#dependencies;
+    const { recalledTokensMax, secondLook } = settings();
+    const isLook = question.kind === 'look';
+    const isHosted = memory.supports.kind === 'hosted';
+    const looks = isHosted ? secondLook === 'hosted' : secondLook !== 'off';
+    if (isLook && (!looks || question.action === undefined)) return undefined;
+    const generation = ledger.generation();
+    const placed = await this.#placedIn(question, session, deadline);
+    if (placed === undefined) return undefined;
+    const room = isLook
+      ? roomForLook(placed, recalledTokensMax)
+      : roomForBlock(placed, recalledTokensMax);
+    if (room === undefined) return undefined;
+    const project = await projects.find(question.folder);
+    const asked = await this.#question(question, { session, room, project });
+    const { answer: found, state } = await this.#guard.recall(asked, deadline.msLeft);
+    if (state !== 'recalled') return undefined;
+    const { prompt: humanText, action } = question;
+    const about = action === undefined ? found : texts.aboutAction(found, action, humanText);
+    const workplace =
+      project.root === undefined ? undefined : { folder: question.folder, root: project.root };
+    const answer = await checkAnswer(about, {
+      workplace,
+      code: code?.reader,
+      withinMs: deadline.msLeft / 2,
+    });
+    // A forget ran while the memory was asked: what was found may hold a forgotten text.
+    if (ledger.generation() !== generation) return undefined;
+    const told = placed.map(({ block }) => block).filter((block) => block !== '');
+    const block = blockThatFits(withoutTold(answer, told), {
+      texts,
+      room,
+      isLook,
+      told,
+      key,
+    });
+    if (block.text === '') return undefined;
+    const fingerprint = blockName(session, session.blocks);
+    const entry = {
+      ...addressIn(question, fingerprint),
+      kind: 'own-block',
+      block: block.text,
+      form: isLook ? 'part' : 'text',
+      space: project.space,
+      quoted: block.quoted,
+      at: this.#dependencies.clock.now(),
+    } as const;
+    return { block, entry };
+  }
+
+  async #question(
+    {
+      kind,
+      session: conversation,
+      prompt,
+      answer,
+      around,
+      held,
+      files,
+      isOpening,
+      action,
+    }: HookQuestion,
+    { session, room, project }: { session: Session; room: number; project: Project },
+  ): Promise<RecallQuestion> {
+    const { clock, memory, settings, texts } = this.#dependencies;
+    const { recallQuietPercent, sessionBrief } = settings();
+    const { space, olderSpaces, branch = '' } = project;
+    const mayBrief = sessionBrief && isOpening && session.prompts === 0 && session.epoch === 0;
+    const left = BRIEF_TOKENS_MAX - session.briefTokens;
+    const most = kind === 'start' ? START_BRIEF_TOKENS : left;
+    const briefTokensMax = mayBrief && kind !== 'look' && most >= BRIEF_TOKENS_MIN ? most : 0;
+    const agent: AgentFacts = {
+      conversation,
+      branch,
+      files,
+      quietShare: recallQuietPercent / 100,
+      briefTokensMax,
+      ...(action !== undefined && { action }),
+    };
+    // A service is sent words alone.
+    const isWordsOnly = action !== undefined && memory.supports.kind === 'hosted';
+    return {
+      space,
+      olderSpaces,
+      humanText: texts.questionText(isWordsOnly ? wordsOf(action) : prompt, QUESTION_CHARS_MAX),
+      assistantText: aroundPrompt(texts, answer, around),
+      excludeDigests: [...held, ...(await this.#saidIn(conversation, session.since))],
+      tokensMax: room,
+      now: clock.now(),
+      ...(!isWordsOnly && { agent }),
+    };
+  }
+
+  /** The texts of this session that the memory holds, and that the client still sends. */
+  async #saidIn(conversation: string, since: number): Promise<readonly string[]> {
+    const { memory } = this.#dependencies;
+    if (memory.supports.kind === 'hosted') return [];
+    const said = await memory.list(
+      { conversation, since, limit: SAID_MAX },
+      AbortSignal.timeout(this.#answerMs),
+    );
+    return said.map(({ digest }) => digest);
+  }
+
+  /** True for one of the hooks that the client runs for this event, and for one look of each prompt. */
+  async #claims(question: HookQuestion, deadline: Deadline): Promise<boolean> {
+    const { kind, occasion, prompt } = question;
+    if (kind === 'compacted' || kind === 'start' || (occasion === '' && kind !== 'look'))
+      return true;
+    const words = kind === 'look' ? hash('sha256', prompt, 'base64url') : '';
+    const name = [kind, occasion, words].join('-');
+    const address = { ...addressIn(question, name), kind: 'hook-claim' } as const;
+    const note = randomUUID();
+    const { ledger, clock } = this.#dependencies;
+    if (!(await ledger.commit([{ ...address, note, at: clock.now() }]))) return false;
+    const found = await ledger.find([address], deadline.msLeft);
+    return found.get(address)?.note === note;
+  }
+
+  async #placedIn(
+    question: InSession,
+    session: Session,
+    deadline: Deadline,
+  ): Promise<readonly (Placed & { readonly block: string })[] | undefined> {
+    const names = Array.from({ length: Math.min(session.blocks, BLOCKS_MAX) }, (_, at) => at);
+    const addresses = names.map(
+      (at) => ({ ...addressIn(question, blockName(session, at)), kind: 'own-block' }) as const,
+    );
+    const found = await this.#dependencies.ledger.find(addresses, deadline.msLeft);
+    if (found.missing !== undefined) return undefined;
+    return addresses.flatMap((address) => {
+      const { block = '', form = 'text' } = found.get(address) ?? {};
+      const tokens = estimateTextTokens(block);
+      return [{ block, tokens, item: { humanText: form === 'part' ? '' : 'a prompt' } }];
+    });
+  }
+
+  async #sessionOf(question: InSession, deadline: Deadline): Promise<Session | undefined> {
+    const address = noteAddress(question);
+    const found = await this.#dependencies.ledger.find([address], deadline.msLeft);
+    if (found.missing !== undefined) return undefined;
+    const note = found.get(address)?.note;
+    return note === undefined ? NEW_SESSION : readSession(note);
+  }
+
+  async #note(question: HookQuestion, session: Session): Promise<void> {
+    await this.#dependencies.ledger.record([this.#noteOf(question, session)]);
+  }
+
+  #noteOf(
+    question: HookQuestion,
+    { epoch, since, blocks, briefTokens, prompts }: Session,
+  ): EntryOf<'hook-note'> {
+    const note = [epoch, since, blocks, briefTokens, prompts].join(' ');
+    return { ...noteAddress(question), note, at: this.#dependencies.clock.now() };
+  }
+}
+
+/** The newest of a session: all of an afternoon. */
+const SAID_MAX = 500;
+
+function readSession(note: string): Session {
+  const [epoch = 0, since = 0, blocks = 0, briefTokens = 0, prompts = 0] = note
+    .split(' ')
+    .map(Number);
+  return { epoch, since, blocks, briefTokens, prompts };
+}
+
+type InSession = Pick<HookQuestion, 'session'>;
+
+function noteAddress(question: InSession): AddressOf<'hook-note'> {
+  return { ...addressIn(question, 'session'), kind: 'hook-note' };
+}
+
+function blockName({ epoch }: Session, at: number): string {
+  return `hook-${epoch}-${at}`;
+}
+
+/** No item of a request has such a fingerprint. */
+function addressIn({ session }: InSession, fingerprint: string) {
+  return { tenant: LOCAL_TENANT, conversation: session, fingerprint } as const;
+}
+
+/** What the session has already stays out: a line, a session of a brief, an exchange with nothing else to say. */
+function withoutTold(answer: QuotedAnswer, told: readonly string[]): QuotedAnswer {
+  const isTold = (text: string): boolean => told.some((block) => block.includes(quoteOf(text)));
+  const { exchanges, sessions } = answer;
+  const fresh = exchanges?.flatMap((exchange) => {
+    const quotes = exchange.quotes.filter(({ text }) => !isTold(text));
+    return quotes.length === 0 ? [] : [{ ...exchange, quotes }];
+  });
+  return {
+    ...answer,
+    ...(fresh && { exchanges: fresh }),
+    ...(sessions && {
+      sessions: sessions.filter(({ title }) => !isTold(title.replace(CUT_TITLE, '…'))),
+    }),
+  };
+}
+
+interface Fitting {
+  readonly texts: Pick<Texts, 'writeBlock'>;
+  readonly room: number;
+  readonly isLook: boolean;
+  readonly told: readonly string[];
+  readonly key: string;
+}
+
+/** The block with as many lines as the bytes of a hook hold. */
+function blockThatFits(
+  answer: QuotedAnswer,
+  { texts, room, isLook, told, key }: Fitting,
+): WrittenBlock {
+  let tokensMax = room - MARK_TOKENS;
+  for (let tries = 0; tries < FITS_MAX; tries += 1) {
+    const limits = {
+      tokensMax,
+      briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS,
+      datesRules: isLook,
+    };
+    const written = texts.writeBlock(answer, limits, told);
+    const block = marked(written, key);
+    if (fitsHook(block.text)) return { ...written, ...block };
+    tokensMax = Math.floor(tokensMax * 0.75);
+  }
+  return { text: '', tokens: 0, quoted: [] };
+}
