@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
@@ -60,6 +60,37 @@ test('rules and a memory travel to a colleague, who accepts them', async () => {
   for (const paragraph of text.trimEnd().split('\n\n')) {
     expect(readFileSync(ben.file, 'utf8')).toContain(paragraph);
   }
+});
+
+test('two machines share at once: git reports a conflict, and both sides join and are written in order', async () => {
+  const [ana, ben] = [person(), person()];
+  const git = (cwd: string, ...args: readonly string[]) =>
+    spawnSync('git', ['-c', 'user.name=x', '-c', 'user.email=x@example.com', ...args], { cwd });
+  await ana.svc('share', await ana.add('Staging listens on port 6431.'));
+  git(ana.project, 'add', '.');
+  git(ana.project, 'commit', '-qm', 'Share');
+  git(ben.project, 'pull', '-q', ana.project, 'HEAD');
+  await ana.add(USE_PNPM);
+  await ben.add(GENERATED);
+  for (const { project, svc } of [ana, ben]) {
+    await svc('share');
+    git(project, 'add', '.');
+    git(project, 'commit', '-qm', 'Share more');
+  }
+  git(ben.project, 'pull', '-q', '--no-rebase', ana.project, 'HEAD');
+  expect(readFileSync(ben.file, 'utf8')).toContain('<<<<<<<');
+  const joined = await ben.svc('join', '--accept');
+  expect(joined).toMatchObject({ code: 0, stderr: expect.stringContaining('both sides') });
+  expect(await ben.rules()).toEqual([GENERATED, USE_PNPM]);
+  await ben.svc('share');
+  const whole = readFileSync(ben.file, 'utf8');
+  expect(whole).not.toContain('<<<<<<<');
+  for (const text of [USE_PNPM, GENERATED]) expect(whole).toContain(`> ${text}`);
+  await ana.svc('join', '--accept');
+  give(ben, ana);
+  await ana.svc('join', '--accept');
+  await ana.svc('share');
+  expect(readFileSync(ana.file, 'utf8')).toBe(whole);
 });
 
 test('no entry replaces a rule of the person, also with a later date', async () => {
