@@ -138,8 +138,13 @@ export class GitProjects implements Projects {
   }
 
   #registryStamp(): string {
-    const found = statSync(join(this.#dataFolder, REGISTRY_FILE), { throwIfNoEntry: false });
-    return found === undefined ? '' : `${found.mtimeMs} ${found.size}`;
+    try {
+      const found = statSync(join(this.#dataFolder, REGISTRY_FILE), { throwIfNoEntry: false });
+      return found === undefined ? '' : `${found.mtimeMs} ${found.size}`;
+    } catch {
+      // A data folder that cannot be used has no list of projects. Whoever needs it says so.
+      return '';
+    }
   }
 
   async #recheck(place: Place, stamp: string): Promise<void> {
