@@ -35,6 +35,12 @@ export interface TodayAnswer {
     readonly tokens: number;
     readonly cause: string | null;
   };
+  /** The dearest causes of cache misses of the last seven days. */
+  readonly culprits: readonly {
+    readonly cause: string;
+    readonly times: number;
+    readonly tokens: number;
+  }[];
   /** The plans of the logins, the newest first. */
   readonly quota: readonly {
     readonly provider: 'claude' | 'codex';

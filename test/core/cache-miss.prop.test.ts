@@ -28,7 +28,7 @@ interface Event {
   readonly name: string;
   readonly truth: Partial<CacheMiss>;
   /** Changes the bodies of the client from this request on. */
-  client?(body: Body, dialect: Dialect, seed: number): Body;
+  client?(body: Body, dialect: Dialect, place: number): Body;
   /** Changes what svc sends from this request on: one message. */
   readonly isSvc?: true;
   readonly pauses?: true;
@@ -78,7 +78,7 @@ const EVENTS: readonly Event[] = [
   {
     name: 'an early message is edited',
     truth: { by: 'client', place: 'message', change: 'edited' },
-    client: (body, dialect, seed) => withMessage(body, dialect, seed, ' (edited)'),
+    client: (body, dialect, place) => withItem(body, dialect, place, ' (edited)'),
   },
   { name: 'svc changes a message', truth: { by: 'svc', own: 'block' }, isSvc: true },
   {
@@ -131,11 +131,6 @@ function listOf(body: Body, dialect: Dialect): readonly Json[] {
 function messageAt(body: Body, dialect: Dialect, seed: number): number {
   const places = listOf(body, dialect).flatMap(({ role }, at) => (role === 'user' ? [at] : []));
   return places[seed % Math.max(1, Math.floor(places.length / 2))] ?? 0;
-}
-
-function withMessage(body: Body, dialect: Dialect, seed: number, added: string): Body {
-  const at = messageAt(body, dialect, seed);
-  return withItem(body, dialect, at, added);
 }
 
 function withItem(body: Body, dialect: Dialect, at: number, added: string): Body {
@@ -237,7 +232,7 @@ function play({ dialect, bodies, event, at, seed }: Case): Verdict {
     const isOn = index >= at;
     if (index === at && event.pauses === true) stage.pause(hasLongCache(dialect) ? 7 : 40);
     if (index === at && event.forgets === true) stage.forget();
-    const client = isOn && event.client !== undefined ? event.client(body, dialect, seed) : body;
+    const client = isOn && event.client !== undefined ? event.client(body, dialect, place) : body;
     const isOwn = isOn && event.isSvc === true;
     const sent = isOwn ? withItem(client, dialect, place, ' [svc: earlier sessions]') : client;
     const own: OwnChanges = isOwn ? new Map([[place, '\nblock part x']]) : new Map();

@@ -34,6 +34,21 @@ export async function addPast(home: string): Promise<void> {
   for (let day = 1; day <= DAYS; day += 1) {
     for (const row of rowsOf(noon - day * DAY_MS)) store.requestLog.add(row);
   }
+  store.requestLog.addQuota({
+    at: Date.now(),
+    login: 'harbour',
+    reading: {
+      provider: 'claude',
+      windows: [
+        { name: '5h', share: 0.42, resetAt: Date.now() + 2 * HOUR_MS },
+        { name: '7d', share: 0.17, resetAt: Date.now() + 90 * HOUR_MS },
+      ],
+    },
+    client: 'claude-code',
+    space: 'tidewater',
+    conversation: 'earlier',
+    model: 'claude-sonnet-4-5',
+  });
   const records = SAID.map(([daysAgo, role, text], nth) =>
     recordOf(text, {
       role,
@@ -46,6 +61,16 @@ export async function addPast(home: string): Promise<void> {
   await store.memory.capture(records, AbortSignal.timeout(30_000));
   await store.close();
 }
+
+const MISS = {
+  by: 'client',
+  place: 'tools',
+  change: 'added',
+  name: 'harbour',
+  isServer: true,
+  tokens: 41_000,
+  price: 47_000,
+} as const;
 
 function rowsOf(noon: number): readonly RequestRow[] {
   const weekday = new Date(noon).getDay();
@@ -69,6 +94,7 @@ function rowsOf(noon: number): readonly RequestRow[] {
         elidedTokens: 31_000,
         recall: { exchange: nth, refs: [], isUsed: nth % 2 === 0 },
         ...(nth % 3 === 0 && { readings: 1 }),
+        ...(nth % 4 === 1 && { miss: MISS }),
         price: { paid: direct * share, direct },
       });
     }),

@@ -1,3 +1,4 @@
+import { spaceNames } from '../../adapters/projects/registry.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import {
   MOVER_KINDS,
@@ -34,7 +35,13 @@ export async function showQuota(
       terminal.note(
         'No provider has stated a quota yet. Providers state it in answers to a login of Claude or Codex.',
       );
-    } else for (const one of reports) showLogin(one, terminal);
+    } else {
+      const spaces = reports.flatMap(({ windows }) =>
+        windows.flatMap(({ movers }) => movers.space.map(({ name }) => name)),
+      );
+      const names = spaceNames(dataFolder(environment), spaces);
+      for (const one of reports) showLogin(one, (space) => names.of(space), terminal);
+    }
   } finally {
     await store.close();
   }
@@ -57,6 +64,7 @@ const KINDS: Readonly<Record<MoverKind, string>> = {
 
 function showLogin(
   { login, provider, at, windows, deciding }: QuotaReport,
+  nameOf: (space: string) => string,
   terminal: Terminal,
 ): void {
   const account = login === '' ? 'unknown account' : `account ${login.slice(0, 6)}`;
@@ -69,7 +77,9 @@ function showLogin(
     const decides = window.name === deciding ? ' (it decides)' : '';
     out(`  ${windowText(oneLine(window.name, 40))}: ${leftText(window)}${decides}`);
     for (const kind of MOVER_KINDS) {
-      const movers = window.movers[kind];
+      const movers = window.movers[kind].map((mover) =>
+        kind === 'space' ? { ...mover, name: nameOf(mover.name) } : mover,
+      );
       if (movers.length === 0 || window.isOver) continue;
       out(`    by ${KINDS[kind]}: ${movers.slice(0, MOVERS_SHOWN).map(moverText).join(', ')}`);
     }

@@ -57,17 +57,21 @@ async function now({ live, requestLog, now: clock }: RequestCallParts): Promise<
 }
 
 const MISSES_MAX = 500;
+const WEEK_MS = 7 * 24 * 3_600_000;
+const CULPRITS_MAX = 5;
 
 async function today({ requestLog, now: clock }: RequestCallParts): Promise<TodayAnswer> {
   const time = clock();
   const since = new Date(time).setHours(0, 0, 0, 0);
-  const [sums, missed, quota] = await Promise.all([
+  const weekAgo = time - WEEK_MS;
+  const [sums, ofWeek, quota] = await Promise.all([
     requestLog.sum({ since }),
-    requestLog.find({ since, isMiss: true, limit: MISSES_MAX }),
+    requestLog.find({ since: weekAgo, isMiss: true, limit: MISSES_MAX }),
     requestLog.quota(time),
   ]);
   const add = (valueOf: (sum: RequestSum) => number): number =>
     sums.reduce((total, sum) => total + valueOf(sum), 0);
+  const missed = ofWeek.filter(({ at }) => at >= since);
   const culprits = rankCulprits(missed);
   return {
     since,
@@ -82,6 +86,9 @@ async function today({ requestLog, now: clock }: RequestCallParts): Promise<Toda
       tokens: culprits.reduce((sum, { tokens }) => sum + tokens, 0),
       cause: culprits[0]?.cause ?? null,
     },
+    culprits: rankCulprits(ofWeek)
+      .slice(0, CULPRITS_MAX)
+      .map((culprit) => ({ cause: culprit.cause, times: culprit.times, tokens: culprit.tokens })),
     quota: quota.map(({ provider, at, windows }) => ({
       provider,
       at,

@@ -39,6 +39,10 @@ export const NOW = {
       cause === null
         ? 'The cache served what it could'
         : `${short(tokens)} tokens charged again. Most: ${cause}`,
+    culprits: 'Why the cache missed, in seven days',
+    culprit: (cause: string, times: number, tokens: number) =>
+      `${cause}: ${count(times, 'time')}, ${short(tokens)} tokens`,
+    allMissed: 'The requests that missed it',
     quota: 'Plan left',
     left: (parts: readonly string[]) => parts.join(', '),
     window: (name: string, reset: string | null) =>

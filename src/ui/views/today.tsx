@@ -1,4 +1,5 @@
 import type { TodayAnswer } from '../../ports/ui-api.ts';
+import { hrefOf } from '../client/router.ts';
 import { useGet } from '../client/use-load.ts';
 import { moment, percent, whole } from '../format.ts';
 import { TEXTS } from '../texts/texts.ts';
@@ -10,7 +11,8 @@ const WORDS = TEXTS.now.today;
 export function TodaySums({ version }: { readonly version: string }) {
   const loaded = useGet<TodayAnswer>('today', {}, { version });
   if (loaded.state !== 'ready') return <dl class="figures" aria-busy="true" />;
-  const { requests, asked, recalled, degraded, paid, direct, misses, quota } = loaded.value;
+  const { requests, asked, recalled, degraded, paid, direct, misses, quota, culprits } =
+    loaded.value;
   const kept = direct - paid;
   return (
     <section aria-labelledby="today">
@@ -35,6 +37,19 @@ export function TodaySums({ version }: { readonly version: string }) {
         />
         <Quota quota={quota} />
       </dl>
+      {culprits.length > 0 && (
+        <>
+          <h3>{WORDS.culprits}</h3>
+          <ol class="small">
+            {culprits.map(({ cause, times, tokens }) => (
+              <li key={cause}>{WORDS.culprit(cause, times, tokens)}</li>
+            ))}
+          </ol>
+          <p class="small lead">
+            <a href={hrefOf('requests', { missed: '1' })}>{WORDS.allMissed}</a>
+          </p>
+        </>
+      )}
     </section>
   );
 }
