@@ -138,6 +138,7 @@ export class HookMemory {
       : roomForBlock(placed, recalledTokensMax);
     if (room === undefined) return undefined;
     const project = await projects.find(question.folder);
+    if (project.isMemoryOff === true) return undefined;
     const asked = await this.#question(question, { session, room, project });
     const { answer: found, state } = await this.#guard.recall(asked, deadline.msLeft);
     if (state !== 'recalled') return undefined;

@@ -119,11 +119,6 @@ interface Found {
   readonly removal: Removal;
   /** Begun, unless what is recalled has a say in what leaves. */
   readonly proof: Proof | undefined;
-  /**
-   * What leaves where recall answers nothing, with its proof begun: a recall that is late leaves no time for it.
-   * Undefined where recall has no say.
-   */
-  readonly rest?: Found;
 }
 
 /** The exchanges that recall must treat as absent from the request. */
@@ -168,19 +163,17 @@ export class Shortener {
     recalled: Recalled,
   ): Promise<SettledShortening> {
     if (candidates.outcome !== undefined) return leavesNothing(candidates.outcome);
-    const { removal } = candidates;
+    const { facts, removal } = candidates;
     // In shadow nothing is recalled: it measures what could be left out were something.
     const isMeasured = call.modes.compression === 'shadow';
     if (removal.omissions.length === 0 || isMeasured) return this.#settleProven(call, candidates);
-    const { rest = candidates } = candidates;
     const obstacle = recallObstacle(call.reading.view, recalled);
-    if (obstacle === undefined) {
-      const whole = await this.#settleProven(call, candidates);
-      if (whole.outcome !== 'unanswered') return whole;
-    }
+    if (obstacle === undefined) return this.#settleProven(call, candidates);
+    const fewer = { ...facts, omittable: [] };
+    const rest = { facts: fewer, removal: removalOf(fewer), proof: undefined };
     const settled = await this.#settleProven(call, rest);
     const isShorter = settled.elided.length + settled.omitted.length > 0;
-    return isShorter ? settled : leavesNothing(obstacle ?? 'unanswered');
+    return isShorter ? settled : leavesNothing(obstacle);
   }
 
   /** Finds what may be left out, and begins its proof. */
@@ -200,14 +193,8 @@ export class Shortener {
       takesNew: known.takesNew && identity.kind === 'main',
     });
     const removal = removalOf(facts);
-    if (removal.omissions.length === 0) return this.#begun(call, facts);
-    const rest = this.#begun(call, { ...facts, omittable: [] });
-    return { facts, removal, proof: undefined, rest };
-  }
-
-  #begun(call: ShorteningCall, facts: ShorteningFacts): Found {
-    const removal = removalOf(facts);
-    return { facts, removal, proof: this.#prove(call, { facts, removal }) };
+    const isCertain = removal.omissions.length === 0;
+    return { facts, removal, proof: isCertain ? this.#prove(call, { facts, removal }) : undefined };
   }
 
   /** Collects what is known of a request before its old texts are read. */

@@ -171,6 +171,26 @@ test('a block is at most so many bytes, however much fits the question', async (
   expect(Buffer.byteLength(JSON.stringify(text))).toBeLessThanOrEqual(HOOK_TEXT_BYTES_MAX);
 });
 
+test('a project whose memory is off is told nothing, and keeps nothing', async () => {
+  const stage = await stageWithFact();
+  const svc = (...args: string[]) =>
+    runCli(['memory', ...args], { home: stage.home, env: stage.environment, cwd: stage.project });
+  await svc('off');
+  const asked = { prompt_id: 'p1', prompt: ASKED };
+  expect(await stage.claude('UserPromptSubmit', 's2', asked)).toBe('');
+  await stage.tell('s3', 'The harbour service keeps its lock in a file.', 'It is harbour.lock.');
+  expect((await stage.records()).filter(({ conversation }) => conversation === 's3')).toEqual([]);
+  await svc('on');
+  expect(await stage.claude('UserPromptSubmit', 's4', asked)).toContain('6543');
+});
+
+test('to forget says that it does not reach the transcripts of clients', async () => {
+  const stage = await stageWithFact();
+  const args = ['memory', 'forget', '--search', 'marmalade', '--yes'];
+  const options = { home: stage.home, env: stage.environment, cwd: stage.project };
+  expect((await runCli(args, options)).stderr).toContain("client's own transcript");
+});
+
 test('a forgotten memory is not said again', async () => {
   const stage = await stageWithFact();
   const store = openEmbeddedStore({ folder: stage.data, report: () => undefined });

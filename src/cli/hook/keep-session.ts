@@ -41,7 +41,8 @@ export async function keepSession(
       ? recordsOfEvent(client, event, { kept, own })
       : recordsOfTranscript(client.transcript.client, event, { kept, own });
   if (records.length === 0 || event.folder === '') return;
-  const { space, branch } = await store.projects.find(event.folder);
+  const { space, branch, isMemoryOff } = await store.projects.find(event.folder);
+  if (isMemoryOff === true) return;
   const placed = records.map((record) => ({
     ...record,
     space,
