@@ -119,6 +119,11 @@ interface Found {
   readonly removal: Removal;
   /** Begun, unless what is recalled has a say in what leaves. */
   readonly proof: Proof | undefined;
+  /**
+   * What leaves where recall answers nothing, with its proof begun: a recall that is late leaves no time for it.
+   * Undefined where recall has no say.
+   */
+  readonly rest?: Found;
 }
 
 /** The exchanges that recall must treat as absent from the request. */
@@ -163,17 +168,19 @@ export class Shortener {
     recalled: Recalled,
   ): Promise<SettledShortening> {
     if (candidates.outcome !== undefined) return leavesNothing(candidates.outcome);
-    const { facts, removal } = candidates;
+    const { removal } = candidates;
     // In shadow nothing is recalled: it measures what could be left out were something.
     const isMeasured = call.modes.compression === 'shadow';
     if (removal.omissions.length === 0 || isMeasured) return this.#settleProven(call, candidates);
+    const { rest = candidates } = candidates;
     const obstacle = recallObstacle(call.reading.view, recalled);
-    if (obstacle === undefined) return this.#settleProven(call, candidates);
-    const fewer = { ...facts, omittable: [] };
-    const rest = { facts: fewer, removal: removalOf(fewer), proof: undefined };
+    if (obstacle === undefined) {
+      const whole = await this.#settleProven(call, candidates);
+      if (whole.outcome !== 'unanswered') return whole;
+    }
     const settled = await this.#settleProven(call, rest);
     const isShorter = settled.elided.length + settled.omitted.length > 0;
-    return isShorter ? settled : leavesNothing(obstacle);
+    return isShorter ? settled : leavesNothing(obstacle ?? 'unanswered');
   }
 
   /** Finds what may be left out, and begins its proof. */
@@ -193,8 +200,14 @@ export class Shortener {
       takesNew: known.takesNew && identity.kind === 'main',
     });
     const removal = removalOf(facts);
-    const isCertain = removal.omissions.length === 0;
-    return { facts, removal, proof: isCertain ? this.#prove(call, { facts, removal }) : undefined };
+    if (removal.omissions.length === 0) return this.#begun(call, facts);
+    const rest = this.#begun(call, { ...facts, omittable: [] });
+    return { facts, removal, proof: undefined, rest };
+  }
+
+  #begun(call: ShorteningCall, facts: ShorteningFacts): Found {
+    const removal = removalOf(facts);
+    return { facts, removal, proof: this.#prove(call, { facts, removal }) };
   }
 
   /** Collects what is known of a request before its old texts are read. */

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
 import { writeNextOmissionNote, writeOmissionNote } from '../../src/core/shortening/omissions.ts';
@@ -367,3 +368,39 @@ test('where a tool was called outputs leave and exchanges stay, and a compaction
   await stage.send(dialect, body, ['x-claude-code-request-class', 'compaction']);
   expect(stage.forwarded().match(/\[svc left out this [^\]]+\]/g)).toEqual(stubs);
 });
+
+test('law 6: what left stays out in a request whose recall misses its deadline, though more could leave', async () => {
+  const dialect = 'anthropic_messages';
+  let [isLate, late] = [false, 0];
+  const stage = await openStage({
+    settings: { recallMs: 300, recalledTokensMax: 4_096 },
+    wrap: (memory) =>
+      wrapped(memory, {
+        hold: async (asked, signal) => {
+          if (isLate) await sleep(100);
+          return memory.hold(asked, signal);
+        },
+        recall: (...given) => {
+          if (!isLate) return memory.recall(...given);
+          late += 1;
+          return never();
+        },
+      }),
+  });
+  await fill(stage, dialect);
+  stage.setClockAhead(301_000);
+  await stage.send(dialect, wholeBody(dialect));
+  expect(stage.rows.at(-1)?.continuityState).toBe('committed');
+  const before = stage.forwarded();
+  const kept = before.slice(0, before.lastIndexOf(question));
+  const more = exchangesOf(dialect, 2 * OLD).slice(2 * OLD);
+  const longer = [...exchangesOf(dialect, OLD), ...newest(dialect)];
+  longer.push(plainItem(dialect, 'assistant', 'It listens on port 6401.'), ...more);
+  const asked = (text: string) => bodyOf(dialect, [...longer, plainItem(dialect, 'user', text)]);
+  await stage.send(dialect, asked('Thank you, I wrote these down too.'));
+  isLate = true;
+  stage.setClockAhead(900_000);
+  await stage.send(dialect, asked('And on which port does falcon7 listen?'));
+  expect([stage.rows.at(-1)?.continuityState, late]).toEqual(['committed', 1]);
+  expect(stage.forwarded().startsWith(kept)).toBe(true);
+}, 60_000);

@@ -3,8 +3,7 @@ import { isAbsolute, join } from 'node:path';
 import { readClientFile } from '../../adapters/foreign/client-files.ts';
 import { CliError } from '../cli-error.ts';
 import { clientHome } from './client-home.ts';
-import type { OtherClient } from './other-client.ts';
-import { entriesOf } from './provider-entries.ts';
+import { entriesOf, type OtherClient } from './other-client.ts';
 
 /** Continue's `cn` reads models from a YAML file that the person names. The token stays in a variable. */
 export const continueClient: OtherClient = {

@@ -2,8 +2,13 @@ import { isAbsolute, join } from 'node:path';
 import type { Dialect } from '../../core/conversation/view.ts';
 import { CliError } from '../cli-error.ts';
 import { clientHome } from './client-home.ts';
-import type { ClientFacts, OtherClient } from './other-client.ts';
-import { entriesOf, jsonText, requireProviders } from './provider-entries.ts';
+import {
+  type ClientFacts,
+  entriesOf,
+  jsonText,
+  type OtherClient,
+  requireProviders,
+} from './other-client.ts';
 
 /** The editors with an agent of their own that takes a base URL. `svc run` starts none of them. */
 

@@ -5,8 +5,13 @@ import { isRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { CliError } from '../cli-error.ts';
 import { clientHome } from './client-home.ts';
-import type { ClientFacts, OtherClient } from './other-client.ts';
-import { entriesOf, jsonText, requireProviders } from './provider-entries.ts';
+import {
+  type ClientFacts,
+  entriesOf,
+  jsonText,
+  type OtherClient,
+  requireProviders,
+} from './other-client.ts';
 
 /**
  * opencode reads further settings from OPENCODE_CONFIG_CONTENT. Its own providers keep their models and

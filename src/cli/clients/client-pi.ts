@@ -2,8 +2,13 @@ import { isAbsolute, join } from 'node:path';
 import type { Dialect } from '../../core/conversation/view.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { clientHome } from './client-home.ts';
-import type { ClientFacts, OtherClient } from './other-client.ts';
-import { entriesOf, jsonText, requireProviders } from './provider-entries.ts';
+import {
+  type ClientFacts,
+  entriesOf,
+  jsonText,
+  type OtherClient,
+  requireProviders,
+} from './other-client.ts';
 
 /**
  * pi takes providers from its models.json or from an extension. `svc run` gives it svc's extension, so

@@ -2,8 +2,7 @@ import { isAbsolute, join } from 'node:path';
 import type { Dialect } from '../../core/conversation/view.ts';
 import { exportLine } from '../../core/foreign/shell-quote.ts';
 import { clientHome } from './client-home.ts';
-import type { OtherClient } from './other-client.ts';
-import { entriesOf } from './provider-entries.ts';
+import { entriesOf, type OtherClient } from './other-client.ts';
 
 /** Qwen Code takes address, key and kind of provider from the environment; the model is the person's. */
 export const qwenClient: OtherClient = {

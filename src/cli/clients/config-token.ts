@@ -1,6 +1,9 @@
 import type { CommandContext } from '../context.ts';
 import { loadAccess } from '../setup/load-config.ts';
-import { startForClient } from './start-for-client.ts';
+import { spawn } from 'node:child_process';
+import { connect } from 'node:net';
+import type { Access } from '../../core/settings/config-schema.ts';
+import { CliError } from '../cli-error.ts';
 
 export interface TokenOptions {
   /** Start the proxy where none listens. */
@@ -16,4 +19,68 @@ export async function printToken(
   const access = await loadAccess(context.environment);
   if (options.start === true) await startForClient(access, context, script);
   context.terminal.out(access.localToken);
+}
+
+/**
+ * `svc config token --start`: a client that asks for its token is about to send a request, so the proxy
+ * must run. Clients ask often; while the proxy listens this costs one connection on loopback.
+ */
+
+/** A listener on loopback accepts within a millisecond; a busy machine takes longer. */
+const CONNECT_MS = 500;
+/** Codex gives its token command 5 seconds, and a person sees nothing meanwhile. */
+const START_MS = 4_500;
+
+/** Throws CliError when the proxy cannot be started; the reason is on stderr by then. */
+async function startForClient(
+  access: Access,
+  { environment, terminal }: CommandContext,
+  script: string,
+): Promise<void> {
+  if ((await isListening(access)) && !(await isOutdated(access, environment, script))) return;
+  const child = spawn(process.execPath, [script, 'start', '--detach', '--quiet'], {
+    env: { ...environment },
+    // stdout belongs to the token alone.
+    stdio: ['ignore', 'ignore', 'inherit'],
+    windowsHide: true,
+  });
+  const code = await new Promise<number | 'late'>((resolve) => {
+    const timer = setTimeout(resolve, START_MS, 'late');
+    child.on('error', () => resolve(1));
+    child.on('exit', (exit) => resolve(exit ?? 1));
+    child.on('close', () => clearTimeout(timer));
+  });
+  if (code === 0) return;
+  if (code === 'late') {
+    child.unref();
+    terminal.note('svc is still starting. If the client cannot connect, check: svc status');
+    return;
+  }
+  throw new CliError(
+    'The proxy does not run, and could not be started for this client.',
+    'The reason is above. For more details, run: svc start, svc doctor',
+  );
+}
+
+/** An older build of this very program serves: `svc start --detach` puts this one in its place. */
+async function isOutdated(
+  access: Access,
+  environment: CommandContext['environment'],
+  script: string,
+): Promise<boolean> {
+  const { runsOtherBuild } = await import('./running-access.ts');
+  return runsOtherBuild(access, environment, script);
+}
+
+function isListening({ host, port }: Access): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port });
+    const end = (answer: boolean): void => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.setTimeout(CONNECT_MS, () => end(false));
+    socket.on('connect', () => end(true));
+    socket.on('error', () => end(false));
+  });
 }

@@ -20,12 +20,11 @@ import {
 import { NOT_POSSIBLE } from './client-editors.ts';
 import { clientHome } from './client-home.ts';
 import { addressOf, loopbackVariables, toolSearchVariables } from './client-variables.ts';
-import { versionOf } from './client-version.ts';
+import { CODEX, isBuiltInConfigurable, versionOf } from './launch-codex.ts';
 import { builtInBlock, codexFile, profileIn, providerBlock } from './codex-file.ts';
 import { codexTables } from './codex-tables.ts';
-import { jsonSettings, type JsonSetting } from './json-settings.ts';
+import { type JsonSetting, jsonSettings } from './json-settings.ts';
 import { CLAUDE } from './launch-claude.ts';
-import { CODEX, isBuiltInConfigurable } from './launch-codex.ts';
 import { takesLogin } from './launch.ts';
 import type { OtherClient } from './other-client.ts';
 import { factsOf } from './other-config.ts';

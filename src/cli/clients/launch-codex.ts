@@ -12,6 +12,7 @@ import { loopbackVariables } from './client-variables.ts';
 import { CODEX_NAME } from './codex-tables.ts';
 import { keyPays } from './launch-claude.ts';
 import { type Launch, type LaunchedClient, type LaunchFacts, takesLogin } from './launch.ts';
+import { spawn } from 'node:child_process';
 
 export const CODEX: LaunchedClient = {
   program: 'codex',
@@ -125,4 +126,24 @@ const BUILT_IN_SINCE = 120;
 export function isBuiltInConfigurable(version: string): boolean {
   const [, major = '0', minor = '0'] = /(\d+)\.(\d+)\.\d+/.exec(version) ?? [];
   return Number(major) > 0 || Number(minor) >= BUILT_IN_SINCE;
+}
+
+/** Codex answers in 50 ms; a client that hangs there must not keep a person waiting. */
+const VERSION_MS = 5_000;
+const VERSION_CHARS_MAX = 200;
+
+/** The output of `PROGRAM --version`; '' where it prints nothing in time. */
+export async function versionOf(program: string, environment: Environment): Promise<string> {
+  // npm installs clients as .cmd files on Windows, which only a shell starts there.
+  const shell = process.platform === 'win32';
+  const options = { env: { ...environment }, timeout: VERSION_MS, shell };
+  const child = spawn(program, ['--version'], { ...options, stdio: ['ignore', 'pipe', 'ignore'] });
+  let said = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    said = `${said}${chunk.toString('latin1')}`.slice(0, VERSION_CHARS_MAX);
+  });
+  return new Promise((resolve) => {
+    child.on('error', () => resolve(''));
+    child.on('close', () => resolve(said));
+  });
 }

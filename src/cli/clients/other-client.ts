@@ -1,6 +1,8 @@
 import type { Dialect } from '../../core/conversation/view.ts';
 import type { JsonChange } from '../../core/foreign/client-change.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
+import { isRecord } from '../../core/bytes/json-fields.ts';
+import { CliError } from '../cli-error.ts';
 
 /** One row of the table of clients beside Claude Code and Codex. */
 
@@ -78,4 +80,28 @@ export function modelIn(args: readonly string[]): string | undefined {
   const joined = args.find((arg) => arg.startsWith('--model='))?.slice('--model='.length);
   const model = joined ?? (at === -1 ? undefined : args[at + 1]);
   return model?.replace(/^svc\//, '');
+}
+
+/** The common part of several clients' settings: named providers in a JSON object. */
+
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value, undefined, 2);
+}
+
+/** Chat Completions alone needs a model's name, because the client has no list of the provider's models. */
+export function requireProviders(program: string, providers: object): void {
+  if (Object.keys(providers).length > 0) return;
+  throw new CliError(
+    `${program} needs the name of a model of your provider.`,
+    `svc print-config ${program} --model MODEL, or with svc run: --model svc/MODEL`,
+  );
+}
+
+/** Each leaf by itself, so that what a person adds beside it stays when it is taken out again. */
+export function entriesOf(
+  path: readonly string[],
+  value: unknown,
+): readonly Omit<JsonChange, 'before'>[] {
+  if (!isRecord(value)) return [{ path, value }];
+  return Object.entries(value).flatMap(([key, inner]) => entriesOf([...path, key], inner));
 }

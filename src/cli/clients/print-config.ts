@@ -1,13 +1,18 @@
 import type { Environment } from '../../core/settings/config-values.ts';
 import { exportLine, type Shell, SHELLS } from '../../core/foreign/shell-quote.ts';
 import { CliError } from '../cli-error.ts';
-import { addressOf, claudeVariables, toolSearchVariables } from './client-variables.ts';
+import {
+  addressOf,
+  claudeVariables,
+  proxyVariables,
+  sparesLoopback,
+  toolSearchVariables,
+} from './client-variables.ts';
 import { CODEX_NAME, codexTables } from './codex-tables.ts';
 import type { CommandContext } from '../context.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import { loadAccess } from '../setup/load-config.ts';
 import { noteMissingUpstream, storedUpstream } from '../setup/missing-upstream.ts';
-import { proxyVariables, sparesLoopback } from './proxy-variables.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**

@@ -9,11 +9,15 @@ import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { asList, asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { urlOf } from '../addresses.ts';
-import { isAnthropic, TOOL_SEARCH } from '../clients/client-variables.ts';
+import {
+  isAnthropic,
+  proxyVariables,
+  sparesLoopback,
+  TOOL_SEARCH,
+} from '../clients/client-variables.ts';
 import { takesLogin } from '../clients/launch.ts';
 import { startsProxy } from '../clients/token-command.ts';
 import type { Check } from './doctor-checks.ts';
-import { proxyVariables, sparesLoopback } from '../clients/proxy-variables.ts';
 
 /** Doctor's look at the clients: which are here, whether they point at the proxy, and what hinders. */
 

@@ -9,12 +9,19 @@ import { DIALECTS } from '../../core/conversation/view.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import { BUILD, VERSION } from '../../core/version.ts';
 import { urlOf } from '../addresses.ts';
-import { checkDialect, type DialectCheck } from './dialect-check.ts';
 import type { Check } from './doctor-checks.ts';
-import { checkNetwork } from './doctor-network.ts';
-import { checkKey, type KeyCheck, type OpenUpstream } from './key-check.ts';
+import {
+  checkKey,
+  exchange,
+  failureOf,
+  type KeyCheck,
+  meaningOf,
+  type OpenUpstream,
+} from './key-check.ts';
 import { isOtherBuild } from '../proxy/other-build.ts';
 import { findProxies } from '../proxy/own-proxies.ts';
+import { apiOf } from '../../core/dialects/apis.ts';
+import { type EndpointProbe, probeEndpoint } from '../../adapters/network/endpoint-probe.ts';
 
 /** The checks that need a call: the running proxy, and each provider. */
 
@@ -181,4 +188,160 @@ function checkOf({ name, apiStyle }: UpstreamSettings, { state, found: text }: K
   };
   const fix = fixes[state];
   return fix === undefined ? check : { ...check, fix };
+}
+
+/**
+ * Whether a provider speaks its dialect there: svc sends an empty object to the path of model
+ * calls. Every provider refuses it before a model runs, so it costs nothing; the kind of refusal
+ * shows whether that path exists.
+ */
+interface DialectCheck {
+  /** 'foreign': the path is not there. */
+  readonly state: 'speaks' | 'foreign' | 'unknown';
+  /** A clause without a full stop. */
+  readonly found: string;
+}
+
+async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Promise<DialectCheck> {
+  const { apiStyle } = settings;
+  const question = {
+    settings,
+    method: 'POST',
+    target: apiOf(apiStyle).modelPath,
+    body: '{}',
+  } as const;
+  try {
+    const { status, body } = await exchange(question, open);
+    // Some say 404 for the model that the request does not name.
+    const isAboutModel = status === 404 && /"error"/.test(body) && /\bmodel\b/i.test(body);
+    if (status < 300 || status === 400 || status === 422 || isAboutModel) {
+      return { state: 'speaks', found: `it serves ${apiStyle}` };
+    }
+    if (status === 404 || status === 405) {
+      return {
+        state: 'foreign',
+        found: `it does not serve ${apiStyle} at this address (${status})`,
+      };
+    }
+    return { state: 'unknown', found: `svc cannot tell whether it serves ${apiStyle} (${status})` };
+  } catch (error) {
+    return { state: 'unknown', found: failureOf(error, 'the provider').found };
+  }
+}
+
+/** Doctor's look at the way to each host: name, kind of address, TLS. Each host once. */
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** Certificates that renew themselves do so 30 days ahead; one that has not is about to end. */
+const VALID_DAYS_MIN = 14;
+
+type Place = Pick<UpstreamSettings, 'name' | 'baseUrl' | 'allowPrivate' | 'proxy'>;
+
+interface Looked {
+  readonly place: Place;
+  readonly probe: EndpointProbe;
+}
+
+async function checkNetwork(
+  upstreams: readonly UpstreamSettings[],
+  now: number,
+): Promise<{ readonly checks: readonly Check[]; reached: (baseUrl: string) => boolean }> {
+  const places = new Map(upstreams.map((one) => [new URL(one.baseUrl).origin, one]));
+  const looked = await Promise.all(
+    [...places.values()].map(async (place): Promise<Looked> => {
+      return { place, probe: await probeEndpoint(new URL(place.baseUrl), place) };
+    }),
+  );
+  const isDead = new Set(
+    looked
+      .filter(({ probe }) => probe.failure !== undefined)
+      .map(({ place }) => new URL(place.baseUrl).origin),
+  );
+  const checks = looked.filter((one) => !isStopped(one)).map((one) => checkPlace(one, now));
+  return {
+    checks: [...checks, ...checkProxies(looked.filter(isStopped))],
+    reached: (baseUrl) => !isDead.has(new URL(baseUrl).origin),
+  };
+}
+
+function isStopped({ probe }: Looked): boolean {
+  return probe.failure?.step === 'proxy';
+}
+
+/** Several hosts that fail at one network proxy get one check. */
+function checkProxies(stopped: readonly Looked[]): readonly Check[] {
+  const groups = new Map<string, readonly Looked[]>();
+  for (const one of stopped) {
+    const key = `${one.place.proxy?.origin ?? ''} ${one.probe.failure?.code ?? ''}`;
+    groups.set(key, [...(groups.get(key) ?? []), one]);
+  }
+  return [...groups].map(([key, group]): Check => {
+    const [origin = '', code = ''] = key.split(' ');
+    const hosts = group.map(({ place }) => new URL(place.baseUrl).host);
+    const found = `${hosts.join(', ')} through ${origin}: ${meaningOf(code)}`;
+    return { level: 'problem', subject: 'Network', found, fix: proxyFix(code, origin, hosts) };
+  });
+}
+
+function proxyFix(code: string, origin: string, hosts: readonly string[]): string {
+  const around = `a host that needs no proxy: NO_PROXY=${hosts.join(',')}`;
+  if (code.startsWith('PROXY_CREDENTIALS')) {
+    const whole = origin.replace('://', '://USER:PASSWORD@');
+    return `In the environment of svc start: export HTTPS_PROXY=${whole}, with %40 for @ and %3A for : in name and password`;
+  }
+  if (code === 'PROXY_FORBIDDEN' || code === 'PROXY_HOST_UNREACHABLE') {
+    return `Ask the operator of the proxy to allow ${hosts.join(', ')}, or check the spelling of the host; ${around}`;
+  }
+  return `Set HTTPS_PROXY in the environment of svc start, or "proxy" of the upstream, to the right address; ${around}`;
+}
+
+function checkPlace({ place, probe }: Looked, now: number): Check {
+  const url = new URL(place.baseUrl);
+  const { failure } = probe;
+  if (failure !== undefined) return failed(place, probe, failure);
+  const { tls, classes = [] } = probe;
+  const count = `${probe.addressCount} ${probe.addressCount === 1 ? 'address' : 'addresses'}`;
+  const way =
+    place.proxy === undefined
+      ? `${count} (${classes.join(', ')})`
+      : `through the network proxy ${place.proxy.origin}`;
+  const where = `${url.host}: ${way}`;
+  if (tls === undefined) return { level: 'ok', subject: 'Network', found: `${where}, no TLS` };
+  const until = Number.isNaN(tls.validUntil) ? '?' : new Date(tls.validUntil).toISOString();
+  const found = `${where}, ${tls.protocol}, certificate until ${until.slice(0, 10)}`;
+  const days = (tls.validUntil - now) / DAY_MS;
+  if (!(days < VALID_DAYS_MIN)) return { level: 'ok', subject: 'Network', found };
+  const fix = `Its certificate expires in ${Math.ceil(days)} days: the operator of ${url.hostname} must renew it.`;
+  return { level: 'warning', subject: 'Network', found, fix };
+}
+
+function failed(
+  { name, baseUrl, proxy }: Place,
+  { classes = [] }: EndpointProbe,
+  { step, code }: NonNullable<EndpointProbe['failure']>,
+): Check {
+  const { host, hostname } = new URL(baseUrl);
+  const subject = 'Network';
+  const level = 'problem';
+  if (step === 'address') {
+    const kind = classes.length === 0 ? 'not public' : classes.join(', ');
+    const found = `${host}: its address is ${kind}, which svc uses only if you allow it`;
+    const isNever = classes.includes('never allowed');
+    const fix = isNever
+      ? `Set its public address: svc setup --yes --upstream ${name} --base-url https://…`
+      : `svc setup --yes --upstream ${name} --allow-private`;
+    return { level, subject, found, fix };
+  }
+  const isTrust = /CERT|SIGNED|VERIFY|ISSUER/.test(code);
+  const opener =
+    isTrust && proxy !== undefined
+      ? `; the network proxy ${proxy.origin} seems to intercept TLS`
+      : '';
+  const found = `${host}: ${meaningOf(code)}${opener}`;
+  const look = step === 'name' ? `getent hosts ${hostname}` : `curl -sI ${baseUrl}`;
+  const right = `svc setup --yes --upstream ${name} --base-url https://…`;
+  const fix = isTrust
+    ? 'in the environment of svc start: export NODE_EXTRA_CA_CERTS=/path/to/ca.pem, if you trust its issuer'
+    : `Check with: ${look}; set the right address with: ${right}`;
+  return { level, subject, found, fix };
 }

@@ -10,11 +10,14 @@ import { checkConfig } from './doctor-config.ts';
 import { fixAll } from './doctor-fix.ts';
 import { checkProviders, checkRunning } from './doctor-live.ts';
 import { checkHosted } from './doctor-hosted.ts';
-import { checkLateCaptures } from './doctor-captures.ts';
 import { checkStore } from './doctor-store.ts';
 import { checkModelCalls, type Consent } from './doctor-model-calls.ts';
 import type { OpenUpstream } from './key-check.ts';
 import type { inspectStore } from './store-inspection.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { FileError } from '../../adapters/files/file-error.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { lateCaptures } from '../proxy/late-captures.ts';
 
 /** `svc doctor`: what is right, what is not, and the command that mends it. No secret, ever. */
 
@@ -93,4 +96,16 @@ async function runChecks(
       upstreams: await storedUpstreams(environment).catch(() => []),
     }),
   ];
+}
+
+/** Captures that no memory has taken for longer than that should last. */
+function checkLateCaptures(environment: Environment, isRunning: boolean): readonly Check[] {
+  try {
+    const late = lateCaptures(dataFolder(environment), { now: Date.now(), isRunning });
+    return late.map((one) => ({ level: 'warning', subject: 'Captures', ...one }));
+  } catch (error) {
+    // That the folder is not known is told where the store is looked at.
+    if (error instanceof FileError) return [];
+    throw error;
+  }
 }

@@ -9,9 +9,8 @@ import { dataFolder } from '../../adapters/files/data-folder.ts';
 import type { MemoryRecord } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { deadline, withStore, wrongSpace } from './memory.ts';
+import { deadline, wholeReferences, withStore, wrongSpace } from './memory.ts';
 import { isKept } from './record-writer.ts';
-import { wholeReferences } from './whole-reference.ts';
 import type { OpenStore } from '../compose-store.ts';
 
 /** `svc memory add` and `svc memory move`: what a person puts into the memory by hand, and where. */

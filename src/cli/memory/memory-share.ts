@@ -12,8 +12,8 @@ import {
   SHARED_FILE_BYTES_MAX,
   SHARED_TEXT_CHARS_MAX,
   type SharedEntry,
-  sharedId,
   type SharedFile,
+  sharedId,
   writeSharedFile,
 } from '../../core/memory/shared-file.ts';
 import { rulesInForce } from '../../core/recall/rules-in-force.ts';
@@ -25,9 +25,8 @@ import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
 import { oneLine } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
-import { deadline, withStore } from './memory.ts';
+import { deadline, wholeReferences, withStore } from './memory.ts';
 import { countsText, RecordWriter } from './record-writer.ts';
-import { wholeReferences } from './whole-reference.ts';
 
 /**
  * `svc memory share` and `svc memory join`: memories and rules of a project in a file of its repository, which

@@ -9,8 +9,7 @@ import { count, timeText } from '../listing.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
 import { CodeChecker, type FileCheck } from './code-check.ts';
-import { deadline, withStore } from './memory.ts';
-import { noSuchReference, wholeReference } from './whole-reference.ts';
+import { deadline, noSuchReference, wholeReference, withStore } from './memory.ts';
 
 /** `svc memory get --origin`: where a memory comes from, and whether it still holds. */
 

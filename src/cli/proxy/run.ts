@@ -9,15 +9,14 @@ import { upstreamEntries } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { urlOf } from '../addresses.ts';
 import { CliError } from '../cli-error.ts';
-import { versionOf } from '../clients/client-version.ts';
+import { CODEX, versionOf } from '../clients/launch-codex.ts';
 import { CLAUDE } from '../clients/launch-claude.ts';
-import { CODEX } from '../clients/launch-codex.ts';
 import { launchedOther } from '../clients/launch-other.ts';
 import type { LaunchedClient } from '../clients/launch.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import type { CommandContext } from '../context.ts';
 import { count } from '../listing.ts';
-import { short } from '../requests/short-number.ts';
+import { short } from '../text-table.ts';
 import { ensureProxy, type ProxyProcess } from './proxy-process.ts';
 import { prepareConfig } from './start.ts';
 

@@ -4,8 +4,7 @@ import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
-import { wrapped } from '../text-table.ts';
-import { short } from './short-number.ts';
+import { short, wrapped } from '../text-table.ts';
 
 /** `svc cache`: the causes of cache misses, the dearest first. */
 

@@ -1,7 +1,7 @@
 import type { RequestRow } from '../../ports/request-log.ts';
 import { lineForm } from '../line-form.ts';
 import { clockText } from '../listing.ts';
-import { short } from './short-number.ts';
+import { short } from '../text-table.ts';
 import { type Colors, oneLine, type Terminal } from '../terminal.ts';
 
 /** The line that `svc start` shows for each ended request: no text and no key. */

@@ -5,7 +5,7 @@ import { isPriced } from '../../core/settings/priced-share.ts';
 import type { QuotaReading } from '../../core/meter/quota.ts';
 import type { SessionSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
-import { short } from './short-number.ts';
+import { short } from '../text-table.ts';
 
 /**
  * `svc statusline`: one short text for the status line of Claude Code, which runs this command

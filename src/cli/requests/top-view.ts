@@ -1,8 +1,7 @@
 import type { RequestRow } from '../../ports/request-log.ts';
 import { type LineStyle, rowLine } from './request-lines.ts';
-import { short } from './short-number.ts';
+import { short, table } from '../text-table.ts';
 import { oneLine } from '../terminal.ts';
-import { table } from '../text-table.ts';
 
 /** The view of `svc status --watch`: sums over requests, and the lines of one screen. Pure. */
 

@@ -2,7 +2,9 @@ import {
   draftsOf,
   existingUpstream,
   occupantOf,
+  putUpstream,
   type UpstreamDraft,
+  upstreamNames,
 } from '../../core/settings/config-draft.ts';
 import {
   AUTHS,
@@ -10,14 +12,25 @@ import {
   parseBaseUrl,
   UPSTREAM_NAME,
 } from '../../core/settings/config-upstreams.ts';
-import { DIALECTS, type Dialect } from '../../core/conversation/view.ts';
+import { type Dialect, DIALECTS } from '../../core/conversation/view.ts';
 import { DIALECT_DESCRIPTORS } from '../../core/dialects/dialects.ts';
-import type { LoginFacts } from '../../core/http/logins.ts';
+import { type Login, type LoginFacts, LOGINS } from '../../core/http/logins.ts';
 import { LOGIN_RISK, loginQuestion, loginUpstream } from './setup-login.ts';
-import { askKey } from './wizard-key.ts';
-import { CUSTOM, loginIn, NONE, providerChoices } from './wizard-providers.ts';
 import type { Answers } from './wizard-answers.ts';
 import { confirm, input, search, select } from './wizard-prompts.ts';
+import { parseUpstream } from '../../core/settings/config-schema.ts';
+import { problemText } from '../../core/settings/config-values.ts';
+import type { UpstreamSettings } from '../../core/settings/settings.ts';
+import { checkKey, type KeyCheck } from '../doctor/key-check.ts';
+import { askNext, askSecret, type Next } from './wizard-secret.ts';
+import {
+  type Found,
+  isRoutable,
+  type Provider,
+  searchProviders,
+} from '../../core/settings/catalog.ts';
+import { hasLogin } from '../../adapters/foreign/client-logins.ts';
+import { wellKnown } from '../../core/settings/well-known.ts';
 
 /** The wizard's questions about one provider: which, where, what it speaks, and its key. */
 
@@ -147,4 +160,184 @@ async function withoutOccupied(
     if (isFree) kept.push(upstream);
   }
   return kept;
+}
+
+/** The key of one provider, and whether the provider takes it. A typed key is never shown. */
+async function askKey(
+  upstreams: readonly UpstreamDraft[],
+  answers: Answers,
+): Promise<readonly UpstreamDraft[]> {
+  for (;;) {
+    const keyed = await withKey(upstreams, answers);
+    if (keyed.length === 0) return [];
+    const next = await judge(keyed, answers);
+    if (next === 'keep') return keyed;
+    if (next === 'leave') return [];
+  }
+}
+
+/** Empty: the person went back. */
+async function withKey(
+  upstreams: readonly UpstreamDraft[],
+  answers: Answers,
+): Promise<readonly UpstreamDraft[]> {
+  const [first] = upstreams;
+  if (first === undefined) return [];
+  if (upstreams.every((upstream) => authOf(upstream, answers) === 'none')) return upstreams;
+  const { name, apiStyle } = first;
+  const provider = answers.dependencies.catalog.providers().find(({ id }) => id === name);
+  const question = {
+    message: `Where is the key of ${name}?`,
+    direct: `The key of ${name}:`,
+    stored: existingUpstream(answers.draft, name, apiStyle)?.['providerKey'],
+    offered: provider?.keyEnvs ?? [],
+  };
+  const answer = await askSecret(question, answers);
+  if (answer.kind === 'back') return [];
+  if (answer.kind === 'keep') return upstreams;
+  return upstreams.map((upstream) => ({ ...upstream, providerKey: answer.key }));
+}
+
+function authOf({ name, apiStyle, auth }: UpstreamDraft, { draft }: Answers): unknown {
+  return auth ?? existingUpstream(draft, name, apiStyle)?.['auth'];
+}
+
+async function judge(upstreams: readonly UpstreamDraft[], answers: Answers): Promise<Next> {
+  const { terminal } = answers.context;
+  const checked = await check(upstreams, answers);
+  if (checked === undefined) return 'keep';
+  const { state, found } = checked;
+  const name = upstreams[0]?.name ?? '';
+  if (state === 'accepted') {
+    terminal.note(`ok: ${name}: ${found}.`);
+    return 'keep';
+  }
+  terminal.warn(`${name}: ${found}.`);
+  return askNext({ isRefused: state === 'refused', leave: 'Skip this provider' }, answers);
+}
+
+/** Undefined when there is nothing to try: the key is in a variable that is not set here. */
+async function check(
+  upstreams: readonly UpstreamDraft[],
+  answers: Answers,
+): Promise<KeyCheck | undefined> {
+  const { terminal } = answers.context;
+  const settings = settingsFor(upstreams, answers);
+  if ('unset' in settings) {
+    terminal.note('The key is not set in this shell, so svc cannot test it. svc start needs it.');
+    return undefined;
+  }
+  if ('wrong' in settings) return { state: 'unknown', found: settings.wrong };
+  terminal.note(`Testing the key: asking ${new URL(settings.baseUrl).host} for its models …`);
+  return checkKey(settings, answers.dependencies.openUpstream);
+}
+
+/** The first of the upstreams as a proxy would have it; the others share its key and its host. */
+function settingsFor(
+  upstreams: readonly UpstreamDraft[],
+  { draft, context }: Answers,
+): UpstreamSettings | { readonly unset: true } | { readonly wrong: string } {
+  const [first] = upstreams;
+  if (first === undefined) return { unset: true };
+  // As it would be in the file, judged alone.
+  const entry = existingUpstream(putUpstream(draft, first), first.name, first.apiStyle);
+  const { upstream, problems } = parseUpstream(entry, context.environment);
+  if (upstream !== undefined) return upstream;
+  if (problems.every(({ isUnset }) => isUnset === true)) return { unset: true };
+  return { wrong: problems.map(problemText).join('; ') };
+}
+
+/** The choices of the wizard's search for a provider. */
+
+/** Values of the choices that are no provider's id. */
+const CUSTOM = '';
+const NONE = '-';
+const LOGIN = 'login:';
+
+/** The login that a chosen value means; undefined for a provider. */
+function loginIn(value: string): LoginFacts | undefined {
+  return Object.values(LOGINS).find(({ login }) => value === `${LOGIN}${login}`);
+}
+
+interface Choice {
+  readonly value: string;
+  readonly name: string;
+  readonly description: string;
+  readonly disabled?: string;
+}
+
+const OTHER: Choice = {
+  value: CUSTOM,
+  name: 'Another provider, or a gateway',
+  description: 'any endpoint with one of the three API styles; you give its URL',
+};
+
+const BACK: Choice = { value: NONE, name: 'None: continue without a provider', description: '' };
+
+/** First the providers of the file, then those whose key is set and logins, then all of the catalog. */
+function providerChoices(term: string, answers: Answers): readonly Choice[] {
+  const found = searchProviders(answers.dependencies.catalog.providers(), term);
+  const isAtHand = ({ provider }: Found): boolean => keysSet(provider, answers).length > 0;
+  const near = found.filter((one) => isRoutable(one.provider) && isAtHand(one));
+  const rest = found.filter((one) => !near.includes(one));
+  const own = ownEntries(term, answers);
+  const logins = loginChoices(term, answers);
+  const keyed = near.map((one) => choiceOf(one, answers));
+  const others = rest.map((one) => choiceOf(one, answers));
+  if (term.trim() !== '') return [...own, ...keyed, ...others, ...logins, OTHER, BACK];
+  // Two hundred names are between the well-known ones and the end of the list.
+  const known = others.filter(({ value }) => wellKnown(value) !== undefined);
+  const unknown = others.filter((one) => !known.includes(one));
+  return [...own, ...keyed, ...logins, ...known, OTHER, BACK, ...unknown];
+}
+
+function loginChoices(term: string, { context }: Answers): readonly Choice[] {
+  const choiceFor = ({ login, client }: LoginFacts): Choice => {
+    const mark = hasLogin(context.environment, login) ? ' (you are logged in)' : '';
+    const name = `${PLANS[login]}: the login of ${client}${mark}`;
+    return {
+      value: `${LOGIN}${login}`,
+      name,
+      description: 'svc passes the login on and stores nothing of it',
+    };
+  };
+  const words = term.toLowerCase().split(/\s+/).filter(Boolean);
+  return Object.values(LOGINS)
+    .map(choiceFor)
+    .filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
+}
+
+const PLANS: Readonly<Record<Login, string>> = {
+  claude: 'Claude subscription',
+  codex: 'ChatGPT subscription',
+};
+
+/** Names of the file that no catalog has. */
+function ownEntries(term: string, { draft, dependencies }: Answers): readonly Choice[] {
+  const listed = new Set(dependencies.catalog.providers().map(({ id }) => id));
+  return upstreamNames(draft)
+    .filter((name) => !listed.has(name) && name.includes(term.trim().toLowerCase()))
+    .map((name) => ({ value: name, name: `${name} (configured)`, description: 'your own entry' }));
+}
+
+function choiceOf({ provider, model }: Found, answers: Answers): Choice {
+  const { id, name, baseUrl } = provider;
+  const marks = [
+    ...(upstreamNames(answers.draft).includes(id) ? ['configured'] : []),
+    ...keysSet(provider, answers).map((variable) => `$${variable} is set`),
+    ...(model === undefined ? [] : [`has ${model}`]),
+  ];
+  const title = name.toLowerCase() === id ? id : `${id}, ${name}`;
+  const label = marks.length === 0 ? title : `${title} (${marks.join(', ')})`;
+  const choice = { value: id, name: label, description: baseUrl ?? '' };
+  return isRoutable(provider) ? choice : { ...choice, disabled: whyNot(provider) };
+}
+
+function whyNot({ baseUrl }: Provider): string {
+  const lacks = baseUrl === undefined ? 'no address' : 'no variable for its key';
+  return `(discovery only: it publishes ${lacks}; describe it as another provider)`;
+}
+
+function keysSet({ keyEnvs }: Provider, { context }: Answers): readonly string[] {
+  return keyEnvs.filter((name) => Boolean(context.environment[name]));
 }

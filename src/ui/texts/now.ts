@@ -38,15 +38,15 @@ export const NOW = {
     missed: (tokens: number, cause: string | null) =>
       cause === null
         ? 'The cache served what it could'
-        : `${short(tokens)} tokens charged again. Most: ${cause}`,
+        : `${short(tokens)} tokens charged again. Most: ${cause.replaceAll('`', '')}`,
     culprits: 'Why the cache missed, in seven days',
     culprit: (cause: string, times: number, tokens: number) =>
-      `${cause}: ${count(times, 'time')}, ${short(tokens)} tokens`,
+      `${cause.replaceAll('`', '')}: ${count(times, 'time')}, ${short(tokens)} tokens`,
     allMissed: 'The requests that missed it',
     quota: 'Plan left',
-    left: (parts: readonly string[]) => parts.join(', '),
-    window: (name: string, reset: string | null) =>
-      reset === null ? name : `${name} resets ${reset}`,
+    left: (parts: readonly string[]) => parts.join('; '),
+    window: (name: string, left: string, reset: string | null) =>
+      reset === null ? `${name}: ${left}` : `${name}: ${left}, resets ${reset}`,
     noQuota: 'No answer to a login has stated it',
   },
   start: 'Start a client with: svc run claude',

@@ -38,7 +38,7 @@ export function TodaySums({ version }: { readonly version: string }) {
         <Quota quota={quota} />
       </dl>
       {culprits.length > 0 && (
-        <>
+        <div class="lead">
           <h3>{WORDS.culprits}</h3>
           <ol class="small">
             {culprits.map(({ cause, times, tokens }) => (
@@ -48,7 +48,7 @@ export function TodaySums({ version }: { readonly version: string }) {
           <p class="small lead">
             <a href={hrefOf('requests', { missed: '1' })}>{WORDS.allMissed}</a>
           </p>
-        </>
+        </div>
       )}
     </section>
   );
@@ -60,7 +60,7 @@ function Quota({ quota }: Pick<TodayAnswer, 'quota'>) {
   if (least === undefined) return <Figure name={WORDS.quota} figure="–" text={WORDS.noQuota} />;
   const texts = windows.map(({ name, share, resetAt }) => {
     const reset = resetAt === null ? null : moment(resetAt);
-    return `${percent(1 - share)} of ${WORDS.window(name, reset)}`;
+    return WORDS.window(name, percent(1 - share), reset);
   });
   return <Figure name={WORDS.quota} figure={percent(1 - least.share)} text={WORDS.left(texts)} />;
 }
