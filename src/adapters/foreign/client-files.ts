@@ -30,7 +30,8 @@ export function readClientFile(
   return isAbsolute(folder) ? readSmall(join(folder, file)) : '';
 }
 
-function readSmall(file: string): string {
+/** '' if there is no such file, or it is not a settings file. */
+export function readSmall(file: string): string {
   try {
     const stat = statSync(file);
     return stat.isFile() && stat.size <= BYTES_MAX ? readFileSync(file, 'utf8') : '';

@@ -6,6 +6,7 @@ import type { CommandContext } from '../context.ts';
 import { reportChecks } from './check-report.ts';
 import { type Check, checkNode, checkPort } from './doctor-checks.ts';
 import { checkClients } from './doctor-clients.ts';
+import { checkHooks } from './doctor-hooks.ts';
 import { checkConfig } from './doctor-config.ts';
 import { fixAll } from './doctor-fix.ts';
 import { checkProviders, checkRunning } from './doctor-live.ts';
@@ -95,6 +96,7 @@ async function runChecks(
       isRunning,
       upstreams: await storedUpstreams(environment).catch(() => []),
     }),
+    ...checkHooks(environment, process.cwd()),
   ];
 }
 

@@ -1,0 +1,128 @@
+import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { checkHooks } from '../../src/cli/doctor/doctor-hooks.ts';
+import { BIN, runCli } from '../support/cli.ts';
+import { validConfig } from '../support/config.ts';
+import { homeWith } from '../support/home.ts';
+
+/** Hooks of svc that run twice, in a second client, or not at all. */
+
+vi.setConfig({ testTimeout: 90_000 });
+
+const PLUGIN_ON = { 'svc-memory@svc': true };
+
+/** A home with hooks that `svc connect` wrote, where `svc` and these programs are in the search path. */
+async function hooked(clients: readonly string[], programs: readonly string[] = []) {
+  const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
+  const bin = join(home, 'bin');
+  mkdirSync(bin);
+  symlinkSync(BIN, join(bin, 'svc'));
+  for (const program of programs) {
+    writeFileSync(join(bin, program), '#!/bin/sh\n');
+    chmodSync(join(bin, program), 0o755);
+  }
+  const env = { PATH: `${bin}:${dirname(process.execPath)}:/usr/bin:/bin` };
+  const svc = (...args: string[]) => runCli(args, { home, env });
+  for (const client of clients) await svc('connect', client, '--hooks', '--yes');
+  const checks = (folder = '/') => checkHooks({ HOME: home, ...env }, folder);
+  return { home, bin, svc, checks };
+}
+
+function edit(path: string, changes: object): void {
+  const before = JSON.parse(readFileSync(path, 'utf8')) as object;
+  writeFileSync(path, JSON.stringify({ ...before, ...changes }));
+}
+
+test('hooks that are there once, with their program, are no finding', async () => {
+  const { checks } = await hooked(['claude', 'codex', 'copilot', 'opencode', 'pi'], ['copilot']);
+  expect(checks()).toEqual([]);
+});
+
+test('the hooks of Claude Code in its settings and as plugin are told once, with the command', async () => {
+  const { home, svc, checks } = await hooked(['claude']);
+  const path = join(home, '.claude/settings.json');
+  edit(path, { enabledPlugins: { 'svc-memory@svc': false, 'other@svc': true } });
+  expect(checks()).toEqual([]);
+  edit(path, { enabledPlugins: PLUGIN_ON });
+  const { stdout } = await svc('doctor', '--json', '--offline');
+  const told = (JSON.parse(stdout) as { checks: { found: string }[] }).checks.filter(({ found }) =>
+    found.includes('each event starts svc twice'),
+  );
+  expect(told).toEqual([
+    expect.objectContaining({
+      level: 'warning',
+      subject: 'Claude Code',
+      fix: 'to keep the plugin: svc disconnect claude',
+    }),
+  ]);
+  await svc('disconnect', 'claude', '--yes');
+  expect(readFileSync(path, 'utf8')).toContain('svc-memory@svc');
+  expect(checks()).toEqual([]);
+});
+
+test('the same for Codex, whose plugins are in its config.toml', async () => {
+  const { home, checks } = await hooked(['codex']);
+  const toml = join(home, '.codex/config.toml');
+  writeFileSync(toml, '[plugins."svc-memory@svc"]\nenabled = true\n');
+  expect(checks().map(({ subject, fix }) => [subject, fix])).toEqual([
+    ['Codex', 'to keep the plugin: svc disconnect codex'],
+  ]);
+  writeFileSync(toml, '[plugins."svc-memory@svc"]\nenabled = false\n');
+  expect(checks()).toEqual([]);
+});
+
+test.each(['claude', 'codex', 'copilot', 'opencode', 'pi'])(
+  'hooks of %s whose svc is gone are told once, and to connect again mends them',
+  async (client) => {
+    const { bin, svc, checks } = await hooked([client]);
+    rmSync(join(bin, 'svc'));
+    expect(checks()).toEqual([
+      expect.objectContaining({
+        level: 'warning',
+        found: 'its hooks run svc, which does not exist, so it has no memory',
+        fix: `svc connect ${client} --hooks`,
+      }),
+    ]);
+    await svc('connect', client, '--hooks', '--yes');
+    expect(checks()).toEqual([]);
+  },
+);
+
+test('a script that is gone is named, through quotes and variables', async () => {
+  const { home, checks } = await hooked([]);
+  mkdirSync(join(home, '.claude'));
+  const command = `env 'SVC_DATA_HOME=/a b' ${process.execPath} '/gone/it'\\''s/svc.js' hook claude Stop`;
+  const hooks = { Stop: [{ hooks: [{ type: 'command', command }] }] };
+  writeFileSync(join(home, '.claude/settings.json'), JSON.stringify({ hooks }));
+  expect(checks().map(({ found }) => found)).toEqual([
+    "its hooks run /gone/it's/svc.js, which does not exist, so it has no memory",
+  ]);
+});
+
+test('a plugin without svc in the search path is told, and a person’s own hooks are not', async () => {
+  const { home, bin, checks } = await hooked([]);
+  rmSync(join(bin, 'svc'));
+  mkdirSync(join(home, '.claude'));
+  const path = join(home, '.claude/settings.json');
+  const hooks = { Stop: [{ hooks: [{ type: 'command', command: '/gone/beep hook claude' }] }] };
+  writeFileSync(path, JSON.stringify({ hooks, enabledPlugins: PLUGIN_ON }));
+  expect(checks().map(({ fix }) => fix)).toEqual(['npm install -g svc-local-proxy']);
+  writeFileSync(path, '{ broken');
+  expect(checks()).toEqual([]);
+});
+
+test('Cursor and Copilot CLI, which read the settings of Claude Code, are told where they are installed', async () => {
+  const { home, checks } = await hooked(['claude'], ['cursor-agent', 'copilot']);
+  expect(checks().map(({ subject, fix }) => [subject, fix])).toEqual([
+    ['Cursor', expect.stringContaining('svc disconnect claude')],
+  ]);
+  const project = join(home, 'shop');
+  mkdirSync(join(project, '.claude'), { recursive: true });
+  const settings = readFileSync(join(home, '.claude/settings.json'), 'utf8');
+  writeFileSync(join(project, '.claude/settings.json'), settings);
+  const [, copilot] = checks(project);
+  expect(copilot?.subject).toBe('Copilot CLI');
+  expect(copilot?.found).toContain(join(project, '.claude/settings.json'));
+  expect(copilot?.fix).toContain('svc connect claude --hooks');
+});
