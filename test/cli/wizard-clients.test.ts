@@ -48,9 +48,11 @@ test('a login is offered beside keys, states its risk, and is off unless the per
   await asked('Which provider?');
   expect(prompts.getScreen()).toMatch(/^❯ Claude subscription.*\(you are logged in\)/m);
   await choose('Which provider?', 'Claude subscription');
+  await choose('How should Claude Code get its memories?', 'Through the proxy');
   // Enter alone says no, and the question comes again.
   await answer('Pass the login of Claude Code on to https://api.anthropic.com?');
   await choose('Which provider?', 'Claude subscription');
+  await choose('How should Claude Code get its memories?', 'Through the proxy');
   expect(session.notes()).toContain('may limit or close an account');
   await answer('Pass the login of Claude Code on to https://api.anthropic.com?', 'y');
   await answer('Where should memories be stored?');
@@ -73,6 +75,57 @@ test('a login is offered beside keys, states its risk, and is off unless the per
   expect(session.notes()).toMatch(/^Next: claude$/m);
   expect(session.notes()).toContain('api.anthropic.com, the login of its client');
   expect(session.notes()).not.toContain('Imported ');
+});
+
+test.each([
+  ['claude', 'Claude', 'Claude Code', '.claude/settings.json'],
+  ['codex', 'ChatGPT', 'Codex', '.codex/hooks.json'],
+])(
+  'for the login of %s hooks come first: no provider, no risk, and its own file has them',
+  async (program, plan, title, file) => {
+    const { home, environment } = usedHome([program]);
+    const session = open(home, environment);
+    await find(plan, `${plan}.*the login of ${title}`);
+    await asked(`How should ${title} get its memories?`);
+    expect(prompts.getScreen()).toMatch(/^❯ Through its own hooks: its login never reaches svc/m);
+    expect(prompts.getScreen()).toContain('shows no requests, costs or quota');
+    await answer(`How should ${title} get its memories?`);
+    await answer('Where should memories be stored?');
+    await answer('Import 1 session', 'n');
+    await asked('Write ');
+    expect(session.notes()).toContain(`Hooks      svc will add its hooks to ${title}`);
+    expect(existsSync(join(home, file))).toBe(false);
+    prompts.keypress('enter');
+    expect(await session.ended).toBe(0);
+    expect(session.config().upstreams).toEqual([]);
+    expect(readFileSync(join(home, file), 'utf8')).toContain(` hook ${program} UserPromptSubmit`);
+    expect(session.notes()).not.toContain('may limit or close an account');
+    expect(session.notes()).not.toContain('cannot continue without svc');
+    expect(session.notes()).not.toMatch(/warn/i);
+    expect(session.notes()).toMatch(new RegExp(`^Next: ${program}$`, 'm'));
+  },
+);
+
+test('a client that gets hooks is not offered the proxy beside them', async () => {
+  const { home, environment } = usedHome();
+  const session = open(home, { ...environment, ANTHROPIC_API_KEY: TYPED_KEY });
+  await find('anthropic', 'anthropic \\(\\$ANTHROPIC');
+  await choose('Where is the key of anthropic?', 'In \\$ANTHROPIC_API_KEY');
+  await choose('What now?', 'Keep it anyway');
+  await answer('Where should memories be stored?');
+  await answer('Cache tools and system prompt');
+  await choose('Should Claude Code use svc from now on?', 'Yes');
+  await answer('Import 1 session', 'n');
+  await choose('Write ', 'First add another provider');
+  await choose('What do you want to change?', 'Add or change a provider');
+  await find('Claude', 'Claude subscription');
+  await answer('How should Claude Code get its memories?');
+  await choose('What do you want to change?', 'Finish');
+  await answer('Write ');
+  expect(await session.ended).toBe(0);
+  const settings = readFileSync(join(home, '.claude/settings.json'), 'utf8');
+  expect(settings).toContain(' hook claude Stop');
+  expect(settings).not.toContain('ANTHROPIC_BASE_URL');
 });
 
 test('a client whose file cannot be changed is told, the rest is done, and the exit code says so', async () => {

@@ -36,6 +36,8 @@ export interface Changes {
   readonly removed: readonly string[];
   /** An upstream may take the place of another one with the same API style. */
   readonly replace: boolean;
+  /** The memory goes through the hooks of clients, which need no provider in svc. */
+  readonly hooksAlone?: boolean;
 }
 
 /** Resolves with what the file says now. */
@@ -46,7 +48,8 @@ export async function saveConfig(changes: Changes, context: CommandContext): Pro
     refuseUnusable(old);
     const current = isRecord(old?.value) ? old.value : newDraft(createLocalToken());
     const next = changed(withToken(current), changes);
-    judge(next, { path: configPath(folder), before: current }, context);
+    const { hooksAlone } = changes;
+    judge(next, { path: configPath(folder), before: current, hooksAlone }, context);
     saved = next;
     return next;
   });
@@ -70,7 +73,7 @@ export function noteNext(
   clients: readonly StartedClient[] = [],
 ): void {
   const styles = upstreamEntries(config).map((one) => one['apiStyle']);
-  if (styles.length === 0) return;
+  if (styles.length === 0 && clients.length === 0) return;
   const commands = [
     ...(styles.includes('anthropic_messages') ? ['svc run claude'] : []),
     ...(styles.includes('openai_responses') ? ['svc run codex'] : []),
@@ -132,6 +135,7 @@ interface Judged {
   readonly path: string;
   /** The file's present content. */
   readonly before: Draft;
+  readonly hooksAlone: boolean | undefined;
 }
 
 // A variable that this shell has not, or has otherwise, says nothing about the file: the shell that
@@ -142,7 +146,10 @@ function judge(draft: Draft, judged: Judged, { environment, terminal }: CommandC
   const wrong = problems.filter(({ variable, isUnset }) => variable === undefined && !isUnset);
   if (wrong.length > 0) throw notSaved(wrong, judged);
   const others = problems.filter(({ isUnset }) => isUnset !== true);
-  warnOf([...warnings, ...others], terminal);
+  const told = [...warnings, ...others].filter(
+    ({ path }) => judged.hooksAlone !== true || path !== 'upstreams',
+  );
+  warnOf(told, terminal);
   const unset = problems.filter(({ isUnset }) => isUnset === true);
   if (unset.length === 0) return;
   const named = unset.flatMap(({ variable }) => (variable === undefined ? [] : [`$${variable}`]));

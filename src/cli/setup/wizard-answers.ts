@@ -1,4 +1,5 @@
 import type { OpenCatalog } from '../../adapters/catalog/catalog.ts';
+import type { Login } from '../../core/http/logins.ts';
 import type { TranscriptClient } from '../../core/memory/transcripts.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import type { OpenStore } from '../compose-store.ts';
@@ -28,6 +29,8 @@ export interface Answers {
   /** The configuration as it would be written now. */
   readonly draft: Draft;
   readonly changes: Changes;
+  /** The clients that get memories through their hooks, with no provider in svc. */
+  readonly hooked: readonly Login[];
   /** Undefined: not asked yet. */
   readonly wiring?: Wiring;
   /** The clients whose earlier sessions are imported. Undefined: not asked yet. */

@@ -1,7 +1,7 @@
 import { isInstalled } from '../../adapters/foreign/client-files.ts';
 import { type Draft, upstreamEntries } from '../../core/settings/config-draft.ts';
 import { reportError } from '../cli-error.ts';
-import { CONNECTABLE, type ConnectableClient, connectNow } from '../clients/connect.ts';
+import { connect, CONNECTABLE, type ConnectableClient, connectNow } from '../clients/connect.ts';
 import { takesLogin } from '../clients/launch.ts';
 import type { CommandContext } from '../context.ts';
 import type { StartedClient } from './setup-save.ts';
@@ -12,9 +12,12 @@ import { confirm, select } from './wizard-prompts.ts';
 
 /** Asks only when there is a client that was not offered before. */
 export async function askClients(answers: Answers): Promise<Wiring> {
-  const { context, dependencies, draft, wiring } = answers;
+  const { context, dependencies, draft, hooked, wiring } = answers;
   const found = CONNECTABLE.filter(
-    (client) => isInstalled(context.environment, client.program) && isServed(client, draft),
+    (client) =>
+      isInstalled(context.environment, client.program) &&
+      isServed(client, draft) &&
+      !hooked.some((login) => login === client.name),
   );
   const offered = found.map(({ name }) => name);
   const known = wiring?.offered ?? [];
@@ -65,16 +68,20 @@ function isServed({ dialects, hasLogin }: ConnectableClient, draft: Draft): bool
 
 /** Changes the chosen clients' files. One that cannot be changed is told, and does not stop the others. */
 export async function wireClients(
-  { chosen }: Wiring,
+  { chosen, hooked }: Pick<Answers, 'hooked'> & Pick<Wiring, 'chosen'>,
   context: CommandContext,
   script: string,
 ): Promise<{ readonly wired: readonly StartedClient[]; readonly failed: number }> {
   const wired: StartedClient[] = [];
   let failed = 0;
-  for (const client of CONNECTABLE.filter(({ name }) => chosen.includes(name))) {
+  const hasHooks = ({ name }: ConnectableClient): boolean => hooked.some((one) => one === name);
+  for (const client of CONNECTABLE.filter((one) => chosen.includes(one.name) || hasHooks(one))) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- Their records share one lock.
-      const startsProxy = await connectNow(client, context, script);
+      const startsProxy = hasHooks(client)
+        ? // oxlint-disable-next-line no-await-in-loop -- Their records share one lock.
+          (await connect(client.name, { hooks: true, yes: true }, context, { script })) === 0
+        : // oxlint-disable-next-line no-await-in-loop -- As above.
+          await connectNow(client, context, script);
       wired.push({ program: client.program, startsProxy });
     } catch (error) {
       failed += 1;

@@ -34,13 +34,15 @@ import { wellKnown } from '../../core/settings/well-known.ts';
 
 /** The wizard's questions about one provider: which, where, what it speaks, and its key. */
 
-/**
- * One upstream for each API style of the provider; none if the person continues without. Undefined: the
- * person went back.
- */
-export async function askUpstreams(
-  answers: Answers,
-): Promise<readonly UpstreamDraft[] | undefined> {
+/** What the person chose: providers, or a client with a login that gets its memories through its hooks. */
+export interface Provided {
+  /** One for each API style of the provider; none if the person continues without. */
+  readonly upstreams: readonly UpstreamDraft[];
+  readonly hooked?: Login;
+}
+
+/** Undefined: the person went back. */
+export async function askUpstreams(answers: Answers): Promise<Provided | undefined> {
   const name = await search(
     {
       message: 'Which provider? (type to search)',
@@ -49,8 +51,11 @@ export async function askUpstreams(
     },
     answers.dependencies.streams,
   );
-  if (name === NONE) return [];
+  if (name === NONE) return { upstreams: [] };
   const login = loginIn(name);
+  if (login !== undefined && (await prefersHooks(login, answers))) {
+    return { upstreams: [], hooked: login.login };
+  }
   const wanted =
     login !== undefined
       ? [loginUpstream(login)]
@@ -63,7 +68,29 @@ export async function askUpstreams(
     login === undefined
       ? await askKey(upstreams, answers)
       : await askLogin(login, upstreams, answers);
-  return chosen.length === 0 ? undefined : chosen;
+  return chosen.length === 0 ? undefined : { upstreams: chosen };
+}
+
+/** Both are memory; what differs is where the login goes, and what else svc can do. */
+async function prefersHooks({ client }: LoginFacts, { dependencies }: Answers): Promise<boolean> {
+  return select(
+    {
+      message: `How should ${client} get its memories?`,
+      choices: [
+        {
+          value: true,
+          name: `Through its own hooks: its login never reaches svc`,
+          description: `${client} runs svc at its events. svc shortens no requests, and shows no requests, costs or quota.`,
+        },
+        {
+          value: false,
+          name: 'Through the proxy: svc passes its login on',
+          description: 'svc also shortens requests, and shows requests, costs and quota.',
+        },
+      ],
+    },
+    dependencies.streams,
+  );
 }
 
 /** A person turns a login on knowingly: the risk is stated first, and Enter alone says no. */

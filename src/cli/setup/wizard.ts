@@ -6,9 +6,9 @@ import {
   putProxySettings,
   putUpstream,
   removeUpstreams,
-  type UpstreamDraft,
   upstreamNames,
 } from '../../core/settings/config-draft.ts';
+import { LOGIN_STYLES } from '../../core/settings/config-upstreams.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
@@ -24,7 +24,7 @@ import { askMemory } from './wizard-memory.ts';
 import type { Answers, WizardDependencies } from './wizard-answers.ts';
 import { askAddress, askBusyPort, askCacheTtl, askModes } from './wizard-settings.ts';
 import { summaryOf } from './wizard-summary.ts';
-import { askUpstreams } from './wizard-upstream.ts';
+import { askUpstreams, type Provided } from './wizard-upstream.ts';
 import { confirm, type PromptStreams, select } from './wizard-prompts.ts';
 import type { TranscriptClient } from '../../core/memory/transcripts.ts';
 import { count } from '../listing.ts';
@@ -68,7 +68,7 @@ async function ask(
   // The token is made when the file is: what is shown until then holds none.
   const draft = stored ?? newDraft('');
   const none: Changes = { upstreams: [], settings: {}, removed: [], replace: true };
-  const start: Answers = { context, dependencies, stored, draft, changes: none };
+  const start: Answers = { context, dependencies, stored, draft, changes: none, hooked: [] };
   context.terminal.note('Press Ctrl-C at any question to cancel; then nothing is written.');
   await offerRepair(context, dependencies);
   if (stored !== undefined) return review(await askChanges(start));
@@ -83,8 +83,8 @@ async function ask(
 async function askProvider(answers: Answers): Promise<Answers> {
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- One question after the other.
-    const upstreams = await askUpstreams(answers);
-    if (upstreams !== undefined) return withUpstreams(answers, upstreams);
+    const provided = await askUpstreams(answers);
+    if (provided !== undefined) return withProvided(answers, provided);
   }
 }
 
@@ -122,9 +122,12 @@ async function review(start: Answers): Promise<Answers | undefined> {
 }
 
 /** The rows for what happens beside the configuration. */
-function plannedText({ wiring, imports = [] }: Answers): readonly string[] {
+function plannedText({ wiring, hooked, imports = [] }: Answers): readonly string[] {
   const titles = clientTitles(wiring?.chosen ?? []);
   return [
+    ...(hooked.length === 0
+      ? []
+      : [`  Hooks      svc will add its hooks to ${listText(clientTitles(hooked))}`]),
     ...(titles.length === 0
       ? []
       : [`  Clients    svc will change the settings of ${listText(titles)}`]),
@@ -133,16 +136,16 @@ function plannedText({ wiring, imports = [] }: Answers): readonly string[] {
 }
 
 async function carryOut(answers: Answers): Promise<ExitCode> {
-  const { context, dependencies, changes, wiring, imports = [] } = answers;
+  const { context, dependencies, changes, wiring, hooked, imports = [] } = answers;
   const { openStore, script } = dependencies;
-  const saved = await saveConfig(changes, context);
+  const saved = await saveConfig({ ...changes, hooksAlone: hooked.length > 0 }, context);
   const chosen = wiring ?? { offered: [], chosen: [] };
-  const { wired, failed } = await wireClients(chosen, context, script);
+  const { wired, failed } = await wireClients({ ...chosen, hooked }, context, script);
   for (const client of imports) {
     // oxlint-disable-next-line no-await-in-loop -- One store, one writer.
     await importTranscripts({ client, options: { yes: true } }, context, openStore);
   }
-  context.terminal.note(BOUND_NOTE);
+  if (upstreamNames(saved).length > 0) context.terminal.note(BOUND_NOTE);
   noteNext(saved, context.terminal, wired);
   return failed === 0 ? 0 : 1;
 }
@@ -192,7 +195,7 @@ type ChangeName = 'upstream' | 'remove' | 'clients' | 'import' | 'memory' | 'add
 async function changeOf(name: ChangeName, answers: Answers): Promise<Answers> {
   switch (name) {
     case 'upstream':
-      return withUpstreams(answers, (await askUpstreams(answers)) ?? []);
+      return withProvided(answers, (await askUpstreams(answers)) ?? { upstreams: [] });
     case 'remove':
       return dropUpstream(answers);
     case 'clients': {
@@ -217,9 +220,15 @@ async function changeOf(name: ChangeName, answers: Answers): Promise<Answers> {
 
 const NO_CLIENT = 'No installed client can use these providers.';
 
-function withUpstreams(answers: Answers, upstreams: readonly UpstreamDraft[]): Answers {
+/** A client uses either its hooks or the proxy: the newer answer counts. */
+function withProvided(answers: Answers, { upstreams, hooked }: Provided): Answers {
+  const others = answers.hooked.filter(
+    (login) =>
+      login !== hooked && !upstreams.some(({ apiStyle }) => apiStyle === LOGIN_STYLES[login]),
+  );
   return {
     ...answers,
+    hooked: hooked === undefined ? others : [...others, hooked],
     draft: upstreams.reduce(putUpstream, answers.draft),
     changes: { ...answers.changes, upstreams: [...answers.changes.upstreams, ...upstreams] },
   };
