@@ -14,6 +14,7 @@ export class HookStage {
   readonly data = join(this.home, 'data');
   readonly project = join(this.home, 'shop');
   readonly environment: Readonly<Record<string, string>>;
+  openStore: typeof openHookStore = openHookStore;
   #uuid = 0;
 
   constructor(environment: Readonly<Record<string, string>> = {}) {
@@ -43,7 +44,7 @@ export class HookStage {
         script: '/nowhere/svc.js',
       },
       {
-        openStore: openHookStore,
+        openStore: (options) => this.openStore(options),
         print: async (answer) => {
           printed += answer;
         },
