@@ -125,10 +125,11 @@ describe.each(['claude', 'codex'] as const)('bound thinking under %s', (name) =>
   });
 
   test.each(WAYS)('is kept behind recalled blocks of two prompts, %s', async (way) => {
-    const { stage, strict } = await openStrict();
+    const { stage, strict } = await openStrict('new', { sessionBrief: false });
     await ask(stage, way, { prompt: FACT });
-    await ask(stage, way, { prompt: `Paint the mountains in winter. ${STEPS}` });
-    await ask(stage, way, { prompt: `${QUESTION} ${STEPS}`, isResumed: true });
+    await ask(stage, way, { prompt: OTHER_FACT });
+    await ask(stage, way, { prompt: `${QUESTION} ${STEPS}` });
+    await ask(stage, way, { prompt: `${OTHER_QUESTION} ${STEPS}`, isResumed: true });
     await ask(stage, way, { prompt: END, isResumed: true });
     const blocks = lastBody(stage).split('<svc-memory ').length - 1;
     expect(blocks).toBe(way === 'through svc' ? 2 : 0);
@@ -139,7 +140,7 @@ describe.each(['claude', 'codex'] as const)('bound thinking under %s', (name) =>
     const { stage, strict } = await openStrict('new', {
       sessionBrief: false,
       // A prompt gets three quarters of it, in which the lines have no room.
-      recalledTokensMax: 110,
+      recalledTokensMax: 90,
     });
     for (let file = 1; file <= 7; file += 1) {
       writeFileSync(join(stage.project, `q7_${file}.py`), `berth = ${file}\n`);
@@ -428,6 +429,9 @@ const END = '[[final=All is said.]]';
 
 const NOTHING_LOST = { refusals: [], lost: [] };
 
+const OTHER_FACT =
+  'Please note: the invoices of the bakery are printed by the plotter heron-eleven on Thursdays.';
+const OTHER_QUESTION = 'Which plotter prints the invoices of the bakery?';
 const LOOK_FACT =
   'The ships of q7_2.py and q7_3.py wait on the walrus canal, because its crane pulls both of them at noon.';
 

@@ -96,10 +96,10 @@ describe.each(CLIENTS)('$name', ({ installed, run, learn }) => {
     expect(after && insertedText(after)).toMatch(MARK);
     expect(after && insertedText(after)).not.toContain(stage.file);
 
-    const stale = await svcCommand(stage, installed, ['memory', 'stale']).ended;
+    const stale = await svcCommand(stage, installed, ['memory', 'list', '--stale']).ended;
     expect(stale.stdout).toContain('gateway.txt (changed)');
     const ref = /m_[a-z2-7]{16}/.exec(stale.stdout)?.[0] ?? '';
-    const shown = await svcCommand(stage, installed, ['memory', 'show', ref]).ended;
+    const shown = await svcCommand(stage, installed, ['memory', 'get', ref, '--origin']).ended;
     expect(shown.stdout).toContain('branch    fix/gateway');
     expect(shown.stdout).toMatch(/commit {4}[0-9a-f]{40}/);
     expect(shown.stdout).toContain('not for sure: of 1 file 1 changed since');

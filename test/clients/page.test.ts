@@ -118,7 +118,7 @@ describe.skipIf(missing !== undefined)('the page beside real clients', () => {
       const after = stage.provider.records.slice(before).map(({ body }) => body.toString());
       expect(after.length).toBeGreaterThanOrEqual(2);
       expect(after.filter((body) => body.includes('6543'))).toEqual([]);
-      await view(page, 'Now', '.talk');
+      await view(page, 'Today', '.talk');
       await expect.poll(() => page.locator('.talk').count()).toBe(5);
       expect(faults).toEqual([]);
     },

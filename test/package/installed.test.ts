@@ -15,8 +15,8 @@ const PLANTED = 'heron-fourteen';
 // Most of it is the store's engine, which brings a binary for each platform.
 const INSTALLED_MB_MAX = 40;
 // The page and its server are a third of a megabyte of it, read from disk only when asked for.
-// Measured 2026-11-24: 4.28.
-const OWN_MB_MAX = 4.5;
+// Hooks bring their own bundle of the store, because a hook has to answer fast. Measured 2026-11-24: 5.39, packed 1.74.
+const OWN_MB_MAX = 5.8;
 const PACKAGES_MAX = 5;
 
 /** What npm says where there is no registry to ask. */
