@@ -5,8 +5,9 @@ import { objectOf, questionTo, SPACE } from '../support/service-objects.ts';
 
 const missing = missingPostgres();
 const patience = (): AbortSignal => AbortSignal.timeout(60_000);
-const RECORDS = 17;
 const WORDS = 1000;
+/** With the fifteenth the node puts them in. The one behind it waits alone, in about three pages. */
+const RECORDS = 16;
 
 /** How many pages of waiting passages the index of the tenant's part has, as its first page tells. */
 const WAITING = `SELECT get_byte(m.page, 36) + 256 * get_byte(m.page, 37)
