@@ -24,7 +24,7 @@ export interface Texts {
   questionText(text: string, charsMax: number): string;
   /** The texts of an exchange as records have them. Slow: it masks both. */
   cleanExchange(exchange: Pick<Exchange, 'humanText' | 'assistantText'>): CleanExchange;
-  /** The digests that these texts have as records in a request with these blocks. */
+  /** Computes the digests under which the memory holds the texts of this exchange. `blocks`: svc's blocks in the request. */
   heldDigests(clean: CleanExchange, blocks: readonly string[]): readonly string[];
   /**
    * Writes the block that quotes an answer of the memory, within the limits and in svc's fence; '' where nothing

@@ -117,7 +117,7 @@ function priced(row: RequestRow, { reading }: EndedRequest, factsOf: FactsOf): R
     at: row.at,
     originalTokens: row.originalInputTokens,
     forwardedTokens: row.forwardedInputTokens,
-    // In shadow nothing is left out.
+    // In shadow svc sends the client's bytes, so it has left nothing out.
     elidedTokens: row.compressionMode === 'shadow' ? 0 : row.elidedTokens,
     usage,
     prices,

@@ -42,7 +42,7 @@ interface HookDependencies extends Pick<
 const ANSWER_MS = 700;
 /** Two sessions: no prompt says yet which ones matter. What is left of the brief is for the first prompt. */
 const START_BRIEF_TOKENS = 88;
-/** Less holds the fence and no line of a session. */
+/** In less room the fence fits and no line of a session. */
 const BRIEF_TOKENS_MIN = 50;
 /** Tries to fit a block into the bytes of a hook, each with a quarter less room. */
 const FITS_MAX = 6;
@@ -229,7 +229,7 @@ export class HookMemory {
     return said.map(({ digest }) => digest);
   }
 
-  /** True for one of the hooks that the client runs for this event, and for one look of each prompt. */
+  /** Returns true for the first hook of this event and the first look of each prompt, and false for all others. */
   async #claims(question: HookQuestion, deadline: Deadline): Promise<boolean> {
     const { kind, occasion, prompt } = question;
     if (kind === 'compacted' || kind === 'start' || (occasion === '' && kind !== 'look'))
@@ -283,7 +283,7 @@ export class HookMemory {
   }
 }
 
-/** The newest of a session: all of an afternoon. */
+/** Records of a session that are read, the newest ones: more than an afternoon has. */
 const SAID_MAX = 500;
 
 function readSession(note: string): Session {

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { findTranscripts, readTranscript } from '../../src/adapters/foreign/transcript-files.ts';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
-import type { TranscriptClient } from '../../src/core/memory/transcripts.ts';
+import type { TranscriptClient } from '../../src/core/memory/transcript-forms.ts';
 import { runCli, tempFolder } from '../support/cli.ts';
 
 /**

@@ -4,7 +4,8 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { captureAssistant, captureHuman } from '../../src/core/memory/captures.ts';
 import { folderSpace } from '../../src/core/request/space.ts';
-import { type TranscriptClient, TranscriptReader } from '../../src/core/memory/transcripts.ts';
+import type { TranscriptClient } from '../../src/core/memory/transcript-forms.ts';
+import { TranscriptReader } from '../../src/core/memory/transcripts.ts';
 import { plantSecrets } from '../support/planted-secrets.ts';
 
 const folder = join(import.meta.dirname, '..', 'recordings', 'transcripts');

@@ -144,7 +144,7 @@ export async function refuseForServer(place: ServicePlace, hint: string): Promis
   throw new CliError('This service keeps its data in PostgreSQL.', hint);
 }
 
-/** Where the commands of `svc-service` get the database from: they know the ports alone. */
+/** Opens the database for the commands of `svc-service`, which import ports and no adapter. */
 
 /** For one command, beside a service that may be running. Throws what a call throws. */
 export async function openStoreOfService(

@@ -2,11 +2,8 @@ import { type Dirent, existsSync, lstatSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type Fields, isRecord, parseJson } from '../../core/bytes/json-fields.ts';
-import {
-  type TranscriptClient,
-  TranscriptReader,
-  type TranscriptRecord,
-} from '../../core/memory/transcripts.ts';
+import type { TranscriptClient } from '../../core/memory/transcript-forms.ts';
+import { TranscriptReader, type TranscriptRecord } from '../../core/memory/transcripts.ts';
 import { linesOfFile } from '../files/lines.ts';
 import { type Connection, loadDriver } from '../store/driver.ts';
 

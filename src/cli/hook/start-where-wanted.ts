@@ -12,7 +12,7 @@ import type { Environment } from '../../core/settings/config-values.ts';
  * minute.
  */
 
-/** A start takes a third of a second. The client goes on after this, and tries its first request again by itself. */
+/** Limit of the wait for a proxy that starts, which takes a third of a second. After it the client goes on; it repeats a failed first request itself. */
 const START_MS = 700;
 const POLL_MS = 25;
 

@@ -4,12 +4,11 @@ import { captureStored } from '../../core/memory/captures.ts';
 import { isFiller } from '../../core/memory/orders.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 import { isSpace } from '../../core/request/space.ts';
-import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import type { MemoryRecord } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { deadline, wholeReferences, withStore, wrongSpace } from './memory.ts';
+import { deadline, projectOf, wholeReferences, withStore, wrongSpace } from './memory.ts';
 import { isKept } from './record-writer.ts';
 import type { OpenStore } from '../compose-store.ts';
 
@@ -37,9 +36,7 @@ export async function addMemory(
   openStore: OpenStore,
 ): Promise<void> {
   const { folder, options } = request;
-  const space =
-    options.space ??
-    (await new GitProjects(dataFolder(context.environment), COMMAND_WAITS).find(folder)).space;
+  const space = options.space ?? (await projectOf(folder, context.environment));
   if (!isSpace(space)) throw wrongSpace();
   const record = recordOf(request.text, space);
   const [state] = await withStore(context, openStore, ({ memory }) =>

@@ -1,9 +1,9 @@
 import { writeLine } from '../../core/memory/memory-lines.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { deadline, withStore } from './memory.ts';
+import { deadline, projectOf, withStore } from './memory.ts';
 import type { OpenStore } from '../compose-store.ts';
+import { isInForce } from './memory-rules.ts';
 
 /** `svc memory export`: memories as lines of JSON, or a project's rules in the form of an agent's own file. */
 
@@ -71,7 +71,7 @@ async function exportRules(
       2,
     );
   }
-  const project = space ?? (await projectOf(folder, context));
+  const project = space ?? (await projectOf(folder, context.environment));
   const rules = await withStore(context, openStore, async ({ desk }) =>
     desk?.rules({ space: project }),
   );
@@ -81,9 +81,7 @@ async function exportRules(
       'Find the memories that state them: svc memory search "always"',
     );
   }
-  const held = rules
-    .filter(({ state }) => state === 'holds' || state === 'pinned')
-    .toSorted((a, b) => a.at - b.at);
+  const held = rules.filter(isInForce).toSorted((a, b) => a.at - b.at);
   if (held.length === 0) terminal.note(`No rule holds in ${project}.`);
   if (held.length === 0) return;
   terminal.out('## Rules of this project\n');
@@ -91,9 +89,4 @@ async function exportRules(
   terminal.note(
     `${held.length} rules of ${project}. To add them to your file: svc memory export --as ${as} >> ${file}`,
   );
-}
-
-async function projectOf(folder: string, { environment }: CommandContext): Promise<string> {
-  const { GitProjects, COMMAND_WAITS } = await import('../../adapters/projects/git-projects.ts');
-  return (await new GitProjects(dataFolder(environment), COMMAND_WAITS).find(folder)).space;
 }

@@ -5,7 +5,8 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { withStore, wrongSpace } from './memory.ts';
 import { countsText, RecordWriter } from './record-writer.ts';
-import { importTranscripts, TRANSCRIPT_CLIENTS } from './transcript-import.ts';
+import { importTranscripts } from './transcript-import.ts';
+import { TRANSCRIPT_CLIENTS } from '../../core/memory/transcript-forms.ts';
 import type { OpenStore } from '../compose-store.ts';
 
 /** `svc memory import`: from an export, or from the transcripts that clients keep (`transcript-import.ts`). */

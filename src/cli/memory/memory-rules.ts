@@ -35,6 +35,11 @@ const STATES: Readonly<Record<DeskRule['state'], string>> = {
   retired: ' [retired]',
 };
 
+/** Whether a rule is neither replaced nor retired. */
+export function isInForce({ state }: Pick<DeskRule, 'state'>): boolean {
+  return state === 'holds' || state === 'pinned';
+}
+
 /** `words`: with --edit, the new sentence. */
 export async function showRules(
   request: { readonly words: string; readonly options: RulesOptions },
@@ -78,9 +83,7 @@ export async function showRules(
       'Forget the memory that states the rule: svc memory search "…", svc memory forget m_…',
     );
   }
-  const shown = rules.filter(
-    ({ state }) => options.all === true || state === 'holds' || state === 'pinned',
-  );
+  const shown = rules.filter((rule) => options.all === true || isInForce(rule));
   const names = spaceNames(
     dataFolder(context.environment),
     shown.map(({ space }) => space),

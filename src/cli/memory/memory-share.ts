@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { replaceFile } from '../../adapters/files/replace-file.ts';
 import { readBounded } from '../../adapters/projects/bounded-read.ts';
-import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
 import { findRepository } from '../../adapters/projects/repository.ts';
 import { captureStored } from '../../core/memory/captures.ts';
 import {
@@ -25,13 +24,14 @@ import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
 import { oneLine } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
-import { deadline, wholeReferences, withStore } from './memory.ts';
+import { isInForce } from './memory-rules.ts';
+import { deadline, projectOf, wholeReferences, withStore } from './memory.ts';
 import { countsText, RecordWriter } from './record-writer.ts';
 
 /**
- * `svc memory share` and `svc memory join`: memories and rules of a project in a file of its repository, which
- * people review like code. What is joined may come from anybody: it is unverified until the person accepts it, and it
- * never replaces a rule that the person stated.
+ * Runs `svc memory share` and `svc memory join`. They write and read a file in the repository with memories and rules
+ * of the project. People review it like code. Anybody may have written it, so a joined entry is unverified until the
+ * person accepts it, and it never replaces a rule of theirs.
  */
 
 /** Within the working tree. */
@@ -141,7 +141,7 @@ export async function joinMemories(
   if (file.isConflicted) terminal.warn('The file has marks of a conflict: both sides are read.');
   return withStore(context, openStore, async ({ memory, desk }) => {
     const own = (await desk?.rules({ space }))?.filter(({ client }) => client !== SHARED_CLIENT);
-    const inForce = (own ?? []).filter(({ state }) => state === 'holds' || state === 'pinned');
+    const inForce = (own ?? []).filter(isInForce);
     const against = file.entries.filter((entry) => replacesOne(entry, inForce));
     const usable = file.entries.filter((entry) => !against.includes(entry));
     if (options.json !== true) for (const entry of usable) showEntry(entry, context);
@@ -199,7 +199,7 @@ async function placeOf(folder: string, { environment }: CommandContext): Promise
     );
   }
   const text = stat === undefined ? '' : await readBounded(path, SHARED_FILE_BYTES_MAX);
-  const { space } = await new GitProjects(dataFolder(environment), COMMAND_WAITS).find(folder);
+  const space = await projectOf(folder, environment);
   return { path, space, file: readSharedFile(text) };
 }
 
@@ -222,9 +222,7 @@ async function chosenEntries(
   { memory, desk }: { readonly memory: Memory; readonly desk?: MemoryDesk | undefined },
 ): Promise<SharedEntry[]> {
   if (refs.length === 0 && isRemoval) return [];
-  const rules = ((await desk?.rules({ space })) ?? []).filter(
-    ({ state }) => state === 'holds' || state === 'pinned',
-  );
+  const rules = ((await desk?.rules({ space })) ?? []).filter(isInForce);
   if (refs.length === 0) {
     if (desk !== undefined) return rules.map(ruleEntry);
     throw new CliError(

@@ -1,5 +1,4 @@
 import { spaceNames } from '../../adapters/projects/registry.ts';
-import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { questionText } from '../../core/memory/captures.ts';
 import { writeAgentBlock } from '../../core/recall/agent-block.ts';
@@ -11,7 +10,7 @@ import type { CommandContext } from '../context.ts';
 import { timeText } from '../listing.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { requireConfigFile, settingsOf } from '../setup/load-config.ts';
-import { withStore, wrongSpace } from './memory.ts';
+import { projectOf, withStore, wrongSpace } from './memory.ts';
 
 /** `svc memory why`: what recall weighs for a prompt, and why each memory is told or not. */
 
@@ -29,9 +28,7 @@ export async function explainRecall(
   openStore: OpenStore,
 ): Promise<void> {
   const { prompt, folder, options } = request;
-  const space =
-    options.space ??
-    (await new GitProjects(dataFolder(context.environment), COMMAND_WAITS).find(folder)).space;
+  const space = options.space ?? (await projectOf(folder, context.environment));
   if (!isSpace(space)) throw wrongSpace();
   const { environment } = context;
   const { settings } = settingsOf(await requireConfigFile(environment), environment, {});

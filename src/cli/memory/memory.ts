@@ -275,15 +275,23 @@ async function projectAmong(
   folder: string,
   environment: CommandContext['environment'],
 ): Promise<string> {
-  const { GitProjects, COMMAND_WAITS } = await import('../../adapters/projects/git-projects.ts');
-  const project = await new GitProjects(dataFolder(environment), COMMAND_WAITS).find(folder);
-  if (spaces.includes(project.space)) return project.space;
+  const space = await projectOf(folder, environment);
+  if (spaces.includes(space)) return space;
   const names = spaceNames(dataFolder(environment), spaces);
   throw new CliError(
     `Several spaces have this text: ${spaces.map((one) => names.of(one)).join(', ')}.`,
     'Say in which of them to forget it: --space NAME',
     2,
   );
+}
+
+/** Finds the space of the folder's project. It waits longer for a slow disk than a request may. */
+export async function projectOf(
+  folder: string,
+  environment: CommandContext['environment'],
+): Promise<string> {
+  const { GitProjects, COMMAND_WAITS } = await import('../../adapters/projects/git-projects.ts');
+  return (await new GitProjects(dataFolder(environment), COMMAND_WAITS).find(folder)).space;
 }
 
 export async function withStore<T>(

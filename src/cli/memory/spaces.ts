@@ -9,13 +9,12 @@ import {
   spaceNow,
   withForward,
 } from '../../adapters/projects/registry.ts';
-import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
 import { findRepository } from '../../adapters/projects/repository.ts';
 import { isSpace } from '../../core/request/space.ts';
 import type { Memory, RecordPage } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { deadline, withStore, wrongSpace } from './memory.ts';
+import { deadline, projectOf, withStore, wrongSpace } from './memory.ts';
 import { printable } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
 import { typedSpace } from './typed-space.ts';
@@ -92,7 +91,7 @@ export async function switchMemory(
 ): Promise<void> {
   const data = dataFolder(environment);
   await realpath(folder).catch(noFolder);
-  const { space } = await new GitProjects(data, COMMAND_WAITS).find(folder);
+  const space = await projectOf(folder, environment);
   await changeRegistry(data, (now) => {
     const others = now.off.filter((one) => spaceNow(now, one) !== space);
     return { ...now, off: isOff ? [...others, space] : others };

@@ -7,7 +7,8 @@ import {
 } from '../../adapters/foreign/transcript-files.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
-import type { TranscriptClient, TranscriptRecord } from '../../core/memory/transcripts.ts';
+import { TRANSCRIPT_CLIENTS, type TranscriptClient } from '../../core/memory/transcript-forms.ts';
+import type { TranscriptRecord } from '../../core/memory/transcripts.ts';
 import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
 import { DEFAULT_SPACE } from '../../core/request/space.ts';
@@ -16,17 +17,6 @@ import { withStore } from './memory.ts';
 import { type Counts, countsText, RecordWriter } from './record-writer.ts';
 
 /** Imports the sessions that clients keep on this machine, or only counts them. */
-
-export const TRANSCRIPT_CLIENTS: readonly TranscriptClient[] = [
-  'claude-code',
-  'codex',
-  'opencode',
-  'copilot',
-  'pi',
-  'qwen',
-  'continue',
-  'cline',
-];
 
 export interface TranscriptOptions {
   /** Instead of the project of each session's folder. */

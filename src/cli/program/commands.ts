@@ -403,7 +403,7 @@ const HOOK: CliCommand = {
   more: `svc connect NAME --hooks puts this command into the client's settings. It reads the event as JSON from its
 stdin, and prints JSON or nothing. It always ends with code 0 within a second, so a client goes on without svc if
 something fails. See docs/hooks.md.`,
-  // bin/svc.js runs it without the reader of command lines; whoever comes here has started svc in another way.
+  // bin/svc.js starts hooks without this file. Only a program that was started in another way comes here.
   async run({ args }) {
     const { run } = await import('./quick-hook.ts');
     await run(args);

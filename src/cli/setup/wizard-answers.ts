@@ -1,6 +1,6 @@
 import type { OpenCatalog } from '../../adapters/catalog/catalog.ts';
 import type { Login } from '../../core/http/logins.ts';
-import type { TranscriptClient } from '../../core/memory/transcripts.ts';
+import type { TranscriptClient } from '../../core/memory/transcript-forms.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';

@@ -26,7 +26,7 @@ import { askAddress, askBusyPort, askCacheTtl, askModes } from './wizard-setting
 import { summaryOf } from './wizard-summary.ts';
 import { askUpstreams, type Provided } from './wizard-upstream.ts';
 import { confirm, type PromptStreams, select } from './wizard-prompts.ts';
-import type { TranscriptClient } from '../../core/memory/transcripts.ts';
+import type { TranscriptClient } from '../../core/memory/transcript-forms.ts';
 import { count } from '../listing.ts';
 
 /** A person must know it before the first session, and not when svc is stopped. */

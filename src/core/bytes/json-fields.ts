@@ -24,6 +24,11 @@ export function asText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
+/** Undefined for what is no text, where an empty text says something else. */
+export function textOrNone(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
 /** A token count: anything but a whole number from 0 up reads as `fallback`. */
 export function asCount(value: unknown, fallback = 0): number {
   return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : fallback;

@@ -1,5 +1,5 @@
 import type { Dialect } from '../conversation/view.ts';
-import type { TranscriptClient } from '../memory/transcripts.ts';
+import type { TranscriptClient } from '../memory/transcript-forms.ts';
 
 /**
  * The clients whose hooks carry memory: each keeps what a hook returns in its own transcript and sends it again

@@ -35,7 +35,7 @@ export interface ToolRun {
 /** An id is a UUID or a number. */
 const ID_CHARS_MAX = 200;
 const PATH_CHARS_MAX = 4096;
-/** The prompt is searched for, and the answer kept: 32 kB of it. */
+/** Limit of a text that is read from an event. Recall and capture use at most 32 kB of it. */
 const TEXT_CHARS_MAX = 1 << 20;
 const CALLS_MAX = 64;
 
@@ -72,7 +72,7 @@ export function readHookEvent(
 /** Claude Code, Codex, and svc's own plugins. */
 const OCCASIONS = ['prompt_id', 'turn_id', 'message_id'] as const;
 
-/** Copilot gives each event its time, and so each call another one. */
+/** Names the prompt of an event. Copilot names none: there the event's time serves, but not for tools, whose calls have times of their own. */
 function occasionOf(fields: Fields): string {
   const id = first(fields, OCCASIONS, ID_CHARS_MAX);
   const { timestamp } = fields;

@@ -1,4 +1,4 @@
-import { type Fields, isRecord } from '../bytes/json-fields.ts';
+import { asList, asRecord, type Fields, textOrNone } from '../bytes/json-fields.ts';
 
 /**
  * The forms in which clients keep their sessions, except for Codex, whose lines are items of Responses and are read in
@@ -6,14 +6,20 @@ import { type Fields, isRecord } from '../bytes/json-fields.ts';
  * was taken from files of the real client (`test/recordings/transcripts/`).
  */
 
-export type FormClient =
-  | 'claude-code'
-  | 'copilot'
-  | 'pi'
-  | 'qwen'
-  | 'continue'
-  | 'cline'
-  | 'opencode';
+/** The clients whose sessions svc can import. */
+export const TRANSCRIPT_CLIENTS = [
+  'claude-code',
+  'codex',
+  'opencode',
+  'copilot',
+  'pi',
+  'qwen',
+  'continue',
+  'cline',
+] as const;
+
+export type TranscriptClient = (typeof TRANSCRIPT_CLIENTS)[number];
+export type FormClient = Exclude<TranscriptClient, 'codex'>;
 
 /** What one line says. Every member that is absent says nothing. */
 export interface TranscriptStep {
@@ -56,39 +62,39 @@ const NO_MODEL = '<synthetic>';
 function claudeStep(fields: Fields): TranscriptStep {
   const { type, message, isSidechain, isMeta, isCompactSummary } = fields;
   const place = {
-    session: textOf(fields['sessionId']),
-    folder: textOf(fields['cwd']),
-    branch: textOf(fields['gitBranch']),
-    id: textOf(fields['uuid']),
+    session: textOrNone(fields['sessionId']),
+    folder: textOrNone(fields['cwd']),
+    branch: textOrNone(fields['gitBranch']),
+    id: textOrNone(fields['uuid']),
   };
   if (isSidechain === true || isMeta === true || isCompactSummary === true) return place;
   if (type !== 'user' && type !== 'assistant') return place;
-  const { model, stop_reason: reason } = fieldsOf(message);
+  const { model, stop_reason: reason } = asRecord(message);
   if (model === NO_MODEL) return place;
   const said = { message, at: fields['timestamp'], isCut: CUT_REASONS.has(reason) };
-  return { ...place, ...said, parent: textOf(fields['parentUuid']), hasFrames: true };
+  return { ...place, ...said, parent: textOrNone(fields['parentUuid']), hasFrames: true };
 }
 
 /** Copilot CLI 1.0.102: events. `content` is what was typed; the frames are in `transformedContent`. */
 function copilotStep(fields: Fields): TranscriptStep {
   const { type, timestamp: at } = fields;
-  const data = fieldsOf(fields['data']);
+  const data = asRecord(fields['data']);
   const { content } = data;
   if (type === 'session.start') {
-    const context = fieldsOf(data['context']);
+    const context = asRecord(data['context']);
     return {
-      session: textOf(data['sessionId']),
-      folder: textOf(context['cwd']),
-      branch: textOf(context['branch']),
+      session: textOrNone(data['sessionId']),
+      folder: textOrNone(context['cwd']),
+      branch: textOrNone(context['branch']),
     };
   }
   // A parent tool call marks the messages of a sub-agent.
-  if (textOf(data['parentToolCallId']) !== undefined) return {};
+  if (textOrNone(data['parentToolCallId']) !== undefined) return {};
   if (type === 'user.message' && data['source'] === undefined) {
     return { message: messageOf('user', [content]), at };
   }
   if (type !== 'assistant.message') return {};
-  const calls = listOf(data['toolRequests']).map((call) => fieldsOf(call)['toolCallId']);
+  const calls = asList(data['toolRequests']).map((call) => asRecord(call)['toolCallId']);
   return { message: messageOf('assistant', [content], calls), at };
 }
 
@@ -96,16 +102,16 @@ function copilotStep(fields: Fields): TranscriptStep {
 function piStep(fields: Fields): TranscriptStep {
   const { type, timestamp: at } = fields;
   if (type === 'session') {
-    return { session: textOf(fields['id']), folder: textOf(fields['cwd']) };
+    return { session: textOrNone(fields['id']), folder: textOrNone(fields['cwd']) };
   }
-  const place = { id: textOf(fields['id']), parent: textOf(fields['parentId']) };
-  const { role, content, stopReason } = fieldsOf(fields['message']);
+  const place = { id: textOrNone(fields['id']), parent: textOrNone(fields['parentId']) };
+  const { role, content, stopReason } = asRecord(fields['message']);
   if (type !== 'message') return place;
   if (role === 'toolResult') return { ...place, message: resultOf('call'), at };
   if (role !== 'user' && role !== 'assistant') return place;
-  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content);
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : asList(content);
   const calls = parts.flatMap((part) => {
-    const { type: kind, id } = fieldsOf(part);
+    const { type: kind, id } = asRecord(part);
     return kind === 'toolCall' ? [id] : [];
   });
   const isCut = stopReason === 'length' || stopReason === 'error' || stopReason === 'aborted';
@@ -116,52 +122,53 @@ function piStep(fields: Fields): TranscriptStep {
 function qwenStep(fields: Fields): TranscriptStep {
   const { type, provenance, timestamp: at } = fields;
   const place = {
-    session: textOf(fields['sessionId']),
-    folder: textOf(fields['cwd']),
-    branch: textOf(fields['gitBranch']),
-    id: textOf(fields['uuid']),
-    parent: textOf(fields['parentUuid']),
+    session: textOrNone(fields['sessionId']),
+    folder: textOrNone(fields['cwd']),
+    branch: textOrNone(fields['gitBranch']),
+    id: textOrNone(fields['uuid']),
+    parent: textOrNone(fields['parentUuid']),
   };
-  const parts = listOf(fieldsOf(fields['message'])['parts']).map(fieldsOf);
+  const parts = asList(asRecord(fields['message'])['parts']).map(asRecord);
   if (type === 'tool_result') return { ...place, message: resultOf('call'), at };
   // What the client says with the role of the user has another provenance.
   const isTyped = type === 'user' && (provenance === undefined || provenance === 'real_user');
   if (!isTyped && type !== 'assistant') return place;
   const texts = parts.flatMap(({ text, thought }) => (thought === true ? [] : [text]));
   const calls = parts.flatMap(({ functionCall }) =>
-    functionCall === undefined ? [] : [fieldsOf(functionCall)['id']],
+    functionCall === undefined ? [] : [asRecord(functionCall)['id']],
   );
   return { ...place, message: messageOf(isTyped ? 'user' : 'assistant', texts, calls), at };
 }
 
 /** Continue CLI: its file holds the session, then its history. Nothing in it says when. */
 function continueStep(fields: Fields): TranscriptStep {
-  const message = fieldsOf(fields['message']);
+  const message = asRecord(fields['message']);
   const { role, content } = message;
   const place = {
-    session: textOf(fields['sessionId']),
-    folder: textOf(fields['workspaceDirectory']),
+    session: textOrNone(fields['sessionId']),
+    folder: textOrNone(fields['workspaceDirectory']),
     at: fields['at'],
   };
   if (role === 'tool') return { ...place, message: resultOf('call') };
   if (role !== 'user' && role !== 'assistant') return place;
-  const texts = typeof content === 'string' ? [content] : textsIn(listOf(content), 'text');
-  const calls = listOf(message['toolCalls']).map((call) => fieldsOf(call)['id']);
+  const texts = typeof content === 'string' ? [content] : textsIn(asList(content), 'text');
+  const calls = asList(message['toolCalls']).map((call) => asRecord(call)['id']);
   return { ...place, message: messageOf(role, texts, calls) };
 }
 
 /** Cline CLI 3.0.65: messages of Anthropic Messages. Its own frame is around what was typed. */
 function clineStep(fields: Fields): TranscriptStep {
   const place = {
-    session: textOf(fields['sessionId']),
-    folder: textOf(fields['folder']),
+    session: textOrNone(fields['sessionId']),
+    folder: textOrNone(fields['folder']),
     at: fields['ts'],
   };
   const { role, content } = fields;
   if (role !== 'user' && role !== 'assistant') return place;
-  const parts = listOf(content).map((part) => {
-    const { type, text } = fieldsOf(part);
-    const typed = type === 'text' && role === 'user' ? CLINE_INPUT.exec(textOf(text) ?? '') : null;
+  const parts = asList(content).map((part) => {
+    const { type, text } = asRecord(part);
+    const typed =
+      type === 'text' && role === 'user' ? CLINE_INPUT.exec(textOrNone(text) ?? '') : null;
     return typed === null ? part : { type, text: typed[1] };
   });
   return { ...place, message: { role, content: parts } };
@@ -171,18 +178,18 @@ const CLINE_INPUT = /^<user_input mode="\w+">([\s\S]*)<\/user_input>$/;
 
 /** opencode 1.18.33: a message of its database with the parts of it (`transcript-files.ts`). */
 function opencodeStep(fields: Fields): TranscriptStep {
-  const { role, summary, error, finish } = fieldsOf(fields['message']);
+  const { role, summary, error, finish } = asRecord(fields['message']);
   const place = {
-    session: textOf(fields['session']),
-    folder: textOf(fields['folder']),
+    session: textOrNone(fields['session']),
+    folder: textOrNone(fields['folder']),
     at: fields['at'],
   };
   if (role !== 'user' && role !== 'assistant') return place;
   // The summary of a compaction; for a message of the user it is an object with the changes of files.
   if (summary === true) return place;
   // The client adds texts of its own: files that were named, reminders.
-  const parts = listOf(fields['parts']).filter((part) => {
-    const { synthetic, ignored } = fieldsOf(part);
+  const parts = asList(fields['parts']).filter((part) => {
+    const { synthetic, ignored } = asRecord(part);
     return synthetic !== true && ignored !== true;
   });
   const calls = finish === 'tool-calls' ? ['call'] : [];
@@ -201,7 +208,7 @@ function messageOf(
       ...texts.flatMap((text) => (typeof text === 'string' ? [{ type: 'text', text }] : [])),
       ...calls.map((id) => ({
         type: 'tool_use',
-        id: textOf(id) ?? 'call',
+        id: textOrNone(id) ?? 'call',
         name: 'tool',
         input: {},
       })),
@@ -216,19 +223,7 @@ function resultOf(id: string) {
 
 function textsIn(parts: readonly unknown[], kind: string): readonly unknown[] {
   return parts.flatMap((part) => {
-    const { type, text } = fieldsOf(part);
+    const { type, text } = asRecord(part);
     return type === kind ? [text] : [];
   });
-}
-
-function fieldsOf(value: unknown): Fields {
-  return isRecord(value) ? value : {};
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }

@@ -2,21 +2,19 @@ import { createHash } from 'node:crypto';
 import { captureAssistant, captureHuman } from './captures.ts';
 import { NO_BLOCKS, type OwnBlocks } from '../recall/own-blocks.ts';
 import type { MemoryRecord, RecordText, SpeakerRole } from './record.ts';
-import { type Fields, isRecord, parseJson } from '../bytes/json-fields.ts';
+import { type Fields, isRecord, parseJson, textOrNone } from '../bytes/json-fields.ts';
 import { readItem } from '../dialects/dialects.ts';
 import { type Exchange, groupExchanges } from '../conversation/exchanges.ts';
 import { DEFAULT_SPACE, folderSpace } from '../request/space.ts';
 import type { ItemTraits } from '../conversation/view.ts';
 import { isTime } from './times.ts';
-import { type FormClient, stepOf, type TranscriptStep } from './transcript-forms.ts';
+import { stepOf, type TranscriptClient, type TranscriptStep } from './transcript-forms.ts';
 
 /**
  * Reads the transcripts that clients keep on disk, one line at a time (`transcript-forms.ts` has their forms). The rules
  * of live traffic decide what becomes a memory: the person's typed text and the assistant's visible
  * answer; never sub-agents, summaries of a compaction, reasoning or tools.
  */
-
-export type TranscriptClient = FormClient | 'codex';
 
 /** A transcript says when everything was said. */
 export interface TranscriptRecord extends MemoryRecord<SpeakerRole> {
@@ -152,7 +150,7 @@ export class TranscriptReader {
       return;
     }
     if (type === 'session_meta') this.#readMeta(payload);
-    if (type === 'turn_context') this.#folder ??= textFrom(payload['cwd']);
+    if (type === 'turn_context') this.#folder ??= textOrNone(payload['cwd']);
     if (type === 'event_msg') this.#followRollback(payload);
     if (type === 'response_item') this.#add(readItem('openai_responses', payload), timestamp);
   }
@@ -160,9 +158,9 @@ export class TranscriptReader {
   #readMeta(meta: Fields): void {
     // A fork repeats the facts of the session that it came from: the first ones are its own.
     if (this.#session !== '') return;
-    this.#session = textFrom(meta['id']) ?? '';
-    this.#folder = textFrom(meta['cwd']);
-    this.#branch = textFrom(objectFrom(meta['git'])?.['branch']);
+    this.#session = textOrNone(meta['id']) ?? '';
+    this.#folder = textOrNone(meta['cwd']);
+    this.#branch = textOrNone(objectFrom(meta['git'])?.['branch']);
     const source = meta['thread_source'];
     this.#isSubAgents =
       objectFrom(meta['source']) !== undefined || (source !== undefined && source !== 'user');
@@ -232,10 +230,6 @@ function timeOf(entries: readonly Entry[], index: number | undefined): number {
 
 function objectFrom(value: unknown): Fields | undefined {
   return isRecord(value) ? value : undefined;
-}
-
-function textFrom(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }
 
 function digestOf(text: string): string {

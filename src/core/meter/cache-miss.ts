@@ -36,13 +36,13 @@ export interface CacheMiss {
   readonly tokens: number;
   /** What they cost more than a read, in input tokens at full price. */
   readonly price: number;
-  /** Since the request before; only where the cache may have expired meanwhile. */
+  /** Milliseconds since the request before. Set only if the cache may have expired in that time. */
   readonly pausedMs?: number;
 }
 
 /** One request that the provider answered. */
 export interface SentPrefix extends AnsweredPrefix {
-  /** How many items it and the requests before it had, the longest last. */
+  /** The number of items of this request and of each earlier one, in ascending order. */
   readonly ends: readonly number[];
 }
 
@@ -60,13 +60,13 @@ interface AnsweredPrefix {
   readonly lifetimeMs: number;
 }
 
-/** A request beside the latest one of its conversation that has the same beginning. */
+/** Compares a request with the latest request of its conversation that begins with the same items. */
 export interface Comparison {
   readonly before: SentPrefix | undefined;
   readonly sketch: PrefixSketch;
   /** The client's first difference. */
   readonly difference: Difference | undefined;
-  /** Thoughts that the client sends no longer. */
+  /** The number of thoughts that the client no longer sends. */
   readonly droppedThoughts: number;
 }
 
@@ -123,7 +123,7 @@ export class PrefixHistory {
    */
   #nearest(sketch: PrefixSketch, at: number): SentPrefix | undefined {
     const answered = this.#sent.filter((one) => one.answeredAt <= at);
-    // A history that begins with one message may have that one edited, and nothing else to be known by.
+    // If the only message was edited, nothing else identifies the conversation.
     const isEdited = ({ items }: PrefixSketch): boolean =>
       items.length <= OPENING_ITEMS && items.length < sketch.items.length;
     return (
@@ -166,7 +166,7 @@ export interface MissQuestion {
 /** The same as in core/shortening/meter.ts: clients rewrite their last message, and entries end at marks. */
 const USUAL_TOKENS = 2_048;
 const USUAL_SHARE = 0.1;
-/** An estimate of two kinds of text may be off by so much. */
+/** Tolerance of token estimates, because two kinds of text are estimated with different errors. */
 const ESTIMATED_SHARE = 0.2;
 /** A shorter system prompt may have no entry of its own. */
 const SHELL_TOKENS_MIN = 4_096;
@@ -259,7 +259,7 @@ function explains({ index }: Difference, question: MissQuestion): boolean {
   const ratio = totalOf(usage) / Math.max(1, forwardedTokens);
   const isShellCached = shell.isMarked && shell.tokens >= SHELL_TOKENS_MIN;
   if (isShellCached && usage.cacheRead < 0.5 * shell.tokens * ratio) return false;
-  // Entries end where earlier requests ended, and are found from the new end on.
+  // The provider's cache entries end where earlier requests ended. It looks for them backwards from the new end.
   const end = comparison.before?.ends.findLast((one) => one <= index) ?? 0;
   if (end === 0 || items.length - end > TAIL_ITEMS) return true;
   const kept = items.slice(0, end).reduce((sum, item) => sum + item.tokens, shell.tokens);

@@ -16,7 +16,7 @@ export function trialOf(conversation: string): Trial {
   return hash.readUInt32BE(0) % ONE_IN === 0 ? 'without' : 'with';
 }
 
-/** It is stored all the same: a memory may be of use elsewhere later. */
+/** Lowers the mode of a held-out conversation to `write`: its texts may be useful in other conversations. */
 export function modesWithout(modes: Modes): Modes {
   const memory = modes.writes ? 'write' : 'off';
   return { memory, reads: false, writes: modes.writes, compression: 'passthrough' };
@@ -58,7 +58,7 @@ export interface TrialReport {
   readonly results: readonly TrialResult[];
 }
 
-/** Fewer say nothing: the sums of conversations differ by a factor of a hundred. */
+/** The smallest group for an interval, because the sums of conversations differ by a factor of a hundred. */
 const CONVERSATIONS_MIN = 30;
 /** 95 % of a normal distribution; with 30 and more of each the difference is near one. */
 const NORMAL_95 = 1.96;
@@ -76,7 +76,7 @@ export function reportTrial(all: readonly TrialConversation[]): TrialReport {
       low: (difference - half) / other.mean,
       high: (difference + half) / other.mean,
     };
-    // An interval on both sides of nothing does not tell which group is better.
+    // If the interval contains zero, neither group is better.
     return change.low <= 0 && change.high >= 0 ? result : { ...result, change };
   });
   return {

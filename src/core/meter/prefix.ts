@@ -78,7 +78,7 @@ const ITEMS = new WeakMap<Item, ItemSketch>();
 const MARK = /,?"cache_control":\{[^}]*\}/g;
 /** A client's environment is in the first messages. */
 const TEXT_ITEMS_MAX = 4;
-/** Longer texts are files: nobody finds a date in them of use. */
+/** Longer texts are files. A date inside a file says nothing about the cache. */
 const TEXT_BYTES_MAX = 1 << 16;
 
 function sketchOfItem({ bytes }: RequestView, item: Item, index: number): ItemSketch {
@@ -197,7 +197,7 @@ function sketchOfText(text: string): TextSketch {
   };
 }
 
-/** The first difference that the client made. Items behind those of `before` are none. */
+/** Finds the first difference that the client made. Items that were only appended do not count. */
 export function differenceOf(before: PrefixSketch, after: PrefixSketch): Difference | undefined {
   return (
     shellDifference(before.shell, after.shell) ??
@@ -230,7 +230,7 @@ function toolDifference(before: readonly Named[], after: readonly Named[]): Diff
   return { place: 'tools', change, index: -1, ...nameOf(named) };
 }
 
-/** The server if all of them are of one, else the only tool. */
+/** Returns the server if all these tools belong to one server, else the name of the only tool. */
 function nameOf(tools: readonly Named[]): Pick<Difference, 'name' | 'isServer'> {
   const servers = new Set(tools.map(({ name }) => /^mcp__(.+?)(?:__|$)/.exec(name)?.[1] ?? ''));
   const [server] = servers;
@@ -336,7 +336,7 @@ function firstUnequal<Part>(
   return undefined;
 }
 
-/** Whether a provider binds thinking to what the client changed. `isThoughtBehind`: to all of the earlier items. */
+/** Tells whether a provider binds thinking to what the client changed. `isThoughtBehind`: it binds to all earlier items. */
 export function isBoundTo(
   { place, index, name = '' }: Difference,
   isThoughtBehind: boolean,
@@ -369,7 +369,7 @@ export function tokensAgain(before: PrefixSketch, after: PrefixSketch): number {
   }, shell);
 }
 
-/** Thoughts of the earlier request that are in none of the items which both have. */
+/** Counts thoughts of the earlier request that are missing in the items which both requests have. */
 export function droppedThoughts(before: PrefixSketch, after: PrefixSketch): number {
   const kept = new Set(after.items.flatMap(({ thoughts }) => thoughts));
   const said = new Set(after.items.map(({ digest }) => digest));
@@ -413,7 +413,7 @@ export function ownChangesOf(
   return changes;
 }
 
-/** The first item in front of `end` that svc sent otherwise than before. */
+/** Finds the first item before `end` that svc sent with other bytes than last time. */
 export function ownDifference(
   before: OwnChanges,
   after: OwnChanges,

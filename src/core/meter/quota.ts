@@ -157,7 +157,7 @@ function plainNumber(value: string): number | undefined {
   return /^\d{1,12}(?:\.\d{1,24})?$/.test(value) ? Number(value) : undefined;
 }
 
-/** Which of Codex's windows is which is told by its length, not by its name. */
+/** Codex's windows are identified by their length, because their names are not reliable. */
 function windowName(window: string, minutes: number | undefined): string {
   const [limit = '', place] = window.split(' ');
   if (place === undefined) return window;
@@ -267,10 +267,10 @@ export interface Mover {
 }
 
 const HOUR_MS = 3_600_000;
-/** Below this a pace says nothing: the provider rounds. */
+/** A pace needs at least this time and this step, because the provider rounds shares. */
 const PACE_SPAN_MS = 10 * 60_000;
 const PACE_SHARE = 0.01;
-/** A window that sank by so much, or that ends at another time, has begun anew. */
+/** If the share sinks by this much, or the reset is at another time, a new window has begun. */
 const SINK = 0.02;
 const RESET_SLACK_MS = 10 * 60_000;
 const MOVERS_MAX = 8;
@@ -316,7 +316,7 @@ function reportWindow(
     const window = row.reading.windows.find((one) => one.name === name);
     if (window === undefined) continue;
     const before = points.at(-1);
-    // Answers overtake each other: a small step back is none.
+    // Answers may arrive out of order, so a small step back is not a new window.
     if (before !== undefined && hasReset(before.window, window)) points.length = 0;
     points.push({ row, window });
   }
@@ -348,7 +348,7 @@ function fullAt(points: readonly Point[], now: number): number | undefined {
   if (first === undefined) return undefined;
   const spanMs = last.row.at - first.row.at;
   const moved = last.window.share - first.window.share;
-  // A clock that has jumped, or an hour without a step.
+  // The clock has jumped, or nothing was used in the last hour.
   if (spanMs < PACE_SPAN_MS || moved < PACE_SHARE || last.row.at > now + PACE_SPAN_MS) {
     return undefined;
   }

@@ -25,7 +25,7 @@ export function quotedRecords(
   return [...new Map(records.map((one) => [[one.ref, one.space].join(' '), one])).values()];
 }
 
-/** A block says below its list which titles are the assistant's, and where a cut one is whole. */
+/** Removes from a title in a brief the mark of the assistant's words and the note that it was cut. */
 function titleText(title: string): string {
   const said = title.startsWith(ANSWER_MARK) ? title.slice(ANSWER_MARK.length) : title;
   return said.replace(CUT_TITLE, '…');

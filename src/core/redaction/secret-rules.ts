@@ -80,7 +80,7 @@ const STORED_HASHES: readonly SecretRule[] = [
   },
 ];
 
-/** A file of a program has an ending, too, but none of these. */
+/** A host in front of a colon. The list of endings keeps names of source files (`main.ts:`) out. */
 const HOST =
   /^(?:\*|[\w-]+|\d{1,3}(?:\.\d{1,3}){3}|[\w.-]+\.(?:com|net|org|io|dev|cloud|internal|local|lan|svc|de|fr|eu)):/;
 

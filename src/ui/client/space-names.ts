@@ -1,15 +1,11 @@
-/**
- * Short names of projects. A space ends with a hash of the project's address; the page shows it only
- * where two projects that it has met share the name in front of it.
- */
+import { SpaceNames } from '../../core/request/space-names.ts';
 
-/** The spaces that the page has met, by their short name. */
-const met = new Map<string, Set<string>>();
+/** The spaces that the page has met: it never has the whole list with a memory service. */
+const met = new Set<string>();
+let names = new SpaceNames(met);
 
+/** The name that a person reads, by the same rule as in the commands. */
 export function shortSpace(space: string): string {
-  const short = space.replace(/-[0-9a-f]{10}$/, '');
-  if (short === space || short === '') return space;
-  const alike = met.get(short) ?? new Set();
-  met.set(short, alike.add(space));
-  return alike.size === 1 ? short : space;
+  if (!met.has(space)) names = new SpaceNames(met.add(space));
+  return names.of(space);
 }

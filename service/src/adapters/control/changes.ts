@@ -60,7 +60,7 @@ export async function findTenant(rows: Rows, tenantId: string): Promise<TenantFa
   return row === undefined ? undefined : tenantFactsOf(row);
 }
 
-/** Call it within the transaction of what the event tells. */
+/** Writes an audit event. Call it in the transaction of the change that the event reports. */
 export async function addEvent(rows: Rows, tenant: string, note: AuditNote): Promise<void> {
   const head = await rows.get<AuditHead>(CONTROL.lockAudit, tenant);
   await chain(rows, tenant, { note, head });
@@ -86,7 +86,7 @@ interface AskedChange {
   readonly note: AuditNote;
 }
 
-/** Last in its transaction: until the commit every other change waits for the count. */
+/** Counts the change. Call it last in the transaction: until the commit all other changes wait for this row. */
 export async function addChange(rows: Rows, { tenant, kind, id }: ChangedFact): Promise<void> {
   const { number = 0 } = (await rows.get<{ number: number }>(CONTROL.nextChange)) ?? {};
   await rows.run(CONTROL.addChange, tenant, number, kind, id);

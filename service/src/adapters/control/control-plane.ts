@@ -55,7 +55,7 @@ export interface ControlEngine {
   readonly prepare?: (rows: readonly ReceiptRow[]) => Promise<void>;
 }
 
-/** A node reads once a second; one that missed more forgets everything. */
+/** Changes that a node may read at once. A node reads once a second, and forgets all its facts if it missed more. */
 const CHANGES_READ_MAX = 1000;
 /** A tenant without a plan's limit has some hundred keys. */
 const EVERY: Page = { limit: 10_000, after: undefined };

@@ -71,10 +71,7 @@ export function keyOf(row: KeyRow): StoredKey {
       : { allowedModels: JSON.parse(row.allowed_models) as string[] }),
     ...(row.tokens_per_day === null ? {} : { tokensPerDay: row.tokens_per_day }),
     ...(row.tokens_per_month === null ? {} : { tokensPerMonth: row.tokens_per_month }),
-    createdAt: row.created_at,
-    ...(row.expires_at === null ? {} : { expiresAt: row.expires_at }),
-    ...(row.revoked_at === null ? {} : { revokedAt: row.revoked_at }),
-    ...(row.used_at === null ? {} : { usedAt: row.used_at }),
+    ...timesOf(row),
     ...(row.rotated_at === null ? {} : { rotatedAt: row.rotated_at }),
   };
 }
@@ -99,6 +96,13 @@ export function adminOf(row: AdminRow): StoredAdmin {
     name: row.name,
     role: row.role,
     hash: row.hash,
+    ...timesOf(row),
+  };
+}
+
+/** The times that keys and admins have in common. */
+function timesOf(row: Pick<AdminRow, 'created_at' | 'expires_at' | 'revoked_at' | 'used_at'>) {
+  return {
     createdAt: row.created_at,
     ...(row.expires_at === null ? {} : { expiresAt: row.expires_at }),
     ...(row.revoked_at === null ? {} : { revokedAt: row.revoked_at }),

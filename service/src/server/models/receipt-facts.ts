@@ -219,7 +219,7 @@ export class UnforwardedReceipts {
     this.#parts = parts;
   }
 
-  /** For a list that was answered. False: there is no receipt. Throws JournalFullError. */
+  /** Writes the receipt of a list that was answered. Returns false where there is no receipt. Throws JournalFullError. */
   served(opening: ReceiptOpening, closing: ReceiptClosing): boolean {
     const { receipts, clock } = this.#parts;
     if (this.#buckets.take(opening.tenant, clock.monotonic()) > 0) return false;

@@ -1,4 +1,4 @@
-/** The statements on the tables of days: one a day of receipts, and one a day of audit events. */
+/** The statements on day tables. Receipts and audit events of each day are in a table of their own. */
 
 export type DayTable = 'receipts' | 'audit';
 
