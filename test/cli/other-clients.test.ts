@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { modelIn } from '../../src/cli/clients/other-client.ts';
+import { modelIn } from '../../src/cli/clients/other-clients.ts';
 import { type CliResult, runCli } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { freePort } from '../support/free-port.ts';

@@ -1,5 +1,6 @@
 import { homedir } from 'node:os';
-import { isAbsolute } from 'node:path';
+import { isAbsolute, join } from 'node:path';
+import type { ClientFolder } from '../../adapters/foreign/client-files.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { CliError } from '../cli-error.ts';
 
@@ -8,4 +9,10 @@ export function clientHome(environment: Environment): string {
   const home = environment['HOME'] || homedir();
   if (isAbsolute(home)) return home;
   throw new CliError('There is no home folder.', 'Set HOME to an absolute path.');
+}
+
+/** The folder that the client's variable names, or its usual one. */
+export function clientFolder(environment: Environment, { variable, name }: ClientFolder): string {
+  const own = environment[variable] ?? '';
+  return isAbsolute(own) ? own : join(clientHome(environment), name);
 }

@@ -3,6 +3,8 @@ import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { urlOf } from '../addresses.ts';
 import { CliError } from '../cli-error.ts';
+import { tomlString } from '../../core/foreign/shell-quote.ts';
+import type { TomlBlock } from '../../core/foreign/toml-block.ts';
 
 /** The environment with which a client finds the proxy: what print-config prints and run sets. */
 
@@ -40,7 +42,7 @@ export function addressOf({ host, port }: Access): string {
   return urlOf({ host, port });
 }
 
-export interface ClaudeFacts {
+interface ClaudeFacts {
   readonly environment: Environment;
   /** ANTHROPIC_AUTH_TOKEN in place of ANTHROPIC_API_KEY, which the client asks about. */
   readonly authToken: boolean;
@@ -94,4 +96,56 @@ export function sparesLoopback(environment: Environment): boolean {
   const list = `${environment['NO_PROXY'] ?? ''},${environment['no_proxy'] ?? ''}`;
   const entries = list.split(/[\s,]+/);
   return entries.includes('127.0.0.1') || entries.includes('*');
+}
+
+/** The provider that svc is for Codex. */
+export interface CodexProvider {
+  /** With /v1. */
+  readonly baseUrl: string;
+  readonly name: string;
+  /**
+   * The source of the local token: a command; a variable; or the path of the base URL, because Codex
+   * knows no command or sends its own login.
+   */
+  readonly credential:
+    | { readonly tokenCommand: readonly string[] }
+    | { readonly variable: string; readonly instructions: string }
+    | 'path'
+    | 'login';
+}
+
+/** With the line by which a person sets it. */
+export const LOCAL_VARIABLE = {
+  variable: 'SVC_LOCAL_PROXY_TOKEN',
+  instructions: 'export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"',
+};
+
+/** The provider's name that codex shows. */
+export const CODEX_NAME = 'svc local proxy';
+
+/** Lines of TOML. */
+export function codexTables({ baseUrl, name, credential }: CodexProvider): TomlBlock['tables'] {
+  const isVariable = typeof credential === 'object' && 'variable' in credential;
+  const provider = [
+    '[model_providers.svc]',
+    `name = ${tomlString(name)}`,
+    `base_url = ${tomlString(baseUrl)}`,
+    'wire_api = "responses"',
+    ...(isVariable
+      ? [
+          `env_key = ${tomlString(credential.variable)}`,
+          `env_key_instructions = ${tomlString(credential.instructions)}`,
+        ]
+      : []),
+    ...(credential === 'login' ? ['requires_openai_auth = true'] : []),
+    'supports_websockets = false',
+  ];
+  if (typeof credential === 'string' || isVariable) return [provider];
+  const [command = '', ...args] = credential.tokenCommand;
+  const auth = [
+    '[model_providers.svc.auth]',
+    `command = ${tomlString(command)}`,
+    `args = [${args.map(tomlString).join(', ')}]`,
+  ];
+  return [provider, auth];
 }

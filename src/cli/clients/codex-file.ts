@@ -1,4 +1,4 @@
-import { isAbsolute, join } from 'node:path';
+import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { readForeignFile } from '../../adapters/foreign/foreign-file.ts';
 import { parseToml } from '../../adapters/foreign/toml-text.ts';
@@ -15,7 +15,7 @@ import {
 import { tomlString } from '../../core/foreign/shell-quote.ts';
 import { CliError } from '../cli-error.ts';
 import type { ClientFileForm, Reverted } from './client-file.ts';
-import { clientHome } from './client-home.ts';
+import { clientFolder } from './client-home.ts';
 
 /**
  * Codex's config.toml: one marked block; every other line stays unchanged. A profile file of its own
@@ -38,7 +38,8 @@ export function builtInBlock(baseUrl: string): TomlBlock {
 }
 
 export function codexFile(environment: Environment, block: TomlBlock): ClientFileForm {
-  const path = join(codexFolder(environment), 'config.toml');
+  const folder = { variable: 'CODEX_HOME', name: '.codex' };
+  const path = join(clientFolder(environment, folder), 'config.toml');
   return {
     path,
     byHand: () => `delete the lines from "${BLOCK_BEGIN}" to "${BLOCK_END}".`,
@@ -47,11 +48,6 @@ export function codexFile(environment: Environment, block: TomlBlock): ClientFil
     isEmpty: (text) => text.trim() === '',
     hasMark: (text) => text.includes(BLOCK_BEGIN),
   };
-}
-
-function codexFolder(environment: Environment): string {
-  const own = environment['CODEX_HOME'] ?? '';
-  return isAbsolute(own) ? own : join(clientHome(environment), '.codex');
 }
 
 type Toml = Readonly<Record<string, unknown>>;

@@ -1,10 +1,8 @@
-import { isAbsolute, join } from 'node:path';
+import { join } from 'node:path';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { isInstalled } from '../../adapters/foreign/client-files.ts';
 import type { Dialect } from '../../core/conversation/view.ts';
 import type { ClientChange } from '../../core/foreign/client-change.ts';
-import { pathTokenOf } from '../../core/http/local-token.ts';
-import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
@@ -17,18 +15,18 @@ import {
   undoClientFile,
   writeClientFile,
 } from './client-file.ts';
-import { NOT_POSSIBLE } from './client-editors.ts';
-import { clientHome } from './client-home.ts';
-import { addressOf, loopbackVariables, toolSearchVariables } from './client-variables.ts';
-import { CODEX, isBuiltInConfigurable, versionOf } from './launch-codex.ts';
+import { NOT_POSSIBLE, type OtherClient, OTHER_CLIENTS } from './other-clients.ts';
+import { clientFolder } from './client-home.ts';
+import {
+  addressOf,
+  loopbackVariables,
+  toolSearchVariables,
+  codexTables,
+} from './client-variables.ts';
+import { CODEX, isBuiltInConfigurable, versionOf, CLAUDE, takesLogin } from './launch.ts';
 import { builtInBlock, codexFile, profileIn, providerBlock } from './codex-file.ts';
-import { codexTables } from './codex-tables.ts';
 import { type JsonSetting, jsonSettings } from './json-settings.ts';
-import { CLAUDE } from './launch-claude.ts';
-import { takesLogin } from './launch.ts';
-import type { OtherClient } from './other-client.ts';
-import { factsOf } from './other-config.ts';
-import { OTHER_CLIENTS } from './other-clients.ts';
+import { factsOf, withPathToken } from './other-config.ts';
 import { codexName, noteProxy, requireOpenAi } from './print-config.ts';
 import { nameBound } from '../proxy/recent-trouble.ts';
 import { HOOKABLE, hookableOf } from './hook-files.ts';
@@ -316,9 +314,8 @@ async function carryOut(
 
 /** Claude Code's settings.json. */
 function claudeFile(environment: Environment, settings: readonly JsonSetting[]): ClientFileForm {
-  const own = environment['CLAUDE_CONFIG_DIR'] ?? '';
-  const folder = isAbsolute(own) ? own : join(clientHome(environment), '.claude');
-  const path = join(folder, 'settings.json');
+  const folder = { variable: 'CLAUDE_CONFIG_DIR', name: '.claude' };
+  const path = join(clientFolder(environment, folder), 'settings.json');
   return jsonSettings({ path, name: 'claude', settings, refusesComments: 'Claude Code' });
 }
 
@@ -326,7 +323,7 @@ async function planClaude({ context: { environment }, script }: PlanFacts): Prom
   const access = await loadAccess(environment);
   const upstream = await storedUpstream(environment, 'anthropic_messages');
   const isLogin = takesLogin(upstream);
-  const baseUrl = isLogin ? withPathToken(access) : addressOf(access);
+  const baseUrl = isLogin ? withPathToken(addressOf(access), access.localToken) : addressOf(access);
   const command = tokenCommand(environment, script);
   const variables = [
     ['ANTHROPIC_BASE_URL', baseUrl],
@@ -370,7 +367,9 @@ async function planCodex({ options, context, script }: PlanFacts): Promise<Conne
   const isNew = await isNewCodex(environment);
   const knowsCommand = !isLogin && isNew;
   const command = tokenCommand(environment, script);
-  const base = knowsCommand ? addressOf(access) : withPathToken(access);
+  const base = knowsCommand
+    ? addressOf(access)
+    : withPathToken(addressOf(access), access.localToken);
   const baseUrl = `${base}/v1`;
   const credential = isLogin ? 'login' : knowsCommand ? { tokenCommand: command } : 'path';
   const block =
@@ -402,11 +401,6 @@ async function isNewCodex(environment: Environment): Promise<boolean> {
   if (!isInstalled(environment, 'codex')) return true;
   const version = await versionOf('codex', environment);
   return version === '' || isBuiltInConfigurable(version);
-}
-
-/** For a client that sends a credential of its own, or knows no command that prints one. */
-function withPathToken(access: Access): string {
-  return `${addressOf(access)}/t/${pathTokenOf(access.localToken)}`;
 }
 
 async function missingUpstream(environment: Environment, style: Dialect): Promise<string[]> {

@@ -1,6 +1,21 @@
 import type { Dialect } from '../../core/conversation/view.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
+import { hasLogin, codexAuthMode } from '../../adapters/foreign/client-logins.ts';
+import { readClientFile } from '../../adapters/foreign/client-files.ts';
+import { TOKEN_HEADER, pathTokenOf } from '../../core/http/local-token.ts';
+import { urlOf } from '../addresses.ts';
+import {
+  claudeVariables,
+  loopbackVariables,
+  toolSearchVariables,
+  CODEX_NAME,
+} from './client-variables.ts';
+import { parseToml } from '../../adapters/foreign/toml-text.ts';
+import { isRecord } from '../../core/bytes/json-fields.ts';
+import { tomlString } from '../../core/foreign/shell-quote.ts';
+import { BLOCK_BEGIN } from '../../core/foreign/toml-block.ts';
+import { spawn } from 'node:child_process';
 
 /**
  * How `svc run` starts a client: arguments and environment say where the proxy is. No file changes.
@@ -44,4 +59,207 @@ export interface Launch {
 /** True for a provider to which svc passes the client's own login on. */
 export function takesLogin(upstream: Draft | undefined): boolean {
   return upstream?.['auth'] === 'client';
+}
+
+export const CLAUDE: LaunchedClient = {
+  program: 'claude',
+  install: 'npm install -g @anthropic-ai/claude-code',
+  dialects: ['anthropic_messages'],
+  launch: (facts) => (takesLogin(facts.upstream) ? withLogin(facts) : withKey(facts)),
+};
+
+function withKey({ host, port, localToken, environment, upstream }: LaunchFacts) {
+  const access = { host, port, localToken };
+  return {
+    args: [],
+    environment: {
+      ...environment,
+      ...Object.fromEntries(claudeVariables(access, { environment, authToken: true })),
+      ...Object.fromEntries(toolSearchVariables(upstream, environment)),
+      // Beside a token the client would send it along, and ask first whether it may. The provider's key
+      // is svc's business.
+      ANTHROPIC_API_KEY: undefined,
+      CLAUDE_CODE_OAUTH_TOKEN: undefined,
+    },
+    notes: hasLogin(environment, 'claude') ? [keyPays('Claude Code', 'claude')] : [],
+  };
+}
+
+/** The client keeps its login and sends it as always; svc gets its own token in a header beside it. */
+function withLogin({ host, port, localToken, environment, upstream }: LaunchFacts) {
+  return {
+    args: [],
+    environment: {
+      ...environment,
+      ANTHROPIC_BASE_URL: urlOf({ host, port }),
+      ANTHROPIC_CUSTOM_HEADERS: withHeader(environment, `${TOKEN_HEADER}: ${localToken}`),
+      CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
+      ...Object.fromEntries(loopbackVariables(host, environment)),
+      ...Object.fromEntries(toolSearchVariables(upstream, environment)),
+      // Either of them would take the login's place.
+      ANTHROPIC_API_KEY: undefined,
+      ANTHROPIC_AUTH_TOKEN: undefined,
+    },
+    notes: [
+      ...(hasLogin(environment, 'claude')
+        ? []
+        : ['Claude Code is not logged in yet: log in there, with /login.']),
+      ...(hasKeySettings(environment)
+        ? ['Its settings.json still holds svc’s settings for a key: svc connect claude']
+        : []),
+    ],
+  };
+}
+
+/** Headers are lines in this variable. */
+function withHeader(environment: Environment, line: string): string {
+  const own = (environment['ANTHROPIC_CUSTOM_HEADERS'] ?? '')
+    .split('\n')
+    .filter((one) => one.trim() !== '' && !one.toLowerCase().startsWith(`${TOKEN_HEADER}:`));
+  return [...own, line].join('\n');
+}
+
+function hasKeySettings(environment: Environment): boolean {
+  const folder = { variable: 'CLAUDE_CONFIG_DIR', name: '.claude' };
+  const text = readClientFile(environment, folder, 'settings.json');
+  return text.includes('"apiKeyHelper"') && text.includes('config token');
+}
+
+/** Login and key together: the person must know which of them pays. */
+function keyPays(client: string, login: string): string {
+  return `${client} has a subscription login, but svc has a provider key, so the provider bills the key per token. To use the login instead: svc setup --login ${login}`;
+}
+
+export const CODEX: LaunchedClient = {
+  program: 'codex',
+  install: 'npm install -g @openai/codex',
+  dialects: ['openai_responses'],
+  async launch(facts) {
+    const { environment, upstream } = facts;
+    const isLogin = takesLogin(upstream);
+    const mode = codexAuthMode(environment);
+    const knowsBuiltIn = isBuiltInConfigurable(await facts.version());
+    // The built-in provider needs a credential of Codex's own, and sends it: a plan's login must not go
+    // where svc has a key.
+    const hasCredential = isLogin || mode === 'key';
+    if (knowsBuiltIn && isOpenAi(upstream) && hasCredential) return builtIn(facts, mode);
+    return ownProvider(facts, mode);
+  },
+};
+
+/**
+ * Codex keeps its history by provider. Through its built-in provider, sessions from before svc can be
+ * resumed through svc, and the other way round.
+ */
+function builtIn(facts: LaunchFacts, mode: AuthMode): Launch {
+  const { localToken, environment, host, upstream } = facts;
+  const base = `${urlOf(facts)}/t/${pathTokenOf(localToken)}/v1`;
+  return {
+    args: ['-c', `openai_base_url=${tomlString(base)}`, '-c', 'model_provider="openai"'],
+    environment: { ...environment, ...Object.fromEntries(loopbackVariables(host, environment)) },
+    notes: takesLogin(upstream) && mode !== 'login' ? [NOT_LOGGED_IN] : [],
+  };
+}
+
+function ownProvider(facts: LaunchFacts, mode: AuthMode): Launch {
+  const { host, localToken, environment, upstream } = facts;
+  const isLogin = takesLogin(upstream);
+  return {
+    args: [...providerArgs(facts, isLogin), '-c', 'model_provider="svc"'],
+    environment: {
+      ...environment,
+      ...Object.fromEntries(loopbackVariables(host, environment)),
+      SVC_LOCAL_PROXY_TOKEN: localToken,
+    },
+    notes: [
+      ...(isLogin && mode !== 'login' ? [NOT_LOGGED_IN] : []),
+      ...(!isLogin && mode === 'login' ? [keyPays('Codex', 'codex')] : []),
+      ...(mode === 'none' ? [] : [SEPARATE_HISTORY]),
+    ],
+  };
+}
+
+const NOT_LOGGED_IN = 'Codex is not logged in with ChatGPT. Run first: codex login';
+const SEPARATE_HISTORY =
+  'Codex keeps a separate history of sessions through svc. To see it, run: svc run codex -- resume';
+
+function providerArgs(facts: LaunchFacts, isLogin: boolean): readonly string[] {
+  const base = `${urlOf(facts)}/v1`;
+  const written = writtenBase(facts.environment);
+  // Settings that svc wrote are used as they are: two ways to give the token exclude each other.
+  if (written !== undefined && !isLogin) {
+    // With the slash: port 876 is not port 8765.
+    return written.startsWith(`${urlOf(facts)}/`)
+      ? []
+      : ['-c', `model_providers.svc.base_url=${tomlString(movedTo(written, base, facts))}`];
+  }
+  const pairs = [
+    `name=${tomlString(CODEX_NAME)}`,
+    `base_url=${tomlString(base)}`,
+    ...(isLogin
+      ? [
+          'requires_openai_auth=true',
+          `env_http_headers={ ${tomlString(TOKEN_HEADER)} = "SVC_LOCAL_PROXY_TOKEN" }`,
+        ]
+      : ['env_key="SVC_LOCAL_PROXY_TOKEN"']),
+    'wire_api="responses"',
+    'supports_websockets=false',
+  ];
+  return ['-c', `model_providers.svc={ ${pairs.join(', ')} }`];
+}
+
+/** The written base on the port of this proxy; a token in its path stays. */
+function movedTo(written: string, base: string, { localToken }: LaunchFacts): string {
+  const hasPathToken = written.includes('/t/');
+  return hasPathToken ? base.replace(/\/v1$/, `/t/${pathTokenOf(localToken)}/v1`) : base;
+}
+
+/** The base URL that `svc connect codex` put into Codex's own file. */
+function writtenBase(environment: Environment): string | undefined {
+  const text = readClientFile(
+    environment,
+    { variable: 'CODEX_HOME', name: '.codex' },
+    'config.toml',
+  );
+  if (!text.includes(BLOCK_BEGIN)) return undefined;
+  const providers = parseToml(text)?.['model_providers'];
+  const own = isRecord(providers) ? providers['svc'] : undefined;
+  const base = isRecord(own) ? own['base_url'] : undefined;
+  return typeof base === 'string' ? base : undefined;
+}
+
+type AuthMode = ReturnType<typeof codexAuthMode>;
+
+/** Other providers do not know what the built-in one sends. A login's upstream is OpenAI by definition. */
+function isOpenAi(upstream: Draft | undefined): boolean {
+  if (takesLogin(upstream)) return true;
+  return /^https:\/\/api\.openai\.com(?:\/|$)/.test(String(upstream?.['baseUrl']));
+}
+
+// 0.120.0 is the first version found to know `openai_base_url`; 0.113.0 does not.
+const BUILT_IN_SINCE = 120;
+
+export function isBuiltInConfigurable(version: string): boolean {
+  const [, major = '0', minor = '0'] = /(\d+)\.(\d+)\.\d+/.exec(version) ?? [];
+  return Number(major) > 0 || Number(minor) >= BUILT_IN_SINCE;
+}
+
+/** Codex answers in 50 ms; a client that hangs there must not keep a person waiting. */
+const VERSION_MS = 5_000;
+const VERSION_CHARS_MAX = 200;
+
+/** The output of `PROGRAM --version`; '' where it prints nothing in time. */
+export async function versionOf(program: string, environment: Environment): Promise<string> {
+  // npm installs clients as .cmd files on Windows, which only a shell starts there.
+  const shell = process.platform === 'win32';
+  const options = { env: { ...environment }, timeout: VERSION_MS, shell };
+  const child = spawn(program, ['--version'], { ...options, stdio: ['ignore', 'pipe', 'ignore'] });
+  let said = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    said = `${said}${chunk.toString('latin1')}`.slice(0, VERSION_CHARS_MAX);
+  });
+  return new Promise((resolve) => {
+    child.on('error', () => resolve(''));
+    child.on('close', () => resolve(said));
+  });
 }

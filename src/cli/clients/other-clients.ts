@@ -1,23 +1,558 @@
-import { clineClient } from './client-cline.ts';
-import { vscodeClient, zedClient } from './client-editors.ts';
-import { continueClient } from './client-continue.ts';
-import { copilotClient } from './client-copilot.ts';
-import { opencodeClient } from './client-opencode.ts';
-import { piClient } from './client-pi.ts';
-import { qwenClient } from './client-qwen.ts';
-import type { OtherClient } from './other-client.ts';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { readClientFile } from '../../adapters/foreign/client-files.ts';
+import { isRecord, parseJson } from '../../core/bytes/json-fields.ts';
+import type { Dialect } from '../../core/conversation/view.ts';
+import type { JsonChange } from '../../core/foreign/client-change.ts';
+import { exportLine, shellQuote } from '../../core/foreign/shell-quote.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { CliError } from '../cli-error.ts';
+import { clientFolder } from './client-home.ts';
 
 /**
  * The clients beside Claude Code and Codex, one row each: the dialects, the environment, the text for a
  * person to put in, and the file. `core/request/clients.ts` says how a client's requests look.
  */
+
+export interface OtherClient {
+  /** As a person types it. */
+  readonly name: string;
+  readonly title: string;
+  /** The name in the search path. */
+  readonly program: string;
+  /** The command that installs it. */
+  readonly install: string;
+  /** The dialects that it can speak to svc, the best one first. */
+  readonly dialects: readonly [Dialect, ...Dialect[]];
+  /** For `svc run`; none for an editor. The token is in SVC_LOCAL_PROXY_TOKEN besides. Throws CliError where it cannot be done. */
+  launch?(facts: OtherLaunchFacts): OtherLaunch;
+  /** For `svc print-config`: complete, and without the token wherever the client can read a variable. */
+  print(facts: ClientFacts): Printed;
+  /** In these dialects its settings name a model, which the person must give. */
+  readonly needsModel?: readonly Dialect[];
+  /** For `svc connect`: its own file, or a sentence that says why svc changes none. */
+  readonly file: OtherFile | string;
+}
+
+export interface ClientFacts {
+  /** The proxy's address for this client, without /v1: the requests need not name the client. */
+  readonly url: string;
+  /** The same with a token for model routes in its path: for files that can run no command. */
+  readonly urlWithToken: string;
+  readonly environment: Environment;
+  /** Those of the client's dialects that have a provider with a key. At least one. */
+  readonly spoken: readonly Dialect[];
+  /** The model that the person named, without a provider's name. */
+  readonly model: string | undefined;
+}
+
+interface OtherLaunchFacts extends ClientFacts {
+  readonly localToken: string;
+  /** The person's own arguments. */
+  readonly args: readonly string[];
+  /** The folder of this program's own scripts. */
+  readonly scripts: string;
+}
+
+interface OtherLaunch {
+  readonly args: readonly string[];
+  /** Over those of the shell; undefined takes one away. */
+  readonly variables: Environment;
+}
+
+interface Printed {
+  readonly text: string;
+  /** Where the text belongs, and what else to do. */
+  readonly notes: readonly string[];
+}
+
+interface OtherFile {
+  path(environment: Environment): string;
+  /** The remedy where a person has the file in a form that svc does not edit. */
+  readonly otherForm?: string;
+  settings(facts: FileFacts): readonly Omit<JsonChange, 'before'>[];
+  /** The client runs the token command, which starts the proxy where none runs. */
+  readonly asksToken: boolean;
+  /** What the person must still do. */
+  readonly afterwards?: string;
+}
+
+interface FileFacts extends ClientFacts {
+  /** Prints the local token and starts the proxy. */
+  readonly tokenCommand: string;
+}
+
+const ALL = ['anthropic_messages', 'openai_responses', 'openai_chat_completions'] as const;
+const CHAT = 'openai_chat_completions';
+const EXPORT_TOKEN = 'export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"';
+const CONFIG = { variable: 'XDG_CONFIG_HOME', name: '.config' };
+const CONTINUE = {
+  folder: { variable: 'CONTINUE_GLOBAL_DIR', name: '.continue' },
+  file: 'config.yaml',
+};
+const CLINE_PROVIDER = 'openai-compatible';
+const ZED_KEY =
+  'Zed asks for a key once, in Settings, AI, LLM Providers. Enter any text: the token is in the address.';
+
 export const OTHER_CLIENTS: readonly OtherClient[] = [
-  opencodeClient,
-  piClient,
-  qwenClient,
-  copilotClient,
-  clineClient,
-  continueClient,
-  zedClient,
-  vscodeClient,
+  /**
+   * opencode reads further settings from OPENCODE_CONFIG_CONTENT. Its own providers keep their models and
+   * get another address. Chat Completions has no provider of its own there, so svc is one.
+   */
+  {
+    name: 'opencode',
+    title: 'opencode',
+    program: 'opencode',
+    install: 'npm install -g opencode-ai',
+    dialects: ALL,
+    needsModel: [CHAT],
+    launch: (facts) => ({
+      args: [],
+      variables: { [OPENCODE_SETTINGS]: withOpencode(facts.environment, opencodeOf(facts)) },
+    }),
+    print: (facts) => ({
+      text: jsonText({ provider: opencodeOf(facts) }),
+      notes: [
+        'Put this into opencode.json of a project, or into ~/.config/opencode/opencode.json.',
+        `Before you start opencode: ${EXPORT_TOKEN}`,
+      ],
+    }),
+    file: {
+      path(environment) {
+        const folder = join(clientFolder(environment, CONFIG), 'opencode');
+        const withComments = join(folder, 'opencode.jsonc');
+        return existsSync(withComments) ? withComments : join(folder, 'opencode.json');
+      },
+      // The key is in the address; the client insists on one of its own.
+      settings: (facts) =>
+        entriesOf(['provider'], opencodeOf({ ...facts, url: facts.urlWithToken }, 'svc')),
+      asksToken: false,
+    },
+  },
+  /**
+   * pi takes providers from its models.json or from an extension. `svc run` gives it svc's extension, so
+   * no file changes. Its own providers keep their models and get another address.
+   */
+  {
+    name: 'pi',
+    title: 'pi',
+    program: 'pi',
+    install: 'npm install -g @mariozechner/pi-coding-agent',
+    dialects: ALL,
+    needsModel: [CHAT],
+    launch: (facts) => ({
+      args: ['--extension', join(facts.scripts, 'pi-extension.mjs')],
+      variables: { SVC_PI_PROVIDERS: JSON.stringify(piOf(facts)) },
+    }),
+    print: (facts) => ({
+      text: jsonText({ providers: piOf(facts) }),
+      notes: ['Add this to ~/.pi/agent/models.json.', `Before you start pi: ${EXPORT_TOKEN}`],
+    }),
+    file: {
+      path(environment) {
+        const folder = { variable: 'PI_CODING_AGENT_DIR', name: join('.pi', 'agent') };
+        return join(clientFolder(environment, folder), 'models.json');
+      },
+      settings: (facts) => entriesOf(['providers'], piOf(facts, `!${facts.tokenCommand}`)),
+      asksToken: true,
+    },
+  },
+  /** Qwen Code takes address, key and kind of provider from the environment; the model is the person's. */
+  {
+    name: 'qwen',
+    title: 'Qwen Code',
+    program: 'qwen',
+    install: 'npm install -g @qwen-code/qwen-code',
+    dialects: [CHAT, 'anthropic_messages', 'openai_responses'],
+    launch({ url, localToken, spoken }) {
+      const { kind, variables } = qwenOf(spoken, url, localToken);
+      return { args: ['--auth-type', kind], variables };
+    },
+    print({ url, spoken }) {
+      const { kind, variables } = qwenOf(spoken, url, '');
+      const lines = Object.entries(variables).map(([name, value]) =>
+        value === '' ? `export ${name}="$(svc config token)"` : exportLine(name, value, 'sh'),
+      );
+      return {
+        text: lines.join('\n'),
+        notes: [
+          'Evaluate these lines in the shell that starts the client: eval "$(svc print-config qwen)"',
+          `Then: qwen --auth-type ${kind} --model MODEL`,
+        ],
+      };
+    },
+    file: {
+      path: (environment) =>
+        join(clientFolder(environment, { variable: 'QWEN_HOME', name: '.qwen' }), 'settings.json'),
+      settings({ urlWithToken, spoken }) {
+        // The key is in the address; the client insists on one of its own.
+        const { kind, variables } = qwenOf(spoken, urlWithToken, 'svc');
+        return entriesOf([], { env: variables, security: { auth: { selectedType: kind } } });
+      },
+      asksToken: false,
+    },
+  },
+  /** GitHub's Copilot CLI with a provider of one's own, which it takes from the environment alone. */
+  {
+    name: 'copilot',
+    title: 'Copilot CLI',
+    program: 'copilot',
+    install: 'npm install -g @github/copilot',
+    dialects: ALL,
+    file: 'Copilot CLI reads a provider only from environment variables.',
+    launch({ url, localToken, spoken, model, environment }) {
+      if (model === undefined && !environment['COPILOT_MODEL']) {
+        throw needsModel(
+          'Copilot CLI',
+          'svc run copilot -- --model MODEL, or: export COPILOT_MODEL=MODEL',
+        );
+      }
+      const keys = {
+        COPILOT_PROVIDER_API_KEY: localToken,
+        // Each of these would take the token's place.
+        COPILOT_PROVIDER_API_KEY_COMMAND: undefined,
+        COPILOT_PROVIDER_BEARER_TOKEN: undefined,
+      };
+      return { args: [], variables: { ...copilotOf(url, spoken), ...keys } };
+    },
+    print({ url, spoken, model }) {
+      const lines = Object.entries({
+        ...copilotOf(url, spoken),
+        ...(model && { COPILOT_MODEL: model }),
+        COPILOT_PROVIDER_API_KEY_COMMAND: 'svc config token --start',
+      }).map(([name, value]) => exportLine(name, value, 'sh'));
+      return {
+        text: lines.join('\n'),
+        notes: [
+          'Evaluate these lines in the shell that starts the client: eval "$(svc print-config copilot)"',
+          'Copilot CLI also needs a model: COPILOT_MODEL or --model.',
+        ],
+      };
+    },
+  },
+  /**
+   * Cline's command line takes a base URL from its own file alone, and only for Chat Completions. So
+   * `svc run cline` needs the command once that `svc print-config cline` prints.
+   */
+  {
+    name: 'cline',
+    title: 'Cline',
+    program: 'cline',
+    install: 'npm install -g cline',
+    dialects: [CHAT],
+    needsModel: [CHAT],
+    file: 'Cline rewrites its own file at every start, so svc could not restore its bytes.',
+    launch({ url, environment }) {
+      const folder = { variable: '', name: join('.cline', 'data', 'settings') };
+      if (!readClientFile(environment, folder, 'providers.json').includes(`${url}/`)) {
+        throw new CliError(
+          'Cline reads the address of the proxy only from its own file, and that file does not name the proxy.',
+          'Run once: eval "$(svc print-config cline --model MODEL)"',
+        );
+      }
+      return { args: ['-P', CLINE_PROVIDER], variables: {} };
+    },
+    print({ urlWithToken, model }) {
+      if (model === undefined) throw needsModel('Cline', 'svc print-config cline --model MODEL');
+      // The token is in the address, and opens model routes only; the client insists on a key of its own.
+      const name = shellQuote(model, 'sh');
+      return {
+        text: `cline auth -p ${CLINE_PROVIDER} -k svc -b ${urlWithToken}/v1 -m ${name}`,
+        notes: [`Run this once, then: cline -P ${CLINE_PROVIDER}, or svc run cline`],
+      };
+    },
+  },
+  /** Continue's `cn` reads models from a YAML file that the person names. The token stays in a variable. */
+  {
+    name: 'continue',
+    title: 'Continue',
+    program: 'cn',
+    install: 'npm install -g @continuedev/cli',
+    dialects: ['anthropic_messages', CHAT],
+    needsModel: ['anthropic_messages', CHAT],
+    launch({ args, url, environment }) {
+      const isNamed = args.some((arg) => arg === '--config' || arg.startsWith('--config='));
+      const { folder, file } = CONTINUE;
+      if (!isNamed && !readClientFile(environment, folder, file).includes(`${url}/`)) {
+        throw new CliError(
+          'Continue reads the address of the proxy only from a file.',
+          'svc print-config continue --model MODEL > svc.yaml && svc run continue -- --config svc.yaml',
+        );
+      }
+      return { args: [], variables: {} };
+    },
+    file: {
+      path: (environment) => join(clientFolder(environment, CONTINUE.folder), CONTINUE.file),
+      otherForm:
+        'Copy your models and the output of this command into one file: svc print-config continue',
+      // A JSON object is YAML too.
+      settings({ urlWithToken, spoken, model }) {
+        const own = {
+          ...continueModel(spoken, model),
+          apiBase: `${urlWithToken}/v1`,
+          // The key is in the address; the client insists on one of its own.
+          apiKey: 'svc',
+          roles: ['chat'],
+        };
+        return entriesOf([], { name: 'svc', version: '1.0.0', schema: 'v1', models: [own] });
+      },
+      asksToken: false,
+    },
+    print({ url, spoken, model: named }) {
+      const { provider, model } = continueModel(spoken, named);
+      const text = [
+        'name: svc',
+        'version: 1.0.0',
+        'schema: v1',
+        'models:',
+        `  - name: ${JSON.stringify(model)}`,
+        `    provider: ${provider}`,
+        `    model: ${JSON.stringify(model)}`,
+        `    apiBase: ${url}/v1`,
+        '    apiKey: ${{ secrets.SVC_LOCAL_PROXY_TOKEN }}',
+        '    roles: [chat]',
+      ].join('\n');
+      return {
+        text,
+        notes: [
+          'Save this as svc.yaml and start with: svc run continue -- --config svc.yaml',
+          'Continue states no project folder, so its memories belong to the space default.',
+        ],
+      };
+    },
+  },
+  /**
+   * Zed's built-in provider anthropic takes `api_url`; a provider of another API names its models. Zed keeps keys in
+   * the keychain and not in settings.json, so the token is in the address (zed.dev/docs/ai/use-api-access and
+   * zed-industries/zed#34602, 2026-11-24).
+   */
+  {
+    name: 'zed',
+    title: 'Zed',
+    program: 'zed',
+    install: 'see https://zed.dev/download',
+    dialects: ALL,
+    needsModel: ['openai_responses', CHAT],
+    print: (facts) => ({
+      text: jsonText({ language_models: zedOf(facts) }),
+      notes: ['Add this to ~/.config/zed/settings.json.', ZED_KEY],
+    }),
+    file: {
+      path: (environment) => join(clientFolder(environment, CONFIG), 'zed', 'settings.json'),
+      settings: (facts) => entriesOf(['language_models'], zedOf(facts)),
+      asksToken: false,
+      afterwards: ZED_KEY,
+    },
+  },
+  /**
+   * VS Code 1.121 and newer: an entry of the vendor customendpoint in chatLanguageModels.json, with a whole URL for
+   * each model (microsoft/vscode#316916, read 2026-11-24).
+   */
+  {
+    name: 'vscode',
+    title: 'VS Code',
+    program: 'code',
+    install: 'see https://code.visualstudio.com',
+    dialects: ALL,
+    needsModel: ALL,
+    print({ urlWithToken, spoken, model }) {
+      const [endpoint] = spoken.map((dialect) => VSCODE_ENDPOINTS.get(dialect));
+      if (model === undefined || endpoint === undefined) {
+        throw needsModel('VS Code', 'svc print-config vscode --model MODEL');
+      }
+      const { apiType, path } = endpoint;
+      const own = {
+        id: model,
+        name: `${model} (svc)`,
+        url: `${urlWithToken}${path}`,
+        toolCalling: true,
+        vision: true,
+        maxInputTokens: WINDOW_TOKENS - ANSWER_TOKENS,
+        maxOutputTokens: ANSWER_TOKENS,
+      };
+      const entry = {
+        name: 'svc',
+        vendor: 'customendpoint',
+        apiKey: 'svc',
+        apiType,
+        models: [own],
+      };
+      return {
+        text: jsonText([entry]),
+        notes: [
+          'In VS Code run "Chat: Manage Language Models", then "Add Models" and "Custom Endpoint".',
+          'Put this entry into the list in chatLanguageModels.json, which VS Code then opens.',
+          'The token is in the address, and opens model routes only.',
+        ],
+      };
+    },
+    file: 'VS Code writes the list of its models itself, so svc only prints the entry.',
+  },
 ];
+
+/** Programs that a person may name, and that cannot use a proxy on this machine by themselves. */
+export const NOT_POSSIBLE: Readonly<Record<string, readonly [reason: string, instead: string]>> = {
+  // ngrok.com/docs/gateway/examples/cursor-local-llm and forum.cursor.com/t/158805, 2026-11-24.
+  cursor: [
+    'Cursor sends model requests from its own servers, and they cannot reach a proxy on this machine.',
+    'In the terminal of Cursor use svc run claude, or another client.',
+  ],
+  jetbrains: [
+    'The JetBrains editors have no settings file for a base URL. Their agents are clients that run inside them.',
+    'Connect the client that you use there: svc connect claude, or svc connect codex',
+  ],
+};
+
+/** The model behind `-m`, `--model` or `--model=`, without the provider's name that svc gives it. */
+export function modelIn(args: readonly string[]): string | undefined {
+  const at = args.findIndex((arg) => arg === '-m' || arg === '--model');
+  const joined = args.find((arg) => arg.startsWith('--model='))?.slice('--model='.length);
+  const model = joined ?? (at === -1 ? undefined : args[at + 1]);
+  return model?.replace(/^svc\//, '');
+}
+
+function needsModel(title: string, hint: string): CliError {
+  return new CliError(`${title} needs the name of a model of your provider.`, hint);
+}
+
+function jsonText(value: unknown): string {
+  return JSON.stringify(value, undefined, 2);
+}
+
+/** Each leaf by itself, so that what a person adds beside it stays when it is taken out again. */
+function entriesOf(path: readonly string[], value: unknown): readonly Omit<JsonChange, 'before'>[] {
+  if (!isRecord(value)) return [{ path, value }];
+  return Object.entries(value).flatMap(([key, inner]) => entriesOf([...path, key], inner));
+}
+
+/** The providers that a client keeps by name in a JSON object. */
+function providersOf(
+  client: string,
+  { spoken }: ClientFacts,
+  providerOf: (dialect: Dialect) => readonly [name: string, settings: object] | undefined,
+): Readonly<Record<string, object>> {
+  const providers = spoken.flatMap((dialect) => {
+    const provider = providerOf(dialect);
+    return provider === undefined ? [] : [provider];
+  });
+  if (providers.length > 0) return Object.fromEntries(providers);
+  // Chat Completions needs a model's name, because the client has no list of the provider's models.
+  const hint = `svc print-config ${client} --model MODEL, or with svc run: --model svc/MODEL`;
+  throw needsModel(client, hint);
+}
+
+/** The names that opencode and pi have for their own providers. */
+const BUILT_IN: ReadonlyMap<Dialect, string> = new Map([
+  ['anthropic_messages', 'anthropic'],
+  ['openai_responses', 'openai'],
+]);
+
+const OPENCODE_SETTINGS = 'OPENCODE_CONFIG_CONTENT';
+
+function opencodeOf(facts: ClientFacts, apiKey = '{env:SVC_LOCAL_PROXY_TOKEN}') {
+  const { url, model } = facts;
+  const options = { baseURL: `${url}/v1`, apiKey };
+  return providersOf('opencode', facts, (dialect) => {
+    const builtIn = BUILT_IN.get(dialect);
+    if (builtIn !== undefined) return [builtIn, { options }];
+    if (model === undefined) return undefined;
+    const models = { [model]: { name: model } };
+    return ['svc', { npm: '@ai-sdk/openai-compatible', name: 'svc', options, models }];
+  });
+}
+
+/** A person may give settings in the variable too: theirs stay, but for the same providers. */
+function withOpencode(environment: Environment, provider: object): string {
+  const text = environment[OPENCODE_SETTINGS] ?? '';
+  const own = text === '' ? {} : parseJson(text);
+  if (!isRecord(own)) {
+    throw new CliError(
+      `${OPENCODE_SETTINGS} is not a JSON object.`,
+      `Correct it, or: unset ${OPENCODE_SETTINGS}`,
+    );
+  }
+  const others = isRecord(own['provider']) ? own['provider'] : {};
+  return JSON.stringify({ ...own, provider: { ...others, ...provider } });
+}
+
+/** pi takes the name of a variable for its value. */
+function piOf(facts: ClientFacts, apiKey = 'SVC_LOCAL_PROXY_TOKEN') {
+  const { url, model } = facts;
+  return providersOf('pi', facts, (dialect) => {
+    const builtIn = BUILT_IN.get(dialect);
+    // Its provider anthropic adds /v1 to the address itself.
+    const baseUrl = builtIn === 'anthropic' ? url : `${url}/v1`;
+    if (builtIn !== undefined) return [builtIn, { baseUrl, apiKey }];
+    if (model === undefined) return undefined;
+    return ['svc', { baseUrl, api: 'openai-completions', apiKey, models: [{ id: model }] }];
+  });
+}
+
+/** The kind as `--auth-type` and the settings name it, and the variables. */
+function qwenOf([dialect]: readonly Dialect[], url: string, key: string) {
+  const kind = (dialect && QWEN_KINDS.get(dialect)) ?? 'openai';
+  const variables: Readonly<Record<string, string>> =
+    kind === 'anthropic'
+      ? { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: key }
+      : { OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: key };
+  return { kind, variables };
+}
+
+const QWEN_KINDS: ReadonlyMap<Dialect, string> = new Map([
+  ['openai_responses', 'openai-responses'],
+  ['anthropic_messages', 'anthropic'],
+]);
+
+function copilotOf(url: string, [dialect]: readonly Dialect[]): Readonly<Record<string, string>> {
+  const wire = dialect && COPILOT_WIRES.get(dialect);
+  // Its OpenAI forms append to the base what follows /v1; the Anthropic one appends /v1 itself.
+  return wire === undefined
+    ? { COPILOT_PROVIDER_TYPE: 'anthropic', COPILOT_PROVIDER_BASE_URL: url }
+    : {
+        COPILOT_PROVIDER_TYPE: 'openai',
+        COPILOT_PROVIDER_WIRE_API: wire,
+        COPILOT_PROVIDER_BASE_URL: `${url}/v1`,
+      };
+}
+
+const COPILOT_WIRES: ReadonlyMap<Dialect, string> = new Map([
+  ['openai_responses', 'responses'],
+  ['openai_chat_completions', 'completions'],
+]);
+
+function continueModel([dialect]: readonly Dialect[], model: string | undefined) {
+  if (model === undefined) throw needsModel('Continue', 'svc print-config continue --model MODEL');
+  const provider = dialect && BUILT_IN.get(dialect);
+  return { name: model, provider: provider ?? 'openai', model };
+}
+
+/** Zed and VS Code need the size of the window. A person corrects it for another model. */
+const WINDOW_TOKENS = 200_000;
+const ANSWER_TOKENS = 16_000;
+
+function zedOf(facts: ClientFacts) {
+  const { urlWithToken, model } = facts;
+  return providersOf('zed', facts, (dialect) => {
+    const form = ZED_MODELS.get(dialect);
+    if (form === undefined) return ['anthropic', { api_url: urlWithToken }];
+    if (model === undefined) return undefined;
+    const own = { name: model, max_tokens: WINDOW_TOKENS, ...form };
+    return [
+      'openai_compatible',
+      { svc: { api_url: `${urlWithToken}/v1`, available_models: [own] } },
+    ];
+  });
+}
+
+/** The APIs for which Zed has no provider whose models it knows, with what their models have besides. */
+const ZED_MODELS: ReadonlyMap<Dialect, object> = new Map([
+  ['openai_responses', { capabilities: { chat_completions: false } }],
+  ['openai_chat_completions', {}],
+]);
+
+const VSCODE_ENDPOINTS: ReadonlyMap<Dialect, { readonly apiType: string; readonly path: string }> =
+  new Map([
+    ['anthropic_messages', { apiType: 'messages', path: '/v1/messages' }],
+    ['openai_responses', { apiType: 'responses', path: '/v1/responses' }],
+    ['openai_chat_completions', { apiType: 'chat-completions', path: '/v1/chat/completions' }],
+  ]);

@@ -7,13 +7,17 @@ import {
   proxyVariables,
   sparesLoopback,
   toolSearchVariables,
+  CODEX_NAME,
+  type CodexProvider,
+  codexTables,
+  LOCAL_VARIABLE,
 } from './client-variables.ts';
-import { CODEX_NAME, codexTables } from './codex-tables.ts';
 import type { CommandContext } from '../context.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import { loadAccess } from '../setup/load-config.ts';
 import { noteMissingUpstream, storedUpstream } from '../setup/missing-upstream.ts';
 import type { Terminal } from '../terminal.ts';
+import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';
 
 /**
  * `svc print-config`: what a client needs to find the proxy. stdout is complete or empty, because
@@ -45,13 +49,8 @@ export async function printClaudeConfig(
   const variables = claudeVariables(access, { environment, authToken: options.authToken === true });
   const note = noteFor(options, terminal);
   await noteMissingUpstream(environment, 'anthropic_messages', note);
-  if (options.json === true) {
-    terminal.json({ env: Object.fromEntries(variables) });
-    note('Add this to ~/.claude/settings.json.');
-  } else {
-    terminal.out(variables.map(([name, value]) => exportLine(name, value, shell)).join('\n'));
-    note(`Evaluate these lines in the shell that starts the client: ${EVALUATED[shell]}`);
-  }
+  const how = `Evaluate these lines in the shell that starts the client: ${EVALUATED[shell]}`;
+  printVariables({ variables, shell, how }, options, terminal);
   explainClaude(options, environment, note);
   // Not on stdout: an interactive zsh takes a line that begins with # for a command.
   const upstream = await storedUpstream(environment, 'anthropic_messages');
@@ -70,15 +69,39 @@ export async function printCodexConfig(
   const note = noteFor(options, terminal);
   if (options.openaiName === true) await requireOpenAi(environment);
   await noteMissingUpstream(environment, 'openai_responses', note);
-  terminal.out(codexToml(baseUrl, options));
-  note(
-    'Put this into ~/.codex/config.toml: model_provider above the first [table], the rest at the end;',
-  );
+  const credential =
+    options.authCommand === true
+      ? { tokenCommand: ['svc', 'config', 'token', '--start'] }
+      : LOCAL_VARIABLE;
+  terminal.out(codexToml({ baseUrl, name: codexName(options), credential }));
+  note(CODEX_PLACE);
   note('or save it as ~/.codex/svc.config.toml and start with: codex -p svc');
   if (options.authCommand !== true) {
     note('Before you start codex: export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"');
   }
   noteProxy(environment, note);
+}
+
+interface PrintedVariables {
+  readonly variables: readonly (readonly [name: string, value: string])[];
+  readonly shell: Shell;
+  /** What a person does with the lines. */
+  readonly how: string;
+}
+
+function printVariables(
+  { variables, shell, how }: PrintedVariables,
+  options: ClaudeOptions,
+  terminal: Terminal,
+): void {
+  const note = noteFor(options, terminal);
+  if (options.json === true) {
+    terminal.json({ env: Object.fromEntries(variables) });
+    note('Add this to ~/.claude/settings.json.');
+    return;
+  }
+  terminal.out(variables.map(([name, value]) => exportLine(name, value, shell)).join('\n'));
+  note(how);
 }
 
 async function accessNow(environment: Environment): Promise<Access> {
@@ -91,7 +114,7 @@ async function accessNow(environment: Environment): Promise<Access> {
   );
 }
 
-export type Note = (line: string) => void;
+type Note = (line: string) => void;
 
 export function noteFor(options: { readonly quiet?: boolean }, terminal: Terminal): Note {
   return (line) => {
@@ -99,7 +122,7 @@ export function noteFor(options: { readonly quiet?: boolean }, terminal: Termina
   };
 }
 
-export function shellOf(text: string): Shell {
+function shellOf(text: string): Shell {
   const shell = SHELLS.find((known) => known === text);
   if (shell !== undefined) return shell;
   throw new CliError(
@@ -134,17 +157,13 @@ export function noteProxy(environment: Environment, note: Note): void {
   );
 }
 
-function codexToml(baseUrl: string, options: CodexOptions): string {
-  const tables = codexTables({
-    baseUrl,
-    name: codexName(options),
-    credential:
-      options.authCommand === true
-        ? { tokenCommand: ['svc', 'config', 'token', '--start'] }
-        : 'variable',
-  });
-  return ['model_provider = "svc"', ...tables.flatMap((table) => ['', ...table])].join('\n');
+function codexToml(provider: CodexProvider): string {
+  const tables = codexTables(provider).flatMap((table) => ['', ...table]);
+  return ['model_provider = "svc"', ...tables].join('\n');
 }
+
+const CODEX_PLACE =
+  'Put this into ~/.codex/config.toml: model_provider above the first [table], the rest at the end;';
 
 export function codexName({ openaiName }: CodexOptions): string {
   return openaiName === true ? 'OpenAI' : CODEX_NAME;
@@ -158,4 +177,63 @@ export async function requireOpenAi(environment: Environment): Promise<void> {
     '--openai-name is only for an upstream that is OpenAI itself.',
     'Omit it, or add OpenAI: svc setup --yes --upstream openai --key-env OPENAI_API_KEY',
   );
+}
+
+/**
+ * `svc print-config … --service URL`: what a client needs to find a service instead of a proxy on its
+ * own machine. The key comes from the environment, since arguments show in process lists.
+ */
+
+/** Also the variable with which a model reads left-out text, as the notes in its prompt say. */
+const KEY_VARIABLE = 'SVC_SERVICE_KEY';
+
+export function printServiceClaude(
+  url: string,
+  options: ClaudeOptions,
+  { environment, terminal }: CommandContext,
+): void {
+  const shell = shellOf(options.shell ?? 'sh');
+  const key = environment[KEY_VARIABLE] ?? '';
+  if (!/^svc_live_[\w-]+$/.test(key)) {
+    const hint = `Set the key first: export ${KEY_VARIABLE}=svc_live_…`;
+    throw new CliError(`${KEY_VARIABLE} holds no service key.`, hint);
+  }
+  const name = options.authToken === true ? 'ANTHROPIC_AUTH_TOKEN' : 'ANTHROPIC_API_KEY';
+  const variables: [string, string][] = [
+    // Without /v1: the client adds /v1/messages itself.
+    ['ANTHROPIC_BASE_URL', originOf(url)],
+    [name, key],
+    [KEY_VARIABLE, key],
+    // The client then says which requests are side calls and compactions.
+    ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
+  ];
+  const how = `Evaluate these lines in the shell that starts the client. The key is the one in ${KEY_VARIABLE}.`;
+  printVariables({ variables, shell, how }, options, terminal);
+}
+
+export function printServiceCodex(
+  url: string,
+  options: CodexOptions,
+  { terminal }: CommandContext,
+): void {
+  const credential = { variable: KEY_VARIABLE, instructions: `export ${KEY_VARIABLE}=svc_live_…` };
+  terminal.out(codexToml({ baseUrl: `${originOf(url)}/v1`, name: 'svc service', credential }));
+  const note = noteFor(options, terminal);
+  note(CODEX_PLACE);
+  note(`then export ${KEY_VARIABLE} before you start codex.`);
+}
+
+/** Flags that belong to a proxy on this machine. Throws CliError. */
+export function refuseLocalFlags(options: object, flags: readonly string[]): void {
+  const [wrong] = flags.filter((flag) => flag in options);
+  if (wrong === undefined) return;
+  const name = wrong.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  throw new CliError(`--${name} is for the proxy on this machine.`, 'Omit it with --service.', 2);
+}
+
+/** As a person pastes it, with /v1 or without. */
+function originOf(text: string): string {
+  const parsed = parseServiceUrl(text, true);
+  if ('url' in parsed) return parsed.url;
+  throw new CliError(`--service: expected ${parsed.allowed}.`, 'Give it as https://host:port', 2);
 }

@@ -29,7 +29,7 @@ export const CLIENT_COMMANDS: readonly CliCommand[] = [
     ],
     async run({ options, context }: Call<ClaudeOptions>) {
       if (options.service !== undefined) {
-        const { printServiceClaude } = await import('../clients/service-config.ts');
+        const { printServiceClaude } = await import('../clients/print-config.ts');
         printServiceClaude(options.service, options, context);
         return;
       }
@@ -52,8 +52,7 @@ export const CLIENT_COMMANDS: readonly CliCommand[] = [
     ],
     async run({ options, context }: Call<CodexOptions>) {
       if (options.service !== undefined) {
-        const { printServiceCodex, refuseLocalFlags } =
-          await import('../clients/service-config.ts');
+        const { printServiceCodex, refuseLocalFlags } = await import('../clients/print-config.ts');
         refuseLocalFlags(options, ['authCommand', 'openaiName']);
         printServiceCodex(options.service, options, context);
         return;
