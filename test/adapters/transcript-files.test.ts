@@ -22,6 +22,7 @@ const PLACES: readonly (readonly [TranscriptClient, string, string])[] = [
   ['copilot', 'copilot-1.0.102', '.copilot/session-state/0a73695c'],
   ['pi', 'pi-0.73.1', '.pi/agent/sessions/--home-user-project--'],
   ['qwen', 'qwen-0.24.4', '.qwen/projects/-home-user-project/chats'],
+  ['gemini', 'gemini-0.61.0', '.gemini/tmp/project/chats'],
   ['continue', 'continue-1.5.47', '.continue/sessions'],
   ['cline', 'cline-3.0.65', '.cline/data/sessions/1795537913070_tj7ej'],
   ['opencode', 'opencode-1.18.33', dirname(DATABASE)],
@@ -35,6 +36,9 @@ function homeWith(recording: string, place: string): string {
     writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/(\\?")Noted\./g, `$1${ANSWERED}`));
   }
   if (recording.startsWith('opencode')) fillDatabase(home);
+  if (recording.startsWith('gemini')) {
+    writeFileSync(join(home, dirname(place), '.project_root'), '/home/user/project');
+  }
   return home;
 }
 
@@ -103,6 +107,32 @@ test('a link among the sessions is not followed', async () => {
   expect(await read('pi', home)).toEqual([]);
 });
 
+test('of Gemini CLI, a resumed session goes on, what the person took back and sub-agents are left out', async () => {
+  const home = homeWith('gemini-0.61.0', '.gemini/tmp/project/chats');
+  const [file = ''] = readdirSync(join(home, '.gemini/tmp/project/chats'));
+  const path = join(home, '.gemini/tmp/project/chats', file);
+  const recorded = readFileSync(path, 'utf8').trimEnd().split('\n');
+  const line = (type: string, id: string, text: string) =>
+    JSON.stringify({ id, type, timestamp: '2026-11-24T20:00:00Z', content: [{ text }] });
+  const texts = async (...lines: readonly string[]) => {
+    writeFileSync(path, `${[...recorded, ...lines].join('\n')}\n`);
+    const sessions = await read('gemini', home);
+    return sessions.flatMap(({ records }) => records.map(({ text }) => text));
+  };
+  const more = [
+    // A resumed session begins with its history, in which the client's own messages are.
+    `{"$set":{"messages":[${recorded[2]},${line('user', 'x', 'The client says this.')}]}}`,
+    line('user', 'u2', 'The replica listens on port 7777.'),
+    line('gemini', 'a2', 'The replica is written down as well.'),
+  ];
+  const both = [expect.stringContaining(ASKED), ANSWERED];
+  const later = ['The replica listens on port 7777.', 'The replica is written down as well.'];
+  expect(await texts(...more)).toEqual([...both, ...later]);
+  expect(await texts(...more, '{"$rewindTo":"u2"}')).toEqual(both);
+  expect(await texts(...more, '{"$rewindTo":"unknown"}')).toEqual([]);
+  expect(await texts(...more, '{"kind":"subagent"}')).toEqual([]);
+});
+
 test('of opencode, what the person took back, what it added itself and sub-agents are left out', async () => {
   const changed = async (change: (row: Row) => Row) => {
     const home = tempFolder();
@@ -142,6 +172,6 @@ test(
     expect((await svc('list')).stdout).toBe('');
     expect((await svc('import', '--from', 'opencode', '--yes')).code).toBe(0);
     expect((await svc('list')).stdout).toContain('staging database');
-    expect((await svc('import', '--from', 'gemini')).stderr).toContain('opencode, copilot');
+    expect((await svc('import', '--from', 'cursor')).stderr).toContain('opencode, copilot');
   },
 );

@@ -183,3 +183,43 @@ test('of several clients a person chooses any', async () => {
   expect(existsSync(join(home, '.codex/config.toml'))).toBe(true);
   expect(existsSync(join(home, '.qwen/settings.json'))).toBe(true);
 });
+
+test('before the import it shows what recall would have added to one of the last prompts, and leaves nothing behind', async () => {
+  const { home, environment } = usedHome();
+  const sessions = [
+    ['Which port does the staging database use?', 'The staging database listens on port 6431.'],
+    ['Please rename the folder of the parser.', 'The parser lies in src/grammar from now on.'],
+    ['Write a changelog entry.', 'The changelog names the new flag of the exporter.'],
+    ['Add a retry to the uploader.', 'The uploader tries three times before it gives up.'],
+    ['The staging database refuses connections on its port.', 'The firewall was closed.'],
+  ] as const;
+  for (const [number, [asked_, answered]] of sessions.entries()) {
+    const sessionId = `00000000-0000-4000-8000-00000000010${number}`;
+    const line = (type: string, content: unknown, minute: number) =>
+      JSON.stringify({
+        type,
+        sessionId,
+        cwd: join(home, 'shop'),
+        uuid: `${sessionId}-${minute}`,
+        timestamp: `2026-11-${10 + number}T12:0${minute}:00Z`,
+        message: { role: type, content },
+      });
+    writeFileSync(
+      join(home, '.claude/projects/-work-app', `${sessionId}.jsonl`),
+      `${line('user', asked_, 0)}\n${line('assistant', [{ type: 'text', text: answered }], 1)}\n`,
+    );
+  }
+  const session = open(home, environment);
+  await choose('Which provider?', 'None: continue without a provider');
+  await answer('Where should memories be stored?');
+  await asked('Import 6 sessions');
+  expect(session.notes()).toMatch(
+    /svc would have added to your prompt of 2026-11-14 .*: The staging database refuses/,
+  );
+  expect(session.notes()).toMatch(
+    /2026-11-10 .* agent: The staging database listens on port 6431\./,
+  );
+  expect(existsSync(join(home, 'data'))).toBe(false);
+  prompts.keypress({ name: 'c', ctrl: true });
+  expect(await session.ended).toBe(130);
+});

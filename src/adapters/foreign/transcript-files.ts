@@ -20,6 +20,8 @@ const FILE_BYTES_MAX = 256 * 1024 * 1024;
 const LINE_CHARS_MAX = 32 * 1024 * 1024;
 /** Codex has the deepest folders: sessions/<year>/<month>/<day>/rollout-*. */
 const DEPTH_MAX = 4;
+/** Linux: PATH_MAX. */
+const PATH_BYTES_MAX = 4096;
 /** opencode keeps one row for each part of a message. A longer session is read up to here. */
 const ROWS_MAX = 100_000;
 
@@ -63,6 +65,11 @@ const FINDERS: Readonly<Record<TranscriptClient, (folders: HomeFolders) => Trans
     collect(join(home, '.qwen/projects'), 2).filter(
       ({ path }) => basename(dirname(path)) === 'chats',
     ),
+  gemini: ({ home, environment }) =>
+    // Deeper folders hold the transcripts of sub-agents.
+    collect(join(environment['GEMINI_CLI_HOME'] ?? home, '.gemini/tmp'), 2).filter(
+      ({ path }) => basename(dirname(path)) === 'chats',
+    ),
   continue: ({ home, environment }) =>
     collect(
       join(environment['CONTINUE_GLOBAL_DIR'] ?? join(home, '.continue'), 'sessions'),
@@ -91,6 +98,7 @@ export async function readTranscript(
   if (client === 'opencode') readOpencode(file, reader);
   else if (client === 'continue') await readContinue(file, reader);
   else if (client === 'cline') await readCline(file, reader);
+  else if (client === 'gemini') await readGemini(file, reader);
   else {
     for await (const line of linesOfFile(file.path, FILE_BYTES_MAX)) {
       if (line.length <= LINE_CHARS_MAX) reader.push(line);
@@ -118,6 +126,38 @@ async function readCline(file: TranscriptFile, reader: TranscriptReader): Promis
   for (const message of Array.isArray(messages) ? messages : []) {
     if (isRecord(message)) reader.take(message);
   }
+}
+
+/**
+ * Gemini CLI 0.61.0 writes a message again when its calls have ended, and writes `$rewindTo` when the person goes
+ * back to before a message. A list in `$set` repeats messages and adds the client's own, so it is not read.
+ */
+async function readGemini(file: TranscriptFile, reader: TranscriptReader): Promise<void> {
+  const messages = new Map<string, Fields>();
+  for await (const line of linesOfFile(file.path, FILE_BYTES_MAX)) {
+    const fields = line.length <= LINE_CHARS_MAX ? parseJson(line) : undefined;
+    if (!isRecord(fields)) continue;
+    const { id, kind, $rewindTo: first } = fields;
+    if (kind === 'subagent') return;
+    if (typeof first === 'string') rewind(messages, first);
+    else if (typeof id === 'string') messages.set(id, fields);
+    else reader.take(fields);
+  }
+  const root = join(dirname(dirname(file.path)), '.project_root');
+  reader.take({ folder: (await smallFile(root)).trim() || undefined });
+  for (const message of messages.values()) reader.take(message);
+}
+
+/** Takes back the message and all that follow it; all messages if it is not among them, as the client does. */
+function rewind(messages: Map<string, Fields>, first: string): void {
+  const ids = [...messages.keys()];
+  for (const id of ids.slice(Math.max(ids.indexOf(first), 0))) messages.delete(id);
+}
+
+/** A path that a client wrote down. Empty if there is no such file. */
+async function smallFile(path: string): Promise<string> {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  return stat?.isFile() === true && stat.size <= PATH_BYTES_MAX ? readFile(path, 'utf8') : '';
 }
 
 async function wholeFile(path: string): Promise<Fields> {

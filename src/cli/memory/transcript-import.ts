@@ -73,9 +73,14 @@ export interface SessionSurvey {
   readonly masked: number;
   /** Names of the projects, the one with the most memories first. */
   readonly projects: readonly string[];
+  /** Of the project of the newest session, to show what recall would have said. */
+  readonly sample: readonly TranscriptRecord[];
   /** The deadline came first: the numbers are the least that there is. */
   readonly isPartial: boolean;
 }
+
+/** Records of a few months in one project. */
+const SAMPLE_MAX = 2000;
 
 /** Writes nothing. The newest sessions are counted first. */
 export async function surveySessions(
@@ -89,17 +94,23 @@ export async function surveySessions(
   const deadline = performance.now() + deadlineMs;
   const isLate = (): boolean => performance.now() > deadline;
   const clients: TranscriptClient[] = [];
+  const sample: TranscriptRecord[] = [];
+  const take = async (records: readonly TranscriptRecord[]): Promise<void> => {
+    const [first = records[0]] = sample;
+    if (first?.space !== records[0]?.space) return;
+    sample.push(...records.slice(0, SAMPLE_MAX - sample.length));
+  };
   for (const client of TRANSCRIPT_CLIENTS) {
     const files = transcriptsOf(client, context).toReversed();
     const before = found.sessions;
-    await readAll({ client, files, spaceOf, found, take: async () => undefined, isLate }, context);
+    await readAll({ client, files, spaceOf, found, take, isLate }, context);
     if (found.sessions > before) clients.push(client);
   }
   context.terminal.progressDone();
   const { sessions, records: memories, masked, spaces } = found;
   const shown = spaceNames(dataFolder(context.environment), spaces.keys());
   const names = bySize(spaces).map(([space]) => shown.of(space));
-  return { clients, sessions, memories, masked, projects: names, isPartial: isLate() };
+  return { clients, sessions, memories, masked, projects: names, sample, isPartial: isLate() };
 }
 
 function transcriptsOf(

@@ -202,7 +202,7 @@ names the others.`,
     args: { '[file]': 'lines of JSON from export; without a file, or with "-", standard input' },
     options: {
       '--from <client>':
-        'the sessions of claude-code, codex, opencode, copilot, pi, qwen, continue or cline; without --yes only count',
+        'the sessions of claude-code, codex, opencode, copilot, pi, qwen, gemini, continue or cline; without --yes only count',
       '--space <name>': 'import everything into this space',
       '-y, --yes': 'with --from: write the memories',
       '--dry-run': 'count and write nothing',

@@ -8,6 +8,10 @@ import {
   removeUpstreams,
   upstreamNames,
 } from '../../core/settings/config-draft.ts';
+import { readProxySettings } from '../../core/settings/config-proxy.ts';
+import { Findings } from '../../core/settings/config-values.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { previewLines } from './recall-preview.ts';
 import { LOGIN_STYLES } from '../../core/settings/config-upstreams.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { ExitCode } from '../cli-error.ts';
@@ -293,6 +297,7 @@ const TITLES: Readonly<Record<TranscriptClient, string>> = {
   copilot: 'Copilot CLI',
   pi: 'pi',
   qwen: 'Qwen Code',
+  gemini: 'Gemini CLI',
   continue: 'Continue',
   cline: 'Cline',
 };
@@ -304,7 +309,16 @@ async function askImport(answers: Answers): Promise<readonly TranscriptClient[]>
   if (survey.clients.length === 0) return [];
   const memory = isRecord(draft['memory']) ? draft['memory'] : {};
   const isHosted = memory['kind'] === 'hosted';
-  for (const line of surveyLines(survey)) context.terminal.note(line);
+  const preview = await previewLines(survey.sample, {
+    dataFolder: dataFolder(context.environment),
+    openStore: dependencies.openStore,
+    settings: readProxySettings(
+      draft['proxy'],
+      { environment: context.environment, flags: {} },
+      new Findings(),
+    ),
+  });
+  for (const line of [...surveyLines(survey), ...preview]) context.terminal.note(line);
   if (isHosted) context.terminal.note('svc will send them to the memory service.');
   const message = `Import ${count(survey.sessions, 'session')} as memories?`;
   // Nothing leaves this machine by Enter alone.

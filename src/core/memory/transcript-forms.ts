@@ -14,6 +14,7 @@ export const TRANSCRIPT_CLIENTS = [
   'copilot',
   'pi',
   'qwen',
+  'gemini',
   'continue',
   'cline',
 ] as const;
@@ -48,6 +49,7 @@ const FORMS: Readonly<Record<FormClient, (fields: Fields) => TranscriptStep>> = 
   copilot: copilotStep,
   pi: piStep,
   qwen: qwenStep,
+  gemini: geminiStep,
   continue: continueStep,
   cline: clineStep,
   opencode: opencodeStep,
@@ -138,6 +140,21 @@ function qwenStep(fields: Fields): TranscriptStep {
     functionCall === undefined ? [] : [asRecord(functionCall)['id']],
   );
   return { ...place, message: messageOf(isTyped ? 'user' : 'assistant', texts, calls), at };
+}
+
+/** Gemini CLI 0.61.0. `displayContent` is what was typed, where the client added the contents of files to it. */
+function geminiStep(fields: Fields): TranscriptStep {
+  const { type, content, displayContent, timestamp: at } = fields;
+  const place = { session: textOrNone(fields['sessionId']), folder: textOrNone(fields['folder']) };
+  if (type !== 'user' && type !== 'gemini') return place;
+  const said = displayContent ?? content;
+  const parts = typeof said === 'string' ? [{ text: said }] : asList(said).map(asRecord);
+  if (parts.some(({ functionResponse }) => functionResponse !== undefined)) {
+    return { ...place, message: resultOf('call'), at };
+  }
+  const texts = parts.flatMap(({ text, thought }) => (thought === true ? [] : [text]));
+  const calls = asList(fields['toolCalls']).map((call) => asRecord(call)['id']);
+  return { ...place, message: messageOf(type === 'user' ? 'user' : 'assistant', texts, calls), at };
 }
 
 /** Continue CLI: its file holds the session, then its history. Nothing in it says when. */
