@@ -13,34 +13,34 @@ import { Statements } from '../store/statements.ts';
  * would take back the locks of SQLite in this process.
  */
 
-export const STATE_VERSION = 2;
+export const STATE_VERSION = 1;
 
 // A change of a ledger row deletes it and inserts it again, so it gets a new number. Every process
 // reads the rows behind the last number that it has seen, and so learns what any process has changed.
 // AUTOINCREMENT never gives a number twice: two processes may deliver and delete the same outbox row.
 const SCHEMA = `
-CREATE TABLE IF NOT EXISTS ledger (
+CREATE TABLE ledger (
   n INTEGER PRIMARY KEY AUTOINCREMENT,
   key TEXT NOT NULL UNIQUE,
   value TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS outbox (
+CREATE TABLE outbox (
   n INTEGER PRIMARY KEY AUTOINCREMENT,
   target TEXT NOT NULL,
   record TEXT NOT NULL,
   at INTEGER NOT NULL
 );
-CREATE INDEX IF NOT EXISTS outbox_by_target ON outbox(target, n);
-CREATE TABLE IF NOT EXISTS requests (
+CREATE INDEX outbox_by_target ON outbox(target, n);
+CREATE TABLE requests (
   number INTEGER PRIMARY KEY,
   id TEXT NOT NULL,
   at INTEGER NOT NULL,
   row TEXT NOT NULL
 );
-CREATE INDEX IF NOT EXISTS requests_by_id ON requests(id);
-CREATE INDEX IF NOT EXISTS requests_by_conversation ON requests(row ->> '$.conversation', number);
-CREATE INDEX IF NOT EXISTS requests_by_time ON requests(at);
-CREATE TABLE IF NOT EXISTS quota (
+CREATE INDEX requests_by_id ON requests(id);
+CREATE INDEX requests_by_conversation ON requests(row ->> '$.conversation', number);
+CREATE INDEX requests_by_time ON requests(at);
+CREATE TABLE quota (
   n INTEGER PRIMARY KEY,
   at INTEGER NOT NULL,
   row TEXT NOT NULL
@@ -327,16 +327,18 @@ export function isBusy(error: unknown): boolean {
 }
 
 function createTables(rows: Statements): void {
-  if (versionOf(rows) === STATE_VERSION) return;
+  if (hasTables(rows)) return;
   rows.transaction(() => {
-    const version = versionOf(rows);
-    if (version > STATE_VERSION) throw new SchemaTooNewError('made by a later version of svc');
-    if (version < STATE_VERSION) rows.exec(SCHEMA);
+    if (!hasTables(rows)) rows.exec(SCHEMA);
   });
 }
 
-function versionOf(rows: Statements): number {
-  return Number(rows.value('PRAGMA user_version'));
+function hasTables(rows: Statements): boolean {
+  const version = Number(rows.value('PRAGMA user_version'));
+  if (version !== 0 && version !== STATE_VERSION) {
+    throw new SchemaTooNewError('made by a later version of svc');
+  }
+  return version === STATE_VERSION;
 }
 
 /** '' where there is no such file. */

@@ -12,7 +12,7 @@ import {
 } from './driver.ts';
 import type { Descriptors } from './descriptors.ts';
 import { type FileState, isBeingWritten, OpenedFile, removeStaleLogs } from './opened-file.ts';
-import { migrate } from './schema.ts';
+import { createTables } from './schema.ts';
 import { Statements } from './statements.ts';
 
 /**
@@ -248,7 +248,7 @@ function openChecked(options: OpenOptions): Database {
   try {
     const database = new Database(connection, path, options.descriptors);
     close = () => database.close();
-    migrate(connection);
+    createTables(connection);
     if (size <= CHECKED_BYTES_MAX) check(database);
     return database;
   } catch (error) {

@@ -47,7 +47,7 @@ export function listProvenance(database: Database, filter: ProvenanceFilter): He
   }));
 }
 
-/** The files as a row has them. A row that another release wrote otherwise has none. */
+/** The files as a row has them. */
 export function filesFrom(json: string): ConcernedFile[] {
   return asList(parseJson(json)).flatMap((value) => {
     const [path, hash, size, modifiedMs, inode] = asList(value);

@@ -1,9 +1,6 @@
 import type { Connection } from './driver.ts';
 
-/**
- * The tables, and how an older file becomes a newer one. A migration that was released is never
- * edited: it runs once, inside one transaction with the number that says so.
- */
+/** The tables of the memory. A file has exactly these: `svc memory export` and `import` are the way from others. */
 
 /**
  * A passage's id is its space's id in the upper part and a number in the lower one. A full-text
@@ -22,15 +19,12 @@ export const SPACES_MAX = 2 ** 20;
 export const POSITIONS_PER_EXCHANGE = 2 ** 17;
 
 // A text is a blob: SQLite's own would end at a NUL and lose half a surrogate pair, and svc must
-// return exactly the stored text.
+// return exactly the stored text. `source` says where its words come from; NULL for a person's or an
+// assistant's own.
 //
-// Contentless FTS5 could not forget: without the old terms a delete leaves the words in the index.
-// The index keeps no positions and no sizes. bm25() needs 5 us a row to look them up, ten times the
-// cost of the list of rows, and the ranking reads the terms of the few best anyway.
-//
-// The ascii tokenizer takes the terms of core/recall/terms.ts unchanged: it knows blanks, nothing
-// else.
-const VERSION_1 = `
+// The index of a conversation has the exchange: a forgotten record asks for the records of its exchange,
+// also in a conversation of thousands. The newest records of a space make the sessions of a brief.
+const RECORDS = `
 CREATE TABLE spaces (
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
@@ -52,11 +46,24 @@ CREATE TABLE records (
   fingerprint TEXT NOT NULL,
   exchange INTEGER NOT NULL,
   branch TEXT,
+  source TEXT,
   UNIQUE (space, digest)
 );
 CREATE INDEX records_by_ref ON records(ref);
 CREATE INDEX records_by_time ON records(at);
-CREATE INDEX records_by_conversation ON records(space, conversation);
+CREATE INDEX records_by_conversation ON records(space, conversation, exchange);
+CREATE INDEX records_by_space_time ON records(space, at);
+`;
+
+// Contentless FTS5 could not forget: without the old terms a delete leaves the words in the index.
+// The index keeps no positions and no sizes. bm25() needs 5 us a row to look them up, ten times the
+// cost of the list of rows, and the ranking reads the terms of the few best anyway.
+//
+// The ascii tokenizer takes the terms of core/recall/terms.ts unchanged: it knows blanks, nothing
+// else.
+//
+// `signals`: how much the last prompts of a space shared with its memory (signals.ts).
+const INDEX = `
 CREATE TABLE conversations (
   id INTEGER PRIMARY KEY,
   space INTEGER NOT NULL REFERENCES spaces(id),
@@ -79,31 +86,16 @@ CREATE VIRTUAL TABLE passage_terms USING fts5(
   detail=none, columnsize=0
 );
 INSERT INTO passage_terms(passage_terms, rank) VALUES ('secure-delete', 1);
-CREATE TABLE tombstones (
+CREATE TABLE signals (
   space INTEGER NOT NULL REFERENCES spaces(id),
-  digest TEXT NOT NULL,
-  at INTEGER NOT NULL,
-  PRIMARY KEY (space, digest)
+  number INTEGER NOT NULL,
+  signal REAL NOT NULL,
+  PRIMARY KEY (space, number)
 ) WITHOUT ROWID;
-CREATE TABLE ledger (
-  key TEXT PRIMARY KEY,
-  block TEXT NOT NULL,
-  form TEXT NOT NULL,
-  drops_earlier INTEGER NOT NULL,
-  at INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX ledger_by_time ON ledger(at);
-CREATE TABLE requests (
-  number INTEGER PRIMARY KEY,
-  id TEXT NOT NULL,
-  at INTEGER NOT NULL,
-  row TEXT NOT NULL
-);
-CREATE INDEX requests_by_id ON requests(id);
 `;
 
 // Texts of tools, kept beside the memories: never searched, and deleted after a while (outputs.ts).
-const VERSION_2 = `
+const OUTPUTS = `
 CREATE TABLE outputs (
   id INTEGER PRIMARY KEY,
   space INTEGER NOT NULL REFERENCES spaces(id),
@@ -120,65 +112,52 @@ CREATE INDEX outputs_by_ref ON outputs(ref);
 CREATE INDEX outputs_by_use ON outputs(used);
 `;
 
-// svc reads a conversation's cost so far when it comes back after a restart.
-const VERSION_3 = `
-CREATE INDEX requests_by_conversation ON requests(row ->> '$.conversation', number);
-`;
-
-// Where a record's words come from; NULL for a person's or an assistant's own.
-const VERSION_4 = `
-ALTER TABLE records ADD COLUMN source TEXT;
-`;
-
-// A table of how much the last prompts of a space shared with its memory (signals.ts). An index of
-// the newest records of a space, from which the sessions of a brief are made (session-search.ts).
-const VERSION_5 = `
-CREATE TABLE signals (
-  space INTEGER NOT NULL REFERENCES spaces(id),
-  number INTEGER NOT NULL,
-  signal REAL NOT NULL,
-  PRIMARY KEY (space, number)
-) WITHOUT ROWID;
-CREATE INDEX records_by_space_time ON records(space, at);
-`;
-
-// The commit and the files that a record concerns (provenance.ts). It stays on this machine, and goes
-// with its record. An exchange grows by some 200 bytes with one file, 400 with three, 1.4 kB with twelve.
-const VERSION_6 = `
+// `provenance`: the commit and the files that a record concerns (provenance.ts). An exchange grows by some
+// 200 bytes with one file, 400 with three, 1.4 kB with twelve.
+//
+// `marks`: whether a person lets a record be recalled, when it was edited or imported. Each recall asks for the
+// pinned records, and hardly any record has a pin. `rule_marks`: the marks of a person on the rules of a space,
+// retired or always placed; a rule is named by a hash of its sentence.
+const ABOUT_RECORDS = `
 CREATE TABLE provenance (
   record INTEGER PRIMARY KEY REFERENCES records(id) ON DELETE CASCADE,
   root TEXT NOT NULL,
   head TEXT NOT NULL,
   files TEXT NOT NULL
 );
-`;
-
-// The marks that a person gave a record in the page: whether it is recalled, and when it was edited.
-const VERSION_7 = `
 CREATE TABLE marks (
   record INTEGER PRIMARY KEY REFERENCES records(id) ON DELETE CASCADE,
   pin TEXT,
-  edited_at INTEGER
+  edited_at INTEGER,
+  imported_at INTEGER
 );
-`;
-
-// The page sums requests day by day. A record that was imported says so, beside the marks of a person.
-const VERSION_8 = `
-CREATE INDEX requests_by_time ON requests(at);
-ALTER TABLE marks ADD COLUMN imported_at INTEGER;
-`;
-
-// Each recall asks for the pinned records. Each imported record has a mark too, and hardly any has a pin.
-const VERSION_9 = `
 CREATE INDEX marks_by_pin ON marks(pin) WHERE pin IS NOT NULL;
+CREATE TABLE rule_marks (
+  space INTEGER NOT NULL REFERENCES spaces(id),
+  rule TEXT NOT NULL,
+  mark TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (space, rule)
+) WITHOUT ROWID;
 `;
 
-// Ledger and request log have a file of their own (state-file.ts). Each deletion or change of a text is
-// counted, so that a proof that was given earlier is not believed after it; the id tells two files apart.
-// `forgetting` has hashes of the forgotten quotes until no block of the ledger has them any more.
-const VERSION_10 = `
-DROP TABLE ledger;
-DROP TABLE requests;
+// `tombstones` keep what was forgotten from being captured again. `is_moved`: the person moved or edited the
+// memory, and may move or edit it back.
+//
+// `removals`: each deletion or change of a text is counted, so that a proof that was given earlier is not
+// believed after it; the id tells two files apart.
+//
+// `to_forget`: the memories that a person has forgotten and that are not deleted yet: any process ends the
+// work. `forgetting`: the notes of that work (forgetting.ts). No number is given twice: a process deletes the
+// notes that it has read, and none that another one has written meanwhile.
+const FORGETTING = `
+CREATE TABLE tombstones (
+  space INTEGER NOT NULL REFERENCES spaces(id),
+  digest TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  is_moved INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (space, digest)
+) WITHOUT ROWID;
 CREATE TABLE removals (one INTEGER PRIMARY KEY CHECK (one = 1), id INTEGER NOT NULL, count INTEGER NOT NULL);
 INSERT INTO removals VALUES (1, random() & 9007199254740991, 0);
 CREATE TRIGGER record_removed AFTER DELETE ON records
@@ -191,72 +170,24 @@ CREATE TRIGGER output_changed AFTER UPDATE OF text, digest, space ON outputs
   BEGIN UPDATE removals SET count = count + 1; END;
 CREATE TRIGGER space_changed AFTER UPDATE OF name ON spaces
   BEGIN UPDATE removals SET count = count + 1; END;
-CREATE TABLE forgetting (quote TEXT PRIMARY KEY) WITHOUT ROWID;
-`;
-
-// A tombstone of a memory that a person moved or edited: it keeps the conversation from bringing it back,
-// and the person may move or edit it back.
-const VERSION_11 = `
-ALTER TABLE tombstones ADD COLUMN is_moved INTEGER NOT NULL DEFAULT 0;
-`;
-
-// The memories that a person has forgotten and that are not deleted yet: any process ends the work. A
-// forgotten record asks for the records of its exchange, also in a conversation of thousands.
-const VERSION_12 = `
 CREATE TABLE to_forget (record INTEGER PRIMARY KEY REFERENCES records(id) ON DELETE CASCADE);
-DROP INDEX records_by_conversation;
-CREATE INDEX records_by_conversation ON records(space, conversation, exchange);
-`;
-
-// The notes of a forgetting are numbered, and no number is given twice (forgetting.ts): a process deletes
-// the notes that it has read, and none that another one has written meanwhile.
-const VERSION_13 = `
-DROP TABLE forgetting;
 CREATE TABLE forgetting (n INTEGER PRIMARY KEY AUTOINCREMENT, ref TEXT NOT NULL);
 `;
 
-// The marks of a person on the rules of a space: retired, or always placed. A rule is named by a hash of its sentence.
-const VERSION_14 = `
-CREATE TABLE rule_marks (
-  space INTEGER NOT NULL REFERENCES spaces(id),
-  rule TEXT NOT NULL,
-  mark TEXT NOT NULL,
-  at INTEGER NOT NULL,
-  PRIMARY KEY (space, rule)
-) WITHOUT ROWID;
-`;
-
-const MIGRATIONS: readonly string[] = [
-  VERSION_1,
-  VERSION_2,
-  VERSION_3,
-  VERSION_4,
-  VERSION_5,
-  VERSION_6,
-  VERSION_7,
-  VERSION_8,
-  VERSION_9,
-  VERSION_10,
-  VERSION_11,
-  VERSION_12,
-  VERSION_13,
-  VERSION_14,
-];
+const VERSION = 1;
+const SCHEMA = `${RECORDS}${INDEX}${OUTPUTS}${ABOUT_RECORDS}${FORGETTING}PRAGMA user_version = ${VERSION};`;
 
 /** A file of a later svc is left alone: what it means is not known here. */
 export class SchemaTooNewError extends Error {
   override readonly name = 'SchemaTooNewError';
 }
 
-/** Brings the file to this version. Two processes may try at once: the second finds it done. */
-export function migrate(connection: Connection): void {
-  if (versionOf(connection) === MIGRATIONS.length) return;
+/** Two processes may try at once: the second finds it done. */
+export function createTables(connection: Connection): void {
+  if (hasTables(connection)) return;
   connection.exec('BEGIN IMMEDIATE');
   try {
-    const version = versionOf(connection);
-    if (version > MIGRATIONS.length) throw new SchemaTooNewError('made by a later version of svc');
-    for (const migration of MIGRATIONS.slice(version)) connection.exec(migration);
-    connection.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
+    if (!hasTables(connection)) connection.exec(SCHEMA);
     connection.exec('COMMIT');
   } catch (error) {
     connection.exec('ROLLBACK');
@@ -264,9 +195,11 @@ export function migrate(connection: Connection): void {
   }
 }
 
-function versionOf(connection: Connection): number {
+function hasTables(connection: Connection): boolean {
   const row = connection.prepare('PRAGMA user_version').get();
   const version: unknown =
     typeof row === 'object' && row !== null && Reflect.get(row, 'user_version');
-  return typeof version === 'number' ? version : 0;
+  if (version !== 0 && version !== VERSION)
+    throw new SchemaTooNewError('made by a later version of svc');
+  return version === VERSION;
 }

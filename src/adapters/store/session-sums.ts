@@ -54,15 +54,10 @@ export async function sessionFacts(
   }
 }
 
-/** A file that an older proxy still writes has no such table. */
 function quotaIn(connection: Connection, session: string): QuotaReading | undefined {
-  try {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only the request log writes these rows.
-    const [found] = connection.prepare(QUOTA_SQL).all(session) as { readonly row: string }[];
-    if (found === undefined) return undefined;
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- As above.
-    return (JSON.parse(found.row) as { readonly reading: QuotaReading }).reading;
-  } catch {
-    return undefined;
-  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only the request log writes these rows.
+  const [found] = connection.prepare(QUOTA_SQL).all(session) as { readonly row: string }[];
+  if (found === undefined) return undefined;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- As above.
+  return (JSON.parse(found.row) as { readonly reading: QuotaReading }).reading;
 }

@@ -290,11 +290,9 @@ interface ExchangeRow extends Omit<ExchangeParts, 'parts'> {
 /** Passages of each half that are read: 3,000 words. A longer text is a pasted file or a document. */
 const PASSAGES_PER_RECORD = 64;
 
-/** Release 0.1.2 and older kept answers in the positions that hold unverified requests now. */
+/** By the quarter of the exchange; see shareOf in passage-index.ts. */
 const SPEAKER = `CASE p.position % ${POSITIONS_PER_EXCHANGE} / ${POSITIONS_PER_EXCHANGE / 4}
-  WHEN 3 THEN 'answer' WHEN 2 THEN
-    (SELECT iif(r.role = 'user', 'unverified', 'answer') FROM records r WHERE r.id = p.record)
-  ELSE 'person' END`;
+  WHEN 3 THEN 'answer' WHEN 2 THEN 'unverified' ELSE 'person' END`;
 /** A passage's lines as one text: a row of columns costs 5 us, a line 1. Terms hold no line end. */
 const LINES = (first: string, last: string): string => `SELECT
   ${SPEAKER} || ' ' || p.record || ' ' ||

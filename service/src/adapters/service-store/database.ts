@@ -7,7 +7,7 @@ import {
 import { Database } from '../../../../src/adapters/store/database.ts';
 import type { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
 import { type Connection, type Driver, sqliteCode } from '../../../../src/adapters/store/driver.ts';
-import { migrate } from '../../../../src/adapters/store/schema.ts';
+import { createTables } from '../../../../src/adapters/store/schema.ts';
 import { newEpoch, checkSchema, makeTables } from './schema.ts';
 
 /**
@@ -56,7 +56,7 @@ export function openServiceFile(
     const database = new Database(connection, path, descriptors);
     close = () => database.close();
     checkSchema(database);
-    migrate(connection);
+    createTables(connection);
     makeTables(database, newEpoch());
     return database;
   } catch (error) {
