@@ -9,7 +9,7 @@ import type { Ledger } from '../ports/ledger.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { Projects } from '../ports/projects.ts';
 import type { OwnBlocks } from '../core/recall/own-blocks.ts';
-import { HookMemory } from '../proxy/hook-memory.ts';
+import { HookMemory, type PlacedAt } from '../proxy/hook-memory.ts';
 import { systemClock } from './compose-common.ts';
 
 /** The composition root of a hook that asks no proxy: the store itself, opened for one event. */
@@ -19,8 +19,10 @@ export interface HookStore {
   readonly outbox: Outbox;
   readonly projects: Projects;
   answer(question: HookQuestion): Promise<string>;
-  /** How svc recognises its own blocks in this session. */
-  ownBlocks(session: string): Promise<OwnBlocks>;
+  /** How svc recognises its own blocks. `areListed`: with those of the session, where its transcript lacks them. */
+  ownBlocks(session: string, areListed: boolean): Promise<OwnBlocks>;
+  /** The blocks that the proxy placed in this session, by the prompt. */
+  placedAt(session: string, prompts: readonly string[]): Promise<PlacedAt>;
   close(): Promise<void>;
 }
 
@@ -67,10 +69,11 @@ export async function openHookStore(options: HookStoreOptions): Promise<HookStor
     outbox: service?.outbox ?? store.outbox,
     projects,
     answer: (question) => memory.answer(question),
-    ownBlocks: async (session) => ({
+    ownBlocks: async (session, areListed) => ({
       key: hookKey(dataFolder) ?? '',
-      blocks: await memory.blocksOf(session),
+      blocks: areListed ? await memory.blocksOf(session) : [],
     }),
+    placedAt: (session, prompts) => memory.placedAt(session, prompts),
     close: async () => {
       await service?.close();
       await store.close();

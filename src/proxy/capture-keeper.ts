@@ -1,3 +1,4 @@
+import { hookTextsIn } from '../core/hooks/hook-texts.ts';
 import type { Heard } from '../core/memory/echoes.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import type { RecordText } from '../core/memory/record.ts';
@@ -16,7 +17,7 @@ const NOWHERE = { start: 0, number: 0 };
 
 type KeeperDependencies = Pick<
   ProxyDependencies,
-  'clock' | 'outbox' | 'ledger' | 'texts' | 'blockKey'
+  'clock' | 'outbox' | 'ledger' | 'texts' | 'blockKey' | 'hookKey'
 >;
 
 /** Characters of texts that are held while the disk takes nothing: some hundred exchanges. */
@@ -96,7 +97,7 @@ export class CaptureKeeper {
     // An answer that was cut short was not the answer: only the person's own words are kept.
     const isWhole = !exchange.isOpen && !exchange.wasInterrupted && !wasCut;
     const answer = isWhole ? exchange.assistantText : '';
-    const heard = this.#heardBy(exchange, placements);
+    const heard = this.#heardBy(reading, exchange, placements);
     const { texts: kept } = this.#dependencies;
     const texts = [
       kept.captureHuman(exchange.humanText, heard),
@@ -117,7 +118,7 @@ export class CaptureKeeper {
     const place = goesOn && isLaterRound ? undefined : placeOf(reading);
     if (place === undefined) return 0;
     const { exchange } = place;
-    const heard = this.#heardBy(exchange, placements);
+    const heard = this.#heardBy(reading, exchange, placements);
     const human = this.#questionOf(reading, exchange, heard);
     if (goesOn) return this.#keep(reading, place, [human]).captured;
     if (answer.isCutShort) {
@@ -139,7 +140,8 @@ export class CaptureKeeper {
     const place = placeOf(reading);
     if (place === undefined) return;
     const { exchange } = place;
-    this.#keep(reading, place, [this.#questionOf(reading, exchange, this.#heardBy(exchange, []))]);
+    const heard = this.#heardBy(reading, exchange, []);
+    this.#keep(reading, place, [this.#questionOf(reading, exchange, heard)]);
     this.noteCut(reading);
   }
 
@@ -182,9 +184,19 @@ export class CaptureKeeper {
     return record;
   }
 
-  #heardBy({ humanText }: Exchange, placements: readonly Placement[]): Heard {
-    const blocks = placements.map(({ block }) => block);
-    return { blocks, key: this.#dependencies.blockKey, question: humanText };
+  /** What the model had read by the end of the exchange, of svc's proxy and of its hooks. */
+  #heardBy(
+    { view, identity }: Reading,
+    { humanText, end }: Exchange,
+    placements: readonly Placement[],
+  ): Heard {
+    const { blockKey, hookKey } = this.#dependencies;
+    const byHooks = hookTextsIn(view, identity.client, hookKey).placed;
+    const from = view.items[end]?.start ?? Infinity;
+    const blocks = [...placements, ...byHooks]
+      .filter(({ item }) => item.start < from)
+      .map(({ block }) => block);
+    return { blocks, key: blockKey, question: humanText };
   }
 
   /** False when the records are only in memory: a kill of the process would lose them. */

@@ -1,6 +1,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { fitsHook } from '../core/hooks/hook-answer.ts';
 import type { HookQuestion } from '../core/hooks/hook-question.ts';
+import { proxyBlockAddress } from '../core/hooks/hook-texts.ts';
 import { type AddressOf, type EntryOf, LOCAL_TENANT } from '../core/ledger/entries.ts';
 import { type Placed, roomForBlock, roomForLook } from '../core/recall/injections.ts';
 import { MARK_TOKENS } from '../core/recall/own-blocks.ts';
@@ -37,6 +38,11 @@ interface HookDependencies extends Pick<
   /** Milliseconds for an answer; absent: ANSWER_MS. */
   readonly answerMs?: number | undefined;
 }
+
+/** The blocks that the proxy has placed at a prompt with these words, or behind it in its tool loop. */
+export type PlacedAt = (prompt: string) => readonly string[];
+
+const FORMS = ['prompt', 'look'] as const;
 
 /** A person waits for the prompt to be sent, and the hook's process needs time to start and end. */
 const ANSWER_MS = 700;
@@ -88,6 +94,21 @@ export class HookMemory {
     const known = await this.#sessionOf({ session }, deadline);
     const placed = known && (await this.#placedIn({ session }, known, deadline));
     return placed?.map(({ block }) => block) ?? [];
+  }
+
+  /** The blocks that the proxy placed in a session, where its requests go through one as well. */
+  async placedAt(session: string, prompts: readonly string[]): Promise<PlacedAt> {
+    const owner = { tenant: LOCAL_TENANT, conversation: session };
+    const addresses = prompts.flatMap((text) =>
+      FORMS.map((form) => ({ text, address: proxyBlockAddress(owner, text, form) })),
+    );
+    const asked = addresses.map(({ address }) => address);
+    const found = await this.#dependencies.ledger.find(asked, this.#answerMs);
+    return (prompt) =>
+      addresses.flatMap(({ text, address }) => {
+        const block = text === prompt ? found.get(address)?.block : undefined;
+        return block === undefined || block === '' ? [] : [block];
+      });
   }
 
   async #answer(question: HookQuestion): Promise<string> {

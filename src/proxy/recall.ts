@@ -1,10 +1,11 @@
-import { type HookTexts, hookTextsIn } from '../core/hooks/hook-texts.ts';
+import { type HookTexts, hookTextsIn, proxyBlockAddress } from '../core/hooks/hook-texts.ts';
 import { GLOBAL_SPACE, isUnplaced } from '../core/request/space.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import type { MemoryState } from '../core/plan/continuity.ts';
 import { type Exchange, groupExchanges, isModelWork } from '../core/conversation/exchanges.ts';
 import {
   type BlockFact,
+  type EntryOf,
   isRefused,
   keyOf,
   type LedgerEntry,
@@ -88,7 +89,6 @@ const BOUND_MS = 2_000;
 
 const NOTHING: readonly Placement[] = [];
 const BY_HOOK = 'recalled_by_hook';
-const NO_HOOKS: HookTexts = { blocks: [], isAtPrompt: false };
 const UNREADABLE: Recalled = { placements: NOTHING, state: 'degraded_unavailable' };
 const DENIED = { state: 'degraded_denied' } as const;
 /** Of this request alone. */
@@ -213,8 +213,7 @@ export class Recaller {
   }
 
   #hooksIn({ view, identity }: Reading): HookTexts {
-    const { hookKey } = this.#dependencies;
-    return hookKey === undefined ? NO_HOOKS : hookTextsIn(view, identity.client, hookKey);
+    return hookTextsIn(view, identity.client, this.#dependencies.hookKey);
   }
 
   async #recallFor(call: RecallCall, open: Open): Promise<Recalled> {
@@ -282,7 +281,8 @@ export class Recaller {
     }
     // A degraded recall is not recorded: the next request of this prompt asks again.
     if (state !== 'recalled' && state !== 'empty') return { placements, state };
-    const told = [...toldBy(placements, leaving), ...this.#hooksIn(reading).blocks];
+    const byHooks = this.#hooksIn(reading).placed.map((one) => one.block);
+    const told = [...toldBy(placements, leaving), ...byHooks];
     const limits = {
       tokensMax: tokensMax - MARK_TOKENS,
       briefTokensMax: BRIEF_TOKENS_MAX - MARK_TOKENS,
@@ -456,15 +456,31 @@ export class Recaller {
    * repeats it. A decision that could not be recorded is not carried out.
    */
   async #settle(
-    { carrier, placements: before, isForeign }: Open,
+    open: Open | Look,
     placements: readonly Placement[],
     decided: BlockFact | undefined,
   ): Promise<Recalled> {
+    const { carrier, placements: before, isForeign } = open;
     const at = this.#dependencies.clock.now();
     const entries = entriesFor(carrier, { ...(decided ?? NO_BLOCK), at });
-    const isKnown = await this.#dependencies.ledger.commit(entries);
+    const forHooks = decided === undefined ? [] : this.#forHooks(open, { ...decided, at });
+    const isKnown = await this.#dependencies.ledger.commit([...entries, ...forHooks]);
     if (!isKnown) return { placements: before, state: 'degraded_unavailable', isForeign };
     return { ...stateOf(placements), isForeign };
+  }
+
+  /** The hooks of a session keep its answers too, and must know what they repeat. */
+  #forHooks(
+    open: Open | Look,
+    fact: BlockFact & { readonly at: number },
+  ): readonly EntryOf<'own-block'>[] {
+    if (this.#dependencies.hookKey?.() === undefined) return [];
+    const { reading, carrier } = open;
+    const [humanText, form] =
+      'action' in open
+        ? ([open.humanText, 'look'] as const)
+        : ([carrier.item.humanText, 'prompt'] as const);
+    return [{ ...proxyBlockAddress(reading.place, humanText, form), ...fact }];
   }
 
   async #question(

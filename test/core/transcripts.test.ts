@@ -16,7 +16,7 @@ const CODEX =
 function readLines(client: TranscriptClient, lines: readonly string[]) {
   const reader = new TranscriptReader(client);
   for (const line of lines) reader.push(line);
-  return reader.finish('named-by-file');
+  return reader.finish({ name: 'named-by-file' });
 }
 
 function readFile(client: TranscriptClient, name: string) {

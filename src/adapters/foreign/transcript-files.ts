@@ -104,7 +104,8 @@ export async function readTranscript(
       if (line.length <= LINE_CHARS_MAX) reader.push(line);
     }
   }
-  const records = reader.finish(basename(file.path).replace(/(?:\.messages)?\.jsonl?$/, ''));
+  const name = basename(file.path).replace(/(?:\.messages)?\.jsonl?$/, '');
+  const records = reader.finish({ name });
   return { folder: reader.folder, records };
 }
 

@@ -30,7 +30,7 @@ import {
 import type { Environment } from '../../core/settings/config-values.ts';
 import { ownSecretsOf } from '../../core/settings/own-secrets.ts';
 import type { HookStore, HookStoreOptions } from '../compose-hook.ts';
-import { keepSession } from './keep-session.ts';
+import { beginFork, keepSession } from './keep-session.ts';
 import { startWhereWanted } from './start-where-wanted.ts';
 
 /**
@@ -87,6 +87,7 @@ async function answerHook(call: HookCall, parts: HookParts): Promise<Close | und
   switch (event.kind) {
     case 'start':
       await Promise.all([startWhereWanted(call, setup), hook.say('start')]);
+      if (event.isFork && setup.writes) await beginFork(event, await hook.store());
       return hook.close;
     case 'prompt':
       await hook.say('prompt');

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
-import { lastLines } from '../../adapters/files/last-lines.ts';
+import { statSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type LastLines, lastLines } from '../../adapters/files/last-lines.ts';
 import type { HookClient } from '../../core/hooks/hook-clients.ts';
 import type { HookEvent } from '../../core/hooks/hook-event.ts';
 import { LOCAL_TENANT } from '../../core/ledger/entries.ts';
@@ -16,8 +18,9 @@ import type { HookStore } from '../compose-hook.ts';
 
 /** Some thousand exchanges. Of a longer session the end is read. */
 const TRANSCRIPT_BYTES_MAX = 24 * 1024 * 1024;
-/** An exchange that was open the last time may be whole now, and the one before may have been interrupted. */
-const AGAIN = 2;
+/** A client writes its transcript some milliseconds after it runs the hook. */
+const WRITTEN_MS = 300;
+const POLL_MS = 20;
 /** Then they wait in the outbox. */
 const STORE_MS = 500;
 const LEDGER_MS = 200;
@@ -27,19 +30,11 @@ export async function keepSession(
   event: HookEvent,
   store: HookStore,
 ): Promise<void> {
-  const address = {
-    kind: 'hook-note',
-    tenant: LOCAL_TENANT,
-    conversation: event.session,
-    fingerprint: 'kept',
-  } as const;
-  const found = await store.ledger.find([address], LEDGER_MS);
-  const kept = Number(found.get(address)?.note ?? '0');
-  const own = await store.ownBlocks(event.session);
-  const { records, count } =
+  const kept = await keptOf(event, store);
+  const { records, next } =
     client.transcript === undefined || event.transcript === ''
-      ? recordsOfEvent(client, event, { kept, own })
-      : recordsOfTranscript(client.transcript.client, event, { kept, own });
+      ? await saidInEvent(client, event, { kept, store })
+      : await saidInTranscript(client.transcript.client, event, { kept, store });
   if (records.length === 0 || event.folder === '') return;
   const { space, branch, isMemoryOff } = await store.projects.find(event.folder);
   if (isMemoryOff === true) return;
@@ -49,56 +44,138 @@ export async function keepSession(
     ...(branch !== undefined && { branch }),
   }));
   if (!store.outbox.keep(placed)) return;
-  await store.ledger.record([{ ...address, note: String(count), at: Date.now() }]);
+  await note(event, store, next);
   await store.outbox.flush(STORE_MS);
 }
 
+/** A fork begins with what the other session has kept, and says it with the times of that one. */
+export async function beginFork(event: HookEvent, store: HookStore): Promise<void> {
+  const { bytes, exchanges } = await keptOf(event, store);
+  if (bytes === 0) await note(event, store, { bytes, exchanges, since: Date.now() });
+}
+
+interface Kept {
+  /** The bytes of the transcript that were read. */
+  readonly bytes: number;
+  /** Exchanges so far. */
+  readonly exchanges: number;
+  /** What was said before is of another session, in milliseconds since 1970. */
+  readonly since: number;
+}
+
+async function keptOf({ session }: HookEvent, { ledger }: HookStore): Promise<Kept> {
+  const address = addressOf(session);
+  const found = await ledger.find([address], LEDGER_MS);
+  const [bytes = 0, exchanges = 0, since = 0] = (found.get(address)?.note ?? '')
+    .split(' ')
+    .map(Number);
+  return { bytes, exchanges, since };
+}
+
+async function note({ session }: HookEvent, { ledger }: HookStore, kept: Kept): Promise<void> {
+  const words = [kept.bytes, kept.exchanges, kept.since].join(' ');
+  await ledger.record([{ ...addressOf(session), note: words, at: Date.now() }]);
+}
+
+function addressOf(conversation: string) {
+  return { kind: 'hook-note', tenant: LOCAL_TENANT, conversation, fingerprint: 'kept' } as const;
+}
+
 interface Known {
-  /** Exchanges that were kept before. */
-  readonly kept: number;
-  readonly own: OwnBlocks;
+  readonly kept: Kept;
+  readonly store: HookStore;
 }
 
 interface Said {
   readonly records: readonly MemoryRecord<SpeakerRole>[];
-  /** Exchanges of the session so far. */
-  readonly count: number;
+  readonly next: Kept;
 }
 
-function recordsOfTranscript(
-  client: NonNullable<HookClient['transcript']>['client'],
-  { transcript, session, answer, kind }: HookEvent,
-  { kept, own }: Known,
-): Said {
-  const { lines, isWhole } = lastLines(transcript, TRANSCRIPT_BYTES_MAX);
-  const reader = new TranscriptReader(client, own);
-  for (const line of lines) reader.push(line);
-  if (kind === 'stop') reader.end(answer, Date.now());
-  const all = reader.finish(session);
-  const count = Math.max(0, ...all.map(({ exchange }) => exchange + 1));
-  const from = Math.min(kept, count) - AGAIN;
-  const fresh = all.filter(({ exchange }) => exchange >= from);
+async function saidInTranscript(
+  client: Transcript,
+  event: HookEvent,
+  { kept, store }: Known,
+): Promise<Said> {
+  const { session } = event;
+  const own = await store.ownBlocks(session, client === 'copilot');
+  const read = (): Read => {
+    const last = lastLines(event.transcript, TRANSCRIPT_BYTES_MAX);
+    return { last, reader: readerOf(last, { client, own, bytes: kept.bytes }) };
+  };
+  const { last, reader, isMissing } = await writtenDown(event, read);
+  // The next event finds it.
+  if (isMissing === true) return { records: [], next: kept };
+  const placedAt = await store.placedAt(session, reader.prompts);
+  const fresh = reader.finish({ name: session, placedAt }).filter(({ at }) => at >= kept.since);
+  const numbers = fresh.map(({ exchange }) => exchange);
   // The end of a session does not say how many exchanges were before it.
-  const moved = isWhole ? 0 : kept;
+  const moved = last.isWhole ? 0 : kept.exchanges - Math.min(...numbers);
+  const exchanges = Math.max(kept.exchanges, ...numbers.map((number) => number + moved + 1));
   return {
     records: fresh.map((record) => ({ ...record, exchange: record.exchange + moved })),
-    count: isWhole ? count : kept + 1,
+    next: { ...kept, bytes: last.end, exchanges },
   };
 }
 
+type Transcript = NonNullable<HookClient['transcript']>['client'];
+
+interface Read {
+  readonly last: LastLines;
+  readonly reader: TranscriptReader;
+}
+
+function readerOf(
+  { lines, start }: LastLines,
+  { client, own, bytes }: { client: Transcript; own: OwnBlocks; bytes: number },
+): TranscriptReader {
+  const reader = new TranscriptReader(client, own);
+  let at = start;
+  for (const line of lines) {
+    if (at === bytes) reader.readBefore();
+    reader.push(line);
+    at += Buffer.byteLength(line) + 1;
+  }
+  if (at === bytes) reader.readBefore();
+  return reader;
+}
+
+/** Waits until the transcript has the answer that has ended. */
+async function writtenDown(
+  { kind, transcript, answer }: HookEvent,
+  read: () => Read,
+): Promise<Read & { readonly isMissing?: boolean }> {
+  const end = performance.now() + WRITTEN_MS;
+  for (;;) {
+    const size = sizeOf(transcript);
+    const found = read();
+    if (kind !== 'stop' || answer.trim() === '' || found.reader.endsWith(answer)) return found;
+    do await sleep(POLL_MS);
+    while (performance.now() < end && sizeOf(transcript) === size);
+    if (performance.now() < end) continue;
+    return { ...found, isMissing: !found.reader.end(answer, Date.now()) };
+  }
+}
+
+function sizeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.size;
+}
+
 /** For a client whose event brings the exchange itself. */
-function recordsOfEvent(
+async function saidInEvent(
   { client }: HookClient,
   { session, prompt, answer }: HookEvent,
-  { kept, own }: Known,
-): Said {
-  const heard = { ...own, question: prompt };
+  { kept, store }: Known,
+): Promise<Said> {
+  const own = await store.ownBlocks(session, true);
+  const placedAt = await store.placedAt(session, [prompt]);
+  const heard = { key: own.key, blocks: [...own.blocks, ...placedAt(prompt)], question: prompt };
   const texts = [captureHuman(prompt, heard), captureAssistant(answer, heard)];
-  const opening = JSON.stringify([session, kept, prompt]);
+  const { exchanges } = kept;
+  const opening = JSON.stringify([session, exchanges, prompt]);
   const fingerprint = createHash('sha256').update(opening).digest('base64url');
   const shared = { space: '', conversation: session, client, at: Date.now(), fingerprint };
   const records = texts.flatMap((text) =>
-    text === undefined ? [] : [{ ...text, ...shared, exchange: kept, isTimed: true as const }],
+    text === undefined ? [] : [{ ...text, ...shared, exchange: exchanges, isTimed: true as const }],
   );
-  return { records, count: kept + 1 };
+  return { records, next: { ...kept, exchanges: exchanges + 1 } };
 }

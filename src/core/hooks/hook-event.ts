@@ -9,6 +9,8 @@ export interface HookEvent {
   /** The client's own name of the event, which its answer repeats. */
   readonly name: string;
   readonly session: string;
+  /** The session begins with all that was said in another one. */
+  readonly isFork: boolean;
   readonly folder: string;
   /** Names the prompt that the event belongs to: two installed hooks get the same one. '' where nothing does. */
   readonly occasion: string;
@@ -58,6 +60,7 @@ export function readHookEvent(
     kind: kind === 'start' && fields['source'] === 'compact' ? 'compacted' : kind,
     name,
     session,
+    isFork: kind === 'start' && fields['source'] === 'fork',
     folder: folder === '' ? first(fields, ['cwd'], PATH_CHARS_MAX) : folder,
     occasion: occasionOf(fields),
     transcript: first(fields, ['transcript_path', 'transcriptPath'], PATH_CHARS_MAX),

@@ -3,6 +3,8 @@ import { parseJson } from '../bytes/json-scan.ts';
 import { isModelWork } from '../conversation/exchanges.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 import { textsOf } from '../dialects/system-text.ts';
+import type { AddressOf, ConversationOwner } from '../ledger/entries.ts';
+import { textDigest } from '../memory/reference.ts';
 import { newestPromptIndex } from '../recall/injections.ts';
 import { markedBlocks } from '../recall/own-blocks.ts';
 
@@ -12,32 +14,37 @@ import { markedBlocks } from '../recall/own-blocks.ts';
  */
 
 export interface HookTexts {
-  /** The blocks of hooks in the request. */
-  readonly blocks: readonly string[];
+  /** The blocks of hooks in the request, each with the item that holds it. */
+  readonly placed: readonly HookBlock[];
   /** One of them is beside the newest prompt. */
   readonly isAtPrompt: boolean;
 }
 
-const NONE: HookTexts = { blocks: [], isAtPrompt: false };
+export interface HookBlock {
+  readonly block: string;
+  readonly item: Item;
+}
+
+const NONE: HookTexts = { placed: [], isAtPrompt: false };
 const OPENING = Buffer.from('<svc-memory id=');
 
-/** `keyOf` is asked only where the request has such a text at all. */
+/** `keyOf` is asked only where the request has such a text at all. Absent: no client has hooks of svc. */
 export function hookTextsIn(
   view: RequestView,
   client: string,
-  keyOf: () => string | undefined,
+  keyOf: (() => string | undefined) | undefined,
 ): HookTexts {
-  if (!view.bytes.includes(OPENING)) return NONE;
+  if (keyOf === undefined || !view.bytes.includes(OPENING)) return NONE;
   const key = keyOf();
   if (key === undefined) return NONE;
   const prompt = newestPromptIndex(view);
   const found = view.items.flatMap((item, at) => {
     const blocks = mayHold(item) ? blocksOf(view, item, { client, key }) : [];
-    return blocks.map((block) => ({ block, at }));
+    return blocks.map((block) => ({ block, item, at }));
   });
   const end = view.items.findIndex((item, at) => at > prompt && isModelWork(item));
   return {
-    blocks: found.map(({ block }) => block),
+    placed: found,
     isAtPrompt: found.some(({ at }) => at >= prompt && (end === -1 || at < end) && prompt !== -1),
   };
 }
@@ -74,4 +81,17 @@ function isHookPlace(client: string, { role }: Item, text: string): boolean {
     default:
       return false;
   }
+}
+
+/**
+ * Where the hooks of a session find a block that the proxy placed in it: at a prompt, or behind it in its tool loop. They
+ * know the words of the prompt, and no fingerprint of the request.
+ */
+export function proxyBlockAddress(
+  { tenant, conversation }: ConversationOwner,
+  humanText: string,
+  form: 'prompt' | 'look',
+): AddressOf<'own-block'> {
+  const fingerprint = `${form}-${textDigest('user', humanText)}`;
+  return { kind: 'own-block', tenant, conversation, fingerprint };
 }

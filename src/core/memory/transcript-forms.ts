@@ -38,6 +38,10 @@ export interface TranscriptStep {
   readonly isCut?: boolean;
   /** The client writes its own frames around typed text. */
   readonly hasFrames?: boolean;
+  /** What stands where the client puts the text of a hook. */
+  readonly hookTexts?: readonly unknown[];
+  /** What was said before is no longer in the requests of the client. */
+  readonly isCompacted?: boolean;
 }
 
 export function stepOf(client: FormClient, fields: Fields): TranscriptStep {
@@ -60,14 +64,19 @@ const CUT_REASONS: ReadonlySet<unknown> = new Set(['max_tokens', 'refusal']);
 /** The model that Claude Code names where it speaks in the assistant's name: "API Error: 529 …". */
 const NO_MODEL = '<synthetic>';
 
+const HOOK_ATTACHMENT = 'hook_additional_context';
+
 /** Claude Code 2.1.329. */
 function claudeStep(fields: Fields): TranscriptStep {
   const { type, message, isSidechain, isMeta, isCompactSummary } = fields;
+  const attachment = asRecord(fields['attachment']);
   const place = {
     session: textOrNone(fields['sessionId']),
     folder: textOrNone(fields['cwd']),
     branch: textOrNone(fields['gitBranch']),
     id: textOrNone(fields['uuid']),
+    isCompacted: isCompactSummary === true,
+    ...(attachment['type'] === HOOK_ATTACHMENT && { hookTexts: asList(attachment['content']) }),
   };
   if (isSidechain === true || isMeta === true || isCompactSummary === true) return place;
   if (type !== 'user' && type !== 'assistant') return place;
@@ -81,7 +90,7 @@ function claudeStep(fields: Fields): TranscriptStep {
 function copilotStep(fields: Fields): TranscriptStep {
   const { type, timestamp: at } = fields;
   const data = asRecord(fields['data']);
-  const { content } = data;
+  const { content, transformedContent } = data;
   if (type === 'session.start') {
     const context = asRecord(data['context']);
     return {
@@ -93,7 +102,7 @@ function copilotStep(fields: Fields): TranscriptStep {
   // A parent tool call marks the messages of a sub-agent.
   if (textOrNone(data['parentToolCallId']) !== undefined) return {};
   if (type === 'user.message' && data['source'] === undefined) {
-    return { message: messageOf('user', [content]), at };
+    return { message: messageOf('user', [content]), at, hookTexts: [transformedContent] };
   }
   if (type !== 'assistant.message') return {};
   const calls = asList(data['toolRequests']).map((call) => asRecord(call)['toolCallId']);

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { captureAssistant, captureHuman } from './captures.ts';
-import { NO_BLOCKS, type OwnBlocks } from '../recall/own-blocks.ts';
+import { markedBlocks, NO_BLOCKS, type OwnBlocks } from '../recall/own-blocks.ts';
 import type { MemoryRecord, RecordText, SpeakerRole } from './record.ts';
 import { type Fields, isRecord, parseJson, textOrNone } from '../bytes/json-fields.ts';
 import { readItem } from '../dialects/dialects.ts';
+import { textsOf } from '../dialects/system-text.ts';
 import { type Exchange, groupExchanges } from '../conversation/exchanges.ts';
 import { DEFAULT_SPACE, folderSpace } from '../request/space.ts';
 import type { ItemTraits } from '../conversation/view.ts';
@@ -27,6 +28,20 @@ interface Entry {
   readonly at: number;
   /** The assistant was not done. */
   readonly isCut: boolean;
+  /** Said since the last time that the session was read. */
+  readonly isFresh: boolean;
+  /** What svc's hooks said behind it. */
+  readonly blocks?: readonly string[];
+  /** A compaction follows, after which the model does not read it any more. */
+  readonly isCompacted?: true;
+}
+
+/** What is known of a session beside its transcript. */
+export interface SessionFacts {
+  /** For a session that does not name itself. */
+  readonly name: string;
+  /** The blocks that the proxy placed at a prompt with these words. */
+  readonly placedAt?: (humanText: string) => readonly string[];
 }
 
 export class TranscriptReader {
@@ -34,15 +49,17 @@ export class TranscriptReader {
   readonly #own: OwnBlocks;
   #entries: Entry[] = [];
   /** The entries before the person went back: each as a conversation of its own, with its start. */
-  readonly #abandoned: { readonly entries: readonly Entry[]; readonly from: number }[] = [];
+  #abandoned: { readonly entries: readonly Entry[]; readonly from: number }[] = [];
   /** The number of entries when a line of that id had been read. */
   readonly #entriesAt = new Map<string, number>();
+  /** What hooks said before anything else was. */
+  #openingBlocks: readonly string[] = [];
   #session = '';
   #folder: string | undefined;
   #branch: string | undefined;
   #isSubAgents = false;
 
-  /** `own`: the blocks that svc's hooks put into the session. What an answer repeats from them is no memory. */
+  /** `own`: how svc knows the blocks of its hooks. What an answer repeats from a block before it is no memory. */
   constructor(client: TranscriptClient, own: OwnBlocks = NO_BLOCKS) {
     this.#client = client;
     this.#own = own;
@@ -62,34 +79,55 @@ export class TranscriptReader {
     else this.#follow(stepOf(this.#client, fields));
   }
 
+  /** What was pushed so far was read before: only the exchanges that go on behind it give records. */
+  readBefore(): void {
+    this.#entries = this.#entries.map(asRead);
+    this.#abandoned = this.#abandoned.map(({ entries, from }) => ({
+      entries: entries.map(asRead),
+      from,
+    }));
+  }
+
+  /** The typed texts. */
+  get prompts(): readonly string[] {
+    return this.#entries.map(({ item }) => item.humanText).filter((text) => text !== '');
+  }
+
   /** Where the session was at work, as far as it says. */
   get folder(): string | undefined {
     return this.#folder ?? this.#stated('workingFolder');
   }
 
-  /**
-   * Adds the last answer, where the client names it before it has written it down: the answer is whole then.
-   */
-  end(answer: string, at: number): void {
-    const last = this.#entries.findLast(({ item }) => item.assistantText !== '');
-    if (answer.trim() === '' || last?.item.assistantText.trim() === answer.trim()) return;
-    const message = { role: 'assistant', content: answer };
-    this.#entries.push({ item: readItem('anthropic_messages', message), at, isCut: false });
+  /** Whether the last answer is written down. */
+  endsWith(answer: string): boolean {
+    const said = this.#entries.at(-1)?.item.assistantText.trim() ?? '';
+    return said !== '' && (said.includes(answer.trim()) || answer.includes(said));
   }
 
-  /** In the order of the conversation. `name` is used for a session that does not name itself. */
-  finish(name: string): TranscriptRecord[] {
+  /**
+   * Adds the last answer, where the client names it before it has written it down: the answer is whole then. False
+   * where more is not written down: its prompt, or the result of a tool.
+   */
+  end(answer: string, at: number): boolean {
+    const last = this.#entries.at(-1);
+    if (last === undefined || last.item.role === 'assistant') return false;
+    this.#add(readItem('anthropic_messages', { role: 'assistant', content: answer }), at);
+    return true;
+  }
+
+  /** In the order of the conversation. */
+  finish(facts: SessionFacts): TranscriptRecord[] {
     if (this.#isSubAgents) return [];
     const left = this.#abandoned.flatMap(({ entries, from }) =>
-      this.#recordsFrom(entries, { from, name, isLeft: true }),
+      this.#recordsFrom(entries, { ...facts, from, isLeft: true }),
     );
-    const current = this.#recordsFrom(this.#entries, { from: 0, name, isLeft: false });
+    const current = this.#recordsFrom(this.#entries, { ...facts, from: 0, isLeft: false });
     return left.length === 0 ? current : [...left, ...current].toSorted((a, b) => a.at - b.at);
   }
 
   #recordsFrom(
     entries: readonly Entry[],
-    { from, name, isLeft }: { from: number; name: string; isLeft: boolean },
+    { from, isLeft, ...facts }: SessionFacts & { from: number; isLeft: boolean },
   ): TranscriptRecord[] {
     const exchanges = groupExchanges(entries.map(({ item }) => item));
     let fingerprint = '';
@@ -99,12 +137,14 @@ export class TranscriptReader {
       if (exchange.start < from) return [];
       // A prompt that was taken back before it had an answer was not said.
       if (isLeft && exchange.assistantText === '') return [];
-      return this.#recordsOf(exchange, { index, fingerprint, name, entries });
+      const said = entries.slice(exchange.start, exchange.end);
+      if (!said.some(({ isFresh }) => isFresh)) return [];
+      return this.#recordsOf(exchange, { ...facts, index, fingerprint, entries });
     });
   }
 
   #follow(step: TranscriptStep): void {
-    const { message, parent, id, at, hasFrames = false } = step;
+    const { message, parent, id, at, hasFrames = false, hookTexts = [] } = step;
     this.#session ||= step.session ?? '';
     this.#folder ??= step.folder;
     this.#branch = step.branch ?? this.#branch;
@@ -113,6 +153,8 @@ export class TranscriptReader {
       if (item.humanText !== '') this.#followFork(parent);
       this.#add(item, at, step.isCut);
     }
+    if (step.isCompacted === true) this.#addToLast({ isCompacted: true });
+    for (const text of hookTexts) this.#addHookText(textOrNone(text) ?? '');
     if (id !== undefined) this.#entriesAt.set(id, this.#entries.length);
   }
 
@@ -152,7 +194,26 @@ export class TranscriptReader {
     if (type === 'session_meta') this.#readMeta(payload);
     if (type === 'turn_context') this.#folder ??= textOrNone(payload['cwd']);
     if (type === 'event_msg') this.#followRollback(payload);
-    if (type === 'response_item') this.#add(readItem('openai_responses', payload), timestamp);
+    if (type === 'compacted') this.#addToLast({ isCompacted: true });
+    if (type !== 'response_item') return;
+    this.#add(readItem('openai_responses', payload), timestamp);
+    if (payload['role'] !== 'developer') return;
+    for (const text of textsOf(payload['content'])) this.#addHookText(text);
+  }
+
+  /** Only of svc's own hooks, told by the mark. */
+  #addHookText(text: string): void {
+    const { key } = this.#own;
+    const added = key === '' ? [] : markedBlocks(text, key);
+    if (added.length === 0) return;
+    const last = this.#entries.at(-1);
+    if (last === undefined) this.#openingBlocks = [...this.#openingBlocks, ...added];
+    else this.#addToLast({ blocks: [...(last.blocks ?? []), ...added] });
+  }
+
+  #addToLast(more: Pick<Entry, 'blocks' | 'isCompacted'>): void {
+    const last = this.#entries.pop();
+    if (last !== undefined) this.#entries.push({ ...last, ...more });
   }
 
   #readMeta(meta: Fields): void {
@@ -169,7 +230,7 @@ export class TranscriptReader {
   #add(item: ItemTraits, timestamp: unknown, isCut = false): void {
     const at = typeof timestamp === 'string' ? Date.parse(timestamp) : timestamp;
     const before = this.#entries.at(-1)?.at ?? 0;
-    this.#entries.push({ item, at: isTime(at) ? at : before, isCut });
+    this.#entries.push({ item, at: isTime(at) ? at : before, isCut, isFresh: true });
   }
 
   #recordsOf(exchange: Exchange, place: Place): TranscriptRecord[] {
@@ -178,7 +239,8 @@ export class TranscriptReader {
       .slice(exchange.start, exchange.end)
       .findLast(({ item }) => item.assistantText !== '');
     const isWhole = !exchange.isOpen && !exchange.wasInterrupted && last?.isCut !== true;
-    const heard = { ...this.#own, question: exchange.humanText };
+    const blocks = this.#blocksBefore(exchange, place);
+    const heard = { key: this.#own.key, blocks, question: exchange.humanText };
     const human = captureHuman(exchange.humanText, heard);
     const answer = isWhole ? captureAssistant(exchange.assistantText, heard) : undefined;
     return [
@@ -186,6 +248,20 @@ export class TranscriptReader {
         exchange.isUnverified ? { ...record, source: 'unverified' as const } : record,
       ),
       ...this.#record(answer, place, timeOf(place.entries, exchange.end - 1)),
+    ];
+  }
+
+  /** What the model had read of svc by the end of the exchange. */
+  #blocksBefore({ start, end }: Exchange, { entries, placedAt }: Place): readonly string[] {
+    const from = entries.slice(0, start).findLastIndex(({ isCompacted }) => isCompacted === true);
+    const read = entries.slice(from + 1, end);
+    return [
+      ...this.#own.blocks,
+      ...(from === -1 ? this.#openingBlocks : []),
+      ...read.flatMap(({ blocks = [], item }) => [
+        ...(placedAt?.(item.humanText) ?? []),
+        ...blocks,
+      ]),
     ];
   }
 
@@ -213,15 +289,18 @@ export class TranscriptReader {
   }
 }
 
+function asRead(entry: Entry): Entry {
+  return { ...entry, isFresh: false };
+}
+
 function isPrompt({ item }: Entry): boolean {
   return item.humanText !== '';
 }
 
-interface Place {
+interface Place extends SessionFacts {
   readonly entries: readonly Entry[];
   readonly index: number;
   readonly fingerprint: string;
-  readonly name: string;
 }
 
 function timeOf(entries: readonly Entry[], index: number | undefined): number {
