@@ -276,6 +276,50 @@ describe.skipIf(missing !== undefined)('the memory view', () => {
     expect((await runCli(['memory', 'list'], { home: stage.home })).stdout).toBe('');
   });
 
+  test('projects have their short names, and a hash only where two have the same one', async () => {
+    const stage = await startPageStage();
+    const [shop, mill, other] = [
+      'project/shop-0123456789',
+      'project/mill-aaaaaaaaaa',
+      'project/mill-bbbbbbbbbb',
+    ];
+    for (const space of [shop, mill, other]) await add(stage, FACTS[0] ?? '', space);
+    await stage.say({ session: 's1', prompt: QUESTION, space: shop });
+    const { page, faults } = await openUi(browser, { home: stage.home });
+    const url = page.url();
+    const look = async (hash: string, ready: string): Promise<void> => {
+      await page.goto(`${url.replace(/#.*/, '')}${hash}`);
+      await page.locator(ready).first().waitFor();
+    };
+    await look(`#/memory?space=${shop}`, '.hit a');
+    await openRecord(page, 'Tide checks');
+    const named = async (selector: string): Promise<void> => {
+      const text = (await page.locator(selector).allInnerTexts()).join('\n');
+      expect([selector, text]).toEqual([selector, expect.stringMatching(/\bshop\b/)]);
+      expect([selector, text]).toEqual([selector, expect.not.stringContaining('shop-0123')]);
+    };
+    for (const part of ['.rail', '.filters', '.record .facts']) await named(part);
+    expect(await page.locator('.project input[name=to]').inputValue()).toBe('shop');
+    expect(await page.locator('.project').textContent()).toContain('Merge shop into');
+    const rail = page.locator('.rail');
+    await expect.poll(() => rail.innerText()).toContain(mill);
+    expect(await rail.innerText()).toContain(other);
+    await page.locator('.record summary', { hasText: 'Move' }).click();
+    const moves = await page.locator('.record details select').innerText();
+    expect(moves.split('\n').toSorted()).toEqual(['global', mill, other]);
+    await page.locator('#w').fill(QUESTION);
+    await page.locator('#w').press('Enter');
+    await page.locator('.verdicts tbody tr').first().waitFor();
+    await named('.verdicts');
+    await look('#/savings', '.ranked');
+    await named('main');
+    await look('#/requests', 'tbody tr');
+    await named('main');
+    await look('#/now', '.talk');
+    await named('main');
+    expect(faults).toEqual([]);
+  });
+
   test('hostile text is shown as text, wherever it stands', async () => {
     const stage = await startPageStage();
     const hostile = [

@@ -10,10 +10,12 @@ export class SpaceNames {
   readonly #spaces = new Map<string, Set<string>>();
 
   constructor(known: Iterable<string>) {
-    for (const space of known) {
-      const short = shortOf(space);
-      this.#spaces.set(short, (this.#spaces.get(short) ?? new Set()).add(space));
-    }
+    for (const space of known) this.add(space);
+  }
+
+  add(space: string): void {
+    const short = shortOf(space);
+    this.#spaces.set(short, (this.#spaces.get(short) ?? new Set()).add(space));
   }
 
   /** What a person reads. */

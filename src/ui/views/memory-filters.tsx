@@ -3,6 +3,7 @@ import type { Shelf } from '../../ports/memory-desk.ts';
 import type { DaysAnswer } from '../../ports/ui-api.ts';
 import { post } from '../client/api.ts';
 import { goTo, hrefOf, hrefWith, route } from '../client/router.ts';
+import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
 import { atOfDay, day, whole } from '../format.ts';
 import { Later } from '../parts/later.tsx';
@@ -26,9 +27,9 @@ export function Filters({
   const { filters, kinds, sources } = WORDS;
   const session = route.value.query.get('session') ?? '';
   const isHosted = shelves === null;
-  const projects = shelves?.map((one) => [one.space, one.space] as const) ?? [
+  const projects = shelves?.map((one) => [one.space, shortSpace(one.space)] as const) ?? [
     ['', filters.all],
-    ...(space === '' ? [] : [[space, space] as const]),
+    ...(space === '' ? [] : [[space, shortSpace(space)] as const]),
   ];
   return (
     <div class="filters">
@@ -118,7 +119,7 @@ export function Rail({ shelves, space, version, reload }: RailProps) {
               href={hrefOf('memory', { space: one.space })}
               {...(one.space === space ? { 'aria-current': 'true' as const } : {})}
             >
-              <span class="cut name">{one.space}</span>
+              <span class="cut name">{shortSpace(one.space)}</span>
               <span>{whole(one.memories)}</span>
             </a>
           </li>
@@ -137,7 +138,7 @@ function Days({ space, version }: Pick<RailProps, 'space' | 'version'>) {
   const chosen = route.value.query.get('day') ?? '';
   return (
     <>
-      <h2 class="cut">{WORDS.daysOf(space)}</h2>
+      <h2 class="cut">{WORDS.daysOf(shortSpace(space))}</h2>
       <Shown of={loaded}>
         {({ days }) => (
           <ul>
@@ -191,7 +192,7 @@ function ProjectActs({ shelves, space, reload }: Omit<RailProps, 'version'>) {
           <form onSubmit={(event) => submitted(event, (to) => void send(to, false))}>
             <label>
               {project.name}
-              <input name="to" required maxLength={128} defaultValue={space} />
+              <input name="to" required maxLength={128} defaultValue={shortSpace(space)} />
             </label>
             <button type="submit">{project.renameButton}</button>
           </form>
@@ -204,12 +205,14 @@ function ProjectActs({ shelves, space, reload }: Omit<RailProps, 'version'>) {
                 {project.into}
                 <select name="to">
                   {others.map((one) => (
-                    <option key={one}>{one}</option>
+                    <option key={one} value={one}>
+                      {shortSpace(one)}
+                    </option>
                   ))}
                 </select>
               </label>
               <p class="quiet">{project.mergeNote}</p>
-              <button type="submit">{project.mergeButton(space, '…')}</button>
+              <button type="submit">{project.mergeButton(shortSpace(space), '…')}</button>
             </form>
           </details>
         )}

@@ -4,6 +4,7 @@ import type { LookAnswer } from '../../ports/ui-api.ts';
 import { Strip } from '../charts/strip.tsx';
 import { post } from '../client/api.ts';
 import { hrefWith, route } from '../client/router.ts';
+import { shortSpace } from '../client/space-names.ts';
 import { useLoad } from '../client/use-load.ts';
 import { day, milliseconds } from '../format.ts';
 import { Heads } from '../parts/heads.tsx';
@@ -174,7 +175,7 @@ function Verdicts({ space, prompt, version }: LookProps) {
                     )}
                   </td>
                   <td data-label={heads.from} class="quiet">
-                    {day(one.at)}, {one.space}
+                    {day(one.at)}, {shortSpace(one.space)}
                   </td>
                 </tr>
               ))}

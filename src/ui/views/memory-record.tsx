@@ -5,6 +5,7 @@ import type { MemoryAnswer } from '../../ports/ui-api.ts';
 import { post } from '../client/api.ts';
 import { hrefOf, hrefWith, route } from '../client/router.ts';
 import { onEnd } from '../client/session.ts';
+import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
 import { clock, day, longDay, moment } from '../format.ts';
 import { Shown } from '../parts/states.tsx';
@@ -115,7 +116,7 @@ function Origin({ answer: { record, session } }: { readonly answer: MemoryAnswer
   return (
     <dl class="facts">
       <dt>{WORDS.project}</dt>
-      <dd>{space}</dd>
+      <dd>{shortSpace(space)}</dd>
       <dt>{WORDS.said}</dt>
       <dd>
         {longDay(at)}, {clock(at)}
@@ -292,7 +293,9 @@ function Move({ answer: { record }, spaces, reload }: OpenedProps) {
           {WORDS.project}
           <select value={to} onChange={(event) => setTo(event.currentTarget.value)}>
             {others.map((one) => (
-              <option key={one}>{one}</option>
+              <option key={one} value={one}>
+                {shortSpace(one)}
+              </option>
             ))}
           </select>
         </label>

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { ItemNote } from '../../core/plan/item-notes.ts';
 import type { BlockLine, BlockText, TextAnswer } from '../../ports/ui-api.ts';
 import { hrefOf } from '../client/router.ts';
+import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
 import { day, whole } from '../format.ts';
 import { LongText } from '../parts/long-text.tsx';
@@ -221,7 +222,7 @@ function Line({ line: { text, memory } }: { readonly line: BlockLine }) {
         <a href={hrefOf('memory', { space, ref })} aria-label={WORDS.ofMemory(ref)}>
           {ref}
         </a>{' '}
-        · {WORDS.from(day(at), client, space)} ·{' '}
+        · {WORDS.from(day(at), client, shortSpace(space))} ·{' '}
         <a href={hrefOf('memory', { space, session: conversation })}>{WORDS.session}</a>
       </span>
     </li>

@@ -5,6 +5,7 @@ import { ShareCard } from '../charts/card.tsx';
 import { DaysChart } from '../charts/days.tsx';
 import { Strip, Swatch } from '../charts/strip.tsx';
 import { hrefOf, route } from '../client/router.ts';
+import { shortSpace } from '../client/space-names.ts';
 import { askAhead, useGet } from '../client/use-load.ts';
 import {
   atOfDay,
@@ -269,7 +270,9 @@ function Ranked({ sums, by, first }: RankedProps) {
                 {total.name === '' ? (
                   WORDS.noName
                 ) : (
-                  <a href={hrefOf('requests', { [by]: total.name, first, last })}>{total.name}</a>
+                  <a href={hrefOf('requests', { [by]: total.name, first, last })}>
+                    {by === 'space' ? shortSpace(total.name) : total.name}
+                  </a>
                 )}
               </th>
               <td>
