@@ -1,6 +1,11 @@
 import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
 import type { RequestView } from '../core/conversation/view.ts';
-import { cacheMissOf, type Comparison, PrefixHistory } from '../core/meter/cache-miss.ts';
+import {
+  cacheMissOf,
+  type Comparison,
+  PrefixHistory,
+  type ResumedPrefix,
+} from '../core/meter/cache-miss.ts';
 import { isCorrection } from '../core/meter/hold-out.ts';
 import { isBoundTo, ownChangesOf, sketchOf } from '../core/meter/prefix.ts';
 import { itemNotes } from '../core/plan/item-notes.ts';
@@ -9,7 +14,7 @@ import type { ModelFacts } from '../core/settings/model-facts.ts';
 import { meter, paidFor } from '../core/shortening/meter.ts';
 import { cacheLifetimeMs, cachePrices, hasLongCache } from '../core/shortening/pricing.ts';
 import type { RequestRow } from '../ports/request-log.ts';
-import type { ConversationState } from './conversations.ts';
+import type { ConversationState, Reading } from './conversations.ts';
 import type { Accounts, EndedRequest } from './dependencies.ts';
 
 /**
@@ -91,6 +96,7 @@ function missed(
       forwardedTokens: row.forwardedInputTokens,
       elidedTokens: row.compressionMode === 'shadow' ? 0 : row.elidedTokens,
       isCleared: (row.cleared?.tokens ?? 0) > 0 && plan.asksToClear === true,
+      resumed: state.sent?.size === 0 ? resumedPrefix(reading) : undefined,
     });
   if (row.status >= 200 && row.status < 300) {
     const lifetimeMs = messagesLifetimeMs(view);
@@ -100,6 +106,18 @@ function missed(
     ...(miss === undefined ? {} : { miss }),
     ...(droppedThoughts === 0 ? {} : { droppedThoughts }),
   };
+}
+
+/** What an earlier process sent: all that stands in front of its answer, which the client sends back now. */
+function resumedPrefix({ view, state }: Reading): ResumedPrefix | undefined {
+  const pausedMs = state.resumedAfterMs;
+  if (pausedMs === undefined) return undefined;
+  const end = view.items.findLastIndex(({ role }) => role === 'assistant');
+  const from = view.items.findLastIndex(({ role }, at) => at < end && role !== 'assistant');
+  const tokens = view.items
+    .slice(0, from + 1)
+    .reduce((sum, item) => sum + item.tokens, view.shell.tokens);
+  return { tokens, pausedMs, lifetimeMs: messagesLifetimeMs(view) };
 }
 
 /** The row with its price, here and direct; notes what the next request's price depends on. */

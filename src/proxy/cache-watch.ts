@@ -28,9 +28,11 @@ const WARM: Pause = { idleMs: 0, isCold: false };
 
 export class CacheWatch {
   readonly #dependencies: Pick<ProxyDependencies, 'clock' | 'ledger'>;
+  readonly #startedAt: number;
 
   constructor(dependencies: Pick<ProxyDependencies, 'clock' | 'ledger'>) {
     this.#dependencies = dependencies;
+    this.#startedAt = dependencies.clock.now();
   }
 
   /** Notes that it was seen now, so ask once a request. The ledger may take so long. Never throws. */
@@ -52,12 +54,15 @@ export class CacheWatch {
   }
 
   /** Milliseconds since its last request at least; 0 where that is not known, the conservative choice. */
-  async #notedMs({ place }: Reading, withinMs: number): Promise<number> {
+  async #notedMs({ place, state }: Reading, withinMs: number): Promise<number> {
     const { clock, ledger } = this.#dependencies;
     const address = lastRequestOf(place);
     const entry = (await ledger.find([address], withinMs)).get(address);
+    if (entry === undefined) return 0;
     // The last request may have come up to a minute after the one that was noted.
-    return entry === undefined ? 0 : Math.max(0, clock.now() - entry.at - NOTED_MS);
+    const notedMs = Math.max(0, clock.now() - entry.at - NOTED_MS);
+    if (!ledger.isShared && entry.at < this.#startedAt) state.resumedAfterMs ??= notedMs;
+    return notedMs;
   }
 
   /** No request waits for it. */

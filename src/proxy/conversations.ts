@@ -179,6 +179,11 @@ export class ConversationState {
    * which is when leaving texts out costs nothing.
    */
   lastSeenAt: number | undefined;
+  /**
+   * Milliseconds since its last request, at least, at the first request that this process served. Undefined where no
+   * earlier process served one. Without it: a cache miss after a restart would not be seen.
+   */
+  resumedAfterMs: number | undefined;
   /** When the ledger last noted that. Without it: every request would write a row, where one a minute is enough. */
   notedAt: number | undefined;
   /**

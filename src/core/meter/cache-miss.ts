@@ -21,8 +21,11 @@ import {
  * same answer.
  */
 export interface CacheMiss {
-  /** `time`: the cache's lifetime ran out. `provider`: the same bytes in time, and not read. */
-  readonly by: 'svc' | 'client' | 'time' | 'provider';
+  /**
+   * `time`: the cache's lifetime ran out. `provider`: the same bytes in time, and not read. `restart`: not
+   * known, because svc was restarted after the request before.
+   */
+  readonly by: 'svc' | 'client' | 'time' | 'provider' | 'restart';
   readonly place?: Place;
   readonly change?: Change;
   /** Counts from 1; absent for what stands in front of all messages. */
@@ -161,6 +164,18 @@ export interface MissQuestion {
   readonly isCleared: boolean;
   readonly at: number;
   readonly wallAt: number;
+  /** Set for the first request of a conversation after svc was restarted. */
+  readonly resumed?: ResumedPrefix | undefined;
+}
+
+/** What is known of a request that an earlier process of svc served. */
+export interface ResumedPrefix {
+  /** svc's estimate of what it carried. */
+  readonly tokens: number;
+  /** Milliseconds since then, at least. */
+  readonly pausedMs: number;
+  /** How long the provider keeps the messages. */
+  readonly lifetimeMs: number;
 }
 
 /** The same as in core/shortening/meter.ts: clients rewrite their last message, and entries end at marks. */
@@ -175,17 +190,39 @@ const TAIL_ITEMS = 8;
 
 /** Undefined where the cache served what it could, or where that is not known. */
 export function cacheMissOf(question: MissQuestion): CacheMiss | undefined {
-  const { comparison, usage, prices, own } = question;
+  const { comparison, own, resumed } = question;
   const { before, difference } = comparison;
-  if (before === undefined || !question.hasCache) return undefined;
+  if (before === undefined) return resumed && resumedMissOf(question, resumed);
+  if (!question.hasCache) return undefined;
   const ours = ownDifference(before.own, own, endOf(comparison));
   const again = tokensSentAgain(question, before, ours === undefined && difference === undefined);
+  return missOf(question, again, () => culpritOf(question, before, ours));
+}
+
+/** The digests of the request before are gone, so only the lifetime of the cache can be named as the cause. */
+function resumedMissOf(
+  question: MissQuestion,
+  { tokens, pausedMs, lifetimeMs }: ResumedPrefix,
+): CacheMiss | undefined {
+  const { cacheRead, cacheWrite } = question.usage;
+  if (cacheRead + cacheWrite === 0) return undefined;
+  const again = estimatedAgain(question, tokens);
+  return missOf(question, again, () =>
+    pausedMs > lifetimeMs ? { by: 'time', pausedMs: Math.round(pausedMs) } : { by: 'restart' },
+  );
+}
+
+function missOf(
+  { usage, prices }: MissQuestion,
+  again: SentAgain,
+  culprit: () => Culprit,
+): CacheMiss | undefined {
   const tokens = Math.round(again.tokens - usage.cacheRead);
   const share = again.isExact ? USUAL_SHARE : ESTIMATED_SHARE;
   if (tokens <= Math.max(USUAL_TOKENS, share * again.tokens)) return undefined;
   const fresh = usage.cacheWrite > 0 ? prices.write : 1;
   const price = Math.round(tokens * Math.max(0, fresh - prices.read));
-  return { ...culpritOf(question, before, ours), tokens, price };
+  return { ...culprit(), tokens, price };
 }
 
 /** Items behind the client's first difference are no longer the same ones. */
@@ -195,19 +232,30 @@ function endOf({ before, difference }: Comparison): number {
   return Math.min(count, difference.index);
 }
 
+interface SentAgain {
+  readonly tokens: number;
+  readonly isExact: boolean;
+}
+
 function tokensSentAgain(
-  { comparison: { sketch }, usage, forwardedTokens, elidedTokens }: MissQuestion,
+  question: MissQuestion,
   before: SentPrefix,
   isUnchanged: boolean,
-): { readonly tokens: number; readonly isExact: boolean } {
-  const total = totalOf(usage);
+): SentAgain {
+  const { sketch } = question.comparison;
   const isLonger = sketch.items.length >= before.sketch.items.length;
   if (isUnchanged && isLonger && before.usage !== undefined) {
-    return { tokens: Math.min(totalOf(before.usage), total), isExact: true };
+    return { tokens: Math.min(totalOf(before.usage), totalOf(question.usage)), isExact: true };
   }
-  const estimate = Math.max(0, tokensAgain(before.sketch, sketch) - elidedTokens);
-  const share = Math.min(1, estimate / Math.max(1, forwardedTokens));
-  return { tokens: total * share, isExact: false };
+  return estimatedAgain(question, tokensAgain(before.sketch, sketch));
+}
+
+function estimatedAgain(
+  { usage, forwardedTokens, elidedTokens }: MissQuestion,
+  tokens: number,
+): SentAgain {
+  const share = Math.min(1, Math.max(0, tokens - elidedTokens) / Math.max(1, forwardedTokens));
+  return { tokens: totalOf(usage) * share, isExact: false };
 }
 
 function totalOf({ input, cacheRead, cacheWrite }: Usage): number {

@@ -27,6 +27,8 @@ export function causeOf(miss: CacheMiss): string {
       return 'The lifetime of the cache ran out';
     case 'provider':
       return 'The provider did not read the same bytes from its cache in time';
+    case 'restart':
+      return 'Not compared with the request before, because svc was restarted in between';
     case 'client':
       return clientCause(miss);
   }
