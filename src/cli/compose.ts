@@ -209,7 +209,7 @@ function handlerOn(
     hookKey: () => readHookKey(dataFolder),
     outputFolder: settings.memory.kind === 'embedded' ? outputFolder(dataFolder) : undefined,
     note: (facts) => {
-      const quota = quotaRowOf(facts, runtime.now.blockKey);
+      const quota = quotaRowOf(facts, () => hookKey(dataFolder));
       const limit = planLimitOf(facts.row.status, quota?.reading);
       const row = limit === undefined ? facts.row : { ...facts.row, planLimit: limit };
       if (quota !== undefined) store.requestLog.addQuota(quota);

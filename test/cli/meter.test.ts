@@ -155,7 +155,7 @@ test('svc requests ID says which window a refusal was for, and for which model',
   );
 });
 
-test('a running proxy relays quota headers untouched and keeps a copy', async () => {
+test('a running proxy relays quota headers untouched and keeps a copy, in one series whatever its token is', async () => {
   const headers = {
     'content-type': 'application/json',
     'anthropic-organization-id': 'org-1',
@@ -169,31 +169,36 @@ test('a running proxy relays quota headers untouched and keeps a copy', async ()
   provider.reply = () => ({ status: 429, headers, body: '{"type":"error","error":{}}' });
   const upstream = upstreamSettings({ baseUrl: provider.url, allowPrivate: true });
   const quiet = { write: () => true };
-  const proxy = await startProxy({
-    settings: {
-      proxy: PROXY_SETTINGS,
-      memory: { kind: 'embedded' },
-      upstreams: [upstream],
-      localToken: TOKEN,
-      ui: true,
-    },
-    dataFolder: folder,
-    terminal: new Terminal({ stdout: quiet, stderr: quiet, environment: {} }),
-  });
-  const answer = await fetch(`http://127.0.0.1:${proxy.port}/v1/messages`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
-    body: JSON.stringify(promptOf('anthropic_messages', 'Hello there')),
-  });
-  await answer.text();
-  for (const [name, value] of Object.entries(headers)) expect(answer.headers.get(name)).toBe(value);
-  await proxy.stop();
+  const ask = async (localToken: string): Promise<void> => {
+    const proxy = await startProxy({
+      settings: {
+        proxy: PROXY_SETTINGS,
+        memory: { kind: 'embedded' },
+        upstreams: [upstream],
+        localToken,
+        ui: true,
+      },
+      dataFolder: folder,
+      terminal: new Terminal({ stdout: quiet, stderr: quiet, environment: {} }),
+    });
+    const answer = await fetch(`http://127.0.0.1:${proxy.port}/v1/messages`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${localToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify(promptOf('anthropic_messages', 'Hello there')),
+    });
+    await answer.text();
+    for (const [name, value] of Object.entries(headers))
+      expect(answer.headers.get(name)).toBe(value);
+    await proxy.stop();
+  };
+  await ask(TOKEN);
+  await ask(TOKEN.toUpperCase().replace('SVC_LOCAL', 'svc_local'));
   const store = openEmbeddedStore({ folder, report: () => undefined });
-  const [report] = await store.requestLog.quota(Date.now());
+  const reports = await store.requestLog.quota(Date.now());
   const [row] = await store.requestLog.list({ limit: 1 });
   await store.close();
-  expect(report).toMatchObject({ provider: 'claude', windows: [{ name: '5h', share: 1 }] });
-  expect(report?.login).toMatch(/^[\w-]{12}$/);
+  expect(reports).toMatchObject([{ provider: 'claude', windows: [{ name: '5h', share: 1 }] }]);
+  expect(reports[0]?.login).toMatch(/^[\w-]{12}$/);
   expect(row).toMatchObject({ status: 429, planLimit: { window: '5h' } });
 });
 

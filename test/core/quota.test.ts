@@ -128,6 +128,7 @@ describe('what headers state', () => {
     ['empty', ''],
     ['Infinity', 'Infinity'],
     ['two', '0.1, 0.2'],
+    ['a control character', '0.5\u0000'],
   ])('a hostile value (%s) is absent, and the others stay', (_, value) => {
     const read = claude({ ...USUAL, '5h-utilization': value, '7d-reset': value });
     expect(read?.windows).toEqual([{ name: '7d', share: 0.17 }]);
@@ -171,20 +172,23 @@ test('a login is a keyed hash of the account that headers state, never of a toke
     answer: undefined,
     row,
   });
-  const one = quotaRowOf(facts([], ['anthropic-organization-id', 'org-1']), 'key');
+  const one = quotaRowOf(facts([], ['anthropic-organization-id', 'org-1']), () => 'key');
   const same = quotaRowOf(
     facts(['authorization', 'Bearer other'], ['anthropic-organization-id', 'org-1']),
-    'key',
+    () => 'key',
   );
-  const other = quotaRowOf(facts([], ['anthropic-organization-id', 'org-2']), 'key');
+  const other = quotaRowOf(facts([], ['anthropic-organization-id', 'org-2']), () => 'key');
   expect(one?.login).toMatch(/^[\w-]{12}$/);
   expect(same?.login).toBe(one?.login);
   expect(other?.login).not.toBe(one?.login);
-  expect(quotaRowOf(facts([], ['anthropic-organization-id', 'org-1']), 'key 2')?.login).not.toBe(
-    one?.login,
-  );
-  expect(quotaRowOf(facts([], []), 'key')?.login).toBe('');
-  expect(quotaRowOf({ ...facts([], []), head: undefined }, 'key')).toBeUndefined();
+  expect(
+    quotaRowOf(facts([], ['anthropic-organization-id', 'org-1']), () => 'key 2')?.login,
+  ).not.toBe(one?.login);
+  expect(
+    quotaRowOf(facts([], ['anthropic-organization-id', 'org-1']), () => undefined)?.login,
+  ).toBe('');
+  expect(quotaRowOf(facts([], []), () => 'key')?.login).toBe('');
+  expect(quotaRowOf({ ...facts([], []), head: undefined }, () => 'key')).toBeUndefined();
 });
 
 const END = NOW + 3 * HOUR;
@@ -278,6 +282,22 @@ describe('a report', () => {
       '7d',
       false,
     ]);
+  });
+
+  test('a clock that jumps back an hour keeps the window, its reset and who used it', () => {
+    const rows = [readingAt(0, 0.2), readingAt(-60, 0.3), readingAt(-50, 0.4, { space: 'docs' })];
+    const window = reportQuota(rows, at)[0]?.windows[0];
+    expect(window).toMatchObject({ share: 0.4, resetAt: END, isOver: false, isGone: false });
+    const moved = window?.movers.space.map(({ name, high }) => [name, Math.round(high * 100)]);
+    expect(moved).toEqual([
+      ['shop', 20],
+      ['docs', 10],
+    ]);
+  });
+
+  test('a reset that is past already says that the window is over, in whatever hour', () => {
+    const past = readingAt(0, 0.9, { resetAt: NOW - HOUR });
+    expect(reportQuota([past], at)[0]?.windows[0]).toMatchObject({ isOver: true });
   });
 
   test('a clock that jumps makes no pace, and no number that is none', () => {

@@ -14,8 +14,9 @@ import { FILE_MODE, isOwn, isPrivate } from './private-folder.ts';
 import { makePrivateFolder } from './private-files.ts';
 
 /**
- * The secret in the data folder with which hooks mark their text, so that the proxy recognises it. It is no part of the
- * configuration: hooks work without one.
+ * The secret of this machine, in the data folder. Hooks mark their text with it, so that the proxy recognises it, and the
+ * accounts of quota rows are hashed with it. It is no part of the configuration: hooks work without one, and a new local
+ * token changes neither.
  */
 
 const NAME = 'hook.key';

@@ -199,16 +199,23 @@ interface AnsweredFacts {
   readonly row: Pick<QuotaRow, 'at' | 'client' | 'space' | 'conversation' | 'model'>;
 }
 
-/** Undefined where the answer states nothing of a plan. `key`: a secret of this machine. */
-export function quotaRowOf(facts: AnsweredFacts, key: string): QuotaRow | undefined {
+/**
+ * Undefined where the answer states nothing of a plan. `keyOf`: gives a secret of this machine that outlives the local
+ * token. Without it the account stays unknown.
+ */
+export function quotaRowOf(
+  facts: AnsweredFacts,
+  keyOf: () => string | undefined,
+): QuotaRow | undefined {
   const { request, head, answer, row } = facts;
   const answered = head?.headers ?? [];
   const { at, client, space, conversation, model } = row;
   const reading = quotaInEvent(answer?.limits ?? {}, at) ?? readQuota(answered, at);
   if (reading === undefined) return undefined;
   const account = accountIn(request.headers, answered);
+  const key = account === '' ? undefined : keyOf();
   const login =
-    account === ''
+    key === undefined
       ? ''
       : createHmac('sha256', key)
           .update(`quota:${reading.provider}:${account}`)
