@@ -1,10 +1,16 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { openHostedMemoryWithOutbox } from '../../src/adapters/memory-client/open-hosted-memory.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { MemoryError } from '../../src/core/errors.ts';
 import { referenceOf, textDigest } from '../../src/core/memory/reference.ts';
-import type { ForgetFilter } from '../../src/ports/memory.ts';
+import type { ForgetFilter, Memory } from '../../src/ports/memory.ts';
 import { said } from '../support/dialect-wire.ts';
-import { startMemoryService } from '../../service/test/support/memory-service.ts';
+import type { TenantStore } from '../../service/src/ports/service-store.ts';
+import { withTenantsChanged } from '../../service/src/server/change-watch.ts';
+import {
+  type TestService,
+  startMemoryService,
+} from '../../service/test/support/memory-service.ts';
 import { BINDING, FACTS, QUESTION, SECOND, startTalk } from '../support/strict-talk.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -16,9 +22,11 @@ const asked = said('user', QUESTION);
 const second = said('user', SECOND);
 const third = said('user', 'Paint the mountains in winter, please.');
 
-type Service = Awaited<ReturnType<typeof startMemoryService>>;
+/** A service whose store a test changes. */
+const serviceWith = (change: (own: TenantStore) => Partial<TenantStore>): Promise<TestService> =>
+  startMemoryService({ wrapStore: (store) => withTenantsChanged(store, change) });
 
-async function machine(service: Service, folder = tempFolder()) {
+async function machine(service: TestService, folder = tempFolder()) {
   const store = openEmbeddedStore({ folder, report: () => undefined });
   const serviceKey = await service.makeKey();
   const hosted = openHostedMemoryWithOutbox({
@@ -37,16 +45,16 @@ async function machine(service: Service, folder = tempFolder()) {
   return { folder, hosted, memory: hosted.memory, close };
 }
 
-async function forgetElsewhere(service: Service, filter: ForgetFilter): Promise<void> {
+async function forgetElsewhere(service: TestService, filter: ForgetFilter): Promise<void> {
   const { memory } = await machine(service);
   expect(await memory.forget(filter, patience())).toBeGreaterThan(0);
 }
 
 /** After two prompts, each with a block, and their answers. */
-async function twoBlocks(service: Service, model: string) {
+async function twoBlocks(service: TestService, model: string, see = (memory: Memory) => memory) {
   const here = await machine(service);
   await here.hosted.watch();
-  const talk = await startTalk({ memory: here.memory, folder: here.folder });
+  const talk = await startTalk({ memory: see(here.memory), folder: here.folder });
   const one = await talk.ask([asked], { model });
   const two = await talk.ask([asked, one.item, second], { model });
   const blocks = blocksIn(two.sent);
@@ -92,4 +100,47 @@ test('a purge while no proxy ran is seen when the next one starts, without a req
   onTestFinished(() => seen.close());
   const placed = async () => (await seen.memory.placed()).get('default')?.size;
   await expect.poll(placed, { timeout: 20_000 }).toBe(1);
+});
+
+test('blocks are emptied although the service fails when svc asks what was purged', async () => {
+  let failures = 0;
+  const service = await serviceWith((own) => ({
+    retrieve: (...given) => {
+      failures += 1;
+      if (failures > 2) return own.retrieve(...given);
+      throw new MemoryError('unavailable', 'The store is away.');
+    },
+  }));
+  const { send, blocks } = await twoBlocks(service, BINDING);
+  failures = 0;
+  await forgetElsewhere(service, { space: 'default' });
+  await expect.poll(send, { timeout: 20_000 }).toEqual([]);
+  expect([blocks.length, failures]).toEqual([2, 3]);
+});
+
+test('blocks are emptied although svc asks what was purged before the records are gone', async () => {
+  let hasBegun = false;
+  let hasAsked = false;
+  const service = await serviceWith((own) => ({
+    beginPurge: async (order) => {
+      const purge = await own.beginPurge(order);
+      hasBegun = true;
+      return purge;
+    },
+    retrieve: async (...given) => {
+      const found = await own.retrieve(...given);
+      hasAsked = hasBegun;
+      return found;
+    },
+    continuePurge: async (...given) => {
+      await vi.waitUntil(() => hasAsked, { timeout: 9000 });
+      return own.continuePurge(...given);
+    },
+  }));
+  const { send, blocks } = await twoBlocks(service, BINDING);
+  const forgotten = forgetElsewhere(service, WALRUS);
+  await vi.waitUntil(() => hasBegun, { timeout: 9000 });
+  expect(await send()).toEqual(blocks);
+  await forgotten;
+  await expect.poll(send, { timeout: 20_000 }).toEqual(blocks.slice(1));
 });

@@ -192,6 +192,11 @@ function marking(folder: string, store: ServiceStore): ServiceStore {
       if (!order.isDryRun) markForgotten(folder);
       return purge;
     },
+    continuePurge: async (...given) => {
+      const isDone = await own.continuePurge(...given);
+      markForgotten(folder);
+      return isDone;
+    },
   }));
 }
 

@@ -15,6 +15,9 @@ import type {
 import { addTenant } from '../support/service-control.ts';
 import { itemsOf, newPurgeId, objectOf, questionTo, SPACE } from '../support/service-objects.ts';
 
+/** Records that a purge erases at once. */
+const PART = 256;
+
 /** What every database behind the memory service owes it. */
 /** A store on a database of its own. */
 export type OpenStore = () => ServiceStore | Promise<ServiceStore>;
@@ -36,6 +39,8 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       while (!(await store.continuePurge(begun.purgeId, 7)));
       return begun;
     };
+    const generation = async (): Promise<string> =>
+      (await store.spaceState(SPACE, patience())).generation;
     const texts = async (more = {}): Promise<readonly string[]> =>
       (await store.listItems(itemsOf(more), patience())).map(({ text }) => text);
 
@@ -240,9 +245,31 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       });
       expect(await store.listPurges(itemsOf(), patience())).toHaveLength(1);
       expect((await keep([gone, left])).results).toEqual(['purged', 'duplicate']);
+      expect(await store.findPurge(purgeId, patience())).toMatchObject({
+        generationAfter: await generation(),
+      });
       // The sequence never goes back, whatever is taken away.
       expect(await store.spaceState(SPACE, patience())).toMatchObject({ commitSeq: 2, records: 1 });
       expect(await texts()).toEqual(['left']);
+    });
+
+    test('a space moves on when a purge begins, and once more with its last record', async () => {
+      const { state } = await keep(
+        Array.from({ length: PART + 1 }, (_, at) => objectOf(`object ${at}`)),
+      );
+      const scope = { all: true } as const;
+      const order = { space: SPACE, scope, isDryRun: false, requestedBy: 'k' };
+      const { purgeId } = await store.beginPurge({ ...order, now: 6, purgeId: newPurgeId() });
+      const seen = [state.generation, await generation()];
+      expect(await store.continuePurge(purgeId, 7)).toBe(false);
+      expect(await texts()).toEqual(['object 256']);
+      expect(await generation()).toBe(seen[1]);
+      // Recalled in between, so it may quote the record that is left.
+      const block = `${SPACE}\nm_aaaaaaaaaaaaaaaa ${SPACE}\n<svc-memory note="x">\n- object 256\n</svc-memory>`;
+      await store.recordLedger([{ key: 'e:1', block, form: 'text', at: 8 }]);
+      while (!(await store.continuePurge(purgeId, 9)));
+      expect(new Set([...seen, await generation()]).size).toBe(3);
+      expect((await store.findLedger(['e:1']))[0]?.block).toBe('');
     });
 
     test('an item leads to its record, in its own space', async () => {

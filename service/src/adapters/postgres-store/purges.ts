@@ -8,8 +8,8 @@ import { MEMORY } from './statements/memory.ts';
 
 /**
  * Purges of one tenant. One transaction changes the generation and records the order; small ones
- * erase the records, on whichever node comes to it, and continue after a crash. A purged record leaves a
- * tombstone. Its bytes leave the disk when PostgreSQL cleans the table up.
+ * erase the records, on whichever node comes to it, and continue after a crash. The last one changes the
+ * generation again: whoever recalled or asked in between sees that. A purged record leaves a tombstone. Its bytes leave the disk when PostgreSQL cleans the table up.
  */
 
 /** Records a transaction: about 100 ms. */
@@ -18,6 +18,8 @@ const BATCH = 256;
 interface PlacedPurge extends PurgeRow {
   readonly space_id: number;
 }
+
+type MovedBy = Pick<PurgeOrder, 'purgeId' | 'space'>;
 
 interface Sizes {
   readonly records: number;
@@ -59,7 +61,7 @@ export class Purges {
     const id = made?.id;
     const sizes = await this.#sizes(scope, id ?? -1);
     if (!isDryRun && id !== undefined) {
-      await this.#run(MEMORY.bumpSpace, id);
+      await this.#moveOn(order, id, now);
       await this.#run(MEMORY.dropCounts, id);
       if ('digests' in scope) await this.#run(MEMORY.bury, id, scope.digests, now);
     }
@@ -82,8 +84,6 @@ export class Purges {
     };
     if (!isDryRun && id !== undefined) {
       await this.#keep(purge, id, sizes.last);
-      await forgetBlocks(this.#rows, { tenant: this.#tenant, space, at: now });
-      await addChange(this.#rows, { tenant: this.#tenant, kind: 'purge', id: purgeId });
     }
     return purge;
   }
@@ -100,10 +100,11 @@ export class Purges {
       row.space_id,
       ...valuesOf(scopeOf(row)),
       row.upto,
-      BATCH,
+      BATCH + 1,
     );
     if (doomed.length > 0) {
-      await this.#erase(doomed, row.space_id, now);
+      await this.#erase(doomed.slice(0, BATCH), row.space_id, now);
+      if (doomed.length <= BATCH) await this.#end(row, now);
       return false;
     }
     // A recall may have counted once more in between.
@@ -121,6 +122,20 @@ export class Purges {
     const chosen = await this.#spaces.chosen(spaces);
     const values = [this.#tenant, chosen, limit, offset] as const;
     return (await this.#rows.all<PurgeRow>(MEMORY.listPurges, ...values)).map(purgeOf);
+  }
+
+  /** A block that was recalled while some records were left may quote one of them. */
+  async #end({ id: purgeId, space, space_id }: PlacedPurge, now: number): Promise<void> {
+    await this.#moveOn({ purgeId, space }, space_id, now);
+    const { generation } = await this.#spaces.state(space);
+    await this.#run(MEMORY.movePurge, purgeId, generation);
+  }
+
+  async #moveOn({ purgeId, space }: MovedBy, id: number, now: number): Promise<void> {
+    const tenant = this.#tenant;
+    await this.#run(MEMORY.bumpSpace, id);
+    await forgetBlocks(this.#rows, { tenant, space, at: now });
+    await addChange(this.#rows, { tenant, kind: 'purge', id: purgeId });
   }
 
   async #erase(doomed: readonly DoomedRow[], space: number, now: number): Promise<void> {

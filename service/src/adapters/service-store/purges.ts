@@ -15,7 +15,8 @@ import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
  * Purges. One transaction changes the generation and records the order. Small ones erase the
- * records, so that a recall waits for one at most, and continue after a crash. A purged record leaves
+ * records, so that a recall waits for one at most, and continue after a crash. The last one changes the
+ * generation again: whoever recalled or asked in between sees that. A purged record leaves
  * a tombstone, and no trace of its words: neither in the tables nor in the write-ahead log.
  */
 
@@ -61,7 +62,7 @@ export class Purges {
     const id = isDryRun ? this.#spaces.idOf(space) : this.#spaces.make(space);
     const sizes = this.#sizes(scope, id ?? -1);
     if (!isDryRun && id !== undefined) {
-      this.#spaces.bump(id);
+      this.#moveOn(space, id, now);
       if ('digests' in scope) this.#bury(id, scope.digests, now);
     }
     const purge = {
@@ -83,7 +84,6 @@ export class Purges {
     if (!isDryRun) {
       const tenant = tenantOf(space);
       this.#keep(purge);
-      this.#forgetBlocks(tenant, nameOf(space), now);
       if (order.note !== undefined) await addEvent(rows, tenant, order.note);
       await addChange(rows, { tenant, kind: 'purge', id: order.purgeId });
     }
@@ -147,14 +147,27 @@ export class Purges {
     return this.#database.transaction(() => {
       const doomed = this.#database.all<Doomed>(
         `SELECT o.id, o.digest, o.ref, o.text_ref, o.source, o.size FROM objects o
-         WHERE o.space = ? AND o.id <= ? AND ${where} LIMIT ${BATCH}`,
+         WHERE o.space = ? AND o.id <= ? AND ${where} LIMIT ${BATCH + 1}`,
         space,
         row.upto,
         ...values,
       );
-      for (const one of doomed) this.#erase(one, space, now);
+      for (const one of doomed.slice(0, BATCH)) this.#erase(one, space, now);
+      if (doomed.length > 0 && doomed.length <= BATCH) this.#end(row, space, now);
       return doomed.length;
     });
+  }
+
+  /** A block that was recalled while some records were left may quote one of them. */
+  #end(row: PurgeRow, space: number, now: number): void {
+    this.#moveOn(row.space, space, now);
+    const { generation } = this.#spaces.state(row.space);
+    this.#database.run('UPDATE purges SET generation_after = ? WHERE id = ?', generation, row.id);
+  }
+
+  #moveOn(name: string, space: number, now: number): void {
+    this.#spaces.bump(space);
+    this.#forgetBlocks(tenantOf(name), nameOf(name), now);
   }
 
   #erase({ id, digest, ref, text_ref, source, size }: Doomed, space: number, now: number): void {

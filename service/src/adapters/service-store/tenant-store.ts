@@ -111,8 +111,11 @@ export function tenantMemory(tenant: string, tables: Tables) {
       if (!order.isDryRun) tables.noteForgotten();
       return names.barePurge(purge);
     },
-    continuePurge: (purgeId, now) =>
-      ownPurge(purgeId) === undefined || purges.continue(purgeId, now),
+    continuePurge: (purgeId, now) => {
+      const isDone = ownPurge(purgeId) === undefined || purges.continue(purgeId, now);
+      tables.noteForgotten();
+      return isDone;
+    },
     findPurge: (purgeId) => {
       const purge = ownPurge(purgeId);
       return purge === undefined ? undefined : names.barePurge(purge);

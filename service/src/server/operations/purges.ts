@@ -84,21 +84,21 @@ async function purge(call: Call, { parts }: ServiceState, order: Order): Promise
     },
   });
   if (order.isDryRun) return begun;
-  const erasedAt = await erasedAtOf(call, parts, begun.purgeId);
-  return erasedAt === undefined ? begun : { ...begun, state: 'erased', erasedAt };
+  await waitUntilErased(call, parts, begun.purgeId);
+  return (await call.store.findPurge(purgeId, call.signal)) ?? begun;
 }
 
-/** Undefined: something is left after the time that the caller waits. */
-async function erasedAtOf(
+/** Resolves after the time that the caller waits, too. */
+async function waitUntilErased(
   { store }: Call,
   { clock, randomBytes }: ServiceState['parts'],
   purgeId: string,
-): Promise<number | undefined> {
+): Promise<void> {
   const until = clock.monotonic() + ANSWER_MS;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- Looked at again until it is erased.
     const erasedAt = await erase({ store, clock, randomBytes }, purgeId);
-    if (erasedAt !== undefined || clock.monotonic() > until) return erasedAt;
+    if (erasedAt !== undefined || clock.monotonic() > until) return;
     // oxlint-disable-next-line no-await-in-loop
     await sleep(LOOK_MS);
   }

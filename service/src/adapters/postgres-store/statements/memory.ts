@@ -235,6 +235,7 @@ export const MEMORY = {
     WHERE sources.tenant_id = $1 AND sources.space_id = $2 AND sources.id = n.id`,
   dropSources: `DELETE FROM sources WHERE tenant_id = $1 AND space_id = $2
     AND id = ANY($3::bigint[]) AND records = 0`,
+  movePurge: `UPDATE purges SET generation_after = $3 WHERE tenant_id = $1 AND id = $2`,
   finishPurge: `UPDATE purges SET state = 'erased', erased_at = $3
     WHERE tenant_id = $1 AND id = $2 AND state = 'tombstoned'`,
   /** Purges of all tenants that a crash left half done. */
