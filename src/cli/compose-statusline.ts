@@ -1,2 +1,2 @@
 /** The composition root of `svc statusline`: a store that is read in this very thread. */
-export { sessionFacts } from '../adapters/store/session-sums.ts';
+export { sessionFacts } from '../adapters/state/recent-requests.ts';

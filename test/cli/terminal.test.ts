@@ -13,7 +13,7 @@ import {
   type TestContext,
   vi,
 } from 'vitest';
-import { writeCatalogCache } from '../../src/adapters/catalog/catalog-cache.ts';
+import { writeCatalogCache } from '../../src/adapters/catalog/catalog.ts';
 import { parseEntries } from '../../src/core/settings/catalog-entries.ts';
 import { BIN, runCli, tempFolder } from '../support/cli.ts';
 import { missingTmux, openTmux, type TmuxSession } from '../support/tmux.ts';

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { classOf, mayResolve } from '../../src/adapters/network/addresses.ts';
 import { parseBaseUrl } from '../../src/core/settings/config-upstreams.ts';
-import { classOfHost } from '../../src/core/settings/host-class.ts';
+import { classOfHost } from '../../src/core/settings/own-machine.ts';
 import { hostile } from '../support/hostile.ts';
 
 const isTaken = (url: string, allowPrivate = false): boolean =>

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { filesPrinted } from '../../src/core/memory/shell-reads.ts';
+import { filesPrinted } from '../../src/core/memory/concerned-files.ts';
 
 test.each([
   ['cat a.ts b.ts', ['a.ts', 'b.ts']],

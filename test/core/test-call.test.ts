@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { cheapestModel } from '../../src/core/settings/cheapest-model.ts';
-import { DIALECTS } from '../../src/core/conversation/view.ts';
-import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 import {
+  cheapestModel,
   cachedTokens,
   testCall,
   testCallCost,
   TEST_CALL_TOKENS,
 } from '../../src/core/settings/test-call.ts';
+import { DIALECTS } from '../../src/core/conversation/view.ts';
+import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 
 test('a test call goes to the cheapest model that answers texts', () => {
   const openai = ['text-embedding-3-small', 'gpt-5', 'gpt-5-nano', 'gpt-5-pro', 'gpt-4o-mini-tts'];

@@ -57,7 +57,7 @@ export const MUTANTS = [
   },
   {
     name: 'a block that quotes a forgotten exchange stays placed',
-    file: 'src/adapters/store/exchanges.ts',
+    file: 'src/adapters/store/exchange-search.ts',
     from: 'records: rows.map((row) => row.ref),',
     to: 'records: [ref],',
     test: 'test/adapters/store-agent.test.ts',
@@ -338,7 +338,7 @@ export const MUTANTS = [
   },
   {
     name: 'a question that got no answer is recalled alone',
-    file: 'src/adapters/store/packing.ts',
+    file: 'src/adapters/store/search.ts',
     from: 'if (answer === undefined || answered === undefined) return [];',
     to: 'if (answer === undefined || answered === undefined) return [{ id, text }];',
     test: 'test/adapters/store-questions.test.ts',

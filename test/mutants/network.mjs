@@ -26,7 +26,7 @@ export const NETWORK = [
   },
   {
     name: 'the certificate inside a tunnel is not checked',
-    file: 'src/adapters/network/tunnel-connector.ts',
+    file: 'src/adapters/network/pinned-connector.ts',
     from: 'buildConnector(tlsRules(trust))',
     to: 'buildConnector({ ...tlsRules(trust), rejectUnauthorized: false })',
     test: 'test/adapters/network-proxy.test.ts',

@@ -83,7 +83,7 @@ export const ORIGINS = [
   },
   {
     name: 'an unverified text becomes a standing instruction',
-    file: 'src/adapters/store/sqlite-source.ts',
+    file: 'src/adapters/store/file-search.ts',
     from: 'AND r.source IS NULL\n  JOIN spaces',
     to: 'JOIN spaces',
     test: 'test/adapters/store-source.test.ts',
@@ -97,7 +97,7 @@ export const ORIGINS = [
   },
   {
     name: 'a history that is found later renews a date',
-    file: 'src/adapters/store/record-rows.ts',
+    file: 'src/adapters/store/records.ts',
     from: 'if (isTimed === true) {',
     to: 'if (at > 0) {',
     test: 'test/ports/memory.test.ts',
@@ -173,7 +173,7 @@ export const ORIGINS = [
   },
   {
     name: 'words that nobody vouches for open a session',
-    file: 'src/adapters/store/session-search.ts',
+    file: 'src/adapters/store/exchange-search.ts',
     from: "texts.map((one) => (one.isUnverified ? { ...one, asked: '' } : one));",
     to: 'texts;',
     test: 'test/adapters/store-projects.test.ts',
@@ -189,7 +189,7 @@ export const ORIGINS = [
   },
   {
     name: 'an agent is told what was said in another project',
-    file: 'src/adapters/store/sqlite-source.ts',
+    file: 'src/adapters/store/file-search.ts',
     from: 'WHERE name IN (SELECT value FROM json_each(?))',
     to: "WHERE name IN (SELECT value FROM json_each(?)) OR name LIKE 'project/%'",
     test: 'test/adapters/store-projects.test.ts',

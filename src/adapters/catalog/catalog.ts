@@ -1,9 +1,25 @@
-import { type CatalogEntries, parseEntries } from '../../core/settings/catalog-entries.ts';
+import {
+  type CatalogEntries,
+  parseEntries,
+  type CatalogEntry,
+  sourceOfFacts,
+} from '../../core/settings/catalog-entries.ts';
 import { isOwnMachineUrl } from '../../core/settings/own-machine.ts';
 import { type Provider, providersOf } from '../../core/settings/catalog.ts';
 import type { ModelFacts } from '../../core/settings/model-facts.ts';
-import { type CachedCatalog, readCatalogCache, writeCatalogCache } from './catalog-cache.ts';
-import { CATALOG_URL, type Fetched, fetchCatalog, type OpenUpstream } from './catalog-feed.ts';
+import {
+  CATALOG_URL,
+  type Fetched,
+  fetchCatalog,
+  type OpenUpstream,
+  readEtag,
+} from './catalog-feed.ts';
+import { constants } from 'node:fs';
+import { type FileHandle, open as openFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isRecord } from '../../core/bytes/json-fields.ts';
+import { ensurePrivateFolder, isOwn } from '../files/private-folder.ts';
+import { replaceFile } from '../files/replace-file.ts';
 
 /**
  * The catalog of providers, at once and without a network. It is the copy of the last 24 hours;
@@ -96,4 +112,57 @@ function sourceUrl(environment: CatalogOptions['environment']): string | undefin
 async function snapshot(): Promise<CatalogEntries> {
   const { default: value } = await import('./catalog-snapshot.json', { with: { type: 'json' } });
   return parseEntries(value) ?? {};
+}
+
+/** The catalog as it came last, in the folder for caches. Losing it costs one request. */
+export interface CachedCatalog {
+  readonly entries: CatalogEntries;
+  /** '' where the source gave none. */
+  readonly etag: string;
+  /** When the source was last asked, milliseconds since 1970. */
+  readonly checkedAt: number;
+}
+
+const FILE_NAME = 'catalog.json';
+/** 560 kB in 2026. */
+const BYTES_MAX = 16 * 1024 * 1024;
+
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+
+/** Undefined if there is no usable copy. The copy is validated like a fresh download. */
+export async function readCatalogCache(folder: string): Promise<CachedCatalog | undefined> {
+  const flags = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
+  const handle = await openFile(join(folder, FILE_NAME), flags).catch(() => undefined);
+  if (handle === undefined) return undefined;
+  try {
+    return await readFrom(handle);
+  } catch {
+    return undefined;
+  } finally {
+    await handle.close();
+  }
+}
+
+async function readFrom(handle: FileHandle): Promise<CachedCatalog | undefined> {
+  const stat = await handle.stat();
+  if (!stat.isFile() || !isOwn(stat.uid) || stat.size > BYTES_MAX) return undefined;
+  const value: unknown = JSON.parse(await handle.readFile('utf8'));
+  if (!isRecord(value) || !Number.isFinite(value['checkedAt'])) return undefined;
+  const entries = parseEntries(value);
+  if (entries === undefined) return undefined;
+  return { entries, etag: readEtag(value['etag']), checkedAt: Number(value['checkedAt']) };
+}
+
+/** Whole or not at all, 0600 from the first byte. Throws what the file system throws. */
+export async function writeCatalogCache(folder: string, catalog: CachedCatalog): Promise<void> {
+  await ensurePrivateFolder(folder);
+  const { entries, etag, checkedAt } = catalog;
+  const providers = Object.fromEntries(
+    Object.entries(entries).map(([id, entry]) => [id, { ...entry, facts: sourcesOf(entry) }]),
+  );
+  await replaceFile(join(folder, FILE_NAME), JSON.stringify({ checkedAt, etag, providers }));
+}
+
+function sourcesOf({ facts }: CatalogEntry): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(facts).map(([id, one]) => [id, sourceOfFacts(one)]));
 }

@@ -3,20 +3,23 @@ import { ProxyError } from '../../core/errors.ts';
 import type { BodyDecoder, DecodeLimits } from '../../ports/body-decoder.ts';
 import { decodeZstdNatively, hasNativeZstd } from './native-zstd.ts';
 import { runDecoder, tooLarge } from './stream-decoder.ts';
-import { ZstdThread } from './zstd-thread.ts';
+import { Worker } from 'node:worker_threads';
+import { readZstdFrames } from '../../core/encoding/zstd-frame.ts';
+import { workerFile } from '../processes/worker-file.ts';
+import type { ZstdJob, ZstdResult } from './zstd-worker.ts';
 
 /**
  * Takes content encodings off request bodies: gzip, deflate and br on Node's own thread pool, zstd
  * there too where Node has it, else in a worker. It never returns a part of a body.
  */
-export interface RequestDecoder {
+interface RequestDecoder {
   readonly decode: BodyDecoder;
   /** Starts what the first zstd body would wait for. */
   warm(): void;
   close(): Promise<void>;
 }
 
-export interface DecoderOptions {
+interface DecoderOptions {
   /** False: decode zstd in the worker even where Node could. */
   readonly useNativeZstd: boolean;
 }
@@ -67,4 +70,116 @@ async function decodeWithZlib(
     default:
       throw new ProxyError('ENCODING_UNSUPPORTED', 'The content encoding is unknown.');
   }
+}
+
+/**
+ * One worker that decodes zstd bodies one after the other. A job that is not done in time takes the
+ * worker with it; the next one starts another. It must never decode on the main thread.
+ */
+class ZstdThread {
+  #running: Running | undefined;
+  /** Settles when all jobs so far have. */
+  #queue: Promise<unknown> = Promise.resolve();
+
+  /** `limits.deadlineMs` counts from when the worker takes the job, not from when it waits. */
+  async decode(encoded: Buffer, limits: DecodeLimits): Promise<Buffer> {
+    // Refuses at once, before the queue, what the frame headers already show to be wrong.
+    readZstdFrames(encoded, limits.decodedBytesMax);
+    const job = this.#queue.then(() => this.#run(encoded, limits));
+    this.#queue = job.catch(() => undefined);
+    return job;
+  }
+
+  /** Starts the worker, which takes some 50 ms, ahead of need. */
+  warm(): void {
+    this.#use();
+  }
+
+  async close(): Promise<void> {
+    if (this.#running !== undefined) await this.#drop(this.#running);
+  }
+
+  async #run(encoded: Buffer, limits: DecodeLimits): Promise<Buffer> {
+    limits.signal?.throwIfAborted();
+    const running = this.#use();
+    await running.online;
+    // A start takes some 50 ms. An abort in that time has no listener yet.
+    limits.signal?.throwIfAborted();
+    const result = await askWorker(running.worker, encoded, limits);
+    if (result === 'late') {
+      await this.#drop(running);
+      limits.signal?.throwIfAborted();
+      throw new ProxyError('BODY_TOO_LARGE', 'The body takes too much time to decode.');
+    }
+    if ('code' in result) throw new ProxyError(result.code, result.message);
+    const { buffer, byteOffset, byteLength } = result.decoded;
+    return Buffer.from(buffer, byteOffset, byteLength);
+  }
+
+  #use(): Running {
+    if (this.#running !== undefined) return this.#running;
+    const running = startWorker();
+    running.worker.once('exit', () => this.#forget(running));
+    this.#running = running;
+    return running;
+  }
+
+  async #drop(running: Running): Promise<void> {
+    this.#forget(running);
+    await running.worker.terminate();
+  }
+
+  #forget(running: Running): void {
+    if (this.#running === running) this.#running = undefined;
+  }
+}
+
+interface Running {
+  readonly worker: Worker;
+  /** Rejects when the worker cannot be started. */
+  readonly online: Promise<void>;
+}
+
+function startWorker(): Running {
+  const worker = new Worker(workerFile('zstd-worker'), {
+    // It decodes bytes: it needs neither the keys in the environment nor the flags of the process.
+    env: {},
+    execArgv: [],
+    // Bodies lie outside of this heap; what is left is a few tables.
+    resourceLimits: { maxOldGenerationSizeMb: 64 },
+  });
+  worker.unref();
+  const online = new Promise<void>((resolve, reject) => {
+    worker.once('online', resolve);
+    worker.on('error', reject);
+  });
+  // A failed start shows where the worker is asked, not where it was warmed.
+  online.catch(() => undefined);
+  return { worker, online };
+}
+
+/** 'late': no answer in time, or the caller stopped waiting, or the worker ended over this body. */
+function askWorker(
+  worker: Worker,
+  encoded: Buffer,
+  { deadlineMs, decodedBytesMax, signal }: DecodeLimits,
+): Promise<ZstdResult | 'late'> {
+  return new Promise((resolve) => {
+    const settle = (result: ZstdResult | 'late'): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onExit);
+      worker.off('message', settle);
+      worker.off('exit', onExit);
+      resolve(result);
+    };
+    const onExit = (): void => settle('late');
+    const timer = setTimeout(onExit, deadlineMs);
+    signal?.addEventListener('abort', onExit, { once: true });
+    worker.on('message', settle);
+    worker.on('exit', onExit);
+    // A copy, so that the caller keeps its bytes: a small buffer shares its memory with others.
+    const bytes = new Uint8Array(encoded);
+    const job: ZstdJob = { encoded: bytes.buffer, decodedBytesMax };
+    worker.postMessage(job, [job.encoded]);
+  });
 }

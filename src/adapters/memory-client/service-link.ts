@@ -5,9 +5,7 @@ import { isOwnMachine } from '../../core/settings/own-machine.ts';
 import { VERSION } from '../../core/version.ts';
 import { type AddressRule, mayResolve } from '../network/addresses.ts';
 import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
-import { connectorTo } from '../network/connector.ts';
-import type { Trust } from '../network/pinned-connector.ts';
-import { proxyFaultText } from '../network/tunnel-connector.ts';
+import { connectorTo, type Trust, proxyFaultText } from '../network/pinned-connector.ts';
 import { faultIn } from './service-fault.ts';
 import { MemoryError } from '../../core/errors.ts';
 

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { classOfHost } from '../../core/settings/host-class.ts';
+import { classOfHost } from '../../core/settings/own-machine.ts';
 
 /**
  * Which addresses an upstream may be dialled at. A configured name must never lead svc, which holds

@@ -3,9 +3,7 @@ import { isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { type AddressClass, classOf, mayResolve } from './addresses.ts';
 import { codeOf } from '../files/file-error.ts';
-import { connectorTo, type Way } from './connector.ts';
-import type { Trust } from './pinned-connector.ts';
-import { NetworkProxyError } from './tunnel-connector.ts';
+import { connectorTo, type Way, type Trust, NetworkProxyError } from './pinned-connector.ts';
 import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
 
 /**

@@ -14,9 +14,13 @@ import type {
   UpstreamRequest,
 } from '../../ports/upstream.ts';
 import { type AddressRule, mayResolve } from './addresses.ts';
-import { AddressRefusedError, type Trust } from './pinned-connector.ts';
-import { connectorTo, type Way } from './connector.ts';
-import { NetworkProxyError } from './tunnel-connector.ts';
+import {
+  AddressRefusedError,
+  type Trust,
+  connectorTo,
+  type Way,
+  NetworkProxyError,
+} from './pinned-connector.ts';
 
 /**
  * One provider, over a keep-alive pool of undici's. It moves bytes between sockets: it never reads a

@@ -1,14 +1,12 @@
 import { statSync } from 'node:fs';
-import { realpath, stat } from 'node:fs/promises';
+import { realpath, stat, readdir } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { forgetOldest } from '../../core/bytes/recent.ts';
 import { originIdentity, projectSpace } from '../../core/request/project-identity.ts';
-import { subfoldersOf } from './subfolders.ts';
 import { folderSpace } from '../../core/request/space.ts';
 import type { Place, Project, Projects } from '../../ports/projects.ts';
 import { within } from '../within.ts';
-import { commitsOf, holdsAny } from './commits.ts';
-import { readHead } from './head.ts';
+import { readHead, COMMIT_HASH, hashIn, readPacked } from './head.ts';
 import {
   changeRegistry,
   formerSpaces,
@@ -20,6 +18,7 @@ import {
   spaceNow,
 } from './registry.ts';
 import { findRepository, type Repository } from './repository.ts';
+import { bytesAt, kindOf, readBounded, withFile } from './bounded-read.ts';
 
 /**
  * Projects by their git repository: subfolders, worktrees, clones and renamed folders share one
@@ -336,4 +335,134 @@ async function stampOf(repository: Repository | undefined, dataFolder: string): 
     ),
   );
   return [repository?.common ?? '', ...times].join('\n');
+}
+
+/** Which commits a repository holds, read from its refs, logs and objects. */
+
+const NO_COMMIT = /^0+$/;
+const LOG_BYTES_MAX = 64 * 1024;
+/** Branches whose own files are read; the others are packed, or recorded another time. */
+const REFS_MAX = 64;
+const PACKS_MAX = 256;
+const COMMITS_MAX = 512;
+
+/** The newest last: what HEAD names. Empty for a repository without a commit. */
+export async function commitsOf(common: string): Promise<readonly string[]> {
+  const packed = await readPacked(common);
+  const log = await readBounded(join(common, 'logs', 'HEAD'), LOG_BYTES_MAX);
+  const refs = await Promise.all((await refFiles(common)).map(hashIn));
+  const { commit } = await readHead({ own: common, common });
+  const found = [...hashes(packed), ...refs, ...hashes(log), commit];
+  const commits = [...new Set(found.toReversed())].filter((one) => one !== '').toReversed();
+  return commits.slice(-COMMITS_MAX);
+}
+
+/** True when one of these commits is in the repository's refs, logs or objects. */
+export async function holdsAny(common: string, wanted: readonly string[]): Promise<boolean> {
+  const known = new Set(await commitsOf(common));
+  if (wanted.some((commit) => known.has(commit))) return true;
+  for (const commit of wanted) {
+    const loose = join(common, 'objects', commit.slice(0, 2), commit.slice(2));
+    if ((await kindOf(loose)) === 'file') return true;
+  }
+  const folder = join(common, 'objects', 'pack');
+  const names = await readdir(folder).catch(() => []);
+  const indexes = names.filter((name) => /^pack-[0-9a-f]+\.idx$/.test(name)).slice(0, PACKS_MAX);
+  for (const name of indexes) {
+    if (await packHolds(join(folder, name), wanted)) return true;
+  }
+  return false;
+}
+
+function hashes(text: string): readonly string[] {
+  return (text.match(COMMIT_HASH) ?? []).filter((hash) => !NO_COMMIT.test(hash));
+}
+
+async function refFiles(common: string): Promise<readonly string[]> {
+  const folders = ['refs/heads', 'refs/remotes/origin', 'refs/tags'];
+  const files = await Promise.all(
+    folders.map(async (folder) => {
+      const names = await readdir(join(common, folder), { withFileTypes: true }).catch(() => []);
+      return names.filter((one) => one.isFile()).map(({ name }) => join(common, folder, name));
+    }),
+  );
+  return files.flat().slice(0, REFS_MAX);
+}
+
+const INDEX_MAGIC = 0xff744f63;
+const FANOUT_BYTES = 8;
+const TABLE_BYTES = FANOUT_BYTES + 256 * 4;
+const HASH_BYTES = 20;
+
+/** Version 2 of a pack's index, with SHA-1: the table of names is sorted, so it is searched by halves. */
+async function packHolds(path: string, wanted: readonly string[]): Promise<boolean> {
+  const found = await withFile(path, async (file) => {
+    const head = await bytesAt(file, 0, TABLE_BYTES);
+    if (head.length < TABLE_BYTES || head.readUInt32BE(0) !== INDEX_MAGIC) return false;
+    for (const commit of wanted) {
+      const hash = Buffer.from(commit, 'hex');
+      if (hash.length !== HASH_BYTES) continue;
+      const first = hash[0] ?? 0;
+      let low = first === 0 ? 0 : head.readUInt32BE(FANOUT_BYTES + (first - 1) * 4);
+      let high = head.readUInt32BE(FANOUT_BYTES + first * 4);
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        const name = await bytesAt(file, TABLE_BYTES + middle * HASH_BYTES, HASH_BYTES);
+        if (name.length < HASH_BYTES) return false;
+        const order = name.compare(hash);
+        if (order === 0) return true;
+        if (order < 0) low = middle + 1;
+        else high = middle;
+      }
+    }
+    return false;
+  });
+  return found === true;
+}
+
+/**
+ * The folders of a working tree in which a client may have worked before svc knew repositories: then each
+ * had a space of its own. Only names are read, the upper levels first, within a bound.
+ */
+
+/** Such as `packages/api/src`: people do not start clients in deeper folders. */
+const DEPTH_MAX = 3;
+/** Folders that are looked into at once, and in all; each is one call of the system. */
+const READS_AT_ONCE = 32;
+const READS_MAX = 256;
+
+/** Hidden folders and installed packages are no place to work in. */
+const SKIPPED = /^(?:\..*|node_modules)$/;
+
+/** A folder with a `.git` of its own is another project, with all that is in it. */
+export async function subfoldersOf(root: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  const waiting = [{ folder: root, depth: 0 }];
+  for (let reads = 0; reads < READS_MAX && waiting.length > 0; reads += READS_AT_ONCE) {
+    const some = waiting.splice(0, READS_AT_ONCE);
+    // oxlint-disable-next-line no-await-in-loop -- The upper levels first.
+    const opened = await Promise.all(some.map(({ folder }) => contentsOf(folder, folder !== root)));
+    for (const [at, { folder, isOther, folders }] of opened.entries()) {
+      const depth = (some[at]?.depth ?? 0) + 1;
+      if (isOther) continue;
+      if (folder !== root) found.push(folder);
+      if (depth <= DEPTH_MAX) waiting.push(...folders.map((one) => ({ folder: one, depth })));
+    }
+  }
+  return found;
+}
+
+interface Contents {
+  readonly folder: string;
+  readonly isOther: boolean;
+  readonly folders: readonly string[];
+}
+
+async function contentsOf(folder: string, isBelow: boolean): Promise<Contents> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const isOther = isBelow && entries.some(({ name }) => name === '.git');
+  const folders = entries
+    .filter((entry) => entry.isDirectory() && !SKIPPED.test(entry.name))
+    .map(({ name }) => join(folder, name));
+  return { folder, isOther, folders };
 }

@@ -7,9 +7,18 @@ import type {
   RequestSum,
   SumFilter,
 } from '../../ports/request-log.ts';
-import type { TrialReport } from '../../core/meter/hold-out.ts';
-import type { QuotaReport, QuotaRow } from '../../core/meter/quota.ts';
+import {
+  type TrialReport,
+  reportTrial,
+  type TrialConversation,
+} from '../../core/meter/hold-out.ts';
+import { type QuotaReport, type QuotaRow, reportQuota } from '../../core/meter/quota.ts';
 import type { StateWriter } from './state-writer.ts';
+import { shortReference } from '../../core/memory/reference.ts';
+import { PROBE_SPACE } from '../../core/request/space.ts';
+import type { Sighting } from '../../ports/memory-desk.ts';
+import { Conditions } from '../store/conditions.ts';
+import type { Statements } from '../store/statements.ts';
 
 /** The request log in `state.db`: a row is one statement; lists and sums are the store thread's. */
 
@@ -93,3 +102,229 @@ export class StateRequestLog implements RequestLog {
     return this.#reader.sumRequests(filter);
   }
 }
+
+/** The request log as a table: small rows, bounded in number and age. All of this takes milliseconds. */
+
+const ROWS_MAX = 100_000;
+const AGE_MAX_MS = 90 * 24 * 3600 * 1000;
+const LIST_MAX = 100_000;
+const FIND_MAX = 1000;
+const OFFSET_MAX = 1_000_000;
+/** The longest window of a plan is a week, or a month: a heavy month has some 30,000 readings. */
+const QUOTA_ROWS_MAX = 50_000;
+/** Some 10 MB, read in 100 ms. */
+const QUOTA_READ_MAX = 20_000;
+const QUOTA_AGE_MS = 35 * 24 * 3600 * 1000;
+const SIGHTINGS_MAX = 50;
+/** An exchange has fewer records. */
+const SIGHTED_MAX = 20;
+
+export class RequestTable {
+  readonly #rows: Statements;
+
+  constructor(rows: Statements) {
+    this.#rows = rows;
+  }
+
+  /** Newest first. */
+  list(filter: RequestList): RequestRow[] {
+    const limit = Math.max(0, Math.min(filter.limit, LIST_MAX));
+    const rows =
+      filter.id === undefined
+        ? this.#rows.all<{ row: string }>(
+            `SELECT row FROM (SELECT number, at, row FROM requests ORDER BY number DESC LIMIT ?)
+             WHERE at >= ? ORDER BY number DESC`,
+            limit,
+            filter.since ?? 0,
+          )
+        : this.#rows.all<{ row: string }>(
+            // All that begin so: ids are of lower-case letters and digits, which come before a tilde.
+            'SELECT row FROM requests WHERE id >= ? AND id < ? ORDER BY number DESC LIMIT ?',
+            filter.id,
+            `${filter.id}~`,
+            limit,
+          );
+    return rows.map(parsedRow);
+  }
+
+  /** Newest first. */
+  conversation({ conversation, limit }: ConversationFilter): RequestRow[] {
+    return this.#rows
+      .all<{ row: string }>(
+        // As the index has it: written otherwise, every row would be read.
+        `SELECT row FROM requests WHERE row ->> '$.conversation' = ? ORDER BY number DESC LIMIT ?`,
+        conversation,
+        Math.max(0, Math.min(limit, LIST_MAX)),
+      )
+      .map(parsedRow);
+  }
+
+  /** In the order in which they were written. */
+  quota(now: number): readonly QuotaReport[] {
+    const rows = this.#rows.all<{ row: string }>(
+      'SELECT row FROM (SELECT n, at, row FROM quota ORDER BY n DESC LIMIT ?) WHERE at >= ? ORDER BY n',
+      QUOTA_READ_MAX,
+      now - QUOTA_AGE_MS,
+    );
+    return reportQuota(rows.map(parsedQuota), now);
+  }
+
+  trial(since: number): TrialReport {
+    return reportTrial(this.#rows.all<TrialConversation>(TRIAL_SQL, since));
+  }
+
+  sum({ since, until = Number.MAX_SAFE_INTEGER }: SumFilter): RequestSum[] {
+    return this.#rows
+      .all<SumRow>(SUM_SQL, since, until)
+      .map(
+        ({
+          input,
+          output,
+          cacheRead,
+          cacheWrite,
+          paid,
+          direct,
+          dropped,
+          unfit,
+          refused,
+          bySvc,
+          ...sum
+        }): RequestSum => ({
+          ...sum,
+          usage: { input, cacheRead, cacheWrite, output },
+          price: { paid, direct },
+          thoughts: { dropped, unfit, refused, bySvc },
+        }),
+      );
+  }
+
+  /** Finds model requests alone, by conversation, project, client, model and time. Newest first. */
+  find(filter: RequestFilter): RequestRow[] {
+    const conditions = new Conditions();
+    conditions.require(`coalesce(row ->> '$.kind', '') NOT IN ('relayed', 'count')`);
+    // As the index has it: written otherwise, every row would be read.
+    conditions.add(`row ->> '$.conversation' = ?`, filter.conversation);
+    // The search in the whole row spares nearly every row the reading of its JSON.
+    if (filter.isMiss === true) conditions.require(`instr(row, '"miss":{') > 0`);
+    conditions.add('instr(lower(row), lower(?)) > 0', filter.words);
+    conditions.add('at >= ?', filter.since);
+    conditions.add('at < ?', filter.until);
+    conditions.add(`row ->> '$.space' = ?`, filter.space);
+    conditions.add(`row ->> '$.client' = ?`, filter.client);
+    conditions.add(`row ->> '$.model' = ?`, filter.model);
+    return this.#rows
+      .all<{ readonly row: string }>(
+        `SELECT row FROM requests ${conditions.where} ORDER BY number DESC LIMIT ? OFFSET ?`,
+        ...conditions.values,
+        Math.max(0, Math.min(filter.limit, FIND_MAX)),
+        Math.max(0, Math.min(filter.offset ?? 0, OFFSET_MAX)),
+      )
+      .map(parsedRow);
+  }
+
+  /** The requests whose blocks quoted one of these; the whole references that blocks wrote in short are found too. */
+  sightings(refs: readonly string[]): Sighting[] {
+    if (refs.length === 0) return [];
+    const quotes = refs.slice(0, SIGHTED_MAX).map((ref) => `"${shortReference(ref)}`);
+    return this.#rows.all<Sighting>(
+      `SELECT id, at, coalesce(row ->> '$.client', '') AS client FROM requests
+       WHERE ${quotes.map(() => SIGHTED).join(' OR ')} ORDER BY number DESC LIMIT ${SIGHTINGS_MAX}`,
+      ...quotes.flatMap((quote) => [quote, quote]),
+    );
+  }
+
+  /** The age counts from the newest row: a clock that is ahead for a moment deletes nothing. */
+  prune(): void {
+    const newest = this.#rows.get<{ number: number; at: number }>(
+      'SELECT number, at FROM requests ORDER BY number DESC LIMIT 1',
+    );
+    if (newest === undefined) return;
+    const { number, at } = newest;
+    const sql = 'DELETE FROM requests WHERE at < ? OR number <= ?';
+    this.#rows.run(sql, at - AGE_MAX_MS, number - ROWS_MAX);
+    const last = Number(this.#rows.value('SELECT max(n) FROM quota') ?? 0);
+    this.#rows.run('DELETE FROM quota WHERE n <= ?', last - QUOTA_ROWS_MAX);
+  }
+}
+
+function parsedRow({ row }: { readonly row: string }): RequestRow {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only add() writes them.
+  return JSON.parse(row) as RequestRow;
+}
+
+function parsedQuota({ row }: { readonly row: string }): QuotaRow {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only addQuota() writes them.
+  return JSON.parse(row) as QuotaRow;
+}
+
+type SumRow = Omit<RequestSum, 'usage' | 'price' | 'thoughts'> &
+  RequestSum['usage'] &
+  RequestSum['price'] &
+  RequestSum['thoughts'];
+
+/** 90 days of heavy use give about a thousand groups; a reader cannot use more. */
+const SUM_ROWS_MAX = 10_000;
+
+const BY_SVC = `WHERE row ->> '$.prefixChangedBy' = 'svc'`;
+
+// The rows are JSON: they gain fields without a migration, and are summed only on request.
+const IS_BRIEF = `coalesce(row ->> '$.recall.isBrief', 0)`;
+const SUM_SQL = `
+SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
+  coalesce(row ->> '$.client', '') AS client,
+  coalesce(row ->> '$.space', '') AS space,
+  coalesce(row ->> '$.model', '') AS model,
+  coalesce(row ->> '$.isLogin', 0) AS isLogin,
+  count(*) AS requests,
+  sum(row ->> '$.end' <> 'complete' OR row ->> '$.status' >= 400) AS failed,
+  ${total('originalInputTokens')}, ${total('forwardedInputTokens')},
+  ${total('recalledTokens')}, ${total('elidedTokens')},
+  sum(row ->> '$.memoryState' IN ('recalled', 'empty')
+    OR row ->> '$.memoryState' LIKE 'degraded%') AS asked,
+  sum(row ->> '$.memoryState' = 'recalled' AND NOT ${IS_BRIEF}) AS recalled,
+  sum(row ->> '$.memoryState' = 'recalled' AND ${IS_BRIEF}) AS briefs,
+  coalesce(sum(row ->> '$.secondLooks.written' > 0), 0) AS looks,
+  ${total('lookTokens', '$.secondLooks.written')},
+  coalesce(sum(row ->> '$.secondLooks.tokens'), 0) - coalesce(sum(row ->> '$.secondLooks.written'), 0)
+    AS lookTokensRepeated,
+  sum(row ->> '$.memoryState' LIKE 'degraded%') AS degraded,
+  ${total('input', '$.usage.input')}, ${total('output', '$.usage.output')},
+  ${total('cacheRead', '$.usage.cacheRead')}, ${total('cacheWrite', '$.usage.cacheWrite')},
+  ${total('paid', '$.price.paid')}, ${total('direct', '$.price.direct')},
+  ${total('readings')},
+  coalesce(sum(CASE WHEN row ->> '$.readings' > 0 THEN row ->> '$.price.direct' END), 0) AS againPrice,
+  ${lostSum('prefix')} + ${lostSum('model')} + ${lostSum('account')} AS dropped,
+  ${lostSum('prefix')} AS unfit, ${lostSum('refused')} AS refused,
+  ${lostSum('prefix', BY_SVC)} + ${lostSum('refused', BY_SVC)} AS bySvc,
+  count(DISTINCT CASE WHEN NOT ${IS_BRIEF}
+    THEN row ->> '$.conversation' || ' ' || (row ->> '$.recall.exchange') END) AS prompts,
+  count(DISTINCT CASE WHEN row ->> '$.recall.isUsed' AND NOT ${IS_BRIEF}
+    THEN row ->> '$.conversation' || ' ' || (row ->> '$.recall.exchange') END) AS promptsUsed
+FROM requests WHERE at >= ? AND at < ? AND coalesce(row ->> '$.kind', '') NOT IN ('relayed', 'count')
+  AND coalesce(row ->> '$.space', '') <> '${PROBE_SPACE}'
+GROUP BY 1, 2, 3, 4, 5 ORDER BY day DESC, requests DESC LIMIT ${SUM_ROWS_MAX}`;
+
+const TOKENS = ['input', 'cacheRead', 'cacheWrite', 'output']
+  .map((name) => `coalesce(row ->> '$.usage.${name}', 0)`)
+  .join(' + ');
+// The agents of a session belong to it. The newest conversations: some megabytes at most.
+const TRIAL_SQL = `
+SELECT row ->> '$.trial' AS trial, count(*) AS requests, sum(${TOKENS}) AS tokens,
+  coalesce(sum(row ->> '$.isCorrection'), 0) AS corrections,
+  coalesce(sum(row ->> '$.price.paid'), 0) AS paid
+FROM requests WHERE at >= ? AND instr(row, '"trial":"') > 0
+GROUP BY trial, substr(row ->> '$.conversation', 1,
+  instr((row ->> '$.conversation') || '/', '/') - 1)
+ORDER BY max(number) DESC LIMIT 20000`;
+
+function lostSum(reason: string, where = ''): string {
+  const filter = where === '' ? '' : ` FILTER (${where})`;
+  return `coalesce(sum(row ->> '$.lostThoughts.${reason}')${filter}, 0)`;
+}
+
+function total(name: string, path = `$.${name}`): string {
+  return `coalesce(sum(row ->> '${path}'), 0) AS ${name}`;
+}
+
+// The search in the whole row is cheap, and spares nearly every row the reading of its JSON.
+const SIGHTED = `(instr(row, ?) > 0 AND instr(row ->> '$.recall.refs', ?) > 0)`;

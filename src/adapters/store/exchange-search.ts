@@ -10,6 +10,8 @@ import {
   type ExchangeTerm,
   type RankedExchange,
   rankExchanges,
+  isCommonBranch,
+  type RememberedExchange,
 } from '../../core/recall/exchange-ranking.ts';
 import type { AgentCandidate, AgentLook } from '../../core/recall/agent-facts.ts';
 import { isReply, isTelling, ownWordsOf } from '../../core/recall/own-words.ts';
@@ -25,12 +27,30 @@ import type {
   RecallAnswer,
   LocatedExchange,
   RecallQuestion,
+  RecalledSession,
+  RecalledProvenance,
+  SpeakerRole,
 } from '../../ports/memory.ts';
-import { type Exchange, ExchangeReader, type ExchangeTexts } from './exchanges.ts';
 import type { SpacePostings } from './postings.ts';
-import type { RecallSource, Space } from './recall-source.ts';
-import { SessionSearch } from './session-search.ts';
+import type {
+  RecallSource,
+  Space,
+  Session,
+  ExchangeParts,
+  ExchangePlace,
+  SpokenText,
+} from './recall-source.ts';
 import { type Steps, together } from './steps.ts';
+import {
+  type EarlierSession,
+  likeliestSessions,
+  SESSIONS_MAX,
+  shareTitles,
+  titleOf,
+  type TitleLimits,
+} from '../../core/recall/session-brief.ts';
+import { Vocabulary } from '../../core/recall/vocabulary.ts';
+import { filesFrom } from './provenance.ts';
 
 /** Recall for an agent: lines of whole exchanges, now and then, and a brief at a session's start. */
 
@@ -51,7 +71,7 @@ const RAREST_MAX = 20;
 const QUOTE_TOKENS = [80, 45, 45, 30];
 const LINE_AROUND_WEIGHT = 0.35;
 
-export interface AgentQuestion extends RecallQuestion {
+interface AgentQuestion extends RecallQuestion {
   readonly agent: AgentFacts;
 }
 
@@ -367,4 +387,341 @@ function wordsOfName(file: string): readonly (readonly string[])[] {
 
 function mean(sizes: readonly number[]): number {
   return sizes.reduce((sum, size) => sum + size, 0) / Math.max(1, sizes.length);
+}
+
+/** Which earlier sessions of a project deserve a line at the first prompt of a new one. */
+
+/** The newest records of a project that are looked at: some 100 sessions. */
+const RECORDS_MAX = 1200;
+const SESSIONS_READ_MAX = 128;
+/** A session's opening request says what it was about; the first may be "hi". */
+const OPENING_MAX = 4;
+const OPENING_PASSAGES = 24;
+const LIKE_MAX = 2;
+/** Passages that are looked at for each word of the prompt, the newest. */
+const HOLDERS_MAX = 200;
+
+const DAY_MS = 86_400_000;
+
+interface Found extends EarlierSession {
+  readonly conversation: number;
+}
+
+interface SessionQuestion {
+  /** The spaces of one project, its own first. */
+  readonly spaces: readonly Space[];
+  readonly agent: AgentFacts;
+  readonly now: number;
+  /** The prompt's own words. */
+  readonly terms: readonly string[];
+  /** Best first. */
+  readonly ranked: readonly RankedExchange<Exchange>[];
+  /** Ids of records of which nothing may be told. */
+  readonly excluded: ReadonlySet<number>;
+  readonly prompt: string;
+}
+
+class SessionSearch {
+  readonly #source: RecallSource;
+  readonly #reader: ExchangeReader;
+
+  constructor(source: RecallSource, reader: ExchangeReader) {
+    this.#source = source;
+    this.#reader = reader;
+  }
+
+  /** Best first. */
+  *recall(question: SessionQuestion): Steps<RecalledSession[]> {
+    const { agent, now, spaces } = question;
+    const [newest, holders] = yield* together([
+      this.#newest(spaces),
+      this.#holders(spaces, question.terms),
+    ]);
+    const rows = newest.filter(({ key }) => key !== agent.conversation);
+    const values = new Map(
+      [...holders].map(([term, found]) => [term, valueIn(rows.length, found.size)]),
+    );
+    const fits = fitsOf(question.ranked);
+    const sessions = rows.map(({ conversation, at, branches }): Found => {
+      let sharedWords = 0;
+      for (const [term, found] of holders) {
+        if (found.has(conversation)) sharedWords += values.get(term) ?? 0;
+      }
+      const isSameBranch =
+        !isCommonBranch(agent.branch) && branches.split(',').includes(agent.branch);
+      return { conversation, at, isSameBranch, sharedWords, fit: fits.get(conversation) ?? 0 };
+    });
+    const likeliest = likeliestSessions(sessions, now);
+    const said = new SaidLines(question.prompt);
+    const found: { at: number; texts: ExchangeTexts[] }[] = [];
+    for (let at = 0; at < likeliest.length && found.length < SESSIONS_MAX; at += SESSIONS_MAX) {
+      const some = likeliest.slice(at, at + SESSIONS_MAX);
+      const read = yield* together(some.map((one) => this.#textsOf(one.conversation, question)));
+      for (const [place, texts] of read.entries()) {
+        const title = found.length === SESSIONS_MAX ? undefined : titleOf(texts, values, said);
+        if (title === undefined) continue;
+        said.add(title.title);
+        found.push({ at: some[place]?.at ?? 0, texts });
+      }
+    }
+    const others = new SaidLines(question.prompt);
+    const days = new Set(found.map(({ at }) => Math.floor(at / DAY_MS))).size;
+    const { briefTokensMax } = agent;
+    const titles = shareTitles(
+      found.map(
+        ({ texts }) =>
+          (limits: TitleLimits) =>
+            titleOf(texts, values, others, limits),
+      ),
+      { briefTokensMax, days },
+    );
+    return found.flatMap(({ at }, place) => {
+      const one = titles[place];
+      if (one === undefined || others.has(one.title)) return [];
+      others.add(one.title);
+      const { space, records } = one.exchange;
+      return [{ at, title: one.title, space, records }];
+    });
+  }
+
+  /** A session that continued while its project got another space is kept in both: the newer part counts. */
+  *#newest(spaces: readonly Space[]): Steps<Session[]> {
+    const most = Math.ceil(RECORDS_MAX / Math.max(1, spaces.length));
+    const found = yield* together(
+      spaces.map((space) => this.#source.sessions(space, most, SESSIONS_READ_MAX)),
+    );
+    const keys = new Set<string>();
+    return found
+      .flat()
+      .toSorted((a, b) => b.at - a.at)
+      .filter(({ key }) => {
+        if (keys.has(key)) return false;
+        keys.add(key);
+        return true;
+      })
+      .slice(0, SESSIONS_READ_MAX);
+  }
+
+  /** By term: the conversations that hold it, as far as its newest passages show. */
+  *#holders(spaces: readonly Space[], terms: readonly string[]): Steps<Map<string, Set<number>>> {
+    const most = Math.ceil(HOLDERS_MAX / Math.max(1, spaces.length));
+    const holders = new Map(terms.map((term) => [term, new Set<number>()]));
+    const all = yield* together(spaces.map((space) => this.#source.holders(space, terms, most)));
+    for (const held of all) {
+      for (const [key, conversations] of held.entries()) {
+        const found = holders.get(terms[key] ?? '');
+        for (const conversation of conversations) found?.add(conversation);
+      }
+    }
+    return holders;
+  }
+
+  /** Its first exchanges, and those that share most with the prompt. */
+  *#textsOf(
+    conversation: number,
+    { ranked, excluded }: Pick<SessionQuestion, 'ranked' | 'excluded'>,
+  ): Steps<ExchangeTexts[]> {
+    const ids = yield* this.#source.opening(conversation, OPENING_PASSAGES);
+    const first = yield* this.#reader.ofPassages(ids, OPENING_MAX);
+    const opening = first.filter(({ records }) => !records.some((one) => excluded.has(one)));
+    const like = ranked
+      .map(({ exchange }) => exchange)
+      .filter((one) => one.conversation === conversation)
+      .slice(0, LIKE_MAX);
+    const read = yield* this.#reader.texts([...like, ...opening]);
+    const texts = read.flatMap((one) => one ?? []);
+    // A title is the person's request: unverified words give none.
+    return texts.map((one) => (one.isUnverified ? { ...one, asked: '' } : one));
+  }
+}
+
+/** By conversation: the score of its best exchange as a share of the best of all. */
+function fitsOf(ranked: readonly RankedExchange<Exchange>[]): ReadonlyMap<number, number> {
+  const most = ranked[0]?.score ?? 0;
+  const fits = new Map<number, number>();
+  for (const { exchange, score } of most > 0 ? ranked : []) {
+    const { conversation } = exchange;
+    if (!fits.has(conversation)) fits.set(conversation, Math.max(0, score / most));
+  }
+  return fits;
+}
+
+/** How telling it is that a session holds a word, by how many do. */
+function valueIn(sessions: number, holders: number): number {
+  return Math.log(1 + (sessions + 0.5) / (holders + 0.5));
+}
+
+/** Reads whole exchanges: their terms for ranking, their texts for quoting. */
+
+interface Exchange extends RememberedExchange {
+  /** The conversation's id and the number of the exchange in it. */
+  readonly conversation: number;
+  readonly number: number;
+  /** Ids of its records. */
+  readonly records: readonly number[];
+  /** Equal for exchanges of the same words. */
+  readonly words: string;
+}
+
+interface ExchangeTexts {
+  readonly asked: string;
+  readonly answered: string;
+  /** It is not verified that a person said `asked`. */
+  readonly isUnverified: boolean;
+  /** The reference of the answer, or of the request where no answer is held. */
+  readonly ref: string;
+  /** The references of all its records. */
+  readonly records: readonly string[];
+  readonly space: string;
+  readonly client: string;
+  readonly at: number;
+  /** Where it comes from, as far as that is known. */
+  readonly provenance: RecalledProvenance | undefined;
+}
+
+/** Exchanges that are remembered: some 4 kB each. A project's prompts find the same ones again. */
+const REMEMBERED_MAX = 512;
+
+class ExchangeReader {
+  readonly #source: RecallSource;
+  #generation: string | undefined;
+  /** By conversation and number; only those that have their answer, since nothing is added to them. */
+  readonly #known = new Map<string, Exchange>();
+  #vocabulary = new Vocabulary();
+
+  constructor(source: RecallSource) {
+    this.#source = source;
+  }
+
+  /** Numbers the words of the exchanges that were read last. */
+  get vocabulary(): Vocabulary {
+    return this.#vocabulary;
+  }
+
+  /** The exchanges of these passages, at most `most` of them, in the passages' order. */
+  *ofPassages(ids: readonly number[], most: number): Steps<Exchange[]> {
+    this.#dropStale();
+    const places = yield* this.#source.exchangesOf(ids, most);
+    const unknown = places.filter((place) => !this.#known.has(keyOf(place)));
+    const read = new Map<string, Exchange>();
+    if (unknown.length > 0) {
+      for (const row of yield* this.#source.readExchanges(unknown)) {
+        const one = exchangeOf(row, this.#vocabulary);
+        read.set(keyOf(row), one);
+        if (one.asked.length > 0 && one.answered.length > 0) this.#known.set(keyOf(row), one);
+      }
+    }
+    return places.flatMap((place) => this.#known.get(keyOf(place)) ?? read.get(keyOf(place)) ?? []);
+  }
+
+  #dropStale(): void {
+    const generation = this.#source.generation();
+    const isFull = this.#known.size > REMEMBERED_MAX;
+    if (generation !== undefined && generation === this.#generation && !isFull) return;
+    this.#generation = generation;
+    this.#known.clear();
+    this.#vocabulary = new Vocabulary();
+  }
+
+  /** By the exchange's place in `exchanges`; one whose records are gone has no texts. */
+  *texts(exchanges: readonly Pick<Exchange, 'records'>[]): Steps<(ExchangeTexts | undefined)[]> {
+    const ids = exchanges.flatMap(({ records }) => records);
+    const rows = yield* this.#source.readRecords(ids);
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    return exchanges.map(({ records }) => textsOf(records.flatMap((id) => byId.get(id) ?? [])));
+  }
+}
+
+function keyOf({ conversation, exchange }: Omit<ExchangePlace, 'record'>): string {
+  return `${conversation} ${exchange}`;
+}
+
+function exchangeOf(
+  { conversation, exchange, at, branch, parts }: ExchangeParts,
+  vocabulary: Vocabulary,
+): Exchange {
+  const asked: number[] = [];
+  const answered: number[] = [];
+  const records = new Set<number>();
+  let answerChars = 0;
+  /** Where each passage of the answer begins among its words, and its size. */
+  const passages: { readonly from: number; readonly chars: number }[] = [];
+  for (const { speaker, record, chars, terms } of parts) {
+    records.add(record);
+    if (speaker === 'answer') {
+      answerChars += chars;
+      passages.push({ from: answered.length, chars });
+    }
+    // An unverified request weighs no more than an answer, and concludes nothing.
+    const list = speaker === 'person' ? asked : answered;
+    for (const term of terms) list.push(vocabulary.numberOf(term));
+  }
+  return {
+    conversation,
+    number: exchange,
+    at,
+    branch: branch ?? '',
+    asked: Uint32Array.from(asked),
+    answered: Uint32Array.from(answered),
+    answerChars,
+    isUnverified: parts.some(({ speaker }) => speaker === 'unverified'),
+    concludedFrom: conclusionIn(passages),
+    records: [...records],
+    words: [asked.length, hashOf(asked), answered.length, hashOf(answered)].join(' '),
+  };
+}
+
+/** The last passages of an answer: what it concludes. */
+const CONCLUSION_CHARS = 1000;
+
+function conclusionIn(
+  passages: readonly { readonly from: number; readonly chars: number }[],
+): number {
+  let chars = 0;
+  for (const passage of passages.toReversed()) {
+    chars += passage.chars;
+    if (chars >= CONCLUSION_CHARS) return passage.from;
+  }
+  return 0;
+}
+
+/** FNV-1a over numbers. */
+function hashOf(numbers: readonly number[]): number {
+  let hash = 0x811c9dc5;
+  for (const number of numbers) hash = Math.imul(hash ^ number, 0x01000193);
+  return hash >>> 0;
+}
+
+function textsOf(rows: readonly SpokenText[]): ExchangeTexts | undefined {
+  const request = rows.find(({ role }) => role === 'user');
+  const answer = rows.find(({ role }) => role === 'assistant');
+  const main = answer ?? request;
+  if (main === undefined) return undefined;
+  const { ref, space, client, at } = main;
+  return {
+    asked: saidBy('user', rows),
+    answered: saidBy('assistant', rows),
+    isUnverified: rows.some(({ source }) => source === 'unverified'),
+    ref,
+    records: rows.map((row) => row.ref),
+    space,
+    client,
+    at,
+    provenance: provenanceOf(rows),
+  };
+}
+
+function provenanceOf(rows: readonly SpokenText[]): RecalledProvenance | undefined {
+  for (const { root, files } of rows) {
+    if (root !== null && files !== null) return { root, files: filesFrom(files) };
+  }
+  return undefined;
+}
+
+/** Imported memories may have several texts of one role in an exchange. */
+function saidBy(role: SpeakerRole, rows: readonly SpokenText[]): string {
+  return rows
+    .filter((row) => row.role === role)
+    .map(({ text }) => text)
+    .join('\n\n');
 }

@@ -1,11 +1,30 @@
 import type { AgentLook } from '../../core/recall/agent-facts.ts';
-import type { RecallAnswer, RecallQuestion } from '../../ports/memory.ts';
+import type { RecallAnswer, RecallQuestion, RecalledPassage } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import type { RecallMarks } from './recall-marks.ts';
 import { Search, type Weighed } from './search.ts';
 import type { Signals } from './signals.ts';
-import { SqliteSource } from './sqlite-source.ts';
-import { done, runAtOnce } from './steps.ts';
+import { done, runAtOnce, type Steps } from './steps.ts';
+import type { Span } from '../../core/recall/dates.ts';
+import {
+  type ExchangePart,
+  type ExchangeParts,
+  type ExchangePlace,
+  NO_PLACES,
+  type Passage,
+  type PassageOfRecord,
+  type Places,
+  placesFrom,
+  type RecallSource,
+  type SaidText,
+  type Session,
+  type Space,
+  type SpokenText,
+  type TermCount,
+  type Window,
+} from './recall-source.ts';
+import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
+import { type StoredText, textOf } from './text.ts';
 
 /** Recall from a SQLite file, which answers at once. */
 export class FileSearch {
@@ -52,3 +71,351 @@ const WARMING_TOKENS = 512;
 
 const NEWEST = `SELECT s.name AS space, p.terms, r.at FROM records r JOIN passages p ON p.record = r.id
   JOIN spaces s ON s.id = r.space ORDER BY r.at DESC LIMIT 1`;
+
+/**
+ * Reads for a recall out of a SQLite file. The full-text index serves as lists of places by term
+ * alone. Every query of it is bounded by a range of ids, so that neither a passage nor a word count of
+ * another space can come in.
+ */
+class SqliteSource implements RecallSource {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  generation(): string {
+    return this.#database.generation();
+  }
+
+  expectTerms(): void {
+    // The tables hold every term with its letters.
+  }
+
+  spaces(names: readonly string[]): Steps<readonly Space[]> {
+    return done(this.#database.all<Space>(SPACES, JSON.stringify(names)));
+  }
+
+  // All in one query: called one by one, half of the time goes into calling.
+  countTerms(space: Space, terms: readonly string[], most: number): Steps<readonly TermCount[]> {
+    const { first, last } = rangeOf(space);
+    const values = JSON.stringify(terms.map(quoted));
+    const rows = this.#database.all<FewRow>(FEW, first, last, values, most);
+    const counts = terms.map((): TermCount => ({ found: 0, places: NO_PLACES }));
+    for (const { key, few } of rows) {
+      const colon = few.indexOf(':');
+      const places = placesFrom(few.slice(colon + 1));
+      counts[key] = { found: Number(few.slice(0, colon)), places };
+    }
+    return done(counts);
+  }
+
+  countTerm(space: Space, term: string, most: number): Steps<number> {
+    const { first, last } = rangeOf(space);
+    const row = this.#database.get<{ found: number }>(COUNT, quoted(term), first, last, most);
+    return done(row?.found ?? 0);
+  }
+
+  placesOf(space: Space, terms: readonly string[], from: number): Steps<readonly Places[]> {
+    const { first, last } = rangeOf(space);
+    const places = (term: string): Places => {
+      const row = this.#database.get<{ places: string }>(
+        PLACES,
+        first,
+        quoted(term),
+        first + from,
+        last,
+      );
+      return placesFrom(row?.places ?? '');
+    };
+    return done(terms.map(places));
+  }
+
+  saidIn(space: Space, { from, to }: Span, most: number): Steps<readonly number[]> {
+    const rows = this.#database.all<{ id: number }>(SAID_IN, space.id, from, to, most);
+    return done(rows.map(({ id }) => id));
+  }
+
+  passagesOf(space: Space, digests: readonly string[]): Steps<readonly PassageOfRecord[]> {
+    const row = this.#database.get<{ lines: string | null }>(
+      PASSAGES_OF,
+      JSON.stringify(digests),
+      space.id,
+    );
+    const lines = row?.lines?.split('\n') ?? [];
+    return done(
+      lines.map((line) => {
+        const [place, record, passage] = line.split(' ').map(Number);
+        const digest = digests[place ?? 0] ?? '';
+        return { digest, record: record ?? 0, passage: passage ?? 0 };
+      }),
+    );
+  }
+
+  windows(ids: readonly number[], most: number): Steps<readonly Window[]> {
+    const rows = this.#database.all<{ id: number; around: string }>(
+      WINDOWS,
+      JSON.stringify(ids),
+      most,
+    );
+    return done(rows.map(({ id, around }) => ({ id, around: around.split(',').map(Number) })));
+  }
+
+  passages(ids: readonly number[]): Steps<readonly Passage[]> {
+    const row = this.#database.get<{ lines: string | null }>(PASSAGES, JSON.stringify(ids));
+    return done(row?.lines?.split('\n').map(passageOf) ?? []);
+  }
+
+  timesOf(records: readonly number[]): Steps<readonly number[]> {
+    const row = this.#database.get<{ times: string | null }>(TIMES, JSON.stringify(records));
+    return done(row?.times?.split(',').map(Number) ?? []);
+  }
+
+  texts(ids: readonly number[]): Steps<ReadonlyMap<number, Omit<RecalledPassage, 'score'>>> {
+    const rows = this.#database.all<PackedRow>(TEXTS, JSON.stringify(ids));
+    const texts = rows.map(({ id, start, end, text, is_utf16, source, ...record }) => {
+      const said = textOf({ text, is_utf16 }).slice(start, end);
+      return [id, { ...record, text: said, ...(source === null ? {} : { source }) }] as const;
+    });
+    return done(new Map(texts));
+  }
+
+  exchangesOf(ids: readonly number[], most: number): Steps<readonly ExchangePlace[]> {
+    return done(this.#database.all<ExchangePlace>(EXCHANGES_OF, JSON.stringify(ids), most));
+  }
+
+  readExchanges(places: readonly ExchangePlace[]): Steps<readonly ExchangeParts[]> {
+    const asked = places.map(({ conversation, exchange, record }) => [
+      conversation,
+      exchange,
+      record,
+    ]);
+    const rows = this.#database.all<ExchangeRow>(EXCHANGES, JSON.stringify(asked));
+    return done(rows.map(({ lines, ...row }) => ({ ...row, parts: partsOf(lines) })));
+  }
+
+  readRecords(records: readonly number[]): Steps<readonly SpokenText[]> {
+    const rows = this.#database.all<Omit<SpokenText, 'text'> & StoredText>(
+      RECORDS,
+      JSON.stringify(records),
+    );
+    return done(
+      rows.map(({ text, is_utf16, ...row }) => ({ ...row, text: textOf({ text, is_utf16 }) })),
+    );
+  }
+
+  sessions({ id }: Space, most: number, sessionsMost: number): Steps<readonly Session[]> {
+    return done(this.#database.all<Session>(SESSIONS, id, most, sessionsMost));
+  }
+
+  holders(
+    space: Space,
+    terms: readonly string[],
+    most: number,
+  ): Steps<readonly (readonly number[])[]> {
+    const { first, last } = rangeOf(space);
+    const values = JSON.stringify(terms.map(quoted));
+    const rows = this.#database.all<HolderRow>(HOLDERS, first, last, values, most);
+    const holders = terms.map((): readonly number[] => []);
+    for (const { key, held } of rows) holders[key] = held?.split(',').map(Number) ?? [];
+    return done(holders);
+  }
+
+  opening(conversation: number, most: number): Steps<readonly number[]> {
+    const rows = this.#database.all<{ id: number }>(OPENING, conversation, most);
+    return done(rows.map(({ id }) => id));
+  }
+
+  saidWith(space: Space, term: string, most: number): Steps<readonly SaidText[]> {
+    const { first, last } = rangeOf(space);
+    const rows = this.#database.all<SaidRow>(SAID_WITH, quoted(term), first, last, most);
+    return done(
+      rows.map(({ text, is_utf16, ...record }) => ({
+        ...record,
+        text: textOf({ text, is_utf16 }),
+      })),
+    );
+  }
+}
+
+function rangeOf(space: Space): { first: number; last: number } {
+  const first = space.id * PASSAGES_PER_SPACE;
+  return { first, last: first + space.next };
+}
+
+// Terms hold word characters only, so the quotes cannot be closed from inside.
+function quoted(term: string): string {
+  return `"${term}"`;
+}
+
+const SPACES = `SELECT id, name, passages, terms, next FROM spaces
+  WHERE name IN (SELECT value FROM json_each(?))`;
+
+interface FewRow {
+  readonly key: number;
+  /** How many, a colon, and where. */
+  readonly few: string;
+}
+
+// A number above 2^31 may be bound as a real, and then the text would say "12.0".
+// As one text: 10,000 rows cost 10 ms one by one, 1 ms together.
+const PLACES_TEXT = "coalesce(group_concat(rowid - CAST(?1 AS INTEGER)), '')";
+
+const FEW = `SELECT e.key, (SELECT count(*) || ':' || ${PLACES_TEXT} FROM
+    (SELECT rowid FROM passage_terms WHERE passage_terms MATCH e.value
+      AND rowid BETWEEN ?1 AND ?2 LIMIT ?4)) AS few
+  FROM json_each(?3) e`;
+
+const COUNT = `SELECT count(*) AS found FROM (SELECT rowid FROM passage_terms
+  WHERE passage_terms MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?)`;
+
+const PLACES = `SELECT ${PLACES_TEXT} AS places FROM passage_terms
+  WHERE passage_terms MATCH ?2 AND rowid BETWEEN ?3 AND ?4`;
+
+const SAID_IN = `SELECT p.id FROM (SELECT id FROM records INDEXED BY records_by_time
+    WHERE space = ?1 AND at >= ?2 AND at < ?3 AND role = 'user' ORDER BY at DESC, id DESC LIMIT ?4) r
+  CROSS JOIN passages p ON p.record = r.id LIMIT ?4`;
+
+// CROSS JOIN keeps the order: without statistics SQLite would begin with all passages.
+const PASSAGES_OF = `SELECT group_concat(e.key || ' ' || r.id || ' ' || p.id, char(10)) AS lines
+  FROM json_each(?) e CROSS JOIN records r ON r.space = ? AND r.digest = e.value
+  CROSS JOIN passages p ON p.record = r.id`;
+
+// All in one query, of the index alone; the passages of several windows are then read once. One
+// query a passage with all columns was 40 us each, three quarters of a millisecond more.
+const WINDOWS = `SELECT c.id, (SELECT group_concat(id) FROM (
+    SELECT id FROM (SELECT id, position FROM (SELECT p.id, p.position FROM passages p
+        WHERE p.conversation = c.conversation AND (p.position, p.id) < (c.position, c.id)
+        ORDER BY p.position DESC, p.id DESC LIMIT ?2)
+      UNION ALL SELECT c.id, c.position
+      UNION ALL SELECT id, position FROM (SELECT p.id, p.position FROM passages p
+        WHERE p.conversation = c.conversation AND (p.position, p.id) > (c.position, c.id)
+        ORDER BY p.position, p.id LIMIT ?2))
+    ORDER BY position, id)) AS around
+  FROM json_each(?1) e CROSS JOIN passages c ON c.id = e.value ORDER BY e.key`;
+
+// As one text: a row of six columns costs 5 us, a line 1. Terms hold no line end.
+const PASSAGES = `SELECT group_concat(p.id || ' ' || p.record || ' ' || p.position || ' ' ||
+    (p.end - p.start) || ' ' || p.terms, char(10)) AS lines
+  FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value`;
+
+function passageOf(line: string): Passage {
+  let from = 0;
+  const next = (): number => {
+    const end = line.indexOf(' ', from);
+    const number = Number(line.slice(from, end));
+    from = end + 1;
+    return number;
+  };
+  const [id, record, position, chars] = [next(), next(), next(), next()];
+  const terms = line.slice(from);
+  return { id, record, position, chars, terms: terms === '' ? [] : terms.split(' ') };
+}
+
+// Every id has its place in the list.
+const TIMES = `SELECT group_concat(coalesce(r.at, 0)) AS times
+  FROM json_each(?) e LEFT JOIN records r ON r.id = e.value`;
+
+interface PackedRow extends Omit<RecalledPassage, 'score' | 'source' | 'text'>, StoredText {
+  readonly source: 'unverified' | null;
+  readonly id: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+const TEXTS = `SELECT p.id, p.start, p.end, r.ref, r.digest, s.name AS space, r.role, r.text, r.is_utf16,
+    r.at, r.client, r.source
+  FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value
+  JOIN records r ON r.id = p.record JOIN spaces s ON s.id = r.space`;
+
+const EXCHANGES_OF = `SELECT p.conversation, p.position / ${POSITIONS_PER_EXCHANGE} AS exchange,
+    max(p.record) AS record, min(e.key) AS place
+  FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value
+  GROUP BY p.conversation, p.position / ${POSITIONS_PER_EXCHANGE} ORDER BY place LIMIT ?`;
+
+interface ExchangeRow extends Omit<ExchangeParts, 'parts'> {
+  readonly lines: string | null;
+}
+
+/** Passages of each half that are read: 3,000 words. A longer text is a pasted file or a document. */
+const PASSAGES_PER_RECORD = 64;
+
+/** By the quarter of the exchange; see shareOf in passage-index.ts. */
+const SPEAKER = `CASE p.position % ${POSITIONS_PER_EXCHANGE} / ${POSITIONS_PER_EXCHANGE / 4}
+  WHEN 3 THEN 'answer' WHEN 2 THEN 'unverified' ELSE 'person' END`;
+/** A passage's lines as one text: a row of columns costs 5 us, a line 1. Terms hold no line end. */
+const LINES = (first: string, last: string): string => `SELECT
+  ${SPEAKER} || ' ' || p.record || ' ' ||
+  (p.end - p.start) || ' ' || p.terms AS line
+  FROM passages p WHERE p.conversation = c.conversation AND p.position >= ${first}
+  AND p.position < ${last} ORDER BY p.position LIMIT ${PASSAGES_PER_RECORD}`;
+
+const BEGIN = `c.exchange * ${POSITIONS_PER_EXCHANGE}`;
+const MIDDLE = `${BEGIN} + ${POSITIONS_PER_EXCHANGE / 2}`;
+const LATE = `${BEGIN} + ${(POSITIONS_PER_EXCHANGE / 4) * 3}`;
+const END = `${BEGIN} + ${POSITIONS_PER_EXCHANGE}`;
+
+const EXCHANGES = `SELECT c.conversation, c.exchange,
+    (SELECT r.at FROM records r WHERE r.id = c.record) AS at,
+    (SELECT r.branch FROM records r WHERE r.id = c.record) AS branch,
+    (SELECT group_concat(line, char(10)) FROM (SELECT * FROM (${LINES(BEGIN, MIDDLE)})
+      UNION ALL SELECT * FROM (${LINES(MIDDLE, LATE)})
+      UNION ALL SELECT * FROM (${LINES(LATE, END)}))) AS lines
+  FROM (SELECT value ->> 0 AS conversation, value ->> 1 AS exchange, value ->> 2 AS record
+    FROM json_each(?)) c`;
+
+function partsOf(lines: string | null): ExchangePart[] {
+  return (lines?.split('\n') ?? []).map((line) => {
+    const [speaker, record, chars, ...terms] = line.split(' ');
+    return {
+      speaker: speaker === 'person' || speaker === 'unverified' ? speaker : 'answer',
+      record: Number(record),
+      chars: Number(chars),
+      terms: terms.filter((term) => term !== ''),
+    };
+  });
+}
+
+const RECORDS = `SELECT r.id, r.role, r.ref, s.name AS space, r.client, r.at, r.text, r.is_utf16,
+    r.source, v.root, v.files
+  FROM json_each(?) e CROSS JOIN records r ON r.id = e.value JOIN spaces s ON s.id = r.space
+  LEFT JOIN provenance v ON v.record = r.id`;
+
+const SESSIONS = `SELECT c.id AS conversation, c.key, max(r.at) AS at,
+    coalesce(group_concat(DISTINCT r.branch), '') AS branches
+  FROM (SELECT space, conversation, at, branch, source FROM records INDEXED BY records_by_space_time
+    WHERE space = ? ORDER BY at DESC, id DESC LIMIT ?) r
+  CROSS JOIN conversations c ON c.space = r.space AND c.key = r.conversation
+  GROUP BY c.id HAVING min(r.source IS NOT NULL) = 0 ORDER BY at DESC, c.id DESC LIMIT ?`;
+
+interface HolderRow {
+  /** The term's place. */
+  readonly key: number;
+  /** Ids of conversations, between commas. */
+  readonly held: string | null;
+}
+
+const HOLDERS = `SELECT e.key, (SELECT group_concat(DISTINCT p.conversation)
+    FROM (SELECT rowid FROM passage_terms WHERE passage_terms MATCH e.value
+      AND rowid BETWEEN ?1 AND ?2 ORDER BY rowid DESC LIMIT ?4) f
+    CROSS JOIN passages p ON p.id = f.rowid
+    CROSS JOIN records r ON r.id = p.record AND r.source IS NULL) AS held
+  FROM json_each(?3) e`;
+
+const OPENING = `SELECT id FROM passages WHERE conversation = ? ORDER BY position LIMIT ?`;
+
+interface SaidRow extends Omit<SaidText, 'text'>, StoredText {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The newest passages with the words, of which those that a person said are taken. */
+const SAID_WITH_LOOKED_MAX = 512;
+
+// CROSS JOIN keeps the order: the index first, from the newest passage on.
+const SAID_WITH = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.at, r.client
+  FROM (SELECT rowid FROM passage_terms WHERE passage_terms MATCH ? AND rowid BETWEEN ? AND ?
+    ORDER BY rowid DESC LIMIT ${SAID_WITH_LOOKED_MAX}) f
+  CROSS JOIN passages p ON p.id = f.rowid CROSS JOIN records r ON r.id = p.record AND r.role = 'user'
+    AND r.source IS NULL
+  JOIN spaces s ON s.id = r.space LIMIT ?`;

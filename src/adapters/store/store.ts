@@ -8,29 +8,31 @@ import {
   type OpenOptions,
 } from './database.ts';
 import { type Driver, failureText, loadDriver } from './driver.ts';
-import { isSpoken } from '../../core/memory/record.ts';
+import { isSpoken, readRecord } from '../../core/memory/record.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { ForgottenElsewhere, StoreCallName, StoreCalls } from './protocol.ts';
 import { emptyBlocks, placedRecords, pruneLedger, retireBlocks } from '../state/ledger-table.ts';
-import { RequestTable } from '../state/request-table.ts';
+import { RequestTable } from '../state/request-log.ts';
 import { STATE_VERSION, StateFile } from '../state/state-file.ts';
 import type { Descriptors } from './descriptors.ts';
-import { deskCalls } from './desk-calls.ts';
+import { deskCalls } from './desk.ts';
 import { databaseBytes, databaseFile } from '../files/database-file.ts';
 import { endForgetting, forgettingIn, noteForgetting, unended } from './forgetting.ts';
 import { leaveReplaced } from './replaced-file.ts';
 import { Outputs } from './outputs.ts';
 import { keepProvenance, listProvenance } from './provenance.ts';
 import { proveHeld } from './possessions.ts';
-import { Records, referencesIn } from './records.ts';
+import { Records, referencesIn, listTerms } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
 import { marksOf } from './recall-marks.ts';
 import { FileSearch } from './file-search.ts';
 import { Signals } from './signals.ts';
 import { SpaceMover } from './space-mover.ts';
 import type { Statements } from './statements.ts';
-import { matcherOf, waitingRecords } from './waiting-records.ts';
 import { MemoryError } from '../../core/errors.ts';
+import { termsOf } from '../../core/recall/terms.ts';
+import { referenceOf } from '../../core/memory/reference.ts';
+import { STORE_TARGET } from '../state/outbox.ts';
 
 /**
  * The store itself, inside its worker: one call after the other, each whole. Every error becomes a
@@ -53,7 +55,7 @@ interface Opened {
   readonly signals: Signals;
 }
 
-export interface StoreOptions {
+interface StoreOptions {
   readonly folder: string;
   readonly descriptors: Descriptors;
   report(line: string): void;
@@ -361,4 +363,44 @@ function asMemoryError(error: unknown): MemoryError {
   if (error instanceof MemoryError) return error;
   if (error instanceof SchemaTooNewError) return unavailable('was made by a later version of svc');
   return unavailable(failureText(error), error);
+}
+
+interface WaitingRow {
+  readonly n: number;
+  readonly record: string;
+}
+
+interface WaitingRecord {
+  /** The number of its row. */
+  readonly n: number;
+  readonly record: MemoryRecord;
+}
+
+/** The captures on their way to the store that `isMeant` knows: a record to forget may be one of them. */
+function waitingRecords(
+  rows: Statements,
+  isMeant: (record: MemoryRecord) => boolean,
+): readonly WaitingRecord[] {
+  return rows
+    .all<WaitingRow>('SELECT n, record FROM outbox WHERE target = ? ORDER BY n', STORE_TARGET)
+    .flatMap(({ n, record: text }) => {
+      const record = readRecord(JSON.parse(text));
+      return record !== undefined && isMeant(record) ? [{ n, record }] : [];
+    });
+}
+
+/** As the store's tables are searched: every word, in any order. */
+function matcherOf(filter: ForgetFilter): (record: MemoryRecord) => boolean {
+  const isInSpace = ({ space }: MemoryRecord): boolean => space === (filter.space ?? space);
+  if ('refs' in filter) {
+    const refs = new Set(filter.refs);
+    return (record) => isInSpace(record) && refs.has(referenceOf(record.digest));
+  }
+  if (!('words' in filter)) return isInSpace;
+  const terms = listTerms(filter.words);
+  return (record) => {
+    if (!isInSpace(record) || terms.length === 0) return false;
+    const held = new Set(termsOf(record.text));
+    return terms.every((term) => held.has(term));
+  };
 }

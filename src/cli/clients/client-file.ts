@@ -4,8 +4,8 @@ import {
   readForeignFile,
   removeForeignFile,
   replaceForeignFile,
+  UndoRecords,
 } from '../../adapters/foreign/foreign-file.ts';
-import { UndoRecords } from '../../adapters/foreign/undo-records.ts';
 import {
   type ClientChange,
   type ClientRecord,

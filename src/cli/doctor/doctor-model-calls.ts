@@ -1,16 +1,16 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { callProxy, type LocalAnswer } from '../../adapters/processes/local-call.ts';
-import { cheapestModel } from '../../core/settings/cheapest-model.ts';
-import type { Access } from '../../core/settings/config-schema.ts';
-import type { Environment } from '../../core/settings/config-values.ts';
-import { apiOf } from '../../core/dialects/apis.ts';
-import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import {
+  cheapestModel,
   cachedTokens,
   testCall,
   testCallCost,
   TEST_CALL_TOKENS,
 } from '../../core/settings/test-call.ts';
+import type { Access } from '../../core/settings/config-schema.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { apiOf } from '../../core/dialects/apis.ts';
+import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import type { Check } from './doctor-checks.ts';
 import { readableUpstreams } from './doctor-live.ts';
 import { checkKey, type KeyCheck, type OpenUpstream } from './key-check.ts';

@@ -1,4 +1,4 @@
-import { proxyFaultText } from '../../adapters/network/tunnel-connector.ts';
+import { proxyFaultText } from '../../adapters/network/pinned-connector.ts';
 import { wholeBody } from '../../adapters/network/whole-answer.ts';
 import { asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
 import { apiOf } from '../../core/dialects/apis.ts';

@@ -1,14 +1,13 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { spaceNames } from '../../adapters/projects/registry.ts';
 import { thoughtSumsText } from '../../core/conversation/lost-thoughts.ts';
-import { type Money, moneyOf } from '../../core/settings/money.ts';
+import { type Money, moneyOf, isPriced } from '../../core/settings/money.ts';
 import type { RequestSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';
 import type { TrialMeasure, TrialReport } from '../../core/meter/hold-out.ts';
 import { bar, short, table, wrapped } from '../text-table.ts';
 import { PRICES_READ_ON } from '../../core/settings/model-facts.ts';
-import { isPriced } from '../../core/settings/priced-share.ts';
 import type { OpenStore } from '../compose-store.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 

@@ -1,7 +1,7 @@
 import { readConfigFile, repairModes } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { UndoRecords } from '../../adapters/foreign/undo-records.ts';
+import { UndoRecords } from '../../adapters/foreign/foreign-file.ts';
 import {
   type Draft,
   type UpstreamDraft,

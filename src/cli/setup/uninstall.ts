@@ -9,7 +9,7 @@ import {
   removeContents,
   removeEmptyFolders,
 } from '../../adapters/files/removal.ts';
-import { UndoRecords } from '../../adapters/foreign/undo-records.ts';
+import { UndoRecords } from '../../adapters/foreign/foreign-file.ts';
 import { isAlive } from '../../adapters/processes/processes.ts';
 import { listRunFiles } from '../../adapters/processes/run-files.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';

@@ -3,7 +3,7 @@ import type { PictureSize } from '../bytes/picture-size.ts';
 import type { Span } from '../bytes/span.ts';
 import type { ItemTraits } from '../conversation/view.ts';
 import type { AnswerParser, AnswerParserOptions } from './dialect-answer.ts';
-import type { DialectApi } from './api.ts';
+import type { DialectApi } from './apis.ts';
 
 /**
  * Everything in which one dialect differs from the others. The rest of svc asks the descriptor and

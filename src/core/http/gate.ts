@@ -20,6 +20,8 @@ import {
 } from './local-token.ts';
 import { carriesLogin, checkLogin, type Login } from './logins.ts';
 import { explainUnknownPath, findPath, isTelemetry, type PathEntry, type Route } from './routes.ts';
+import type { Dialect } from '../conversation/view.ts';
+import { apiOf } from '../dialects/apis.ts';
 
 /**
  * The gate: everything about a request that can be decided from its head, decided before one byte
@@ -191,4 +193,19 @@ function credentialsOf(headers: HeaderIndex): readonly string[] {
 
 function refuse(code: ErrorCode, message: string): never {
   throw new ProxyError(code, message);
+}
+
+// A path of no dialect is answered in the shape that most programs expect.
+const SHAPE_WITHOUT_DIALECT: Dialect = 'openai_chat_completions';
+
+/** The error as the client's own SDK expects it. `dialect` undefined: a path that has none. */
+export function errorBody(
+  error: ProxyError,
+  dialect: Dialect | undefined,
+  requestId: string,
+): string {
+  const { status, code } = error;
+  const message = `svc: ${error.message} ${error.hint}`;
+  const shape = apiOf(dialect ?? SHAPE_WITHOUT_DIALECT);
+  return JSON.stringify(shape.errorBody({ status, code, message, requestId }));
 }

@@ -1,5 +1,4 @@
-import { moneyOf } from '../settings/money.ts';
-import { isPriced } from '../settings/priced-share.ts';
+import { moneyOf, isPriced } from '../settings/money.ts';
 import type { CacheMiss } from './cache-miss.ts';
 import { causeOf } from './cache-words.ts';
 

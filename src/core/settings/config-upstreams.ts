@@ -1,10 +1,8 @@
 import { DIALECTS, type Dialect } from '../conversation/view.ts';
-import type { DialectApi } from '../dialects/api.ts';
-import { apiOf } from '../dialects/apis.ts';
+import { type DialectApi, apiOf } from '../dialects/apis.ts';
 import { type Login, LOGINS } from '../http/logins.ts';
-import { classOfHost } from './host-class.ts';
+import { classOfHost, isOwnMachineUrl } from './own-machine.ts';
 import { type Place, readNetworkProxy } from './network-proxy.ts';
-import { isOwnMachineUrl } from './own-machine.ts';
 import {
   COMPRESSION_MODES,
   type CompressionMode,

@@ -1,7 +1,6 @@
 import { isRecord } from '../bytes/json-fields.ts';
 import { type Environment, type Findings, namedVariable } from './config-values.ts';
-import { classOfHost } from './host-class.ts';
-import { isOwnMachine } from './own-machine.ts';
+import { classOfHost, isOwnMachine } from './own-machine.ts';
 
 /**
  * Finds the proxy of the network, as companies have them, through which a host is reached. The

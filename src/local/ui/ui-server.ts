@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { errorBody } from '../../core/http/error-body.ts';
+import { errorBody } from '../../core/http/gate.ts';
 import { ProxyError } from '../../core/errors.ts';
 import { UI_API_PATH, UI_BODY_BYTES_MAX, UI_SECRET_HEADER } from '../../core/http/ui-gate.ts';
 import type { Clock } from '../../ports/clock.ts';

@@ -1,5 +1,7 @@
-import type { EmbeddedStore } from '../../../src/adapters/store/embedded-store.ts';
-import { openEmbeddedStore } from '../../../src/adapters/store/embedded-store.ts';
+import {
+  type EmbeddedStore,
+  openEmbeddedStore,
+} from '../../../src/adapters/store/embedded-store.ts';
 import { textDigest } from '../../../src/core/memory/reference.ts';
 import { PATHS, said, toolRound, type WireItem } from '../dialect-wire.ts';
 import { recordOf } from '../records.ts';

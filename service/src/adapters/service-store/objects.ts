@@ -22,7 +22,7 @@ import {
   PassageIndex,
   passagesOf,
 } from '../../../../src/adapters/store/passage-index.ts';
-import { addRecord, sayAgain } from '../../../../src/adapters/store/record-rows.ts';
+import { addRecord, sayAgain } from '../../../../src/adapters/store/records.ts';
 import { ORIGIN_COLUMNS, ORIGIN_JOINS, type OriginRow, originOf } from './row-shapes.ts';
 import { spaceCondition, type Spaces } from './spaces.ts';
 

@@ -8,7 +8,7 @@ import {
   PLAIN_FORM,
   type ResultPlace,
 } from '../descriptor.ts';
-import { MESSAGES_API } from './api.ts';
+import { MESSAGES_API } from '../apis.ts';
 import { type AnswerParserOptions, DialectAnswer } from '../dialect-answer.ts';
 import type { Answer, Cleared } from '../answer.ts';
 import {

@@ -1,6 +1,6 @@
 import type { CallArguments, DialectDescriptor, ResultPlace } from '../descriptor.ts';
 import { OPENAI_CACHE, openAiCacheMs, openAiPictureTokens } from '../openai-common.ts';
-import { CHAT_API } from './api.ts';
+import { CHAT_API } from '../apis.ts';
 import { type AnswerParserOptions, DeltaTemplate, DialectAnswer } from '../dialect-answer.ts';
 import {
   asCount,
