@@ -1,5 +1,6 @@
 import { hookKey } from '../adapters/files/hook-key.ts';
 import { openEmbeddedStore } from '../adapters/store/embedded-store.ts';
+import { OwnThreadClient } from '../adapters/store/own-thread-client.ts';
 import { TEXTS } from '../adapters/texts.ts';
 import { CodeFiles } from '../adapters/projects/code-files.ts';
 import { GitProjects } from '../adapters/projects/git-projects.ts';
@@ -36,7 +37,11 @@ export interface HookStoreOptions {
 
 export async function openHookStore(options: HookStoreOptions): Promise<HookStore> {
   const { dataFolder, settings } = options;
-  const store = openEmbeddedStore({ folder: dataFolder, report });
+  const store = openEmbeddedStore({
+    folder: dataFolder,
+    report,
+    openClient: (parts) => new OwnThreadClient(parts),
+  });
   const hosted = options.memory.kind === 'hosted' ? options.memory : undefined;
   const service =
     hosted === undefined

@@ -44,6 +44,8 @@ export interface OpenOptions {
   readonly folder: string;
   readonly driver: Driver;
   readonly descriptors: Descriptors;
+  readonly busyMs?: number;
+  readonly isTrusted?: boolean;
   /** Milliseconds since 1970, for the name of a file that is set aside. */
   readonly now: number;
   report(line: string): void;
@@ -61,12 +63,16 @@ export class Database {
   readonly journalMode: string;
 
   /** `path`: of the file that the connection has open. */
-  constructor(connection: Connection, path: string, descriptors: Descriptors) {
+  constructor(
+    connection: Connection,
+    path: string,
+    { descriptors, busyMs = BUSY_MS }: Pick<OpenOptions, 'descriptors' | 'busyMs'>,
+  ) {
     this.#rows = new Statements(connection);
     this.sqliteVersion = String(this.#rows.value('SELECT sqlite_version()'));
     // WAL_SYNCHRONOUS may be compiled in as NORMAL: it is set, never assumed.
     const mode = isAtLeast(this.sqliteVersion, SAFE_WAL_VERSION) ? 'WAL' : 'DELETE';
-    connection.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
+    connection.exec(`PRAGMA busy_timeout = ${busyMs}`);
     this.journalMode = String(this.#rows.value(`PRAGMA journal_mode = ${mode}`));
     connection.exec('PRAGMA synchronous = FULL');
     connection.exec('PRAGMA secure_delete = ON');
@@ -246,10 +252,10 @@ function openChecked(options: OpenOptions): Database {
   const connection = options.driver.open(path);
   let close = (): void => connection.close();
   try {
-    const database = new Database(connection, path, options.descriptors);
+    const database = new Database(connection, path, options);
     close = () => database.close();
     createTables(connection);
-    if (size <= CHECKED_BYTES_MAX) check(database);
+    if (options.isTrusted !== true && size <= CHECKED_BYTES_MAX) check(database);
     return database;
   } catch (error) {
     const isBroken = isCorruption(error);

@@ -6,7 +6,8 @@ import { type StateOutbox, STORE_TARGET } from '../state/outbox.ts';
 import { type RequestReader, StateRequestLog } from '../state/request-log.ts';
 import { openState, type State } from '../state/state.ts';
 import { ProofState } from './proof-state.ts';
-import { SteadyClient } from './steady-client.ts';
+import type { StoreClientOptions } from './client.ts';
+import { SteadyClient, type StoreCaller } from './steady-client.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { batchesOf } from '../../core/bytes/batches.ts';
 import type {
@@ -58,6 +59,8 @@ interface EmbeddedStoreOptions {
   readonly folder: string;
   /** One line for people; never a text of a record. */
   report(line: string): void;
+  /** Absent: a worker thread runs the store's calls. */
+  readonly openClient?: (options: StoreClientOptions) => StoreCaller;
 }
 
 export interface EmbeddedStore extends LocalStore {
@@ -80,7 +83,8 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
   const { folder } = options;
   const report = options.report.bind(options);
   const proofs = new ProofState(folder);
-  const client = new SteadyClient({
+  const { openClient = (parts) => new SteadyClient(parts) } = options;
+  const client = openClient({
     folder,
     report,
     onReplaced: () => {
@@ -144,8 +148,8 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
   };
 }
 
-function requestReader(state: State, client: SteadyClient): RequestReader {
-  const call: SteadyClient['call'] = (name, input, signal) => {
+function requestReader(state: State, client: StoreCaller): RequestReader {
+  const call: StoreCaller['call'] = (name, input, signal) => {
     state.open();
     return client.call(name, input, signal);
   };
@@ -160,7 +164,7 @@ function requestReader(state: State, client: SteadyClient): RequestReader {
   };
 }
 
-function deskOver(client: SteadyClient, memory: EmbeddedMemory): MemoryDesk {
+function deskOver(client: StoreCaller, memory: EmbeddedMemory): MemoryDesk {
   return {
     shelves: () => client.call('shelves', undefined),
     days: (space) => client.call('days', space),
@@ -180,7 +184,7 @@ function deskOver(client: SteadyClient, memory: EmbeddedMemory): MemoryDesk {
   };
 }
 
-async function warm(client: SteadyClient): Promise<void> {
+async function warm(client: StoreCaller): Promise<void> {
   for (let times = 0; times < WARMING_TIMES; times += 1) await client.call('warm', undefined);
 }
 
@@ -211,7 +215,7 @@ const READ_BY_OTHERS =
   "Another program reads the memory's files, so they may still have the forgotten words. svc removes them as soon as that program lets it.";
 
 interface EmbeddedMemoryParts {
-  readonly client: SteadyClient;
+  readonly client: StoreCaller;
   readonly mirror: OutputMirror;
   readonly proofs: ProofState;
   /** Stores what is on its way, as far as that is possible now. */
@@ -221,7 +225,7 @@ interface EmbeddedMemoryParts {
 
 class EmbeddedMemory implements Memory {
   readonly supports = { kind: 'embedded', read: true, write: true } as const;
-  readonly #client: SteadyClient;
+  readonly #client: StoreCaller;
   readonly #mirror: OutputMirror;
   readonly #proofs: ProofState;
   readonly #settle: EmbeddedMemoryParts['settle'];

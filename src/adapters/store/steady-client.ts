@@ -23,6 +23,9 @@ const READS: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
 const LATE_MS = 30;
 const UNUSED_MS = 60_000;
 
+/** What runs the store's calls. */
+export type StoreCaller = Pick<SteadyClient, 'call' | 'close'>;
+
 export class SteadyClient {
   readonly #options: StoreClientOptions;
   readonly #first: StoreClient;

@@ -58,6 +58,10 @@ interface Opened {
 interface StoreOptions {
   readonly folder: string;
   readonly descriptors: Descriptors;
+  /** Milliseconds that a statement waits for the lock of another process. Absent: as long as a worker may. */
+  readonly busyMs?: number;
+  /** The file is not checked when it is opened: an error in use says the same later. */
+  readonly isTrusted?: boolean;
   report(line: string): void;
 }
 
@@ -75,7 +79,7 @@ export class Store {
     this.#state = new StateFile({
       folder: options.folder,
       driver: () => (this.#driver ??= loadDriver()),
-      busyMs: STATE_BUSY_MS,
+      busyMs: options.busyMs ?? STATE_BUSY_MS,
       cacheKib: STATE_CACHE_KIB,
       creates: false,
       report: (line) => options.report(line),
@@ -281,9 +285,8 @@ export class Store {
   }
 
   #openOptions(driver: Driver): OpenOptions {
-    const { folder, descriptors } = this.#options;
     const report = this.#options.report.bind(this.#options);
-    return { folder, driver, descriptors, now: Date.now(), report };
+    return { ...this.#options, driver, now: Date.now(), report };
   }
 
   #close(): void {
@@ -291,7 +294,7 @@ export class Store {
     this.#opened = undefined;
     try {
       // A process of one recall stores nothing that they could wait for.
-      if (signals?.hasWaiting === true) database?.transaction(() => signals.write());
+      if (signals?.hasWaiting === true) database?.unsyncedTransaction(() => signals.write());
     } catch {
       // The next prompt is compared with one less.
     }

@@ -53,7 +53,7 @@ export function openServiceFile(
   const connection = driver.open(path);
   let close = (): void => connection.close();
   try {
-    const database = new Database(connection, path, descriptors);
+    const database = new Database(connection, path, { descriptors });
     close = () => database.close();
     checkSchema(database);
     createTables(connection);

@@ -1,0 +1,49 @@
+import type { StoreClientOptions } from './client.ts';
+import { Descriptors } from './descriptors.ts';
+import type { StoreCallName, StoreCalls } from './protocol.ts';
+import { FileReplacedError } from './replaced-file.ts';
+import { Store } from './store.ts';
+import { MemoryError } from '../../core/errors.ts';
+
+/**
+ * Runs the store's calls on the thread that asks, for a process of one event: to start a worker takes longer than to
+ * answer. Nothing else waits in such a process, and it must not wait for others.
+ */
+
+/** A capture that meets a lock stays in the outbox; the next process delivers it. */
+const BUSY_MS = 150;
+
+export class OwnThreadClient {
+  readonly #store: Store;
+
+  constructor(options: StoreClientOptions) {
+    this.#store = new Store({
+      folder: options.folder,
+      descriptors: new Descriptors(),
+      report: (line) => options.report(line),
+      busyMs: BUSY_MS,
+      // To check a file of 16 MB takes as long as everything else.
+      isTrusted: true,
+    });
+  }
+
+  async call<Name extends StoreCallName>(
+    name: Name,
+    input: Parameters<StoreCalls[Name]>[0],
+    signal?: AbortSignal,
+  ): Promise<ReturnType<StoreCalls[Name]>> {
+    if (signal?.aborted === true)
+      throw new MemoryError('timeout', 'The memory did not answer in time.');
+    try {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the answer.
+      return (await this.#store.call(name, input)) as ReturnType<StoreCalls[Name]>;
+    } catch (error) {
+      if (!(error instanceof FileReplacedError)) throw error;
+      throw new MemoryError('unavailable', "The memory's file was replaced.", { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#store.call('close', undefined);
+  }
+}
