@@ -5,6 +5,7 @@ import { hookKey } from '../../src/adapters/files/hook-key.ts';
 import { GitProjects } from '../../src/adapters/projects/git-projects.ts';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
 import { type HookStore, openHookStore } from '../../src/cli/compose-hook.ts';
+import { captureAssistant, captureHuman } from '../../src/core/memory/captures.ts';
 import type { SpokenRecord } from '../../src/ports/memory.ts';
 import { type AnswerChoices, answerTo } from './dialect-wire.ts';
 import { HookStage } from './hook-stage.ts';
@@ -60,9 +61,13 @@ export class HookedWorld {
     return isLate ? '' : text;
   }
 
-  /** The answer of the provider to a request with this history. */
-  async ask(session: string, messages: readonly Message[], answer: AnswerChoices): Promise<void> {
-    if (this.delivery === 'hooks') return;
+  /** Asks the model, which gives this answer. Returns svc's blocks in what it reads. */
+  async ask(
+    session: string,
+    messages: readonly Message[],
+    answer: AnswerChoices,
+  ): Promise<readonly string[]> {
+    if (this.delivery === 'hooks') return blocksIn(messages);
     const story = await this.#proxy();
     if (this.#provider !== undefined) this.#provider.reply = (seen) => answerTo(seen, answer);
     const body = {
@@ -78,6 +83,7 @@ export class HookedWorld {
       'anthropic-beta': BETA,
     });
     if (status !== 200) throw new Error(`The proxy answered ${status} ${JSON.stringify(headers)}`);
+    return blocksIn(JSON.parse(this.#provider?.seen.at(-1)?.body.toString() ?? ''));
   }
 
   /** The client states its folder behind the first message. */
@@ -123,6 +129,7 @@ export class HookedWorld {
   /** Another program holds the lock of the database. Returns what ends that. */
   lock(): () => void {
     const database = loadDriver().open(join(this.stage.data, 'state.db'));
+    database.exec('PRAGMA busy_timeout = 10000');
     database.exec('BEGIN IMMEDIATE');
     return () => {
       database.exec('ROLLBACK');
@@ -136,6 +143,24 @@ export class HookedWorld {
   }
 }
 
+function blocksIn(value: unknown): readonly string[] {
+  if (typeof value === 'string') return value.match(/<svc-memory [^]*?<\/svc-memory>/g) ?? [];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap(blocksIn);
+}
+
+/** What svc must keep of an exchange, and nothing else. */
+export interface Kept {
+  readonly human: string;
+  /** '' where the answer says nothing that the model has not read from svc. */
+  readonly answer: string;
+  readonly session: string;
+  /** Undefined after a compaction: a request then holds fewer exchanges than the transcript. */
+  readonly exchange: number | undefined;
+  /** The blocks that the model has read. */
+  readonly blocks: number;
+}
+
 export interface Said {
   readonly prompt: string;
   readonly answer: string;
@@ -147,11 +172,6 @@ export interface Said {
   readonly isTwice?: boolean;
 }
 
-interface Line {
-  readonly text: string;
-  readonly uuid: string;
-}
-
 /** One session of the client. */
 export class HookedSession {
   readonly world: HookedWorld;
@@ -161,8 +181,9 @@ export class HookedSession {
   #prompts: { readonly messages: number; readonly parent: string | null }[] = [];
   #parent: string | null = null;
   #pending: string[] = [];
-  #written: Line[] = [];
+  #written: string[] = [];
   #count = 0;
+  #isCompacted = false;
 
   constructor(world: HookedWorld, id: string) {
     this.world = world;
@@ -179,7 +200,7 @@ export class HookedSession {
     this.flush();
   }
 
-  async say({ prompt, answer, between = [], lagMs = 0, isTwice = false }: Said): Promise<string> {
+  async say({ prompt, answer, between = [], lagMs = 0, isTwice = false }: Said): Promise<Kept> {
     this.flush();
     const occasion = { prompt_id: `${this.id}-${this.#count}` };
     this.#prompts.push({ messages: this.#messages.length, parent: this.#parent });
@@ -190,16 +211,16 @@ export class HookedSession {
       );
       return texts.find((text) => text !== '') ?? '';
     };
-    const heard = [await run('UserPromptSubmit', { prompt })];
+    const heard = await run('UserPromptSubmit', { prompt });
     this.#line('user', { role: 'user', content: prompt });
     this.#messages.push({ role: 'user', content: prompt });
-    this.#hookText('UserPromptSubmit', heard[0] ?? '');
+    this.#hookText('UserPromptSubmit', heard);
     for (const [at, text] of between.entries()) {
       if (lagMs === 0) this.flush();
       // oxlint-disable-next-line no-await-in-loop -- One step after the other.
-      heard.push(await this.#callTool(`call_${this.#count}_${at}`, text, run));
+      await this.#callTool(`call_${this.#count}_${at}`, text, run);
     }
-    await this.world.ask(this.id, this.#messages, { text: answer });
+    const blocks = await this.world.ask(this.id, this.#messages, { text: answer });
     const said = [{ type: 'text', text: answer }];
     this.#line('assistant', { role: 'assistant', model: 'claude', content: said });
     this.#messages.push({ role: 'assistant', content: said });
@@ -207,14 +228,21 @@ export class HookedSession {
     const written = lagMs === 0 ? undefined : sleep(lagMs).then(() => this.flush());
     await run('Stop', { last_assistant_message: answer });
     await written;
-    return heard.filter((text) => text !== '').join('\n');
+    const whole = [...between, answer].filter((text) => text !== '').join('\n\n');
+    return {
+      human: captureHuman(prompt)?.text ?? '',
+      answer: captureAssistant(whole, { blocks, key: '', question: prompt })?.text ?? '',
+      session: this.id,
+      exchange: this.#isCompacted ? undefined : this.#prompts.length - 1,
+      blocks: blocks.length,
+    };
   }
 
   async #callTool(
     id: string,
     text: string,
     run: (event: string, more: object) => Promise<string>,
-  ): Promise<string> {
+  ): Promise<void> {
     const input = { command: 'ls' };
     // The stand-in for the provider calls its tool with this id.
     await this.world.ask(this.id, this.#messages, { text, callsTool: true });
@@ -230,11 +258,10 @@ export class HookedSession {
     this.#line('user', { role: 'user', content: [result] });
     this.#messages.push({ role: 'user', content: [result] });
     this.#hookText('PostToolUse', heard);
-    return heard;
   }
 
   /** The person stops the answer: no hook says so. */
-  async interrupt(prompt: string): Promise<void> {
+  async interrupt(prompt: string): Promise<Kept> {
     this.flush();
     this.#prompts.push({ messages: this.#messages.length, parent: this.#parent });
     const occasion = { prompt_id: `${this.id}-${this.#count}` };
@@ -251,6 +278,13 @@ export class HookedSession {
     this.#line('user', { role: 'user', content: stopped });
     this.#messages.push({ role: 'user', content: stopped });
     this.flush();
+    return {
+      human: captureHuman(prompt)?.text ?? '',
+      answer: '',
+      session: this.id,
+      exchange: this.#isCompacted ? undefined : this.#prompts.length - 1,
+      blocks: 0,
+    };
   }
 
   async compact(summary: string): Promise<void> {
@@ -261,6 +295,7 @@ export class HookedSession {
     this.#lineOf({ type: 'user', message, isCompactSummary: true });
     this.#messages = [message];
     this.#prompts = [];
+    this.#isCompacted = true;
     await this.begin('compact');
   }
 
@@ -278,12 +313,15 @@ export class HookedSession {
     this.flush();
     const other = new HookedSession(this.world, id);
     other.#messages = [...this.#messages];
-    other.#prompts = [...this.#prompts];
-    other.#parent = this.#parent;
-    other.#written = [...this.#written];
+    other.#prompts = this.#prompts.map(({ messages, parent }) => ({
+      messages,
+      parent: parent?.replace(this.id, id) ?? null,
+    }));
+    other.#parent = this.#parent?.replace(this.id, id) ?? null;
+    other.#written = this.#written.map((line) => line.replaceAll(this.id, id));
     other.#count = this.#count + 1_000;
-    const text = this.#written.map((line) => line.text.replaceAll(this.id, id)).join('');
-    appendFileSync(this.world.stage.transcript(id), text);
+    other.#isCompacted = this.#isCompacted;
+    appendFileSync(this.world.stage.transcript(id), other.#written.join(''));
     await other.begin('fork');
     return other;
   }
@@ -325,7 +363,7 @@ export class HookedSession {
     };
     this.#parent = uuid;
     const text = `${JSON.stringify(line)}\n`;
-    this.#written.push({ text, uuid });
+    this.#written.push(text);
     this.#pending.push(text);
   }
 }
