@@ -34,22 +34,29 @@ export const ORIGINS = [
   {
     name: 'a user message names the project before the system prompt',
     file: 'src/core/request/identity.ts',
-    from: 'system.workingFolder ?? so?.systemFolder ?? inUser',
-    to: 'inUser ?? system.workingFolder ?? so?.systemFolder',
+    from: 'inPrompt ?? inSystem ?? inUser',
+    to: 'inUser ?? inPrompt ?? inSystem',
     test: 'test/core/identity.test.ts',
   },
   {
     name: 'the system prompt names the project before Claude Code’s own environment',
     file: 'src/core/request/identity.ts',
-    from: 'own ?? system.workingFolder',
-    to: 'system.workingFolder ?? own',
+    from: 'own ?? inPrompt',
+    to: 'inPrompt ?? own',
     test: 'test/core/identity.test.ts',
   },
   {
     name: 'a hook that prints an environment names the project',
     file: 'src/core/conversation/stated-project.ts',
-    from: 'places.some(({ value }) => value !== place.value)',
-    to: 'false',
+    from: 'return folders.every((folder) => folder === first) ? first : CONTRADICTED;',
+    to: 'return first;',
+    test: 'test/core/identity.test.ts',
+  },
+  {
+    name: 'a system message in front of the client’s own one names the project',
+    file: 'src/core/conversation/exchanges.ts',
+    from: 'later === first ? first : CONTRADICTED;',
+    to: 'later === first ? first : first;',
     test: 'test/core/identity.test.ts',
   },
   {
@@ -69,8 +76,8 @@ export const ORIGINS = [
   {
     name: 'what comes after an answer names the project',
     file: 'src/core/conversation/exchanges.ts',
-    from: 'return number > 0 || isAnswered ? undefined',
-    to: 'return number > 99 ? undefined',
+    from: 'return number <= 0 && !isAnswered;',
+    to: 'return number <= 99;',
     test: 'test/core/identity.test.ts',
   },
   {

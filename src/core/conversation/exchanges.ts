@@ -1,3 +1,4 @@
+import { CONTRADICTED } from './stated-project.ts';
 import type { ExchangeStart, Item, ItemTraits, SoFar, StatedFolder } from './view.ts';
 
 /**
@@ -216,7 +217,7 @@ const NOTHING: SoFar = {
   cacheMs: 0,
   firstHumanText: '',
   systemFolder: undefined,
-  isSystemPlace: false,
+  systemPlace: undefined,
   userFolder: undefined,
   branch: undefined,
   systemOrder: undefined,
@@ -244,9 +245,7 @@ export function addItem(
     tokens: so.tokens + tokens,
     cacheMs: Math.max(so.cacheMs, cacheMs),
     firstHumanText: so.firstHumanText === '' ? traits.humanText : so.firstHumanText,
-    // Later system messages carry what hooks and tools print, so they may quote any document.
-    systemFolder: isFirstSystem ? traits.workingFolder : so.systemFolder,
-    isSystemPlace: isFirstSystem ? traits.isPlace === true : so.isSystemPlace,
+    ...systemFolders(so, traits),
     userFolder: so.userFolder ?? userFolder(traits, so.exchange),
     branch: so.branch ?? (traits.role === 'system' && !isFirstSystem ? undefined : traits.branch),
     systemOrder: isFirstSystem ? traits.clientOrder : so.systemOrder,
@@ -265,13 +264,44 @@ interface ItemFacts {
   readonly cacheMs: number;
 }
 
+/**
+ * Later system messages carry what hooks and tools print, so they may quote any document. Such a message may also
+ * come before the client's own one: so another folder in one of them takes the first one's away. What comes
+ * after an answer changes nothing, because the folder of a conversation must not change.
+ */
+function systemFolders(
+  so: SoFar,
+  { role, workingFolder, place }: ItemTraits,
+): Pick<SoFar, 'systemFolder' | 'systemPlace'> {
+  const { systemFolder, systemPlace, exchange } = so;
+  if (role !== 'system') return { systemFolder, systemPlace };
+  if (!so.hasSystem) return { systemFolder: workingFolder, systemPlace: place };
+  if (!isOpening(exchange)) return { systemFolder, systemPlace };
+  return {
+    systemFolder: withoutContradiction(systemFolder, workingFolder),
+    systemPlace: withoutContradiction(systemPlace, place),
+  };
+}
+
+function withoutContradiction(
+  first: string | undefined,
+  later: string | undefined,
+): string | undefined {
+  return first === undefined || later === undefined || later === first ? first : CONTRADICTED;
+}
+
+/** The model has not answered anything yet. */
+function isOpening({ number, isAnswered }: ExchangeStart): boolean {
+  return number <= 0 && !isAnswered;
+}
+
 // A block that comes after an answer is not the environment with which a client begins.
 function userFolder(
   { workingFolder, statedBy }: ItemTraits,
-  { number, isAnswered }: ExchangeStart,
+  exchange: ExchangeStart,
 ): StatedFolder | undefined {
   if (workingFolder === undefined || statedBy === undefined) return undefined;
-  return number > 0 || isAnswered ? undefined : { folder: workingFolder, statedBy };
+  return isOpening(exchange) ? { folder: workingFolder, statedBy } : undefined;
 }
 
 function addToExchange(current: ExchangeStart, traits: ItemTraits, index: number): ExchangeStart {

@@ -8,9 +8,10 @@ import { isWrapper } from './human-text.ts';
  */
 
 export interface StatedProject {
+  /** Stated first; by pi last. */
   readonly workingFolder?: string;
-  /** The folder is in the part in which the client describes its environment. */
-  readonly isPlace?: true;
+  /** Stated where a part begins in which some clients describe their environment. CONTRADICTED: two such parts differ. */
+  readonly place?: string;
   /** The folder is in Claude Code's own block of the system prompt. */
   readonly isBlock?: true;
   readonly branch?: string;
@@ -45,25 +46,26 @@ const STATES_LAST = 'operating inside pi, a coding agent harness';
 const HEAD_CHARS = 400;
 
 /**
- * `texts`: a system message's, or the system prompt's. When they name several folders, the client's
- * own place counts.
+ * Stands for a folder where texts contradict each other: a text that somebody else wrote may have the form of the
+ * client's own, so svc cannot know which of the two is true.
  */
+export const CONTRADICTED = '';
+
+/** `texts`: a system message's, or the system prompt's. */
 export function projectInSystem(texts: readonly string[]): StatedProject {
   const folders = texts.flatMap((text) => foldersIn(text, SYSTEM_MARKS));
   const isLast = texts.some((text) => text.slice(0, HEAD_CHARS).includes(STATES_LAST));
-  const branches = branchesIn(texts);
-  if (isLast) return stated(folders.at(-1)?.value, branches);
-  const places = folders.filter(({ isInElement }) => isInElement);
-  const [place] = places;
-  if (place === undefined) return stated(folders[0]?.value, branches);
-  // What a hook prints is before Claude Code's own part, and may be written like it.
-  const isForged = HOOK.test(texts[0] ?? '') && places.some(({ value }) => value !== place.value);
-  return isForged
-    ? stated(undefined, branches)
-    : { ...stated(place.value, branches), isPlace: true };
+  const place = agreedOn(folders.flatMap(({ value, isInElement }) => (isInElement ? value : [])));
+  return {
+    ...stated((isLast ? folders.at(-1) : folders[0])?.value, branchesIn(texts)),
+    ...(place !== undefined && { place }),
+  };
 }
 
-const HOOK = /^SessionStart\b/;
+function agreedOn(folders: readonly string[]): string | undefined {
+  const [first] = folders;
+  return folders.every((folder) => folder === first) ? first : CONTRADICTED;
+}
 
 // Codex alone writes `<cwd>`, and in a user message.
 const SYSTEM_MARKS = FOLDER_MARKS.filter(([text]) => text !== '<cwd>');
@@ -78,9 +80,9 @@ const ELEMENT_CHARS_MAX = 100;
  * folder and the day, and nothing else names one. As a whole block it is the client's own place.
  */
 export function projectInPrompt(texts: readonly string[]): StatedProject {
-  const project = projectInSystem(texts);
-  const [folder] = texts.flatMap((text) => SIMPLE.exec(text)?.[1] ?? []);
-  return folder === undefined ? project : { ...project, workingFolder: folder, isBlock: true };
+  const folder = agreedOn(texts.flatMap((text) => SIMPLE.exec(text)?.[1] ?? []));
+  if (folder === undefined) return projectInSystem(texts);
+  return { ...stated(folder, branchesIn(texts)), isBlock: true };
 }
 
 const SIMPLE = /^CWD: ((?:\/|[A-Za-z]:[\\/]|\\\\)[^\n]{0,4095})\nDate: \d{4}-\d{2}-\d{2}(?:\n|$)/;

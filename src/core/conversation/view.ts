@@ -48,8 +48,8 @@ export interface ItemTraits {
   readonly isUnverified?: true | undefined;
   /** The project folder that the client states in this item's text, when it does. */
   readonly workingFolder?: string | undefined;
-  /** That folder is in the part in which the client describes its environment. */
-  readonly isPlace?: true;
+  /** The folder in a part in which some clients describe their environment. CONTRADICTED: two such parts differ. */
+  readonly place?: string | undefined;
   /** In a user message: the client that writes its environment in this form. */
   readonly statedBy?: string | undefined;
   /** The git branch that the client states in this item's text, when it does. */
@@ -79,10 +79,10 @@ export interface SoFar {
   readonly cacheMs: number;
   /** The person's first text; '' before there is one. */
   readonly firstHumanText: string;
-  /** Stated in the first system message. */
+  /** Stated in the first system message. CONTRADICTED: another one before the first answer states another. */
   readonly systemFolder: string | undefined;
-  /** That folder is in the part in which the client describes its environment. */
-  readonly isSystemPlace: boolean;
+  /** The same of the folder in a part in which clients describe their environment. */
+  readonly systemPlace: string | undefined;
   /** Stated first in a user message before the model had answered anything, with the client that states it so. */
   readonly userFolder: StatedFolder | undefined;
   /** Stated first. */

@@ -32,6 +32,11 @@ export interface ClientFacts {
   readonly isKnown: boolean;
   /** It states its project folder in every conversation. */
   readonly statesFolder: boolean;
+  /**
+   * It states the folder in a part that describes its environment, so another line about a folder is a quoted one.
+   * For every other client such a part is the quoted one.
+   */
+  readonly statesPlace: boolean;
   /** Its main requests always offer tools: one without any is a title, a topic or a check. */
   readonly alwaysOffersTools: boolean;
   /** It keeps its conversation's id in `prompt_cache_key`; elsewhere that is a label. */
@@ -41,6 +46,7 @@ export interface ClientFacts {
 const AGENT: ClientFacts = {
   isKnown: true,
   statesFolder: true,
+  statesPlace: false,
   alwaysOffersTools: true,
   cacheKeyNamesSession: false,
 };
@@ -48,6 +54,7 @@ const AGENT: ClientFacts = {
 const UNKNOWN: ClientFacts = {
   isKnown: false,
   statesFolder: false,
+  statesPlace: false,
   alwaysOffersTools: false,
   cacheKeyNamesSession: false,
 };
@@ -56,9 +63,9 @@ const UNKNOWN: ClientFacts = {
 export const DEMO_CLIENT = 'svc-demo';
 
 const CLIENTS: ReadonlyMap<string, ClientFacts> = new Map([
-  ['claude-code', AGENT],
+  ['claude-code', { ...AGENT, statesPlace: true }],
   ['codex', { ...AGENT, cacheKeyNamesSession: true }],
-  ['opencode', { ...AGENT, cacheKeyNamesSession: true }],
+  ['opencode', { ...AGENT, statesPlace: true, cacheKeyNamesSession: true }],
   ['qwen', AGENT],
   ['copilot', AGENT],
   ['pi', { ...AGENT, cacheKeyNamesSession: true }],

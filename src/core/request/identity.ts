@@ -23,6 +23,7 @@ import { CLIENT_HEADER } from '../http/local-token.ts';
 import type { RawHeaders } from '../http/headers.ts';
 import { clientFacts, clientOfAgent, isPiPrompt } from './clients.ts';
 import {
+  CONTRADICTED,
   NOTHING_STATED,
   projectInPrompt,
   type StatedProject,
@@ -87,7 +88,7 @@ export function kindOfPath(path: string): RequestKind | undefined {
  * The project that the request is about: absent when the client states none. A client that svc does
  * not know may quote any document in any text, so none of its texts is read. The system prompt
  * comes first. A user message is read only if this client is known to write its environment there:
- * any other text in it may come from a file or a tool.
+ * any other text in it may come from a file or a tool. Where texts contradict each other there is no project.
  */
 export function projectOf(
   headers: RawHeaders,
@@ -97,19 +98,24 @@ export function projectOf(
   const { workingFolder: named, branch } =
     client === 'unknown' ? NOTHING_STATED : projectInTexts(view, client);
   const folder = workspaceOf(firstValues(headers), named) ?? named;
-  return { ...(folder !== undefined && { folder }), ...(branch !== undefined && { branch }) };
+  return {
+    ...(folder !== undefined && folder !== CONTRADICTED && { folder }),
+    ...(branch !== undefined && { branch }),
+  };
 }
 
 function projectInTexts(view: RequestView, client: string): StatedProject {
   const so = view.items.at(-1)?.soFar;
   const inUser = so?.userFolder?.statedBy === client ? so.userFolder.folder : undefined;
   const system = projectInShell(view.shell);
+  const { statesPlace } = clientFacts(client);
+  const inPrompt = statesPlace ? (system.place ?? system.workingFolder) : system.workingFolder;
+  const inSystem = statesPlace ? (so?.systemPlace ?? so?.systemFolder) : so?.systemFolder;
   // Claude Code states its environment in a message. Its system prompt has a project's output style and what
   // a person appends, which may quote any document.
-  const placed = so?.isSystemPlace === true ? so.systemFolder : inUser;
+  const placed = so?.systemPlace ?? inUser;
   const own = client === 'claude-code' && system.isBlock !== true ? placed : undefined;
-  const named =
-    own ?? system.workingFolder ?? so?.systemFolder ?? inUser ?? liveFolder(view.shell.value);
+  const named = own ?? inPrompt ?? inSystem ?? inUser ?? liveFolder(view.shell.value);
   const branch = so?.branch ?? system.branch;
   return {
     ...(named !== undefined && { workingFolder: named }),

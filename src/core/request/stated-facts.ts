@@ -94,7 +94,7 @@ function sameItems(known: KnownFacts, { items }: RequestView): boolean {
     known.order === last?.clientOrder &&
     one?.userFolder === other?.userFolder &&
     one?.systemFolder === other?.systemFolder &&
-    one?.isSystemPlace === other?.isSystemPlace &&
+    one?.systemPlace === other?.systemPlace &&
     one?.branch === other?.branch &&
     one?.systemOrder === other?.systemOrder &&
     one?.hasReference === other?.hasReference &&
