@@ -25,7 +25,9 @@ async function hooked(clients: readonly string[], programs: readonly string[] = 
   const env = { PATH: `${bin}:${dirname(process.execPath)}:/usr/bin:/bin` };
   const svc = (...args: string[]) => runCli(args, { home, env });
   for (const client of clients) await svc('connect', client, '--hooks', '--yes');
-  const checks = (folder = '/') => checkHooks({ HOME: home, ...env }, folder);
+  /** What is wrong. */
+  const checks = (folder = '/') =>
+    checkHooks({ HOME: home, ...env }, folder).filter(({ level }) => level !== 'ok');
   return { home, bin, svc, checks };
 }
 
@@ -38,6 +40,34 @@ test('hooks that are there once, with their program, are no finding', async () =
   const { checks } = await hooked(['claude', 'codex', 'copilot', 'opencode', 'pi'], ['copilot']);
   expect(checks()).toEqual([]);
 });
+
+test.each(['no configuration', 'a configuration without a provider'])(
+  'with hooks alone doctor finds nothing wrong: %s',
+  async (name) => {
+    const { home, svc } = await hooked(['claude', 'codex'], ['claude', 'codex']);
+    const folder = join(home, '.config', 'svc');
+    rmSync(folder, { recursive: true });
+    if (name !== 'no configuration') {
+      mkdirSync(folder, { mode: 0o700 });
+      const { upstreams: _, ...config } = validConfig();
+      const text = JSON.stringify({ ...config, upstreams: [] });
+      writeFileSync(join(folder, 'config.json'), text, { mode: 0o600 });
+    }
+    mkdirSync(join(home, '.claude'), { recursive: true });
+    writeFileSync(join(home, '.claude', '.credentials.json'), '{"claudeAiOauth":{}}');
+    const { stdout, code } = await svc('doctor', '--json', '--offline');
+    const { checks } = JSON.parse(stdout) as {
+      checks: { level: string; found: string; subject: string }[];
+    };
+    expect(checks.filter(({ level }) => level !== 'ok')).toEqual([]);
+    expect(code).toBe(0);
+    const said = checks.filter(({ subject }) => ['Claude Code', 'Codex'].includes(subject));
+    expect(said.map(({ found }) => found)).toEqual([
+      'gets memory through its hooks',
+      'gets memory through its hooks',
+    ]);
+  },
+);
 
 test('the hooks of Claude Code in its settings and as plugin are told once, with the command', async () => {
   const { home, svc, checks } = await hooked(['claude']);

@@ -28,6 +28,8 @@ export interface ClientsQuestion {
   readonly upstreams: readonly Draft[];
   /** A proxy of this configuration runs. */
   readonly isRunning: boolean;
+  /** The names of the clients that get memory through hooks. */
+  readonly hooked: readonly string[];
 }
 
 export function checkClients(question: ClientsQuestion): readonly Check[] {
@@ -40,7 +42,7 @@ export function checkClients(question: ClientsQuestion): readonly Check[] {
 }
 
 /** A login is only seen, never read: what matters is who pays. */
-function checkLogins({ environment, upstreams }: ClientsQuestion): readonly Check[] {
+function checkLogins({ environment, upstreams, hooked }: ClientsQuestion): readonly Check[] {
   return Object.values(LOGINS).flatMap(({ login, client }): readonly Check[] => {
     const upstream = upstreams.find((one) => one['apiStyle'] === LOGIN_STYLES[login]);
     const isPresent = hasLogin(environment, login);
@@ -49,7 +51,7 @@ function checkLogins({ environment, upstreams }: ClientsQuestion): readonly Chec
       const fix = `log in with ${client} itself`;
       return [{ level: 'warning', subject: client, found: 'no login was found', fix }];
     }
-    if (!isPresent) return [];
+    if (!isPresent || (upstream === undefined && hooked.includes(login))) return [];
     const found =
       upstream === undefined
         ? 'has a subscription login, and svc has no provider for it'
@@ -82,6 +84,7 @@ function checkClaude({
   access,
   upstreams,
   isRunning,
+  hooked,
 }: ClientsQuestion): readonly Check[] {
   const subject = 'Claude Code';
   const stated = environment['ANTHROPIC_BASE_URL'] ?? '';
@@ -122,6 +125,7 @@ function checkClaude({
     checks.push({ level: 'warning', subject, found, fix });
   }
   if (checks.length > 0 || !isInstalled(environment, 'claude')) return checks;
+  if (!isHere && hooked.includes('claude')) return [];
   const found = isHere
     ? usesProxy(isRunning || !startsByItself(settings))
     : runsThrough('claude', upstreams);
@@ -135,6 +139,7 @@ function checkCodex({
   access,
   upstreams,
   isRunning,
+  hooked,
 }: ClientsQuestion): readonly Check[] {
   const subject = 'Codex';
   const toml = parseToml(readClientFile(environment, CODEX, 'config.toml').replace(/^\ufeff/, ''));
@@ -171,6 +176,7 @@ function checkCodex({
     checks.push(stranded(subject, 'codex'));
   }
   if (checks.length > 0 || !isInstalled(environment, 'codex')) return checks;
+  if (!isChosen && hooked.includes('codex')) return [];
   const found = isChosen ? usesProxy(isRunning) : runsThrough('codex', upstreams);
   return [{ level: 'ok', subject, found }];
 }

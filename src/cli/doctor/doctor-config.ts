@@ -20,9 +20,10 @@ import type { Check } from './doctor-checks.ts';
 
 const FIX = 'svc doctor --fix';
 
-/** The address and the token too, where they can be read. */
+/** The address and the token too, where they can be read. `hasHooks`: a client gets memory without a provider of svc. */
 export async function checkConfig(
   environment: Environment,
+  hasHooks: boolean,
 ): Promise<{ readonly checks: readonly Check[]; readonly access?: Access }> {
   const folder = configFolder(environment);
   const path = configPath(folder);
@@ -34,6 +35,10 @@ export async function checkConfig(
     const { message: found, hint: fix } = error;
     return { checks: [{ level: 'problem', subject: 'Configuration', found, fix }] };
   }
+  if (file === undefined && hasHooks) {
+    const found = `${path} does not exist: hooks need none, and keep the memory on this machine`;
+    return { checks: [{ level: 'ok', subject: 'Configuration', found }] };
+  }
   if (file === undefined) {
     const fix = 'svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY';
     const found = `${path} does not exist`;
@@ -42,7 +47,7 @@ export async function checkConfig(
   const checks = [
     ...checkModes(file),
     ...(await checkLeftovers(folder)),
-    ...checkContents(file, environment),
+    ...checkContents(file, environment, hasHooks),
   ];
   const { access } = parseAccess(file.value, environment);
   return access === undefined ? { checks } : { checks, access };
@@ -71,8 +76,13 @@ async function checkLeftovers(folder: string): Promise<readonly Check[]> {
   }));
 }
 
-function checkContents({ path, value }: ConfigFile, environment: Environment): readonly Check[] {
-  const { problems, warnings } = parseConfig(value, environment);
+function checkContents(
+  { path, value }: ConfigFile,
+  environment: Environment,
+  hasHooks: boolean,
+): readonly Check[] {
+  const { problems, warnings: all } = parseConfig(value, environment);
+  const warnings = all.filter((warning) => !hasHooks || warning.path !== 'upstreams');
   return [
     ...problems.map((problem): Check => ({
       level: 'problem',

@@ -9,47 +9,61 @@ import type { Check } from './doctor-checks.ts';
 
 /** Doctor's look at svc's hooks: installed twice, run by a second client, or without the program that they name. */
 
-/** `folder`: where doctor runs; Copilot CLI reads the settings of a project in it. */
-export function checkHooks(environment: Environment, folder: string): readonly Check[] {
-  if (!isAbsolute(environment['HOME'] ?? '')) return [];
-  return HOOKABLE.flatMap((client): readonly Check[] => {
-    const { name, title } = client;
-    const { path } = client.form(environment, []);
-    const text = readSmall(path);
-    const commands = commandsIn(text);
-    const hasPlugin = name in PLUGIN_FILES && isPluginOn(PLUGIN_FILES[name]?.(path) ?? {});
-    const readers = name === 'claude' ? otherReaders(environment, { path, commands, folder }) : [];
-    return [
-      ...missing(environment, { name, title, commands, hasPlugin }),
-      ...(hasPlugin && commands.length > 0
-        ? [
-            {
-              level: 'warning',
-              subject: title,
-              found: `svc's hooks are in ${path} and in its plugin, so each event starts svc twice`,
-              fix: `to keep the plugin: svc disconnect ${name}`,
-            } as const,
-          ]
-        : []),
-      ...readers,
-    ];
-  });
-}
-
+/** The hooks of svc in one client. */
 interface Installed {
   readonly name: string;
   readonly title: string;
+  /** Its file of hooks. */
+  readonly path: string;
   readonly commands: readonly Words[];
   readonly hasPlugin: boolean;
 }
 
 type Words = readonly string[];
 
+/** The names of the clients that get memory through hooks, from their settings or from svc's plugin. */
+export function hookedClients(environment: Environment): readonly string[] {
+  return installedHooks(environment).map(({ name }) => name);
+}
+
+/** `folder`: where doctor runs; Copilot CLI reads the settings of a project in it. */
+export function checkHooks(environment: Environment, folder: string): readonly Check[] {
+  return installedHooks(environment).flatMap((one): readonly Check[] => {
+    const { name, title: subject, path, commands, hasPlugin } = one;
+    const checks = [
+      ...missing(environment, one),
+      ...(name === 'claude' ? otherReaders(environment, { path, commands, folder }) : []),
+    ];
+    if (hasPlugin && commands.length > 0) {
+      const found = `svc's hooks are in ${path} and in its plugin, so each event starts svc twice`;
+      checks.push({
+        level: 'warning',
+        subject,
+        found,
+        fix: `to keep the plugin: svc disconnect ${name}`,
+      });
+    }
+    if (checks.some((check) => check.subject === subject)) return checks;
+    return [{ level: 'ok', subject, found: 'gets memory through its hooks' }, ...checks];
+  });
+}
+
+function installedHooks(environment: Environment): readonly Installed[] {
+  if (!isAbsolute(environment['HOME'] ?? '')) return [];
+  return HOOKABLE.flatMap((client): readonly Installed[] => {
+    const { name, title } = client;
+    const { path } = client.form(environment, []);
+    const commands = commandsIn(readSmall(path));
+    const hasPlugin = name in PLUGIN_FILES && isPluginOn(PLUGIN_FILES[name]?.(path) ?? {});
+    return commands.length > 0 || hasPlugin ? [{ name, title, path, commands, hasPlugin }] : [];
+  });
+}
+
 /** The client goes on without a word where the program of a hook is gone. */
 function missing(
   environment: Environment,
   { name, title, commands, hasPlugin }: Installed,
-): readonly Check[] {
+): Check[] {
   const hasProgram = findProgram(environment, 'svc') !== undefined;
   const gone = commands.map((words) => goneIn(words, hasProgram)).find((one) => one !== undefined);
   const checks: Check[] = [];

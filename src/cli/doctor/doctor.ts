@@ -6,7 +6,7 @@ import type { CommandContext } from '../context.ts';
 import { reportChecks } from './check-report.ts';
 import { type Check, checkNode, checkPort } from './doctor-checks.ts';
 import { checkClients } from './doctor-clients.ts';
-import { checkHooks } from './doctor-hooks.ts';
+import { checkHooks, hookedClients } from './doctor-hooks.ts';
 import { checkConfig } from './doctor-config.ts';
 import { fixAll } from './doctor-fix.ts';
 import { checkProviders, checkRunning } from './doctor-live.ts';
@@ -70,7 +70,8 @@ async function runChecks(
     if (parts.confirm === undefined) return 'nobody';
     return (await parts.confirm(`${line}. Send them?`)) ? 'yes' : 'no';
   };
-  const { checks: config, access } = await checkConfig(environment);
+  const hooked = hookedClients(environment);
+  const { checks: config, access } = await checkConfig(environment, hooked.length > 0);
   const { checks: proxies, isRunning } =
     access === undefined
       ? { checks: [], isRunning: false }
@@ -94,6 +95,7 @@ async function runChecks(
       environment,
       access,
       isRunning,
+      hooked,
       upstreams: await storedUpstreams(environment).catch(() => []),
     }),
     ...checkHooks(environment, process.cwd()),
