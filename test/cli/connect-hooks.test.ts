@@ -76,10 +76,12 @@ test('the plugins of the repository run the same events as connect --hooks', () 
       expect(group?.hooks[0]?.command).toMatch(/^if command -v svc >/);
     }
   }
-  const market = JSON.parse(read('.claude-plugin/marketplace.json')) as {
-    plugins: { source: string }[];
-  };
-  expect(
-    existsSync(join(root, market.plugins[0]?.source ?? '', '.claude-plugin/plugin.json')),
-  ).toBe(true);
+  // Codex reads the marketplace of Claude Code too where it finds none of its own, and would run hooks of another client.
+  for (const [market, source, manifest] of [
+    ['.claude-plugin/marketplace.json', './plugins/claude', '.claude-plugin/plugin.json'],
+    ['.agents/plugins/marketplace.json', './plugins/codex', '.codex-plugin/plugin.json'],
+  ] as const) {
+    expect(read(market)).toContain(`"${source}"`);
+    expect(existsSync(join(root, source, manifest))).toBe(true);
+  }
 });

@@ -86,6 +86,31 @@ test('an exchange is kept once, with the texts between its tools and without svc
   );
 });
 
+test('Copilot CLI names its transcript when an answer ends, and the exchange is kept from there', async () => {
+  const stage = new HookStage();
+  const at = '2026-11-24T20:03:10.781Z';
+  const lines = [
+    { type: 'session.start', data: { sessionId: 'c1', context: { cwd: stage.project } } },
+    { type: 'user.message', data: { content: FACT, transformedContent: `<now/>\n\n${FACT}` } },
+    { type: 'assistant.message', data: { content: NOTED, toolRequests: [] } },
+  ].map((line) => JSON.stringify({ ...line, timestamp: at }));
+  writeFileSync(stage.transcript('c1'), `${lines.join('\n')}\n`);
+  const ended = { sessionId: 'c1', cwd: stage.project, stopReason: 'end_turn' };
+  await stage.run('copilot', 'agentStop', { ...ended, transcriptPath: stage.transcript('c1') });
+  const records = await stage.records();
+  expect(records.map(({ text }) => text).toSorted()).toEqual([FACT, NOTED].toSorted());
+  expect(records[0]).toMatchObject({ client: 'copilot', conversation: 'c1' });
+  const transformedPrompt = `<now/>\n\n${ASKED}`;
+  const asked = {
+    sessionId: 'c2',
+    cwd: stage.project,
+    timestamp: 1,
+    prompt: ASKED,
+    transformedPrompt,
+  };
+  expect(await stage.run('copilot', 'userPromptTransformed', asked)).toContain('6543');
+});
+
 test('secrets are masked before they are kept', async () => {
   const stage = new HookStage();
   const key = `sk-ant-api03-${'a1B2'.repeat(20)}`;

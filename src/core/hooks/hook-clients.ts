@@ -60,6 +60,8 @@ export const HOOK_CLIENTS = {
       agentStop: 'stop',
       sessionEnd: 'end',
     },
+    // Only agentStop names it, and says neither what was asked nor what was answered.
+    transcript: { client: 'copilot', dialect: 'anthropic_messages' },
     form: 'copilot',
   },
   // The names of svc's own plugins for these two, in plugins/.

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type InstalledClient, binaryOf } from './installed-client.ts';
 import { type Program, type ProgramEnd, runProgram } from './program.ts';
-import type { Stage } from './stage.ts';
+import type { ClientPlace } from './stage.ts';
 
 export interface ClaudeStart {
   readonly prompt: string;
@@ -14,7 +14,11 @@ export interface ClaudeStart {
 }
 
 /** Claude Code in print mode, as `svc print-config claude` tells a user to set it up. */
-export function startClaude(client: InstalledClient, stage: Stage, start: ClaudeStart): Program {
+export function startClaude(
+  client: InstalledClient,
+  stage: ClientPlace,
+  start: ClaudeStart,
+): Program {
   const headers = start.headers ?? [];
   return runProgram({
     file: binaryOf(client, 'claude'),
@@ -35,14 +39,14 @@ export function startClaude(client: InstalledClient, stage: Stage, start: Claude
 
 export async function runClaude(
   client: InstalledClient,
-  stage: Stage,
+  stage: ClientPlace,
   start: ClaudeStart,
 ): Promise<ProgramEnd> {
   return startClaude(client, stage, start).ended;
 }
 
 /** A fresh user: nothing of the machine's own settings, and no way out but the loopback. */
-export function clientEnvironment(stage: Stage): Readonly<Record<string, string>> {
+export function clientEnvironment(stage: ClientPlace): Readonly<Record<string, string>> {
   const noProxy = '127.0.0.1,localhost,::1';
   return {
     PATH: process.env['PATH'] ?? '',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { clientEnvironment } from './claude-code.ts';
 import { type InstalledClient, binaryOf } from './installed-client.ts';
 import { type Program, type ProgramEnd, runProgram } from './program.ts';
-import type { Stage } from './stage.ts';
+import type { ClientPlace } from './stage.ts';
 
 /**
  * 'plain': as `svc print-config codex` says. 'websocket': the provider claims to speak WebSocket.
@@ -34,7 +34,11 @@ export interface CodexStart {
   readonly config?: readonly string[];
 }
 
-export function startCodex(client: InstalledClient, stage: Stage, start: CodexStart): Program {
+export function startCodex(
+  client: InstalledClient,
+  stage: ClientPlace,
+  start: CodexStart,
+): Program {
   const token = start.token ?? stage.svc.token;
   const folder = join(stage.home, '.codex');
   mkdirSync(folder, { recursive: true });
@@ -70,7 +74,7 @@ function earlierSession({ isResumed, forked, resumed }: CodexStart): readonly st
 
 export async function runCodex(
   client: InstalledClient,
-  stage: Stage,
+  stage: ClientPlace,
   start: CodexStart,
 ): Promise<ProgramEnd> {
   return startCodex(client, stage, start).ended;

@@ -30,6 +30,15 @@ export interface Stage {
   newFolder(name: string): string;
 }
 
+/** Where a client runs, and the server that it asks. */
+export interface ClientPlace {
+  readonly url: string;
+  readonly home: string;
+  readonly project: string;
+  /** What the client presents as its key. */
+  readonly svc: { readonly token: string };
+}
+
 /** One model call as both sides saw it. */
 export interface CallPair {
   readonly record: ProviderRecord;
