@@ -1,4 +1,4 @@
-import { Known } from '../bytes/known.ts';
+import { Known } from '../bytes/recent.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import { isReply, isTelling, ownLinesOf, ownWordsOf } from './own-words.ts';
 import { SaidLines } from './said-lines.ts';

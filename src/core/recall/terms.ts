@@ -1,4 +1,4 @@
-import { copied, Known } from '../bytes/known.ts';
+import { copied, Known } from '../bytes/recent.ts';
 import { stem } from './stemming.ts';
 import { WORD_FORMS } from './word-forms.ts';
 import { wordEnd, wordsIn, wordStart } from './words.ts';
@@ -42,7 +42,8 @@ export function readTerms(text: string): Terms {
     const start = wordStart(text, end);
     if (start === text.length) return { words, wholes };
     end = wordEnd(text, start);
-    const known = knownWords.getIn(text, start, end) ?? makeTerms(text.slice(start, end));
+    const word = text.slice(start, end);
+    const known = knownWords.get(word) ?? makeTerms(word);
     if (typeof known === 'string') {
       words.push(known);
       continue;

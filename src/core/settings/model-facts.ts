@@ -1,4 +1,4 @@
-import { Known } from '../bytes/known.ts';
+import { Known } from '../bytes/recent.ts';
 import { LONG_MARK } from '../conversation/binding-models.ts';
 
 /**

@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { forgetOldest } from '../../../../src/core/bytes/recent.ts';
-import { Known } from '../../../../src/core/bytes/known.ts';
+import { forgetOldest, Known } from '../../../../src/core/bytes/recent.ts';
 import { timeTerms } from '../../../../src/core/recall/dates.ts';
 import { ARRAY_HEAD, ELEMENT_HEAD, newArray } from './wire-values.ts';
 
