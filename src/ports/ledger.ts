@@ -31,13 +31,10 @@ export interface Ledger {
   readonly isShared: boolean;
 }
 
-/**
- * A ledger entry as it is stored: one shape for all kinds, in the journal and in the table. Earlier
- * releases used the same shape, so their entries can be read.
- */
+/** A ledger entry as it is stored: one shape for all kinds, in the journal and in the tables. */
 export interface LedgerRow {
   readonly key: string;
-  /** A recalled block, or what another kind of entry says. */
+  /** A recalled block, or the facts of another kind of entry as JSON. */
   readonly block: string;
   readonly form: 'text' | 'part';
   readonly at: number;

@@ -1,12 +1,12 @@
+import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import {
+  type AddressOf,
   type BlockFact,
   isWrittenOnce,
   keyOf,
   type LedgerAddress,
   type LedgerEntry,
-  type LeftOut,
   type QuotedRecord,
-  type ThoughtFact,
 } from '../../core/ledger/entries.ts';
 import { isTime } from '../../core/memory/times.ts';
 import type { LedgerRow } from '../../ports/ledger.ts';
@@ -25,32 +25,9 @@ export function rowOf(entry: LedgerEntry): LedgerRow {
 }
 
 export function entryOf(row: LedgerRow, address: LedgerAddress): LedgerEntry {
-  const { at } = row;
-  switch (address.kind) {
-    case 'own-block':
-    case 'shared-block':
-    case 'answered-block':
-      return { ...address, ...blockOf(row), at };
-    case 'own-batch':
-    case 'shared-batch':
-      return { ...address, leftOut: leftOutOf(row.block), at };
-    case 'long-cache': {
-      const [isLong, bridged, isOver] = row.block.split(' ').map(Number);
-      return { ...address, isLong: isLong === 1, bridged: bridged ?? 0, isOver: isOver === 1, at };
-    }
-    case 'thought':
-      return { ...address, ...thoughtOf(row.block), at };
-    case 'hook-note':
-    case 'hook-claim':
-      return { ...address, note: row.block, at };
-    case 'refusal':
-    case 'refusal-at':
-    case 'cut-answer':
-    case 'batch-mark':
-    case 'last-request':
-    case 'bound':
-      return { ...address, at };
-  }
+  const facts = isBlock(address) ? blockOf(row) : asRecord(parseJson(row.block));
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only rowOf() writes facts, under the key of their kind.
+  return { ...address, ...facts, at: row.at } as LedgerEntry;
 }
 
 /** Parses a line of a journal; undefined if it is not valid. */
@@ -66,35 +43,24 @@ export function rowFrom(value: unknown): LedgerRow | undefined {
   return isWhole ? (fields as LedgerRow) : undefined;
 }
 
+/** A block is stored as its text, because those that quote a record are looked for; all other facts as JSON. */
 function saidBy(entry: LedgerEntry): Said {
-  switch (entry.kind) {
-    case 'own-block':
-    case 'shared-block':
-    case 'answered-block':
-      return blockText(entry);
-    case 'own-batch':
-    case 'shared-batch':
-      return plain(textOf(entry.leftOut));
-    case 'long-cache':
-      return plain(`${Number(entry.isLong)} ${entry.bridged} ${Number(entry.isOver)}`);
-    case 'thought':
-      return plain(thoughtText(entry));
-    case 'hook-note':
-    case 'hook-claim':
-      return plain(entry.note);
-    case 'refusal':
-    case 'refusal-at':
-    case 'cut-answer':
-    case 'batch-mark':
-    case 'last-request':
-    case 'bound':
-      return plain('');
-  }
+  return isBlock(entry) ? blockText(entry) : { block: JSON.stringify(entry, FACTS), form: 'text' };
 }
 
-function plain(block: string): Said {
-  return { block, form: 'text' };
+/** The members of entries that are no part of an address: see `Facts` of core/ledger/entries.ts. */
+const FACTS =
+  'leftOut before marks isLong bridged isOver isBound isShortened behind blocks item block note'.split(
+    ' ',
+  );
+
+function isBlock<One extends LedgerAddress>(
+  one: One,
+): one is One & AddressOf<'own-block' | 'shared-block' | 'answered-block'> {
+  return BLOCKS.has(one.kind);
 }
+
+const BLOCKS: ReadonlySet<string> = new Set(['own-block', 'shared-block', 'answered-block']);
 
 /** A forgotten block has no text left, so its space is gone too. */
 function blockText({ block, form, space, quoted = [], isOpen }: BlockFact): Said {
@@ -128,31 +94,3 @@ export function quotedIn({ block }: Pick<LedgerRow, 'block'>): readonly QuotedRe
 }
 
 const REF_CHARS = 18;
-
-const BOUND = 'bound';
-
-const SHORTENED = 'shortened';
-
-function thoughtText({ isBound, isShortened, behind, blocks }: ThoughtFact): string {
-  const marks = blocks.map(({ item, block }) => `${item}:${block}`);
-  const states = [isBound ? BOUND : 'unbound', isShortened ? SHORTENED : 'whole'];
-  return [...states, behind, ...marks].join(' ');
-}
-
-function thoughtOf(text: string): ThoughtFact {
-  const [state, length, behind = '', ...marks] = text.split(' ');
-  const blocks = marks.map((mark) => {
-    const [item = '', block = ''] = mark.split(':');
-    return { item, block };
-  });
-  return { isBound: state === BOUND, isShortened: length === SHORTENED, behind, blocks };
-}
-
-function textOf({ before, marks }: LeftOut): string {
-  return [String(before), ...marks].join(' ');
-}
-
-function leftOutOf(text: string): LeftOut {
-  const [before, ...marks] = text.split(' ');
-  return { before: Number(before), marks };
-}
