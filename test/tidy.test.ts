@@ -230,7 +230,7 @@ const REMEMBERING = [
   'src/proxy/background-queue.ts',
   'src/proxy/conversations.ts',
   'src/proxy/in-flight.ts',
-  'src/proxy/output-keeper.ts',
+  'src/proxy/shortener.ts',
   'src/proxy/possession.ts',
   'src/proxy/recall.ts',
   'src/proxy/shortener.ts',

@@ -128,7 +128,7 @@ function continues(view: RequestView, earlier: RequestView): boolean {
  *
  * Some things are kept for the whole process instead, because they belong to no conversation. The
  * views of recent bodies (Conversations, below) are found by their bytes. Forks of a conversation share
- * the outputs that the memory holds (output-keeper.ts) and has proven (possession.ts). Facts read of an item
+ * the outputs that the memory holds (shortener.ts) and has proven (possession.ts). Facts read of an item
  * (shortener.ts, recall.ts) live exactly as long as the item.
  */
 export class ConversationState {

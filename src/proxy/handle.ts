@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Dialect } from '../core/conversation/view.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import { apiOf } from '../core/dialects/apis.ts';
-import { decideModes, type Modes } from '../core/http/modes.ts';
+import { decideModes, type Modes, modesToTell } from '../core/http/modes.ts';
 import { applyEdits, type Edit } from '../core/plan/item-edits.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
 import { modesWithout, trialOf } from '../core/meter/hold-out.ts';
@@ -19,7 +19,7 @@ import { estimateSteps } from '../core/bytes/tokens.ts';
 import { CaptureKeeper, ProvenanceKeeper } from './capture-keeper.ts';
 import { CacheWatch, LongCacheWatch } from './cache-watch.ts';
 import { Conversations, heldBytes, type Reading } from './conversations.ts';
-import { type Form, forwardPlanned, headersForClient } from './forward.ts';
+import { type Form, forwardPlanned, headersForClient, sendForm } from './forward.ts';
 import { BackgroundPace, BackgroundQueue, BusyCounter } from './background-queue.ts';
 import { Bonds } from './bonds.ts';
 import type { Bond, Placement } from '../core/recall/injections.ts';
@@ -33,9 +33,11 @@ import { placeReading, readSteps, settleProject } from './read-request.ts';
 import { type RecallCall, type Recalled, Recaller } from './recall.ts';
 import { Deadline, Slices } from './deadline.ts';
 import { AnswerWatch, goneSignal, type HoldBack, relay } from './relay.ts';
-import { relayUntouched } from './relay-untouched.ts';
 import { RequestRecord } from './request-record.ts';
 import { type KeepCall, leavingOf, Shortener } from './shortener.ts';
+import { ProxyError } from '../core/errors.ts';
+import { relayedEvidence, sourceHeaders } from '../core/plan/evidence.ts';
+import type { UpstreamAnswer } from '../ports/upstream.ts';
 
 /**
  * Handles one request. The gate has let it in, and its body is read and decoded (steps 1 to 3); the
@@ -594,5 +596,85 @@ function unreadOf(read: Reading | Unread): Unread {
 function setHeaders(outgoing: ServerResponse, headers: readonly string[]): void {
   for (let at = 0; at + 1 < headers.length; at += 2) {
     outgoing.setHeader(headers[at] ?? '', headers[at + 1] ?? '');
+  }
+}
+
+// Codex asks for the model list before it starts and waits 10 seconds for one that hangs;
+// without one both clients continue at once.
+const LIST_HEADERS_MS = 3_000;
+
+/**
+ * Relays a request that memory has no business with: the client's bytes, the provider's bytes. `changed`: the
+ * body with what the ledger repeats in it; undefined for the client's own.
+ */
+async function relayUntouched(
+  dependencies: ProxyDependencies,
+  { request: asked, outgoing, record, gone, changed }: RelayedScene,
+): Promise<void> {
+  const chosen = await dependencies.choose({ request: asked, read: 'relayed' });
+  const { configured } = chosen;
+  const request = chosen.body === undefined ? asked : { ...asked, body: chosen.body };
+  const modes = modesToTell(request.headers, {
+    ...dependencies.settings(),
+    supports: dependencies.memory.supports,
+  });
+  record.note({ upstream: configured.settings });
+  record.hashes?.routed(request.body);
+  if (dependencies.admit !== undefined) {
+    await dependencies.admit(record.known());
+    record.note({}, 'admit');
+  }
+  dependencies.planned?.(record.known());
+  const answering = withinDeadline(request.method === 'POST', (late) =>
+    sendForm(changed, {
+      configured,
+      request,
+      signal: late === undefined ? gone : AbortSignal.any([gone, late]),
+    }),
+  );
+  record.hashes?.forwarded(changed);
+  const answer = await answering;
+  record.answered(answer);
+  // svc does not read these answers; it only counts bytes, for budgets.
+  const watch = new AnswerWatch(request, answer, { onAnswer: () => undefined });
+  const end = await relay({
+    answer,
+    outgoing,
+    watcher: record.hashes?.watching(watch) ?? watch,
+    head: {
+      status: answer.status,
+      headers: [
+        ...headersForClient(answer, configured, dependencies.issuer),
+        ...relayedEvidence({ issuer: dependencies.issuer, requestId: request.id, modes }),
+        ...sourceHeaders(dependencies.issuer, answer.status),
+      ],
+    },
+  });
+  const [lostThoughts, uncountedTokens] = [watch.lostThoughts(), watch.uncountedTokens()];
+  record.note({ end, lostThoughts, uncountedTokens }, 'relay');
+}
+
+interface RelayedScene {
+  readonly request: ClientRequest;
+  readonly outgoing: ServerResponse;
+  readonly record: RequestRecord;
+  /** Aborts when the client hangs up. */
+  readonly gone: AbortSignal;
+  readonly changed: readonly Uint8Array[] | undefined;
+}
+
+async function withinDeadline(
+  isPost: boolean,
+  send: (late: AbortSignal | undefined) => Promise<UpstreamAnswer>,
+): Promise<UpstreamAnswer> {
+  if (isPost) return send(undefined);
+  const late = AbortSignal.timeout(LIST_HEADERS_MS);
+  try {
+    return await send(late);
+  } catch (cause) {
+    if (!late.aborted) throw cause;
+    throw new ProxyError('UPSTREAM_TIMEOUT', 'The provider did not list its models in 3 seconds.', {
+      cause,
+    });
   }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ServiceGate } from '../../src/adapters/memory-client/gate.ts';
-import { faultIn } from '../../src/adapters/memory-client/service-fault.ts';
+import { faultIn } from '../../src/adapters/memory-client/service-link.ts';
 import { faultOf } from '../../src/core/memory-api/faults.ts';
 import { MemoryError } from '../../src/core/errors.ts';
 

@@ -178,7 +178,7 @@ export const STATE = [
   },
   {
     name: 'a new conversation gets a block whose memory was retired since',
-    file: 'src/adapters/state/ledger-table.ts',
+    file: 'src/adapters/state/ledger.ts',
     from: '(row) => ({ ...row, at: 0 })',
     to: '(row) => row',
     test: IDENTITY,

@@ -70,7 +70,7 @@ export const STORE = [
   },
   {
     name: 'a log that another program reads counts as emptied',
-    file: 'src/adapters/store/statements.ts',
+    file: 'src/adapters/store/driver.ts',
     from: "return this.value('PRAGMA wal_checkpoint(TRUNCATE)') === 0;",
     to: "return this.value('PRAGMA wal_checkpoint(TRUNCATE)') !== undefined;",
     test: FORGETS,

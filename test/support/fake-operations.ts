@@ -6,8 +6,8 @@ import {
   type MemoryItem,
   type RecallRequest,
   type RetrieveRequest,
+  type PurgeRequest,
 } from '../../src/core/memory-api/contract.ts';
-import { type PurgeRequest } from '../../src/core/memory-api/purge-contract.ts';
 import type { FaultCode } from '../../src/core/memory-api/faults.ts';
 import { recordBytes, recordOfText } from '../../src/core/memory-api/canonical.ts';
 import { type ContentRecord, textOfRecord } from '../../src/core/memory-api/records.ts';

@@ -9,8 +9,8 @@ import {
   captureRequest,
   recallRequest,
   retrieveRequest,
+  purgeRequest,
 } from '../../src/core/memory-api/contract.ts';
-import { purgeRequest } from '../../src/core/memory-api/purge-contract.ts';
 import { faultOf, FAULTS, type FaultCode } from '../../src/core/memory-api/faults.ts';
 import { formatServiceKey } from '../../src/core/memory-api/service-key.ts';
 import { parseShape, type Shape } from '../../src/core/memory-api/shape.ts';

@@ -1,5 +1,5 @@
 import { StateRequestLog } from '../../src/adapters/state/request-log.ts';
-import { emptyBlocks } from '../../src/adapters/state/ledger-table.ts';
+import { emptyBlocks } from '../../src/adapters/state/ledger.ts';
 import type { State } from '../../src/adapters/state/state.ts';
 import { type Connection, type Driver, loadDriver } from '../../src/adapters/store/driver.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';

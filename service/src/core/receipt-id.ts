@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { base32 } from '../../../src/core/bytes/base32.ts';
+import { base32 } from '../../../src/core/memory/reference.ts';
 
 /**
  * Names of receipts: `rcpt_` and a UUID of version 7 (RFC 9562) in Crockford's base 32, lower case.

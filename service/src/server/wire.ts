@@ -4,8 +4,8 @@ import type {
   Provenance,
   Source,
   StoredObject as WireObject,
+  PurgeReceipt,
 } from '../../../src/core/memory-api/contract.ts';
-import type { PurgeReceipt } from '../../../src/core/memory-api/purge-contract.ts';
 import { recordOfBytes } from '../../../src/core/memory-api/records.ts';
 import { estimateTextTokens } from '../../../src/core/bytes/tokens.ts';
 import type {

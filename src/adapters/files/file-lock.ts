@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { codeOf, FileError, folderHint } from './file-error.ts';
-import { isAlive } from '../processes/processes.ts';
+import { isAlive } from '../processes/run-files.ts';
 
 /**
  * One writer at a time, across processes: a file that only one of them can create. It holds the

@@ -1,4 +1,4 @@
-import { ServiceFault } from './service-fault.ts';
+import { ServiceFault } from './service-link.ts';
 import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
 /**

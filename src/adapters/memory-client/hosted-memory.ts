@@ -24,6 +24,7 @@ import type {
   ItemsQuery,
   MemoryItem,
   Provenance,
+  PurgeScope,
 } from '../../core/memory-api/contract.ts';
 import { referenceOf, isReference, isShortReference } from '../../core/memory/reference.ts';
 import { GLOBAL_SPACE, isSpace } from '../../core/request/space.ts';
@@ -48,8 +49,7 @@ import type { ServiceGate } from './gate.ts';
 import type { KeyIdentity } from './key-identity.ts';
 import type { Operations } from './operations.ts';
 import type { PlacedBlocks, PlacedRecords } from './placed-records.ts';
-import { ServiceFault } from './service-fault.ts';
-import { malformed, type ServiceLink } from './service-link.ts';
+import { ServiceFault, malformed, type ServiceLink } from './service-link.ts';
 import { isoTime } from '../../core/memory/times.ts';
 import {
   outgoingRecord,
@@ -61,7 +61,6 @@ import {
 import { batchesOf } from '../../core/bytes/batches.ts';
 import { NEW_GENERATION } from '../../core/memory-api/words.ts';
 import { MemoryError } from '../../core/errors.ts';
-import type { PurgeScope } from '../../core/memory-api/purge-contract.ts';
 
 /**
  * The memory port over a memory service. The service is not trusted: its answers are read through

@@ -5,7 +5,7 @@ import { GLOBAL_SPACE } from '../../core/request/space.ts';
 import type { MemorySupport } from '../../ports/memory.ts';
 import type { ServiceGate } from './gate.ts';
 import type { Operations } from './operations.ts';
-import { ServiceFault } from './service-fault.ts';
+import { ServiceFault } from './service-link.ts';
 
 /**
  * The rights of the key, from the service: read at the start and every few minutes, and lowered at

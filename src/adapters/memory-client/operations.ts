@@ -13,12 +13,10 @@ import {
   type RetrieveRequest,
   whoAmI,
   type WhoAmI,
-} from '../../core/memory-api/contract.ts';
-import {
   purgeReceipt,
   type PurgeReceipt,
   type PurgeRequest,
-} from '../../core/memory-api/purge-contract.ts';
+} from '../../core/memory-api/contract.ts';
 import type { ServiceGate } from './gate.ts';
 import type { ServiceCall, ServiceLink } from './service-link.ts';
 

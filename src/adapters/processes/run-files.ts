@@ -5,7 +5,6 @@ import { PROXY_FLAG_NAMES, type ProxyFlags } from '../../core/settings/config-pr
 import { codeOf, FileError, folderHint } from '../files/file-error.ts';
 import { DRAFT } from '../files/folder-purpose.ts';
 import { ensurePrivateFolder } from '../files/private-folder.ts';
-import { isAlive } from './processes.ts';
 import { replaceFile } from '../files/replace-file.ts';
 
 /**
@@ -122,4 +121,14 @@ function flagsIn(value: unknown): Pick<RunFile, 'flags'> {
 
 function pathOf(folder: string, pid: number): string {
   return join(folder, `proxy-${pid}.json`);
+}
+
+/** True while a process has this id, even another program's. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) === 'EPERM';
+  }
 }

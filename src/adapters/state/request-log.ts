@@ -17,8 +17,7 @@ import type { StateWriter } from './state-writer.ts';
 import { shortReference } from '../../core/memory/reference.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 import type { Sighting } from '../../ports/memory-desk.ts';
-import { Conditions } from '../store/conditions.ts';
-import type { Statements } from '../store/statements.ts';
+import { Conditions, type Statements } from '../store/driver.ts';
 
 /** The request log in `state.db`: a row is one statement; lists and sums are the store thread's. */
 

@@ -1,10 +1,15 @@
 import { existsSync, renameSync, statSync } from 'node:fs';
 import { stateFile } from '../files/database-file.ts';
 import { ensurePrivateFile, makePrivateFolder } from '../files/private-files.ts';
-import { type Driver, isAtLeast, SAFE_WAL_VERSION, sqliteCode } from '../store/driver.ts';
+import {
+  type Driver,
+  isAtLeast,
+  SAFE_WAL_VERSION,
+  sqliteCode,
+  Statements,
+} from '../store/driver.ts';
 import { removeStaleLogs } from '../store/opened-file.ts';
 import { SchemaTooNewError } from '../store/schema.ts';
-import { Statements } from '../store/statements.ts';
 
 /**
  * The file `state.db`: ledger, outbox and request log. The thread that answers requests reads and

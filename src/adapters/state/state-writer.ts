@@ -1,6 +1,5 @@
 import { close, fdatasync, fstatSync, openSync, statSync } from 'node:fs';
-import { failureText } from '../store/driver.ts';
-import type { Statements } from '../store/statements.ts';
+import { failureText, type Statements } from '../store/driver.ts';
 import { within } from '../within.ts';
 import { isBusy, type StateFile } from './state-file.ts';
 

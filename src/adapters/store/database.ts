@@ -9,11 +9,11 @@ import {
   SAFE_WAL_VERSION,
   type SqlValue,
   sqliteCode,
+  Statements,
 } from './driver.ts';
 import type { Descriptors } from './descriptors.ts';
 import { type FileState, isBeingWritten, OpenedFile, removeStaleLogs } from './opened-file.ts';
 import { createTables } from './schema.ts';
-import { Statements } from './statements.ts';
 
 /**
  * The one SQLite file, opened with the settings that durability and privacy need. A broken file is

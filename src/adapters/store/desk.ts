@@ -18,9 +18,8 @@ import type {
   WeighedMemory,
 } from '../../ports/memory-desk.ts';
 import type { Pin, MemoryRecord, SpeakerRole } from '../../core/memory/record.ts';
-import { marksOf } from './recall-marks.ts';
-import { ruleDigest } from './rules.ts';
-import type { Conditions } from './conditions.ts';
+import { marksOf, ruleDigest } from './recall-marks.ts';
+import type { Conditions } from './driver.ts';
 import type { Database } from './database.ts';
 import { type StoredText, textOf } from './text.ts';
 import {

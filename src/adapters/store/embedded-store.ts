@@ -1,7 +1,7 @@
 import type { MemoryDesk } from '../../ports/memory-desk.ts';
 import type { LocalStore } from '../../ports/local-store.ts';
 import type { ProvenanceStore } from '../../ports/provenance.ts';
-import type { StateLedger } from '../state/ledger.ts';
+import type { StateLedger, PlacedRecords } from '../state/ledger.ts';
 import { type StateOutbox, STORE_TARGET } from '../state/outbox.ts';
 import { type RequestReader, StateRequestLog } from '../state/request-log.ts';
 import { openState, type State } from '../state/state.ts';
@@ -28,7 +28,6 @@ import type {
   SpokenRecord,
   StoredRecord,
 } from '../../ports/memory.ts';
-import type { PlacedRecords } from '../state/ledger-table.ts';
 import type { ForgottenElsewhere } from './protocol.ts';
 import { MemoryError } from '../../core/errors.ts';
 import {

@@ -1,7 +1,6 @@
 import { type BigIntStats, statSync } from 'node:fs';
 import { databaseFile } from '../files/database-file.ts';
-import { type Driver, loadDriver } from './driver.ts';
-import { Statements } from './statements.ts';
+import { type Driver, loadDriver, Statements } from './driver.ts';
 
 /**
  * Says on the event loop whether a proof of an earlier request still counts. `memory.db` counts the texts

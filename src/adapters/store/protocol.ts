@@ -25,7 +25,7 @@ import type {
   RequestSum,
   SumFilter,
 } from '../../ports/request-log.ts';
-import type { PlacedRecords } from '../state/ledger-table.ts';
+import type { PlacedRecords } from '../state/ledger.ts';
 import type {
   ConversationPlace,
   DeskEdit,

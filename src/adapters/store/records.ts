@@ -14,7 +14,7 @@ import {
   type SpokenRecord,
   REFERENCES_MAX,
 } from '../../ports/memory.ts';
-import { Conditions } from './conditions.ts';
+import { Conditions } from './driver.ts';
 import type { Database } from './database.ts';
 import { type AddText, type IndexedPassage, PassageIndex, passagesOf } from './passage-index.ts';
 import { noteForgetting } from './forgetting.ts';

@@ -13,8 +13,13 @@ import { Tally } from '../../core/bytes/tally.ts';
 import type { RecallAnswer, RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
 import { Postings, POSTINGS_MAX, type SpacePostings } from './postings.ts';
 import { ExchangeSearch, type Looked, type SharedSignals } from './exchange-search.ts';
-import type { RecallMarks } from './recall-marks.ts';
-import { readRules, ruleDigest, type RuleMark, type RuleMarks } from './rules.ts';
+import {
+  type RecallMarks,
+  readRules,
+  ruleDigest,
+  type RuleMark,
+  type RuleMarks,
+} from './recall-marks.ts';
 import {
   NO_PLACES,
   type RecallSource,

@@ -7,11 +7,11 @@ import {
   openDatabase,
   type OpenOptions,
 } from './database.ts';
-import { type Driver, failureText, loadDriver } from './driver.ts';
+import { type Driver, failureText, loadDriver, type Statements } from './driver.ts';
 import { isSpoken, readRecord } from '../../core/memory/record.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { ForgottenElsewhere, StoreCallName, StoreCalls } from './protocol.ts';
-import { emptyBlocks, placedRecords, pruneLedger, retireBlocks } from '../state/ledger-table.ts';
+import { emptyBlocks, placedRecords, pruneLedger, retireBlocks } from '../state/ledger.ts';
 import { RequestTable } from '../state/request-log.ts';
 import { STATE_VERSION, StateFile } from '../state/state-file.ts';
 import type { Descriptors } from './descriptors.ts';
@@ -28,7 +28,6 @@ import { marksOf } from './recall-marks.ts';
 import { FileSearch } from './file-search.ts';
 import { Signals } from './signals.ts';
 import { SpaceMover } from './space-mover.ts';
-import type { Statements } from './statements.ts';
 import { MemoryError } from '../../core/errors.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import { referenceOf } from '../../core/memory/reference.ts';

@@ -1,7 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { probeProxy } from '../../adapters/processes/health-probe.ts';
-import { isAlive } from '../../adapters/processes/processes.ts';
-import { listRunFiles, removeRunFile, type RunFile } from '../../adapters/processes/run-files.ts';
+import {
+  isAlive,
+  listRunFiles,
+  removeRunFile,
+  type RunFile,
+} from '../../adapters/processes/run-files.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 
 /**

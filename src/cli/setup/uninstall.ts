@@ -10,8 +10,7 @@ import {
   removeEmptyFolders,
 } from '../../adapters/files/removal.ts';
 import { UndoRecords } from '../../adapters/foreign/foreign-file.ts';
-import { isAlive } from '../../adapters/processes/processes.ts';
-import { listRunFiles } from '../../adapters/processes/run-files.ts';
+import { isAlive, listRunFiles } from '../../adapters/processes/run-files.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import { parseClientRecord } from '../../core/foreign/client-change.ts';
 import { parseAccess } from '../../core/settings/config-schema.ts';

@@ -12,6 +12,7 @@ import {
   RECENT_CHARS_MAX,
   RETRIEVE_REFS_MAX,
   WORDS_CHARS_MAX,
+  PURGE_DIGESTS_MAX,
 } from './limits.ts';
 import { contentRecord, RECORD_BYTES_MAX } from './records.ts';
 import {
@@ -132,7 +133,7 @@ export const recallRequest = such(
 );
 export type RecallRequest = Infer<typeof recallRequest>;
 
-export const provenance = members(
+const provenance = members(
   { digest, source_id: name, observed_at: time },
   {
     ref: reference,
@@ -149,7 +150,7 @@ export const provenance = members(
 );
 export type Provenance = Infer<typeof provenance>;
 
-export const memoryItem = members(
+const memoryItem = members(
   {
     item_id: name,
     kind: itemKind,
@@ -380,3 +381,55 @@ export type Health = {
   readonly version?: string;
   readonly checks?: Readonly<Record<string, { status: Infer<typeof checkState>; ms?: number }>>;
 };
+
+/** Purges in the memory API; the rest of the contract is in contract.ts. */
+
+const CLOSED = { closed: true } as const;
+const purgeScope = eitherOf(
+  members({ all: oneOf(true) }, {}, CLOSED),
+  eitherOf(
+    members({ digests: listOf(digest, { min: 1, max: PURGE_DIGESTS_MAX }) }, {}, CLOSED),
+    eitherOf(
+      members({ session_id: text({ min: 1, max: 128 }) }, {}, CLOSED),
+      eitherOf(
+        members({ source_id: text({ min: 1, max: 128 }) }, {}, CLOSED),
+        members({ before: time }, {}, CLOSED),
+      ),
+    ),
+  ),
+);
+export type PurgeScope = Infer<typeof purgeScope>;
+
+const NEEDED = { space, scope: purgeScope, confirm: text({ max: 128 }) } as const;
+const MORE = { dry_run: flag, reason: text({ max: 500 }) } as const;
+
+export const purgeRequest = confirmed(members(NEEDED, MORE));
+/** The same from a person: a mistyped `dry_run` must not erase. */
+export const closedPurgeRequest = confirmed(members(NEEDED, MORE, CLOSED));
+
+function confirmed<Request extends { readonly space: string; readonly confirm: string }>(
+  request: Shape<Request>,
+): Shape<Request> {
+  return such(
+    request,
+    ({ space: named, confirm }) => named === confirm,
+    'must repeat the space in confirm',
+  );
+}
+export type PurgeRequest = Infer<typeof purgeRequest>;
+
+export const purgeReceipt = members(
+  {
+    object: oneOf('svc.purge_receipt'),
+    purge_id: text({ pattern: /^prg_[0-9a-z]{26}$/ }),
+    space,
+    scope: purgeScope,
+    state: oneOf('dry_run', 'tombstoned', 'erased'),
+    counts: members({ records: integer(0) }, { items: integer(0), bytes: integer(0) }),
+    generation_before: generation,
+    generation_after: generation,
+    requested_at: time,
+  },
+  { requested_by: name, erased_at: orNull(time) },
+);
+export type PurgeReceipt = Infer<typeof purgeReceipt>;

@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
-import { base32 } from '../bytes/base32.ts';
 
 /**
  * All digests and references of what is remembered. A text has one digest wherever it is kept, and a
@@ -78,7 +77,7 @@ const WHOLE = /^m_[a-z2-7]{16}$/;
 export const EXCERPT_TOKENS_MAX = 1_500;
 
 /** The first 80 bits of a base64url digest. */
-export function base32Of(digest: string): string {
+function base32Of(digest: string): string {
   return base32(Buffer.from(digest, 'base64url').subarray(0, REFERENCE_BYTES), ALPHABET);
 }
 
@@ -90,7 +89,7 @@ export function contentDigest(bytes: Uint8Array): string {
 }
 
 /** The kinds of records in the memory API. */
-export type ContentKind = 'exchange' | 'tool_output' | 'note';
+type ContentKind = 'exchange' | 'tool_output' | 'note';
 
 const REFERENCE_STARTS: Readonly<Record<ContentKind, string>> = {
   exchange: 'ex_',
@@ -101,4 +100,31 @@ const REFERENCE_STARTS: Readonly<Record<ContentKind, string>> = {
 /** The record's kind and the first 80 bits of its digest, in lower-case base32. */
 export function contentReference(kind: ContentKind, digest: string): string {
   return REFERENCE_STARTS[kind] + base32Of(digest.slice(DIGEST_START.length));
+}
+
+/** Digits of the longest text that is usual; a longer one gets a buffer of its own. */
+const SCRATCH = Buffer.alloc(64);
+
+/**
+ * Five bits a digit, the highest first, behind `leading` zero bits. The last digit is filled with zeros
+ * where bits are missing. Digits are written into one buffer: a text that grows digit by digit is a chain of
+ * 26 strings, which the next to read it has to join.
+ */
+export function base32(bytes: Uint8Array, digits: string, leading = 0): string {
+  const length = Math.ceil((bytes.length * 8 + leading) / 5);
+  const text = length <= SCRATCH.length ? SCRATCH : Buffer.alloc(length);
+  let bits = 0;
+  let count = leading;
+  let at = 0;
+  for (const byte of bytes) {
+    bits = ((bits << 8) | byte) & 0xfff;
+    count += 8;
+    while (count >= 5) {
+      count -= 5;
+      text[at] = digits.charCodeAt((bits >>> count) & 31);
+      at += 1;
+    }
+  }
+  if (count > 0) text[at] = digits.charCodeAt((bits << (5 - count)) & 31);
+  return text.toString('latin1', 0, length);
 }

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { isAlive } from '../../../src/adapters/processes/processes.ts';
+import { isAlive } from '../../../src/adapters/processes/run-files.ts';
 
 /**
  * Real clients, from the npm registry alone, in exact versions, each in a folder of its own. They

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, vi } from 'vitest';
-import { isAlive } from '../../../src/adapters/processes/processes.ts';
+import { isAlive } from '../../../src/adapters/processes/run-files.ts';
 import { openTmux, type TmuxSession } from '../../support/tmux.ts';
 import type { SpokenRecord } from '../../../src/ports/memory.ts';
 import { clientEnvironment } from './claude-code.ts';

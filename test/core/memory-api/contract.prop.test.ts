@@ -10,8 +10,9 @@ import {
   retrieveRequest,
   sourcesPage,
   whoAmI,
+  purgeReceipt,
+  purgeRequest,
 } from '../../../src/core/memory-api/contract.ts';
-import { purgeReceipt, purgeRequest } from '../../../src/core/memory-api/purge-contract.ts';
 import { faultBody, FAULTS, faultOf, type FaultCode } from '../../../src/core/memory-api/faults.ts';
 import { parseShape, type Shape } from '../../../src/core/memory-api/shape.ts';
 import { INEXACT, nameOf, ODDITIES, placesIn, withChange } from '../../support/contract-changes.ts';

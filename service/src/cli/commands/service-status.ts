@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf } from '../../../../src/adapters/files/file-error.ts';
-import { isAlive } from '../../../../src/adapters/processes/processes.ts';
+import { isAlive } from '../../../../src/adapters/processes/run-files.ts';
 import { urlOf } from '../../../../src/cli/addresses.ts';
 import { CliError, type ExitCode } from '../../../../src/cli/cli-error.ts';
 import type { CommandContext } from '../../../../src/cli/context.ts';

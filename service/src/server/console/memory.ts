@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { asList, asRecord, parseJson } from '../../../../src/core/bytes/json-fields.ts';
-import { closedPurgeRequest } from '../../../../src/core/memory-api/purge-contract.ts';
+import { closedPurgeRequest } from '../../../../src/core/memory-api/contract.ts';
 import type { Call, Operation } from '../call.ts';
 import { listItems, listPurges, listSources } from '../operations/reading.ts';
 import { createPurge, deleteItem, getPurge } from '../operations/purges.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { purgeRequest } from '../../../../src/core/memory-api/purge-contract.ts';
+import { purgeRequest } from '../../../../src/core/memory-api/contract.ts';
 import { space as spaceShape } from '../../../../src/core/memory-api/words.ts';
 import { mayUse } from '../../../../src/core/memory-api/keys.ts';
 import { newId } from '../../core/ids.ts';
