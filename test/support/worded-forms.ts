@@ -1,4 +1,4 @@
-import { BASE62, HEX, type Pick, pickerOf, type PlantedSecret } from './planted-secrets.ts';
+import { BASE62, BASE64, HEX, type Pick, pickerOf, type PlantedSecret } from './planted-secrets.ts';
 
 /**
  * Passwords of letters alone, and further forms of secrets. `%s` in a line is the place of the secret.
@@ -58,6 +58,8 @@ const FURTHER: readonly (readonly [name: string, line: string, make: (pick: Pick
   ['table of psql', ' id | user | password \n----+------+----------\n  1 | anna | %s\n', word],
   ['api_sig', 'https://api.flickr.com/rest?method=x&api_sig=%s', (pick) => pick(HEX, 32)],
   ['api_sig alone', 'api_sig=%s', (pick) => pick(HEX, 32)],
+  ['api_sig in base64', '?user=a&api_sig=%s', (pick) => `${pick(BASE64, 26)}7Q`],
+  ['api_sig in JSON', '"api_sig": "%s"', (pick) => pick(HEX, 32)],
   ['continued flag', 'deploy --user anna \\\n  --password \\\n  %s', (pick) => `${word(pick)}9`],
   ['continued mysql', 'mysql -u root \\\n  -p%s app', word],
   ['continued login', 'docker login -u anna \\\n    -p %s registry.example.com', word],

@@ -29,7 +29,7 @@ const SPOKEN_NAMES = `pass(?:wor[dt]|wd|phrase|code)|passw|${FOREIGN_NAMES}`;
 const PASSWORDS =
   `${SPOKEN_NAMES}|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<![\\w-])pass(?=["'>]|</key>|[ ]{0,4}:?=|: |\\s{1,40}value:)|` +
   '(?<=(?:db|database|sql|pg|mysql|redis|mongo|smtp|imap|mail|ftp|ssh|ldap|bind|proxy|http|user|admin|root|sudo|become|auth|login|key|store|wifi|my))' +
-  'pass(?![a-z])|\\bpw|\\bpsk';
+  'pass(?![a-z])|\\bpw|(?<![a-z])psk(?![a-z])';
 /** Names of settings that hold a secret, with `_`, `-`, `.` or nothing between the words. */
 const NAMES =
   `${PASSWORDS}|secret|token|credentials?|\\bcreds|(?<![a-z])auth(?![a-z])|client[_-]key[_-]data|unseal[_ -]?key(?: \\d{1,2})?|` +
@@ -110,8 +110,25 @@ const NESTED_VALUE =
 /** `variable "db_password" { default = "…" }`, with a type and a description before the value. */
 const DEFAULT_VALUE =
   '["\'][ \\t]{0,4}\\{(?:\\s{1,40}(?:type|description|sensitive)[ \\t]{0,24}=[^\\n[\\]]{0,120}){0,3}\\s{1,40}default[ \\t]{0,24}=[ \\t]{0,4}';
-/** A property list: the value is the next element. */
-const NEXT_ELEMENT = '</key>\\s{0,40}<string>';
+/** What may stand between a tag and its text. */
+const CDATA = '(?:<!\\[CDATA\\[)?';
+const ATTRIBUTES = '(?:\\s{1,4}[\\w:.-]{1,40}=["\'][^"\'<>\\n[\\]]{0,80}["\']){0,4}[ ]?';
+/** `<password type="plain">…`: only within a tag may attributes follow a name. */
+const TEXT = `(?:>|(?<=<[\\w:.-]{1,64})${ATTRIBUTES}>)\\s{0,60}${CDATA}`;
+/** The value is the next element: of a property list, of Hadoop, of Java. */
+const NEXT_ELEMENT =
+  '</(?:key|(?:[\\w:.]{1,24}-)?name)>\\s{0,40}(?:<[\\w-]{1,24}-type>[\\w.]{1,40}</[\\w-]{1,24}-type>\\s{0,40})?' +
+  `<(?:string|(?:[\\w:.]{1,24}-)?value)>\\s{0,60}${CDATA}`;
+/** `<entry key="db.password">…`, and `<setting name="password"><value>…`. */
+const NAMED_TEXT = `["']${ATTRIBUTES}>\\s{0,60}(?:<(?:\\w{1,12}:)?value>\\s{0,60})?${CDATA}`;
+const NAME_ATTRIBUTE =
+  '(?:\\s[^<>\\n[\\]]{0,120})?\\s(?:name|(?:\\w{1,8}:)?key)=["\'][\\w.:-]{0,60})';
+/** Elements of settings. What others hold may be the words of an interface: `<string name="password">Kennwort`. */
+const SETTING_ELEMENT =
+  '(?:\\w{1,12}:)?(?:property|prop|entry|setting|param(?:eter)?|option|env|var(?:iable)?|attribute|constructor-arg|arg)';
+/** What follows the field of a form is a text of the page. */
+const NO_FIELD =
+  '(?!(?:input|button|label|select|textarea|option|a|form|meta|field)\\b)[\\w:.-]{1,40}';
 /** `setApiKey("…")`. */
 const SETTER = '(?<=(?:set|with)_?(?:\\w{0,16}_)?[\\w]{0,40})\\([ \\t]{0,4}(?=["\'`])';
 const GIVEN = `(?:${ASSIGN}|${PROPERTY}|${ARGUMENT}|${NAMED_VALUE}|${NESTED_VALUE}|${DEFAULT_VALUE}|${SETTER})`;
@@ -325,14 +342,34 @@ export const NAME_RULES: readonly SecretRule[] = [
       !/^[/~.]/.test(secret),
   }),
   named('XML: an element, on one line or on three', {
-    pattern: after(`(?:${NAMES}|${VENDORS})${SUFFIX}(?:>\\s{0,60}|${NEXT_ELEMENT})`, '"\'`', 6),
+    pattern: after(
+      `(?:${NAMES}|${VENDORS})${SUFFIX}(?:${TEXT}|${NEXT_ELEMENT})|` +
+        `(?<=<${SETTING_ELEMENT}${NAME_ATTRIBUTE}(?:${NAMES}|${VENDORS})${SUFFIX}${NAMED_TEXT}`,
+      '"\'`',
+      6,
+    ),
     rest: QUOTED_REST,
     accepts: ({ context, secret, next }) =>
-      /^[\s<]?$/.test(next) &&
+      /^[\s<\]]?$/.test(next) &&
       !isDescription(context) &&
       (isSimplePassword(secret) ||
+        looksMade(secret) ||
         isNumber(context, secret) ||
         (IS_CHOSEN.test(context) && isBareChosen(secret))),
+  }),
+  named('XML: the text of any other element that has the name, where no words can stand', {
+    pattern: after(
+      `(?<=<${NO_FIELD}${NAME_ATTRIBUTE}(?:${NAMES}|${VENDORS})${SUFFIX}${NAMED_TEXT}`,
+      '"\'`',
+      6,
+    ),
+    rest: QUOTED_REST,
+    accepts: ({ context, secret, next }) =>
+      /^[\r\n<\]]?$/.test(next) &&
+      !isDescription(context) &&
+      (looksMade(secret) || isNumber(context, secret) || isSimplePassword(secret)) &&
+      !isPlaceholder(secret) &&
+      !COUNTED_NAME.test(secret),
   }),
   named('A vendor’s name and a random value', {
     pattern: after(

@@ -52,10 +52,11 @@ const SIGNED_THINGS: readonly SecretRule[] = [
   },
   {
     kind: 'url-signature',
-    keywords: ['api_sig='],
-    pattern: /(?<keep>(?<![\w-])api_sig=)[A-Fa-f0-9]{16}/g,
-    rest: /[A-Fa-f0-9]*/y,
-    source: 'Flickr and Last.fm: a signature over the secret',
+    keywords: ['api_sig'],
+    pattern: /(?<keep>(?<![\w-])api_sig["']?[ ]?[=:][ ]?["']?)[A-Za-z0-9%+/=_~-]{14}/g,
+    rest: /[A-Za-z0-9%+/=_~-]*/y,
+    accepts: isSignature,
+    source: 'Flickr and Last.fm: a signature over the secret. Others write it in base64',
   },
 ];
 
@@ -147,6 +148,13 @@ const HEADERS: readonly SecretRule[] = [
   },
   {
     kind: 'cookie',
+    keywords: ['curl'],
+    pattern: /(?<![\w./-])curl [^\n|;&[\]]{0,400}?-b[ =]?["']?(?=[^\s;=[\]"'/]{1,128}=)/gi,
+    findAll: findCookies,
+    source: 'curl -b: the same line as an argument. Without a sign = it is a file',
+  },
+  {
+    kind: 'cookie',
     keywords: ['sess', 'connect.sid', 'auth-token='],
     pattern:
       /(?<keep>(?:sess(?:ion)?(?:[_-]?id|[_-]?token)?|connect\.sid|auth-token)=)[\w%+/.:=-]{16}/gi,
@@ -194,6 +202,14 @@ export const WIRE_RULES: readonly SecretRule[] = [
 function webhook(kind: string, pattern: RegExp, keyword: string): SecretRule {
   return { kind, pattern, keywords: [keyword], rest: URL_REST, source: 'Who has the URL can post' };
 }
+
+function isSignature({ secret, next }: Candidate): boolean {
+  if (/^[\da-f]+$/i.test(secret)) return true;
+  return next !== '(' && looksRandom(secret) && !isPlaceholder(secret) && !WORDS.test(secret);
+}
+
+/** `md5OfAllParameters`. */
+const WORDS = /^[a-z]{1,16}\d?(?:[A-Z][a-z]{1,16}){2,12}$/;
 
 /** "Authorization: Bearer authentication" is prose. */
 function isHeaderValue({ secret, next }: Candidate): boolean {
