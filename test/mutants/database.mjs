@@ -74,7 +74,7 @@ export const DATABASE = [
   },
   {
     name: 'the counts of purged words stay',
-    file: 'service/src/adapters/postgres-store/statements/memory.ts',
+    file: 'service/src/adapters/postgres-store/statements/index.ts',
     from: 'DELETE FROM word_counts WHERE tenant_id = $1 AND space_id = $2`',
     to: 'DELETE FROM word_counts WHERE tenant_id = $1 AND space_id = $2 AND found < 0`',
     test: 'service/test/adapters/postgres-word-counts.test.ts',

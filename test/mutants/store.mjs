@@ -54,8 +54,8 @@ export const STORE = [
   },
   {
     name: 'purged words stay in the bytes of a service that SQLite does not use',
-    file: 'service/src/adapters/service-store/purges.ts',
-    from: "    this.#database.exec('VACUUM');\n",
+    file: 'service/src/adapters/service-store/memory-engine.ts',
+    from: "        database.exec('VACUUM');\n",
     to: '',
     test: 'service/test/adapters/service-store.test.ts',
     only: 'does not use',

@@ -1,6 +1,6 @@
 /** What keeps tenants apart; see list.mjs. */
 
-const TENANT_STORE = 'service/src/adapters/service-store/tenant-store.ts';
+const MEMORY = 'service/src/adapters/memory/statements.ts';
 const STATEMENTS = 'service/src/adapters/control/statements.ts';
 const CHANGES = 'service/src/adapters/control/changes.ts';
 const SUITE = 'service/test/ports/service-store.test.ts';
@@ -8,23 +8,23 @@ const SUITE = 'service/test/ports/service-store.test.ts';
 export const TENANTS = [
   {
     name: 'a space is asked for without its tenant',
-    file: TENANT_STORE,
-    from: '    return this.#start + name;\n',
-    to: '    return name;\n',
+    file: MEMORY,
+    from: 's.tenant_id = $1 AND s.name = $2\n    WHERE e.name',
+    to: 's.name = $2\n    WHERE e.name',
     test: SUITE,
   },
   {
     name: 'a key without spaces reaches those of all tenants',
-    file: TENANT_STORE,
-    from: "globs: (choice.globs ?? ['*']).map((glob) => this.whole(glob))",
-    to: 'globs: choice.globs',
+    file: MEMORY,
+    from: 'SELECT id, name FROM tenant_spaces WHERE tenant_id = $1`',
+    to: "SELECT id, name FROM tenant_spaces WHERE $1 <> ''`",
     test: SUITE,
   },
   {
     name: 'a purge is found by its id alone',
-    file: TENANT_STORE,
-    from: 'return purge === undefined || !names.owns(purge.space) ? undefined : purge;',
-    to: 'return purge;',
+    file: MEMORY,
+    from: 'WHERE p.tenant_id = $1 AND p.id = $2`',
+    to: "WHERE $1 <> '' AND p.id = $2`",
     test: SUITE,
   },
   {
@@ -205,9 +205,9 @@ export const TENANTS = [
   },
   {
     name: 'a row of the ledger is found without its tenant',
-    file: 'service/src/adapters/service-store/ledger-table.ts',
-    from: 'WHERE tenant_id = ? AND key IN (SELECT value FROM json_each(?))`,',
-    to: 'WHERE tenant_id IS NOT ? AND key IN (SELECT value FROM json_each(?))`,',
+    file: STATEMENTS,
+    from: 'WHERE tenant_id = $1 AND key = ANY($2) ORDER BY key`',
+    to: 'WHERE tenant_id <> $1 AND key = ANY($2) ORDER BY key`',
     test: 'service/test/ports/service-store.test.ts',
   },
   {

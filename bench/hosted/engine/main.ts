@@ -312,7 +312,7 @@ async function bytesByTable(
     database,
     `SELECT json_object_agg(name, bytes)::text FROM (SELECT
         CASE WHEN c.relname LIKE 'passages_%' THEN 'passages' ELSE c.relname END AS name,
-        round(sum(pg_total_relation_size(c.oid)) / (SELECT count(*) FROM records)) AS bytes
+        round(sum(pg_total_relation_size(c.oid)) / (SELECT count(*) FROM objects)) AS bytes
       FROM pg_class c WHERE c.relkind = 'r' AND c.relname ~
         '^(records|texts|sources|conversations|word_counts|passages_[0-9]+)$' GROUP BY 1) sizes`,
   );

@@ -4,7 +4,12 @@ import { openMoveSource } from '../adapters/service-store/move-source.ts';
 import { lockServiceFolder } from '../adapters/service-store/folder-lock.ts';
 import { asRecord, parseJson } from '../../../src/core/bytes/json-fields.ts';
 import { type PublicJwk, verifyObject } from '../core/jws.ts';
-import { MOVED_TABLES, type MoveSource, type MoveTarget } from '../ports/service-move.ts';
+import {
+  MOVED_TABLES,
+  type MoveSource,
+  type MoveTarget,
+  TABLES_BEHIND,
+} from '../ports/service-move.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
 
 /** Where a service's file meets the server that it moves to. */
@@ -79,10 +84,10 @@ async function copy(
   for (const space of source.spaces()) {
     const held = await target.recordsIn(space);
     for (const batch of source.recordsOf(space, held)) await target.addRecords(space, batch);
-    for (const rows of source.sourcesOf(space)) await target.setSources(space, rows);
-    for (const rows of source.purgesOf(space)) await target.addPurges(space, rows);
-    for (const rows of source.purgedOf(space)) await target.addPurged(space, rows);
     tell(`${space.space}: ${space.records} records`);
+  }
+  for (const table of TABLES_BEHIND) {
+    for (const rows of source.rowsOf(table)) await target.addRows(table, rows);
   }
 }
 

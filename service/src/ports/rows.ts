@@ -1,23 +1,25 @@
-/** A database of rows, as the control plane needs it. Each engine is a small driver behind it. */
+/** A database of rows, as the service needs it. Each engine is a small driver behind it. */
 
 export type SqlScalar = string | number | null | Uint8Array;
+export type SqlValue = SqlScalar | readonly SqlScalar[];
 
 /**
  * The statements of one transaction. A statement is a constant in the SQL that SQLite and PostgreSQL
- * share; `$1` is its first value. Statements that are asked for at once run in their order.
+ * share: `$1` is its first value, `x = ANY($1)` finds x in a list, and SQLite leaves out casts such as
+ * `$1::text`. Statements that are asked for at once run in their order.
  */
 export interface Rows {
-  all<Row>(statement: string, ...values: SqlScalar[]): Promise<Row[]>;
-  get<Row>(statement: string, ...values: SqlScalar[]): Promise<Row | undefined>;
+  all<Row>(statement: string, ...values: SqlValue[]): Promise<Row[]>;
+  get<Row>(statement: string, ...values: SqlValue[]): Promise<Row | undefined>;
   /** The number of rows changed. */
-  run(statement: string, ...values: SqlScalar[]): Promise<number>;
+  run(statement: string, ...values: SqlValue[]): Promise<number>;
   /** Inserts a row for each list of values. `statement` inserts one row; resolves with what it returns. */
   each<Row>(statement: string, lists: readonly (readonly SqlScalar[])[]): Promise<Row[]>;
 }
 
 export interface Look {
   readonly statement: string;
-  readonly values: readonly SqlScalar[];
+  readonly values: readonly SqlValue[];
 }
 
 /** Each rejects with MemoryError: 'timeout' once its signal fires, else 'unavailable'. */
@@ -27,7 +29,7 @@ export interface Transactions {
   /** One statement that changes nothing. */
   look<Row>(asked: Look, signal?: AbortSignal): Promise<Row[]>;
   /** All or nothing, on disk. `run` may run again, and must then detect its own earlier work. */
-  write<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
+  write<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** As `write`, for work that cannot run twice: an uncertain commit fails the call. */
   writeOnce<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
   /** As `write`, for what is not missed: a power cut may take it, a kill of the process does not. */

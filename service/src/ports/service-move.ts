@@ -19,8 +19,14 @@ export const MOVED_TABLES = [
   'receipt_heads',
   'receipts',
   'tenant_ledger',
+  'tenant_spaces',
 ] as const;
-export type MovedTable = (typeof MOVED_TABLES)[number];
+/**
+ * Those that are copied behind the records. When a source was seen first says also what was purged of it;
+ * what was purged is kept out for good.
+ */
+export const TABLES_BEHIND = ['sources', 'purges', 'purged'] as const;
+export type MovedTable = (typeof MOVED_TABLES)[number] | (typeof TABLES_BEHIND)[number];
 
 /** Columns by the server's names. Bytes are text: `\x` and hexadecimal digits. */
 export type MovedRow = Readonly<Record<string, string | number | boolean | null>>;
@@ -46,11 +52,6 @@ export interface MoveSource {
   spaces(): readonly MovedSpace[];
   /** In the order of their commits, without the first `skip`. */
   recordsOf(space: MovedSpace, skip: number): Iterable<MovedBatch>;
-  /** When each source was seen first and last. */
-  sourcesOf(space: MovedSpace): Iterable<readonly MovedRow[]>;
-  /** Purges, and what they took: kept out for good. */
-  purgesOf(space: MovedSpace): Iterable<readonly MovedRow[]>;
-  purgedOf(space: MovedSpace): Iterable<readonly MovedRow[]>;
   close(): void;
 }
 
@@ -61,9 +62,6 @@ export interface MoveTarget {
   /** The number of records that it holds of a space. */
   recordsIn(space: MovedSpace): Promise<number>;
   addRecords(space: MovedSpace, batch: MovedBatch): Promise<void>;
-  setSources(space: MovedSpace, rows: readonly MovedRow[]): Promise<void>;
-  addPurges(space: MovedSpace, rows: readonly MovedRow[]): Promise<void>;
-  addPurged(space: MovedSpace, rows: readonly MovedRow[]): Promise<void>;
   /** Digests of those that are not there with the bytes that they are made of. */
   wrongRecords(space: MovedSpace, digests: readonly string[]): Promise<readonly string[]>;
   /** Texts of receipts by tenant and id, in any order. */

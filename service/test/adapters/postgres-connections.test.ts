@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Connections } from '../../src/adapters/postgres-store/connections.ts';
-import type { Rows } from '../../src/adapters/postgres-store/rows.ts';
+import type { Rows } from '../../src/ports/rows.ts';
 import { readServerUrl } from '../../src/adapters/postgres-store/server-url.ts';
 import { freePort } from '../../../test/support/free-port.ts';
 import { missingPostgres } from '../support/postgres.ts';

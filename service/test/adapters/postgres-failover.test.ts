@@ -150,7 +150,7 @@ describe.skipIf(missing !== undefined)('a primary that is lost', () => {
     await pair.standby.kill();
     pair.proxy.ports = [pair.primary.port];
     await expect(keep(store, ['three'])).rejects.toMatchObject({ reason: 'unavailable' });
-    expect(await pair.primary.ask(pair.database, 'SELECT count(*) FROM records')).toBe('1');
+    expect(await pair.primary.ask(pair.database, 'SELECT count(*) FROM objects')).toBe('1');
     await pair.standby.crash();
     pair.proxy.ports = [pair.standby.port];
     await backAfter(() => keep(store, ['three']));
@@ -172,7 +172,7 @@ describe.skipIf(missing !== undefined)('a primary that is lost', () => {
         .poll(async () => (await stateOf(store)).generation, { timeout: 10_000 })
         .not.toBe(state.generation);
       await keep(store, ['two']);
-      expect(await pair.standby.ask(pair.database, 'SELECT count(*) FROM records')).toBe('2');
+      expect(await pair.standby.ask(pair.database, 'SELECT count(*) FROM objects')).toBe('2');
     },
     240_000,
   );

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import { expect, test } from 'vitest';
+import { meanwhile } from '../../src/adapters/postgres-store/captures.ts';
 import { Session } from '../../src/adapters/postgres-store/session.ts';
 
 test('work beside a statement begins when its message has gone to the server', async () => {
@@ -10,7 +11,7 @@ test('work beside a statement begins when its message has gone to the server', a
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- A session sends, and does no more with it.
   const session = new Session(client as unknown as PoolClient, plan);
   const unanswered = session.all('SELECT 1');
-  const work = session.meanwhile(() => told.push('worked'));
+  const work = meanwhile(() => told.push('worked'));
   expect(told).toEqual([]);
   await work;
   expect(told).toEqual(['sent', 'worked']);

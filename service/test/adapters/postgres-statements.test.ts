@@ -5,15 +5,17 @@ import {
   ANSWERS,
   CONTROL,
   leaseStatements,
+  LEDGER,
   receiptPage,
   RECEIPTS,
   usageSums,
 } from '../../src/adapters/control/statements.ts';
-import { MEMORY } from '../../src/adapters/postgres-store/statements/memory.ts';
+import { MEMORY, searchItems } from '../../src/adapters/memory/statements.ts';
+import { INDEX } from '../../src/adapters/postgres-store/statements/index.ts';
 import { RECALL } from '../../src/adapters/postgres-store/statements/recall.ts';
 import { DAYS, PENDING, STATISTICS } from '../../src/adapters/postgres-store/statements/upkeep.ts';
-import { ADDING, MOVE } from '../../src/adapters/postgres-store/statements/move.ts';
-import { MOVED_TABLES } from '../../src/ports/service-move.ts';
+import { adding, MOVE } from '../../src/adapters/postgres-store/statements/move.ts';
+import { MOVED_TABLES, TABLES_BEHIND } from '../../src/ports/service-move.ts';
 import { POSTGRES_NOW, SERVER } from '../../src/adapters/postgres-store/statements/server.ts';
 import { MIGRATIONS, SCHEMA } from '../../src/adapters/postgres-store/statements/schema.ts';
 
@@ -22,15 +24,17 @@ import { MIGRATIONS, SCHEMA } from '../../src/adapters/postgres-store/statements
  * parts of it, and a statement that forgets its tenant would answer with the rows of all.
  */
 
-const FOLDERS = ['postgres-store', 'control'].map((name) =>
+const FOLDERS = ['postgres-store', 'control', 'memory'].map((name) =>
   join(import.meta.dirname, '../../src/adapters', name),
 );
-const PREFIXED = { answer: ANSWERS, receipt: RECEIPTS };
+const PREFIXED = { answer: ANSWERS, ledger: LEDGER, receipt: RECEIPTS };
 const TABLES = MIGRATIONS.flat();
 const STATEMENTS = Object.entries({
   ...SCHEMA,
   ...CONTROL,
   ...MEMORY,
+  ...INDEX,
+  'search items': searchItems(INDEX.held),
   ...RECALL,
   ...leaseStatements(POSTGRES_NOW),
   ...Object.fromEntries(
@@ -45,7 +49,9 @@ const STATEMENTS = Object.entries({
   ...MOVE,
   ...PENDING,
   ...STATISTICS,
-  ...Object.fromEntries(MOVED_TABLES.map((table) => [`adding ${table}`, ADDING[table]])),
+  ...Object.fromEntries(
+    [...MOVED_TABLES, ...TABLES_BEHIND].map((table) => [`adding ${table}`, adding(table)]),
+  ),
 });
 
 /** Statements of tenants' tables that name no tenant, with the reason. */
@@ -121,7 +127,7 @@ test('a statement names its tenant once for every table of tenants that it reads
 test('no statement stands anywhere else, and none is put together from values', () => {
   const files = FOLDERS.flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts') && !name.startsWith('statements'))
+      .filter((name) => name.endsWith('.ts') && !/^(?:statements|tables)/.test(name))
       .map((name) => [name, readFileSync(join(folder, name), 'utf8')] as const),
   );
   const sql = /\b(?:SELECT|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE|ALTER|DROP)\s/;

@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Connections } from '../../src/adapters/postgres-store/connections.ts';
 import { openPostgresStore } from '../../src/adapters/postgres-store/postgres-service-store.ts';
-import { MEMORY } from '../../src/adapters/postgres-store/statements/memory.ts';
+import { MEMORY } from '../../src/adapters/memory/statements.ts';
 import { analyze } from '../../src/adapters/postgres-store/statements/upkeep.ts';
 import { keepStatistics } from '../../src/adapters/postgres-store/statistics.ts';
 import type { TenantStore } from '../../src/ports/service-store.ts';
@@ -86,9 +86,9 @@ describe.skipIf(missing !== undefined)('statistics of the planner in PostgreSQL'
     const learned = (name: string) =>
       ask(`SELECT count(*) FROM pg_stats WHERE tablename ~ '^${name}$' AND attname = 'space_id'`);
     await store.health();
-    expect(await learned('(records|texts)')).toBe('0');
+    expect(await learned('(objects|texts)')).toBe('0');
     await fill(store.of('default'));
-    await expect.poll(() => learned('(records|texts)'), { timeout: 20_000 }).toBe('2');
+    await expect.poll(() => learned('(objects|texts)'), { timeout: 20_000 }).toBe('2');
     await expect.poll(() => learned('passages_[0-9]+'), { timeout: 20_000 }).not.toBe('0');
     // Nobody has asked a model yet.
     expect(await learned('usage_days')).toBe('0');

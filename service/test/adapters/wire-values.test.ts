@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Connections } from '../../src/adapters/postgres-store/connections.ts';
-import type { SqlValue } from '../../src/adapters/postgres-store/rows.ts';
+import type { SqlValue } from '../../src/ports/rows.ts';
 import { bytesArray } from '../../src/adapters/postgres-store/wire-values.ts';
 import { missingPostgres } from '../support/postgres.ts';
 import { addressOf, postgresStores } from '../support/postgres-stores.ts';

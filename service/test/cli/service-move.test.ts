@@ -215,7 +215,7 @@ describe.skipIf(missing !== undefined)('a service that moves from its file to Po
       'already contains another service',
     );
     // A record that was altered on the other side is found.
-    await stores.server().run(database, `UPDATE records SET bytes = 'x' WHERE seq = 7`);
+    await stores.server().run(database, `UPDATE objects SET bytes = 'x' WHERE seq = 7`);
     const wrong = await runServiceCli(move, { home, env });
     expect([wrong.code, wrong.stderr]).toEqual([
       1,

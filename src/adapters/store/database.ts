@@ -26,7 +26,7 @@ import { createTables } from './schema.ts';
  * a purge begins.
  */
 const TAKES_TEXTS =
-  /^\s*(?:DELETE(?! FROM (?:signals|ledger|tenant_ledger|requests)\b)|UPDATE (?:outputs|records|space_states SET counter))\b/i;
+  /^\s*(?:DELETE(?! FROM (?:signals|ledger|tenant_ledger|requests)\b)|UPDATE (?:outputs|records|tenant_spaces SET counter))\b/i;
 /** PRAGMA quick_check reads the whole file: 16 MiB take about 50 ms, larger ones are trusted. */
 const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
 /** Another process holds the write lock for one short transaction, on a bad disk for seconds. */

@@ -29,6 +29,7 @@ import {
   tenantOf,
   type TenantRow,
 } from './facts.ts';
+import { ledgerCalls } from './ledger.ts';
 import {
   closeHeads,
   headOf,
@@ -140,6 +141,7 @@ export function tenantControl(engine: ControlEngine, tenant: string) {
   const { open } = engine;
   return {
     ...answerCalls(engine, tenant),
+    ...ledgerCalls(engine.open, tenant),
     listKeys: async ({ limit, after = '', isLive = false }: KeyPage = EVERY) =>
       (await open()).read(async (rows) => {
         const values = [tenant, after, limit, isLive ? 1 : 0];

@@ -132,6 +132,26 @@ export const ANSWERS = {
   drop: `DELETE FROM answers WHERE tenant_id = $1 AND at <= $2`,
 } as const;
 
+export const LEDGER = {
+  find: `SELECT key, block, form, at FROM tenant_ledger
+    WHERE tenant_id = $1 AND key = ANY($2) ORDER BY key`,
+  makeForgotten: `INSERT INTO tenant_ledger (tenant_id, key, block, form, at)
+    VALUES ($1, $2, '', 'text', -1) ON CONFLICT DO NOTHING`,
+  holdForgotten: `SELECT at FROM tenant_ledger WHERE tenant_id = $1 AND key = $2 FOR SHARE`,
+  markForgotten: `INSERT INTO tenant_ledger (tenant_id, key, block, form, at)
+    VALUES ($1, $2, '', 'text', $3) ON CONFLICT (tenant_id, key) DO UPDATE SET at = CASE
+      WHEN excluded.at > tenant_ledger.at THEN excluded.at ELSE tenant_ledger.at END`,
+  blocks: `SELECT key, block FROM tenant_ledger WHERE tenant_id = $1 AND block <> ''`,
+  empty: `UPDATE tenant_ledger SET block = '', at = $3 WHERE tenant_id = $1 AND key = ANY($2)`,
+  addOnce: `INSERT INTO tenant_ledger (tenant_id, key, block, form, at) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT DO NOTHING`,
+  add: `INSERT INTO tenant_ledger (tenant_id, key, block, form, at) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (tenant_id, key) DO UPDATE SET block = excluded.block, form = excluded.form,
+      at = excluded.at
+    WHERE excluded.at >= tenant_ledger.at`,
+  drop: `DELETE FROM tenant_ledger WHERE tenant_id = $1 AND at < $2 AND key LIKE '%:%'`,
+} as const;
+
 const COUNTS = [
   'requests',
   'failed',

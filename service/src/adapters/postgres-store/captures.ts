@@ -10,11 +10,11 @@ import {
   type IndexedPassage,
   shareOf,
 } from '../../../../src/adapters/store/passage-index.ts';
-import type { Rows } from './rows.ts';
-import { bareState, Spaces, stateOf, type LockedSpace } from './spaces.ts';
-import { MEMORY } from './statements/memory.ts';
+import type { Rows, SqlValue } from '../../ports/rows.ts';
+import { bareState, Spaces, stateOf, type StateRow } from '../memory/spaces.ts';
+import { INDEX } from './statements/index.ts';
 import { referenceOf } from '../../../../src/core/memory/reference.ts';
-import { POSITIONS_PER_EXCHANGE } from '../../../../src/adapters/store/schema.ts';
+import { POSITIONS_PER_EXCHANGE, SPACES_MAX } from '../../../../src/adapters/store/schema.ts';
 import type { TenantTermKeys } from './term-keys.ts';
 import { bytesArray } from './wire-values.ts';
 
@@ -39,19 +39,19 @@ export async function capture(
   // Its row is locked first, so no other transaction changes the rows that the statement behind it reads.
   const lock = () =>
     Promise.all([
-      spaces.lock(batch.space),
+      lockSpace(rows, place.tenant, batch.space),
       readKnown(rows, place.tenant, batch),
-      readRoom(rows, place),
+      place.ignoresPlan === true ? Infinity : spaces.room(),
     ]);
   // It takes this process about as long to find the words as the server to answer.
   let [[space, held, room], passages] = await Promise.all([
     lock(),
-    rows.meanwhile(() => passagesIn(batch)),
+    meanwhile(() => passagesIn(batch)),
   ]);
   if (space === undefined) {
     const state = bareState(await spaces.state(batch.space));
     if (isStale(batch, state)) return nothing(state, undefined);
-    await spaces.make(batch.space);
+    await makeSpace(rows, place.tenant, batch.space);
     // Another node may have made it a moment ago, and filled it.
     [space, held, room] = await lock();
     if (space === undefined)
@@ -84,11 +84,47 @@ function isStale({ ifGeneration }: CaptureBatch, { generation }: SpaceState): bo
   return ifGeneration !== undefined && ifGeneration !== generation;
 }
 
-/** Batches of two spaces at once may exceed the plan by one batch: the row of each space is its own. */
-async function readRoom(rows: Rows, { tenant, ignoresPlan }: CapturePlace): Promise<number> {
-  if (ignoresPlan === true) return Infinity;
-  const found = await rows.get<{ room: number | null }>(MEMORY.planRoom, tenant);
-  return found?.room ?? Infinity;
+/** Statements that were asked for are written at the end of this tick, and before `work`. */
+export async function meanwhile<T>(work: () => T): Promise<T> {
+  await new Promise<void>((resolve) => {
+    process.nextTick(resolve);
+  });
+  return work();
+}
+
+/** A space whose row this transaction has locked, so no other capture or purge runs in it. */
+interface LockedSpace extends StateRow {
+  readonly id: number;
+  readonly counter: number;
+  readonly seq: number;
+  readonly records: number;
+  readonly bytes: number;
+  readonly next_passage: number;
+  readonly next_text: number;
+  readonly next_conversation: number;
+}
+
+function lockSpace(rows: Rows, tenant: string, space: string): Promise<LockedSpace | undefined> {
+  return rows.get<LockedSpace>(INDEX.lockSpace, tenant, space);
+}
+
+/** Locked, and made where there is none; undefined when the tenant has too many. */
+export async function makeSpace(
+  rows: Rows,
+  tenant: string,
+  space: string,
+): Promise<LockedSpace | undefined> {
+  // Two nodes may give two spaces the same number: then one of them finds its row missing.
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- The next look follows what was made.
+    const found = await lockSpace(rows, tenant, space);
+    if (found !== undefined) return found;
+    // oxlint-disable-next-line no-await-in-loop
+    const made = await rows.run(INDEX.makeSpace, tenant, space, SPACES_MAX - 1);
+    // oxlint-disable-next-line no-await-in-loop
+    const held = made > 0 ? [] : await new Spaces(rows, tenant).chosen({ globs: undefined });
+    if (held.length >= SPACES_MAX - 1) return undefined;
+  }
 }
 
 function readKnown(
@@ -97,7 +133,7 @@ function readKnown(
   { space, objects }: CaptureBatch,
 ): Promise<KnownRow[]> {
   return rows.all<KnownRow>(
-    MEMORY.known,
+    INDEX.known,
     tenant,
     space,
     objects.map(({ digest }) => digest),
@@ -297,7 +333,7 @@ class BatchWriter {
   #addSources(): Promise<number> {
     const sums = sourcesOf(this.#records.map(({ object }) => object));
     return this.#run(
-      MEMORY.addSources,
+      INDEX.addSources,
       sums.map(({ session }) => session),
       sums.map(({ client }) => client),
       sums.map(({ firstSeen }) => firstSeen),
@@ -311,7 +347,7 @@ class BatchWriter {
     const of = <T>(read: (object: NewObject) => T): T[] =>
       this.#records.map(({ object }) => read(object));
     return this.#run(
-      MEMORY.addRecords,
+      INDEX.addRecords,
       now,
       of(({ digest }) => digest),
       of(({ ref }) => ref),
@@ -338,7 +374,7 @@ class BatchWriter {
     if (conversations.length > 0) {
       added.push(
         this.#run(
-          MEMORY.addConversations,
+          INDEX.addConversations,
           conversations.map(({ id }) => id),
           conversations.map(({ key }) => key),
         ),
@@ -348,7 +384,7 @@ class BatchWriter {
     return [
       ...added,
       this.#run(
-        MEMORY.addTexts,
+        INDEX.addTexts,
         texts.map(({ n }) => n),
         texts.map(({ recordDigest }) => recordDigest),
         texts.map(({ message }) => message),
@@ -362,7 +398,7 @@ class BatchWriter {
         texts.map(({ object }) => object.source ?? null),
       ),
       this.#run(
-        MEMORY.addPassages,
+        INDEX.addPassages,
         passages.map(({ n }) => n),
         passages.map(({ text }) => text),
         passages.map(({ conversation }) => conversation),
@@ -380,7 +416,7 @@ class BatchWriter {
 
   #grow(): Promise<number> {
     return this.#run(
-      MEMORY.growSpace,
+      INDEX.growSpace,
       this.#records.length,
       this.#bytes,
       this.#passages.length,
@@ -406,18 +442,18 @@ class BatchWriter {
         times,
       );
       said.push(
-        this.#run(MEMORY.renewTexts, texts.digests, texts.times),
-        this.#run(MEMORY.renewRecords, records.digests, records.times),
+        this.#run(INDEX.renewTexts, texts.digests, texts.times),
+        this.#run(INDEX.renewRecords, records.digests, records.times),
       );
     }
     const verified = again.flatMap(({ source, textDigest }) =>
       source === undefined ? (textDigest ?? []) : [],
     );
-    if (verified.length > 0) said.push(this.#run(MEMORY.verifyTexts, verified));
+    if (verified.length > 0) said.push(this.#run(INDEX.verifyTexts, verified));
     return said;
   }
 
-  #run(statement: string, ...values: Parameters<Rows['all']>[1][]): Promise<number> {
+  #run(statement: string, ...values: SqlValue[]): Promise<number> {
     return this.#rows.run(statement, this.#place.tenant, this.#space.id, ...values);
   }
 }

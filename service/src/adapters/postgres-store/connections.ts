@@ -12,39 +12,16 @@ import {
   Overdue,
   timeout,
 } from './lost.ts';
-import type { Transactions as CommonTransactions } from '../../ports/rows.ts';
-import type { Rows, SqlValue } from './rows.ts';
+import type { Look, Rows, Transactions } from '../../ports/rows.ts';
 import type { ServerAddress } from './server-url.ts';
 import { Session } from './session.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
- * Transactions on PostgreSQL, over a pool of a few connections. Every wait has a deadline, on this side and on the server's. It uses no session state, so a pooler may be in
- * between.
+ * Transactions on PostgreSQL, over a pool of a few connections. Every wait has a deadline, on this side and
+ * on the server's. It uses no session state, so a pooler may be in between. `look` sends one message and
+ * opens no transaction. `note` is a `write`: one more commit costs nothing here.
  */
-
-export interface Transactions extends CommonTransactions {
-  /** All statements of it see one moment. */
-  read<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /**
-   * One statement that changes nothing, with no transaction around it: a message, and no second one to end
-   * it.
-   */
-  look<Row>(asked: Look, signal?: AbortSignal): Promise<Row[]>;
-  /** Runs `run` again when its commit is uncertain; `run` must then detect its own earlier work. */
-  write<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /** For work that cannot run twice: an uncertain commit fails the call. */
-  writeOnce<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /** As `write`: one more commit costs nothing here. */
-  note<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
-  /** Background work: no request waits for it. */
-  job<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
-}
-
-interface Look {
-  readonly statement: string;
-  readonly values: readonly SqlValue[];
-}
 
 export interface ConnectionOptions {
   readonly server: ServerAddress;
@@ -129,8 +106,8 @@ export class Connections implements Transactions {
     return this.#all.write(run, signal);
   }
 
-  writeOnce<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    return this.#all.writeOnce(run, signal);
+  writeOnce<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
+    return this.#all.writeOnce(run);
   }
 
   note<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
@@ -179,9 +156,7 @@ export class Connections implements Transactions {
         return done({ ...common, begin: undefined, run }, signal);
       },
       write: (run, signal) => done({ ...common, begin: WRITE, run }, signal),
-      writeOnce: (run, signal) => {
-        return done({ ...common, begin: WRITE, run, isRepeatable: false }, signal);
-      },
+      writeOnce: (run) => done({ ...common, begin: WRITE, run, isRepeatable: false }),
       note: (run) => done({ ...common, begin: WRITE, run }),
       job: (run) => done({ ...common, begin: WRITE, run, statementMs: JOB_STATEMENT_MS }),
     };

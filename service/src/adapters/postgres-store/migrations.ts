@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { asRecord, parseJson } from '../../../../src/core/bytes/json-fields.ts';
 import { newEpoch } from '../service-store/schema.ts';
 import type { Connections } from './connections.ts';
-import type { Rows } from './rows.ts';
+import type { Rows } from '../../ports/rows.ts';
 import { MIGRATIONS, SCHEMA } from './statements/schema.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 

@@ -5,8 +5,8 @@ import { capture } from './captures.ts';
 import { Connections } from './connections.ts';
 import { migrate, MOVE_NOTE, readSchema } from './migrations.ts';
 import type { ServerAddress } from './server-url.ts';
-import { Spaces } from './spaces.ts';
-import { ADDING, counting, MOVE } from './statements/move.ts';
+import { Spaces } from '../memory/spaces.ts';
+import { adding, counting, MOVE } from './statements/move.ts';
 import { SCHEMA } from './statements/schema.ts';
 import { keepStatistics, Statistics } from './statistics.ts';
 import { TermKeys } from './term-keys.ts';
@@ -36,7 +36,7 @@ function targetOn(connections: Connections, keys: TermKeys): MoveTarget {
   return {
     begin: (epoch) => begin(connections, epoch),
     async addRows(table, rows) {
-      await connections.job((held) => held.run(ADDING[table], JSON.stringify(rows)));
+      await connections.job((held) => held.run(adding(table), JSON.stringify(rows)));
     },
     recordsIn: ({ tenant, space }) =>
       connections.job(async (rows) => (await new Spaces(rows, tenant).state(space)).records),
@@ -49,23 +49,6 @@ function targetOn(connections: Connections, keys: TermKeys): MoveTarget {
         ignoresPlan: true as const,
       };
       await connections.job((rows) => capture(rows, place, batch));
-    },
-    async setSources({ tenant, space }, rows) {
-      await connections.job((held) =>
-        held.run(MOVE.setSources, tenant, space, JSON.stringify(rows)),
-      );
-    },
-    async addPurges({ tenant, space }, rows) {
-      await connections.job(async (held) => {
-        await new Spaces(held, tenant).make(space);
-        await held.run(MOVE.addPurges, tenant, space, JSON.stringify(rows));
-      });
-    },
-    async addPurged({ tenant, space }, rows) {
-      await connections.job(async (held) => {
-        await new Spaces(held, tenant).make(space);
-        await held.run(MOVE.addPurged, tenant, space, JSON.stringify(rows));
-      });
     },
     async wrongRecords({ tenant, space }, digests) {
       const found = await connections.job((rows) =>

@@ -11,13 +11,6 @@ export interface OpenDatabase {
   readonly pending: PendingPassages;
 }
 
-export interface TenantPlace {
-  readonly tenant: string;
-  readonly database: () => Promise<OpenDatabase>;
-  /** Canonical bytes that one space may hold. */
-  readonly spaceBytesMax: number;
-}
-
 /**
  * New passages wait in a list of their part of the table until they go into the index together (see
  * `PENDING_PASSAGES`). That takes the server some 40 ms, and the capture that fills the list would wait for

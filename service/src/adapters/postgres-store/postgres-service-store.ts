@@ -1,16 +1,17 @@
 import { MemoryError } from '../../../../src/core/errors.ts';
 import { isTenantId } from '../../core/tenants.ts';
 import type { ServiceStore, ServiceStoreHealth, TenantStore } from '../../ports/service-store.ts';
-import { serviceControl } from '../control/control-plane.ts';
-import { Connections, type ConnectionOptions, type Transactions } from './connections.ts';
+import { serviceControl, tenantControl } from '../control/control-plane.ts';
+import { tenantMemory, unfinishedPurges } from '../memory/tenant-memory.ts';
+import { Connections, type ConnectionOptions } from './connections.ts';
 import { daysOfReceipts, keepDays } from './days.ts';
 import { type OpenDatabase, PendingPassages } from './open-database.ts';
 import { migrate, readSchema, newEpochIn } from './migrations.ts';
-import { MEMORY } from './statements/memory.ts';
+import { postgresMemory } from './memory-engine.ts';
+import { INDEX } from './statements/index.ts';
 import { POSTGRES_NOW } from './statements/server.ts';
 import { Statistics } from './statistics.ts';
 import { TermKeys } from './term-keys.ts';
-import { postgresTenantStore } from './tenant-store.ts';
 import {
   type DatabaseOrigin,
   judgeOrigin,
@@ -18,7 +19,7 @@ import {
   type OriginVerdict,
   readOrigin,
 } from '../../core/database-origin.ts';
-import type { Rows } from './rows.ts';
+import type { Rows, Transactions } from '../../ports/rows.ts';
 import { SCHEMA } from './statements/schema.ts';
 
 /** The service's store on PostgreSQL: several nodes may have it open at once. */
@@ -58,13 +59,14 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
   const connected = async (): Promise<Connections> => (await database()).connections;
   const statistics = new Statistics(connected, options.statisticsMs);
   const engine = { open: connected, now: POSTGRES_NOW, prepare: daysOfReceipts(connected) };
+  const memory = postgresMemory(database, spaceBytesMax);
   return {
     isShared: true,
     of(tenant) {
       if (!isTenantId(tenant)) throw new TypeError('This is not the id of a tenant.');
       const known = tenants.get(tenant);
       if (known !== undefined) return known;
-      const made = postgresTenantStore(engine, { tenant, database, spaceBytesMax });
+      const made = { ...tenantControl(engine, tenant), ...tenantMemory(memory, tenant) };
       tenants.set(tenant, made);
       return made;
     },
@@ -72,16 +74,10 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
     async keepDays(kept) {
       await keepDays((await database()).connections, kept);
     },
-    async unfinishedPurges() {
-      return (await database()).connections.read(async (rows) =>
-        (await rows.all<{ tenant_id: string; id: string }>(MEMORY.unfinishedPurges)).map(
-          ({ tenant_id: tenant, id: purgeId }) => ({ tenant, purgeId }),
-        ),
-      );
-    },
+    unfinishedPurges: () => unfinishedPurges(memory),
     async health() {
       return (await database()).connections.read(async (rows) => {
-        const row = await rows.get<HealthRow>(MEMORY.health);
+        const row = await rows.get<HealthRow>(INDEX.health);
         return healthOf(row);
       });
     },

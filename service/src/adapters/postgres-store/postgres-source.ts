@@ -18,14 +18,14 @@ import {
   placesFrom,
 } from '../../../../src/adapters/store/recall-source.ts';
 import { done, type Steps, waitFor } from '../../../../src/adapters/store/steps.ts';
-import type { Rows } from './rows.ts';
+import type { Rows } from '../../ports/rows.ts';
 import { RECALL } from './statements/recall.ts';
 import type { TenantTermKeys } from './term-keys.ts';
 import { POSTINGS_MAX } from '../../../../src/adapters/store/postings.ts';
 import { textsOf } from '../../core/objects.ts';
 import { recordOfBytes } from '../../../../src/core/memory-api/records.ts';
 import type { ObjectKind } from '../../ports/service-store.ts';
-import { type OriginRow, originOf, type ItemFacts } from '../service-store/row-shapes.ts';
+import { type OriginRow, originOf, type ItemFacts } from '../memory/row-shapes.ts';
 import { PASSAGES_PER_SPACE } from '../../../../src/adapters/store/schema.ts';
 import type { Connections } from './connections.ts';
 

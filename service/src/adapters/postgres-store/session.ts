@@ -1,8 +1,7 @@
 import type { PoolClient, Connection } from 'pg';
 import type { DatabaseOrigin } from '../../core/database-origin.ts';
 import { answered, isGone, LostConnection, Overdue, UncertainCommit } from './lost.ts';
-import type { SqlScalar } from '../../ports/rows.ts';
-import type { Rows, SqlValue } from './rows.ts';
+import type { Rows, SqlScalar, SqlValue } from '../../ports/rows.ts';
 import { SERVER } from './statements/server.ts';
 import { getTypeParser } from './server-search.ts';
 import { wireValue, type WireValue } from './wire-values.ts';
@@ -56,14 +55,6 @@ export class Session implements Rows {
   async each<Row>(statement: string, lists: readonly (readonly SqlScalar[])[]): Promise<Row[]> {
     if (lists.length === 0) return [];
     return this.all<Row>(withRows(statement, lists.length), ...lists.flat());
-  }
-
-  async meanwhile<T>(work: () => T): Promise<T> {
-    // Their message is written at the end of this tick, too, and before this.
-    await new Promise<void>((resolve) => {
-      process.nextTick(resolve);
-    });
-    return work();
   }
 
   /**

@@ -15,9 +15,9 @@ const TABLES_MAX = 64;
 
 /** Tables that grow with use. Those of the console stay small. */
 const TABLES: readonly string[] = [
-  'spaces',
+  'tenant_spaces',
   'sources',
-  'records',
+  'objects',
   'conversations',
   'texts',
   'passages',

@@ -1,4 +1,4 @@
-import type { SqlValue } from './rows.ts';
+import type { SqlValue } from '../../ports/rows.ts';
 
 /** Values as a message to PostgreSQL has them: texts as text, bytes and some arrays in their binary form. */
 

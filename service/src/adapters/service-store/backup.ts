@@ -14,12 +14,12 @@ import { batchesOf } from '../../../../src/core/bytes/batches.ts';
 import { groupBy } from '../../../../src/core/bytes/group-by.ts';
 import { PURGE_DIGESTS_MAX } from '../../../../src/core/memory-api/limits.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
+import { Signals } from '../../../../src/adapters/store/signals.ts';
 import type { TenantProvider } from '../../core/providers.ts';
 import { SERVICE_TENANT } from '../../core/tenants.ts';
 import { providerOf } from '../control/facts.ts';
-import { ServiceLedgerTable } from './ledger-table.ts';
-import { Purges } from './purges.ts';
-import { Spaces } from './spaces.ts';
+import { tenantMemory } from '../memory/tenant-memory.ts';
+import { sqliteMemory } from './memory-engine.ts';
 import { SqliteTransactions } from './transactions.ts';
 
 /**
@@ -322,21 +322,25 @@ function withSecretsOf(then: TenantProvider, now: TenantProvider): TenantProvide
 }
 
 async function purgeAgain(to: Database, now: number): Promise<number> {
-  const rows = to.all<{ space: string; digest: string }>(
-    'SELECT s.name AS space, p.digest FROM present.purged p JOIN present.spaces s ON s.id = p.space',
+  const rows = to.all<{ tenant: string; space: string; digest: string }>(
+    `SELECT p.tenant_id AS tenant, s.name AS space, p.digest FROM present.purged p
+     JOIN present.tenant_spaces s ON s.tenant_id = p.tenant_id AND s.id = p.space_id`,
   );
-  const ledger = new ServiceLedgerTable(to);
-  const purges = new Purges(to, new Spaces(to), (...given) => ledger.forgetBlocks(...given));
   const transactions = new SqliteTransactions(to);
+  const signals = new Signals(to);
+  const engine = sqliteMemory({ database: to, transactions, signals, bytesMax: Infinity });
   let purged = 0;
-  for (const [space, digests] of groupBy(rows, (row) => row.space)) {
+  for (const [, digests] of groupBy(rows, ({ tenant, space }) => `${tenant}:${space}`)) {
+    const [{ tenant, space } = { tenant: '', space: '' }] = digests;
+    const memory = tenantMemory(engine, tenant);
     for (const some of batchesOf(digests, BATCHES)) {
       const scope = { digests: some.map(({ digest }) => digest) };
       const purgeId = `prg_${randomBytes(13).toString('hex')}`;
       const order = { purgeId, space, scope, isDryRun: false, requestedBy: 'restore', now };
       // oxlint-disable-next-line no-await-in-loop -- One file is written by one transaction at a time.
-      purged += (await transactions.write((held) => purges.begin(held, order))).records;
-      while (!purges.continue(purgeId, now));
+      purged += (await memory.beginPurge(order)).records;
+      // oxlint-disable-next-line no-await-in-loop
+      while (!(await memory.continuePurge(purgeId, now)));
     }
   }
   return purged;

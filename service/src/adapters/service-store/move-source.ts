@@ -12,6 +12,7 @@ import type { NewObject, ObjectKind } from '../../ports/service-store.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
 import { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
 import { loadDriver } from '../../../../src/adapters/store/driver.ts';
+import { shapeOf } from '../control/tables.ts';
 import { openServiceDatabase } from './database.ts';
 import { epochOf } from './schema.ts';
 
@@ -23,45 +24,17 @@ const ROWS_AT_ONCE = 500;
 const RECORDS_AT_ONCE = 64;
 const RECORD_BYTES_AT_ONCE = 4 * 1024 * 1024;
 
-/** A unique key of each table, so that a page follows another. */
-const KEYS: Readonly<Record<MovedTable, string>> = {
-  plans: 'name',
-  tenants: 'tenant_id',
-  master_keys: 'id',
-  secrets: 'tenant_id, id',
-  signing_keys: 'kid',
-  service_keys: 'tenant_id, id',
-  admins: 'tenant_id, id',
-  providers: 'tenant_id, id',
-  account_settings: 'tenant_id',
-  audit_heads: 'tenant_id',
-  audit: 'tenant_id, number',
-  usage_days: 'tenant_id, day, key_id, provider_id, model',
-  receipt_heads: 'tenant_id, node',
-  receipts: 'tenant_id, id',
-  tenant_ledger: 'tenant_id, key',
-};
-
-const PURGES = `SELECT id, scope, state, records, items, bytes, generation_before, generation_after,
-  requested_by, requested_at, erased_at, upto FROM purges WHERE space = ? ORDER BY number`;
-
-const PURGED = `SELECT p.digest, p.ref, p.text_ref, p.at FROM purged p JOIN spaces s ON s.id = p.space
-  WHERE s.name = ? ORDER BY p.digest`;
-
-const SOURCES = `SELECT c.session, c.client, c.first_seen, c.last_seen FROM sources c
-  JOIN spaces s ON s.id = c.space WHERE s.name = ? ORDER BY c.id`;
-
-const PAGE = ` LIMIT ${ROWS_AT_ONCE} OFFSET ?`;
-
 const RECORDS = `SELECT o.digest, o.ref, o.kind, o.text_digest, o.observed_at, o.created_at, o.position,
     o.fingerprint, o.branch, o.dialect, o.tool_name, o.redactions, o.seq, o.id, o.bytes, c.session, c.client,
-    (SELECT m.source FROM object_texts t JOIN records m ON m.id = t.record WHERE t.object = o.id
-      ORDER BY t.message LIMIT 1) AS mark
-  FROM objects o JOIN spaces s ON s.id = o.space JOIN sources c ON c.id = o.source
-  WHERE s.name = ? AND (o.seq, o.id) > (?, ?) ORDER BY o.seq, o.id LIMIT ${RECORDS_AT_ONCE}`;
+    (SELECT m.source FROM texts m WHERE m.record_id = o.id ORDER BY m.n LIMIT 1) AS mark
+  FROM objects o JOIN tenant_spaces s ON s.tenant_id = o.tenant_id AND s.id = o.space_id
+  JOIN sources c ON c.id = o.source_id
+  WHERE s.tenant_id = ? AND s.name = ? AND (o.seq, o.id) > (?, ?) ORDER BY o.seq, o.id
+  LIMIT ${RECORDS_AT_ONCE}`;
 
-const SKIPPED = `SELECT o.seq, o.id FROM objects o JOIN spaces s ON s.id = o.space
-  WHERE s.name = ? ORDER BY o.seq, o.id LIMIT 1 OFFSET ?`;
+const SKIPPED = `SELECT o.seq, o.id FROM objects o
+  JOIN tenant_spaces s ON s.tenant_id = o.tenant_id AND s.id = o.space_id
+  WHERE s.tenant_id = ? AND s.name = ? ORDER BY o.seq, o.id LIMIT 1 OFFSET ?`;
 
 interface RecordRow {
   readonly digest: string;
@@ -93,12 +66,9 @@ export async function openMoveSource(folder: string): Promise<MoveSource> {
   return {
     epoch: epochOf(database),
     unfinishedPurges: countOf(database, "purges WHERE state = 'tombstoned'"),
-    rowsOf: (table) => pages(database, `SELECT * FROM ${table} ORDER BY ${KEYS[table]}`),
+    rowsOf: (table) => pages(database, table),
     spaces: () => spacesOf(database),
     recordsOf: (space, skip) => batchesOf(database, space, skip),
-    sourcesOf: (space) => pages(database, SOURCES, wholeName(space)),
-    purgesOf: (space) => pages(database, PURGES, wholeName(space)),
-    purgedOf: (space) => pages(database, PURGED, wholeName(space)),
     close: () => {
       database.close();
       descriptors.removeUser();
@@ -106,13 +76,11 @@ export async function openMoveSource(folder: string): Promise<MoveSource> {
   };
 }
 
-function* pages(database: Database, select: string, ...values: string[]) {
+function* pages(database: Database, table: MovedTable) {
+  const { key, columns } = shapeOf(table);
+  const select = `SELECT ${columns.join(', ')} FROM ${table} ORDER BY ${key} LIMIT ? OFFSET ?`;
   for (let offset = 0; ; offset += ROWS_AT_ONCE) {
-    const rows = database.all<Readonly<Record<string, SqlScalar>>>(
-      select + PAGE,
-      ...values,
-      offset,
-    );
+    const rows = database.all<Readonly<Record<string, SqlScalar>>>(select, ROWS_AT_ONCE, offset);
     if (rows.length > 0) yield rows.map(sendable);
     if (rows.length < ROWS_AT_ONCE) return;
   }
@@ -130,27 +98,23 @@ function sendableValue(value: SqlScalar): string | number | null {
 }
 
 function spacesOf(database: Database): MovedSpace[] {
-  const rows = database.all<{ name: string; records: number }>(
-    `SELECT s.name, (SELECT count(*) FROM objects o WHERE o.space = s.id) AS records
-      FROM spaces s ORDER BY s.name`,
+  return database.all<MovedSpace>(
+    `SELECT s.tenant_id AS tenant, s.name AS space,
+       (SELECT count(*) FROM objects o WHERE o.tenant_id = s.tenant_id AND o.space_id = s.id) AS records
+     FROM tenant_spaces s ORDER BY s.tenant_id, s.name`,
   );
-  return rows.flatMap(({ name, records }) => {
-    const colon = name.indexOf(':');
-    if (colon < 1) return [];
-    return [{ tenant: name.slice(0, colon), space: name.slice(colon + 1), records }];
-  });
 }
 
 function* batchesOf(database: Database, space: MovedSpace, skip: number): Iterable<MovedBatch> {
-  const name = wholeName(space);
+  const name = [space.tenant, space.space] as const;
   let after = { seq: -1, id: -1 };
   if (skip > 0) {
-    const last = database.get<{ seq: number; id: number }>(SKIPPED, name, skip - 1);
+    const last = database.get<{ seq: number; id: number }>(SKIPPED, ...name, skip - 1);
     if (last === undefined) return;
     after = last;
   }
   for (;;) {
-    const rows = database.all<RecordRow>(RECORDS, name, after.seq, after.id);
+    const rows = database.all<RecordRow>(RECORDS, ...name, after.seq, after.id);
     yield* takenTogether(rows);
     const last = rows.at(-1);
     if (last === undefined) return;
@@ -199,10 +163,6 @@ function objectOf(row: RecordRow): NewObject {
     ...(row.tool_name === null ? {} : { toolName: row.tool_name }),
     ...(row.mark === null ? {} : { source: row.mark }),
   };
-}
-
-function wholeName({ tenant, space }: MovedSpace): string {
-  return `${tenant}:${space}`;
 }
 
 function countOf(database: Database, from: string): number {

@@ -3,7 +3,7 @@ import type { ServiceStore, TenantStore } from '../../ports/service-store.ts';
 import { StoreClient } from '../../../../src/adapters/store/client.ts';
 import { workerFile } from '../../../../src/adapters/processes/worker-file.ts';
 import type { BridgedCall, ServiceStoreExtra } from './store.ts';
-import type { FoundAnswer } from './tenant-store.ts';
+import type { FoundAnswer } from './memory-engine.ts';
 
 /** The service's store over a SQLite file in a worker thread. */
 

@@ -6,21 +6,12 @@ import type { Descriptors } from '../../../../src/adapters/store/descriptors.ts'
 import { type Connection, failureText, loadDriver } from '../../../../src/adapters/store/driver.ts';
 import { SchemaTooNewError } from '../../../../src/adapters/store/schema.ts';
 import { type NewSignal, Signals } from '../../../../src/adapters/store/signals.ts';
-import type {
-  ServiceAnswer,
-  ServiceQuestion,
-  ServiceStore,
-  ServiceStoreHealth,
-} from '../../ports/service-store.ts';
+import type { ServiceStore, ServiceStoreHealth } from '../../ports/service-store.ts';
 import { serviceControl, tenantControl } from '../control/control-plane.ts';
+import { tenantMemory, unfinishedPurges } from '../memory/tenant-memory.ts';
 import { openServiceDatabase, serviceFile, ServiceFileError, takeServiceLock } from './database.ts';
-import { Items } from './items.ts';
-import { ServiceLedgerTable } from './ledger-table.ts';
-import { Objects } from './objects.ts';
-import { Purges } from './purges.ts';
+import { sqliteMemory } from './memory-engine.ts';
 import { OtherSchemaError } from './schema.ts';
-import { Spaces } from './spaces.ts';
-import { type Tables, tenantMemory } from './tenant-store.ts';
 import { SQLITE_NOW, SqliteTransactions } from './transactions.ts';
 
 /**
@@ -127,15 +118,17 @@ export class WorkerStore {
   #methodsOn(database: Database): Opened['methods'] {
     const transactions = new SqliteTransactions(database);
     const engine = { open: async () => transactions, now: SQLITE_NOW };
-    const tables = this.#tablesOn(database, transactions);
+    const signals = new Signals(database);
+    const bytesMax = this.#options.spaceBytesMax;
+    const memory = sqliteMemory({ database, transactions, signals, bytesMax });
     const whole = {
       ...serviceControl(engine),
-      unfinishedPurges: () => tables.purges.unfinished(),
+      unfinishedPurges: () => unfinishedPurges(memory),
       keepDays: ({ auditFrom }: Parameters<ServiceStore['keepDays']>[0]) => {
         if (auditFrom !== undefined) database.run('DELETE FROM audit WHERE at < ?', auditFrom);
       },
       noteSignals: (given: readonly NewSignal[]) =>
-        database.unsyncedTransaction(() => tables.signals.write(given)),
+        database.unsyncedTransaction(() => signals.write(given)),
       health: () => this.#health(database),
     };
     const tenants = new Map<string, Methods>();
@@ -143,35 +136,24 @@ export class WorkerStore {
       if (tenant === undefined) return whole;
       const known = tenants.get(tenant);
       if (known !== undefined) return known;
-      const made = { ...tenantControl(engine, tenant), ...tenantMemory(tenant, tables) };
+      const own = tenantMemory(memory, tenant);
+      // From then on no process of this folder places a block that it found before.
+      const noteForgotten = (): void => markForgotten(this.#options.folder);
+      const purges: Pick<typeof own, 'beginPurge' | 'continuePurge'> = {
+        beginPurge: async (order) => {
+          const purge = await own.beginPurge(order);
+          if (!order.isDryRun) noteForgotten();
+          return purge;
+        },
+        continuePurge: async (...given) => {
+          const isDone = await own.continuePurge(...given);
+          noteForgotten();
+          return isDone;
+        },
+      };
+      const made = { ...tenantControl(engine, tenant), ...own, ...purges };
       tenants.set(tenant, made);
       return made;
-    };
-  }
-
-  #tablesOn(
-    database: Database,
-    transactions: SqliteTransactions,
-  ): Tables & { readonly signals: Signals } {
-    const ledger = new ServiceLedgerTable(database);
-    const spaces = new Spaces(database);
-    const objects = new Objects(database, spaces, this.#options.spaceBytesMax);
-    const signals = new Signals(database);
-    const items = new Items(database, signals);
-    return {
-      database,
-      transactions,
-      ledger,
-      spaces,
-      objects,
-      items,
-      signals,
-      purges: new Purges(database, spaces, (...given) => ledger.forgetBlocks(...given)),
-      recall: (question) => ({
-        ...database.snapshot(() => recall({ spaces, objects, items }, question)),
-        signals: signals.take(),
-      }),
-      noteForgotten: () => markForgotten(this.#options.folder),
     };
   }
 
@@ -186,7 +168,7 @@ export class WorkerStore {
          (SELECT count(*) FROM providers) AS providers,
          max(coalesce((SELECT created_at FROM objects ORDER BY id DESC LIMIT 1), 0),
            coalesce((SELECT max(created_at) FROM service_keys), 0)) AS newestAt
-       FROM space_states`,
+       FROM tenant_spaces`,
     );
     return {
       engine: `SQLite ${database.sqliteVersion} (${database.journalMode})`,
@@ -210,18 +192,6 @@ export class WorkerStore {
     }
     lock?.close();
   }
-}
-
-function recall(
-  { spaces, objects, items }: { spaces: Spaces; objects: Objects; items: Items },
-  question: ServiceQuestion,
-): ServiceAnswer {
-  const state = spaces.state(question.space);
-  const { coverage, isPartial } = objects.prove(question);
-  // The search is bounded, and takes some 20 ms: what cannot begin in time is left out.
-  const isLate = question.text !== undefined && Date.now() > question.deadlineAt;
-  const found = isLate ? { items: [], isTruncated: false } : items.recall(question);
-  return { state, coverage, ...found, isPartial: isPartial || isLate };
 }
 
 function isOwnFile(database: Database): boolean {

@@ -1,4 +1,4 @@
-import type { Look, Rows, SqlScalar, Transactions } from '../../ports/rows.ts';
+import type { Look, Rows, SqlScalar, SqlValue, Transactions } from '../../ports/rows.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
 
 /**
@@ -6,13 +6,20 @@ import type { Database } from '../../../../src/adapters/store/database.ts';
  * other call comes between the statements of a transaction.
  */
 
-/** SQLite has no names for values and no locks of rows: a transaction that writes has the file alone. */
+/**
+ * SQLite has no lists and needs no casts of values, and no locks of rows: a transaction that writes has the
+ * file alone.
+ */
 const OWN_STATEMENTS = new Map<string, string>();
 
 function ownStatement(statement: string): string {
   const known = OWN_STATEMENTS.get(statement);
   if (known !== undefined) return known;
-  const own = statement.replaceAll(/\$(\d+)/g, '?$1').replace(/ FOR (?:SHARE|UPDATE)$/, '');
+  const own = statement
+    .replaceAll(/::[a-z]+(?:\[\])?/g, '')
+    .replaceAll(/\$(\d+)/g, '?$1')
+    .replaceAll(/= ANY\((\?\d+)\)/g, 'IN (SELECT value FROM json_each($1))')
+    .replace(/ FOR (?:SHARE|UPDATE)$/, '');
   OWN_STATEMENTS.set(statement, own);
   return own;
 }
@@ -77,12 +84,18 @@ export class SqliteTransactions implements Transactions {
 
 function rowsOf(database: Database): Rows {
   return {
-    all: async <Row>(statement: string, ...values: SqlScalar[]) =>
-      database.all<Row>(ownStatement(statement), ...values),
-    get: async <Row>(statement: string, ...values: SqlScalar[]) =>
-      database.get<Row>(ownStatement(statement), ...values),
-    run: async (statement, ...values) => database.run(ownStatement(statement), ...values),
+    all: async <Row>(statement: string, ...values: SqlValue[]) =>
+      database.all<Row>(ownStatement(statement), ...values.map(ownValue)),
+    get: async <Row>(statement: string, ...values: SqlValue[]) =>
+      database.get<Row>(ownStatement(statement), ...values.map(ownValue)),
+    run: async (statement, ...values) =>
+      database.run(ownStatement(statement), ...values.map(ownValue)),
     each: async <Row>(statement: string, lists: readonly (readonly SqlScalar[])[]) =>
       lists.flatMap((values) => database.all<Row>(ownStatement(statement), ...values)),
   };
+}
+
+function ownValue(value: SqlValue): SqlScalar {
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
+  return JSON.stringify(value);
 }

@@ -52,9 +52,9 @@ function said(number: string): { readonly columns: string; readonly from: string
   const record = 'r.tenant_id = $1 AND r.space_id = e.space_id AND r.id = t.record_id';
   const source = 'c.tenant_id = $1 AND c.space_id = e.space_id AND c.id = r.source';
   const from = `CROSS JOIN LATERAL ${lookUp(TEXT, 'texts t', text)} t
-    CROSS JOIN LATERAL ${lookUp(RECORD, 'records r', record)} r
+    CROSS JOIN LATERAL ${lookUp(RECORD, 'objects r', record)} r
     CROSS JOIN LATERAL ${lookUp('c.session, c.client', 'sources c', source)} c
-    CROSS JOIN LATERAL ${lookUp('s.name AS space', 'spaces s', 's.tenant_id = $1 AND s.id = e.space_id')} s`;
+    CROSS JOIN LATERAL ${lookUp('s.name AS space', 'tenant_spaces s', 's.tenant_id = $1 AND s.id = e.space_id')} s`;
   return { columns, from };
 }
 
@@ -80,7 +80,8 @@ function partOf(place: number, from: number, to: number): string {
 }
 
 export const RECALL = {
-  spaces: `SELECT id, name, passages, terms, next_passage AS next FROM spaces
+  spaces: `SELECT id, name, passages, terms, next_passage AS next
+    FROM tenant_spaces
     WHERE tenant_id = $1 AND name = ANY($2::text[])`,
   /**
    * In how many passages each word is, and in which where there are less than $4. A count is good until

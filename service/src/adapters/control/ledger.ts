@@ -1,9 +1,8 @@
 import { quotedIn } from '../../../../src/adapters/journals/ledger-row.ts';
 import type { LedgerRow } from '../../../../src/ports/ledger.ts';
+import type { Rows, Transactions } from '../../ports/rows.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
-import type { Rows } from './rows.ts';
-import { MEMORY } from './statements/memory.ts';
-import type { TenantPlace } from './open-database.ts';
+import { LEDGER } from './statements.ts';
 
 /** The ledger of one tenant: entries that shape what is forwarded. */
 
@@ -14,43 +13,42 @@ const WRITES_PER_DROP = 256;
 /** The row that says when the tenant last forgot something. No key of an entry is without a colon. */
 const FORGOTTEN_KEY = 'forgotten';
 
-export function ledgerCalls({ tenant, database }: TenantPlace) {
+export function ledgerCalls(open: () => Promise<Transactions>, tenant: string) {
   let writes = 0;
   return {
-    async findLedger(keys) {
-      const { connections } = await database();
-      const asked = { statement: MEMORY.findLedger, values: [tenant, keys] };
-      return connections.look<LedgerRow>(asked);
-    },
-    async recordLedger(given) {
+    findLedger: async (keys) =>
+      (await open()).look<LedgerRow>({ statement: LEDGER.find, values: [tenant, keys] }),
+    recordLedger: async (given) => {
       if (given.length === 0) return;
-      const { connections } = await database();
       writes += 1;
       const drops = writes % WRITES_PER_DROP === 1;
-      await connections.write(async (rows) => {
+      await (
+        await open()
+      ).note(async (rows) => {
         await record(rows, tenant, given);
         if (!drops) return;
         const newest = given.reduce((last, { at }) => Math.max(last, at), 0);
-        await rows.run(MEMORY.dropLedger, tenant, newest - AGE_MAX_MS);
+        await rows.run(LEDGER.drop, tenant, newest - AGE_MAX_MS);
       });
     },
   } satisfies Partial<TenantStore>;
 }
 
 /**
- * Empties the blocks of a tenant that quote a record of this space, in the transaction of a purge. It locks
- * the mark of the last forgetting, so a concurrent writer waits and then sees the new mark.
+ * Empties the blocks of a tenant that quote a record of this space, in the transaction of a purge: a purged
+ * text must not be said again, though the provider's cache breaks there once. It locks the mark of the last
+ * forgetting, so a concurrent writer waits and then sees the new mark.
  */
 export async function forgetBlocks(
   rows: Rows,
   { tenant, space, at }: { readonly tenant: string; readonly space: string; readonly at: number },
 ): Promise<void> {
-  await rows.run(MEMORY.markForgotten, tenant, FORGOTTEN_KEY, at);
-  const found = await rows.all<Pick<LedgerRow, 'key' | 'block'>>(MEMORY.ledgerBlocks, tenant);
+  await rows.run(LEDGER.markForgotten, tenant, FORGOTTEN_KEY, at);
+  const found = await rows.all<Pick<LedgerRow, 'key' | 'block'>>(LEDGER.blocks, tenant);
   const quoting = found.filter((row) => quotedIn(row).some((one) => one.space === space));
   if (quoting.length === 0) return;
   const keys = quoting.map(({ key }) => key);
-  await rows.run(MEMORY.emptyLedger, tenant, keys, at);
+  await rows.run(LEDGER.empty, tenant, keys, at);
 }
 
 /**
@@ -59,13 +57,14 @@ export async function forgetBlocks(
  */
 async function record(rows: Rows, tenant: string, given: readonly LedgerRow[]): Promise<void> {
   const [, mark] = await Promise.all([
-    rows.run(MEMORY.makeForgotten, tenant, FORGOTTEN_KEY),
-    rows.get<{ at: number }>(MEMORY.holdForgotten, tenant, FORGOTTEN_KEY),
+    rows.run(LEDGER.makeForgotten, tenant, FORGOTTEN_KEY),
+    rows.get<{ at: number }>(LEDGER.holdForgotten, tenant, FORGOTTEN_KEY),
   ]);
   const forgottenAt = mark?.at ?? -1;
   const clean = given.map((row) =>
     row.at <= forgottenAt && quotedIn(row).length > 0 ? { ...row, block: '' } : row,
   );
+  const valuesOf = ({ key, block, form, at }: LedgerRow) => [tenant, key, block, form, at] as const;
   const once = distinct(
     clean.filter(({ isOnce }) => isOnce === true),
     (known) => known,
@@ -75,8 +74,8 @@ async function record(rows: Rows, tenant: string, given: readonly LedgerRow[]): 
     (known, next) => (next.at >= known.at ? next : known),
   );
   await Promise.all([
-    once.length > 0 && rows.run(MEMORY.addLedgerOnce, tenant, ...columnsOf(once)),
-    later.length > 0 && rows.run(MEMORY.addLedger, tenant, ...columnsOf(later)),
+    rows.each(LEDGER.addOnce, once.map(valuesOf)),
+    rows.each(LEDGER.add, later.map(valuesOf)),
   ]);
 }
 
@@ -91,13 +90,4 @@ function distinct(
     byKey.set(row.key, known === undefined ? row : choose(known, row));
   }
   return [...byKey.values()].toSorted((a, b) => (a.key < b.key ? -1 : 1));
-}
-
-function columnsOf(rows: readonly LedgerRow[]) {
-  return [
-    rows.map(({ key }) => key),
-    rows.map(({ block }) => block),
-    rows.map(({ form }) => form),
-    rows.map(({ at }) => at),
-  ];
 }

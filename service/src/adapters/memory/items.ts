@@ -1,39 +1,31 @@
 import { textsOf } from '../../core/objects.ts';
 import { recordOfBytes } from '../../../../src/core/memory-api/records.ts';
 import { isDigest } from '../../../../src/core/memory/reference.ts';
-import type { RecalledPassage, RecallQuestion } from '../../../../src/ports/memory.ts';
 import type {
   ItemFilter,
   ItemKey,
   ObjectKind,
   PageFilter,
-  ServiceAnswer,
   ServiceItem,
   ServiceQuestion,
   ServiceSource,
 } from '../../ports/service-store.ts';
+import { listTerms } from '../../../../src/adapters/store/records.ts';
+import type { Rows, SqlValue } from '../../ports/rows.ts';
 import {
-  allowedItems,
+  type ItemFacts,
   listedItem,
   objectOfItem,
-  outputItem,
-  recalledItem,
   type OriginRow,
   originOf,
+  outputItem,
   sourceIdOf,
   sourceNumber,
-} from '../service-store/row-shapes.ts';
-import type { SharedSignals } from '../../../../src/adapters/store/exchange-search.ts';
-import { listTerms } from '../../../../src/adapters/store/records.ts';
-import { Search } from '../../../../src/adapters/store/search.ts';
-import { runWaiting } from '../../../../src/adapters/store/steps.ts';
-import type { Rows, SqlValue } from './rows.ts';
-import { PostgresSource, type WordCount } from './postgres-source.ts';
+} from './row-shapes.ts';
 import type { Spaces } from './spaces.ts';
-import { MEMORY } from './statements/memory.ts';
-import type { TenantTermKeys } from './term-keys.ts';
+import { MEMORY } from './statements.ts';
 
-/** Memories as people and models see them: searched, ranked by the core, listed. */
+/** Memories as people and models see them: listed, searched by words, named. */
 
 /** Outputs that are read at once, where a list asks for words in them. */
 const OUTPUTS_READ = 32;
@@ -49,60 +41,25 @@ interface ItemRow extends OriginRow {
 
 type OutputRow = Pick<ItemRow, 'record_id' | 'created_at' | 'bytes'> & OriginRow;
 
-export type FoundItems = Pick<ServiceAnswer, 'exchanges' | 'sessions' | 'isTruncated'> & {
-  readonly items: ServiceItem[];
-};
-
-/** The first readings of a recall are sent with those of its proofs. */
-export interface StartedRecall {
-  readonly ready: Promise<unknown>;
-  recall(signals: SharedSignals): Promise<FoundItems>;
+/** The index of an engine, for lists that ask for words. */
+export interface WordSearch {
+  readonly statement: string;
+  /** The values of `$13` and on. */
+  valuesOf(spaces: readonly number[], terms: readonly string[]): SqlValue[];
 }
 
 export class Items {
   readonly #rows: Rows;
   readonly #tenant: string;
   readonly #spaces: Spaces;
-  readonly #keys: TenantTermKeys;
 
-  constructor(
-    rows: Rows,
-    { tenant, spaces, keys }: { tenant: string; spaces: Spaces; keys: TenantTermKeys },
-  ) {
+  constructor(rows: Rows, tenant: string, spaces: Spaces) {
     this.#rows = rows;
     this.#tenant = tenant;
     this.#spaces = spaces;
-    this.#keys = keys;
   }
 
-  /**
-   * Begins to read for a question with a text, and gives the search for it. `counted` gets the counts of
-   * words that are to be kept after it.
-   */
-  begin(
-    question: ServiceQuestion & { readonly text: string },
-    counted: WordCount[],
-  ): StartedRecall {
-    const { space, olderSpaces = [], otherSpaces } = question;
-    const parts = { keys: this.#keys, counted };
-    const source = new PostgresSource(this.#rows, this.#tenant, parts);
-    const ready = Promise.all([
-      this.#textsOf(question),
-      source.readSpaces([space, ...olderSpaces, ...otherSpaces]),
-    ]);
-    return {
-      ready,
-      recall: async (signals) => {
-        const [excludeDigests] = await ready;
-        const search = new Search(source, signals);
-        const asked = askedIn(question, excludeDigests);
-        const { passages, ...more } = await runWaiting(search.recall(asked, otherSpaces));
-        return { ...more, ...allowedItems(itemsOf(source, passages), question) };
-      },
-    };
-  }
-
-  async list(filter: ItemFilter): Promise<ServiceItem[]> {
+  async list(filter: ItemFilter, search: WordSearch): Promise<ServiceItem[]> {
     if (filter.kind === 'tool_output') return this.#outputs(filter);
     const { spaces, role, session, refs, since, until, words, kind, sourceId } = filter;
     const chosen = await this.#spaces.chosen(spaces);
@@ -126,9 +83,10 @@ export class Items {
       terms.length === 0
         ? await this.#rows.all<ItemRow>(MEMORY.listItems, ...values)
         : await this.#rows.all<ItemRow>(
-            MEMORY.searchItems,
+            search.statement,
             ...values,
-            ...this.#wordsIn(chosen, terms),
+            terms.length,
+            ...search.valuesOf(chosen, terms),
           );
     return rows.map((row) => listedItem(factsOf(row), wholeOf(row)));
   }
@@ -153,19 +111,6 @@ export class Items {
       firstSeen,
       lastSeen,
     }));
-  }
-
-  /** Each term in each space, as the index there has it. */
-  #wordsIn(spaces: readonly number[], terms: readonly string[]): SqlValue[] {
-    const pairs = spaces.flatMap((space) =>
-      terms.map((term, place) => ({ space, key: this.#keys.keyOf(space, term), place })),
-    );
-    return [
-      pairs.map(({ space }) => space),
-      pairs.map(({ key }) => key),
-      pairs.map(({ place }) => place),
-      terms.length,
-    ];
   }
 
   // Outputs are in no index: they are read newest first, until the page is full.
@@ -201,8 +146,14 @@ export class Items {
     return found.slice(offset, offset + limit);
   }
 
+  /** A text with the item that it is of; undefined for a text that has gone. */
+  async itemOf(space: string, digest: string): Promise<SaidItem | undefined> {
+    const row = await this.#rows.get<ItemRow>(MEMORY.itemOfText, this.#tenant, space, digest);
+    return row === undefined ? undefined : { facts: factsOf(row), whole: wholeOf(row) };
+  }
+
   /** Names of the texts of records that the client has in its prompt. */
-  async #textsOf({ space, olderSpaces = [], otherSpaces, excludeDigests }: ServiceQuestion) {
+  async textsOf({ space, olderSpaces = [], otherSpaces, excludeDigests }: ServiceQuestion) {
     const texts = excludeDigests.filter(isDigest);
     if (texts.length === excludeDigests.length) return texts;
     const rows = await this.#rows.all<{ digest: string }>(
@@ -215,34 +166,12 @@ export class Items {
   }
 }
 
-function askedIn(
-  question: ServiceQuestion & { readonly text: string },
-  excludeDigests: readonly string[],
-): RecallQuestion {
-  const { space, olderSpaces = [], text, recent, tokensMax, now, agent } = question;
-  return {
-    space,
-    olderSpaces,
-    humanText: text,
-    assistantText: recent,
-    excludeDigests,
-    tokensMax,
-    now,
-    ...(agent === undefined ? {} : { agent }),
-  };
+export interface SaidItem {
+  readonly facts: ItemFacts;
+  readonly whole: string;
 }
 
-function itemsOf(source: PostgresSource, passages: readonly RecalledPassage[]): ServiceItem[] {
-  const seen = new Map<string, number>();
-  return passages.flatMap((passage) => {
-    const item = source.itemOf(passage);
-    return item === undefined
-      ? []
-      : [recalledItem(item.facts, { whole: item.whole, passage }, seen)];
-  });
-}
-
-function factsOf(row: ItemRow) {
+function factsOf(row: ItemRow): ItemFacts {
   const { record_id: object, message, kind, role, created_at: createdAt } = row;
   return { object, message, kind, role, createdAt, origin: originOf(row) };
 }

@@ -10,10 +10,10 @@ import type {
   ServiceQuestion,
   StoredObject,
 } from '../../ports/service-store.ts';
-import { type OriginRow, originOf } from '../service-store/row-shapes.ts';
-import type { Rows } from './rows.ts';
+import type { Rows } from '../../ports/rows.ts';
+import { type OriginRow, originOf } from './row-shapes.ts';
 import { bareState, type Spaces } from './spaces.ts';
-import { MEMORY } from './statements/memory.ts';
+import { MEMORY } from './statements.ts';
 
 /** Records as their canonical bytes: proven, given back, named. */
 
@@ -180,7 +180,11 @@ export class Records {
   }
 }
 
-/** The names of a record as values of a statement: see statements/memory.ts. */
+/**
+ * The names of a record as values of a statement. A record has several: the digest and the reference of its
+ * bytes and, where it holds one text and no more, the digest and the reference of that text. The reference
+ * of a text is the beginning of its digest, and the tables have an index of it.
+ */
 
 const TEXT_REFERENCE_START = /^m_[a-z2-7]{0,15}$/;
 /** No character of a reference comes after it. */

@@ -108,14 +108,6 @@ export interface OriginRow {
   readonly mark: 'unverified' | null;
 }
 
-/** From o (objects), s (spaces) and c (sources) of the file. */
-export const ORIGIN_COLUMNS = `o.digest, o.ref, s.name AS space, o.text_digest, o.source, c.session,
-  c.client, o.observed_at, o.position, o.fingerprint, o.branch,
-  (SELECT m.source FROM object_texts t JOIN records m ON m.id = t.record WHERE t.object = o.id LIMIT 1)
-    AS mark`;
-
-export const ORIGIN_JOINS = 'JOIN spaces s ON s.id = o.space JOIN sources c ON c.id = o.source';
-
 export function originOf(row: OriginRow): Origin {
   return {
     digest: row.digest,

@@ -1,15 +1,16 @@
+import { groupBy } from '../../../../src/core/bytes/group-by.ts';
 import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/service-store.ts';
-import { sourceNumber, type PurgeRow, purgeOf, scopeOf } from '../service-store/row-shapes.ts';
-import type { Rows, SqlValue } from './rows.ts';
+import type { Rows, SqlValue } from '../../ports/rows.ts';
 import { addChange, addEvent } from '../control/changes.ts';
-import { forgetBlocks } from './ledger.ts';
+import { forgetBlocks } from '../control/ledger.ts';
+import { type PurgeRow, purgeOf, scopeOf, sourceNumber } from './row-shapes.ts';
 import { Spaces } from './spaces.ts';
-import { MEMORY } from './statements/memory.ts';
+import { MEMORY } from './statements.ts';
 
 /**
  * Purges of one tenant. One transaction changes the generation and records the order; small ones
  * erase the records, on whichever node comes to it, and continue after a crash. The last one changes the
- * generation again: whoever recalled or asked in between sees that. A purged record leaves a tombstone. Its bytes leave the disk when PostgreSQL cleans the table up.
+ * generation again: whoever recalled or asked in between sees that. A purged record leaves a tombstone.
  */
 
 /** Records a transaction: about 100 ms. */
@@ -37,14 +38,30 @@ interface DoomedRow {
   readonly size: number;
 }
 
+/** What a purge asks of the engine, in its transaction. */
+export interface PurgedIndex {
+  /** Makes the space where there is none. Returns its number; undefined when there are too many. */
+  makeSpace(rows: Rows, tenant: string, space: string): Promise<number | undefined>;
+  /** Erases the texts of these records, with their words. */
+  eraseTexts(
+    rows: Rows,
+    place: { readonly tenant: string; readonly space: number },
+    records: readonly number[],
+  ): Promise<void>;
+  /** Forgets what is counted of the words of a space. */
+  forgetWords?(rows: Rows, tenant: string, space: number): Promise<unknown>;
+}
+
 export class Purges {
   readonly #rows: Rows;
   readonly #tenant: string;
+  readonly #index: PurgedIndex;
   readonly #spaces: Spaces;
 
-  constructor(rows: Rows, tenant: string) {
+  constructor(rows: Rows, tenant: string, index: PurgedIndex) {
     this.#rows = rows;
     this.#tenant = tenant;
+    this.#index = index;
     this.#spaces = new Spaces(rows, tenant);
   }
 
@@ -56,14 +73,18 @@ export class Purges {
     const { space, scope, isDryRun, now, purgeId } = order;
     const known = await this.find(purgeId);
     if (known !== undefined) return known;
-    const made = isDryRun ? await this.#spaces.state(space) : await this.#spaces.make(space);
+    if (!isDryRun) await this.#index.makeSpace(this.#rows, this.#tenant, space);
     const before = await this.#spaces.state(space);
-    const id = made?.id;
+    const { id } = before;
     const sizes = await this.#sizes(scope, id ?? -1);
     if (!isDryRun && id !== undefined) {
       await this.#moveOn(order, id, now);
-      await this.#run(MEMORY.dropCounts, id);
-      if ('digests' in scope) await this.#run(MEMORY.bury, id, scope.digests, now);
+      await this.#index.forgetWords?.(this.#rows, this.#tenant, id);
+      const buried = 'digests' in scope ? scope.digests : [];
+      await this.#rows.each(
+        MEMORY.bury,
+        buried.map((digest) => [this.#tenant, id, digest, '', now]),
+      );
     }
     if (!isDryRun && order.note !== undefined) {
       await addEvent(this.#rows, this.#tenant, order.note);
@@ -88,10 +109,10 @@ export class Purges {
     return purge;
   }
 
-  /** True when nothing is left of it. */
-  async continue(purgeId: string, now: number): Promise<boolean> {
+  /** Erases some of its records. 'empty': none is left, and `finish` is to be called. */
+  async eraseSome(purgeId: string, now: number): Promise<'erased' | 'empty' | 'over'> {
     const row = await this.#row(purgeId);
-    if (row === undefined || row.state !== 'tombstoned') return true;
+    if (row === undefined || row.state !== 'tombstoned') return 'over';
     // Two nodes may erase at once: the second waits here.
     await this.#rows.get(MEMORY.lockSpaceById, this.#tenant, row.space_id);
     const doomed = await this.#rows.all<DoomedRow>(
@@ -102,15 +123,16 @@ export class Purges {
       row.upto,
       BATCH + 1,
     );
-    if (doomed.length > 0) {
-      await this.#erase(doomed.slice(0, BATCH), row.space_id, now);
-      if (doomed.length <= BATCH) await this.#end(row, now);
-      return false;
-    }
+    if (doomed.length > 0) await this.#erase(doomed.slice(0, BATCH), row.space_id, now);
+    if (doomed.length > 0 && doomed.length <= BATCH) await this.#end(row, now);
     // A recall may have counted once more in between.
-    await this.#run(MEMORY.dropCounts, row.space_id);
+    if (doomed.length === 0)
+      await this.#index.forgetWords?.(this.#rows, this.#tenant, row.space_id);
+    return doomed.length > 0 ? 'erased' : 'empty';
+  }
+
+  async finish(purgeId: string, now: number): Promise<void> {
     await this.#run(MEMORY.finishPurge, purgeId, now);
-    return true;
   }
 
   async find(purgeId: string): Promise<Purge | undefined> {
@@ -140,40 +162,25 @@ export class Purges {
 
   async #erase(doomed: readonly DoomedRow[], space: number, now: number): Promise<void> {
     const ids = doomed.map(({ id }) => id);
-    const gone = await this.#rows.get<{ passages: number; terms: number }>(
-      MEMORY.erasePassages,
-      this.#tenant,
-      space,
-      ids,
-    );
-    await this.#run(MEMORY.eraseTexts, space, ids);
+    const place = { tenant: this.#tenant, space };
+    await this.#index.eraseTexts(this.#rows, place, ids);
     await this.#run(MEMORY.eraseRecords, space, ids);
-    await this.#run(
+    await this.#rows.each(
       MEMORY.addPurged,
-      space,
-      now,
-      doomed.map(({ digest }) => digest),
-      doomed.map(({ ref }) => ref),
-      doomed.map(({ text_ref }) => text_ref),
+      doomed.map(({ digest, ref, text_ref }) => [place.tenant, space, digest, ref, text_ref, now]),
     );
-    const sums = new Map<number, { records: number; bytes: number }>();
-    for (const { source_id, size } of doomed) {
-      const sum = sums.get(source_id) ?? { records: 0, bytes: 0 };
-      sums.set(source_id, { records: sum.records + 1, bytes: sum.bytes + size });
-    }
-    const sources = [...sums.keys()];
-    const taken = [...sums.values()];
+    const sources = [...groupBy(doomed, ({ source_id: source }) => String(source))];
+    await Promise.all(
+      sources.map(([source, records]) =>
+        this.#run(MEMORY.shrinkSource, space, Number(source), records.length, sizeOf(records)),
+      ),
+    );
     await this.#run(
-      MEMORY.shrinkSources,
+      MEMORY.dropSources,
       space,
-      sources,
-      taken.map(({ records }) => records),
-      taken.map(({ bytes }) => bytes),
+      sources.map(([source]) => Number(source)),
     );
-    await this.#run(MEMORY.dropSources, space, sources);
-    const bytes = taken.reduce((sum, one) => sum + one.bytes, 0);
-    const values = [doomed.length, bytes, gone?.passages ?? 0, gone?.terms ?? 0];
-    await this.#run(MEMORY.shrinkSpace, space, ...values);
+    await this.#run(MEMORY.shrinkSpace, space, doomed.length, sizeOf(doomed));
   }
 
   async #sizes(scope: PurgeScope, space: number): Promise<Sizes> {
@@ -206,6 +213,10 @@ export class Purges {
   #run(statement: string, ...values: SqlValue[]): Promise<number> {
     return this.#rows.run(statement, this.#tenant, ...values);
   }
+}
+
+function sizeOf(records: readonly DoomedRow[]): number {
+  return records.reduce((sum, { size }) => sum + size, 0);
 }
 
 /** Digests, session, source, time; null where the scope does not ask for it. */

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { Records } from '../../src/adapters/postgres-store/records.ts';
-import type { Rows } from '../../src/adapters/postgres-store/rows.ts';
-import { Spaces } from '../../src/adapters/postgres-store/spaces.ts';
+import { Records } from '../../src/adapters/memory/records.ts';
+import { Spaces } from '../../src/adapters/memory/spaces.ts';
+import type { Rows } from '../../src/ports/rows.ts';
 import { questionTo } from '../support/service-objects.ts';
 
 test('a connection that ends during a recall without candidates ends no process', async () => {
@@ -10,7 +10,7 @@ test('a connection that ends during a recall without candidates ends no process'
   process.on('unhandledRejection', note);
   onTestFinished(() => void process.off('unhandledRejection', note));
   const gone = () => Promise.reject(new Error('Connection terminated unexpectedly'));
-  const rows: Rows = { all: gone, get: gone, run: gone, each: gone, meanwhile: gone };
+  const rows: Rows = { all: gone, get: gone, run: gone, each: gone };
   const spaces = new Spaces(rows, 'default');
   const stating = spaces.state('global');
   const question = questionTo({ text: 'Which port?' });

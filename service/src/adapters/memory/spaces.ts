@@ -1,0 +1,64 @@
+import type { SpaceChoice, SpaceState } from '../../ports/service-store.ts';
+import { mayUse } from '../../../../src/core/memory-api/keys.ts';
+import type { Rows } from '../../ports/rows.ts';
+import { MEMORY } from './statements.ts';
+
+/** Spaces of one tenant with their generation and commit sequence. One that was never written is at 0 and 0. */
+
+export interface StateRow {
+  readonly epoch: string;
+  readonly id: number | null;
+  readonly counter: number | null;
+  readonly seq: number | null;
+  readonly records: number | null;
+}
+
+export class Spaces {
+  readonly #rows: Rows;
+  readonly #tenant: string;
+
+  constructor(rows: Rows, tenant: string) {
+    this.#rows = rows;
+    this.#tenant = tenant;
+  }
+
+  /** The epoch is read each time: after a restore no node may tell the one before. */
+  async state(space: string): Promise<SpaceState & { readonly id: number | undefined }> {
+    const row = await this.#rows.get<StateRow>(MEMORY.spaceState, this.#tenant, space);
+    return { ...stateOf(space, row), id: row?.id ?? undefined };
+  }
+
+  /**
+   * How many more records the plan allows; Infinity without such a limit. Batches of two spaces at once may
+   * exceed it by one batch: the row of each space is its own.
+   */
+  async room(): Promise<number> {
+    const found = await this.#rows.get<{ room: number | null }>(MEMORY.planRoom, this.#tenant);
+    return found?.room ?? Infinity;
+  }
+
+  /** Numbers of the spaces that are meant. */
+  async chosen(choice: SpaceChoice): Promise<number[]> {
+    if ('space' in choice) {
+      const named = [MEMORY.spacesNamed, this.#tenant, choice.space] as const;
+      return (await this.#rows.all<{ id: number }>(...named)).map(({ id }) => id);
+    }
+    const all = await this.#rows.all<{ id: number; name: string }>(MEMORY.spaceNames, this.#tenant);
+    const { globs: spaces } = choice;
+    const rights = spaces === undefined ? {} : { spaces };
+    return all.filter(({ name }) => mayUse(rights, name)).map(({ id }) => id);
+  }
+}
+
+export function stateOf(space: string, row: Omit<StateRow, 'id'> | undefined): SpaceState {
+  return {
+    space,
+    generation: `g${row?.epoch ?? ''}.${row?.counter ?? 0}`,
+    commitSeq: row?.seq ?? 0,
+    records: row?.records ?? 0,
+  };
+}
+
+export function bareState({ space, generation, commitSeq, records }: SpaceState): SpaceState {
+  return { space, generation, commitSeq, records };
+}

@@ -1,0 +1,127 @@
+import type { RecallQuestion } from '../../../../src/ports/memory.ts';
+import type { Rows, Transactions } from '../../ports/rows.ts';
+import type {
+  CaptureBatch,
+  CaptureOutcome,
+  ServiceAnswer,
+  ServiceQuestion,
+  TenantPurge,
+  TenantStore,
+} from '../../ports/service-store.ts';
+import { Items, type WordSearch } from './items.ts';
+import { type PurgedIndex, Purges } from './purges.ts';
+import { Records } from './records.ts';
+import { bareState, Spaces } from './spaces.ts';
+import { MEMORY } from './statements.ts';
+
+/**
+ * The memory of one tenant: every statement that it runs names the tenant. It is the same on every
+ * engine, but for captures and recalls: each engine has an index of its own.
+ */
+
+export interface MemoryEngine extends PurgedIndex {
+  /** Resolves once the tables are as they must be. */
+  readonly open: () => Promise<Transactions>;
+  readonly wordsOf: (tenant: string) => Promise<WordSearch>;
+  capture(tenant: string, batch: CaptureBatch, signal: AbortSignal): Promise<CaptureOutcome>;
+  recall(tenant: string, question: ServiceQuestion, signal: AbortSignal): Promise<ServiceAnswer>;
+  /** Takes the bytes of what was erased out of the files. Rejects while another process reads them. */
+  rewrite?(): Promise<void>;
+}
+
+export function tenantMemory(engine: MemoryEngine, tenant: string) {
+  const { open } = engine;
+  const inSpaces = async <T>(
+    run: (rows: Rows, spaces: Spaces) => Promise<T>,
+    signal: AbortSignal,
+  ) => (await open()).read((rows) => run(rows, new Spaces(rows, tenant)), signal);
+  const inRecords = <T>(run: (records: Records) => Promise<T>, signal: AbortSignal) =>
+    inSpaces((rows, spaces) => run(new Records(rows, tenant, spaces)), signal);
+  const inItems = <T>(run: (items: Items) => Promise<T>, signal: AbortSignal) =>
+    inSpaces((rows, spaces) => run(new Items(rows, tenant, spaces)), signal);
+  const purgesOn = (rows: Rows): Purges => new Purges(rows, tenant, engine);
+  return {
+    spaceState: (space, signal) =>
+      inSpaces(async (_, spaces) => bareState(await spaces.state(space)), signal),
+    capture: (batch, signal) => engine.capture(tenant, batch, signal),
+    recall: (question, signal) => engine.recall(tenant, question, signal),
+    retrieve: (question, signal) => inRecords((records) => records.retrieve(question), signal),
+    lookUp: (asked, signal) => inRecords((records) => records.lookUp(asked), signal),
+    listItems: async (filter, signal) => {
+      const words = await engine.wordsOf(tenant);
+      return inItems((items) => items.list(filter, words), signal);
+    },
+    findItem: (asked, signal) => inItems((items) => items.digestOf(asked), signal),
+    listSources: (filter, signal) => inItems((items) => items.sources(filter), signal),
+    beginPurge: async (order) => (await open()).write((rows) => purgesOn(rows).begin(order)),
+    continuePurge: async (purgeId, now) => {
+      const transactions = await open();
+      const state = await transactions.job((rows) => purgesOn(rows).eraseSome(purgeId, now));
+      if (state !== 'empty') return state === 'over';
+      await engine.rewrite?.();
+      await transactions.job((rows) => purgesOn(rows).finish(purgeId, now));
+      return true;
+    },
+    findPurge: async (purgeId, signal) =>
+      (await open()).read((rows) => purgesOn(rows).find(purgeId), signal),
+    listPurges: async (filter, signal) =>
+      (await open()).read((rows) => purgesOn(rows).list(filter), signal),
+  } satisfies Partial<TenantStore>;
+}
+
+export async function unfinishedPurges({
+  open,
+}: Pick<MemoryEngine, 'open'>): Promise<TenantPurge[]> {
+  const found = await (
+    await open()
+  ).look<{ tenant_id: string; id: string }>({ statement: MEMORY.unfinishedPurges, values: [] });
+  return found.map(({ tenant_id: tenant, id: purgeId }) => ({ tenant, purgeId }));
+}
+
+export type AskedText = ServiceQuestion & { readonly text: string };
+export type FoundItems = Pick<ServiceAnswer, 'items' | 'exchanges' | 'sessions' | 'isTruncated'>;
+
+/** A search that has begun: its first readings are sent with those of the proofs. */
+export interface StartedSearch {
+  readonly ready?: Promise<unknown>;
+  recall(): Promise<FoundItems>;
+}
+
+/** Answers a question in one transaction. `begin`: the search of the engine, for a question with a text. */
+export async function answerTo(
+  rows: Rows,
+  { tenant, question }: { readonly tenant: string; readonly question: ServiceQuestion },
+  begin: (asked: AskedText, items: Items) => StartedSearch,
+): Promise<ServiceAnswer> {
+  const spaces = new Spaces(rows, tenant);
+  const { text, deadlineAt } = question;
+  const items = new Items(rows, tenant, spaces);
+  const started = text === undefined ? undefined : begin({ ...question, text }, items);
+  const stating = spaces.state(question.space);
+  const proving = new Records(rows, tenant, spaces).prove(question, stating);
+  const [state, proven] = await Promise.all([stating, proving, started?.ready]);
+  // The search is bounded, and takes some 20 ms: what cannot begin in time is left out.
+  const isLate = started !== undefined && Date.now() > deadlineAt;
+  const found =
+    started === undefined || isLate ? { items: [], isTruncated: false } : await started.recall();
+  const isPartial = proven.isPartial || isLate;
+  return { state: bareState(state), coverage: proven.coverage, ...found, isPartial };
+}
+
+/** The question as the search takes it. `excludeDigests`: of texts. */
+export function searchedFor(
+  question: AskedText,
+  excludeDigests: readonly string[],
+): RecallQuestion {
+  const { space, olderSpaces = [], text, recent, tokensMax, now, agent } = question;
+  return {
+    space,
+    olderSpaces,
+    humanText: text,
+    assistantText: recent,
+    excludeDigests,
+    tokensMax,
+    now,
+    ...(agent === undefined ? {} : { agent }),
+  };
+}

@@ -1,0 +1,181 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { forgetOldest } from '../../../../src/core/bytes/recent.ts';
+import { SIGNALS_MAX } from '../../../../src/core/recall/running-share.ts';
+import type { SharedSignals } from '../../../../src/adapters/store/exchange-search.ts';
+import { Search } from '../../../../src/adapters/store/search.ts';
+import { runWaiting, waitFor } from '../../../../src/adapters/store/steps.ts';
+import type { Rows } from '../../ports/rows.ts';
+import { allowedItems, recalledItem } from '../memory/row-shapes.ts';
+import { searchItems } from '../memory/statements.ts';
+import {
+  answerTo,
+  type AskedText,
+  type FoundItems,
+  type MemoryEngine,
+  searchedFor,
+} from '../memory/tenant-memory.ts';
+import { capture, makeSpace } from './captures.ts';
+import type { Connections } from './connections.ts';
+import type { OpenDatabase } from './open-database.ts';
+import { keepCounts, PostgresSource, type WordCount } from './postgres-source.ts';
+import { INDEX } from './statements/index.ts';
+
+/** The memory of tenants on PostgreSQL: captures, the index of keyed hashes, and recalls. */
+
+const SEARCH = searchItems(INDEX.held);
+
+export function postgresMemory(
+  database: () => Promise<OpenDatabase>,
+  spaceBytesMax: number,
+): MemoryEngine {
+  const signals = new Map<string, TenantSignals>();
+  return {
+    open: async () => (await database()).connections.memory,
+    wordsOf: async (tenant) => {
+      const keys = (await database()).keys.of(tenant);
+      return {
+        statement: SEARCH,
+        valuesOf: (spaces, terms) => {
+          const pairs = spaces.flatMap((space) =>
+            terms.map((term, place) => ({ space, key: keys.keyOf(space, term), place })),
+          );
+          return [
+            pairs.map(({ space }) => space),
+            pairs.map(({ key }) => key),
+            pairs.map(({ place }) => place),
+          ];
+        },
+      };
+    },
+    async capture(tenant, batch, signal) {
+      const { connections, keys, pending } = await database();
+      const place = { tenant, keys: keys.of(tenant), bytesMax: spaceBytesMax };
+      const { outcome, words } = await connections.memory.write(
+        (rows) => capture(rows, place, batch),
+        signal,
+      );
+      pending.note(connections, tenant, words);
+      return outcome;
+    },
+    async recall(tenant, question, signal) {
+      const { connections, keys } = await database();
+      const own = signals.get(tenant) ?? new TenantSignals(tenant);
+      signals.set(tenant, own);
+      await own.written();
+      const heard: HeardSignal[] = [];
+      const counted: WordCount[] = [];
+      const answer = await connections.memory.read((rows) => {
+        heard.length = 0;
+        counted.length = 0;
+        return answerTo(rows, { tenant, question }, (asked, items) => {
+          const source = new PostgresSource(rows, tenant, { keys: keys.of(tenant), counted });
+          const { space, olderSpaces = [], otherSpaces } = asked;
+          const texts = items.textsOf(asked);
+          const named = source.readSpaces([space, ...olderSpaces, ...otherSpaces]);
+          const search = new Search(source, own.in(rows, heard));
+          return {
+            ready: Promise.all([texts, named]),
+            recall: async () => searched(search, source, { asked, excludeDigests: await texts }),
+          };
+        });
+      }, signal);
+      own.write(connections, heard);
+      keepCounts(connections, tenant, counted);
+      return answer;
+    },
+    makeSpace: async (rows, tenant, space) => (await makeSpace(rows, tenant, space))?.id,
+    forgetWords: (rows, tenant, space) => rows.run(INDEX.dropCounts, tenant, space),
+    eraseTexts: async (rows, { tenant, space }, records) => {
+      const erased = [tenant, space, records] as const;
+      const gone = await rows.get<{ passages: number; terms: number }>(
+        INDEX.erasePassages,
+        ...erased,
+      );
+      await rows.run(INDEX.eraseTexts, ...erased);
+      await rows.run(INDEX.shrinkIndex, tenant, space, gone?.passages ?? 0, gone?.terms ?? 0);
+    },
+  };
+}
+
+async function searched(
+  search: Search,
+  source: PostgresSource,
+  { asked, excludeDigests }: { readonly asked: AskedText; readonly excludeDigests: string[] },
+): Promise<FoundItems> {
+  const question = searchedFor(asked, excludeDigests);
+  const { passages, ...more } = await runWaiting(search.recall(question, asked.otherSpaces));
+  const seen = new Map<string, number>();
+  const items = passages.flatMap((passage) => {
+    const item = source.itemOf(passage);
+    return item === undefined
+      ? []
+      : [recalledItem(item.facts, { whole: item.whole, passage }, seen)];
+  });
+  return { ...more, ...allowedItems(items, asked) };
+}
+
+/** A prompt of a space that was compared. */
+interface HeardSignal {
+  readonly space: number;
+  readonly prompt: string;
+  readonly signal: number;
+}
+
+/** Spaces whose last prompt is remembered, some 2 kB each. */
+const SPACES_MAX = 100;
+const WAIT_MS = 50;
+
+/**
+ * How much the last prompts of each space shared with the memory; a new prompt is compared with
+ * them. They are written after the answer, so no request waits; only the next recall of this node
+ * does. A lost entry makes a share of 200 slightly less exact.
+ */
+class TenantSignals {
+  readonly #tenant: string;
+  /** The last counted prompt of each space. A repeated prompt is not counted again. */
+  readonly #lastPrompts = new Map<number, string>();
+  #writing: Promise<unknown> = Promise.resolve();
+
+  constructor(tenant: string) {
+    this.#tenant = tenant;
+  }
+
+  /** For one recall. `heard`: gets what is to be written after it. */
+  in(rows: Rows, heard: HeardSignal[]): SharedSignals {
+    return {
+      of: (space) => waitFor(this.#of(rows, space)),
+      add: (space, prompt, signal) => heard.push({ space, prompt, signal }),
+    };
+  }
+
+  /** A moment at most: an answer is worth more than an exact share. */
+  written(): Promise<unknown> {
+    return Promise.race([this.#writing, sleep(WAIT_MS, undefined, { ref: false })]);
+  }
+
+  write(connections: Connections, heard: readonly HeardSignal[]): void {
+    const fresh = heard.filter(({ space, prompt }) => this.#lastPrompts.get(space) !== prompt);
+    if (fresh.length === 0) return;
+    for (const { space, prompt } of fresh) {
+      this.#lastPrompts.delete(space);
+      this.#lastPrompts.set(space, prompt);
+    }
+    forgetOldest(this.#lastPrompts, SPACES_MAX);
+    const written = connections.write((rows) => this.#note(rows, fresh));
+    this.#writing = written.catch(() => undefined);
+  }
+
+  async #of(rows: Rows, space: number): Promise<readonly number[]> {
+    const found = await rows.all<{ signal: number }>(INDEX.signals, this.#tenant, space);
+    return found.map(({ signal }) => signal);
+  }
+
+  async #note(rows: Rows, heard: readonly HeardSignal[]): Promise<void> {
+    for (const { space, signal } of heard) {
+      // oxlint-disable-next-line no-await-in-loop -- One connection answers one after the other.
+      await rows.run(INDEX.addSignal, this.#tenant, space, signal);
+      // oxlint-disable-next-line no-await-in-loop
+      await rows.run(INDEX.dropSignals, this.#tenant, space, SIGNALS_MAX);
+    }
+  }
+}
