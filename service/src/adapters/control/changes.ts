@@ -20,15 +20,14 @@ import type {
   VaultChange,
 } from '../../ports/vault-store.ts';
 import {
-  type KeyRow,
   keyOf,
   masterOf,
   type MasterRow,
   providerOf,
+  type Row,
   settingsOf,
   type SettingsRow,
   tenantFactsOf,
-  type TenantFactsRow,
   valuesOfKey,
 } from './facts.ts';
 import { CONTROL } from './statements.ts';
@@ -56,7 +55,7 @@ export function changeTenant(
 }
 
 export async function findTenant(rows: Rows, tenantId: string): Promise<TenantFacts | undefined> {
-  const row = await rows.get<TenantFactsRow>(CONTROL.findTenant, tenantId);
+  const row = await rows.get<Row>(CONTROL.findTenant, tenantId);
   return row === undefined ? undefined : tenantFactsOf(row);
 }
 
@@ -171,8 +170,8 @@ async function rotate(
   tenant: string,
   { keyId, rotation }: Extract<TenantChange, { what: 'key.rotate' }>,
 ): Promise<ChangeOutcome> {
-  const row = await rows.get<KeyRow>(CONTROL.getKey, tenant, keyId);
-  if (row === undefined || row.revoked_at !== null) return 'missing';
+  const row = await rows.get<Row>(CONTROL.getKey, tenant, keyId);
+  if (row === undefined || row['revoked_at'] !== null) return 'missing';
   const { hash, retired } = rotateKey(keyOf(row), rotation);
   const hashes = JSON.stringify(retired);
   return doneIf(await rows.run(CONTROL.rotateKey, tenant, keyId, hash, hashes, rotation.at));

@@ -12,34 +12,22 @@ import type {
 import { changeService, changeTenant, findTenant, getSettings, listMasterKeys } from './changes.ts';
 import {
   adminOf,
-  type AdminRow,
   changeListOf,
   type ChangeRow,
   eventOf,
-  type KeyRow,
+  headOf,
   keyOf,
   planOf,
-  type PlanRow,
   providerOf,
+  receiptOf,
+  type Row,
   secretOf,
-  type SecretRow,
   signingKeyOf,
-  type SigningRow,
   tenantFactsOf,
   tenantOf,
-  type TenantRow,
 } from './facts.ts';
 import { ledgerCalls } from './ledger.ts';
-import {
-  closeHeads,
-  headOf,
-  type HeadRow,
-  listReceipts,
-  listUsage,
-  receiptOf,
-  type ReceiptText,
-  storeReceipts,
-} from './receipts.ts';
+import { closeHeads, listReceipts, listUsage, storeReceipts } from './receipts.ts';
 import { ANSWERS, CONTROL, leaseStatements, RECEIPTS } from './statements.ts';
 
 /**
@@ -69,29 +57,36 @@ export function serviceControl({ open, prepare }: ControlEngine) {
     findCaller: async (keyId, signal) =>
       (await open()).read(async (rows) => {
         // An id must belong to one key: if two tenants had the same id, neither key is accepted.
-        const [row, other] = await rows.all<CallerRow>(CONTROL.findCaller, keyId);
+        const [row, other] = await rows.all<Row>(CONTROL.findCaller, keyId);
         if (row === undefined || other !== undefined) return undefined;
-        const { tenant_name: name, tenant_created_at: createdAt } = row;
-        const tenant = tenantFactsOf({ ...row, name, created_at: createdAt });
-        return { key: keyOf(row), tenant };
+        const {
+          tenant_name: name,
+          tenant_created_at: created_at,
+          plan,
+          status,
+          limits,
+          ...key
+        } = row;
+        const tenant = { tenant_id: key['tenant_id'], name, created_at, plan, status, limits };
+        return { key: keyOf(key), tenant: tenantFactsOf(tenant) };
       }, signal),
     listTenants: async ({ limit, after = '' }) =>
       (await open()).read(async (rows) =>
-        (await rows.all<TenantRow>(CONTROL.listTenants, after, limit)).map(tenantOf),
+        (await rows.all<Row>(CONTROL.listTenants, after, limit)).map(tenantOf),
       ),
     findTenant: async (tenantId) => (await open()).read((rows) => findTenant(rows, tenantId)),
     listPlans: async ({ limit, after = '' }) =>
       (await open()).read(async (rows) =>
-        (await rows.all<PlanRow>(CONTROL.listPlans, after, limit)).map(planOf),
+        (await rows.all<Row>(CONTROL.listPlans, after, limit)).map(planOf),
       ),
     findAdmin: async (adminId, signal) =>
       (await open()).read(async (rows) => {
-        const [row, other] = await rows.all<AdminRow>(CONTROL.findAdmin, adminId);
+        const [row, other] = await rows.all<Row>(CONTROL.findAdmin, adminId);
         return row === undefined || other !== undefined ? undefined : adminOf(row);
       }, signal),
     listAdmins: async (tenant, { limit, after = '' }) =>
       (await open()).read(async (rows) =>
-        (await rows.all<AdminRow>(CONTROL.listAdmins, tenant ?? null, after, limit)).map(adminOf),
+        (await rows.all<Row>(CONTROL.listAdmins, tenant ?? null, after, limit)).map(adminOf),
       ),
     noteAdminUse: async (adminId, at) => {
       await (await open()).note((rows) => rows.run(CONTROL.noteAdminUse, adminId, at));
@@ -100,11 +95,11 @@ export function serviceControl({ open, prepare }: ControlEngine) {
     listSecrets: async ({ limit, notUnder = null, after }) =>
       (await open()).read(async (rows) => {
         const values = [notUnder, after?.tenant ?? '', after?.secretId ?? '', limit];
-        return (await rows.all<SecretRow>(CONTROL.listSecrets, ...values)).map(secretOf);
+        return (await rows.all<Row>(CONTROL.listSecrets, ...values)).map(secretOf);
       }),
     listSigningKeys: async () =>
       (await open()).read(async (rows) =>
-        (await rows.all<SigningRow>(CONTROL.signingKeys)).map(signingKeyOf),
+        (await rows.all<Row>(CONTROL.signingKeys)).map(signingKeyOf),
       ),
     changesSince: async (after, signal) => {
       const values = [after ?? Number.MAX_SAFE_INTEGER, CHANGES_READ_MAX];
@@ -121,21 +116,14 @@ export function serviceControl({ open, prepare }: ControlEngine) {
     },
     openHeads: async ({ node, limit }) =>
       (await open()).read(async (rows) => {
-        const found = await rows.all<HeadRow>(RECEIPTS.openHeads, node, limit);
-        return found.map(({ tenant_id: tenant, last_seq: lastSeq }) => ({ tenant, node, lastSeq }));
+        const found = await rows.all<Row>(RECEIPTS.openHeads, node, limit);
+        return found.map(headOf).map(({ tenant, lastSeq }) => ({ tenant, node, lastSeq }));
       }),
     closeHeads: async (heads) => {
       await (await open()).write((rows) => closeHeads(rows, heads));
     },
   } satisfies Partial<ServiceStore>;
 }
-
-type CallerRow = KeyRow &
-  Pick<TenantRow, 'plan' | 'status'> & {
-    readonly tenant_name: string;
-    readonly tenant_created_at: number;
-    readonly limits: string;
-  };
 
 export function tenantControl(engine: ControlEngine, tenant: string) {
   const { open } = engine;
@@ -145,11 +133,11 @@ export function tenantControl(engine: ControlEngine, tenant: string) {
     listKeys: async ({ limit, after = '', isLive = false }: KeyPage = EVERY) =>
       (await open()).read(async (rows) => {
         const values = [tenant, after, limit, isLive ? 1 : 0];
-        return (await rows.all<KeyRow>(CONTROL.listKeys, ...values)).map(keyOf);
+        return (await rows.all<Row>(CONTROL.listKeys, ...values)).map(keyOf);
       }),
     getKey: async (keyId) =>
       (await open()).read(async (rows) => {
-        const row = await rows.get<KeyRow>(CONTROL.getKey, tenant, keyId);
+        const row = await rows.get<Row>(CONTROL.getKey, tenant, keyId);
         return row === undefined ? undefined : keyOf(row);
       }),
     noteKeyUse: async (keyId, at) => {
@@ -170,21 +158,21 @@ export function tenantControl(engine: ControlEngine, tenant: string) {
     getSettings: async () => (await open()).read((rows) => getSettings(rows, tenant)),
     findSecret: async (secretId) =>
       (await open()).read(async (rows) => {
-        const row = await rows.get<SecretRow>(CONTROL.findSecret, tenant, secretId);
+        const row = await rows.get<Row>(CONTROL.findSecret, tenant, secretId);
         return row === undefined ? undefined : secretOf(row);
       }),
     apply: async (change, note) =>
       (await open()).writeOnce((rows) => changeTenant(rows, tenant, { change, note })),
     findReceipt: async (receiptId, signal) =>
       (await open()).read(async (rows) => {
-        const row = await rows.get<ReceiptText>(RECEIPTS.find, tenant, receiptId);
+        const row = await rows.get<Row>(RECEIPTS.find, tenant, receiptId);
         return row === undefined ? undefined : receiptOf(row);
       }, signal),
     listReceipts: async (filter, signal) =>
       (await open()).read((rows) => listReceipts(rows, tenant, filter), signal),
     listHeads: async ({ limit, after = '' }) =>
       (await open()).read(async (rows) =>
-        (await rows.all<HeadRow>(RECEIPTS.listHeads, tenant, after, limit)).map(headOf),
+        (await rows.all<Row>(RECEIPTS.listHeads, tenant, after, limit)).map(headOf),
       ),
     listUsage: async (filter) => (await open()).read((rows) => listUsage(rows, tenant, filter)),
     tokensSpent: async ({ from, to, keyId = null }, signal) =>

@@ -3,41 +3,75 @@ import {
   type AccountSettings,
   type StoredSettings,
 } from '../../core/account-settings.ts';
-import type { AdminRole, StoredAdmin } from '../../core/admins.ts';
+import type { StoredAdmin } from '../../core/admins.ts';
 import type { AuditEvent } from '../../core/audit.ts';
-import type { Plan, PlanLimits } from '../../core/plans.ts';
+import type { Plan } from '../../core/plans.ts';
 import type { TenantProvider } from '../../core/providers.ts';
-import type { Tenant, TenantStatus } from '../../core/tenants.ts';
-import type { KeyScope, RetiredHash, StoredKey } from '../../../../src/core/memory-api/keys.ts';
+import type { Tenant } from '../../core/tenants.ts';
+import type { StoredKey } from '../../../../src/core/memory-api/keys.ts';
 import type { ChangedFact, ChangeList, TenantFacts } from '../../ports/control-store.ts';
-import type {
-  MasterKeyRow,
-  MasterKeyState,
-  SealedSecret,
-  SigningKeyRow,
-} from '../../ports/vault-store.ts';
+import type { ClosedHead, OpenHead, StoredReceipt } from '../../ports/receipt-store.ts';
+import type { MasterKeyRow, SealedSecret, SigningKeyRow } from '../../ports/vault-store.ts';
 
-/** The rows of the control plane, and the facts that they hold. */
+/**
+ * The rows of the control plane, and the facts that they hold. A fact has the members that its row has
+ * columns: `createdAt` for `created_at`, and none for a column that is null.
+ */
 
 // Only the control plane writes the texts that are parsed here.
-/* oxlint-disable typescript/no-unsafe-type-assertion */
+/* oxlint-disable typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-parameters */
 
-export interface KeyRow {
-  readonly tenant_id: string;
+export type Row = Readonly<Record<string, unknown>>;
+
+/** `names`: of members that are called otherwise than their columns. `json`: columns with the JSON of a value. */
+function readerOf<Fact>(
+  names: Readonly<Record<string, string>> = {},
+  json: readonly string[] = [],
+): (row: Row) => Fact {
+  return (row) => {
+    const members = Object.entries(row).flatMap(([column, value]) => {
+      if (value === null) return [];
+      const isJson = json.includes(column);
+      const fact: unknown = isJson ? JSON.parse(value as string) : value;
+      return [[names[column] ?? camelOf(column), fact]];
+    });
+    return Object.fromEntries(members) as Fact;
+  };
+}
+
+function camelOf(column: string): string {
+  return column.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+export const keyOf = readerOf<StoredKey>({ tenant_id: 'tenant', id: 'keyId' }, [
+  'retired',
+  'scopes',
+  'spaces',
+  'allowed_models',
+]);
+export const tenantOf = readerOf<Tenant>({ tenant_id: 'tenantId' });
+export const tenantFactsOf = readerOf<TenantFacts>({ tenant_id: 'tenantId' }, ['limits']);
+export const planOf = readerOf<Plan>({}, ['limits']);
+export const secretOf = readerOf<SealedSecret>({ tenant_id: 'tenant', id: 'secretId' });
+export const signingKeyOf = readerOf<SigningKeyRow>();
+export const receiptOf = readerOf<StoredReceipt>({ id: 'receiptId' });
+export const headOf = readerOf<OpenHead | ClosedHead>({ tenant_id: 'tenant' });
+const adminIn = readerOf<StoredAdmin>({ tenant_id: 'tenant', id: 'adminId' });
+const masterIn = readerOf<Omit<MasterKeyRow, 'canary'>>();
+
+/** An operator belongs to no tenant, and its column is empty. */
+export function adminOf({ tenant_id: tenant, ...row }: Row): StoredAdmin {
+  return adminIn(tenant === '' ? row : { ...row, tenant_id: tenant });
+}
+
+export function masterOf({ wrapped, ciphertext, ...row }: MasterRow): MasterKeyRow {
+  return { ...masterIn(row), canary: { kek: row.id, wrapped, ciphertext } };
+}
+
+export interface MasterRow extends Row {
   readonly id: string;
-  readonly name: string;
-  readonly hash: string;
-  readonly retired: string | null;
-  readonly scopes: string;
-  readonly spaces: string | null;
-  readonly allowed_models: string | null;
-  readonly tokens_per_day: number | null;
-  readonly tokens_per_month: number | null;
-  readonly created_at: number;
-  readonly expires_at: number | null;
-  readonly revoked_at: number | null;
-  readonly used_at: number | null;
-  readonly rotated_at: number | null;
+  readonly wrapped: Uint8Array;
+  readonly ciphertext: Uint8Array;
 }
 
 /** The values of a new row in the order of its columns. */
@@ -57,97 +91,6 @@ export function valuesOfKey(key: StoredKey): (string | number | null)[] {
   ];
 }
 
-export function keyOf(row: KeyRow): StoredKey {
-  return {
-    tenant: row.tenant_id,
-    keyId: row.id,
-    name: row.name,
-    hash: row.hash,
-    ...(row.retired === null ? {} : { retired: JSON.parse(row.retired) as RetiredHash[] }),
-    scopes: JSON.parse(row.scopes) as KeyScope[],
-    ...(row.spaces === null ? {} : { spaces: JSON.parse(row.spaces) as string[] }),
-    ...(row.allowed_models === null
-      ? {}
-      : { allowedModels: JSON.parse(row.allowed_models) as string[] }),
-    ...(row.tokens_per_day === null ? {} : { tokensPerDay: row.tokens_per_day }),
-    ...(row.tokens_per_month === null ? {} : { tokensPerMonth: row.tokens_per_month }),
-    ...timesOf(row),
-    ...(row.rotated_at === null ? {} : { rotatedAt: row.rotated_at }),
-  };
-}
-
-export interface AdminRow {
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly name: string;
-  readonly role: AdminRole;
-  readonly hash: string;
-  readonly created_at: number;
-  readonly expires_at: number | null;
-  readonly revoked_at: number | null;
-  readonly used_at: number | null;
-}
-
-/** An operator belongs to no tenant, and its column is empty. */
-export function adminOf(row: AdminRow): StoredAdmin {
-  return {
-    adminId: row.id,
-    ...(row.tenant_id === '' ? {} : { tenant: row.tenant_id }),
-    name: row.name,
-    role: row.role,
-    hash: row.hash,
-    ...timesOf(row),
-  };
-}
-
-/** The times that keys and admins have in common. */
-function timesOf(row: Pick<AdminRow, 'created_at' | 'expires_at' | 'revoked_at' | 'used_at'>) {
-  return {
-    createdAt: row.created_at,
-    ...(row.expires_at === null ? {} : { expiresAt: row.expires_at }),
-    ...(row.revoked_at === null ? {} : { revokedAt: row.revoked_at }),
-    ...(row.used_at === null ? {} : { usedAt: row.used_at }),
-  };
-}
-
-export interface TenantRow {
-  readonly tenant_id: string;
-  readonly name: string;
-  readonly plan: string;
-  readonly status: TenantStatus;
-  readonly created_at: number;
-}
-
-export interface PlanRow {
-  readonly name: string;
-  readonly limits: string;
-  readonly created_at: number;
-}
-
-export type TenantFactsRow = TenantRow & Pick<PlanRow, 'limits'>;
-
-export function tenantFactsOf(row: TenantFactsRow): TenantFacts {
-  return { ...tenantOf(row), limits: limitsOf(row) };
-}
-
-export function planOf(row: PlanRow): Plan {
-  return { name: row.name, limits: limitsOf(row), createdAt: row.created_at };
-}
-
-export function tenantOf({
-  tenant_id: id,
-  name,
-  plan,
-  status,
-  created_at: createdAt,
-}: TenantRow): Tenant {
-  return { tenantId: id, name, plan, status, createdAt };
-}
-
-function limitsOf({ limits }: Pick<PlanRow, 'limits'>): PlanLimits {
-  return JSON.parse(limits) as PlanLimits;
-}
-
 export interface SettingsRow {
   readonly version: number;
   readonly settings: string;
@@ -162,79 +105,6 @@ export function settingsOf(row: SettingsRow | undefined): StoredSettings {
 
 export function providerOf(facts: string): TenantProvider {
   return JSON.parse(facts) as TenantProvider;
-}
-
-export interface SecretRow {
-  readonly tenant_id: string;
-  readonly id: string;
-  readonly owner: string;
-  readonly purpose: string;
-  readonly version: number;
-  readonly kek: string;
-  readonly wrapped: Uint8Array;
-  readonly ciphertext: Uint8Array;
-  readonly fingerprint: string;
-  readonly saved_at: number;
-}
-
-export interface MasterRow {
-  readonly id: string;
-  readonly state: MasterKeyState;
-  readonly wrapped: Uint8Array;
-  readonly ciphertext: Uint8Array;
-  readonly created_at: number;
-  readonly retired_at: number | null;
-  readonly secrets: number;
-}
-
-export interface SigningRow {
-  readonly kid: string;
-  readonly x: string;
-  readonly created_at: number;
-  readonly retired_at: number | null;
-}
-
-export function secretOf(row: SecretRow): SealedSecret {
-  const {
-    tenant_id: tenant,
-    id,
-    owner,
-    purpose,
-    version,
-    kek,
-    wrapped,
-    ciphertext,
-    fingerprint,
-  } = row;
-  return {
-    tenant,
-    secretId: id,
-    owner,
-    purpose,
-    version,
-    kek,
-    wrapped,
-    ciphertext,
-    fingerprint,
-    savedAt: row.saved_at,
-  };
-}
-
-export function signingKeyOf(row: SigningRow): SigningKeyRow {
-  const { kid, x, created_at: createdAt, retired_at: retiredAt } = row;
-  return { kid, x, createdAt, ...(retiredAt === null ? {} : { retiredAt }) };
-}
-
-export function masterOf(row: MasterRow): MasterKeyRow {
-  const { id, state, wrapped, ciphertext, secrets } = row;
-  return {
-    id,
-    state,
-    canary: { kek: id, wrapped, ciphertext },
-    createdAt: row.created_at,
-    ...(row.retired_at === null ? {} : { retiredAt: row.retired_at }),
-    secrets,
-  };
 }
 
 export interface ChangeRow {

@@ -2,7 +2,6 @@ import { isoTime } from '../../../../src/core/memory/times.ts';
 import { firstReceiptIdAt, timeOfReceiptId } from '../../core/receipt-id.ts';
 import type {
   ClosedHead,
-  OpenHead,
   ReceiptFilter,
   ReceiptRow,
   StoredReceipt,
@@ -10,30 +9,17 @@ import type {
   UsageSum,
 } from '../../ports/receipt-store.ts';
 import type { Rows } from '../../ports/rows.ts';
-import { type CountsRow, PAGE_CONDITIONS, RECEIPTS, receiptPage, usageSums } from './statements.ts';
+import { receiptOf, type Row } from './facts.ts';
+import {
+  COUNTS,
+  type CountsRow,
+  PAGE_CONDITIONS,
+  RECEIPTS,
+  receiptPage,
+  usageSums,
+} from './statements.ts';
 
 /** Signed receipts, the heads of their nodes and the sums of their days. They outlive the receipts. */
-
-export interface HeadRow {
-  readonly tenant_id: string;
-  readonly node: string;
-  readonly last_seq: number;
-  readonly body: string | null;
-}
-
-export function headOf(row: HeadRow): OpenHead | ClosedHead {
-  const { tenant_id: tenant, node, last_seq: lastSeq, body } = row;
-  return { tenant, node, lastSeq, ...(body === null ? {} : { body }) };
-}
-
-export interface ReceiptText {
-  readonly id: string;
-  readonly body: string;
-}
-
-export function receiptOf({ id: receiptId, body }: ReceiptText): StoredReceipt {
-  return { receiptId, body };
-}
 
 /** Rows are written in one order, so that two nodes never wait for each other. */
 export async function storeReceipts(rows: Rows, receipts: readonly ReceiptRow[]): Promise<void> {
@@ -88,7 +74,7 @@ export async function listReceipts(
   const asked = names.filter((name) => values[name] !== undefined);
   const statement = receiptPage(asked, isDown === isBackwards ? 'ASC' : 'DESC');
   const given = asked.map((name) => values[name] ?? '');
-  const found = (await rows.all<ReceiptText>(statement, tenant, ...given, limit)).map(receiptOf);
+  const found = (await rows.all<Row>(statement, tenant, ...given, limit)).map(receiptOf);
   return isBackwards ? found.toReversed() : found;
 }
 
@@ -153,31 +139,25 @@ function usageKeyOf({
 }
 
 function countsIn({ counts }: ReceiptRow): readonly number[] {
-  return [
-    1,
-    counts.failed,
-    counts.originalInputTokens,
-    counts.forwardedInputTokens,
-    counts.recalledTokens,
-    counts.elidedTokens,
-    counts.inputTokens,
-    counts.cacheReadTokens,
-    counts.outputTokens,
-    counts.spentTokens,
-  ];
+  return COUNT_MEMBERS.map((member) => (member === 'requests' ? 1 : counts[member]));
 }
 
 function countsOf(row: CountsRow): Omit<UsageSum, 'values'> {
-  return {
-    requests: row.requests,
-    failed: row.failed,
-    originalInputTokens: row.original_input,
-    forwardedInputTokens: row.forwarded_input,
-    recalledTokens: row.recalled,
-    elidedTokens: row.elided,
-    inputTokens: row.input,
-    cacheReadTokens: row.cache_read,
-    outputTokens: row.output,
-    spentTokens: row.spent,
-  };
+  const members = COUNTS.map((column, at) => [COUNT_MEMBERS[at], row[column]]);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Each member has its column.
+  return Object.fromEntries(members) as Omit<UsageSum, 'values'>;
 }
+
+/** In the order of COUNTS. */
+const COUNT_MEMBERS = [
+  'requests',
+  'failed',
+  'originalInputTokens',
+  'forwardedInputTokens',
+  'recalledTokens',
+  'elidedTokens',
+  'inputTokens',
+  'cacheReadTokens',
+  'outputTokens',
+  'spentTokens',
+] as const satisfies readonly (keyof UsageSum)[];

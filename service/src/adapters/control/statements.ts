@@ -152,7 +152,7 @@ export const LEDGER = {
   drop: `DELETE FROM tenant_ledger WHERE tenant_id = $1 AND at < $2 AND key LIKE '%:%'`,
 } as const;
 
-const COUNTS = [
+export const COUNTS = [
   'requests',
   'failed',
   'original_input',
