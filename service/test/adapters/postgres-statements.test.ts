@@ -13,7 +13,7 @@ import {
 import { MEMORY, searchItems } from '../../src/adapters/memory/statements.ts';
 import { INDEX } from '../../src/adapters/postgres-store/statements/index.ts';
 import { RECALL } from '../../src/adapters/postgres-store/statements/recall.ts';
-import { DAYS, PENDING, STATISTICS } from '../../src/adapters/postgres-store/statements/upkeep.ts';
+import { DAYS, STATISTICS } from '../../src/adapters/postgres-store/statements/upkeep.ts';
 import { adding, MOVE } from '../../src/adapters/postgres-store/statements/move.ts';
 import { MOVED_TABLES, TABLES_BEHIND } from '../../src/ports/service-move.ts';
 import { POSTGRES_NOW, SERVER } from '../../src/adapters/postgres-store/statements/server.ts';
@@ -47,7 +47,6 @@ const STATEMENTS = Object.entries({
   ...SERVER,
   ...DAYS,
   ...MOVE,
-  ...PENDING,
   ...STATISTICS,
   ...Object.fromEntries(
     [...MOVED_TABLES, ...TABLES_BEHIND].map((table) => [`adding ${table}`, adding(table)]),

@@ -24,17 +24,11 @@ import { bytesArray } from './wire-values.ts';
  * and a commit, however many records it has.
  */
 
-interface Captured {
-  readonly outcome: CaptureOutcome;
-  /** Words that were added to the index. */
-  readonly words: number;
-}
-
 export async function capture(
   rows: Rows,
   place: CapturePlace,
   batch: CaptureBatch,
-): Promise<Captured> {
+): Promise<CaptureOutcome> {
   const spaces = new Spaces(rows, place.tenant);
   // Its row is locked first, so no other transaction changes the rows that the statement behind it reads.
   const lock = () =>
@@ -50,33 +44,27 @@ export async function capture(
   ]);
   if (space === undefined) {
     const state = bareState(await spaces.state(batch.space));
-    if (isStale(batch, state)) return nothing(state, undefined);
+    if (isStale(batch, state)) return { state, results: undefined };
     await makeSpace(rows, place.tenant, batch.space);
     // Another node may have made it a moment ago, and filled it.
     [space, held, room] = await lock();
-    if (space === undefined)
-      return nothing(
-        state,
-        batch.objects.map((): ObjectState => 'quota'),
-      );
+    if (space === undefined) {
+      return { state, results: batch.objects.map((): ObjectState => 'quota') };
+    }
   }
   const state = stateOf(batch.space, space);
-  if (isStale(batch, state)) return nothing(state, undefined);
+  if (isStale(batch, state)) return { state, results: undefined };
   const writer = new BatchWriter(rows, place, space);
   const results = writer.take(batch, { passages, held, room });
   await Promise.all(writer.write(batch.now));
-  const { records, words } = writer;
+  const { records } = writer;
   const commitSeq = state.commitSeq + records;
   const after = { ...state, commitSeq, records: state.records + records };
-  return { outcome: { state: after, results }, words };
+  return { state: after, results };
 }
 
 function passagesIn({ objects }: CaptureBatch): BatchPassages {
   return objects.map(({ texts }) => texts.map(({ text, role }) => passagesOf(text, role)));
-}
-
-function nothing(state: SpaceState, results: CaptureOutcome['results']): Captured {
-  return { outcome: { state, results }, words: 0 };
 }
 
 /** A purge came in between: the batch belongs to the generation before it. */
@@ -221,13 +209,9 @@ class BatchWriter {
     this.#space = space;
   }
 
-  /** How many were added, and how many words of theirs. */
+  /** How many were added. */
   get records(): number {
     return this.#records.length;
-  }
-
-  get words(): number {
-    return this.#passages.reduce((sum, { terms }) => sum + terms.length, 0);
   }
 
   /** Decides what becomes of each object. */
@@ -420,7 +404,7 @@ class BatchWriter {
       this.#records.length,
       this.#bytes,
       this.#passages.length,
-      this.words,
+      this.#passages.reduce((sum, { terms }) => sum + terms.length, 0),
       this.#texts.length,
       this.#newConversations.length,
     );

@@ -16,11 +16,18 @@ import {
 } from '../memory/tenant-memory.ts';
 import { capture, makeSpace } from './captures.ts';
 import type { Connections } from './connections.ts';
-import type { OpenDatabase } from './open-database.ts';
 import { keepCounts, PostgresSource, type WordCount } from './postgres-source.ts';
 import { INDEX } from './statements/index.ts';
+import type { TermKeys } from './term-keys.ts';
 
 /** The memory of tenants on PostgreSQL: captures, the index of keyed hashes, and recalls. */
+
+/** The database as every part of a store has it: found, and with its tables as they must be. */
+export interface OpenDatabase {
+  readonly connections: Connections;
+  /** Hashes words with the secret of this database. */
+  readonly keys: TermKeys;
+}
 
 const SEARCH = searchItems(INDEX.held);
 
@@ -48,14 +55,9 @@ export function postgresMemory(
       };
     },
     async capture(tenant, batch, signal) {
-      const { connections, keys, pending } = await database();
+      const { connections, keys } = await database();
       const place = { tenant, keys: keys.of(tenant), bytesMax: spaceBytesMax };
-      const { outcome, words } = await connections.memory.write(
-        (rows) => capture(rows, place, batch),
-        signal,
-      );
-      pending.note(connections, tenant, words);
-      return outcome;
+      return connections.memory.write((rows) => capture(rows, place, batch), signal);
     },
     async recall(tenant, question, signal) {
       const { connections, keys } = await database();

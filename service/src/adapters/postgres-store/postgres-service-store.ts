@@ -5,9 +5,8 @@ import { serviceControl, tenantControl } from '../control/control-plane.ts';
 import { tenantMemory, unfinishedPurges } from '../memory/tenant-memory.ts';
 import { Connections, type ConnectionOptions } from './connections.ts';
 import { daysOfReceipts, keepDays } from './days.ts';
-import { type OpenDatabase, PendingPassages } from './open-database.ts';
 import { migrate, readSchema, newEpochIn } from './migrations.ts';
-import { postgresMemory } from './memory-engine.ts';
+import { type OpenDatabase, postgresMemory } from './memory-engine.ts';
 import { INDEX } from './statements/index.ts';
 import { POSTGRES_NOW } from './statements/server.ts';
 import { Statistics } from './statistics.ts';
@@ -104,7 +103,7 @@ async function open(connections: Connections, migrates: boolean): Promise<OpenDa
     const message = 'A move to this database is incomplete: run svc-service move again.';
     throw new MemoryError('unavailable', message);
   }
-  return { connections, keys: new TermKeys(state.secret), pending: new PendingPassages() };
+  return { connections, keys: new TermKeys(state.secret) };
 }
 
 interface HealthRow {
