@@ -13,7 +13,7 @@ import {
 import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
 import { readSecret, makeMasterKeyFile, newMasterKeyId } from '../adapters/vault/master-keys.ts';
 import { parseServiceSettings, type ServiceSettings } from '../core/settings.ts';
-import type { ServerFacts, ServiceBackups, ServiceStore } from '../ports/service-store.ts';
+import type { ServerFacts, ServiceStore } from '../ports/service-store.ts';
 import { withTenantsChanged } from '../server/change-watch.ts';
 
 /**
@@ -200,7 +200,8 @@ function marking(folder: string, store: ServiceStore): ServiceStore {
   }));
 }
 
-export const serviceBackups: ServiceBackups = {
+/** Copies of a service's database, while it serves, and back. They throw FileError, for people. */
+export const serviceBackups = {
   backUp: backUpService,
   restore: restoreService,
   check: checkService,

@@ -364,16 +364,6 @@ export interface ServiceStoreHealth {
   readonly bytes: number;
 }
 
-/** Copies of a service's database, while it serves, and back. Throws FileError, for people. */
-export interface ServiceBackups {
-  /** One consistent moment of it; never over a file that is there. */
-  backUp(folder: string, file: string): Promise<BackupFacts>;
-  /** In a new epoch. Refused while a service runs on the folder. */
-  restore(folder: string, backup: string, now: number): Promise<RestoreFacts>;
-  /** Reads the whole file. Resolves with what is wrong with it; '' when nothing is. */
-  check(folder: string): Promise<string>;
-}
-
 export interface BackupFacts {
   readonly file: string;
   readonly records: number;
@@ -403,19 +393,10 @@ export interface ServerFacts {
   /** A commit waits until a standby has it. */
   readonly isSynchronous: boolean;
   readonly standbys: readonly StandbyFacts[];
-  /** The last day that has a table of receipts, as 20261120. */
-  readonly lastDay: string | undefined;
-  readonly slowStatements: number;
-  readonly slowestMs: number;
-  /** Commits that wait for a standby at this moment. */
-  readonly waitingCommits: number;
 }
 
 export interface StandbyFacts {
   readonly name: string;
   readonly isStreaming: boolean;
   readonly isSynchronous: boolean;
-  /** Left out where the server does not tell this user. */
-  readonly lagBytes?: number;
-  readonly lagMs?: number;
 }

@@ -27,16 +27,7 @@ export const SERVER = {
    */
   stillWrites: `SELECT ${STATEMENT_TIMEOUT}, pg_is_in_recovery() AS standby, ${TIMELINE}`,
   stillWritesUntold: `SELECT ${STATEMENT_TIMEOUT}, pg_is_in_recovery() AS standby, '' AS timeline`,
-  /** A statement of a request ends after 2 s: one that runs for a second is slow. */
-  activity: `SELECT current_setting('server_version') AS version,
-      count(*) FILTER (WHERE state = 'active' AND wait_event IS DISTINCT FROM 'SyncRep'
-        AND query_start < clock_timestamp() - interval '1 second') AS slow,
-      coalesce(max(extract(epoch FROM clock_timestamp() - query_start) * 1000)
-        FILTER (WHERE state = 'active'), 0)::bigint AS slowest_ms,
-      count(*) FILTER (WHERE wait_event = 'SyncRep') AS waiting_commits
-    FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`,
-  standbys: `SELECT coalesce(application_name, '') AS name, state, sync_state AS sync,
-      pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::bigint AS lag_bytes,
-      (extract(epoch FROM replay_lag) * 1000)::bigint AS lag_ms
+  version: `SELECT current_setting('server_version') AS version`,
+  standbys: `SELECT coalesce(application_name, '') AS name, state, sync_state AS sync
     FROM pg_stat_replication ORDER BY application_name`,
 } as const;
