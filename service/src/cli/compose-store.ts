@@ -106,7 +106,7 @@ export async function openServerStore(
 
 /** Throws MemoryError for a server that cannot be asked. */
 export async function inspectDatabase({ address }: DatabaseServer): Promise<ServerFacts> {
-  const { inspectServer } = await import('../adapters/postgres-store/inspect.ts');
+  const { inspectServer } = await import('../adapters/postgres-store/postgres-service-store.ts');
   return inspectServer(address);
 }
 

@@ -1,6 +1,5 @@
 import { firstReceiptIdAt } from '../../core/receipt-id.ts';
 import type { KeyPage, Page, Lease, StandingLease } from '../../ports/control-store.ts';
-import type { ReceiptRow } from '../../ports/receipt-store.ts';
 import type { Rows, Transactions } from '../../ports/rows.ts';
 import type {
   AnswerKey,
@@ -40,8 +39,6 @@ export interface ControlEngine {
   readonly open: () => Promise<Transactions>;
   /** SQL: milliseconds since 1970 by the clock of the engine. */
   readonly now: string;
-  /** Runs before receipts are stored, outside of their transaction. */
-  readonly prepare?: (rows: readonly ReceiptRow[]) => Promise<void>;
 }
 
 /** Changes that a node may read at once. A node reads once a second, and forgets all its facts if it missed more. */
@@ -52,7 +49,7 @@ const ANSWER_AGE_MAX_MS = 24 * 3600 * 1000;
 /** Dropping old rows on every write would cost more than the write. */
 const WRITES_PER_DROP = 64;
 
-export function serviceControl({ open, prepare }: ControlEngine) {
+export function serviceControl({ open }: ControlEngine) {
   return {
     findCaller: async (keyId, signal) =>
       (await open()).read(async (rows) => {
@@ -111,7 +108,6 @@ export function serviceControl({ open, prepare }: ControlEngine) {
     storeReceipts: async (receipts) => {
       if (receipts.length === 0) return;
       const transactions = await open();
-      await prepare?.(receipts);
       await transactions.write((rows) => storeReceipts(rows, receipts));
     },
     openHeads: async ({ node, limit }) =>

@@ -1,14 +1,23 @@
 import { MemoryError } from '../../../../src/core/errors.ts';
 import { isTenantId } from '../../core/tenants.ts';
-import type { ServiceStore, ServiceStoreHealth, TenantStore } from '../../ports/service-store.ts';
+import { isoTime } from '../../../../src/core/memory/times.ts';
+import { firstReceiptIdAt } from '../../core/receipt-id.ts';
+import type {
+  KeptDays,
+  ServerFacts,
+  ServiceStore,
+  ServiceStoreHealth,
+  TenantStore,
+} from '../../ports/service-store.ts';
 import { serviceControl, tenantControl } from '../control/control-plane.ts';
 import { tenantMemory, unfinishedPurges } from '../memory/tenant-memory.ts';
 import { Connections, type ConnectionOptions } from './connections.ts';
-import { daysOfReceipts, keepDays } from './days.ts';
 import { migrate, readSchema, newEpochIn } from './migrations.ts';
 import { type OpenDatabase, postgresMemory } from './memory-engine.ts';
 import { INDEX } from './statements/index.ts';
-import { POSTGRES_NOW } from './statements/server.ts';
+import type { ServerAddress } from './server-url.ts';
+import { POSTGRES_NOW, SERVER } from './statements/server.ts';
+import { DAYS, type DayTable, dropDay, makeDay } from './statements/upkeep.ts';
 import { Statistics } from './statistics.ts';
 import { TermKeys } from './term-keys.ts';
 import {
@@ -57,7 +66,7 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
   const tenants = new Map<string, TenantStore>();
   const connected = async (): Promise<Connections> => (await database()).connections;
   const statistics = new Statistics(connected, options.statisticsMs);
-  const engine = { open: connected, now: POSTGRES_NOW, prepare: daysOfReceipts(connected) };
+  const engine = { open: connected, now: POSTGRES_NOW };
   const memory = postgresMemory(database, spaceBytesMax);
   return {
     isShared: true,
@@ -183,4 +192,97 @@ function tell(verdict: OriginVerdict, report: (line: string) => void): void {
   report(
     'The database is not the same as before: it is a promoted standby or a restored copy. A new epoch began, and clients capture again what they still hold.',
   );
+}
+
+/**
+ * Receipts and audit events are in one table for each day, created a week ahead. Expired days are
+ * dropped as tables, because deleting their rows would cost as much as writing them. Rows of a day
+ * without a table, such as those of a service that moved, are together in one more.
+ */
+
+const DAY_MS = 86_400_000;
+const DAYS_AHEAD = 7;
+
+async function keepDays(
+  connections: Connections,
+  { now, receiptsFrom, auditFrom }: KeptDays,
+): Promise<void> {
+  await makeDaysFrom(connections, now);
+  if (receiptsFrom !== undefined) await dropBefore(connections, 'receipts', receiptsFrom);
+  if (auditFrom === undefined) return;
+  await dropBefore(connections, 'audit', auditFrom);
+  // Events of days that had no table of their own.
+  await connections.job((rows) => rows.run(DAYS.dropAuditRows, auditFrom));
+}
+
+/** The day of this moment and those of the week after it. */
+async function makeDaysFrom(connections: Connections, at: number): Promise<void> {
+  const made = await connections.read((rows) => rows.all<{ name: string }>(DAYS.list));
+  const names = new Set(made.map(({ name }) => name));
+  const today = Math.floor(at / DAY_MS) * DAY_MS;
+  for (let ahead = 0; ahead <= DAYS_AHEAD; ahead += 1) {
+    const start = today + ahead * DAY_MS;
+    for (const table of ['receipts', 'audit'] as const) {
+      if (names.has(`${table}_${dayOf(start)}`)) continue;
+      const statement = makeDay(table, dayOf(start), rangeOf(table, start));
+      // A day whose rows lie with the rest already stays there.
+      // oxlint-disable-next-line no-await-in-loop -- Each takes a lock on the table for a moment.
+      await connections.write((rows) => rows.run(statement)).catch(() => undefined);
+    }
+  }
+}
+
+async function dropBefore(connections: Connections, table: DayTable, from: number): Promise<void> {
+  const made = await connections.read((rows) => rows.all<{ name: string }>(DAYS.list));
+  // A day is over when the next one begins.
+  const first = dayOf(from);
+  for (const { name } of made) {
+    const day = name.slice(table.length + 1);
+    if (!name.startsWith(`${table}_`) || day >= first) continue;
+    // A lock that is not to be had now is had in an hour.
+    // oxlint-disable-next-line no-await-in-loop
+    await connections.write((rows) => rows.run(dropDay(table, day))).catch(() => undefined);
+  }
+}
+
+function rangeOf(table: DayTable, start: number): { first: string; next: string } {
+  const bounds = [start, start + DAY_MS];
+  const [first = '', next = ''] = bounds.map(table === 'receipts' ? firstReceiptIdAt : String);
+  return { first, next };
+}
+
+function dayOf(at: number): string {
+  return isoTime(at).slice(0, 'YYYY-MM-DD'.length).replaceAll('-', '');
+}
+
+/** Tells a person about a database server: `svc-service doctor`. */
+
+interface StandbyRow {
+  readonly name: string;
+  readonly state: string | null;
+  readonly sync: string | null;
+}
+
+/** Throws MemoryError for a server that cannot be asked. */
+export async function inspectServer(address: ServerAddress): Promise<ServerFacts> {
+  const connections = new Connections({ server: address, connectionsMax: 1 });
+  try {
+    const { isSynchronous } = await connections.origin();
+    return await connections.read(async (rows) => {
+      const row = await rows.get<{ version: string }>(SERVER.version);
+      const standbys = await rows.all<StandbyRow>(SERVER.standbys);
+      return {
+        version: row?.version ?? '',
+        host: `${address.host}:${address.port}`,
+        isSynchronous,
+        standbys: standbys.map(({ name, state, sync }) => ({
+          name,
+          isStreaming: state === 'streaming',
+          isSynchronous: sync === 'sync' || sync === 'quorum',
+        })),
+      };
+    });
+  } finally {
+    await connections.close();
+  }
 }

@@ -10,7 +10,7 @@ import { TABLES } from '../../control/tables.ts';
 /** Passages are the largest table: a part of it fits into memory where the whole does not. */
 const PASSAGE_PARTS = 32;
 
-// A receipt's id begins with its time, so a range of ids is a day: see days.ts. A row of no day that was
+// A receipt's id begins with its time, so a range of ids is a day: see keepDays. A row of no day that was
 // made goes to the rest. Passages hold places in texts, and keyed hashes of the words.
 const VERSION_1: readonly string[] = [
   `CREATE SEQUENCE ids`,
