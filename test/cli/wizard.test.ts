@@ -246,6 +246,11 @@ test('what a catalog only names is shown and cannot be chosen; what it cannot te
   await asked('discovery only: it publishes no address');
   expect(prompts.getScreen()).toMatch(/^❯ Another provider/m);
   for (const _ of 'databricks') prompts.keypress('backspace');
+  // Also the beginning of a name in the catalog.
+  prompts.type('gateway');
+  await asked('merge-gateway');
+  expect(prompts.getScreen()).toMatch(/^❯ Another provider/m);
+  for (const _ of 'gateway') prompts.keypress('backspace');
   await find('merge-gateway', 'merge-gateway');
   await choose('Which API does it serve?', 'Anthropic Messages');
   await answer('The key of merge-gateway:', '$NOT_SET_HERE');

@@ -41,7 +41,7 @@ export async function askClients(answers: Answers): Promise<Wiring> {
           : [{ value: 'some' as const, name: 'Some of them', description: 'svc asks for each' }]),
         {
           value: 'none' as const,
-          name: 'No, I start them with svc run',
+          name: `No, I start ${found.length === 1 ? 'it' : 'them'} with svc run`,
           description: `svc changes no file: svc run ${found[0]?.name ?? ''}`,
         },
       ],

@@ -299,6 +299,17 @@ const OTHER: Choice = {
   description: 'any endpoint with one of the three API styles; you give its URL',
 };
 
+/** What people type for it. The catalog has models with such words in their names. */
+const OTHER_WORDS = ['another', 'other', 'custom', 'own', 'gateway', 'local', 'url', 'self-hosted'];
+/** Shorter beginnings of these words are the beginnings of providers. */
+const OTHER_CHARS_MIN = 4;
+
+function isOther(term: string): boolean {
+  return OTHER_WORDS.some(
+    (word) => word === term || (term.length >= OTHER_CHARS_MIN && word.startsWith(term)),
+  );
+}
+
 const BACK: Choice = { value: NONE, name: 'None: continue without a provider', description: '' };
 
 /** First the providers of the file, then those whose key is set and logins, then all of the catalog. */
@@ -311,6 +322,8 @@ function providerChoices(term: string, answers: Answers): readonly Choice[] {
   const logins = loginChoices(term, answers);
   const keyed = near.map((one) => choiceOf(one, answers));
   const others = rest.map((one) => choiceOf(one, answers));
+  if (isOther(term.trim().toLowerCase()))
+    return [...own, OTHER, ...keyed, ...others, ...logins, BACK];
   if (term.trim() !== '') return [...own, ...keyed, ...others, ...logins, OTHER, BACK];
   // Two hundred names are between the well-known ones and the end of the list.
   const known = others.filter(({ value }) => wellKnown(value) !== undefined);
