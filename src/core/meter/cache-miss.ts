@@ -6,6 +6,7 @@ import {
   type Difference,
   differenceOf,
   droppedThoughts,
+  markDifference,
   type OwnChange,
   type OwnChanges,
   ownDifference,
@@ -130,11 +131,18 @@ export class PrefixHistory {
     const isEdited = ({ items }: PrefixSketch): boolean =>
       items.length <= OPENING_ITEMS && items.length < sketch.items.length;
     return (
-      most(answered, sketch, commonItems) ??
+      most(answered, sketch, commonMessages) ??
       most(answered, sketch, sharedItems) ??
       answered.find((one) => isEdited(one.sketch))
     );
   }
+}
+
+/** A system message alone identifies no conversation: in Chat Completions each begins with it. */
+function commonMessages(before: PrefixSketch, after: PrefixSketch): number {
+  const count = commonItems(before, after);
+  const first = after.items.findIndex(({ isSystem }) => !isSystem);
+  return first === -1 || first >= count ? 0 : count;
 }
 
 function most(
@@ -245,7 +253,10 @@ function tokensSentAgain(
   const { sketch } = question.comparison;
   const isLonger = sketch.items.length >= before.sketch.items.length;
   if (isUnchanged && isLonger && before.usage !== undefined) {
-    return { tokens: Math.min(totalOf(before.usage), totalOf(question.usage)), isExact: true };
+    const { cacheRead, cacheWrite } = before.usage;
+    const cached =
+      before.sketch.lastMark === undefined ? totalOf(before.usage) : cacheRead + cacheWrite;
+    return { tokens: Math.min(cached, totalOf(question.usage)), isExact: true };
   }
   return estimatedAgain(question, tokensAgain(before.sketch, sketch));
 }
@@ -279,9 +290,12 @@ function culpritOf(
   }
   if (question.isCleared) return { by: 'svc', own: 'clearing', ...paused };
   if (isLate) return { by: 'time', ...paused };
-  const { difference } = comparison;
-  if (difference !== undefined && explains(difference, question)) {
-    const { place, change, index, name, isServer } = difference;
+  const { difference, sketch } = comparison;
+  const isClient = difference !== undefined && explains(difference, question);
+  const moved = difference === undefined ? markDifference(before.sketch, sketch) : undefined;
+  const found = isClient ? difference : moved;
+  if (found !== undefined) {
+    const { place, change, index, name, isServer } = found;
     return {
       by: 'client',
       place,

@@ -51,7 +51,12 @@ function clientCause({ place, change, name, isServer }: CacheMiss): string {
       return 'The client changed or left out earlier thinking';
     case 'model':
       return 'The client asked another model';
+    case 'marks':
+      return change === 'added'
+        ? 'The client added more blocks than the provider looks back from a cache mark'
+        : 'The client moved its cache mark in front of what the cache had';
     case 'settings':
+      if (name === 'images') return 'The client added or left out an image';
       return `The client changed the setting \`${name ?? ''}\``;
     case 'message':
       return MESSAGE[change ?? 'edited'];

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { asList, asRecord, asText, type Fields } from '../bytes/json-fields.ts';
 import type { Item, RequestView, Shell } from '../conversation/view.ts';
 import { textsOf } from '../dialects/system-text.ts';
+import { hasLongCache } from '../shortening/pricing.ts';
 import { isOmitted } from '../shortening/omissions.ts';
 import type { Placement } from '../recall/injections.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -14,6 +15,8 @@ import type { Plan } from '../plan/plan.ts';
 export interface PrefixSketch {
   readonly shell: ShellSketch;
   readonly items: readonly ItemSketch[];
+  /** The item with the last cache mark, -1 for a mark in front of all items; undefined without a mark. */
+  readonly lastMark: number | undefined;
 }
 
 interface ShellSketch {
@@ -24,6 +27,8 @@ interface ShellSketch {
   readonly settings: readonly Named[];
   /** The client marks a part of it for the cache. */
   readonly isMarked: boolean;
+  /** The client lets the provider mark the newest item. */
+  readonly isAutomatic: boolean;
   readonly tokens: number;
 }
 
@@ -45,11 +50,16 @@ interface ItemSketch {
   readonly isThought: boolean;
   readonly isSystem: boolean;
   readonly tokens: number;
+  /** At least so many blocks; a provider looks back from a cache mark by blocks. */
+  readonly blocks: number;
+  /** Only for providers that cache what is marked: whether it has a mark, and an image. */
+  readonly isMarked: boolean;
+  readonly hasImage: boolean;
   /** Of the first items only: there the clients put their environment. */
   readonly text?: TextSketch | undefined;
 }
 
-export type Place = 'model' | 'tools' | 'system' | 'message' | 'thinking' | 'settings';
+export type Place = 'model' | 'tools' | 'system' | 'message' | 'thinking' | 'settings' | 'marks';
 export type Change = 'added' | 'removed' | 'edited' | 'order' | 'date' | 'number';
 
 /** The first place in which two requests differ. */
@@ -64,10 +74,12 @@ export interface Difference {
 }
 
 export function sketchOf(view: RequestView): PrefixSketch {
-  return {
-    shell: sketchOfShell(view.shell),
-    items: view.items.map((item, index) => sketchOfItem(view, item, index)),
-  };
+  const shell = sketchOfShell(view.shell);
+  const items = view.items.map((item, index) => sketchOfItem(view, item, index));
+  const last = items.findLastIndex(({ isMarked }) => isMarked);
+  const isMarked = last !== -1 || shell.isMarked;
+  const lastMark = shell.isAutomatic ? items.length - 1 : last;
+  return { shell, items, lastMark: isMarked ? lastMark : undefined };
 }
 
 /** Saves about a millisecond for 100 kB of tools; a shell never changes. */
@@ -81,7 +93,7 @@ const TEXT_ITEMS_MAX = 4;
 /** Longer texts are files. A date inside a file says nothing about the cache. */
 const TEXT_BYTES_MAX = 1 << 16;
 
-function sketchOfItem({ bytes }: RequestView, item: Item, index: number): ItemSketch {
+function sketchOfItem({ bytes, dialect }: RequestView, item: Item, index: number): ItemSketch {
   const known = ITEMS.get(item);
   if (known !== undefined) return known;
   const { digest, thoughts, isThought = false, role, tokens, start, end } = item;
@@ -89,7 +101,21 @@ function sketchOfItem({ bytes }: RequestView, item: Item, index: number): ItemSk
   const text = hasText
     ? sketchOfText(bytes.toString('utf8', start, end).replaceAll(MARK, ''))
     : undefined;
-  const sketch = { digest, thoughts, isThought, isSystem: role === 'system', tokens, text };
+  const isByMarks = hasLongCache(dialect);
+  const said = bytes.subarray(start, end);
+  const { toolCalls, toolResultIds, assistantText } = item;
+  const texts = assistantText === '' ? 0 : 1;
+  const sketch = {
+    digest,
+    thoughts,
+    isThought,
+    isSystem: role === 'system',
+    tokens,
+    blocks: Math.max(1, toolCalls.length + toolResultIds.length + thoughts.length + texts),
+    isMarked: isByMarks && said.includes('"cache_control"'),
+    hasImage: isByMarks && said.includes('"image"'),
+    text,
+  };
   ITEMS.set(item, sketch);
   return sketch;
 }
@@ -143,6 +169,7 @@ function sketchOfShell(shell: Shell): ShellSketch {
       return said === undefined ? [] : [{ name, digest: digestOf(said) }];
     }),
     isMarked,
+    isAutomatic: value['cache_control'] !== undefined,
     tokens,
   };
   SHELLS.set(shell, sketch);
@@ -202,7 +229,8 @@ export function differenceOf(before: PrefixSketch, after: PrefixSketch): Differe
   return (
     shellDifference(before.shell, after.shell) ??
     itemDifference(before.items, after.items) ??
-    settingDifference(before.shell, after.shell)
+    settingDifference(before.shell, after.shell) ??
+    imageDifference(before.items, after.items)
   );
 }
 
@@ -317,6 +345,37 @@ function settingDifference(before: ShellSketch, after: ShellSketch): Difference 
   return name && { place: 'settings', change: 'edited', index: -1, name };
 }
 
+/** Images anywhere count for Anthropic's cache of all messages ("Prompt caching", what invalidates it, 2026-11). */
+function imageDifference(
+  before: readonly ItemSketch[],
+  after: readonly ItemSketch[],
+): Difference | undefined {
+  const images = (items: readonly ItemSketch[]): number =>
+    items.filter(({ hasImage }) => hasImage).length;
+  if (images(before) === images(after)) return undefined;
+  return { place: 'settings', change: 'edited', index: -1, name: IMAGES };
+}
+
+/** In the place of a setting's name. */
+const IMAGES = 'images';
+
+/** Anthropic looks so many blocks back from a cache mark for an entry ("Prompt caching", 2026-11). */
+const LOOKBACK_BLOCKS = 20;
+
+/** Whether the client's marks are where no entry of the request before can be read; the items are the same. */
+export function markDifference(before: PrefixSketch, after: PrefixSketch): Difference | undefined {
+  const [end, mark] = [before.lastMark ?? -1, after.lastMark ?? -1];
+  if (end === -1 || end >= after.items.length) return undefined;
+  const place = { place: 'marks', index: Math.max(0, mark) } as const;
+  if (mark < end) return { ...place, change: 'removed' };
+  const since = after.items.slice(end + 1, mark + 1);
+  const next = since.findIndex(({ isMarked }) => isMarked);
+  const blocks = since
+    .slice(0, next === -1 ? since.length : next + 1)
+    .reduce((sum, item) => sum + item.blocks, 0);
+  return blocks > LOOKBACK_BLOCKS ? { ...place, change: 'added' } : undefined;
+}
+
 function isEqualNamed(before: readonly Named[], after: readonly Named[]): boolean {
   const isSame = (one: Named, other: Named): boolean =>
     one.name === other.name && one.digest === other.digest;
@@ -354,15 +413,17 @@ export function commonItems(before: PrefixSketch, after: PrefixSketch): number {
   return count;
 }
 
-/** How many items both requests have, wherever they stand. */
+/** How many items both requests have, wherever they stand; system messages do not count. */
 export function sharedItems(before: PrefixSketch, after: PrefixSketch): number {
   const known = new Set(before.items.map(({ digest }) => digest));
-  return after.items.filter(({ digest }) => known.has(digest)).length;
+  return after.items.filter(({ digest, isSystem }) => !isSystem && known.has(digest)).length;
 }
 
-/** Estimated tokens of what both requests carry, wherever it stands. */
+/** Estimated tokens that the cache had and that both requests carry, wherever they stand. */
 export function tokensAgain(before: PrefixSketch, after: PrefixSketch): number {
-  const known = new Set(before.items.map(({ digest }) => digest));
+  // What is behind the last mark was never in the cache.
+  const cached = before.items.slice(0, (before.lastMark ?? Infinity) + 1);
+  const known = new Set(cached.map(({ digest }) => digest));
   const shell = Math.min(before.shell.tokens, after.shell.tokens);
   return after.items.reduce((sum, { digest, tokens }) => {
     return known.has(digest) ? sum + tokens : sum;
