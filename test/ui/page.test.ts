@@ -29,7 +29,8 @@ describe.skipIf(missing !== undefined)('the page', () => {
   test('R47: opens by a link, shows requests live, and nothing in the browser holds a secret', async () => {
     const stage = await startPageStage();
     const { page, context, faults } = await openUi(browser, { home: stage.home });
-    await expect.poll(() => page.locator('h1').innerText()).toBe('No request is being answered.');
+    await expect.poll(() => page.locator('h1').innerText()).toBe('Nothing came through svc today.');
+    expect(await page.locator('main').innerText()).toContain('No request is being answered.');
     expect(page.url()).toBe(`${stage.proxy.url}/svc/ui`);
 
     await stage.say({

@@ -9,6 +9,7 @@ import {
   openUi,
   type PageLook,
 } from '../support/browser.ts';
+import type { RequestRow } from '../../src/ports/request-log.ts';
 import { runCli } from '../support/cli.ts';
 import { longOutput, type Round } from '../support/tool-session.ts';
 import { addPast } from '../support/ui-past.ts';
@@ -45,6 +46,9 @@ const LOOKS: readonly (readonly [name: string, look: PageLook])[] = [
   ['dark', { colorScheme: 'dark' }],
   ['360-dark', { colorScheme: 'dark', viewport: { width: 360, height: 780 } }],
   ['zoomed', { colorScheme: 'light', viewport: { width: 640, height: 450 } }],
+  ['360-light', { colorScheme: 'light', viewport: { width: 360, height: 780 } }],
+  ['wide-light', { colorScheme: 'light', viewport: { width: 1600, height: 1000 } }],
+  ['wide-dark', { colorScheme: 'dark', viewport: { width: 1600, height: 1000 } }],
 ];
 
 function rounds(count: number): readonly Round[] {
@@ -138,7 +142,7 @@ describe.skipIf(missing !== undefined)('every view', () => {
         await keepShot(page, `state-${name}-${colorScheme}`);
       };
       const states = [
-        ['now', '#/now', 'No request came in the last day'],
+        ['now', '#/now', 'The log has no request of a conversation yet'],
         ['memory', '#/memory', 'Nothing is remembered yet'],
         ['savings', '#/savings', 'no request has a known cost'],
         ['requests', '#/requests', 'No request in the log matches'],
@@ -180,6 +184,46 @@ describe.skipIf(missing !== undefined)('every view', () => {
     await page.locator('.views a').nth(2).focus();
     await page.keyboard.press('Enter');
     await page.locator('#q').waitFor();
+  });
+
+  test('today says what the rows of today say, also that svc added to the price, and the last five conversations', async () => {
+    const stage = await startPageStage();
+    for (const text of FACTS) {
+      await runCli(['memory', 'add', text, '--space', 'tidewater'], { home: stage.home });
+    }
+    const { session } = await stage.sayRecalled(QUESTION);
+    await stage.say({ session, prompt: QUESTION, rounds: rounds(1) });
+    for (const name of ['b', 'c', 'd', 'e']) {
+      await stage.say({ session: name, prompt: 'What is the weather like?', space: 'paper-mill' });
+    }
+    const { stdout } = await runCli(['requests', '--json'], { home: stage.home });
+    const all = JSON.parse(stdout) as readonly RequestRow[];
+    const sum = (of: (row: RequestRow) => number): number =>
+      all.reduce((total, row) => total + of(row), 0);
+    const [paid, direct] = [
+      sum(({ price }) => price?.paid ?? 0),
+      sum(({ price }) => price?.direct ?? 0),
+    ];
+    // A block was added, and nothing was left out.
+    expect(paid).toBeGreaterThan(direct);
+    const states = all.map(({ memoryState }) => memoryState);
+    const recalled = states.filter((state) => state === 'recalled').length;
+    const asked = recalled + states.filter((state) => state === 'empty').length;
+    const { page } = await openUi(browser, { home: stage.home });
+    await page.locator('.talk').nth(4).waitFor();
+    const added = `${Math.round((100 * (paid - direct)) / direct)}\u00A0%`;
+    expect(await page.locator('.figures dt').allInnerTexts()).toContain('Added');
+    expect(await page.locator('.figures .figure').allInnerTexts()).toEqual([
+      `${recalled} of ${asked}`,
+      added,
+      String(all.filter(({ miss }) => miss !== undefined).length),
+      '–',
+    ]);
+    expect(await page.locator('h1').innerText()).toBe(
+      `Today svc added ${added} of what direct costs.`,
+    );
+    const shown = await page.locator('.talk').count();
+    expect(shown).toBe(new Set(all.map(({ conversation }) => conversation)).size);
   });
 
   test('savings say the same as svc stats, and their bars open the requests behind them', async () => {

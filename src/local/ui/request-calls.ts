@@ -31,9 +31,12 @@ export interface RequestCallParts {
   readonly now: () => number;
 }
 
-/** The view shows an hour, and the last five conversations of a day. */
+/** The view shows an hour, and at least the last five conversations. */
 const RECENT_MS = 24 * 3_600_000;
 const RECENT_MAX = 1000;
+const CONVERSATIONS_MIN = 5;
+/** Among so many requests the last conversations are looked for after a quiet day. */
+const EARLIER_MAX = 500;
 /** Beginnings of prompts that are asked for together. */
 const TITLES_MAX = 40;
 const TITLE_CHARS = 160;
@@ -52,7 +55,10 @@ export function requestRoutes(parts: RequestCallParts): readonly UiRoute[] {
 }
 
 async function now({ live, requestLog, now: clock }: RequestCallParts): Promise<NowAnswer> {
-  const recent = await requestLog.list({ limit: RECENT_MAX, since: clock() - RECENT_MS });
+  const ofDay = await requestLog.list({ limit: RECENT_MAX, since: clock() - RECENT_MS });
+  const conversations = new Set(ofDay.map((row) => row.conversation));
+  const isQuiet = conversations.size < CONVERSATIONS_MIN && ofDay.length < EARLIER_MAX;
+  const recent = isQuiet ? await requestLog.list({ limit: EARLIER_MAX }) : ofDay;
   return { open: live.open(), recent: recent.map(listed) };
 }
 

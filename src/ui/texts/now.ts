@@ -3,7 +3,14 @@ import { count, percent, short, span, whole } from '../format.ts';
 /** The words of Now. */
 
 export const NOW = {
-  title: (open: number) =>
+  headline: (share: number | undefined, requests: number) => {
+    if (requests === 0) return 'Nothing came through svc today.';
+    const rounded = Math.round((share ?? 0) * 100);
+    if (share === undefined) return `Today svc passed on ${count(requests, 'request')}.`;
+    if (rounded === 0) return 'Today your input cost the same as direct.';
+    return `Today svc ${rounded > 0 ? 'saved' : 'added'} ${percent(Math.abs(share))} of what direct costs.`;
+  },
+  open: (open: number) =>
     open === 0
       ? 'No request is being answered.'
       : open === 1
@@ -21,16 +28,16 @@ export const NOW = {
   conversations: 'Conversations',
   scope: (conversations: number) =>
     `The last ${count(conversations, 'conversation')}. Cost is compared with direct.`,
-  none: 'No request came in the last day.',
+  none: 'The log has no request of a conversation yet.',
   today: {
-    title: 'Today',
+    figures: 'Today in four figures',
     recalled: 'Recalled',
     recalledOf: (recalled: number, asked: number) => `${whole(recalled)} of ${whole(asked)}`,
     prompts: (requests: number, degraded: number) =>
       `questions to the memory, in ${count(requests, 'request')}` +
       (degraded === 0 ? '' : `; it failed ${count(degraded, 'time')}`),
     saved: 'Saved',
-    more: 'More than direct',
+    more: 'Added',
     of: (paid: number, direct: number) =>
       `${short(paid)} tokens at full price, about ${short(direct)} direct`,
     noCounts: 'no provider sent token counts',

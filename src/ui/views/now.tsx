@@ -51,9 +51,11 @@ function Live({ first }: { readonly first: NowAnswer }) {
   const startedAt = about.value?.startedAt ?? 0;
   return (
     <>
-      <h1>{TEXTS.now.title(rows.open.length)}</h1>
-      <p class="lead">{TEXTS.now.live(ago)}</p>
-      <TodaySums version={rows.recent[0]?.id ?? ''} />
+      <TodaySums version={rows.recent[0]?.id ?? ''}>
+        <p class="lead">
+          {TEXTS.now.open(rows.open.length)} {TEXTS.now.live(ago)}
+        </p>
+      </TodaySums>
       {now - startedAt < HOUR_MS && (
         <p class="notice">
           <span class="dot" />

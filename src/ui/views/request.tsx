@@ -61,8 +61,8 @@ function One({ row, place, blocks, rates, kept }: RequestAnswer) {
         />
       </section>
       {kept !== null && <Whole kept={kept} />}
-      <p class="lead">
-        {WORDS.reportNote}{' '}
+      <p class="lead">{WORDS.reportNote}</p>
+      <p class="mend">
         <Command text={`svc requests ${row.id} --report`} copied={requestReport(row)} />
       </p>
       <div class="columns">

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import type { TodayAnswer } from '../../ports/ui-api.ts';
 import { hrefOf } from '../client/router.ts';
 import { useGet } from '../client/use-load.ts';
@@ -8,18 +9,29 @@ import { TEXTS } from '../texts/texts.ts';
 
 const WORDS = TEXTS.now.today;
 
-export function TodaySums({ version }: { readonly version: string }) {
-  const loaded = useGet<TodayAnswer>('today', {}, { version });
-  if (loaded.state !== 'ready') return <dl class="figures" aria-busy="true" />;
+export function TodaySums(props: {
+  readonly version: string;
+  /** Below the headline. */
+  readonly children: ComponentChildren;
+}) {
+  const loaded = useGet<TodayAnswer>('today', {}, { version: props.version });
+  if (loaded.state !== 'ready') {
+    return (
+      <>
+        <h1>{TEXTS.views.now}</h1>
+        {props.children}
+        <dl class="figures" aria-busy="true" />
+      </>
+    );
+  }
   const { requests, asked, recalled, degraded, paid, direct, misses, quota, culprits } =
     loaded.value;
   const kept = direct - paid;
   return (
-    <section aria-labelledby="today">
-      <div class="head">
-        <h2 id="today">{WORDS.title}</h2>
-      </div>
-      <dl class="figures">
+    <>
+      <h1>{TEXTS.now.headline(direct === 0 ? undefined : kept / direct, requests)}</h1>
+      {props.children}
+      <dl class="figures" aria-label={WORDS.figures}>
         <Figure
           name={WORDS.recalled}
           figure={WORDS.recalledOf(recalled, asked)}
@@ -38,8 +50,8 @@ export function TodaySums({ version }: { readonly version: string }) {
         <Quota quota={quota} />
       </dl>
       {culprits.length > 0 && (
-        <div class="lead">
-          <h3>{WORDS.culprits}</h3>
+        <section aria-labelledby="missed">
+          <h2 id="missed">{WORDS.culprits}</h2>
           <ol class="small">
             {culprits.map(({ cause, times, tokens }) => (
               <li key={cause}>{WORDS.culprit(cause, times, tokens)}</li>
@@ -48,9 +60,9 @@ export function TodaySums({ version }: { readonly version: string }) {
           <p class="small lead">
             <a href={hrefOf('requests', { missed: '1' })}>{WORDS.allMissed}</a>
           </p>
-        </div>
+        </section>
       )}
-    </section>
+    </>
   );
 }
 
