@@ -37,7 +37,7 @@ const VIEWS = [
   ['Memory', '.hit', '.hit'],
   ['Savings', '.chart a', '.chart a'],
   ['Health', '#live', '.checks li'],
-  ['Now', '.talk', '.talk'],
+  ['Today', '.talk', '.talk'],
 ];
 
 const { values } = parseArgs({
@@ -187,7 +187,7 @@ function fillMemories(count) {
 }
 
 function fillRequests(count) {
-  const database = new DatabaseSync(join(home, '.local', 'share', 'svc', 'memory.db'));
+  const database = new DatabaseSync(join(home, '.local', 'share', 'svc', 'state.db'));
   const insert = database.prepare('INSERT INTO requests (id, at, row) VALUES (?, ?, ?)');
   database.exec('BEGIN; DELETE FROM requests');
   for (let number = 0; number < count; number += 1) {
