@@ -1,11 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { runAtRest } from './client/ahead.ts';
+import { runAtRest } from './client/use-load.ts';
 import { hrefOf, route, type ViewName } from './client/router.ts';
 import { about, line, page } from './client/session.ts';
 import { TEXTS } from './texts/texts.ts';
 import { Command } from './parts/command.tsx';
-import { Mark } from './parts/mark.tsx';
 import { Busy } from './parts/states.tsx';
 import { RequestsView } from './views/requests.tsx';
 import { RequestView } from './views/request.tsx';
@@ -107,6 +106,16 @@ function Shell(props: { readonly nav?: ComponentChildren; readonly children: Com
       </main>
       <footer class="foot">{TEXTS.frame.foot}</footer>
     </>
+  );
+}
+
+function Mark() {
+  return (
+    <svg viewBox="0 0 16 16" aria-hidden="true">
+      <rect class="f-ink" x="1" y="2" width="11" height="2.5" rx="1" />
+      <rect class="f-added" x="1" y="6.75" width="14" height="2.5" rx="1" />
+      <rect class="f-ink" x="1" y="11.5" width="8" height="2.5" rx="1" />
+    </svg>
   );
 }
 

@@ -137,6 +137,17 @@ export function atOfDay(key: string): number {
   return new Date(year, month - 1, date).getTime();
 }
 
+/** From the beginning of a day to the end of it, or of a later one. Nothing for no day. */
+export function daySpan(
+  first: string | undefined,
+  last = first,
+): { readonly since?: number; readonly until?: number } {
+  if (first === undefined || last === undefined) return {};
+  const end = new Date(atOfDay(last));
+  end.setDate(end.getDate() + 1);
+  return { since: atOfDay(first), until: end.getTime() - 1 };
+}
+
 export function count(value: number, one: string, many = `${one}s`): string {
   return `${whole(value)} ${value === 1 ? one : many}`;
 }

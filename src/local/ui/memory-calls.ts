@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import { captureStored, questionText } from '../../core/memory/captures.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
@@ -13,15 +14,16 @@ import type {
   MemoryAnswer,
   ShelvesAnswer,
 } from '../../ports/ui-api.ts';
-import { isRefs, memberText, optionalMember } from './call-members.ts';
-import { ForgottenRecords } from './forgotten-records.ts';
 import { beginningsOf } from './request-calls.ts';
 import {
   type ApiAnswer,
   type ApiCall,
   deadline,
   invalid,
+  isRefs,
+  memberText,
   numberIn,
+  optionalMember,
   optionalTextIn,
   textIn,
   UiRefusal,
@@ -362,4 +364,45 @@ function refsIn(body: unknown): readonly string[] {
   const refs: unknown = isRecord(body) ? body['refs'] : undefined;
   if (!isRefs(refs)) throw invalid('refs');
   return refs;
+}
+
+/**
+ * Records that were forgotten in the page a moment ago, so that it can be undone. The store has
+ * forgotten them already: nothing is left of them on disk. They are in this process's memory for a
+ * minute, and then nowhere.
+ */
+const KEPT_MS = 60_000;
+const LISTS_MAX = 20;
+
+class ForgottenRecords {
+  readonly #now: () => number;
+  readonly #lists = new Map<
+    string,
+    { readonly records: readonly DeskRecord[]; readonly at: number }
+  >();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  get keptMs(): number {
+    return KEPT_MS;
+  }
+
+  /** The name by which they are taken back. */
+  keep(records: readonly DeskRecord[]): string {
+    const name = randomUUID();
+    this.#lists.set(name, { records, at: this.#now() });
+    const [oldest] = this.#lists.keys();
+    if (this.#lists.size > LISTS_MAX && oldest !== undefined) this.#lists.delete(oldest);
+    setTimeout(() => this.#lists.delete(name), KEPT_MS).unref();
+    return name;
+  }
+
+  /** Once. Undefined when the minute is over. */
+  take(name: string): readonly DeskRecord[] | undefined {
+    const list = this.#lists.get(name);
+    this.#lists.delete(name);
+    return list === undefined || this.#now() - list.at > KEPT_MS ? undefined : list.records;
+  }
 }

@@ -1,4 +1,7 @@
-/** The head of a table. The name of a column of numbers is aligned right, like its numbers. */
+import type { ComponentChildren } from 'preact';
+import { type Part, Swatch } from '../charts/strip.tsx';
+
+/** Parts of tables, and lists of facts. The name of a column of numbers is aligned right, like its numbers. */
 
 export type Head =
   | string
@@ -33,5 +36,56 @@ export function Heads({ of }: { readonly of: readonly Head[] }) {
         })}
       </tr>
     </thead>
+  );
+}
+
+/** Names with a value each. */
+export function FactTable(props: {
+  readonly heads?: readonly Head[];
+  readonly rows: readonly (readonly [name: string, value: string])[];
+}) {
+  return (
+    <table>
+      {props.heads !== undefined && <Heads of={props.heads} />}
+      <tbody>
+        {props.rows.map(([name, value]) => (
+          <tr key={name}>
+            <th scope="row">{name}</th>
+            <td class="n wraps">{value}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** A number with its name, and what it is compared with. */
+export function Figure(props: {
+  readonly name: string;
+  readonly figure: ComponentChildren;
+  readonly text: ComponentChildren;
+}) {
+  return (
+    <div>
+      <dt>{props.name}</dt>
+      <dd class="figure">{props.figure}</dd>
+      <dd>{props.text}</dd>
+    </div>
+  );
+}
+
+/** What the colours of a chart say. */
+export function Legend(props: {
+  readonly of: readonly (readonly [fill: Part['fill'], text: string])[];
+}) {
+  return (
+    <ul class="key">
+      {props.of.map(([fill, text]) => (
+        <li key={fill}>
+          <Swatch fill={fill} />
+          {text}
+        </li>
+      ))}
+    </ul>
   );
 }

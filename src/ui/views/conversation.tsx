@@ -4,8 +4,16 @@ import { Curve } from '../charts/curve.tsx';
 import { hrefOf } from '../client/router.ts';
 import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
-import { clock, clockSeconds, milliseconds, moment, percent } from '../format.ts';
-import { Heads } from '../parts/heads.tsx';
+import {
+  clock,
+  clockSeconds,
+  milliseconds,
+  moment,
+  percent,
+  short,
+  signedPercent,
+} from '../format.ts';
+import { Heads } from '../parts/tables.tsx';
 import { useRows } from '../parts/later.tsx';
 import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
@@ -18,7 +26,6 @@ import {
   priceOf,
   tookMs,
 } from './activity.ts';
-import { requestHref, sizeText } from './request-words.ts';
 
 /** A conversation's requests, cost, batches and blocks. */
 
@@ -77,7 +84,7 @@ export function RequestTable(props: {
         {drawn.map((row) => (
           <tr key={row.id}>
             <td class="quiet lead-cell">
-              <a href={requestHref(row)}>
+              <a href={hrefOf('request', { id: row.id })}>
                 <span class="for-readers">{TEXTS.now.request}</span>{' '}
                 {isLong ? moment(row.at) : clockSeconds(row.at)}
               </a>
@@ -153,6 +160,18 @@ export function Difference({ paid, direct }: { readonly paid: number; readonly d
   );
 }
 
+/** A share of direct's price: cheaper, the same, dearer. The sign says it too. */
+export function Cost({ share }: { readonly share: number | undefined }) {
+  const rounded = Math.round((share ?? 0) * 100);
+  const dear = rounded >= 3 ? 'dearer' : 'quiet';
+  return <span class={rounded <= -2 ? 'good' : dear}>{signedPercent(share)}</span>;
+}
+
+/** `85k → 12k` */
+export function sizeText({ originalInputTokens: came, forwardedInputTokens: went }: RequestRow) {
+  return came === went ? short(came) : `${short(came)} → ${short(went)}`;
+}
+
 function Batches({ rows }: { readonly rows: readonly RequestRow[] }) {
   const batches = batchesOf(rows).slice(0, SHOWN_MAX);
   return (
@@ -179,7 +198,7 @@ function Blocks({ rows }: { readonly rows: readonly RequestRow[] }) {
       <ul class="plain">
         {blocks.map((row) => (
           <li key={row.id}>
-            <a href={requestHref(row)}>
+            <a href={hrefOf('request', { id: row.id })}>
               {TEXTS.now.block(clock(row.at), row.recall?.refs.length ?? 0)}
             </a>
             <span>{TEXTS.now.blockTokens(row.recalledTokens)}</span>

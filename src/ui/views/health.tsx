@@ -6,6 +6,7 @@ import { useGet } from '../client/use-load.ts';
 import { bytes, clockSeconds, whole } from '../format.ts';
 import { Command } from '../parts/command.tsx';
 import { NoticeLine } from '../parts/notice.tsx';
+import { FactTable } from '../parts/tables.tsx';
 import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { act } from './memory-acts.ts';
@@ -134,18 +135,7 @@ function Facts(props: {
   return (
     <section aria-labelledby={props.id}>
       <h2 id={props.id}>{props.title}</h2>
-      <table>
-        <tbody>
-          {props.rows.map(([name, value]) => (
-            <tr key={name}>
-              <th scope="row" class="nowrap">
-                {name}
-              </th>
-              <td class="n wraps">{value}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <FactTable rows={props.rows} />
     </section>
   );
 }

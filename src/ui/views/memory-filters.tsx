@@ -6,6 +6,7 @@ import { goTo, hrefOf, hrefWith, route } from '../client/router.ts';
 import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
 import { atOfDay, day, whole } from '../format.ts';
+import { Choice, typed } from '../parts/form.tsx';
 import { Later } from '../parts/later.tsx';
 import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
@@ -14,6 +15,8 @@ import { act, forget } from './memory-acts.ts';
 /** Which memories are looked at: by project, day, speaker, client and kind. */
 
 const { memory: WORDS } = TEXTS;
+/** Another choice shows other memories. */
+const CLEARS = { q: '', ref: '' };
 const CLIENTS = ['claude-code', 'codex', 'opencode', 'pi', 'qwen-code', 'svc'];
 
 export function Filters({
@@ -33,9 +36,16 @@ export function Filters({
   ];
   return (
     <div class="filters">
-      <Choice name="space" label={filters.space} chosen={space} options={projects} />
+      <Choice
+        name="space"
+        label={filters.space}
+        chosen={space}
+        options={projects}
+        clears={CLEARS}
+      />
       <Choice
         name="role"
+        clears={CLEARS}
         label={filters.role}
         options={[
           ['', filters.anyone],
@@ -45,18 +55,21 @@ export function Filters({
       />
       <Choice
         name="client"
+        clears={CLEARS}
         label={filters.client}
         options={[['', filters.any], ...CLIENTS.map((name) => [name, name] as const)]}
         isOff={isHosted}
       />
       <Choice
         name="source"
+        clears={CLEARS}
         label={filters.source}
         options={[['', filters.any], ...Object.entries(sources)]}
         isOff={isHosted}
       />
       <Choice
         name="kind"
+        clears={CLEARS}
         label={filters.kind}
         options={[['', filters.any], ...Object.entries(kinds)]}
         isOff={isHosted}
@@ -67,37 +80,6 @@ export function Filters({
         </a>
       )}
     </div>
-  );
-}
-
-function Choice(props: {
-  readonly name: string;
-  readonly label: string;
-  readonly chosen?: string;
-  readonly options: readonly (readonly [value: string, text: string])[];
-  /** The sentence about the memory service says why. */
-  readonly isOff?: boolean;
-}) {
-  const { name, label, options, isOff = false } = props;
-  const chosen = props.chosen ?? route.value.query.get(name) ?? '';
-  return (
-    <label>
-      {label}
-      <select
-        value={chosen}
-        disabled={isOff}
-        {...(isOff ? { 'aria-describedby': 'hosted' } : {})}
-        onChange={(event) => {
-          location.hash = hrefWith({ [name]: event.currentTarget.value, q: '', ref: '' });
-        }}
-      >
-        {options.map(([value, text]) => (
-          <option key={value} value={value} selected={value === chosen}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }
 
@@ -189,7 +171,7 @@ function ProjectActs({ shelves, space, reload }: Omit<RailProps, 'version'>) {
       <div class="buttons project">
         <details name="project">
           <summary class="button">{project.rename}</summary>
-          <form onSubmit={(event) => submitted(event, (to) => void send(to, false))}>
+          <form onSubmit={(event) => void send(typed(event, 'to'), false)}>
             <label>
               {project.name}
               <input name="to" required maxLength={128} defaultValue={shortSpace(space)} />
@@ -200,7 +182,7 @@ function ProjectActs({ shelves, space, reload }: Omit<RailProps, 'version'>) {
         {others.length > 0 && (
           <details name="project">
             <summary class="button">{project.merge}</summary>
-            <form onSubmit={(event) => submitted(event, (to) => void send(to, true))}>
+            <form onSubmit={(event) => void send(typed(event, 'to'), true)}>
               <label>
                 {project.into}
                 <select name="to">
@@ -254,13 +236,4 @@ async function counted(space: string): Promise<number | undefined> {
     return undefined;
   });
   return found;
-}
-
-function submitted(
-  event: { preventDefault(): void; readonly currentTarget: HTMLFormElement },
-  send: (to: string) => void,
-): void {
-  event.preventDefault();
-  const to = new FormData(event.currentTarget).get('to');
-  if (typeof to === 'string') send(to.trim());
 }

@@ -7,13 +7,16 @@ import { hrefWith, route } from '../client/router.ts';
 import { shortSpace } from '../client/space-names.ts';
 import { useLoad } from '../client/use-load.ts';
 import { day, milliseconds } from '../format.ts';
-import { Heads } from '../parts/heads.tsx';
+import { AskForm } from '../parts/form.tsx';
+import { Heads } from '../parts/tables.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 
 /** A prompt as recall sees it: all that it weighs, and where it stops. */
 
 const { memory: WORDS } = TEXTS;
+/** As long as a prompt that the server weighs. */
+export const PROMPT_CHARS_MAX = 8000;
 
 function useLook(space: string, prompt: string, version: number) {
   return useLoad(
@@ -129,20 +132,13 @@ export function WhyNot({ space, version }: { readonly space: string; readonly ve
         <h2 id="why">{WORDS.whyTitle}</h2>
         <p>{WORDS.whyText}</p>
       </div>
-      <form
-        class="ask"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const typed = new FormData(event.currentTarget).get('w');
-          setPrompt(typeof typed === 'string' ? typed.trim() : '');
-        }}
-      >
-        <label class="for-readers" for="w">
-          {WORDS.whyLabel}
-        </label>
-        <input id="w" name="w" placeholder={WORDS.whyLabel} maxLength={8000} />
-        <button type="submit">{WORDS.whyButton}</button>
-      </form>
+      <AskForm
+        id="w"
+        label={WORDS.whyLabel}
+        button={WORDS.whyButton}
+        charsMax={PROMPT_CHARS_MAX}
+        ask={setPrompt}
+      />
       {prompt !== '' && <Verdicts space={space} prompt={prompt} version={version} />}
     </section>
   );

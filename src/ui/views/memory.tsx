@@ -4,15 +4,16 @@ import type { MemoriesAnswer, ShelvesAnswer } from '../../ports/ui-api.ts';
 import type { Query } from '../client/api.ts';
 import { dayIn, hrefWith, route } from '../client/router.ts';
 import { askAhead, dropAnswers, useGet } from '../client/use-load.ts';
-import { atOfDay, day } from '../format.ts';
+import { day, daySpan } from '../format.ts';
 import { Command } from '../parts/command.tsx';
+import { AskForm, More } from '../parts/form.tsx';
 import { NoticeLine } from '../parts/notice.tsx';
 import { Later, useRows } from '../parts/later.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { forget } from './memory-acts.ts';
 import { Filters, Rail } from './memory-filters.tsx';
-import { Looked, WhyNot } from './memory-look.tsx';
+import { Looked, PROMPT_CHARS_MAX, WhyNot } from './memory-look.tsx';
 import { RecordPanel } from './memory-record.tsx';
 
 /** Memory: by project and day, found as recall finds it, and kept in order. */
@@ -70,7 +71,16 @@ function Shelves({ answer: { shelves }, version, reload }: ShelvesProps) {
           {WORDS.hosted}
         </p>
       )}
-      <SearchForm words={words} label={shelves === null ? WORDS.searchWords : WORDS.search} />
+      <AskForm
+        id="q"
+        label={shelves === null ? WORDS.searchWords : WORDS.search}
+        button={WORDS.searchButton}
+        words={words}
+        charsMax={PROMPT_CHARS_MAX}
+        ask={(q) => {
+          location.hash = hrefWith({ q, ref: '' });
+        }}
+      />
       <Filters shelves={shelves} space={space} />
       <div class={isHosted ? 'shelf railless' : 'shelf'}>
         {shelves !== null && (
@@ -109,28 +119,6 @@ function Nothing() {
   );
 }
 
-function SearchForm({ words, label }: { readonly words: string; readonly label: string }) {
-  return (
-    <form
-      class="ask"
-      role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const typed = new FormData(event.currentTarget).get('q');
-        location.hash = hrefWith({ q: typeof typed === 'string' ? typed : '', ref: '' });
-      }}
-    >
-      <label class="for-readers" for="q">
-        {label}
-      </label>
-      <input id="q" name="q" type="search" placeholder={label} defaultValue={words} />
-      <button class="main" type="submit">
-        {WORDS.searchButton}
-      </button>
-    </form>
-  );
-}
-
 interface ListProps {
   readonly space: string;
   /** A memory service tells no total. */
@@ -156,9 +144,7 @@ function List({ space, isHosted, version, reload }: ListProps) {
             {records.length === 0 && <Empty>{WORDS.empty}</Empty>}
             <Records records={records} space={space} reload={reload} />
             {records.length < total && limit < 2 * PAGE && (
-              <button type="button" onClick={() => setLimit(limit + PAGE)}>
-                {TEXTS.states.more}
-              </button>
+              <More show={() => setLimit(limit + PAGE)} />
             )}
           </>
         )}
@@ -182,17 +168,9 @@ function asked({ space, query, limit }: Asked): Query {
     source: query.get('source') ?? '',
     session: query.get('session') ?? '',
     words: query.get('q') ?? '',
-    ...dayOf(dayIn(query, 'day')),
+    ...daySpan(dayIn(query, 'day')),
     limit,
   };
-}
-
-function dayOf(key: string | undefined): { readonly since?: number; readonly until?: number } {
-  if (key === undefined) return {};
-  const since = atOfDay(key);
-  const end = new Date(since);
-  end.setDate(end.getDate() + 1);
-  return { since, until: end.getTime() - 1 };
 }
 
 function Records(props: {

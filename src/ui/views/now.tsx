@@ -1,19 +1,20 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { RequestRow } from '../../ports/request-log.ts';
-import type { NowAnswer, TitlesAnswer } from '../../ports/ui-api.ts';
+import type { NowAnswer, TitlesAnswer, TodayAnswer } from '../../ports/ui-api.ts';
 import { post } from '../client/api.ts';
 import { about, lastEventAt, onNews } from '../client/session.ts';
 import { useGet } from '../client/use-load.ts';
 import { shortSpace } from '../client/space-names.ts';
-import { clock, percent, short, span } from '../format.ts';
+import { hrefOf } from '../client/router.ts';
+import { clock, moment, percent, short, span, whole } from '../format.ts';
+import { Figure } from '../parts/tables.tsx';
+import { More } from '../parts/form.tsx';
 import { useRows } from '../parts/later.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { type Conversation, conversationsOf } from './activity.ts';
-import { ConversationDetails } from './conversation.tsx';
-import { Cost } from './cost.tsx';
-import { TodaySums } from './today.tsx';
-import { sizeText } from './request-words.ts';
+import { ConversationDetails, Cost, sizeText } from './conversation.tsx';
 
 /** The first view: what happened today, requests in flight, and the last conversations. */
 
@@ -21,6 +22,8 @@ const HOUR_MS = 3_600_000;
 /** After a quiet hour the last ones are shown all the same. */
 const LAST_MIN = 5;
 const MINUTE_MS = 60_000;
+/** The sums of the day read all its rows, so they are asked for no more often than this. */
+const SUMS_MS = 10_000;
 
 export function NowView() {
   const loaded = useGet<NowAnswer>('now');
@@ -49,9 +52,13 @@ function Live({ first }: { readonly first: NowAnswer }) {
   }, [rows, since]);
   const ago = lastEventAt.value === undefined ? undefined : now - lastEventAt.value;
   const startedAt = about.value?.startedAt ?? 0;
+  const newest = rows.recent[0]?.id ?? '';
+  const sums = useRef({ newest, at: now });
+  const isDue = now - sums.current.at >= SUMS_MS && newest !== sums.current.newest;
+  if (isDue) sums.current = { newest, at: now };
   return (
     <>
-      <TodaySums version={rows.recent[0]?.id ?? ''}>
+      <TodaySums version={sums.current.newest}>
         <p class="lead">
           {TEXTS.now.open(rows.open.length)} {TEXTS.now.live(ago)}
         </p>
@@ -77,6 +84,82 @@ function Live({ first }: { readonly first: NowAnswer }) {
         )}
       </section>
     </>
+  );
+}
+
+/** What happened since midnight, in four figures: recalled, saved, cache misses, and the plan that is left. */
+function TodaySums(props: {
+  readonly version: string;
+  /** Below the headline. */
+  readonly children: ComponentChildren;
+}) {
+  const loaded = useGet<TodayAnswer>('today', {}, { version: props.version });
+  if (loaded.state !== 'ready') {
+    return (
+      <>
+        <h1>{TEXTS.views.now}</h1>
+        {props.children}
+        <dl class="figures" aria-busy="true" />
+      </>
+    );
+  }
+  const { requests, asked, recalled, degraded, paid, direct, misses, quota, culprits } =
+    loaded.value;
+  const kept = direct - paid;
+  return (
+    <>
+      <h1>{TEXTS.now.headline(direct === 0 ? undefined : kept / direct, requests)}</h1>
+      {props.children}
+      <dl class="figures" aria-label={TEXTS.now.today.figures}>
+        <Figure
+          name={TEXTS.now.today.recalled}
+          figure={TEXTS.now.today.recalledOf(recalled, asked)}
+          text={TEXTS.now.today.prompts(requests, degraded)}
+        />
+        <Figure
+          name={kept < 0 ? TEXTS.now.today.more : TEXTS.now.today.saved}
+          figure={direct === 0 ? '–' : percent(Math.abs(kept) / direct)}
+          text={direct === 0 ? TEXTS.now.today.noCounts : TEXTS.now.today.of(paid, direct)}
+        />
+        <Figure
+          name={TEXTS.now.today.misses}
+          figure={whole(misses.times)}
+          text={TEXTS.now.today.missed(misses.tokens, misses.cause)}
+        />
+        <Quota quota={quota} />
+      </dl>
+      {culprits.length > 0 && (
+        <section aria-labelledby="missed">
+          <h2 id="missed">{TEXTS.now.today.culprits}</h2>
+          <ol class="small">
+            {culprits.map(({ cause, times, tokens }) => (
+              <li key={cause}>{TEXTS.now.today.culprit(cause, times, tokens)}</li>
+            ))}
+          </ol>
+          <p class="small lead">
+            <a href={hrefOf('requests', { missed: '1' })}>{TEXTS.now.today.allMissed}</a>
+          </p>
+        </section>
+      )}
+    </>
+  );
+}
+
+function Quota({ quota }: Pick<TodayAnswer, 'quota'>) {
+  const windows = quota[0]?.windows ?? [];
+  const [least] = windows.toSorted((one, other) => other.share - one.share);
+  if (least === undefined)
+    return <Figure name={TEXTS.now.today.quota} figure="–" text={TEXTS.now.today.noQuota} />;
+  const texts = windows.map(({ name, share, resetAt }) => {
+    const reset = resetAt === null ? null : moment(resetAt);
+    return TEXTS.now.today.window(name, percent(1 - share), reset);
+  });
+  return (
+    <Figure
+      name={TEXTS.now.today.quota}
+      figure={percent(1 - least.share)}
+      text={TEXTS.now.today.left(texts)}
+    />
   );
 }
 
@@ -128,13 +211,7 @@ function Conversations(props: { readonly all: readonly Conversation[]; readonly 
           <Talk key={one.key} of={one} title={titles[one.key]} now={props.now} />
         ))}
       </div>
-      {listed.length < props.all.length && (
-        <p class="lead">
-          <button type="button" onClick={() => setLimit(limit + PAGE)}>
-            {TEXTS.states.more}
-          </button>
-        </p>
-      )}
+      {listed.length < props.all.length && <More show={() => setLimit(limit + PAGE)} />}
     </>
   );
 }

@@ -2,7 +2,7 @@ import type { RequestRow } from '../../ports/request-log.ts';
 import type { RequestAnswer } from '../../ports/ui-api.ts';
 import { Strip, Swatch } from '../charts/strip.tsx';
 import { milliseconds, whole, withTenth } from '../format.ts';
-import { Heads } from '../parts/heads.tsx';
+import { Heads } from '../parts/tables.tsx';
 import { Empty } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { tookMs } from './activity.ts';

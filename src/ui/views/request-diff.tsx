@@ -5,7 +5,6 @@ import { hrefOf } from '../client/router.ts';
 import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
 import { day, whole } from '../format.ts';
-import { LongText } from '../parts/long-text.tsx';
 import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 
@@ -175,6 +174,26 @@ export function Text({ refOf: ref }: { readonly refOf: string }) {
         </>
       )}
     </Shown>
+  );
+}
+
+const LINES_SHOWN = 24;
+const CHARS_SHOWN = 6_000;
+
+/** A text that may be very long: its beginning, and the rest by one click. It is always shown as text. */
+export function LongText({ text }: { readonly text: string }) {
+  const [isWhole, setWhole] = useState(false);
+  const lines = text.split('\n');
+  const head = lines.slice(0, LINES_SHOWN).join('\n').slice(0, CHARS_SHOWN);
+  if (isWhole || head.length >= text.length) return <pre dir="auto">{text}</pre>;
+  const rest = Math.max(1, lines.length - LINES_SHOWN);
+  return (
+    <>
+      <pre dir="auto">{head}</pre>
+      <button type="button" onClick={() => setWhole(true)}>
+        {WORDS.otherLines(rest)}
+      </button>
+    </>
   );
 }
 

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { lostThoughtsText } from '../../core/conversation/lost-thoughts.ts';
 import { missText } from '../../core/meter/cache-words.ts';
 import { planLimitText } from '../../core/meter/quota-words.ts';
@@ -6,20 +7,19 @@ import type { ItemNote } from '../../core/plan/item-notes.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import type { KeptTexts, RequestAnswer } from '../../ports/ui-api.ts';
 import { stateText } from '../../core/plan/states.ts';
-import { Strip, Swatch } from '../charts/strip.tsx';
+import { Strip } from '../charts/strip.tsx';
 import { hrefOf, route } from '../client/router.ts';
 import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
 import { clockSeconds, longDay, milliseconds, percent, short, whole } from '../format.ts';
 import { Command } from '../parts/command.tsx';
-import { LongText } from '../parts/long-text.tsx';
 import { Shown } from '../parts/states.tsx';
-import { Why } from '../parts/why.tsx';
+import { Figure, Legend } from '../parts/tables.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { cacheShare, tookMs } from './activity.ts';
 import { Difference } from './conversation.tsx';
 import { PriceSection, TimeSection } from './request-costs.tsx';
-import { Diff } from './request-diff.tsx';
+import { Diff, LongText } from './request-diff.tsx';
 
 /** One request: what the client sent beside what went out, and what it cost. */
 
@@ -127,37 +127,44 @@ function Figures({ row }: { readonly row: RequestRow }) {
   const first = tookMs(row) - (row.ms['relay'] ?? 0);
   return (
     <dl class="figures">
-      <div>
-        <dt>{WORDS.tokensIn}</dt>
-        <dd class="figure">{came === went ? whole(came) : `${whole(came)} → ${whole(went)}`}</dd>
-        <dd>
-          {came === went ? WORDS.asItCame : WORDS.changedBy(row.elidedTokens, row.recalledTokens)}
-        </dd>
-      </div>
-      <div>
-        <dt>{WORDS.tokensOut}</dt>
-        <dd class="figure">{usage === undefined ? '–' : whole(usage.output)}</dd>
-        <dd>{WORDS.timing(milliseconds(first), milliseconds(tookMs(row)))}</dd>
-      </div>
-      <div>
-        <dt>{WORDS.cache}</dt>
-        <dd class="figure">
-          {percent(cacheShare([row]))} <small>{WORDS.cacheRead}</small>
-        </dd>
-        <dd>
-          {usage === undefined
+      <Figure
+        name={WORDS.tokensIn}
+        figure={came === went ? whole(came) : `${whole(came)} → ${whole(went)}`}
+        text={
+          came === went ? WORDS.asItCame : WORDS.changedBy(row.elidedTokens, row.recalledTokens)
+        }
+      />
+      <Figure
+        name={WORDS.tokensOut}
+        figure={usage === undefined ? '–' : whole(usage.output)}
+        text={WORDS.timing(milliseconds(first), milliseconds(tookMs(row)))}
+      />
+      <Figure
+        name={WORDS.cache}
+        figure={
+          <>
+            {percent(cacheShare([row]))} <small>{WORDS.cacheRead}</small>
+          </>
+        }
+        text={
+          usage === undefined
             ? WORDS.notCounted
-            : WORDS.cacheParts(usage.cacheRead, usage.cacheWrite, usage.input)}
-        </dd>
-      </div>
-      <div>
-        <dt>{WORDS.price}</dt>
-        <dd class="figure">
-          {price === undefined ? '–' : whole(price.paid)}{' '}
-          {price !== undefined && <small>{WORDS.directAbout(price.direct)}</small>}
-        </dd>
-        <dd>{price === undefined ? WORDS.notCounted : <Difference {...price} />}</dd>
-      </div>
+            : WORDS.cacheParts(usage.cacheRead, usage.cacheWrite, usage.input)
+        }
+      />
+      <Figure
+        name={WORDS.price}
+        figure={
+          price === undefined ? (
+            '–'
+          ) : (
+            <>
+              {whole(price.paid)} <small>{WORDS.directAbout(price.direct)}</small>
+            </>
+          )
+        }
+        text={price === undefined ? WORDS.notCounted : <Difference {...price} />}
+      />
     </dl>
   );
 }
@@ -186,43 +193,49 @@ function About({ row }: { readonly row: RequestRow }) {
           )}
         </dd>
       </dl>
-      <dl class="facts">
-        <dt>{WORDS.memory}</dt>
-        <dd>
-          <span class={kind}>
-            {isDegraded ? WORDS.degraded : (WORDS.memoryStates[memoryState] ?? memoryState)}
-          </span>{' '}
-          {row.memoryMode !== '' && WORDS.mode(row.memoryMode)}
-          <Why state={memoryState} />
-        </dd>
-      </dl>
-      <dl class="facts">
-        <dt>{WORDS.shortening}</dt>
-        <dd>
-          <span class="state">{shortened}</span> {WORDS.mode(row.compressionMode)}
-          {row.readings !== undefined && <p class="small quiet">{WORDS.reread(row.readings)}</p>}
-          <Why state={continuityState} />
-        </dd>
-      </dl>
-      {row.miss !== undefined && (
-        <dl class="facts">
-          <dt>{WORDS.missed}</dt>
-          <dd>{missText(row.miss)}</dd>
-        </dl>
-      )}
+      <Fact name={WORDS.memory}>
+        <span class={kind}>
+          {isDegraded ? WORDS.degraded : (WORDS.memoryStates[memoryState] ?? memoryState)}
+        </span>{' '}
+        {row.memoryMode !== '' && WORDS.mode(row.memoryMode)}
+        <Why state={memoryState} />
+      </Fact>
+      <Fact name={WORDS.shortening}>
+        <span class="state">{shortened}</span> {WORDS.mode(row.compressionMode)}
+        {row.readings !== undefined && <p class="small quiet">{WORDS.reread(row.readings)}</p>}
+        <Why state={continuityState} />
+      </Fact>
+      {row.miss !== undefined && <Fact name={WORDS.missed}>{missText(row.miss)}</Fact>}
       {row.planLimit !== undefined && (
-        <dl class="facts">
-          <dt>{WORDS.plan}</dt>
-          <dd>{planLimitText(row.planLimit, row.model)}</dd>
-        </dl>
+        <Fact name={WORDS.plan}>{planLimitText(row.planLimit, row.model)}</Fact>
       )}
       {row.lostThoughts !== undefined && (
-        <dl class="facts">
-          <dt>{WORDS.thinking}</dt>
-          <dd>{lostThoughtsText(row.lostThoughts, row.prefixChangedBy)}</dd>
-        </dl>
+        <Fact name={WORDS.thinking}>{lostThoughtsText(row.lostThoughts, row.prefixChangedBy)}</Fact>
       )}
     </div>
+  );
+}
+
+function Fact(props: { readonly name: string; readonly children: ComponentChildren }) {
+  return (
+    <dl class="facts">
+      <dt>{props.name}</dt>
+      <dd>{props.children}</dd>
+    </dl>
+  );
+}
+
+/** The meaning of a state, one click away. */
+function Why({ state }: { readonly state: string }) {
+  const found = stateText(state);
+  if (found === undefined) return null;
+  return (
+    <details class="why">
+      <summary>{WORDS.why}</summary>
+      <p>
+        {found.meaning} {found.advice} {WORDS.state} <code>{state}</code>.
+      </p>
+    </details>
   );
 }
 
@@ -230,29 +243,16 @@ function Key({ notes }: { readonly notes: readonly ItemNote[] }) {
   const sum = (edit: ItemNote['edit'], size: (note: ItemNote) => number): number =>
     notes.filter((note) => note.edit === edit).reduce((total, note) => total + size(note), 0);
   const out = sum('stub', ({ tokens }) => tokens) + sum('left_out', ({ tokens }) => tokens);
+  const stubs = sum('stub', ({ after = 0 }) => after);
   const added = sum('block', ({ after = 0 }) => after);
   return (
-    <ul class="key">
-      <li>
-        <Swatch fill="f-same" />
-        {WORDS.keySame(sum('same', ({ tokens }) => tokens))}
-      </li>
-      {out > 0 && (
-        <li>
-          <Swatch fill="f-gone" />
-          {WORDS.keyOut(
-            out,
-            sum('stub', ({ after = 0 }) => after),
-          )}
-        </li>
-      )}
-      {added > 0 && (
-        <li>
-          <Swatch fill="f-added" />
-          {WORDS.keyAdded(added)}
-        </li>
-      )}
-    </ul>
+    <Legend
+      of={[
+        ['f-same', WORDS.keySame(sum('same', ({ tokens }) => tokens))],
+        ...(out > 0 ? [['f-gone', WORDS.keyOut(out, stubs)] as const] : []),
+        ...(added > 0 ? [['f-added', WORDS.keyAdded(added)] as const] : []),
+      ]}
+    />
   );
 }
 

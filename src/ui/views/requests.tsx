@@ -3,7 +3,8 @@ import type { RowsAnswer } from '../../ports/ui-api.ts';
 import { dayIn, hrefOf, hrefWith, route } from '../client/router.ts';
 import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
-import { atOfDay, longDay } from '../format.ts';
+import { atOfDay, daySpan, longDay } from '../format.ts';
+import { Choice, More, typed } from '../parts/form.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { RequestTable } from './conversation.tsx';
@@ -21,7 +22,13 @@ export function RequestsView() {
   const filter = Object.fromEntries(NAMES.map((name) => [name, query.get(name) ?? undefined]));
   const words = query.get('words') ?? undefined;
   const missed = query.get('missed') ?? undefined;
-  const asked = { ...filter, words, missed, ...daysOf(query), limit };
+  const asked = {
+    ...filter,
+    words,
+    missed,
+    ...daySpan(dayIn(query, 'first'), dayIn(query, 'last')),
+    limit,
+  };
   const loaded = useGet<RowsAnswer>('requests', asked);
   return (
     <>
@@ -43,11 +50,7 @@ export function RequestsView() {
             <section aria-label={TEXTS.now.requests}>
               <RequestTable rows={rows} isLong />
               {rows.length === limit && limit < PAGE * PAGES_MAX && (
-                <p class="lead">
-                  <button type="button" onClick={() => setLimit(limit + PAGE)}>
-                    {TEXTS.states.more}
-                  </button>
-                </p>
+                <More show={() => setLimit(limit + PAGE)} />
               )}
             </section>
           </>
@@ -66,15 +69,13 @@ const CHOICES = ['space', 'client', 'model'] as const;
 /** The values to choose from are those of the rows in sight, and the chosen one. */
 function Filters(props: { readonly query: URLSearchParams; readonly rows: RowsAnswer['rows'] }) {
   const { query, rows } = props;
-  const isMissed = query.get('missed') === '1';
+  const any = ['', WORDS.any] as const;
   return (
     <form
       class="filters"
       role="search"
       onSubmit={(event) => {
-        event.preventDefault();
-        const words = new FormData(event.currentTarget).get('words');
-        location.hash = hrefWith({ words: typeof words === 'string' ? words.trim() : '' });
+        location.hash = hrefWith({ words: typed(event, 'words') });
       }}
     >
       <label>
@@ -82,55 +83,18 @@ function Filters(props: { readonly query: URLSearchParams; readonly rows: RowsAn
         <input type="search" name="words" maxLength={200} defaultValue={query.get('words') ?? ''} />
       </label>
       {CHOICES.map((name) => {
-        const chosen = query.get(name) ?? '';
-        const values = new Set([chosen, ...rows.map((row) => row[name])]);
+        const values = new Set([query.get(name) ?? '', ...rows.map((row) => row[name])]);
         values.delete('');
+        const options = [...values]
+          .toSorted()
+          .map((value) => [value, name === 'space' ? shortSpace(value) : value] as const);
         return (
-          <label key={name}>
-            <span>{WORDS.choices[name]}</span>
-            <select
-              onChange={(event) => {
-                location.hash = hrefWith({ [name]: event.currentTarget.value });
-              }}
-            >
-              <option value="" selected={chosen === ''}>
-                {WORDS.any}
-              </option>
-              {[...values].toSorted().map((value) => (
-                <option key={value} value={value} selected={value === chosen}>
-                  {name === 'space' ? shortSpace(value) : value}
-                </option>
-              ))}
-            </select>
-          </label>
+          <Choice key={name} name={name} label={WORDS.choices[name]} options={[any, ...options]} />
         );
       })}
-      <label>
-        <span>{WORDS.missed}</span>
-        <select
-          onChange={(event) => {
-            location.hash = hrefWith({ missed: event.currentTarget.value });
-          }}
-        >
-          <option value="" selected={!isMissed}>
-            {WORDS.any}
-          </option>
-          <option value="1" selected={isMissed}>
-            {WORDS.onlyMissed}
-          </option>
-        </select>
-      </label>
+      <Choice name="missed" label={WORDS.missed} options={[any, ['1', WORDS.onlyMissed]]} />
     </form>
   );
-}
-
-/** `first` and `last` are days, and both are meant. */
-function daysOf(query: URLSearchParams): { readonly since?: number; readonly until?: number } {
-  const [from, to] = [dayIn(query, 'first'), dayIn(query, 'last')];
-  if (from === undefined) return {};
-  const end = new Date(atOfDay(to ?? from));
-  end.setDate(end.getDate() + 1);
-  return { since: atOfDay(from), until: end.getTime() };
 }
 
 function scopeText(query: URLSearchParams): string {

@@ -3,7 +3,7 @@ import { thoughtSumsText } from '../../core/conversation/lost-thoughts.ts';
 import type { SavingsAnswer, SavingsSum } from '../../ports/ui-api.ts';
 import { ShareCard } from '../charts/card.tsx';
 import { DaysChart } from '../charts/days.tsx';
-import { Strip, Swatch } from '../charts/strip.tsx';
+import { Strip } from '../charts/strip.tsx';
 import { hrefOf, route } from '../client/router.ts';
 import { shortSpace } from '../client/space-names.ts';
 import { askAhead, useGet } from '../client/use-load.ts';
@@ -19,11 +19,11 @@ import {
   signedPercent,
   whole,
 } from '../format.ts';
-import { Heads } from '../parts/heads.tsx';
+import { FactTable, Heads, Legend } from '../parts/tables.tsx';
 import { Later } from '../parts/later.tsx';
 import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
-import { Cost } from './cost.tsx';
+import { Cost } from './conversation.tsx';
 import { added, daysOf, groupedBy, moneyOf, shareOf, type Total, totalOf } from './savings-sums.ts';
 
 /** Savings: one headline with one scope, and the numbers behind it. */
@@ -168,43 +168,33 @@ function ByDay({ answer: { sums, since }, days }: ScopeProps) {
     <section aria-labelledby="byday">
       <div class="head">
         <h2 id="byday">{WORDS.byDay}</h2>
-        <ul class="key">
-          <li>
-            <Swatch fill="f-paid" />
-            {WORDS.keyPaid}
-          </li>
-          <li>
-            <Swatch fill="f-kept" />
-            {WORDS.keyKept}
-          </li>
-          <li>
-            <Swatch fill="f-warn" />
-            {WORDS.keyOver}
-          </li>
-        </ul>
+        <Legend
+          of={[
+            ['f-paid', WORDS.keyPaid],
+            ['f-kept', WORDS.keyKept],
+            ['f-warn', WORDS.keyOver],
+          ]}
+        />
       </div>
       <div class="wide chart-room" tabIndex={0} role="group" aria-label={WORDS.chart}>
         <DaysChart bars={bars} labelledBy="byday" write={short} />
       </div>
       <details class="twin" onToggle={(event) => setTable(event.currentTarget.open)}>
         <summary class="turn">{WORDS.table}</summary>
-        {isTable && <DayTable totals={totals.filter(({ requests }) => requests > 0)} />}
+        {isTable && (
+          <DayTable
+            totals={totals.filter(({ requests }) => requests > 0)}
+            all={totalOf('', sums)}
+          />
+        )}
       </details>
     </section>
   );
 }
 
-function DayTable({ totals }: { readonly totals: readonly Total[] }) {
+function DayTable(props: { readonly totals: readonly Total[]; readonly all: Total }) {
+  const { totals, all } = props;
   const { day: name, requests, paid, direct, difference } = WORDS.heads;
-  const all = totals.reduce(
-    (sum, one) => ({
-      name: '',
-      requests: sum.requests + one.requests,
-      paid: sum.paid + one.paid,
-      direct: sum.direct + one.direct,
-    }),
-    { name: '', requests: 0, paid: 0, direct: 0 },
-  );
   const cells = (total: Total) => (
     <>
       <td class="n" data-label={requests}>
@@ -318,17 +308,10 @@ function Counted({ sums }: { readonly sums: readonly SavingsSum[] }) {
   return (
     <section aria-labelledby="counted">
       <h2 id="counted">{WORDS.counted}</h2>
-      <table>
-        <Heads of={[what, { number: tokens }]} />
-        <tbody>
-          {rows.map(([name, value]) => (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td class="n">{short(value)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <FactTable
+        heads={[what, { number: tokens }]}
+        rows={rows.map(([name, value]) => [name, short(value)] as const)}
+      />
       {prompts > 0 && (
         <p class="small quiet lead">
           {WORDS.used(

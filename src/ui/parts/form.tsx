@@ -1,0 +1,96 @@
+import { hrefWith, route, type Words } from '../client/router.ts';
+import { TEXTS } from '../texts/texts.ts';
+
+/** Fields, and what a person typed into them. */
+
+interface Submitted {
+  preventDefault(): void;
+  readonly currentTarget: HTMLFormElement;
+}
+
+/** What was typed into a field of the form, which the browser must not send. */
+export function typed(event: Submitted, name: string): string {
+  event.preventDefault();
+  const text = new FormData(event.currentTarget).get(name);
+  return typeof text === 'string' ? text.trim() : '';
+}
+
+/** One line to type into, with its button. */
+export function AskForm(props: {
+  readonly id: string;
+  readonly label: string;
+  readonly button: string;
+  readonly ask: (text: string) => void;
+  readonly charsMax: number;
+  /** Set for the search of the view. */
+  readonly words?: string;
+}) {
+  const { id, label, words } = props;
+  const isSearch = words !== undefined;
+  const field = {
+    id,
+    name: id,
+    placeholder: label,
+    maxLength: props.charsMax,
+    defaultValue: words ?? '',
+  };
+  return (
+    <form
+      class="ask"
+      {...(isSearch ? { role: 'search' as const } : {})}
+      onSubmit={(event) => props.ask(typed(event, id))}
+    >
+      <label class="for-readers" for={id}>
+        {label}
+      </label>
+      {isSearch ? <input type="search" {...field} /> : <input {...field} />}
+      <button class={isSearch ? 'main' : ''} type="submit">
+        {props.button}
+      </button>
+    </form>
+  );
+}
+
+/** A word of the address that is chosen from a list. */
+export function Choice(props: {
+  readonly name: string;
+  readonly label: string;
+  readonly options: readonly (readonly [value: string, text: string])[];
+  readonly chosen?: string;
+  /** Words of the address that another choice makes senseless. */
+  readonly clears?: Words;
+  /** The sentence about the memory service says why. */
+  readonly isOff?: boolean;
+}) {
+  const { name, label, options, clears = {}, isOff = false } = props;
+  const chosen = props.chosen ?? route.value.query.get(name) ?? '';
+  return (
+    <label>
+      {label}
+      <select
+        value={chosen}
+        disabled={isOff}
+        {...(isOff ? { 'aria-describedby': 'hosted' } : {})}
+        onChange={(event) => {
+          location.hash = hrefWith({ [name]: event.currentTarget.value, ...clears });
+        }}
+      >
+        {options.map(([value, text]) => (
+          <option key={value} value={value} selected={value === chosen}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+export function More({ show }: { readonly show: () => void }) {
+  return (
+    <p class="lead">
+      <button type="button" onClick={show}>
+        {TEXTS.states.more}
+      </button>
+    </p>
+  );
+}
