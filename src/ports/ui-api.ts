@@ -14,7 +14,7 @@ export interface About {
 
 export interface NowAnswer {
   readonly open: readonly RequestRow[];
-  /** The last hour, newest first. */
+  /** Newest first: the last day, or more where that has few conversations. */
   readonly recent: readonly RequestRow[];
 }
 

@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EventStreams } from '../../src/local/ui/event-streams.ts';
-import { LiveRequests } from '../../src/local/ui/live-requests.ts';
+import { EventStreams, LiveRequests } from '../../src/local/ui/live-requests.ts';
 import { createUiServer } from '../../src/local/ui/ui-server.ts';
 import type { UiDoor } from '../../src/local/ui-door.ts';
 import type { UiRoute } from '../../src/local/ui/ui-routes.ts';

@@ -52,7 +52,6 @@ export interface SpaceChange {
 }
 
 const PAGE_MAX = 100;
-const OFFSET_MAX = 1_000_000;
 const SPACE_CHARS = 1024;
 /** As many as `svc memory add` takes. */
 const TEXT_CHARS_MAX = 32_768;
@@ -115,7 +114,6 @@ async function memories(
     ...(since === undefined ? {} : { since }),
     ...(until === undefined ? {} : { until }),
     limit: numberIn(query, 'limit', { fallback: 50, max: PAGE_MAX }),
-    offset: numberIn(query, 'offset', { fallback: 0, max: OFFSET_MAX }),
   };
   if (desk !== undefined) {
     // Only the files on the disk tell it: the store cannot.

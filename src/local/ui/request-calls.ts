@@ -120,7 +120,6 @@ async function conversation(
 /** The names of what a list is asked for, each with its longest value. */
 const FILTERS = { conversation: 1024, space: 1024, client: 128, model: 128 } as const;
 const TIME_MAX = 8.64e15;
-const OFFSET_MAX = 1_000_000;
 
 async function requests({ requestLog }: RequestCallParts, { query }: ApiCall): Promise<RowsAnswer> {
   const wanted = Object.entries(FILTERS).flatMap(([name, charsMax]) => {
@@ -132,7 +131,6 @@ async function requests({ requestLog }: RequestCallParts, { query }: ApiCall): P
   const limit = numberIn(query, 'limit', { fallback: 100, max: LIST_MAX });
   const words = optionalTextIn(query, 'words', 200);
   const isMiss = query.get('missed') === '1';
-  const offset = numberIn(query, 'offset', { fallback: 0, max: OFFSET_MAX });
   const filter = {
     ...Object.fromEntries(wanted),
     ...(words === undefined ? {} : { words }),
@@ -140,7 +138,6 @@ async function requests({ requestLog }: RequestCallParts, { query }: ApiCall): P
     since,
     until,
     limit,
-    offset,
   };
   const rows = await requestLog.find(filter);
   return { rows: rows.map(listed) };

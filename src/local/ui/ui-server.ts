@@ -5,7 +5,7 @@ import { UI_API_PATH, UI_BODY_BYTES_MAX, UI_SECRET_HEADER } from '../../core/htt
 import type { Clock } from '../../ports/clock.ts';
 import { readBody } from '../../http/request-bodies.ts';
 import type { UiCall, UiDoor } from '../ui-door.ts';
-import type { EventStreams } from './event-streams.ts';
+import type { EventStreams } from './live-requests.ts';
 import { readPageFile, SAFE_HEADERS } from './page-files.ts';
 import { type SessionHandle, UI_TIMES, UiSessions } from './sessions.ts';
 import { type ApiAnswer, UiRefusal, type UiRoute } from './ui-routes.ts';
