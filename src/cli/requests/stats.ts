@@ -1,7 +1,8 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { spaceNames } from '../../adapters/projects/registry.ts';
 import { thoughtSumsText } from '../../core/conversation/lost-thoughts.ts';
-import { type Money, moneyOf, isPriced } from '../../core/settings/money.ts';
+import { type Money, moneyOf } from '../../core/settings/money.ts';
+import { isPriced } from '../../core/settings/priced-share.ts';
 import type { RequestSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';

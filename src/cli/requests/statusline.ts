@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { moneyOf, isPriced } from '../../core/settings/money.ts';
+import { moneyOf } from '../../core/settings/money.ts';
+import { isPriced } from '../../core/settings/priced-share.ts';
 import type { QuotaReading } from '../../core/meter/quota.ts';
 import type { SessionSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';

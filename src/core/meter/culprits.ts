@@ -1,4 +1,5 @@
-import { moneyOf, isPriced } from '../settings/money.ts';
+import { moneyOf } from '../settings/money.ts';
+import { isPriced } from '../settings/priced-share.ts';
 import type { CacheMiss } from './cache-miss.ts';
 import { causeOf } from './cache-words.ts';
 

@@ -1,4 +1,4 @@
-import { isPriced } from '../../core/settings/money.ts';
+import { isPriced } from '../../core/settings/priced-share.ts';
 import type { SavingsSum } from '../../ports/ui-api.ts';
 import { dayKey } from '../format.ts';
 
