@@ -121,6 +121,19 @@ test('svc memory works over a service as it does over the store', async () => {
   expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('forgotten')]);
 }, 60_000);
 
+test('svc doctor says that a service has no room, and not that the network is to blame', async () => {
+  const service = await startMemoryService({ spaceBytesMax: 1 });
+  const { stdout } = await runCli(['doctor', '--json'], {
+    home: homeFor(service.url, await service.makeKey()),
+  });
+  const { checks } = JSON.parse(stdout) as { checks: readonly Record<string, string>[] };
+  expect(checks.filter(({ subject }) => subject === 'Memory service').at(-1)).toMatchObject({
+    level: 'problem',
+    found: expect.stringContaining('has no room for another record'),
+    fix: expect.stringContaining('Ask the operator'),
+  });
+});
+
 test('svc doctor: key, scopes, generation, round trip, and a record written, proven and forgotten', async () => {
   const { home: homeOf, service } = await openService();
   const doctor = async (home: string) => {

@@ -393,7 +393,9 @@ function trimmed(text: string, charsMax: number): string {
 
 /** An item's own members beside its record. */
 const ITEM_BYTES = 1024;
-/** The refusals of the contract that end by themselves. */
+export const SERVICE_FULL =
+  'The memory service has no room for another record: its plan or this space is full.';
+/** The refusals of the contract that end without a change of the record. */
 const TRANSIENT: ReadonlySet<CaptureResult['reason']> = new Set([
   'deadline',
   'store_error',
@@ -452,7 +454,9 @@ class CaptureSender {
       ({ state, reason }) =>
         state === 'deferred' || (state === 'rejected' && TRANSIENT.has(reason)),
     );
-    if (isPutOff) throw new MemoryError('unavailable', 'The memory service deferred a record.');
+    const isFull = answer.results.some(({ reason }) => reason === 'quota');
+    const message = isFull ? SERVICE_FULL : 'The memory service deferred a record.';
+    if (isPutOff) throw new MemoryError('unavailable', message);
     return answer.results;
   }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
+import { SERVICE_FULL } from '../../adapters/memory-client/hosted-memory.ts';
 import type { OpenHostedMemory } from '../../adapters/memory-client/open-hosted-memory.ts';
 import { parseMemory } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
@@ -131,10 +132,13 @@ const FIXES: Readonly<Record<MemoryFailure, string>> = {
   unavailable: 'Check the network, and the URL with: svc setup',
 };
 
+const ROOM_FIX = 'Ask the operator of the service, or delete some with: svc memory forget';
+
 function failureCheck(error: unknown, host: string): Check {
   if (!(error instanceof MemoryError)) throw error;
   const found = `${host}: ${error.message} Requests continue without memory.`;
-  return { level: 'problem', subject: SUBJECT, found, fix: FIXES[error.reason] };
+  const fix = error.message === SERVICE_FULL ? ROOM_FIX : FIXES[error.reason];
+  return { level: 'problem', subject: SUBJECT, found, fix };
 }
 
 function patience(): AbortSignal {
