@@ -143,7 +143,11 @@ const withoutLater: NonNullable<Options['esbuildPlugins']>[number] = {
 // The page's server is loaded when somebody asks for the page first, and the catalog of models when a request names a
 // model that svc does not know.
 // The store is loaded by a hook only where no proxy runs.
-const ASKED_FOR = { 'compose-ui': 'ui', 'served-catalog': 'catalog', 'compose-hook': 'hook-store' };
+const ASKED_FOR = {
+  'compose-ui': 'ui',
+  'served-catalog': 'catalog',
+  'answer-from-store': 'hook-store',
+};
 const withoutAskedFor: NonNullable<Options['esbuildPlugins']>[number] = {
   name: 'without-asked-for',
   setup(build) {
@@ -193,7 +197,7 @@ export default defineConfig([
       start: 'src/cli/program/quick-start.ts',
       statusline: 'src/cli/program/quick-statusline.ts',
       hook: 'src/cli/program/quick-hook.ts',
-      'hook-store': 'src/cli/compose-hook.ts',
+      'hook-store': 'src/cli/hook/answer-from-store.ts',
       'running-access': 'src/cli/clients/running-access.ts',
       ui: 'src/cli/compose-ui.ts',
       catalog: 'src/adapters/catalog/served-catalog.ts',

@@ -5,7 +5,7 @@ import { TEXTS } from '../adapters/texts.ts';
 import { CodeFiles } from '../adapters/projects/code-files.ts';
 import { GitProjects } from '../adapters/projects/git-projects.ts';
 import type { MemorySettings, ProxySettings } from '../core/settings/settings.ts';
-import type { HookQuestion } from '../core/hooks/hook-question.ts';
+import type { HookRequest } from '../core/hooks/hook-question.ts';
 import type { Ledger } from '../ports/ledger.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { Projects } from '../ports/projects.ts';
@@ -19,7 +19,7 @@ export interface HookStore {
   readonly ledger: Ledger;
   readonly outbox: Outbox;
   readonly projects: Projects;
-  answer(question: HookQuestion): Promise<string>;
+  answer(request: HookRequest): Promise<string>;
   /** How svc recognises its own blocks. `areListed`: with those of the session, where its transcript lacks them. */
   ownBlocks(session: string, areListed: boolean): Promise<OwnBlocks>;
   /** The blocks that the proxy placed in this session, by the prompt. */
@@ -73,7 +73,7 @@ export async function openHookStore(options: HookStoreOptions): Promise<HookStor
     ledger: store.ledger,
     outbox: service?.outbox ?? store.outbox,
     projects,
-    answer: (question) => memory.answer(question),
+    answer: (request) => memory.answer(request),
     ownBlocks: async (session, areListed) => ({
       key: hookKey(dataFolder) ?? '',
       blocks: areListed ? await memory.blocksOf(session) : [],

@@ -240,7 +240,7 @@ function listenerOn(parts: ListenerParts): LocalServer {
     loginOf: (route) => runtime.loginOf(route),
     decode,
     handler,
-    hook: (question) => hooks.answer(question),
+    hook: (asked) => hooks.answer(asked),
     clock: systemClock,
     newId: newRequestId,
     inFlight: () => inFlight.rows(),

@@ -18,7 +18,7 @@ import { type ModeLimits, modesToTell } from '../core/http/modes.ts';
 import { relayedEvidence, unreadEvidence } from '../core/plan/evidence.ts';
 import { CHALLENGE_HEADER, makeProof } from '../core/http/proxy-proof.ts';
 import { splitTarget } from '../core/http/local-token.ts';
-import { type HookQuestion, readHookQuestion } from '../core/hooks/hook-question.ts';
+import { type HookRequest, readHookRequest } from '../core/hooks/hook-question.ts';
 import { parseJson } from '../core/bytes/json-fields.ts';
 import type { Login } from '../core/http/logins.ts';
 import { errorDialect, type Route } from '../core/http/routes.ts';
@@ -91,7 +91,7 @@ export interface LocalServerOptions {
   /** The requests that are being answered. */
   readonly inFlight?: () => readonly RequestRow[];
   /** Answers a client's hook. Never rejects; absent: '' is the answer. */
-  readonly hook?: (question: HookQuestion) => Promise<string>;
+  readonly hook?: (request: HookRequest) => Promise<string>;
   /** The page; undefined where it is turned off. */
   readonly ui?: () => Promise<UiDoor> | undefined;
 }
@@ -211,9 +211,8 @@ class Listener implements LocalServer {
     if (received === 'gone') return;
     try {
       if (route.kind === 'hook') {
-        const question = readHookQuestion(parseJson(received.body?.toString('utf8') ?? ''));
-        const { hook } = this.#options;
-        answerHook(outgoing, question === undefined ? '' : ((await hook?.(question)) ?? ''));
+        const asked = readHookRequest(parseJson(received.body?.toString('utf8') ?? ''));
+        answerHook(outgoing, (await this.#options.hook?.(asked)) ?? '');
         return;
       }
       await this.#options.handler(

@@ -1,6 +1,9 @@
 import { hash, randomUUID } from 'node:crypto';
-import { fitsHook } from '../core/hooks/hook-answer.ts';
-import type { HookQuestion } from '../core/hooks/hook-question.ts';
+import { fitsHook, hookAnswer } from '../core/hooks/hook-answer.ts';
+import { hookClient } from '../core/hooks/hook-clients.ts';
+import { readHookEvent } from '../core/hooks/hook-event.ts';
+import type { HookQuestion, HookRequest } from '../core/hooks/hook-question.ts';
+import { questionOf } from '../core/hooks/session-view.ts';
 import { proxyBlockAddress } from '../core/hooks/hook-texts.ts';
 import { type AddressOf, type EntryOf, LOCAL_TENANT } from '../core/ledger/entries.ts';
 import { type Placed, roomForBlock, roomForLook } from '../core/recall/injections.ts';
@@ -79,10 +82,15 @@ export class HookMemory {
     this.#guard = new RecallGuard(dependencies.memory, dependencies.clock);
   }
 
-  /** The text for the transcript; '' says nothing. */
-  async answer(question: HookQuestion): Promise<string> {
+  /** What the hook prints; '' says nothing. */
+  async answer({ client: name, event: named, input, folder, tail }: HookRequest): Promise<string> {
     try {
-      return await this.#answer(question);
+      const client = hookClient(name);
+      const event = client && readHookEvent(client, named, { value: input, folder });
+      if (client === undefined || event === undefined) return '';
+      const question = questionOf(client, event, tail);
+      if (question === undefined) return '';
+      return hookAnswer(client, event, { text: await this.#answer(question) });
     } catch {
       return '';
     }

@@ -59,19 +59,12 @@ test('a running proxy answers a hook with the block that the hook would find its
 test('without the local token nobody gets a memory from the proxy', async () => {
   const { stage, port, start } = await stageWithProxy();
   await start();
-  const question = {
-    kind: 'prompt',
-    client: 'claude-code',
-    folder: stage.project,
-    occasion: '',
-    prompt: ASKED,
-    isOpening: true,
-  };
+  const request = { client: 'claude', event: 'UserPromptSubmit', folder: stage.project };
   const ask = async (session: string, headers: Record<string, string>, path = HOOK_PATH) => {
     const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
-      body: JSON.stringify({ ...question, session }),
+      body: JSON.stringify({ ...request, input: { session_id: session, prompt: ASKED } }),
     });
     return { status: answer.status, text: await answer.text() };
   };

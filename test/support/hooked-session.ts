@@ -112,7 +112,7 @@ export class HookedWorld {
   /** The processes of svc end; the next event begins new ones. */
   async restart(): Promise<void> {
     await this.settle();
-    const stores = await Promise.all(this.#stores);
+    const stores = await Promise.all(Object.values(this.#stores));
     this.#stores = [];
     await Promise.all(stores.map((store) => store.close()));
     await (await this.#story)?.stop();
@@ -123,7 +123,7 @@ export class HookedWorld {
     const story = await this.#story;
     await story?.drained();
     await story?.settled();
-    for (const store of await Promise.all(this.#stores)) await store.outbox.flush(30_000);
+    for (const store of await Promise.all(Object.values(this.#stores))) await store.outbox.flush(30_000);
   }
 
   /** Another program holds the lock of the database. Returns what ends that. */

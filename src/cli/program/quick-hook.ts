@@ -9,8 +9,6 @@ export function run([client = '', event = '']: readonly string[]): Promise<void>
   return runHook(
     { client, event, stdin, environment, script: process.argv[1] ?? '' },
     {
-      openStore: (options) =>
-        import('../compose-hook.ts').then(({ openHookStore }) => openHookStore(options)),
       print: (answer) => new Promise((done) => stdout.write(`${answer}\n`, () => done())),
     },
   );

@@ -1,10 +1,7 @@
-import { asList, asRecord, asText } from '../bytes/json-fields.ts';
+import { asRecord, asText } from '../bytes/json-fields.ts';
 import type { Action } from '../recall/second-look.ts';
 
-/**
- * What a hook asks the memory: of the running proxy over loopback, or of the store itself. It holds what the hook has
- * read of the session, so that the memory reads no file that a client names.
- */
+/** What a hook asks the memory. The hook alone reads the file that a client names. */
 export interface HookQuestion {
   /** `look`: a second look, after the first calls of a prompt. */
   readonly kind: 'start' | 'prompt' | 'look' | 'compacted';
@@ -24,53 +21,33 @@ export interface HookQuestion {
   readonly action?: Action;
 }
 
-const KINDS = ['start', 'prompt', 'look', 'compacted'] as const;
-const NAME_CHARS_MAX = 4096;
-const TEXT_CHARS_MAX = 1 << 20;
-const LIST_MAX = 4096;
+/** What a hook hands to whoever answers it: the event as the client wrote it, and the end of the session's transcript. */
+export interface HookRequest {
+  /** The client and the event, as the command names them. */
+  readonly client: string;
+  readonly event: string;
+  readonly input: unknown;
+  /** Where the session began, if the client says it elsewhere; else ''. */
+  readonly folder: string;
+  readonly tail?: TranscriptTail | undefined;
+}
 
-/** Undefined for anything else. */
-export function readHookQuestion(value: unknown): HookQuestion | undefined {
-  const fields = asRecord(value);
-  const kind = KINDS.find((one) => one === fields['kind']);
-  const client = name(fields['client']);
-  const session = name(fields['session']);
-  if (kind === undefined || client === '' || session === '') return undefined;
-  const { action } = fields;
+export interface TranscriptTail {
+  /** Whole lines. */
+  readonly text: string;
+  /** They begin where the session does. */
+  readonly isWhole: boolean;
+}
+
+/** From a hook of the same build. */
+export function readHookRequest(value: unknown): HookRequest {
+  const { client, event, input, folder, tail } = asRecord(value);
+  const { text, isWhole } = asRecord(tail);
   return {
-    kind,
-    client,
-    session,
-    folder: name(fields['folder']),
-    occasion: name(fields['occasion']),
-    prompt: asText(fields['prompt']).slice(0, TEXT_CHARS_MAX),
-    answer: asText(fields['answer']).slice(-TEXT_CHARS_MAX),
-    around: texts(fields['around']),
-    held: texts(fields['held']),
-    files: texts(fields['files']),
-    isOpening: fields['isOpening'] === true,
-    ...(action !== undefined && { action: actionIn(action) }),
+    client: asText(client),
+    event: asText(event),
+    input,
+    folder: asText(folder),
+    ...(tail !== undefined && { tail: { text: asText(text), isWhole: isWhole === true } }),
   };
-}
-
-function actionIn(value: unknown): Action {
-  const { files, names, commands, errors } = asRecord(value);
-  return {
-    files: texts(files),
-    names: texts(names),
-    commands: texts(commands),
-    errors: texts(errors),
-  };
-}
-
-function name(value: unknown): string {
-  const text = asText(value);
-  return text.length <= NAME_CHARS_MAX ? text : '';
-}
-
-function texts(value: unknown): readonly string[] {
-  return asList(value)
-    .slice(0, LIST_MAX)
-    .map(asText)
-    .filter((text) => text !== '');
 }

@@ -9,16 +9,48 @@ import { actionOf } from '../recall/second-look.ts';
 import { viewSteps } from '../request/request-view.ts';
 import { HOOK_CLIENTS, type HookClient } from './hook-clients.ts';
 import type { HookEvent } from './hook-event.ts';
-import type { HookQuestion } from './hook-question.ts';
+import type { HookQuestion, TranscriptTail } from './hook-question.ts';
 
 /** Reads the end of a session's transcript as the request that the client sends next. Pure. */
 
-export type SessionFacts = Pick<
+/** Undefined where there is nothing to ask. */
+export function questionOf(
+  { client, transcript }: HookClient,
+  event: HookEvent,
+  tail: TranscriptTail | undefined,
+): HookQuestion | undefined {
+  const { kind, session, folder, occasion, prompt } = event;
+  const place = { client, session, folder, occasion };
+  if (kind === 'compacted') return { ...place, kind, ...NOTHING_SAID };
+  const facts =
+    transcript === undefined || tail === undefined
+      ? factsOfCalls(event)
+      : factsOfSession(transcript, tail);
+  const { action, ...said } = facts;
+  switch (kind) {
+    case 'tool':
+      return action === undefined ? undefined : { ...place, kind: 'look', ...facts };
+    case 'start':
+      return said.isOpening ? { ...place, kind, ...said, prompt: '' } : undefined;
+    case 'prompt': {
+      // A prompt that is a client's own text, such as the end of a background task, is no question.
+      if (prompt === '') return undefined;
+      // The client may have written the prompt down already.
+      const around = said.prompt === prompt ? said.around.slice(0, -1) : said.around;
+      return { ...place, kind, ...said, around, prompt };
+    }
+    case 'stop':
+    case 'end':
+      return undefined;
+  }
+}
+
+type SessionFacts = Pick<
   HookQuestion,
   'prompt' | 'answer' | 'around' | 'held' | 'files' | 'isOpening' | 'action'
 >;
 
-export const NOTHING_SAID: SessionFacts = {
+const NOTHING_SAID: SessionFacts = {
   prompt: '',
   answer: '',
   around: [],
@@ -29,23 +61,20 @@ export const NOTHING_SAID: SessionFacts = {
 
 type Transcript = NonNullable<HookClient['transcript']>;
 
-/** `isWhole`: the lines begin where the session does. Of a session that was compacted, what follows that counts. */
-export function factsOfSession(
-  transcript: Transcript,
-  lines: readonly string[],
-  isWhole: boolean,
-): SessionFacts {
-  const items = lines.reduce<unknown[]>((list, line) => {
+/** Of a session that was compacted, what follows that counts. */
+function factsOfSession(transcript: Transcript, { text, isWhole }: TranscriptTail): SessionFacts {
+  const items: unknown[] = [];
+  for (const line of text.split('\n')) {
     const fields = asRecord(parseJson(line));
-    if (isCompaction(fields)) return [];
+    if (isCompaction(fields)) items.length = 0;
     const item = itemIn(transcript, fields);
-    return item === undefined ? list : [...list, item];
-  }, []);
+    if (item !== undefined) items.push(item);
+  }
   return factsOfItems(transcript, items, isWhole);
 }
 
 /** For a client that brings the calls since the prompt with its event. */
-export function factsOfCalls({ prompt, calls }: Pick<HookEvent, 'prompt' | 'calls'>): SessionFacts {
+function factsOfCalls({ prompt, calls }: Pick<HookEvent, 'prompt' | 'calls'>): SessionFacts {
   if (calls.length === 0) return NOTHING_SAID;
   const rounds = calls.flatMap(({ name, input, output }, at) => {
     const id = `call_${at}`;

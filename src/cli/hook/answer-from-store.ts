@@ -1,0 +1,82 @@
+import { readConfigFile } from '../../adapters/files/config-file.ts';
+import { configFolder } from '../../adapters/files/config-folder.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { hookClient } from '../../core/hooks/hook-clients.ts';
+import { readHookEvent } from '../../core/hooks/hook-event.ts';
+import type { HookRequest } from '../../core/hooks/hook-question.ts';
+import { rememberOwnSecrets } from '../../core/redaction/own-secrets.ts';
+import {
+  type Access,
+  parseAccess,
+  parseConfig,
+  parseRecall,
+} from '../../core/settings/config-schema.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { ownSecretsOf } from '../../core/settings/own-secrets.ts';
+import { type HookStoreOptions, openHookStore } from '../compose-hook.ts';
+import type { Close, HookCall, HookParts } from './hook.ts';
+import { beginFork, keepSession } from './keep-session.ts';
+import { startWhereWanted } from './start-where-wanted.ts';
+
+/** Answers a hook that no proxy answers, and keeps what a session has said. Returns what is still to be closed. */
+export async function answerFromStore(
+  request: HookRequest,
+  call: HookCall,
+  parts: HookParts,
+): Promise<Close | undefined> {
+  const { input: value, folder } = request;
+  const { wholeMs } = parts;
+  const client = hookClient(request.client);
+  const event = client && readHookEvent(client, request.event, { value, folder });
+  const setup = await setupOf(call.environment);
+  if (client === undefined || event === undefined || setup === undefined) return undefined;
+  const { kind, isFork } = event;
+  const keeps = kind === 'stop' || kind === 'end';
+  const started = kind === 'start' ? startWhereWanted(call, setup) : undefined;
+  if (keeps ? !setup.writes : !setup.reads && !isFork) {
+    await started;
+    return undefined;
+  }
+  const options = { ...setup, ...(wholeMs !== undefined && { answerMs: wholeMs }) };
+  const store = (await parts.openStore?.(options)) ?? (await openHookStore(options));
+  if (keeps) await keepSession(client, event, store);
+  else {
+    const answer = setup.reads ? await store.answer(request) : '';
+    if (answer !== '') await parts.print(answer);
+    if (isFork && setup.writes) await beginFork(event, store);
+  }
+  await started;
+  return () => store.close();
+}
+
+interface HookSetup extends HookStoreOptions {
+  /** Undefined without a configuration: then no proxy can be asked. */
+  readonly access: Access | undefined;
+  readonly reads: boolean;
+  readonly writes: boolean;
+}
+
+/** Undefined where the configuration cannot be read: it may name another place for memories. */
+async function setupOf(environment: Environment): Promise<HookSetup | undefined> {
+  const file = await readConfigFile(configFolder(environment));
+  const value = file?.value ?? {};
+  const { proxy: settings, memory = file === undefined ? EMBEDDED : undefined } = parseRecall(
+    value,
+    environment,
+  );
+  if (memory === undefined) return undefined;
+  const { access } = parseAccess(value, environment);
+  const { settings: whole } = parseConfig(value, environment);
+  rememberOwnSecrets(ownSecretsOf({ ...access, memory, ...whole }));
+  const { memoryMode } = settings;
+  return {
+    dataFolder: dataFolder(environment),
+    settings,
+    memory,
+    access,
+    reads: memoryMode === 'read' || memoryMode === 'read-write',
+    writes: memoryMode === 'write' || memoryMode === 'read-write',
+  };
+}
+
+const EMBEDDED = { kind: 'embedded' } as const;
