@@ -184,15 +184,16 @@ export class CaptureKeeper {
     return record;
   }
 
-  /** What the model had read by the end of the exchange, of svc's proxy and of its hooks. */
+  /** What the model had read when it gave its last answer, of svc's proxy and of its hooks. */
   #heardBy(
     { view, identity }: Reading,
-    { humanText, end }: Exchange,
+    { humanText, start, end, isOpen }: Exchange,
     placements: readonly Placement[],
   ): Heard {
     const { blockKey, hookKey } = this.#dependencies;
     const byHooks = hookTextsIn(view, identity.client, hookKey).placed;
-    const from = view.items[end]?.start ?? Infinity;
+    const said = view.items.slice(start, end).findLastIndex((item) => item.assistantText !== '');
+    const from = view.items[isOpen ? end : start + said]?.start ?? Infinity;
     const blocks = [...placements, ...byHooks]
       .filter(({ item }) => item.start < from)
       .map(({ block }) => block);

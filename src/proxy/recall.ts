@@ -381,7 +381,15 @@ export class Recaller {
     }
     const isKnown = found.missing === undefined;
     // Where they are not known elsewhere, another node finds the same blocks by the shared entries.
-    if (isKnown && silence === undefined) await ledger.commit(pins);
+    const pinsForHooks = carriers.flatMap((carrier) =>
+      pins
+        .filter(
+          ({ kind, fingerprint }) =>
+            kind === 'own-block' && fingerprint === carrier.own.fingerprint,
+        )
+        .flatMap((pin) => this.#forHooks(reading, carrier, pin)),
+    );
+    if (isKnown && silence === undefined) await ledger.commit([...pins, ...pinsForHooks]);
     const marks = { isForeign, ...(replay.isDenied && DENIED) };
     if (silence !== undefined) {
       const recalled = { placements, state: silence, ...marks };
@@ -463,7 +471,8 @@ export class Recaller {
     const { carrier, placements: before, isForeign } = open;
     const at = this.#dependencies.clock.now();
     const entries = entriesFor(carrier, { ...(decided ?? NO_BLOCK), at });
-    const forHooks = decided === undefined ? [] : this.#forHooks(open, { ...decided, at });
+    const forHooks =
+      decided === undefined ? [] : this.#forHooks(open.reading, carrier, { ...decided, at });
     const isKnown = await this.#dependencies.ledger.commit([...entries, ...forHooks]);
     if (!isKnown) return { placements: before, state: 'degraded_unavailable', isForeign };
     return { ...stateOf(placements), isForeign };
@@ -471,16 +480,16 @@ export class Recaller {
 
   /** The hooks of a session keep its answers too, and must know what they repeat. */
   #forHooks(
-    open: Open | Look,
+    { view, place }: Reading,
+    { item, isResult }: BlockItem,
     fact: BlockFact & { readonly at: number },
   ): readonly EntryOf<'own-block'>[] {
-    if (this.#dependencies.hookKey?.() === undefined) return [];
-    const { reading, carrier } = open;
-    const [humanText, form] =
-      'action' in open
-        ? ([open.humanText, 'look'] as const)
-        : ([carrier.item.humanText, 'prompt'] as const);
-    return [{ ...proxyBlockAddress(reading.place, humanText, form), ...fact }];
+    const prompt = view.items[item.soFar.humans?.index ?? -1];
+    const isSilent = fact.block === '' || prompt === undefined;
+    if (isSilent || this.#dependencies.hookKey?.() === undefined) return [];
+    const { block, form, space, quoted, at } = fact;
+    const address = proxyBlockAddress(place, prompt.humanText, isResult ? 'look' : 'prompt');
+    return [{ ...address, block, form, space, ...(quoted && { quoted }), at }];
   }
 
   async #question(

@@ -14,7 +14,7 @@ import {
 import type { Environment } from '../../core/settings/config-values.ts';
 import { ownSecretsOf } from '../../core/settings/own-secrets.ts';
 import { type HookStoreOptions, openHookStore } from '../compose-hook.ts';
-import type { Close, HookCall, HookParts } from './hook.ts';
+import type { Close, HookCall, HookParts } from './hook-call.ts';
 import { beginFork, keepSession } from './keep-session.ts';
 import { startWhereWanted } from './start-where-wanted.ts';
 

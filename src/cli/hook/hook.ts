@@ -14,33 +14,13 @@ import type { HookRequest, TranscriptTail } from '../../core/hooks/hook-question
 import { HOOK_PATH } from '../../core/http/routes.ts';
 import { type Access, parseAccess } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import type { HookStore, HookStoreOptions } from '../compose-hook.ts';
+import type { Close, HookCall, HookParts } from './hook-call.ts';
 
 /**
  * `svc hook CLIENT EVENT`: the same memory in the client's own transcript, with no proxy in the path. Whatever goes
  * wrong, the client goes on without svc: nothing here throws, prints an error or takes longer than its limit.
  * A proxy that runs answers with all at hand, so this file loads little: the store is loaded only where none runs.
  */
-
-export interface HookCall {
-  readonly client: string;
-  readonly event: string;
-  readonly stdin: Readable;
-  readonly environment: Environment;
-  /** This program. */
-  readonly script: string;
-}
-
-export interface HookParts {
-  print(answer: string): Promise<void>;
-  /** Absent: the one of this machine. */
-  openStore?(options: HookStoreOptions): Promise<HookStore>;
-  /** Milliseconds for everything up to the answer; absent: as long as a person may wait. */
-  readonly wholeMs?: number;
-}
-
-/** What is still to be closed after the answer. */
-export type Close = () => Promise<void>;
 
 /** A person waits. The process itself needs some 50 ms to start, so the whole stays below a second. */
 const WHOLE_MS = 900;
@@ -143,26 +123,39 @@ async function proxyOf(folder: string, { localToken }: Access) {
 const INPUT_BYTES_MAX = 32 * 1024 * 1024;
 /** Clients write at once. Some keep the pipe open and silent behind it. */
 const INPUT_MS = 500;
+/** To parse so much takes a millisecond or two, also where it is not whole yet. */
+const SMALL_BYTES = 256 * 1024;
+/** More of a larger input comes sooner. */
+const QUIET_MS = 20;
 
 /** The first whole JSON value; undefined where none comes. Never waits for the end of the input. */
-async function readValue(stdin: Readable): Promise<unknown> {
+function readValue(stdin: Readable): Promise<unknown> {
   const pieces: Buffer[] = [];
   let bytes = 0;
-  const deadline = setTimeout(() => stdin.destroy(), INPUT_MS);
-  try {
-    for await (const piece of stdin as AsyncIterable<Buffer>) {
+  let quiet: NodeJS.Timeout | undefined;
+  const read = (): unknown => parseJson(Buffer.concat(pieces).toString('utf8'));
+  return new Promise((resolve) => {
+    const deadline = setTimeout(() => settle(read()), INPUT_MS);
+    const settle = (value: unknown): void => {
+      clearTimeout(deadline);
+      clearTimeout(quiet);
+      stdin.removeAllListeners('data').pause();
+      resolve(value);
+    };
+    const end = (): void => settle(read());
+    stdin.on('end', end).on('close', end).on('error', end);
+    stdin.on('data', (piece: Buffer) => {
+      clearTimeout(quiet);
       bytes += piece.length;
-      if (bytes > INPUT_BYTES_MAX) return undefined;
+      if (bytes > INPUT_BYTES_MAX) return settle(undefined);
       pieces.push(piece);
-      // Only an object that may be whole is parsed: of 32 MB each attempt takes 200 ms.
-      if (!/\}\s*$/.test(piece.toString('latin1', Math.max(0, piece.length - 8)))) continue;
-      const value = parseJson(Buffer.concat(pieces).toString('utf8'));
-      if (value !== undefined) return value;
-    }
-    return parseJson(Buffer.concat(pieces).toString('utf8'));
-  } catch {
-    return undefined;
-  } finally {
-    clearTimeout(deadline);
-  }
+      if (!/\}\s*$/.test(piece.toString('latin1', Math.max(0, piece.length - 8)))) return undefined;
+      if (bytes > SMALL_BYTES) quiet = setTimeout(end, QUIET_MS);
+      else {
+        const value = read();
+        if (value !== undefined) settle(value);
+      }
+      return undefined;
+    });
+  });
 }

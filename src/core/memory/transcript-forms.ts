@@ -27,7 +27,7 @@ export interface TranscriptStep {
   readonly session?: string | undefined;
   readonly folder?: string | undefined;
   readonly branch?: string | undefined;
-  /** Names this line; a later line that names it as its parent continues from here. */
+  /** Names this line; a later line that names it as its parent continues from here. '' is before the first line. */
   readonly id?: string | undefined;
   readonly parent?: string | undefined;
   /** In the form of Anthropic Messages. */
@@ -83,7 +83,9 @@ function claudeStep(fields: Fields): TranscriptStep {
   const { model, stop_reason: reason } = asRecord(message);
   if (model === NO_MODEL) return place;
   const said = { message, at: fields['timestamp'], isCut: CUT_REASONS.has(reason) };
-  return { ...place, ...said, parent: textOrNone(fields['parentUuid']), hasFrames: true };
+  const { parentUuid } = fields;
+  const parent = parentUuid === null ? '' : textOrNone(parentUuid);
+  return { ...place, ...said, parent, hasFrames: true };
 }
 
 /** Copilot CLI 1.0.102: events. `content` is what was typed; the frames are in `transformedContent`. */

@@ -4,7 +4,7 @@ import { markedBlocks, NO_BLOCKS, type OwnBlocks } from '../recall/own-blocks.ts
 import type { MemoryRecord, RecordText, SpeakerRole } from './record.ts';
 import { type Fields, isRecord, parseJson, textOrNone } from '../bytes/json-fields.ts';
 import { readItem } from '../dialects/dialects.ts';
-import { textsOf } from '../dialects/system-text.ts';
+import { NO_TRAITS, textsOf } from '../dialects/system-text.ts';
 import { type Exchange, groupExchanges } from '../conversation/exchanges.ts';
 import { DEFAULT_SPACE, folderSpace } from '../request/space.ts';
 import type { ItemTraits } from '../conversation/view.ts';
@@ -30,7 +30,7 @@ interface Entry {
   readonly isCut: boolean;
   /** Said since the last time that the session was read. */
   readonly isFresh: boolean;
-  /** What svc's hooks said behind it. */
+  /** Nothing but what svc's hooks said. */
   readonly blocks?: readonly string[];
   /** A compaction follows, after which the model does not read it any more. */
   readonly isCompacted?: true;
@@ -51,9 +51,8 @@ export class TranscriptReader {
   /** The entries before the person went back: each as a conversation of its own, with its start. */
   #abandoned: { readonly entries: readonly Entry[]; readonly from: number }[] = [];
   /** The number of entries when a line of that id had been read. */
-  readonly #entriesAt = new Map<string, number>();
-  /** What hooks said before anything else was. */
-  #openingBlocks: readonly string[] = [];
+  readonly #entriesAt = new Map([['', 0]]);
+  readonly #openingBlocks: string[] = [];
   #session = '';
   #folder: string | undefined;
   #branch: string | undefined;
@@ -98,9 +97,13 @@ export class TranscriptReader {
     return this.#folder ?? this.#stated('workingFolder');
   }
 
+  get #last(): Entry | undefined {
+    return this.#entries.findLast(({ blocks }) => blocks === undefined);
+  }
+
   /** Whether the last answer is written down. */
   endsWith(answer: string): boolean {
-    const said = this.#entries.at(-1)?.item.assistantText.trim() ?? '';
+    const said = this.#last?.item.assistantText.trim() ?? '';
     return said !== '' && (said.includes(answer.trim()) || answer.includes(said));
   }
 
@@ -109,7 +112,7 @@ export class TranscriptReader {
    * where more is not written down: its prompt, or the result of a tool.
    */
   end(answer: string, at: number): boolean {
-    const last = this.#entries.at(-1);
+    const last = this.#last;
     if (last === undefined || last.item.role === 'assistant') return false;
     this.#add(readItem('anthropic_messages', { role: 'assistant', content: answer }), at);
     return true;
@@ -138,7 +141,7 @@ export class TranscriptReader {
       // A prompt that was taken back before it had an answer was not said.
       if (isLeft && exchange.assistantText === '') return [];
       const said = entries.slice(exchange.start, exchange.end);
-      if (!said.some(({ isFresh }) => isFresh)) return [];
+      if (!said.some(({ isFresh, blocks }) => isFresh && blocks === undefined)) return [];
       return this.#recordsOf(exchange, { ...facts, index, fingerprint, entries });
     });
   }
@@ -206,9 +209,12 @@ export class TranscriptReader {
     const { key } = this.#own;
     const added = key === '' ? [] : markedBlocks(text, key);
     if (added.length === 0) return;
-    const last = this.#entries.at(-1);
-    if (last === undefined) this.#openingBlocks = [...this.#openingBlocks, ...added];
-    else this.#addToLast({ blocks: [...(last.blocks ?? []), ...added] });
+    // An item in front of the first prompt would count as an exchange.
+    if (this.#entries.length === 0) this.#openingBlocks.push(...added);
+    else {
+      this.#add(NO_TRAITS, undefined);
+      this.#addToLast({ blocks: added });
+    }
   }
 
   #addToLast(more: Pick<Entry, 'blocks' | 'isCompacted'>): void {
@@ -251,10 +257,11 @@ export class TranscriptReader {
     ];
   }
 
-  /** What the model had read of svc by the end of the exchange. */
+  /** What the model had read of svc when it gave its last answer. */
   #blocksBefore({ start, end }: Exchange, { entries, placedAt }: Place): readonly string[] {
     const from = entries.slice(0, start).findLastIndex(({ isCompacted }) => isCompacted === true);
-    const read = entries.slice(from + 1, end);
+    const said = entries.slice(start, end).findLastIndex(({ item }) => item.assistantText !== '');
+    const read = entries.slice(from + 1, said === -1 ? end : start + said);
     return [
       ...this.#own.blocks,
       ...(from === -1 ? this.#openingBlocks : []),

@@ -1,0 +1,154 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { Writable } from 'node:stream';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { loadDriver } from '../../src/adapters/store/driver.ts';
+import { HookStage } from '../support/hook-stage.ts';
+import { freePort } from '../support/free-port.ts';
+import { validConfig } from '../support/config.ts';
+
+/** Whatever is broken around a hook, the client goes on: code 0, at most 1,500 bytes, and an end. */
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const BIN = join(import.meta.dirname, '..', '..', 'bin', 'svc.js');
+const BYTES_MAX = 1_500;
+/** Only what waits without a deadline takes longer, on any machine. */
+const ENDS_MS = 20_000;
+const FACT = 'The staging database of the marmalade service listens on port 6543, not on 5432.';
+const ASKED = 'Which port does the staging database of the marmalade service use?';
+
+type Write = (stdin: Writable, event: string) => void;
+
+interface Told {
+  readonly text: string;
+  readonly code: number | null;
+}
+
+const whole: Write = (stdin, event) => stdin.end(event);
+
+function run(
+  stage: HookStage,
+  { write = whole, env = stage.environment, event = 'UserPromptSubmit' } = {},
+): Promise<Told> {
+  const input = {
+    session_id: 's9',
+    transcript_path: stage.transcript('s9'),
+    cwd: stage.project,
+    prompt_id: 'p1',
+    prompt: ASKED,
+    last_assistant_message: 'It listens on port 6543.',
+  };
+  return new Promise((resolve, reject) => {
+    const { PATH = '' } = process.env;
+    const child = spawn(process.execPath, [BIN, 'hook', 'claude', event], {
+      env: { ...env, PATH },
+    });
+    const late = setTimeout(() => {
+      child.kill('SIGKILL');
+      reject(new Error('The hook does not end.'));
+    }, ENDS_MS);
+    let text = '';
+    child.stdout.on('data', (piece: Buffer) => (text += piece.toString()));
+    child.stderr.on('data', (piece: Buffer) => (text += piece.toString()));
+    child.stdin.on('error', () => undefined);
+    child.on('close', (code) => {
+      clearTimeout(late);
+      resolve({ text, code });
+    });
+    write(child.stdin, JSON.stringify(input));
+  });
+}
+
+async function stageWithFact(): Promise<HookStage> {
+  const stage = new HookStage();
+  await stage.tell('s1', FACT, `Noted: ${FACT}`);
+  return stage;
+}
+
+const SILENT: Told = { text: '', code: 0 };
+
+test('a pipe that stays open behind the event, and one that brings it in pieces, get the answer', async () => {
+  const stage = await stageWithFact();
+  const open = await run(stage, { write: (stdin, event) => stdin.write(event) });
+  expect(open.code).toBe(0);
+  expect(open.text).toContain('6543');
+  expect(Buffer.byteLength(open.text)).toBeLessThanOrEqual(BYTES_MAX);
+});
+
+test.each<[string, Write]>([
+  ['never brings anything', () => undefined],
+  ['never ends its text', (stdin) => stdin.write('{"session_id":"s9","prompt":"')],
+  ['is closed at once', (stdin) => stdin.end()],
+  ['brings garbage', (stdin) => stdin.end('}}}}\0\u00ff{'.repeat(20_000))],
+  ['brings 100 MB', (stdin) => stdin.end(Buffer.alloc(100 << 20, '}'))],
+  ['brings 100 MB of one text', (stdin) => stdin.end(`{"prompt":"${'a'.repeat(100 << 20)}"}`)],
+])('an input that %s is answered with silence', async (_name, write) => {
+  expect(await run(new HookStage(), { write })).toEqual(SILENT);
+});
+
+test('an output of a tool of 20 MB ends the hook like any other', async () => {
+  const write: Write = (stdin, event) => {
+    const output = 'a } b '.repeat(3_500_000);
+    stdin.end(JSON.stringify({ ...JSON.parse(event), tool_response: output }));
+  };
+  expect(await run(await stageWithFact(), { write, event: 'PostToolUse' })).toEqual(SILENT);
+});
+
+test.each(['UserPromptSubmit', 'Stop', 'SessionStart', 'PreCompact'])(
+  'where another process holds the locks of both files %s ends the same way',
+  async (event) => {
+    const stage = new HookStage();
+    stage.write('s9', FACT, { type: 'text', text: 'It listens on port 6543.' });
+    // By a process of its own: this one would not let go of the files.
+    await run(stage, { event: 'Stop' });
+    for (const name of ['state.db', 'memory.db']) {
+      const database = loadDriver().open(join(stage.data, name));
+      database.exec('PRAGMA locking_mode = EXCLUSIVE');
+      database.exec('BEGIN EXCLUSIVE');
+      onTestFinished(() => database.close());
+    }
+    expect((await run(stage, { event })).code).toBe(0);
+  },
+);
+
+test.each(['UserPromptSubmit', 'Stop'])(
+  'without a folder for data, or without a home, %s says nothing',
+  async (event) => {
+    const stage = new HookStage();
+    writeFileSync(stage.data, 'no folder');
+    expect(await run(stage, { event })).toEqual(SILENT);
+    const { project } = stage;
+    for (const env of [
+      {},
+      { HOME: '' },
+      { HOME: 'relative' },
+      { HOME: '/nonexistent' },
+      { HOME: project, SVC_CONFIG_HOME: BIN },
+    ]) {
+      const data = join(project, 'data');
+      expect(await run(stage, { event, env: { ...env, SVC_DATA_HOME: data } })).toMatchObject({
+        code: 0,
+      });
+    }
+  },
+);
+
+test('a stranger on the address of a proxy that is gone keeps nobody waiting, and learns nothing', async () => {
+  const stage = await stageWithFact();
+  const port = await freePort();
+  stage.configure({ ...validConfig(), proxy: { port } });
+  let heard = '';
+  const stranger = createServer((socket) =>
+    socket.on('data', (piece) => (heard += piece.toString())),
+  );
+  await new Promise<void>((resolve) => stranger.listen(port, '127.0.0.1', resolve));
+  onTestFinished(() => void stranger.close());
+  mkdirSync(stage.data, { recursive: true });
+  const file = { pid: process.pid, host: '127.0.0.1', port, version: '0.1.2', startedAt: 1 };
+  writeFileSync(join(stage.data, `proxy-${process.pid}.json`), JSON.stringify(file));
+  expect((await run(stage)).code).toBe(0);
+  expect(heard).not.toMatch(/marmalade|Bearer|svc_local/);
+});
