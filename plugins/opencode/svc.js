@@ -6,6 +6,8 @@ import { spawn } from 'node:child_process';
 
 const COMMAND = ['svc'];
 const ANSWER_MS = 2_000;
+/** Shorter ones are never cut (`hookCut` in the settings of svc). */
+const LONG_CHARS = 8_000;
 
 /** The answer of `svc hook opencode EVENT`; undefined where it has none. Never rejects. */
 function ask(event, input) {
@@ -15,6 +17,8 @@ function ask(event, input) {
       const [program, ...args] = COMMAND;
       const child = spawn(program, [...args, 'hook', 'opencode', event], {
         stdio: ['pipe', 'pipe', 'ignore'],
+        // There svc is a script of the shell.
+        shell: process.platform === 'win32',
       });
       const timer = setTimeout(() => child.kill('SIGKILL'), ANSWER_MS);
       child.on('error', (error) => {
@@ -106,16 +110,16 @@ export const SvcMemory = async ({ client, directory }) => {
     'tool.execute.after': async ({ tool, sessionID, args }, output) => {
       const prompt = prompts.get(sessionID);
       if (prompt === undefined || typeof output?.output !== 'string') return;
+      const place = { session_id: sessionID, cwd: directory, message_id: prompt.id };
+      if (tool === 'bash' && output.output.length >= LONG_CHARS) {
+        const ran = { tool_name: tool, tool_input: args ?? {}, tool_response: output.output };
+        const cut = await ask('tool', { ...place, ...ran });
+        if (typeof cut?.output === 'string') output.output = cut.output;
+      }
       prompt.calls.push({ tool_name: tool, tool_input: args ?? {}, tool_response: output.output.slice(0, 4_000) });
       if (prompt.hasLooked || prompt.calls.length < 4) return;
       prompt.hasLooked = true;
-      const said = await ask('tool', {
-        session_id: sessionID,
-        cwd: directory,
-        message_id: prompt.id,
-        prompt: prompt.text,
-        calls: prompt.calls,
-      });
+      const said = await ask('tool', { ...place, prompt: prompt.text, calls: prompt.calls });
       if (said?.text) output.output += `\n\n${said.text}`;
     },
     event: async ({ event }) => {

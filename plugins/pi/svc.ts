@@ -5,14 +5,16 @@ import { spawn } from 'node:child_process';
 
 const COMMAND = ['svc'];
 const ANSWER_MS = 2_000;
+/** Shorter ones are never cut (`hookCut` in the settings of svc). */
+const LONG_CHARS = 8_000;
 
 let isSaid = false;
 
 /** The answer of `svc hook pi EVENT`; undefined where it has none. Never rejects. */
-function ask(event: string, input: object, ctx: any): Promise<{ text?: string } | undefined> {
+function ask(event: string, input: object, ctx: any): Promise<{ text?: string; output?: string } | undefined> {
   return new Promise((resolve) => {
     const [program = 'svc', ...args] = COMMAND;
-    const child = spawn(program, [...args, 'hook', 'pi', event], { stdio: ['pipe', 'pipe', 'ignore'] });
+    const child = spawn(program, [...args, 'hook', 'pi', event], { stdio: ['pipe', 'pipe', 'ignore'], shell: process.platform === 'win32' });
     let text = '';
     const timer = setTimeout(() => child.kill('SIGKILL'), ANSWER_MS);
     child.on('error', (error: NodeJS.ErrnoException) => {
@@ -60,12 +62,19 @@ export default function (pi: any) {
       tool_input: event.input ?? {},
       tool_response: output.slice(0, 4_000),
     });
-    if (prompt.hasLooked || prompt.calls.length < 4) return undefined;
-    prompt.hasLooked = true;
     const { id, text, calls } = prompt;
-    const said = await ask('tool', { ...place(ctx), message_id: id, prompt: text, calls }, ctx);
-    if (!said?.text) return undefined;
-    return { content: [...event.content, { type: 'text', text: said.text }] };
+    let content: object[] | undefined;
+    if (event.toolName === 'bash' && output.length >= LONG_CHARS) {
+      const ran = { tool_name: 'bash', tool_input: event.input ?? {}, tool_response: output };
+      const cut = await ask('tool', { ...place(ctx), message_id: id, ...ran }, ctx);
+      if (cut?.output) content = [{ type: 'text', text: cut.output }];
+    }
+    if (!prompt.hasLooked && calls.length >= 4) {
+      prompt.hasLooked = true;
+      const said = await ask('tool', { ...place(ctx), message_id: id, prompt: text, calls }, ctx);
+      if (said?.text) content = [...(content ?? event.content), { type: 'text', text: said.text }];
+    }
+    return content && { content };
   });
   pi.on('session_compact', async (_event: any, ctx: any) => {
     await ask('compacted', place(ctx), ctx);

@@ -5,6 +5,9 @@ import { TEXTS } from '../adapters/texts.ts';
 import { CodeFiles } from '../adapters/projects/code-files.ts';
 import { GitProjects } from '../adapters/projects/git-projects.ts';
 import type { MemorySettings, ProxySettings } from '../core/settings/settings.ts';
+import { OUTPUT_PLACE, referenceOf, textDigest } from '../core/memory/reference.ts';
+import { isStorable } from '../core/shortening/outputs.ts';
+import type { HookEvent } from '../core/hooks/hook-event.ts';
 import type { HookRequest } from '../core/hooks/hook-question.ts';
 import type { Ledger } from '../ports/ledger.ts';
 import type { Outbox } from '../ports/outbox.ts';
@@ -20,6 +23,15 @@ export interface HookStore {
   readonly outbox: Outbox;
   readonly projects: Projects;
   answer(request: HookRequest): Promise<string>;
+  /**
+   * Stores a tool's output. Its reference, once the memory has shown that it holds every character; undefined where it
+   * does not, and for a text that may not be kept: with a secret, in a project without memory, in a memory service.
+   */
+  keepOutput(
+    text: string,
+    event: Pick<HookEvent, 'session' | 'folder'>,
+    client: string,
+  ): Promise<string | undefined>;
   /** How svc recognises its own blocks. `areListed`: with those of the session, where its transcript lacks them. */
   ownBlocks(session: string, areListed: boolean): Promise<OwnBlocks>;
   /** The blocks that the proxy placed in this session, by the prompt. */
@@ -74,6 +86,18 @@ export async function openHookStore(options: HookStoreOptions): Promise<HookStor
     outbox: service?.outbox ?? store.outbox,
     projects,
     answer: (request) => memory.answer(request),
+    keepOutput: async (text, { session: conversation, folder }, client) => {
+      const { space, isMemoryOff } = await projects.find(folder);
+      if (hosted !== undefined || isMemoryOff === true) return undefined;
+      if (!isStorable(text) || TEXTS.hasSecret(text)) return undefined;
+      const digest = textDigest('tool', text);
+      const at = Date.now();
+      const record = { ...OUTPUT_PLACE, digest, space, text, conversation, client, at };
+      const signal = AbortSignal.timeout(KEEP_MS);
+      await store.memory.capture([record], signal);
+      const held = await store.memory.retrieve({ digest, space }, signal);
+      return held?.text === text ? referenceOf(digest) : undefined;
+    },
     ownBlocks: async (session, areListed) => ({
       key: hookKey(dataFolder) ?? '',
       blocks: areListed ? await memory.blocksOf(session) : [],
@@ -85,6 +109,9 @@ export async function openHookStore(options: HookStoreOptions): Promise<HookStor
     },
   };
 }
+
+/** A person waits, and so does the model: an output that takes longer to store is sent whole. */
+const KEEP_MS = 600;
 
 /** A hook has nobody to tell. */
 function report(): void {}

@@ -50,7 +50,7 @@ test.each(['no configuration', 'a configuration without a provider'])(
     if (name !== 'no configuration') {
       mkdirSync(folder, { mode: 0o700 });
       const { upstreams: _, ...config } = validConfig();
-      const text = JSON.stringify({ ...config, upstreams: [] });
+      const text = JSON.stringify({ ...config, proxy: { port: 0 }, upstreams: [] });
       writeFileSync(join(folder, 'config.json'), text, { mode: 0o600 });
     }
     mkdirSync(join(home, '.claude'), { recursive: true });

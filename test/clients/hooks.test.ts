@@ -68,6 +68,31 @@ describe.each(HOOKED)('hooks of %s', (name) => {
   });
 });
 
+describe.each(['claude', 'opencode', 'pi', 'copilot'] as const)('hookCut under %s', (name) => {
+  test('a long output of the shell is sent without its middle, and stays so', async (context) => {
+    const missing = missingOf(name);
+    if (missing !== undefined) return context.skip(missing);
+    const stage = await openHookedStage();
+    stage.configure({ proxy: { hookCut: true }, memory: { kind: 'embedded' } });
+    const say = await connected(name, stage);
+    await say({
+      prompt: 'Count. [[plan=bash:seq -f row-%.0f-of-the-walrus 100000 100700|bash:echo counted]]',
+    });
+    await say({ prompt: ENDED, session: newestSession(name, stage) });
+    const results = conversationCalls(stage)
+      .map(({ body }) => body.toString())
+      .filter((body) => body.includes('row-100001'));
+    expect(results.length).toBeGreaterThan(2);
+    for (const body of results) {
+      expect(body).toMatch(
+        /row-100001.*svc left out lines \d+ to \d+ of.*memory get m_\w+.*row-100700/s,
+      );
+      expect(body).not.toContain('row-100350');
+    }
+    await expectDirect(name, stage);
+  });
+});
+
 const STEPS = '[[plan=bash:echo one-{i}*3]]';
 
 test('a fact told in one client is known in every other one', async (context) => {

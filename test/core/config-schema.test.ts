@@ -40,6 +40,7 @@ test('the defaults are those of the interface', () => {
     recallQuietPercent: 50,
     secondLook: 'on',
     holdOut: false,
+    hookCut: false,
     elisionEnabled: true,
     elisionKeepRounds: 4,
     elisionCaptureLimit: 8,
@@ -257,6 +258,7 @@ test('every setting has its variable', () => {
     SVC_KEEP_REQUESTS: '7',
     SVC_BOUND_SHORTENING: 'provider',
     SVC_SECOND_LOOK: 'off',
+    SVC_HOOK_CUT: 'on',
     SVC_RELAY_PATHS: '/v1/embeddings, /v1/audio',
   });
   expect(settings?.proxy).toEqual({
@@ -269,6 +271,7 @@ test('every setting has its variable', () => {
     sessionBrief: false,
     recallQuietPercent: 80,
     secondLook: 'off',
+    hookCut: true,
     elisionEnabled: false,
     elisionKeepRounds: 3,
     elisionCaptureLimit: 5,

@@ -100,6 +100,17 @@ export class HookStage {
     await this.claude('Stop', session, { last_assistant_message: answer });
   }
 
+  /** Makes the project a clone of this repository. */
+  clone(origin: string): void {
+    const git = join(this.project, '.git');
+    for (const name of ['objects', 'refs/heads']) mkdirSync(join(git, name), { recursive: true });
+    // Without a commit svc does not believe the address.
+    writeFileSync(join(git, 'refs/heads/main'), `${'a1'.repeat(20)}\n`);
+    writeFileSync(join(git, 'HEAD'), 'ref: refs/heads/main\n');
+    const config = `[remote "origin"]\n\turl = ${origin}\n`;
+    writeFileSync(join(git, 'config'), config);
+  }
+
   configure(config: object): void {
     mkdirSync(join(this.home, 'config'), { recursive: true, mode: 0o700 });
     const text = JSON.stringify({ version: 1, upstreams: [], ...config });

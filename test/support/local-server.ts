@@ -20,6 +20,7 @@ export const PROXY_SETTINGS: ProxySettings = {
   recallQuietPercent: 65,
   secondLook: 'on',
   holdOut: false,
+  hookCut: false,
   elisionEnabled: true,
   elisionKeepRounds: 4,
   elisionCaptureLimit: 8,

@@ -1,8 +1,11 @@
 import { join } from 'node:path';
+import { readConfigFile } from '../../adapters/files/config-file.ts';
+import { configFolder } from '../../adapters/files/config-folder.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { isInstalled } from '../../adapters/foreign/client-files.ts';
 import type { Dialect } from '../../core/conversation/view.ts';
 import type { ClientChange } from '../../core/foreign/client-change.ts';
+import { parseRecall } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
@@ -230,9 +233,20 @@ async function connectHooks(
   terminal.note(
     `${client.title} gets memory through its hooks, and its requests do not pass through svc.`,
   );
+  const service = await memoryServiceOf(environment);
+  if (service !== undefined) {
+    terminal.note(`They recall from the memory service ${service}, and keep what was said there.`);
+  }
   for (const line of client.next) terminal.note(line);
   terminal.note(`Undo this with: svc disconnect ${name}`);
   return 0;
+}
+
+/** The address of the memory service; undefined where memory is on this machine. */
+async function memoryServiceOf(environment: Environment): Promise<string | undefined> {
+  const file = await readConfigFile(configFolder(environment));
+  const { memory } = parseRecall(file?.value ?? {}, environment);
+  return memory?.kind === 'hosted' ? memory.baseUrl : undefined;
 }
 
 const OUTCOMES = {

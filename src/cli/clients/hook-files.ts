@@ -44,7 +44,7 @@ export const HOOKABLE: readonly HookableClient[] = [
       return jsonSettings({
         path: join(folder, 'settings.json'),
         name: 'claude',
-        settings: groups(command, { PostToolUse: LOOKED_TOOLS }),
+        settings: groups('claude', command, { PostToolUse: LOOKED_TOOLS }),
         refusesComments: 'Claude Code',
       });
     },
@@ -55,7 +55,7 @@ export const HOOKABLE: readonly HookableClient[] = [
     next: ['Codex runs a hook only after you have trusted it: start codex, and open /hooks.'],
     form: (environment, command) => {
       const path = join(folderOf(environment, 'CODEX_HOME', '.codex'), 'hooks.json');
-      return jsonSettings({ path, name: 'codex', settings: groups(command, {}) });
+      return jsonSettings({ path, name: 'codex', settings: groups('codex', command, {}) });
     },
   },
   {
@@ -92,16 +92,34 @@ export function hookableOf(name: string): HookableClient | undefined {
 }
 
 function groups(
+  client: 'claude' | 'codex',
   command: readonly string[],
   matchers: Readonly<Record<string, string>>,
 ): readonly JsonSetting[] {
   if (command.length === 0) return [];
   return EVENTS.map(([event, timeout]): JsonSetting => {
-    const hook = { type: 'command', command: commandLine([...command, event]), timeout };
+    const words = [...command, event];
+    // On Windows Claude Code runs hooks in Git Bash.
+    const isPosix = client === 'claude' || process.platform !== 'win32';
+    const line = isPosix ? posixLine(client, words) : windowsLine(words);
+    const hook = { type: 'command', command: line, timeout };
     const matcher = matchers[event];
     const value = { ...(matcher !== undefined && { matcher }), hooks: [hook] };
     return { path: ['hooks', event], value, isItem: true };
   });
+}
+
+/** A shell in which svc is gone must report no error at each event: it says so once, at the start of a session. */
+function posixLine(client: string, words: readonly string[]): string {
+  const message = `svc has no memory here: it is not installed any more. To remove its hooks, install it and run: svc disconnect ${client}`;
+  const isStart = /^sessionStart$/i.test(words.at(-1) ?? '');
+  const otherwise = isStart ? `echo '${JSON.stringify({ systemMessage: message })}'` : ':';
+  return `${commandLine(words)} 2>/dev/null || ${otherwise}`;
+}
+
+/** For cmd.exe and for PowerShell: what Codex runs differs with its version (2026-11-24). Without svc it is silent. */
+function windowsLine(words: readonly string[]): string {
+  return `cmd /d /c "${words.join(' ')} 2>nul || exit /b 0"`;
 }
 
 const COPILOT_EVENTS = [
@@ -118,7 +136,9 @@ function copilotSettings(command: readonly string[]): readonly JsonSetting[] {
   return [
     { path: ['version'], value: 1 },
     ...COPILOT_EVENTS.map((event): JsonSetting => {
-      const value = { type: 'command', bash: commandLine([...command, event]), timeoutSec: 5 };
+      const words = [...command, event];
+      const lines = { bash: posixLine('copilot', words), powershell: windowsLine(words) };
+      const value = { type: 'command', ...lines, timeoutSec: 5 };
       return { path: ['hooks', event], value, isItem: true };
     }),
   ];

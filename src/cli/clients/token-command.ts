@@ -29,6 +29,15 @@ export function hookCommand(
   return ownCommand(environment, script, ['hook', ...words]);
 }
 
+/** The command with which a model reads a stored text in its shell. */
+export function memoryCommand(
+  environment: Environment,
+  script: string,
+  ref: string,
+): readonly string[] {
+  return ownCommand(environment, script, ['memory', 'get', ref]);
+}
+
 /** True for one of these two commands, in whatever way its program and folders are named. */
 export function startsProxy(line: string): boolean {
   return [TOKEN, START].some((args) => line.trimEnd().endsWith(` ${args.join(' ')}`));

@@ -98,6 +98,7 @@ function commandsIn(text: string): readonly Words[] {
   const plugin = /^const COMMAND = (\[.*\]);$/m.exec(text)?.[1];
   if (plugin !== undefined) return [asList(parseJson(plugin.replaceAll("'", '"'))).map(String)];
   return linesIn(asRecord(parseJson(text))['hooks'])
+    .map((line) => line.replace(/^cmd \/d \/c "/, '').replace(/ 2>\S+ \|\| .*$/, ''))
     .filter((line) => /svc(?:\.js)?'? hook \w+ \w+$/.test(line))
     .map(shellWords);
 }

@@ -1,9 +1,11 @@
 import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { hookClient } from '../../core/hooks/hook-clients.ts';
-import { readHookEvent } from '../../core/hooks/hook-event.ts';
+import { withOutput } from '../../core/hooks/hook-answer.ts';
+import { type HookClient, hookClient } from '../../core/hooks/hook-clients.ts';
+import { type HookEvent, readHookEvent } from '../../core/hooks/hook-event.ts';
 import type { HookRequest } from '../../core/hooks/hook-question.ts';
+import { shellOutputOf } from '../../core/hooks/shell-output.ts';
 import { rememberOwnSecrets } from '../../core/redaction/own-secrets.ts';
 import {
   type Access,
@@ -13,7 +15,9 @@ import {
 } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { ownSecretsOf } from '../../core/settings/own-secrets.ts';
-import { type HookStoreOptions, openHookStore } from '../compose-hook.ts';
+import { cutOutput } from '../../core/shortening/cut-output.ts';
+import { commandLine, memoryCommand } from '../clients/token-command.ts';
+import { type HookStore, type HookStoreOptions, openHookStore } from '../compose-hook.ts';
 import type { Close, HookCall, HookParts } from './hook-call.ts';
 import { beginFork, keepSession } from './keep-session.ts';
 import { startWhereWanted } from './start-where-wanted.ts';
@@ -41,12 +45,39 @@ export async function answerFromStore(
   const store = (await parts.openStore?.(options)) ?? (await openHookStore(options));
   if (keeps) await keepSession(client, event, store);
   else {
-    const answer = setup.reads ? await store.answer(request) : '';
+    const [said, output] = await Promise.all([
+      setup.reads ? store.answer(request) : '',
+      cutOf({ client, event, setup, store }, call).catch(() => undefined),
+    ]);
+    const answer =
+      output === undefined ? said : withOutput(client, event, { answer: said, output });
     if (answer !== '') await parts.print(answer);
     if (isFork && setup.writes) await beginFork(event, store);
   }
   await started;
   return () => store.close();
+}
+
+interface Cutting {
+  readonly client: HookClient;
+  readonly event: HookEvent;
+  readonly setup: HookSetup;
+  readonly store: HookStore;
+}
+
+/** The output of a shell without its middle, where the person has chosen that and the memory holds the whole. */
+async function cutOf(
+  { client, event, setup, store }: Cutting,
+  { environment, script }: HookCall,
+): Promise<unknown> {
+  const isChosen = setup.settings.hookCut && setup.writes;
+  const output = isChosen && event.tool ? shellOutputOf(client, event.tool) : undefined;
+  // What is short stays, and is not stored.
+  if (output === undefined || cutOutput(output.text, '') === undefined) return undefined;
+  const ref = await store.keepOutput(output.text, event, client.client);
+  if (ref === undefined) return undefined;
+  const text = cutOutput(output.text, commandLine(memoryCommand(environment, script, ref)));
+  return text === undefined ? undefined : output.with(text);
 }
 
 interface HookSetup extends HookStoreOptions {

@@ -94,6 +94,8 @@ async function askProxy(
   const input = asRecord(request.input);
   if (kind === 'start' && input['source'] === 'fork') return undefined;
   const file = await readConfigFile(configFolder(environment));
+  // The hook stores what it cuts itself, as it does with what is captured.
+  if (kind === 'tool' && mayCut(file?.value, environment)) return undefined;
   const { access } = parseAccess(file?.value ?? {}, environment);
   const proxy = access && (await proxyOf(dataFolder(environment), access));
   if (access === undefined || proxy === undefined) return undefined;
@@ -107,6 +109,12 @@ async function askProxy(
     body: JSON.stringify({ ...request, input: asked }),
   });
   return answer?.status === 200 ? asText(asRecord(parseJson(answer.body))['text']) : '';
+}
+
+/** A person has turned `hookCut` on; whoever cuts reads the settings exactly. */
+function mayCut(config: unknown, environment: Environment): boolean {
+  const { hookCut } = asRecord(asRecord(config)['proxy']);
+  return hookCut === true || Boolean(environment['SVC_HOOK_CUT']);
 }
 
 async function proxyOf(folder: string, { localToken }: Access) {

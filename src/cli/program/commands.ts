@@ -216,7 +216,8 @@ const CONNECT: CliCommand = {
     '-q, --quiet': 'print problems only',
   },
   more: `svc shows the change and asks first. The rest of the file stays, and svc keeps a copy of the file from
-before. The file holds no token: the client asks svc for it, and that command starts the proxy if none runs.`,
+before. The file holds no token: the client asks svc for it, and that command starts the proxy if none runs.
+With --hooks the setting hookCut also cuts long outputs of a shell (docs/hooks.md); it is off by default.`,
   examples: [
     'svc connect claude',
     'svc connect codex --yes',

@@ -1,13 +1,12 @@
+import { asRecord, parseJson } from '../bytes/json-fields.ts';
 import type { HookClient } from './hook-clients.ts';
 import type { HookEvent } from './hook-event.ts';
 
 /** Writes the answer to a hook: one JSON object in the client's own form, or nothing at all. */
 
-/** What a hook answers: text beside the prompt or the result, and a shorter output in place of the tool's own. */
+/** What a hook answers: text beside the prompt or the result. */
 export interface HookSays {
   readonly text: string;
-  /** In the tool's own shape. */
-  readonly output?: unknown;
 }
 
 /**
@@ -23,19 +22,15 @@ const NO_TASK = 'Background, not a task:\n';
 export function hookAnswer(
   { form }: HookClient,
   { name, kind, sentPrompt }: Pick<HookEvent, 'name' | 'kind' | 'sentPrompt'>,
-  { text, output }: HookSays,
+  { text }: HookSays,
 ): string {
-  if (text === '' && output === undefined) return '';
+  if (text === '') return '';
   switch (form) {
     case 'claude':
     case 'codex': {
       const said = form === 'codex' ? NO_TASK + text : text;
       return JSON.stringify({
-        hookSpecificOutput: {
-          hookEventName: name,
-          ...(text !== '' && { additionalContext: said }),
-          ...(output !== undefined && { updatedToolOutput: output }),
-        },
+        hookSpecificOutput: { hookEventName: name, additionalContext: said },
       });
     }
     case 'copilot': {
@@ -44,13 +39,32 @@ export function hookAnswer(
         if (sentPrompt === '') return '';
         return JSON.stringify({ modifiedTransformedPrompt: `${sentPrompt}\n\n${text}` });
       }
-      return JSON.stringify({
-        ...(text !== '' && { additionalContext: text }),
-        ...(output !== undefined && { modifiedResult: output }),
-      });
+      return JSON.stringify({ additionalContext: text });
     }
     case 'plugin':
-      return JSON.stringify({ text, ...(output !== undefined && { output }) });
+      return JSON.stringify({ text });
+  }
+}
+
+/** The same answer with a shorter output, in the tool's own shape, in place of the tool's; `answer` may be ''. */
+export function withOutput(
+  { form }: Pick<HookClient, 'form'>,
+  { name }: Pick<HookEvent, 'name'>,
+  { answer, output }: { readonly answer: string; readonly output: unknown },
+): string {
+  const said = asRecord(parseJson(answer));
+  switch (form) {
+    case 'claude': {
+      const specific = { hookEventName: name, ...asRecord(said['hookSpecificOutput']) };
+      const hookSpecificOutput = { ...specific, updatedToolOutput: output };
+      return JSON.stringify({ ...said, hookSpecificOutput });
+    }
+    case 'copilot':
+      return JSON.stringify({ ...said, modifiedResult: output });
+    case 'plugin':
+      return JSON.stringify({ text: '', ...said, output });
+    case 'codex':
+      return answer;
   }
 }
 

@@ -126,6 +126,11 @@ const ERROR =
 /** A line of a listing or of code names an error and reports none. */
 const QUOTES_CODE = /^\s*(?:\d+[:→\t]|\/\/|[#*+-])|[{;,]\s*$|\w\(|[:=]=|\.\w+:\d+:/;
 
+/** A line that reports an error, and is neither code nor a listing. */
+export function isErrorLine(line: string): boolean {
+  return line.length <= ERROR_CHARS_MAX && ERROR.test(line) && !QUOTES_CODE.test(line);
+}
+
 function errorsIn({ bytes, dialect }: RequestView, item: Item): readonly string[] {
   if (item.toolResultIds.length === 0 || item.role === 'assistant') return [];
   return dialectOf(dialect)
@@ -135,7 +140,7 @@ function errorsIn({ bytes, dialect }: RequestView, item: Item): readonly string[
       const said = value === undefined ? [] : textsOf(parseJson(bytes, value)?.value);
       return said.flatMap((text) => text.split('\n'));
     })
-    .filter((line) => line.length <= ERROR_CHARS_MAX && ERROR.test(line) && !QUOTES_CODE.test(line))
+    .filter(isErrorLine)
     .map((line) => line.trim())
     .slice(0, EACH_MAX);
 }

@@ -64,6 +64,8 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   // Found on labelled prompts of two projects; npm run bench:recall has the figures.
   recallQuietPercent: whole(50, { min: 0, max: 100 }),
   secondLook: oneOf<SecondLook>(SECOND_LOOKS, 'on'),
+  // Unasked, svc replaces no output of a tool.
+  hookCut: flag(false),
   elisionEnabled: flag(true),
   elisionKeepRounds: whole(4, { min: 0, max: 1000 }),
   elisionCaptureLimit: whole(8, { min: 0, max: 1000 }),
@@ -126,6 +128,7 @@ export function readProxySettings(
     sessionBrief: read('sessionBrief'),
     recallQuietPercent: read('recallQuietPercent'),
     secondLook: read('secondLook'),
+    hookCut: read('hookCut'),
     elisionEnabled: read('elisionEnabled'),
     elisionKeepRounds: read('elisionKeepRounds'),
     elisionCaptureLimit: read('elisionCaptureLimit'),

@@ -37,6 +37,8 @@ export interface ProxySettings {
   readonly recallQuietPercent: number;
   /** Whether svc looks again, once a prompt, when the agent's first calls say more than the prompt did. */
   readonly secondLook: SecondLook;
+  /** Whether a hook cuts the middle out of a shell's long output before the client sends it. */
+  readonly hookCut: boolean;
   readonly elisionEnabled: boolean;
   readonly elisionKeepRounds: number;
   readonly elisionCaptureLimit: number;
@@ -63,7 +65,7 @@ export interface ProxySettings {
 /** What the handler of requests reads. Its listener has the rest: an address, the bounds of bodies, a shutdown. */
 export type HandlerSettings = Omit<
   ProxySettings,
-  'host' | 'port' | 'bodyBytesMax' | 'zstdBytesMax' | 'drainMs' | 'relayPaths'
+  'host' | 'port' | 'hookCut' | 'bodyBytesMax' | 'zstdBytesMax' | 'drainMs' | 'relayPaths'
 >;
 
 /** A credential as the file has it: the text itself, or the environment variable that holds it. */

@@ -165,7 +165,8 @@ const TEXT_CHARS_MAX = 128 * 1024;
 // Six bytes a character at most, as an escape: what is longer need not be read to know that it stays.
 const WRITTEN_BYTES_MAX = 6 * TEXT_CHARS_MAX + 2;
 
-function isStorable(text: string): boolean {
+/** Such a text can be stored unchanged and proven; whether it holds a secret is another question. */
+export function isStorable(text: string): boolean {
   if (text.length > TEXT_CHARS_MAX || isStub(text)) return false;
   // Half a surrogate pair has no UTF-8 form: such a text cannot be proven.
   return !/<private>/i.test(text) && !/\p{Surrogate}/u.test(text);

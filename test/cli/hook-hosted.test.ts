@@ -1,0 +1,47 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { FakeService } from '../support/fake-service.ts';
+import { HookStage } from '../support/hook-stage.ts';
+import { settingsFor } from '../support/hosted.ts';
+
+/** Hooks with a memory service: two machines, neither with a proxy, share what their sessions said. */
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const FACT = 'The staging database of the marmalade service listens on port 6543, not on 5432.';
+const NOTED = 'The marmalade staging database uses port 6543; the old value 5432 was wrong.';
+const ASKED = 'Which port does the staging database of the marmalade service use?';
+
+/** Both have a clone of the same repository, so both have the same space. */
+function machine(service: FakeService): HookStage {
+  const stage = new HookStage();
+  stage.clone('https://git.example/shop.git');
+  stage.configure({ memory: settingsFor(service) });
+  return stage;
+}
+
+test('what a hook keeps on one machine a hook on another recalls, through the service', async () => {
+  const service = await new FakeService().listen(0);
+  onTestFinished(() => service.close());
+  await machine(service).tell('s1', FACT, NOTED);
+  const other = machine(service);
+  const asked = { prompt_id: 'p1', prompt: ASKED };
+  expect(await other.claude('UserPromptSubmit', 's2', asked)).toContain('6543');
+  expect(service.invalid).toEqual([]);
+});
+
+test('what a service that is away does not take waits, and the prompt goes on', async () => {
+  const service = await new FakeService().listen(0);
+  onTestFinished(() => service.close());
+  const stage = machine(service);
+  service.intercept = (_, response) => {
+    response.destroy();
+    return true;
+  };
+  await stage.tell('s1', FACT, NOTED);
+  expect(await stage.claude('UserPromptSubmit', 's2', { prompt_id: 'p1', prompt: ASKED })).toBe('');
+  service.intercept = () => false;
+  await stage.tell('s3', 'The harbour keeps its lock in a file of its own.', 'It is harbour.lock.');
+  const other = machine(service);
+  const asked = { prompt_id: 'p1', prompt: ASKED };
+  expect(await other.claude('UserPromptSubmit', 's2', asked)).toContain('6543');
+});
