@@ -113,37 +113,23 @@ export interface UpstreamWay {
   readonly close: () => Promise<void>;
 }
 
-export function upstreamOver(way: UpstreamWay): Upstream {
-  return new UndiciUpstream(way);
-}
-
-class UndiciUpstream implements Upstream {
-  readonly #way: UpstreamWay;
-
-  constructor(way: UpstreamWay) {
-    this.#way = way;
-  }
-
-  send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
-    return new Promise((resolve, reject) => {
-      signal.throwIfAborted();
-      const { base, isRefused, pool } = this.#way;
-      if (isRefused) throw asProxyError(new AddressRefusedError());
-      const options = dispatchOptions(request, joinTarget(base, request.target));
-      pool().dispatch(options, new PendingAnswer(signal, { resolve, reject }));
-    });
-  }
-
-  warm(): void {
-    const pool = this.#way.pool();
-    const { free, pending } = pool.stats;
-    if (this.#way.isRefused || pool.closed || free + pending > 0) return;
-    pool.dispatch({ path: '/', method: 'GET' }, CONNECT_ONLY);
-  }
-
-  async close(): Promise<void> {
-    await this.#way.close();
-  }
+export function upstreamOver({ base, isRefused, pool, close }: UpstreamWay): Upstream {
+  return {
+    send: (request, signal) =>
+      new Promise((resolve, reject) => {
+        signal.throwIfAborted();
+        if (isRefused) throw asProxyError(new AddressRefusedError());
+        const options = dispatchOptions(request, joinTarget(base, request.target));
+        pool().dispatch(options, new PendingAnswer(signal, { resolve, reject }));
+      }),
+    warm: () => {
+      const connections = pool();
+      const { free, pending } = connections.stats;
+      if (isRefused || connections.closed || free + pending > 0) return;
+      connections.dispatch({ path: '/', method: 'GET' }, CONNECT_ONLY);
+    },
+    close,
+  };
 }
 
 function dispatchOptions(request: UpstreamRequest, path: string): Dispatcher.DispatchOptions {
@@ -152,7 +138,8 @@ function dispatchOptions(request: UpstreamRequest, path: string): Dispatcher.Dis
   const pieces = mergePieces(request.body);
   // undici writes the length of a single buffer itself.
   if (pieces.length <= 1) return { ...options, body: pieces[0] ?? null };
-  headers.push('content-length', String(byteCount(pieces)));
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  headers.push('content-length', String(length));
   // undici takes any iterable of bytes; its types leave that out.
   return Object.assign(options, { body: takePieces(pieces) });
 }
@@ -179,8 +166,8 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
   readonly #signal: AbortSignal;
   readonly #onSignal = (): void => this.#stop();
 
-  #status = 0;
-  #headers: readonly string[] = [];
+  status = 0;
+  headers: readonly string[] = [];
   #controller: Dispatcher.DispatchController | undefined;
   #sink: AnswerSink | undefined;
   #waiting: Uint8Array[] = [];
@@ -191,14 +178,6 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
     this.#settle = settle;
     this.#signal = signal;
     signal.addEventListener('abort', this.#onSignal, { once: true });
-  }
-
-  get status(): number {
-    return this.#status;
-  }
-
-  get headers(): readonly string[] {
-    return this.#headers;
   }
 
   deliver(sink: AnswerSink): void {
@@ -237,8 +216,8 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
     // 100 to 199 announce an answer. No client asked for them, and node:http clients ignore them.
     if (status < 200) return;
-    this.#status = status;
-    this.#headers = textOf(controller.rawHeaders);
+    this.status = status;
+    this.headers = textOf(controller.rawHeaders);
     // undici waits for the body whose length a 204 or 304 states, and breaks the connection without it.
     if (BODYLESS.has(status)) this.#state = 'ended';
     this.#settle.resolve(this);
@@ -266,7 +245,7 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
     if (this.#state !== 'open') return;
     this.#state = 'cut';
     this.#signal.removeEventListener('abort', this.#onSignal);
-    if (this.#status === 0) this.#settle.reject(asProxyError(error));
+    if (this.status === 0) this.#settle.reject(asProxyError(error));
     this.#sink?.cut();
   }
 
@@ -308,10 +287,6 @@ function mergePieces(pieces: readonly Uint8Array[]): Uint8Array[] {
  */
 function* takePieces(pieces: Uint8Array[]): Generator<Uint8Array> {
   for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece;
-}
-
-function byteCount(pieces: readonly Uint8Array[]): number {
-  return pieces.reduce((sum, piece) => sum + piece.length, 0);
 }
 
 /** A code says what failed and nothing of what was sent: ECONNREFUSED, CERT_HAS_EXPIRED. */

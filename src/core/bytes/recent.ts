@@ -7,8 +7,6 @@ export class Recent<Key, Value> {
   #sum = 0;
   /** In the order of last use. */
   readonly #values = new Map<Key, Value>();
-  /** The key in the last place; undefined where that is unknown. */
-  #newest: Key | undefined;
 
   /** `max`: entries, or the sum of their sizes where `sizeOf` is given. */
   constructor(max: number, sizeOf: (value: Value) => number = () => 1) {
@@ -22,19 +20,15 @@ export class Recent<Key, Value> {
 
   get(key: Key): Value | undefined {
     const value = this.#values.get(key);
-    // The last place is the one of the newest use. A move makes the map grow and shrink, so none is in vain.
-    if (value === undefined || key === this.#newest) return value;
+    if (value === undefined) return value;
     this.#values.delete(key);
     this.#values.set(key, value);
-    this.#newest = key;
     return value;
   }
 
   set(key: Key, value: Value): void {
-    if (key === this.#newest) this.#subtract(key);
-    else this.delete(key);
+    this.delete(key);
     this.#values.set(key, value);
-    this.#newest = key;
     this.#sum += this.#sizeOf(value);
     if (this.#sum <= this.#max) return;
     for (const oldest of this.#values.keys()) {
@@ -53,20 +47,15 @@ export class Recent<Key, Value> {
   }
 
   delete(key: Key): void {
-    this.#subtract(key);
-    this.#values.delete(key);
-    if (key === this.#newest) this.#newest = undefined;
-  }
-
-  #subtract(key: Key): void {
     const value = this.#values.get(key);
-    if (value !== undefined) this.#sum -= this.#sizeOf(value);
+    if (value === undefined) return;
+    this.#sum -= this.#sizeOf(value);
+    this.#values.delete(key);
   }
 
   clear(): void {
     this.#sum = 0;
     this.#values.clear();
-    this.#newest = undefined;
   }
 }
 

@@ -1,8 +1,22 @@
-import { type Dialect, DIALECTS, type ItemTraits } from '../conversation/view.ts';
+import {
+  type Dialect,
+  DIALECTS,
+  type ItemTraits,
+  type Item,
+  type RequestView,
+} from '../conversation/view.ts';
 import { MESSAGES } from './anthropic/dialect.ts';
 import { CHAT } from './chat/dialect.ts';
 import type { DialectDescriptor, ItemForm } from './descriptor.ts';
 import { RESPONSES } from './responses/dialect.ts';
+import {
+  asList,
+  asRecord,
+  asText,
+  type Fields,
+  parseJson as parseText,
+} from '../bytes/json-fields.ts';
+import { parseJson } from '../bytes/json-scan.ts';
 
 const DESCRIPTORS: Readonly<Record<Dialect, DialectDescriptor>> = {
   anthropic_messages: MESSAGES,
@@ -19,4 +33,51 @@ export function dialectOf(name: Dialect): DialectDescriptor {
 /** The facts about one element of `messages` or `input`. */
 export function readItem(name: Dialect, value: unknown, form?: ItemForm): ItemTraits {
   return DESCRIPTORS[name].readItem(value, form);
+}
+
+/** Reads the calls of an item: the tool, and what it is asked to do. */
+
+export interface Call {
+  readonly id: string;
+  /** The tool's name; '' for what is no call. */
+  readonly tool: string;
+  /** The arguments where they are an object. */
+  readonly fields: Fields;
+  /** The arguments as text. */
+  readonly text: string;
+}
+
+export function callsOf(
+  { bytes, dialect }: Pick<RequestView, 'bytes' | 'dialect'>,
+  item: Item,
+): readonly Call[] {
+  const value = asRecord(parseJson(bytes, item)?.value);
+  // When two calls share an id, the first names the tool.
+  const tools = new Map(item.toolCalls.toReversed().map(({ id, name }) => [id, name]));
+  return dialectOf(dialect)
+    .callArguments(value)
+    .map(([id, args]) => {
+      const tool = tools.get(id) ?? '';
+      const text = typeof args === 'string' ? args : JSON.stringify(args ?? null);
+      const fields = asRecord(typeof args === 'string' ? parseText(args) : args);
+      return { id, tool, fields, text };
+    });
+}
+
+const PATH_FIELDS = ['file_path', 'path', 'filePath', 'absolute_path', 'notebook_path'] as const;
+
+/** The file that a call names; '' when none. */
+export function pathIn(fields: Fields): string {
+  return PATH_FIELDS.map((name) => asText(fields[name])).find((path) => path !== '') ?? '';
+}
+
+/**
+ * The command that a shell is asked to run: one text, or words of which the last is run by an inner
+ * shell.
+ */
+export function commandIn(fields: Fields): string {
+  const command = fields['command'] ?? fields['cmd'];
+  if (typeof command === 'string') return command;
+  const words = asList(command).map(asText);
+  return words.includes('-lc') || words.includes('-c') ? (words.at(-1) ?? '') : words.join(' ');
 }

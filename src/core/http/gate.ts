@@ -1,3 +1,4 @@
+import { requestedModes } from './modes.ts';
 import { type ErrorCode, ProxyError } from '../errors.ts';
 import { withoutHeader } from './header-rules.ts';
 import type { RawHeaders } from './headers.ts';
@@ -6,7 +7,6 @@ import {
   type BodyPolicy,
   checkBody,
   checkForm,
-  checkModes,
   type HeaderIndex,
   indexHeaders,
   type RequestHead,
@@ -78,7 +78,7 @@ export function admit(head: RequestHead, policy: GatePolicy): Admission {
   if (!entry.methods.includes(head.method)) {
     refuse('METHOD_NOT_ALLOWED', 'This path does not support this method.');
   }
-  if (entry.route.kind === 'model') checkModes(headers);
+  if (entry.route.kind === 'model') requestedModes(head.headers);
   const { body, awaitsContinue } = checkBody(head.method, headers, policy);
   return {
     route: entry.route,

@@ -1,5 +1,4 @@
 import { type ErrorCode, ProxyError } from '../errors.ts';
-import { COMPRESSION_MODES, MEMORY_MODES } from '../settings/settings.ts';
 import type { RawHeaders } from './headers.ts';
 import { TOKEN_HEADER } from './local-token.ts';
 
@@ -103,20 +102,6 @@ export function formProblem(
   const header = once.find((name) => (headers.get(name)?.length ?? 0) > 1);
   if (header === undefined) return undefined;
   return { message: `The request repeats the header ${header}.`, header };
-}
-
-/** A mode that is not understood must not be guessed: 'off' may have been meant. */
-export function checkModes(headers: HeaderIndex): void {
-  const vocabularies: readonly (readonly [string, readonly string[]])[] = [
-    ['x-svc-memory-mode', MEMORY_MODES],
-    ['x-svc-compression-mode', COMPRESSION_MODES],
-  ];
-  for (const [name, modes] of vocabularies) {
-    const values = headers.get(name) ?? [];
-    if (values.length > 1 || values.some((value) => !modes.includes(value))) {
-      refuse('MODE_INVALID', `The header ${name} is repeated or has an unknown value.`);
-    }
-  }
 }
 
 export function checkBody(method: string, headers: HeaderIndex, policy: BodyPolicy): BodyForm {

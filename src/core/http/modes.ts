@@ -30,16 +30,23 @@ export interface ModeLimits {
  * compression header replaces it for this request. Throws MODE_INVALID, before anything was sent.
  */
 export function decideModes(headers: RawHeaders, limits: ModeLimits): Modes {
-  const requested = modeHeader(headers, 'x-svc-memory-mode', MEMORY_MODES) ?? 'read-write';
-  const compression = modeHeader(headers, 'x-svc-compression-mode', COMPRESSION_MODES);
-  const { supports } = limits;
-  const reads = supports.read && canRead(limits.memoryMode) && canRead(requested);
-  const writes = supports.write && canWrite(limits.memoryMode) && canWrite(requested);
+  const { memory, compression } = requestedModes(headers);
+  const all = [RIGHTS[memory], RIGHTS[limits.memoryMode], limits.supports];
+  const reads = all.every(({ read }) => read);
+  const writes = all.every(({ write }) => write);
   return {
     memory: memoryModeOf(reads, writes),
     reads,
     writes,
     compression: compression ?? limits.compressionMode,
+  };
+}
+
+/** What the headers ask for. Throws MODE_INVALID: a mode must not be guessed, 'off' may have been meant. */
+export function requestedModes(headers: RawHeaders) {
+  return {
+    memory: modeHeader(headers, 'x-svc-memory-mode', MEMORY_MODES) ?? 'read-write',
+    compression: modeHeader(headers, 'x-svc-compression-mode', COMPRESSION_MODES),
   };
 }
 
@@ -70,13 +77,12 @@ function modeHeader<Mode extends string>(
   return mode;
 }
 
-function canRead(mode: MemoryMode): boolean {
-  return mode === 'read' || mode === 'read-write';
-}
-
-function canWrite(mode: MemoryMode): boolean {
-  return mode === 'write' || mode === 'read-write';
-}
+const RIGHTS: Readonly<Record<MemoryMode, ModeLimits['supports']>> = {
+  off: { read: false, write: false },
+  read: { read: true, write: false },
+  write: { read: false, write: true },
+  'read-write': { read: true, write: true },
+};
 
 function memoryModeOf(reads: boolean, writes: boolean): MemoryMode {
   if (reads) return writes ? 'read-write' : 'read';

@@ -1,7 +1,7 @@
 import type { Fields } from '../bytes/json-fields.ts';
 import type { Exchange } from '../conversation/exchanges.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
-import { type Call, callsOf, commandIn, pathIn } from '../dialects/calls.ts';
+import { type Call, callsOf, commandIn, pathIn } from '../dialects/dialects.ts';
 
 /**
  * Which files an exchange concerns, by the names in its tool calls. The names say where to look on this

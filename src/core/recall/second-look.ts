@@ -1,8 +1,7 @@
 import { asText, type Fields } from '../bytes/json-fields.ts';
 import { memberValue, opensObject, parseJson } from '../bytes/json-scan.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
-import { type Call, callsOf, commandIn, pathIn } from '../dialects/calls.ts';
-import { dialectOf } from '../dialects/dialects.ts';
+import { type Call, callsOf, commandIn, pathIn, dialectOf } from '../dialects/dialects.ts';
 import { textsOf } from '../dialects/system-text.ts';
 import { takesBlock } from '../plan/item-edits.ts';
 

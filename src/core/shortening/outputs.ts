@@ -5,8 +5,7 @@
  * An output that is not exactly one text (pictures, several parts, parts with fields of their own)
  * has no text here and is therefore never touched.
  */
-import { callsOf, pathIn } from '../dialects/calls.ts';
-import { dialectOf } from '../dialects/dialects.ts';
+import { callsOf, pathIn, dialectOf } from '../dialects/dialects.ts';
 import { asText, parseJson as parseText } from '../bytes/json-fields.ts';
 import {
   elementsOf,

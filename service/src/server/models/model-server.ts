@@ -9,11 +9,10 @@ import {
   type BodyPolicy,
   checkBody,
   checkForm,
-  checkModes,
   indexHeaders,
   type RequestHead,
 } from '../../../../src/core/http/http-form.ts';
-import { modesToTell } from '../../../../src/core/http/modes.ts';
+import { modesToTell, requestedModes } from '../../../../src/core/http/modes.ts';
 import {
   errorDialect,
   explainUnknownPath,
@@ -418,7 +417,7 @@ export function readModelHead(
     kind: receiptKind(route, path),
     headers: withoutHeader(head.headers, 'content-length'),
     form: () => {
-      if (route.kind === 'model') checkModes(index);
+      if (route.kind === 'model') requestedModes(head.headers);
       return checkBody(head.method, index, bodies);
     },
   };
