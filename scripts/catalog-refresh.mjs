@@ -6,7 +6,7 @@
 //
 // The package is downloaded and unpacked into a temporary folder; nothing of it is run. Only facts
 // are taken: names, addresses, names of variables, ids of models. Addresses that it lacks are in
-// src/core/settings/well-known.ts.
+// src/core/settings/catalog.ts.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

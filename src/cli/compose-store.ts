@@ -9,10 +9,9 @@ import { parseAccess, parseConfig, parseMemory } from '../core/settings/config-s
 import type { Environment } from '../core/settings/config-values.ts';
 import { ownSecretsOf } from '../core/settings/own-secrets.ts';
 import type { MemorySettings } from '../core/settings/settings.ts';
-import type { Code } from '../ports/code.ts';
+import type { Code, ProvenanceStore } from '../ports/provenance.ts';
 import type { Ledger } from '../ports/ledger.ts';
 import type { LocalStore } from '../ports/local-store.ts';
-import type { ProvenanceStore } from '../ports/provenance.ts';
 import type { MemoryDesk } from '../ports/memory-desk.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { RequestLog } from '../ports/request-log.ts';

@@ -1,4 +1,4 @@
-import type { RawHeaders } from '../core/http/headers.ts';
+import type { RawHeaders } from '../core/http/header-rules.ts';
 
 /**
  * The provider, seen from the proxy: one request out, one answer back, bytes untouched.

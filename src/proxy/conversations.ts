@@ -1,6 +1,6 @@
 import type { ConversationPlace } from '../core/recall/injections.ts';
 import type { Place } from '../ports/projects.ts';
-import type { Workplace } from '../ports/code.ts';
+import type { Workplace } from '../ports/provenance.ts';
 import { commonPrefix } from '../core/bytes/common-prefix.ts';
 import type { Dialect, RequestIdentity, RequestView } from '../core/conversation/view.ts';
 import { finish, type Steps } from '../core/bytes/steps.ts';

@@ -14,8 +14,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Ledger } from '../ports/ledger.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { Projects } from '../ports/projects.ts';
-import type { Code } from '../ports/code.ts';
-import type { ProvenanceStore } from '../ports/provenance.ts';
+import type { Code, ProvenanceStore } from '../ports/provenance.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { Texts } from '../ports/texts.ts';
 import type { Upstream } from '../ports/upstream.ts';
@@ -23,7 +22,7 @@ import type { BackgroundPace } from './background-queue.ts';
 import type { Reading } from './conversations.ts';
 import type { InFlight, KeptRequests } from './in-flight.ts';
 import type { ServerResponse } from 'node:http';
-import type { RawHeaders } from '../core/http/headers.ts';
+import type { RawHeaders } from '../core/http/header-rules.ts';
 import type { Encoding } from '../core/http/http-form.ts';
 import type { Route } from '../core/http/routes.ts';
 

@@ -6,11 +6,11 @@ import {
   withBeta,
   withoutPlace,
   withoutRetry,
+  type RawHeaders,
 } from '../core/http/header-rules.ts';
 import type { Issuer } from '../core/plan/evidence.ts';
 import type { AnswerSink, UpstreamAnswer } from '../ports/upstream.ts';
 import type { ClientRequest, ConfiguredUpstream } from './dependencies.ts';
-import type { RawHeaders } from '../core/http/headers.ts';
 
 /** One form of a request: with all edits, with the accepted ones, or as the client wrote it. */
 export interface Form {

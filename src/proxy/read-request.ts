@@ -6,7 +6,7 @@ import { LOCAL_TENANT } from '../core/ledger/entries.ts';
 import type { Unread } from '../core/plan/plan.ts';
 import { SPACE_HEADER } from '../core/request/space.ts';
 import type { Place, Project, Projects } from '../ports/projects.ts';
-import type { Workplace } from '../ports/code.ts';
+import type { Workplace } from '../ports/provenance.ts';
 import type { Conversations, Reading } from './conversations.ts';
 import type { ClientRequest, ProxyDependencies } from './dependencies.ts';
 

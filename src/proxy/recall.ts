@@ -58,7 +58,7 @@ import type { ProxyDependencies } from './dependencies.ts';
 import type { QuotedAnswer, Texts } from '../ports/texts.ts';
 import type { Clock } from '../ports/clock.ts';
 import { holdsNow } from '../core/memory/outgrown.ts';
-import type { Code, Workplace } from '../ports/code.ts';
+import type { Code, Workplace } from '../ports/provenance.ts';
 import type { CleanExchange } from '../core/memory/captures.ts';
 import { finish, Pace, type Steps } from '../core/bytes/steps.ts';
 import { MemoryError, type MemoryFailure } from '../core/errors.ts';

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { AnswerReader, type Completes } from '../core/answer/answer-reader.ts';
-import { headerOf } from '../core/http/header-rules.ts';
-import type { RawHeaders } from '../core/http/headers.ts';
+import { headerOf, type RawHeaders } from '../core/http/header-rules.ts';
 import type { AnswerSink, UpstreamAnswer } from '../ports/upstream.ts';
 import { isThoughtRefusal, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
 import type { Answer } from '../core/dialects/answer.ts';

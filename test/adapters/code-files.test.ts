@@ -14,8 +14,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { CodeFiles } from '../../src/adapters/projects/code-files.ts';
-import type { ConcernedFile } from '../../src/ports/provenance.ts';
-import { FILES_MAX } from '../../src/ports/provenance.ts';
+import { type ConcernedFile, FILES_MAX } from '../../src/ports/provenance.ts';
 import { BASE62, pickerOf } from '../support/planted-secrets.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 

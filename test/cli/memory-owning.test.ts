@@ -11,8 +11,8 @@ import {
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { GitProjects } from '../../src/adapters/projects/git-projects.ts';
-import { SpaceNames } from '../../src/core/request/space-names.ts';
 import { folderSpace } from '../../src/core/request/space.ts';
+import { SpaceNames } from '../../src/core/request/space-names.ts';
 import { runCli, tempFolder } from '../support/cli.ts';
 import { plantSecrets } from '../support/planted-secrets.ts';
 

@@ -102,7 +102,7 @@ export const STORE = [
   },
   {
     name: 'logs of a deleted database stay beside a new one',
-    file: 'src/adapters/store/replaced-file.ts',
+    file: 'src/adapters/store/database.ts',
     from: "  if (state === 'replaced' && !database.isAtPath()) database.leaveMoved();\n",
     to: '',
     test: REPLACED,
@@ -123,7 +123,7 @@ export const STORE = [
   },
   {
     name: 'what a deleted log holds is lost with it',
-    file: 'src/adapters/store/replaced-file.ts',
+    file: 'src/adapters/store/database.ts',
     from: "  if (state === 'unlogged') database.checkpoint();\n",
     to: '',
     test: REPLACED,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RawHeaders } from '../../src/core/http/headers.ts';
+import type { RawHeaders } from '../../src/core/http/header-rules.ts';
 import type { UpstreamSettings } from '../../src/core/settings/settings.ts';
 import type { Upstream } from '../../src/ports/upstream.ts';
 import type { ClientRequest } from '../../src/proxy/dependencies.ts';

@@ -8,8 +8,8 @@ import {
   parseJson,
   skipSpace,
   valueEnd,
+  type Span,
 } from '../../../src/core/bytes/json-scan.ts';
-import type { Span } from '../../../src/core/bytes/span.ts';
 import type { Dialect } from '../../../src/core/conversation/view.ts';
 import { isoTime } from '../../../src/core/memory/times.ts';
 import { takesModel, type TenantProvider } from './providers.ts';

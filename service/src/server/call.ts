@@ -1,5 +1,4 @@
-import { headerOf } from '../../../src/core/http/header-rules.ts';
-import type { RawHeaders } from '../../../src/core/http/headers.ts';
+import { headerOf, type RawHeaders } from '../../../src/core/http/header-rules.ts';
 import {
   type ExpectedBody,
   formProblem,

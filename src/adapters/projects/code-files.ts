@@ -5,8 +5,10 @@ import { isAbsolute, join, relative, sep } from 'node:path';
 import { Recent } from '../../core/bytes/recent.ts';
 import { maskSecrets } from '../../core/redaction/redaction.ts';
 import type { FileVerdict } from '../../core/memory/outgrown.ts';
-import type { Code, CodeNow, Workplace } from '../../ports/code.ts';
 import {
+  type Code,
+  type CodeNow,
+  type Workplace,
   type ConcernedFile,
   FILES_MAX,
   type FileState,
@@ -14,8 +16,7 @@ import {
 } from '../../ports/provenance.ts';
 import { within } from '../within.ts';
 import { bytesAt, withFile } from './bounded-read.ts';
-import { readHead } from './head.ts';
-import { findRepository } from './repository.ts';
+import { readHead, findRepository } from './repository.ts';
 
 /**
  * Reads how the files of a project are now: `lstat` for each part of a path, so that no link is

@@ -2,11 +2,17 @@ import { statSync } from 'node:fs';
 import { realpath, stat, readdir } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { forgetOldest } from '../../core/bytes/recent.ts';
-import { originIdentity, projectSpace } from '../../core/request/project-identity.ts';
-import { folderSpace } from '../../core/request/space.ts';
+import { originIdentity, projectSpace, folderSpace } from '../../core/request/space.ts';
 import type { Place, Project, Projects } from '../../ports/projects.ts';
 import { within } from '../within.ts';
-import { readHead, COMMIT_HASH, hashIn, readPacked } from './head.ts';
+import {
+  readHead,
+  COMMIT_HASH,
+  hashIn,
+  readPacked,
+  findRepository,
+  type Repository,
+} from './repository.ts';
 import {
   changeRegistry,
   formerSpaces,
@@ -17,7 +23,6 @@ import {
   REGISTRY_FILE,
   spaceNow,
 } from './registry.ts';
-import { findRepository, type Repository } from './repository.ts';
 import { bytesAt, kindOf, readBounded, withFile } from './bounded-read.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { asList, asRecord, asText, isRecord, parseJson } from '../../core/bytes/json-fields.ts';
-import { SpaceNames } from '../../core/request/space-names.ts';
 import { isSpace } from '../../core/request/space.ts';
+import { SpaceNames } from '../../core/request/space-names.ts';
 import { withFileLock } from '../files/file-lock.ts';
 import { makePrivateFolder } from '../files/private-files.ts';
 import { replaceFile } from '../files/replace-file.ts';

@@ -2,7 +2,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { IdleCollector } from '../processes/heap-bound.ts';
 import { CallQueue } from './call-queue.ts';
 import { Descriptors } from './descriptors.ts';
-import { FileReplacedError } from './replaced-file.ts';
+import { FileReplacedError } from './database.ts';
 import {
   BUSY,
   STOPPING,

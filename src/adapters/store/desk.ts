@@ -19,9 +19,8 @@ import type {
 } from '../../ports/memory-desk.ts';
 import type { Pin, MemoryRecord, SpeakerRole } from '../../core/memory/record.ts';
 import { marksOf, ruleDigest } from './recall-marks.ts';
-import type { Conditions } from './driver.ts';
+import { type Conditions, type StoredText, textOf } from './driver.ts';
 import type { Database } from './database.ts';
-import { type StoredText, textOf } from './text.ts';
 import {
   newestFirst,
   RECORD_COLUMNS,

@@ -24,7 +24,7 @@ import {
   type Window,
 } from './recall-source.ts';
 import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
-import { type StoredText, textOf } from './text.ts';
+import { type StoredText, textOf } from './driver.ts';
 
 /** Recall from a SQLite file, which answers at once. */
 export class FileSearch {

@@ -13,7 +13,7 @@ import type { Database } from './database.ts';
 import { noteForgetting } from './forgetting.ts';
 import type { Holder, StoredBytes } from './possessions.ts';
 import { listTerms, spaceId } from './records.ts';
-import { textOf } from './text.ts';
+import { textOf } from './driver.ts';
 
 /**
  * Tool outputs that svc may leave out of a prompt, word for word. They are proven from their own

@@ -1,7 +1,7 @@
 import type { StoreClientOptions } from './client.ts';
 import { Descriptors } from './descriptors.ts';
 import type { StoreCallName, StoreCalls } from './protocol.ts';
-import { FileReplacedError } from './replaced-file.ts';
+import { FileReplacedError } from './database.ts';
 import { Store } from './store.ts';
 import { MemoryError } from '../../core/errors.ts';
 

@@ -6,7 +6,7 @@ import {
   type Space,
 } from './recall-source.ts';
 import type { Steps } from './steps.ts';
-import { groupBy } from '../../core/bytes/group-by.ts';
+import { groupBy } from '../../core/bytes/batches.ts';
 import { PASSAGES_PER_SPACE } from './schema.ts';
 
 /** The passages of one space that contain a term, and their number. */

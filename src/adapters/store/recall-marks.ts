@@ -2,7 +2,7 @@ import { estimateTextTokens } from '../../core/bytes/tokens.ts';
 import type { RecalledPassage } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import type { Space, RecallSource } from './recall-source.ts';
-import { type StoredText, textOf } from './text.ts';
+import { type StoredText, textOf } from './driver.ts';
 import { RULE_TERM } from '../../core/recall/rules.ts';
 import { rulesInForce } from '../../core/recall/rules-in-force.ts';
 import { textDigest } from '../../core/memory/reference.ts';

@@ -14,13 +14,12 @@ import {
   type SpokenRecord,
   REFERENCES_MAX,
 } from '../../ports/memory.ts';
-import { Conditions } from './driver.ts';
+import { Conditions, type StoredText, textOf, bytesOf } from './driver.ts';
 import type { Database } from './database.ts';
 import { type AddText, type IndexedPassage, PassageIndex, passagesOf } from './passage-index.ts';
 import { noteForgetting } from './forgetting.ts';
 import type { Holder, StoredBytes } from './possessions.ts';
 import { SPACES_MAX } from './schema.ts';
-import { type StoredText, textOf, bytesOf } from './text.ts';
 
 /** Records in and out of the database. Everything here names a space, or says that it means all. */
 

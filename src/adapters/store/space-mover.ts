@@ -3,7 +3,7 @@ import type { SpaceMove, SpaceMoved } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { PassageIndex, passagesOf } from './passage-index.ts';
 import { spaceId, STRONGER_PIN } from './records.ts';
-import { type StoredText, textOf } from './text.ts';
+import { type StoredText, textOf } from './driver.ts';
 
 /**
  * Moves the content of a space into another one: memories, left-out outputs, tombstones, and the

@@ -6,6 +6,7 @@ import {
   isWhole,
   openDatabase,
   type OpenOptions,
+  leaveReplaced,
 } from './database.ts';
 import { type Driver, failureText, loadDriver, type Statements } from './driver.ts';
 import { isSpoken, readRecord } from '../../core/memory/record.ts';
@@ -18,7 +19,6 @@ import type { Descriptors } from './descriptors.ts';
 import { deskCalls } from './desk.ts';
 import { databaseBytes, databaseFile } from '../files/database-file.ts';
 import { endForgetting, forgettingIn, noteForgetting, unended } from './forgetting.ts';
-import { leaveReplaced } from './replaced-file.ts';
 import { Outputs } from './outputs.ts';
 import { keepProvenance, listProvenance } from './provenance.ts';
 import { proveHeld } from './possessions.ts';

@@ -1,8 +1,7 @@
 import type { Dialect } from '../../core/conversation/view.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { hasLogin, codexAuthMode } from '../../adapters/foreign/client-logins.ts';
-import { readClientFile } from '../../adapters/foreign/client-files.ts';
+import { hasLogin, codexAuthMode, readClientFile } from '../../adapters/foreign/client-files.ts';
 import { TOKEN_HEADER, pathTokenOf } from '../../core/http/local-token.ts';
 import { urlOf } from '../addresses.ts';
 import {

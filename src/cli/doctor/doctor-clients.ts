@@ -1,7 +1,6 @@
 import { jsonFault } from '../../adapters/files/json-text.ts';
-import { isInstalled, readClientFile } from '../../adapters/foreign/client-files.ts';
+import { isInstalled, readClientFile, hasLogin } from '../../adapters/foreign/client-files.ts';
 import { parseToml } from '../../adapters/foreign/toml-text.ts';
-import { hasLogin } from '../../adapters/foreign/client-logins.ts';
 import { LOGINS } from '../../core/http/logins.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import { LOGIN_STYLES } from '../../core/settings/config-upstreams.ts';

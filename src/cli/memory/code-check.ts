@@ -1,8 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import { readRegistry, spaceNow } from '../../adapters/projects/registry.ts';
 import { type FileVerdict, type Holds, holdsNow } from '../../core/memory/outgrown.ts';
-import type { Code } from '../../ports/code.ts';
-import type { HeldProvenance } from '../../ports/provenance.ts';
+import type { Code, HeldProvenance } from '../../ports/provenance.ts';
 
 /** Compares the files of memories with the folders of their projects, for a person who waits. */
 

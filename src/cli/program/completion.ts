@@ -3,7 +3,7 @@ import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { asList, asRecord, asText } from '../../core/bytes/json-fields.ts';
-import { WELL_KNOWN_NAMES } from '../../core/settings/well-known.ts';
+import { WELL_KNOWN_NAMES } from '../../core/settings/catalog.ts';
 import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';

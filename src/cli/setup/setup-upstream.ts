@@ -5,11 +5,16 @@ import {
   existingUpstream,
   type UpstreamDraft,
 } from '../../core/settings/config-draft.ts';
-import { isRoutable, type Provider } from '../../core/settings/catalog.ts';
+import {
+  isRoutable,
+  type Provider,
+  WELL_KNOWN_NAMES,
+  wellKnown,
+  type WellKnown,
+} from '../../core/settings/catalog.ts';
 import { isCredential, isEnvironmentName } from '../../core/settings/config-values.ts';
 import { DIALECTS, type Dialect } from '../../core/conversation/view.ts';
 import type { Credential, UpstreamAuth } from '../../core/settings/settings.ts';
-import { WELL_KNOWN_NAMES, wellKnown, type WellKnown } from '../../core/settings/well-known.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 

@@ -28,9 +28,9 @@ import {
   isRoutable,
   type Provider,
   searchProviders,
+  wellKnown,
 } from '../../core/settings/catalog.ts';
-import { hasLogin } from '../../adapters/foreign/client-logins.ts';
-import { wellKnown } from '../../core/settings/well-known.ts';
+import { hasLogin } from '../../adapters/foreign/client-files.ts';
 
 /** The wizard's questions about one provider: which, where, what it speaks, and its key. */
 

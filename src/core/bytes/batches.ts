@@ -1,4 +1,4 @@
-export interface BatchLimits<One> {
+interface BatchLimits<One> {
   readonly countMax: number;
   readonly sizeMax: number;
   readonly sizeOf: (one: One) => number;
@@ -22,4 +22,19 @@ export function* batchesOf<One>(
     size += more;
   }
   if (batch.length > 0) yield batch;
+}
+
+/** The elements by a key, in the order in which the keys come first. Node 20 has no Map.groupBy. */
+export function groupBy<One>(
+  list: Iterable<One>,
+  keyOf: (one: One) => string,
+): ReadonlyMap<string, readonly One[]> {
+  const groups = new Map<string, One[]>();
+  for (const one of list) {
+    const key = keyOf(one);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [one]);
+    else group.push(one);
+  }
+  return groups;
 }

@@ -6,7 +6,6 @@
  * JSON" is -1 or undefined. The scanner does not prove that a text is JSON; JSON.parse does. For
  * valid JSON its offsets are exact.
  */
-import type { Span } from './span.ts';
 
 /** Levels of nesting that a body may have. The deepest recorded request of a real client has 12. */
 export const DEPTH_MAX = 512;
@@ -112,7 +111,7 @@ function isEscaped(bytes: Buffer, quote: number): boolean {
   return (quote - at) % 2 === 0;
 }
 
-export interface ValueLimits {
+interface ValueLimits {
   readonly levels?: number;
   readonly parts?: number;
 }
@@ -273,4 +272,10 @@ export function elementsOf(bytes: Buffer, list: Span): number[] {
     start = nextElement(bytes, valueEnd(bytes, start));
   }
   return starts;
+}
+
+/** Half-open range of byte offsets in the decoded body: bytes.subarray(start, end) is the value. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
 }

@@ -28,8 +28,8 @@ import {
   skipSpace,
   stringEnd,
   valueEnd,
+  type Span,
 } from '../bytes/json-scan.ts';
-import type { Span } from '../bytes/span.ts';
 
 // String content is written like a list with this one text block.
 const BLOCK_OPEN = Buffer.from('[{"type":"text","text":');

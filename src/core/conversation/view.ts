@@ -1,4 +1,4 @@
-import type { Span } from '../bytes/span.ts';
+import type { Span } from '../bytes/json-scan.ts';
 
 /**
  * A typed view of a request body, whose bytes stay the truth. Nothing here owns text that is

@@ -1,6 +1,6 @@
 import type { Fields } from '../bytes/json-fields.ts';
 import type { PictureSize } from '../bytes/picture-size.ts';
-import type { Span } from '../bytes/span.ts';
+import type { Span } from '../bytes/json-scan.ts';
 import type { ItemTraits } from '../conversation/view.ts';
 import type { AnswerParser, AnswerParserOptions } from './dialect-answer.ts';
 import type { DialectApi } from './apis.ts';

@@ -1,5 +1,5 @@
-import { type LostThoughts, lostThoughtsIn } from '../conversation/lost-thoughts.ts';
 import { ThoughtCollector } from '../conversation/thoughts.ts';
+import { type LostThoughts, lostThoughtsIn } from '../conversation/lost-thoughts.ts';
 import type { Answer, Usage } from './answer.ts';
 import {
   asRecord,

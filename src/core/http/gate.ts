@@ -1,7 +1,6 @@
 import { requestedModes } from './modes.ts';
 import { type ErrorCode, ProxyError } from '../errors.ts';
-import { withoutHeader } from './header-rules.ts';
-import type { RawHeaders } from './headers.ts';
+import { withoutHeader, type RawHeaders } from './header-rules.ts';
 import {
   type BodyForm,
   type BodyPolicy,

@@ -1,4 +1,3 @@
-import type { RawHeaders } from './headers.ts';
 import type { UpstreamAuth } from '../settings/settings.ts';
 
 /**
@@ -10,7 +9,7 @@ import type { UpstreamAuth } from '../settings/settings.ts';
  */
 
 /** The settings of an upstream that `forwardHeaders` needs. */
-export interface CredentialRules {
+interface CredentialRules {
   readonly auth: UpstreamAuth;
   readonly providerKey: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -372,3 +371,9 @@ function customHeaders(upstream: CredentialRules): {
   if (pairs.length === 0) return { pairs };
   return { pairs, names: new Set(pairs.map(([name]) => plainName(name))) };
 }
+
+/**
+ * Header lists as the wire has them: name, value, name, value. Order, case and repeats are kept,
+ * because a proxy that folds them into an object has already lost something.
+ */
+export type RawHeaders = readonly string[];

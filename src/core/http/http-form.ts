@@ -1,5 +1,5 @@
 import { type ErrorCode, ProxyError } from '../errors.ts';
-import type { RawHeaders } from './headers.ts';
+import type { RawHeaders } from './header-rules.ts';
 import { TOKEN_HEADER } from './local-token.ts';
 
 /**

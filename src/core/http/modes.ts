@@ -1,6 +1,5 @@
 import { ProxyError } from '../errors.ts';
-import { headerCount, headerOf } from './header-rules.ts';
-import type { RawHeaders } from './headers.ts';
+import { headerCount, headerOf, type RawHeaders } from './header-rules.ts';
 import {
   COMPRESSION_MODES,
   type CompressionMode,

@@ -2,8 +2,7 @@ import { createHmac } from 'node:crypto';
 import { asRecord, asText, type Fields } from '../bytes/json-fields.ts';
 import type { Answer } from '../dialects/answer.ts';
 import type { PlanLimit } from './quota-words.ts';
-import { headerOf } from '../http/header-rules.ts';
-import type { RawHeaders } from '../http/headers.ts';
+import { headerOf, type RawHeaders } from '../http/header-rules.ts';
 
 /**
  * Reads how much of a subscription's plan is used from a copy of what the provider states: headers of

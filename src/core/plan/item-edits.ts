@@ -23,8 +23,8 @@ import {
   opensString,
   parseJson,
   valueEnd,
+  type Span,
 } from '../bytes/json-scan.ts';
-import type { Span } from '../bytes/span.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { Span } from '../bytes/span.ts';
+import type { Span } from '../bytes/json-scan.ts';
 
 /**
  * Marks a recalled block so that svc recognises its own, and takes such blocks out of a text. The

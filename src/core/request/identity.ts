@@ -18,9 +18,8 @@ import { findMember, parseJson as parsePart, valueEnd } from '../bytes/json-scan
 import { type ItemForm, PLAIN_FORM } from '../dialects/descriptor.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { orderOfSystem, textsOf } from '../dialects/system-text.ts';
-import { headerOf } from '../http/header-rules.ts';
+import { headerOf, type RawHeaders } from '../http/header-rules.ts';
 import { CLIENT_HEADER } from '../http/local-token.ts';
-import type { RawHeaders } from '../http/headers.ts';
 import { clientFacts, clientOfAgent, isPiPrompt } from './clients.ts';
 import {
   CONTRADICTED,

@@ -30,11 +30,11 @@ import {
   skipSpace,
   stringEnd,
   valueEnd,
+  type Span,
 } from '../bytes/json-scan.ts';
 import { addItem } from '../conversation/exchanges.ts';
 import { estimateSteps, estimateTokens } from '../bytes/tokens.ts';
 import { finish, Pace, STEP_BYTES, type Steps } from '../bytes/steps.ts';
-import type { Span } from '../bytes/span.ts';
 import { Buffer } from 'node:buffer';
 import { asList, asRecord, asText, type Fields, isRecord } from '../bytes/json-fields.ts';
 import { pictureSize } from '../bytes/picture-size.ts';

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { headerOf } from '../http/header-rules.ts';
-import type { RawHeaders } from '../http/headers.ts';
+import { headerOf, type RawHeaders } from '../http/header-rules.ts';
 import type { Item, RequestIdentity, RequestView, Shell, SoFar } from '../conversation/view.ts';
 import { clientFacts } from './clients.ts';
 import {

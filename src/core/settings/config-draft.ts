@@ -4,7 +4,7 @@ import type { Environment } from './config-values.ts';
 import { isRecord } from '../bytes/json-fields.ts';
 import type { Dialect } from '../conversation/view.ts';
 import type { Credential, UpstreamAuth } from './settings.ts';
-import { WELL_KNOWN, type WellKnown } from './well-known.ts';
+import { WELL_KNOWN, type WellKnown } from './catalog.ts';
 
 /**
  * Changes to the configuration as the file has it. A draft leaves all other members unchanged,

@@ -9,9 +9,9 @@ import {
   opensObject,
   parseJson,
   valueEnd,
+  type Span,
 } from '../bytes/json-scan.ts';
 import { asRecord } from '../bytes/json-fields.ts';
-import type { Span } from '../bytes/span.ts';
 import { CACHE_DEFAULT_MS, lifetimeMs } from '../conversation/cache-marks.ts';
 import type { RequestView } from '../conversation/view.ts';
 import type { LongCache } from '../ledger/entries.ts';

@@ -10,9 +10,8 @@ import type { RecordText } from '../memory/record.ts';
 import { asList, asRecord } from '../bytes/json-fields.ts';
 import { contentForm, type ContentForm, type Edit, insertBlock } from '../plan/item-edits.ts';
 import type { Exchange } from '../conversation/exchanges.ts';
-import { parseJson } from '../bytes/json-scan.ts';
+import { parseJson, type Span } from '../bytes/json-scan.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import type { Span } from '../bytes/span.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
 /** An exchange that memories may replace. */

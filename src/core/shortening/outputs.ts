@@ -18,12 +18,12 @@ import {
   parseJson,
   stringPrefixEnd,
   valueEnd,
+  type Span,
 } from '../bytes/json-scan.ts';
 import { referenceOf, REFERENCES, textDigest } from '../memory/reference.ts';
 import { toolTextLength } from '../conversation/end-reminders.ts';
 import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from '../bytes/tokens.ts';
-import type { Span } from '../bytes/span.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
 /** The facts about one output that its own item shows. */

@@ -1,4 +1,4 @@
-import type { RawHeaders } from '../../../src/core/http/headers.ts';
+import type { RawHeaders } from '../../../src/core/http/header-rules.ts';
 
 /** Reads HTTP/1.1 messages out of bytes that were recorded on the wire. */
 export interface WireMessage {

@@ -1,4 +1,4 @@
-import type { RawHeaders } from '../../../src/core/http/headers.ts';
+import type { RawHeaders } from '../../../src/core/http/header-rules.ts';
 import type { Dialect } from '../../../src/core/conversation/view.ts';
 import type { Judgement } from '../strict-provider/judgement.ts';
 import type { Decision } from './script.ts';

@@ -1,4 +1,4 @@
-import { groupBy } from '../../../../src/core/bytes/group-by.ts';
+import { groupBy } from '../../../../src/core/bytes/batches.ts';
 import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/service-store.ts';
 import type { Rows, SqlValue } from '../../ports/rows.ts';
 import { addChange, addEvent } from '../control/changes.ts';

@@ -1,5 +1,4 @@
-import { batchesOf } from '../../../../src/core/bytes/batches.ts';
-import { groupBy } from '../../../../src/core/bytes/group-by.ts';
+import { batchesOf, groupBy } from '../../../../src/core/bytes/batches.ts';
 import { objectOfItem } from '../../core/objects.ts';
 import { CAPTURE_ITEMS_MAX, PURGE_DIGESTS_MAX } from '../../../../src/core/memory-api/limits.ts';
 import {

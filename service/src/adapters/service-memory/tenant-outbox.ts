@@ -1,4 +1,4 @@
-import { groupBy } from '../../../../src/core/bytes/group-by.ts';
+import { groupBy } from '../../../../src/core/bytes/batches.ts';
 import type { CaptureState, Memory, MemoryRecord } from '../../../../src/ports/memory.ts';
 import type { Outbox } from '../../../../src/ports/outbox.ts';
 import { JournalOutbox } from '../journals/outbox.ts';

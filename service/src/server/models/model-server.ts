@@ -2,8 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { apiOf } from '../../../../src/core/dialects/apis.ts';
 import { MemoryError, ProxyError } from '../../../../src/core/errors.ts';
 import { pathOf } from '../../../../src/core/http/gate.ts';
-import { withoutHeader } from '../../../../src/core/http/header-rules.ts';
-import type { RawHeaders } from '../../../../src/core/http/headers.ts';
+import { withoutHeader, type RawHeaders } from '../../../../src/core/http/header-rules.ts';
 import {
   type BodyForm,
   type BodyPolicy,

@@ -33,8 +33,8 @@ import {
   opensList,
   opensObject,
   parseJson,
+  type Span,
 } from '../../bytes/json-scan.ts';
-import type { Span } from '../../bytes/span.ts';
 import { NO_TRAITS, readSystemItem, textsOf, toolCall } from '../system-text.ts';
 
 // Entries exist at marked blocks only, so a change anywhere in the messages rewrites all of them.

@@ -16,7 +16,7 @@ import { thoughtId } from '../../conversation/thoughts.ts';
 import { readUserText } from '../../conversation/human-text.ts';
 import { projectInUser } from '../../conversation/stated-project.ts';
 import type { ItemTraits, ToolCall } from '../../conversation/view.ts';
-import type { Span } from '../../bytes/span.ts';
+import type { Span } from '../../bytes/json-scan.ts';
 
 /** OpenAI Chat Completions, which many other providers speak too. */
 export const CHAT: DialectDescriptor = {

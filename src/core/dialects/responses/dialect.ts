@@ -16,7 +16,7 @@ import { readUserText, type UserText } from '../../conversation/human-text.ts';
 import { thoughtId } from '../../conversation/thoughts.ts';
 import { projectInUser } from '../../conversation/stated-project.ts';
 import type { ItemTraits } from '../../conversation/view.ts';
-import type { Span } from '../../bytes/span.ts';
+import type { Span } from '../../bytes/json-scan.ts';
 import { NO_TRAITS, readSystemItem, textsOf, toolCall } from '../system-text.ts';
 
 /** OpenAI Responses. */
