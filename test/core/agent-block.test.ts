@@ -89,6 +89,23 @@ test('what an earlier block of the request told is not told again', () => {
   expect(next.text).toContain('m_bbbbbbbb');
 });
 
+test('a later block quotes other lines of an exchange that an earlier block has, and not its request alone', () => {
+  const request = { role: 'user' as const, text: 'why does the quay stop?' };
+  const first = { role: 'assistant' as const, text: 'The parser reads one more chunk.' };
+  const second = { role: 'assistant' as const, text: 'The port of the quay is 7071.' };
+  const blockOf = (quotes: readonly { role: 'user' | 'assistant'; text: string }[]) => {
+    const exchanges = [{ ...exchange('m_aaaaaaaa', ''), quotes }];
+    const earlier =
+      '<svc-memory note="x">\n2026-05-01 m_aaaaaaaa:\n- assistant: The parser reads one more chunk.\n</svc-memory>';
+    return writeAgentBlock({ standing: [], exchanges, sessions: [] }, limits, [earlier]).text;
+  };
+  expect(blockOf([first, second]).split('\n').slice(1, -1)).toEqual([
+    '2026-05-01 m_aaaaaaaa:',
+    '- assistant: The port of the quay is 7071.',
+  ]);
+  expect(blockOf([request, first])).toBe('');
+});
+
 test('lines take 200 tokens at most, and never more than the room', () => {
   const exchanges = Array.from({ length: 40 }, (_, place) =>
     exchange(

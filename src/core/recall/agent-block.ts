@@ -1,4 +1,5 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
+import { isUnanswered } from './conclusions.ts';
 import { SESSIONS_LINE } from './own-blocks.ts';
 import { isSameLine } from './said-lines.ts';
 import { isStatement } from './sentences.ts';
@@ -102,7 +103,10 @@ export function writeAgentBlock(
   return { text, tokens };
 }
 
-/** Without the lines that are a rule's, or that an earlier block of the request has from any exchange. */
+/**
+ * Without the lines that are a rule's, or that an earlier block of the request has from any exchange. The other lines
+ * of an exchange remain: a later prompt often needs what an earlier one found, and another line of it.
+ */
 function withoutTold(memories: AgentMemories, earlier: readonly string[]): AgentMemories {
   const told = earlier.flatMap((block) =>
     block.split('\n').flatMap((line) => (line.startsWith('- ') ? line.slice(2) : [])),
@@ -114,7 +118,9 @@ function withoutTold(memories: AgentMemories, earlier: readonly string[]): Agent
   const isTold = (text: string): boolean => lines.some((line) => isSameLine(line, quoteOf(text)));
   const exchanges = memories.exchanges.flatMap((exchange) => {
     const quotes = exchange.quotes.filter(({ text }) => !isTold(text));
-    return quotes.length === 0 ? [] : { ...exchange, quotes };
+    if (quotes.length === exchange.quotes.length) return exchange;
+    // The request alone would read as if it had no answer.
+    return isUnanswered(quotes) ? [] : { ...exchange, quotes };
   });
   const sessions = memories.sessions.filter(
     ({ title }) => !isTold(readTitle({ at: 0, title }).text),
@@ -168,7 +174,6 @@ function packed(memories: AgentMemories, limits: AgentLimits, earlier: readonly 
   const linesMax = Math.min(frame + LINES_TOKENS_MAX, limits.tokensMax);
   const kept: AgentExchange[] = [];
   for (const exchange of memories.exchanges) {
-    if (earlier.some((block) => block.includes(exchange.ref))) continue;
     for (const shorter of shorterOnes(exchange)) {
       const lines = exchangeLines([...kept, shorter]);
       if (FENCE_TOKENS + sizes.sumOf([...brief, ...lines]) > limits.tokensMax) continue;
