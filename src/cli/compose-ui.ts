@@ -20,8 +20,7 @@ import type { Memory } from '../ports/memory.ts';
 import type { About, HealthAnswer, HealthCheck, StoreAnswer } from '../ports/ui-api.ts';
 import type { InFlight, KeptRequests } from '../proxy/in-flight.ts';
 import { CliError } from './cli-error.ts';
-import { CodeChecker } from './memory/code-check.ts';
-import { findStale } from './memory/memory-stale.ts';
+import { CodeChecker, findStale } from './memory/memory-code.ts';
 import { moveSpace } from './memory/spaces.ts';
 import { Terminal } from './terminal.ts';
 import { systemClock } from './compose-common.ts';
@@ -137,13 +136,11 @@ async function moveInStore(change: SpaceChange, { dataFolder, store }: UiParts):
   const silent = { write: () => true };
   const environment = { SVC_DATA_HOME: dataFolder };
   const terminal = new Terminal({ stdout: silent, stderr: silent, environment });
-  const context = { environment, terminal, stdin: process.stdin };
-  await moveSpace(change, context, async () => ({ memory, ledger, requests, ...nothing })).catch(
-    (error: unknown) => {
-      if (!(error instanceof CliError)) throw error;
-      throw new UiRefusal(409, 'refused', `${error.message} ${error.hint}`);
-    },
-  );
+  const openStore = async () => ({ memory, ledger, requests, ...nothing });
+  await moveSpace(change, { environment, terminal, openStore }).catch((error: unknown) => {
+    if (!(error instanceof CliError)) throw error;
+    throw new UiRefusal(409, 'refused', `${error.message} ${error.hint}`);
+  });
 }
 
 /** Beside the bundles, in whichever of them this is. */

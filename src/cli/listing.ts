@@ -1,4 +1,5 @@
 import { CliError } from './cli-error.ts';
+import type { Terminal } from './terminal.ts';
 
 /** The common part of the commands that list things. */
 
@@ -40,7 +41,54 @@ function two(value: number): string {
   return String(value).padStart(2, '0');
 }
 
+/** `2026-11-20` */
+export function dayText(at: number): string {
+  return timeText(at).slice(0, 10);
+}
+
 /** `16:45:02` */
 export function clockText(at: number): string {
   return timeText(at).slice(11);
+}
+
+/** How a listener shows what it answers: a line for a person, a line of JSON, or nothing. */
+
+const FORMS = ['text', 'json', 'off'] as const;
+
+interface LineOptions {
+  /** As typed after --log. */
+  readonly log?: string;
+  readonly quiet?: boolean;
+  /** Text also where no terminal shows it: the lines of a service are read later, in its log. */
+  readonly isLogged?: boolean;
+  /** The command whose help names the forms. */
+  readonly command: string;
+}
+
+/** Text on a terminal, or for what is logged anyway, unless `--log` names another form. Throws CliError for an unknown form. */
+export function lineForm(
+  { log, quiet, isLogged = false, command }: LineOptions,
+  terminal: Terminal,
+): (typeof FORMS)[number] {
+  const form = log === undefined ? undefined : FORMS.find((known) => known === log);
+  if (log !== undefined && form === undefined) {
+    const expected = `--log: expected one of ${FORMS.join(', ')}.`;
+    throw new CliError(expected, `See: ${command} --help`, 2);
+  }
+  if (form === 'json') return form;
+  const isShown = form === 'text' || (form === undefined && (isLogged || terminal.areNotesWatched));
+  return isShown && quiet !== true ? 'text' : 'off';
+}
+
+/** `http://127.0.0.1:8765` */
+export function urlOf(
+  { host, port }: { readonly host: string; readonly port: number },
+  scheme: 'http' | 'https' = 'http',
+): string {
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** A port to propose when this one cannot be had. */
+export function otherPort(port: number): number {
+  return port < 1024 || port === 65_535 ? 8765 : port + 1;
 }

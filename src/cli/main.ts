@@ -1,4 +1,3 @@
-import { openStore } from './open-store.ts';
 import { type Call, type CliCommand, declareAll } from './program/command.ts';
 import { COMMANDS } from './program/commands.ts';
 import { type Declare, runProgram } from './program/program.ts';
@@ -27,7 +26,7 @@ export const declareCommands: Declare = (program, context, finish) => {
     ],
     async run({ args: [shell], options }: Call<{ readonly values?: string }>) {
       const { printCompletion, printValues } = await import('./program/completion.ts');
-      if (options.values !== undefined) await printValues(options.values, context, openStore);
+      if (options.values !== undefined) await printValues(options.values, context);
       else printCompletion(shell, program, context.terminal);
     },
   };

@@ -85,6 +85,11 @@ export class Terminal {
     this.#stdout.write(`${line}\n`);
   }
 
+  /** A line of the answer that a screen breaks between words; all but the first begin with `indent`. */
+  row(line: string, indent = ''): void {
+    for (const part of wrapped(line, this.columns(Infinity), indent)) this.out(part);
+  }
+
   json(value: unknown): void {
     this.out(JSON.stringify(value, undefined, 2));
   }

@@ -2,7 +2,6 @@ import { stripVTControlCharacters } from 'node:util';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { openStoreForCli } from '../../src/cli/compose-store.ts';
 import { reportChecks } from '../../src/cli/doctor/check-report.ts';
 import { listMemories } from '../../src/cli/memory/memory.ts';
 import { listSpaces } from '../../src/cli/memory/spaces.ts';
@@ -51,7 +50,7 @@ test('memories and spaces fit', async () => {
     await show({ terminal, environment });
     expectToFit(stdout());
   };
-  await shown((it) => listMemories({ options: {} }, it, openStoreForCli));
-  await shown((it) => listMemories({ words: 'depot', options: {} }, it, openStoreForCli));
-  await shown((it) => listSpaces({}, it, openStoreForCli));
+  await shown((it) => listMemories({ options: {} }, it));
+  await shown((it) => listMemories({ words: 'depot', options: {} }, it));
+  await shown((it) => listSpaces({}, it));
 });

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { requestDetails } from '../../src/cli/requests/request-details.ts';
+import { requestDetails } from '../../src/cli/requests/requests.ts';
 import { rowPrinter } from '../../src/cli/requests/request-lines.ts';
 import { short } from '../../src/cli/text-table.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { requestDetails } from '../../src/cli/requests/request-details.ts';
+import { requestDetails } from '../../src/cli/requests/requests.ts';
 import { bar, table, wrapped } from '../../src/cli/text-table.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { type CliResult, runCli } from '../support/cli.ts';

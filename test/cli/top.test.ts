@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { activityLines, activityOf } from '../../src/cli/requests/top-view.ts';
+import { activityLines, activityOf } from '../../src/cli/requests/top.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { BIN, runCli, tempFolder } from '../support/cli.ts';
 import { LOCAL_TOKEN } from '../support/config.ts';

@@ -132,7 +132,7 @@ export const ORIGINS = [
   },
   {
     name: 'a model reads any space by reference',
-    file: 'src/cli/memory/mcp-tools.ts',
+    file: 'src/cli/memory/mcp.ts',
     from: 'if (first === undefined || allowed.includes(first.space)) return first;',
     to: 'return first;',
     test: 'test/cli/mcp.test.ts',

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { screen as prompts } from '@inquirer/testing/vitest';
 import { expect, vi } from 'vitest';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
-import { openStoreForCli } from '../../src/cli/compose-store.ts';
 import type { OpenUpstream } from '../../src/cli/doctor/key-check.ts';
 import { wizard } from '../../src/cli/setup/wizard.ts';
 import { parseEntries } from '../../src/core/settings/catalog-entries.ts';
@@ -41,7 +40,6 @@ export function open(home: string, environment: Record<string, string> = {}): Se
     openUpstream: offline,
     catalog,
     streams: {},
-    openStore: openStoreForCli,
     script: BIN,
   });
   const file = join(home, '.config/svc/config.json');

@@ -11,7 +11,7 @@ import { isOwnMachineUrl } from '../../../src/core/settings/own-machine.ts';
 import { CONSOLE_START, runConsole } from '../server/console/console.ts';
 import type { ConsoleActor } from '../server/console/operation.ts';
 import { ServiceFault } from '../server/fault.ts';
-import { urlOf } from '../../../src/cli/addresses.ts';
+import { urlOf } from '../../../src/cli/listing.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
 import { catalogIn, systemClock } from '../../../src/cli/compose-common.ts';
 import { openLinks } from './compose-models.ts';

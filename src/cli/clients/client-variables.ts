@@ -1,7 +1,7 @@
 import type { Draft } from '../../core/settings/config-draft.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { urlOf } from '../addresses.ts';
+import { urlOf } from '../listing.ts';
 import { CliError } from '../cli-error.ts';
 import { tomlString } from '../../core/foreign/shell-quote.ts';
 import type { TomlBlock } from '../../core/foreign/toml-block.ts';

@@ -3,7 +3,7 @@ import type { Draft } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { hasLogin, codexAuthMode, readClientFile } from '../../adapters/foreign/client-files.ts';
 import { TOKEN_HEADER, pathTokenOf } from '../../core/http/local-token.ts';
-import { urlOf } from '../addresses.ts';
+import { urlOf } from '../listing.ts';
 import {
   claudeVariables,
   loopbackVariables,

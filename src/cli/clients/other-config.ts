@@ -10,7 +10,7 @@ import { dirname } from 'node:path';
 import type { Dialect } from '../../core/conversation/view.ts';
 import { apiOf } from '../../core/dialects/apis.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
-import { urlOf } from '../addresses.ts';
+import { urlOf } from '../listing.ts';
 import { CliError } from '../cli-error.ts';
 import { type Launch, type LaunchedClient, type LaunchFacts, takesLogin } from './launch.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { urlOf } from '../addresses.ts';
+import { urlOf } from '../listing.ts';
 import type { DialectDescriptor } from '../../core/dialects/descriptor.ts';
 import { DIALECT_DESCRIPTORS } from '../../core/dialects/dialects.ts';
 import { memberAt, sampleOf, textAt } from '../../core/dialects/samples.ts';

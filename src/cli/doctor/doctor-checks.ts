@@ -1,6 +1,6 @@
 import { probeProxy } from '../../adapters/processes/health-probe.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
-import { otherPort } from '../addresses.ts';
+import { otherPort } from '../listing.ts';
 
 /** One thing that doctor looked at. */
 export interface Check {

@@ -7,7 +7,7 @@ import { LOGIN_STYLES } from '../../core/settings/config-upstreams.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { asList, asRecord, parseJson } from '../../core/bytes/json-fields.ts';
-import { urlOf } from '../addresses.ts';
+import { urlOf } from '../listing.ts';
 import {
   isAnthropic,
   proxyVariables,

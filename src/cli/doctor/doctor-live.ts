@@ -8,7 +8,7 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { DIALECTS } from '../../core/conversation/view.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import { BUILD, VERSION } from '../../core/version.ts';
-import { urlOf } from '../addresses.ts';
+import { urlOf } from '../listing.ts';
 import type { Check } from './doctor-checks.ts';
 import {
   checkKey,

@@ -3,7 +3,7 @@ import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { FileError, folderHint } from '../../adapters/files/file-error.ts';
 import { checkFolder, folderMode, isPrivate } from '../../adapters/files/private-folder.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { replacedText } from '../memory/replaced-store.ts';
+import { replacedText } from '../proxy/recent-trouble.ts';
 import type { Check } from './doctor-checks.ts';
 import type { inspectStore, RecallTime, StoreInspection } from './store-inspection.ts';
 import { MemoryError } from '../../core/errors.ts';

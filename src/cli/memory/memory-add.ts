@@ -1,16 +1,14 @@
-import { spaceNames } from '../../adapters/projects/registry.ts';
+import { projectOf, wrongSpace, wholeReferences, nameOf } from './named.ts';
+import { deadline, withStore } from '../store.ts';
 import { createHash } from 'node:crypto';
 import { captureStored } from '../../core/memory/captures.ts';
 import { isFiller } from '../../core/memory/orders.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 import { isSpace } from '../../core/request/space.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
 import type { MemoryRecord } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { deadline, projectOf, wholeReferences, withStore, wrongSpace } from './memory.ts';
 import { isKept } from './record-writer.ts';
-import type { OpenStore } from '../compose-store.ts';
 
 /** `svc memory add` and `svc memory move`: what a person puts into the memory by hand, and where. */
 
@@ -33,22 +31,19 @@ const TEXT_CHARS_MAX = 32_768;
 export async function addMemory(
   request: { readonly text: string; readonly folder: string; readonly options: AddOptions },
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<void> {
   const { folder, options } = request;
   const space = options.space ?? (await projectOf(folder, context.environment));
   if (!isSpace(space)) throw wrongSpace();
   const record = recordOf(request.text, space);
-  const [state] = await withStore(context, openStore, ({ memory }) =>
-    memory.capture([record], deadline()),
-  );
+  const [state] = await withStore(context, ({ memory }) => memory.capture([record], deadline()));
   const ref = referenceOf(record.digest);
   if (state === 'forgotten') throw forgottenThere(space);
   if (!isKept(state)) throw new CliError('The memory refused the text.', 'Check with: svc doctor');
   if (options.json === true) context.terminal.json({ ref, space, state });
   else {
     context.terminal.out(ref);
-    const name = spaceNames(dataFolder(context.environment), [space]).of(space);
+    const name = nameOf(space, context);
     context.terminal.note(state === 'stored' ? `Stored in ${name}.` : `${name} has it already.`);
   }
 }
@@ -60,14 +55,13 @@ export async function addMemory(
 export async function moveMemories(
   request: { readonly refs: readonly string[]; readonly options: MoveOptions },
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<void> {
   const { refs, options } = request;
   const { to } = options;
   if (!isSpace(to)) throw wrongSpace('--to');
-  const moved = await withStore(context, openStore, async ({ memory }) => {
+  const moved = await withStore(context, async ({ memory }) => {
     let count = 0;
-    for (const ref of await wholeReferences(memory, refs, deadline())) {
+    for (const ref of await wholeReferences(memory, refs)) {
       const [record] = (
         await memory.list({ refs: [ref], limit: 1000, ...inSpace(options.space) }, deadline())
       ).filter(({ space }) => space !== to);
@@ -90,7 +84,7 @@ export async function moveMemories(
   });
   if (options.json === true) context.terminal.json({ moved, to });
   else if (moved > 0) {
-    const name = spaceNames(dataFolder(context.environment), [to]).of(to);
+    const name = nameOf(to, context);
     context.terminal.note(`Moved to ${name}: ${moved}.`);
   }
   if (moved > 0) return;

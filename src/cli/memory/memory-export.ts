@@ -1,8 +1,8 @@
+import { projectOf } from './named.ts';
+import { deadline, withStore } from '../store.ts';
 import { writeLine } from '../../core/memory/memory-lines.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { deadline, projectOf, withStore } from './memory.ts';
-import type { OpenStore } from '../compose-store.ts';
 import { isInForce } from './memory-rules.ts';
 
 /** `svc memory export`: memories as lines of JSON, or a project's rules in the form of an agent's own file. */
@@ -25,13 +25,12 @@ const PAGE = 1000;
 export async function exportMemories(
   { folder, options }: { readonly folder: string; readonly options: ExportOptions },
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<void> {
   const { terminal } = context;
   const { space, as } = options;
-  if (as !== undefined) return exportRules({ folder, space, as }, context, openStore);
+  if (as !== undefined) return exportRules({ folder, space, as }, context);
   const filter = { limit: PAGE, ...(space === undefined ? {} : { space }) };
-  const count = await withStore(context, openStore, async ({ memory }) => {
+  const count = await withStore(context, async ({ memory }) => {
     let written = 0;
     let next: number | undefined;
     for (;;) {
@@ -60,7 +59,6 @@ export async function exportMemories(
 async function exportRules(
   { folder, space, as }: { folder: string; space: string | undefined; as: string },
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<void> {
   const { terminal } = context;
   const file = FORMS[as];
@@ -72,9 +70,7 @@ async function exportRules(
     );
   }
   const project = space ?? (await projectOf(folder, context.environment));
-  const rules = await withStore(context, openStore, async ({ desk }) =>
-    desk?.rules({ space: project }),
-  );
+  const rules = await withStore(context, async ({ desk }) => desk?.rules({ space: project }));
   if (rules === undefined) {
     throw new CliError(
       'A memory service has no list of rules.',

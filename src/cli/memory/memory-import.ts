@@ -1,13 +1,22 @@
+import { wrongSpace, namesOf } from './named.ts';
+import { withStore } from '../store.ts';
 import { linesOf, linesOfFile } from '../../adapters/files/lines.ts';
 import { readLine } from '../../core/memory/memory-lines.ts';
-import { isSpace } from '../../core/request/space.ts';
+import { isSpace, DEFAULT_SPACE } from '../../core/request/space.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { withStore, wrongSpace } from './memory.ts';
-import { countsText, RecordWriter } from './record-writer.ts';
-import { importTranscripts } from './transcript-import.ts';
-import { TRANSCRIPT_CLIENTS } from '../../core/memory/transcript-forms.ts';
-import type { OpenStore } from '../compose-store.ts';
+import { countsText, RecordWriter, type Counts } from './record-writer.ts';
+import { TRANSCRIPT_CLIENTS, type TranscriptClient } from '../../core/memory/transcript-forms.ts';
+import { homedir } from 'node:os';
+import {
+  findTranscripts,
+  readTranscript,
+  type TranscriptFile,
+} from '../../adapters/foreign/transcript-files.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
+import type { TranscriptRecord } from '../../core/memory/transcripts.ts';
+import { count } from '../listing.ts';
 
 /** `svc memory import`: from an export, or from the transcripts that clients keep (`transcript-import.ts`). */
 
@@ -27,12 +36,11 @@ const PROBLEMS_MAX = 5;
 export async function importMemories(
   request: { readonly file?: string; readonly options: ImportOptions },
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<void> {
   const { file, options } = request;
   const { from, space } = options;
   if (space !== undefined && !isSpace(space)) throw wrongSpace();
-  if (from === undefined) return importLines({ file, options }, context, openStore);
+  if (from === undefined) return importLines({ file, options }, context);
   const client = TRANSCRIPT_CLIENTS.find((name) => name === from);
   if (client === undefined || file !== undefined) {
     throw new CliError(
@@ -41,13 +49,12 @@ export async function importMemories(
       2,
     );
   }
-  return importTranscripts({ client, options }, context, openStore);
+  return importTranscripts({ client, options }, context);
 }
 
 async function importLines(
   { file, options }: { file: string | undefined; options: ImportOptions },
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<void> {
   const { terminal } = context;
   const problems: string[] = [];
@@ -57,7 +64,7 @@ async function importLines(
     now: Date.now(),
     ...(options.space === undefined ? {} : { space: options.space }),
   };
-  const counts = await withStore(context, openStore, async ({ memory }) => {
+  const counts = await withStore(context, async ({ memory }) => {
     const writer = new RecordWriter(memory);
     for await (const line of linesFrom(file, context)) {
       lines += 1;
@@ -114,4 +121,189 @@ async function* linesFrom(
     );
   }
   yield* linesOf(stdin);
+}
+
+/** Imports the sessions that clients keep on this machine, or only counts them. */
+
+interface TranscriptOptions {
+  /** Instead of the project of each session's folder. */
+  readonly space?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+interface Found {
+  sessions: number;
+  records: number;
+  /** Secrets that are masked in the records. */
+  masked: number;
+  unreadable: number;
+  readonly spaces: Map<string, number>;
+}
+
+/** Without --yes nothing is written: the records are counted and shown by space. */
+export async function importTranscripts(
+  { client, options }: { client: TranscriptClient; options: TranscriptOptions },
+  context: CommandContext,
+): Promise<void> {
+  const { environment, terminal } = context;
+  const files = transcriptsOf(client, context);
+  const found = nothingFound();
+  const writes = options.yes === true && options.dryRun !== true;
+  const projects = new GitProjects(dataFolder(environment), {
+    ...COMMAND_WAITS,
+    isReadOnly: !writes,
+  });
+  const spaceOf = async (folder: string | undefined): Promise<string> =>
+    options.space ?? (await projects.find(folder ?? NO_FOLDER)).space;
+  const read = (take: (records: readonly TranscriptRecord[]) => Promise<void>): Promise<void> =>
+    readAll({ client, files, spaceOf, found, take }, context);
+  const counts = writes
+    ? await withStore(context, async ({ memory }) => {
+        const writer = new RecordWriter(memory);
+        await read((records) => writer.write(records));
+        return writer.end();
+      })
+    : await read(async () => undefined).then(() => undefined);
+  terminal.progressDone();
+  reportTranscripts({ client, found, counts, json: options.json === true }, context);
+}
+
+/** The result of counting, for a question. */
+export interface SessionSurvey {
+  /** Those with sessions. */
+  readonly clients: readonly TranscriptClient[];
+  readonly sessions: number;
+  readonly memories: number;
+  readonly masked: number;
+  /** Names of the projects, the one with the most memories first. */
+  readonly projects: readonly string[];
+  /** Of the project of the newest session, to show what recall would have said. */
+  readonly sample: readonly TranscriptRecord[];
+  /** The deadline came first: the numbers are the least that there is. */
+  readonly isPartial: boolean;
+}
+
+/** Records of a few months in one project. */
+const SAMPLE_MAX = 2000;
+
+/** Writes nothing. The newest sessions are counted first. */
+export async function surveySessions(
+  context: CommandContext,
+  deadlineMs: number,
+): Promise<SessionSurvey> {
+  const projects = new GitProjects(dataFolder(context.environment), { isReadOnly: true });
+  const spaceOf = async (folder: string | undefined): Promise<string> =>
+    (await projects.find(folder ?? NO_FOLDER)).space;
+  const found = nothingFound();
+  const deadline = performance.now() + deadlineMs;
+  const isLate = (): boolean => performance.now() > deadline;
+  const clients: TranscriptClient[] = [];
+  const sample: TranscriptRecord[] = [];
+  const take = async (records: readonly TranscriptRecord[]): Promise<void> => {
+    const [first = records[0]] = sample;
+    if (first?.space !== records[0]?.space) return;
+    sample.push(...records.slice(0, SAMPLE_MAX - sample.length));
+  };
+  for (const client of TRANSCRIPT_CLIENTS) {
+    const files = transcriptsOf(client, context).toReversed();
+    const before = found.sessions;
+    await readAll({ client, files, spaceOf, found, take, isLate }, context);
+    if (found.sessions > before) clients.push(client);
+  }
+  context.terminal.progressDone();
+  const { sessions, records: memories, masked, spaces } = found;
+  const shown = namesOf(spaces.keys(), context);
+  const names = bySize(spaces).map(([space]) => shown.of(space));
+  return { clients, sessions, memories, masked, projects: names, sample, isPartial: isLate() };
+}
+
+function transcriptsOf(
+  client: TranscriptClient,
+  { environment }: CommandContext,
+): readonly TranscriptFile[] {
+  return findTranscripts(client, {
+    home: environment['HOME'] ?? homedir(),
+    environment,
+  });
+}
+
+function nothingFound(): Found {
+  return { sessions: 0, records: 0, masked: 0, unreadable: 0, spaces: new Map() };
+}
+
+/** A session of a client that states no folder. */
+const NO_FOLDER = { space: DEFAULT_SPACE };
+
+const MASK = /\[masked: [a-z-]+\]/g;
+
+async function readAll(
+  work: {
+    readonly client: TranscriptClient;
+    readonly files: readonly TranscriptFile[];
+    /** The space of the folder's project; undefined for a session that names no folder. */
+    readonly spaceOf: (folder: string | undefined) => Promise<string>;
+    readonly found: Found;
+    readonly take: (records: readonly TranscriptRecord[]) => Promise<void>;
+    /** True from the moment on at which no further session is read. */
+    readonly isLate?: () => boolean;
+  },
+  { terminal }: CommandContext,
+): Promise<void> {
+  const { client, files, spaceOf, found, take, isLate } = work;
+  for (const [index, file] of files.entries()) {
+    if (isLate?.() === true) return;
+    terminal.progress(`session ${index + 1} of ${files.length}, ${found.records} memories`);
+    const read = await readTranscript(client, file).catch(() => undefined);
+    if (read === undefined) found.unreadable += 1;
+    if (read === undefined || read.records.length === 0) continue;
+    const space = await spaceOf(read.folder);
+    const records = read.records.map((record) => ({ ...record, space }));
+    found.sessions += 1;
+    found.records += records.length;
+    for (const record of records) {
+      found.spaces.set(record.space, (found.spaces.get(record.space) ?? 0) + 1);
+      found.masked += record.text.match(MASK)?.length ?? 0;
+    }
+    await take(records);
+  }
+}
+
+function bySize(spaces: ReadonlyMap<string, number>): readonly (readonly [string, number])[] {
+  return [...spaces].toSorted(([, a], [, b]) => b - a);
+}
+
+function reportTranscripts(
+  result: {
+    readonly client: TranscriptClient;
+    readonly found: Found;
+    readonly counts: Counts | undefined;
+    readonly json: boolean;
+  },
+  context: CommandContext,
+): void {
+  const { terminal } = context;
+  const { client, counts, json } = result;
+  const { sessions, records, masked, unreadable } = result.found;
+  const spaces = bySize(result.found.spaces);
+  if (json) {
+    const found = { sessions, records, masked, unreadable, spaces: Object.fromEntries(spaces) };
+    terminal.json({ from: client, dryRun: counts === undefined, ...found, ...counts });
+    return;
+  }
+  const names = namesOf(result.found.spaces.keys(), context);
+  for (const [space, number] of spaces) {
+    terminal.out(`${String(number).padStart(7)}  ${names.of(space)}`);
+  }
+  const what = `${records} memories in ${count(sessions, 'session')} of ${client}`;
+  const unread = unreadable > 0 ? ` ${unreadable} files could not be read.` : '';
+  const hidden = masked > 0 ? ` Secrets masked in them: ${masked}.` : '';
+  if (counts !== undefined)
+    terminal.note(`Imported ${counts.stored} of ${what}: ${countsText(counts)}.${hidden}${unread}`);
+  else if (records === 0) terminal.note(`There is nothing to import from ${client}.${unread}`);
+  else
+    terminal.note(
+      `Found ${what}.${hidden}${unread} Nothing was written. To import them, add --yes.`,
+    );
 }

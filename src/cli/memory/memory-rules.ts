@@ -1,16 +1,12 @@
-import { spaceNames } from '../../adapters/projects/registry.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
-import type { SpaceNames } from '../../core/request/space-names.ts';
+import { deadline, withStore } from '../store.ts';
 import { captureStored } from '../../core/memory/captures.ts';
 import { rulesIn } from '../../core/recall/rules.ts';
 import type { DeskRule, MemoryDesk } from '../../ports/memory-desk.ts';
 import { CliError } from '../cli-error.ts';
-import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
 import { timeText } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
-import { wrapped } from '../text-table.ts';
-import { deadline, withStore } from './memory.ts';
+import { namesOf } from './named.ts';
 
 /** `svc memory rules`: the rules and corrections that a person stated, and what became of each. */
 
@@ -44,7 +40,6 @@ export function isInForce({ state }: Pick<DeskRule, 'state'>): boolean {
 export async function showRules(
   request: { readonly words: string; readonly options: RulesOptions },
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<void> {
   const { words, options } = request;
   const changes = [options.retire, options.restore, options.pin, options.edit].filter(
@@ -60,7 +55,7 @@ export async function showRules(
       2,
     );
   }
-  const rules = await withStore(context, openStore, async ({ memory, desk }) => {
+  const rules = await withStore(context, async ({ memory, desk }) => {
     if (desk === undefined) return undefined;
     const [id] = changes;
     if (id !== undefined) {
@@ -84,12 +79,8 @@ export async function showRules(
     );
   }
   const shown = rules.filter((rule) => options.all === true || isInForce(rule));
-  const names = spaceNames(
-    dataFolder(context.environment),
-    shown.map(({ space }) => space),
-  );
   if (options.json === true) terminal.json(shown);
-  else for (const line of linesOf(shown, names, terminal.columns(Infinity))) terminal.out(line);
+  else printRules(shown, context);
   if (shown.length === 0) {
     terminal.note('No rules. svc finds sentences like "always use pnpm here" in what you say.');
   }
@@ -131,13 +122,15 @@ function editedRecord(rule: DeskRule, words: string) {
   return { ...captured, ...place, space: rule.space, client: 'svc', at, isTimed: true as const };
 }
 
-function linesOf(rules: readonly DeskRule[], names: SpaceNames, columns: number): string[] {
-  let space = '';
-  return rules.flatMap((rule) => {
-    const head = rule.space === space ? [] : [names.of(rule.space)];
-    space = rule.space;
-    const { id, text, at, client, ref, state } = rule;
-    const line = `  ${id}  ${oneLine(text, TEXT_CHARS_MAX)}${STATES[state]} (${timeText(at)}, ${client}, ${ref})`;
-    return [...head, ...wrapped(line, columns, '      ')];
-  });
+function printRules(rules: readonly DeskRule[], context: CommandContext): void {
+  const { terminal } = context;
+  const names = namesOf(rules, context);
+  let last = '';
+  for (const { id, text, at, client, ref, state, space } of rules) {
+    if (space !== last) terminal.out(names.of(space));
+    last = space;
+    const said = `${timeText(at)}, ${client}, ${ref}`;
+    const line = `  ${id}  ${oneLine(text, TEXT_CHARS_MAX)}${STATES[state]} (${said})`;
+    terminal.row(line, '      ');
+  }
 }

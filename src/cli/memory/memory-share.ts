@@ -1,7 +1,7 @@
-import { spaceNames } from '../../adapters/projects/registry.ts';
+import { projectOf, wholeReferences, nameOf } from './named.ts';
+import { deadline, withStore } from '../store.ts';
 import { lstat, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { replaceFile } from '../../adapters/files/replace-file.ts';
 import { readBounded } from '../../adapters/projects/bounded-read.ts';
 import { findRepository } from '../../adapters/projects/repository.ts';
@@ -20,12 +20,9 @@ import { maskSecrets, stripPrivate } from '../../core/redaction/redaction.ts';
 import type { MemoryDesk } from '../../ports/memory-desk.ts';
 import type { Memory, MemoryRecord, SpeakerRole } from '../../ports/memory.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
-import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
 import { oneLine } from '../terminal.ts';
-import { wrapped } from '../text-table.ts';
 import { isInForce } from './memory-rules.ts';
-import { deadline, projectOf, wholeReferences, withStore } from './memory.ts';
 import { countsText, RecordWriter } from './record-writer.ts';
 
 /**
@@ -66,7 +63,6 @@ interface Place {
 export async function shareMemories(
   request: { readonly refs: readonly string[]; readonly folder: string; options: ShareOptions },
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<void> {
   const { refs, options } = request;
   const { terminal } = context;
@@ -81,7 +77,7 @@ export async function shareMemories(
       'The ids are in the file.',
     );
   }
-  const { chosen, ended } = await withStore(context, openStore, async (store) => ({
+  const { chosen, ended } = await withStore(context, async (store) => ({
     chosen: await chosenEntries({ refs, space, isRemoval: removed.size > 0 }, store),
     ended: await endedEntries(file, space, store.desk),
   }));
@@ -128,18 +124,17 @@ export async function joinMemories(
     readonly confirm?: ((message: string) => Promise<boolean>) | undefined;
   },
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<ExitCode> {
   const { options, confirm } = request;
   const { terminal } = context;
   const { path, space, file } = await placeOf(request.folder, context);
-  const name = spaceNames(dataFolder(context.environment), [space]).of(space);
+  const name = nameOf(space, context);
   if (file.entries.length === 0 && file.problems.length === 0) {
     throw new CliError(`There are no shared memories in ${path}.`, 'Write some: svc memory share');
   }
   for (const problem of file.problems.slice(0, PROBLEMS_MAX)) terminal.warn(problem);
   if (file.isConflicted) terminal.warn('The file has marks of a conflict: both sides are read.');
-  return withStore(context, openStore, async ({ memory, desk }) => {
+  return withStore(context, async ({ memory, desk }) => {
     const own = (await desk?.rules({ space }))?.filter(({ client }) => client !== SHARED_CLIENT);
     const inForce = (own ?? []).filter(isInForce);
     const against = file.entries.filter((entry) => replacesOne(entry, inForce));
@@ -242,7 +237,7 @@ async function chosenEntries(
     });
   const named = refs.filter((ref) => !ref.startsWith('r_'));
   if (named.length === 0) return chosen;
-  const whole = await wholeReferences(memory, named, deadline());
+  const whole = await wholeReferences(memory, named);
   const records = await memory.list({ refs: whole, space, limit: LIST_MAX }, deadline());
   const missing = whole.filter((ref) => !records.some((record) => record.ref === ref));
   if (missing.length > 0) {
@@ -359,5 +354,5 @@ function shown(entry: SharedEntry): string {
 }
 
 function showEntry(entry: SharedEntry, { terminal }: CommandContext): void {
-  for (const line of wrapped(shown(entry), terminal.columns(Infinity), '    ')) terminal.out(line);
+  terminal.row(shown(entry), '    ');
 }

@@ -1,16 +1,14 @@
-import { spaceNames } from '../../adapters/projects/registry.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { projectOf, wrongSpace, nameOf } from './named.ts';
+import { withStore } from '../store.ts';
 import { questionText } from '../../core/memory/captures.ts';
 import { writeAgentBlock } from '../../core/recall/agent-block.ts';
 import type { AgentCandidate, AgentLook } from '../../core/recall/agent-facts.ts';
 import { isSpace } from '../../core/request/space.ts';
 import { CliError } from '../cli-error.ts';
-import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
 import { timeText } from '../listing.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { requireConfigFile, settingsOf } from '../setup/load-config.ts';
-import { projectOf, withStore, wrongSpace } from './memory.ts';
 
 /** `svc memory why`: what recall weighs for a prompt, and why each memory is told or not. */
 
@@ -25,7 +23,6 @@ const TEXT_CHARS = 72;
 export async function explainRecall(
   request: { readonly prompt: string; readonly folder: string; readonly options: WhyOptions },
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<void> {
   const { prompt, folder, options } = request;
   const space = options.space ?? (await projectOf(folder, context.environment));
@@ -34,7 +31,7 @@ export async function explainRecall(
   const { settings } = settingsOf(await requireConfigFile(environment), environment, {});
   const { recalledTokensMax: tokensMax, recallQuietPercent } = settings.proxy;
   const quietShare = recallQuietPercent / 100;
-  const look = await withStore(context, openStore, async ({ desk }) => {
+  const look = await withStore(context, async ({ desk }) => {
     if (desk === undefined) {
       throw new CliError('A memory service does not say why.', 'Ask in the service itself.');
     }
@@ -56,10 +53,7 @@ export async function explainRecall(
     terminal.json({ space, ...agent, block });
     return;
   }
-  if (agent === undefined)
-    terminal.note(
-      `Nothing is stored in ${spaceNames(dataFolder(environment), [space]).of(space)}.`,
-    );
+  if (agent === undefined) terminal.note(`Nothing is stored in ${nameOf(space, context)}.`);
   else print(agent, { block, quietShare }, terminal);
 }
 

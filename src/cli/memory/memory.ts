@@ -1,19 +1,24 @@
+import {
+  projectOf,
+  wholeReference,
+  wholeReferences,
+  noSuchReference,
+  namesOf,
+  nameOf,
+} from './named.ts';
+import { deadline, withStore } from '../store.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { CONTEXT_MAX, type Excerpt, excerptOf, type PartWords } from '../../core/memory/excerpt.ts';
 import type { ForgetFilter, Memory, StoredRecord } from '../../ports/memory.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { limitOf, timeText } from '../listing.ts';
-import type { CliStore, OpenStore } from '../compose-store.ts';
-import { changeReader } from './changed-since.ts';
-import { awaitCaptures } from './captures-on-their-way.ts';
+import { limitOf, timeText, dayText } from '../listing.ts';
+import type { CliStore } from '../compose-store.ts';
+import { changeReader } from './memory-code.ts';
+import { awaitCaptures } from '../proxy/late-captures.ts';
 import { nameForgotten } from '../proxy/recent-trouble.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
-import { spaceNames } from '../../adapters/projects/registry.ts';
 import type { SpaceNames } from '../../core/request/space-names.ts';
-import { wrapped } from '../text-table.ts';
-import { MemoryError } from '../../core/errors.ts';
-import { isShortReference } from '../../core/memory/reference.ts';
 import { readHookKey } from '../../adapters/files/hook-key.ts';
 
 /** `svc memory`: what svc remembers, to be read, found and forgotten. */
@@ -42,14 +47,11 @@ export interface ForgetOptions {
 }
 
 const LIMIT = { fallback: 20, max: 1000 };
-// The store answers in milliseconds; a hosted one that takes longer than this is down.
-const WAIT_MS = 10_000;
 
 /** `words` absent: the newest first; else the best first. */
 export async function listMemories(
   request: { readonly words?: string; readonly options: ListOptions },
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<void> {
   const { words, options } = request;
   const filter = {
@@ -57,27 +59,18 @@ export async function listMemories(
     ...(options.space === undefined ? {} : { space: options.space }),
     ...(words === undefined ? {} : { words }),
   };
-  const records = await withStore(context, openStore, async ({ memory }) => {
+  const records = await withStore(context, async ({ memory }) => {
     await awaitCaptures(dataFolder(context.environment), context.terminal);
     return memory.list(filter, deadline());
   });
   const { terminal } = context;
-  const names = namesFor(records, context);
+  const names = namesOf(records, context);
   if (options.json === true) terminal.json(records);
   else if (terminal.isWatched && words === undefined) showByProject(records, names, terminal);
   else {
-    const columns = terminal.columns(Infinity);
-    const lines = records.flatMap((record) => wrapped(recordText(record, names), columns, '    '));
-    for (const line of lines) terminal.out(line);
+    for (const record of records) terminal.row(recordText(record, names), '    ');
   }
   if (records.length === 0) terminal.note('Nothing found.');
-}
-
-function namesFor(records: readonly StoredRecord[], { environment }: CommandContext): SpaceNames {
-  return spaceNames(
-    dataFolder(environment),
-    records.map(({ space }) => space),
-  );
 }
 
 const CONTEXT = { fallback: 2, min: 0, max: CONTEXT_MAX, name: '--context' };
@@ -93,7 +86,6 @@ const FLAGS: PartWords = {
 export async function getMemory(
   request: { readonly ref: string; readonly options: GetOptions },
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<void> {
   const { ref, options } = request;
   const { json, context: around, ...part } = options;
@@ -102,7 +94,7 @@ export async function getMemory(
   // Wrong flags are reported before the memory is asked, whether or not it has the reference.
   const wrong = excerptOf('', asked, FLAGS);
   if ('problem' in wrong && wrong.isMisuse === true) throw problemError(wrong);
-  const found = await withStore(context, openStore, async (store) => {
+  const found = await withStore(context, async (store) => {
     const record = await retrieveFrom(store, ref);
     const changes = changeReader(store, dataFolder(context.environment));
     return record && { record, changed: await changes.remark(record.ref) };
@@ -159,7 +151,6 @@ export interface ForgetRequest {
 export async function forgetMemories(
   request: ForgetRequest,
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<ExitCode> {
   const { refs, options, confirm } = request;
   const { terminal } = context;
@@ -180,7 +171,7 @@ export async function forgetMemories(
       2,
     );
   }
-  const forgotten = await withStore(context, openStore, async (store) => {
+  const forgotten = await withStore(context, async (store) => {
     const { memory } = store;
     const { filter, question } = await forgetChoice(request, context, memory);
     const isSure = options.yes === true || (await confirm?.(question)) === true;
@@ -221,8 +212,7 @@ async function forgetChoice(
   const { refs, options } = request;
   const { space, search } = options;
   if (refs.length > 0) return forgetByReference(request, context, memory);
-  const where =
-    space === undefined ? 'every space' : spaceNames(dataFolder(context.environment)).of(space);
+  const where = space === undefined ? 'every space' : nameOf(space, context);
   if (search === undefined) {
     return { filter: { space: space ?? '' }, question: `Forget every memory of ${where}?` };
   }
@@ -241,18 +231,17 @@ async function forgetByReference(
   context: CommandContext,
   memory: Memory,
 ): Promise<ForgetChoice> {
-  const { environment, terminal } = context;
-  const whole = await wholeReferences(memory, refs, deadline());
+  const { terminal } = context;
+  const whole = await wholeReferences(memory, refs);
   const held = await memory.list({ refs: whole, limit: LIMIT.max }, deadline());
   const spaces = [...new Set(held.map((record) => record.space))].toSorted();
   const text = held.length === 1 ? `: ${oneLine(held[0]?.text ?? '', QUESTION_CHARS)}` : '';
   const what = refs.length === 1 ? 'this memory' : `these ${refs.length} memories`;
   const space =
-    options.space ??
-    (spaces.length > 1 ? await projectAmong(spaces, folder, environment) : spaces[0]);
+    options.space ?? (spaces.length > 1 ? await projectAmong(spaces, folder, context) : spaces[0]);
   // Left-out outputs are in no list: a reference to one names it wherever it is.
   if (space === undefined) return { filter: { refs: whole }, question: `Forget ${what}?` };
-  const names = namesFor(held, context);
+  const names = namesOf(held, context);
   const others = spaces.filter((one) => one !== space).map((one) => names.of(one));
   if (others.length > 0) {
     terminal.note(
@@ -273,53 +262,14 @@ const QUESTION_CHARS = 60;
 async function projectAmong(
   spaces: readonly string[],
   folder: string,
-  environment: CommandContext['environment'],
+  context: CommandContext,
 ): Promise<string> {
-  const space = await projectOf(folder, environment);
+  const space = await projectOf(folder, context.environment);
   if (spaces.includes(space)) return space;
-  const names = spaceNames(dataFolder(environment), spaces);
+  const names = namesOf(spaces, context);
   throw new CliError(
     `Several spaces have this text: ${spaces.map((one) => names.of(one)).join(', ')}.`,
     'Say in which of them to forget it: --space NAME',
-    2,
-  );
-}
-
-/** Finds the space of the folder's project. It waits longer for a slow disk than a request may. */
-export async function projectOf(
-  folder: string,
-  environment: CommandContext['environment'],
-): Promise<string> {
-  const { GitProjects, COMMAND_WAITS } = await import('../../adapters/projects/git-projects.ts');
-  return (await new GitProjects(dataFolder(environment), COMMAND_WAITS).find(folder)).space;
-}
-
-export async function withStore<T>(
-  { environment, terminal }: CommandContext,
-  openStore: OpenStore,
-  work: (store: CliStore) => Promise<T>,
-): Promise<T> {
-  const report = (line: string): void => terminal.warn(line);
-  const store = await openStore(dataFolder(environment), { environment, report });
-  try {
-    return await work(store);
-  } catch (error) {
-    if (!(error instanceof MemoryError)) throw error;
-    throw new CliError(`The memory cannot answer (${error.reason}).`, 'Check with: svc doctor');
-  } finally {
-    await store.close();
-  }
-}
-
-export function deadline(): AbortSignal {
-  return AbortSignal.timeout(WAIT_MS);
-}
-
-/** `flag` is what named it. */
-export function wrongSpace(flag = '--space'): CliError {
-  return new CliError(
-    `${flag}: expected 1 to 128 of a-z 0-9 . _ / - with a letter or digit first.`,
-    'See the names: svc memory list',
     2,
   );
 }
@@ -336,7 +286,7 @@ function showByProject(
     if (at > 0) terminal.out('');
     terminal.out(terminal.colors.bold(oneLine(names.of(space), columns)));
     for (const record of records.filter((one) => one.space === space)) {
-      const head = `  ${record.ref}  ${timeText(record.at).slice(0, DAY_CHARS)}  `;
+      const head = `  ${record.ref}  ${dayText(record.at)}  `;
       terminal.out(
         `${head}${oneLine(record.text, Math.max(TEXT_CHARS_MIN, columns - head.length))}`,
       );
@@ -344,8 +294,6 @@ function showByProject(
   }
 }
 
-/** `2026-11-20` */
-const DAY_CHARS = 10;
 const TEXT_CHARS_MIN = 20;
 
 function recordText(
@@ -354,50 +302,6 @@ function recordText(
 ): string {
   const source = oneLine(`${names.of(space)} ${role} ${client}`, 80);
   return `${ref}  ${timeText(at)}  ${source}  ${oneLine(text, 80)}`;
-}
-
-/** The beginning of a reference is enough wherever a person or a model names a memory. */
-
-const TEXT_CHARS = 60;
-
-/** The reference that begins so; as it was given where none does. Throws CliError where several do. */
-export async function wholeReference(
-  memory: Pick<Memory, 'references' | 'retrieve'>,
-  ref: string,
-  signal: AbortSignal,
-): Promise<string> {
-  if (!isShortReference(ref)) return ref;
-  const [first, ...others] = await memory.references(ref, signal);
-  if (first === undefined) return ref;
-  if (others.length === 0) return first;
-  const texts = await Promise.all(
-    [first, ...others].map(async (one) => {
-      const text = (await memory.retrieve({ ref: one }, signal))?.text ?? '';
-      return `  ${one}  ${oneLine(text, TEXT_CHARS)}`;
-    }),
-  );
-  throw new CliError(
-    ['Several references begin with this:', ...texts],
-    'Give more characters of the reference.',
-  );
-}
-
-/** As `wholeReference`, for each of them. */
-export function wholeReferences(
-  memory: Pick<Memory, 'references' | 'retrieve'>,
-  refs: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  return Promise.all(refs.map((ref) => wholeReference(memory, ref, signal)));
-}
-
-/** `ref` as the person gave it. */
-export function noSuchReference(ref: string): CliError {
-  const isTooShort = /^m_.{0,3}$/.test(ref);
-  const hint = isTooShort
-    ? 'Give at least 4 characters after m_.'
-    : 'Find it with: svc memory search WORDS';
-  return new CliError('No memory has this reference.', hint);
 }
 
 /** Hooks put text into files of clients, which svc does not change. */

@@ -1,3 +1,4 @@
+import { deadline, withStore } from '../store.ts';
 import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
@@ -5,7 +6,6 @@ import {
   changeRegistry,
   readRegistry,
   type Registry,
-  spaceNames,
   spaceNow,
   withForward,
 } from '../../adapters/projects/registry.ts';
@@ -14,12 +14,9 @@ import { isSpace } from '../../core/request/space.ts';
 import type { Memory, RecordPage } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { deadline, projectOf, withStore, wrongSpace } from './memory.ts';
 import { printable } from '../terminal.ts';
-import { wrapped } from '../text-table.ts';
-import { typedSpace } from './typed-space.ts';
+import { typedSpace, projectOf, wrongSpace, namesOf, nameOf } from './named.ts';
 import { isKept } from './record-writer.ts';
-import type { OpenStore } from '../compose-store.ts';
 
 /** `svc memory spaces`: which spaces there are, and which project belongs to which. */
 
@@ -34,9 +31,8 @@ const PAGES_MAX = 1000;
 export async function listSpaces(
   { json }: { readonly json?: boolean },
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<void> {
-  const counts = await withStore(context, openStore, ({ memory }) => countSpaces(memory));
+  const counts = await withStore(context, ({ memory }) => countSpaces(memory));
   const registry = await readRegistry(dataFolder(context.environment));
   const { projects, joined } = registry;
   const now = (space = ''): string => spaceNow(registry, space);
@@ -53,14 +49,11 @@ export async function listSpaces(
     context.terminal.json(rows);
     return;
   }
-  const shown = spaceNames(dataFolder(context.environment), names);
+  const shown = namesOf(names, context);
   for (const { space, memories, folders } of rows) {
     // The name of a folder may have any character.
-    const row = printable(
-      [shown.of(space), String(memories), folders.at(-1) ?? ''].join('  ').trimEnd(),
-    );
-    const columns = context.terminal.columns(Infinity);
-    for (const line of wrapped(row, columns, '    ')) context.terminal.out(line);
+    const row = [shown.of(space), String(memories), folders.at(-1) ?? ''].join('  ').trimEnd();
+    context.terminal.row(printable(row), '    ');
   }
   if (rows.length === 0) context.terminal.note('No space holds a memory yet.');
 }
@@ -69,9 +62,8 @@ export async function listSpaces(
 export async function joinSpace(
   { folder, ...typed }: { readonly space: string; readonly folder: string },
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<void> {
-  const space = await typedSpace(typed.space, context, openStore);
+  const space = await typedSpace(typed.space, context);
   if (!isSpace(space)) throw wrongSpace(NAMED);
   const root = (await findRepository(folder))?.root ?? (await realpath(folder).catch(noFolder));
   await changeRegistry(dataFolder(context.environment), ({ joined, ...rest }) => ({
@@ -87,8 +79,9 @@ export async function joinSpace(
  */
 export async function switchMemory(
   { folder, isOff }: { readonly folder: string; readonly isOff: boolean },
-  { environment, terminal }: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
+  const { environment, terminal } = context;
   const data = dataFolder(environment);
   await realpath(folder).catch(noFolder);
   const space = await projectOf(folder, environment);
@@ -96,7 +89,7 @@ export async function switchMemory(
     const others = now.off.filter((one) => spaceNow(now, one) !== space);
     return { ...now, off: isOff ? [...others, space] : others };
   });
-  const name = spaceNames(data, [space]).of(space);
+  const name = nameOf(space, context);
   if (!isOff) {
     terminal.note(`Memory is on for ${name}.`);
     return;
@@ -109,10 +102,10 @@ export async function switchMemory(
 }
 
 /** The names of the projects for which memory is off. */
-export async function projectsWithoutMemory(data: string): Promise<readonly string[]> {
-  const registry = await readRegistry(data);
+export async function projectsWithoutMemory(context: CommandContext): Promise<readonly string[]> {
+  const registry = await readRegistry(dataFolder(context.environment));
   const off = registry.off.map((space) => spaceNow(registry, space));
-  const names = spaceNames(data, off);
+  const names = namesOf(off, context);
   return [...new Set(off)].map((space) => names.of(space));
 }
 
@@ -134,13 +127,12 @@ export interface SpaceChange {
 export async function moveSpace(
   { isMerge, ...typed }: SpaceChange,
   context: CommandContext,
-  openStore: OpenStore,
 ): Promise<void> {
-  const from = await typedSpace(typed.from, context, openStore);
-  const to = await typedSpace(typed.to, context, openStore);
+  const from = await typedSpace(typed.from, context);
+  const to = await typedSpace(typed.to, context);
   if (!isSpace(from) || !isSpace(to) || from === to) throw wrongSpace(NAMED);
   const folder = dataFolder(context.environment);
-  const { moved, left } = await withStore(context, openStore, async ({ memory }) => {
+  const { moved, left } = await withStore(context, async ({ memory }) => {
     const registry = await readRegistry(folder);
     const isBegun = registry.forwards[from] === to;
     const [there] = await memory.list({ space: to, limit: 1 }, deadline());

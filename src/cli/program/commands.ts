@@ -3,7 +3,6 @@ import type { ConnectOptions } from '../clients/connect.ts';
 import type { OtherOptions } from '../clients/other-config.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import type { DoctorOptions } from '../doctor/doctor.ts';
-import { openStore } from '../open-store.ts';
 import type { StatusOptions, StopOptions } from '../proxy/status.ts';
 import type { CacheOptions } from '../requests/cache.ts';
 import type { QuotaOptions } from '../requests/quota.ts';
@@ -93,7 +92,7 @@ const STATUS: CliCommand = {
   async run({ options, context }: Call<StatusOptions & TopOptions & { watch?: boolean }>) {
     if (options.watch === true) {
       const { top } = await import('../requests/top.ts');
-      return top(options, context, { openStore, keys: () => process.stdin });
+      return top(options, context, { keys: () => process.stdin });
     }
     const { status } = await import('../proxy/status.ts');
     return status(options, context);
@@ -111,7 +110,7 @@ const STATS: CliCommand = {
   examples: ['svc stats', 'svc stats --days 7 --json'],
   async run({ options, context }: Call<StatsOptions>) {
     const { showStats } = await import('../requests/stats.ts');
-    await showStats(options, context, openStore);
+    await showStats(options, context);
   },
 };
 
@@ -188,7 +187,7 @@ async function runSetup({
     const catalog = await openCatalog({ ...place, open: openUpstream });
     const script = scriptPath();
     try {
-      return await wizard(context, { openUpstream, catalog, streams, openStore, script });
+      return await wizard(context, { openUpstream, catalog, streams, script });
     } finally {
       await catalog.close();
     }
@@ -333,7 +332,7 @@ const REQUESTS: CliCommand = {
   examples: ['svc requests --limit 5', 'svc requests req_…', 'svc requests req_… --report'],
   async run({ args: [id], options, context }: Call<RequestsOptions>) {
     const { listRequests } = await import('../requests/requests.ts');
-    await listRequests(id === undefined ? options : { ...options, id }, context, openStore);
+    await listRequests(id === undefined ? options : { ...options, id }, context);
   },
 };
 
@@ -345,7 +344,7 @@ const QUOTA: CliCommand = {
   examples: ['svc quota', 'svc quota --json'],
   async run({ options, context }: Call<QuotaOptions>) {
     const { showQuota } = await import('../requests/quota.ts');
-    await showQuota(options, context, openStore);
+    await showQuota(options, context);
   },
 };
 
@@ -361,7 +360,7 @@ const CACHE: CliCommand = {
   examples: ['svc cache', 'svc cache --days 30 --json'],
   async run({ options, context }: Call<CacheOptions>) {
     const { showCache } = await import('../requests/cache.ts');
-    await showCache(options, context, openStore);
+    await showCache(options, context);
   },
 };
 

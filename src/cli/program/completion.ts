@@ -1,10 +1,9 @@
-import { spaceNames } from '../../adapters/projects/registry.ts';
 import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { namesOf } from '../memory/named.ts';
+import { withLog } from '../store.ts';
 import { asList, asRecord, asText } from '../../core/bytes/json-fields.ts';
 import { WELL_KNOWN_NAMES } from '../../core/settings/catalog.ts';
-import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import type { Command } from 'commander';
@@ -258,11 +257,7 @@ function fishValues(values: Valued['values'] | undefined): string {
 const DAYS_MS = 90 * 24 * 3600 * 1000;
 
 /** `svc completion --values`: what a shell proposes after an option, one value a line. */
-export async function printValues(
-  kind: string,
-  { environment, terminal }: CommandContext,
-  openStore: OpenStore,
-): Promise<void> {
+export async function printValues(kind: string, context: CommandContext): Promise<void> {
   const known = ASKED_VALUES.find((one) => one === kind);
   if (known === undefined) {
     throw new CliError(
@@ -271,30 +266,21 @@ export async function printValues(
       2,
     );
   }
-  const values = await LISTS[known](environment, openStore);
-  for (const value of values) terminal.out(value);
+  for (const value of await LISTS[known](context)) context.terminal.out(value);
 }
 
-type List = (
-  environment: CommandContext['environment'],
-  openStore: OpenStore,
-) => Promise<readonly string[]>;
-
-const LISTS: Readonly<Record<AskedValues, List>> = {
+const LISTS: Readonly<
+  Record<AskedValues, (context: CommandContext) => Promise<readonly string[]>>
+> = {
   // Those that something went through lately: the request log knows them by a quick sum.
-  spaces: async (environment, openStore) => {
-    const store = await openStore(dataFolder(environment), { report: () => undefined });
-    try {
-      const sums = await store.requests.sum({ since: Date.now() - DAYS_MS });
-      const all = sums.map(({ space }) => space).filter((space) => space !== '');
-      const names = spaceNames(dataFolder(environment), all);
-      const spaces = all.map((space) => names.of(space));
-      return [...new Set(['global', ...spaces])].toSorted();
-    } finally {
-      await store.close();
-    }
+  spaces: async (context) => {
+    const since = Date.now() - DAYS_MS;
+    const sums = await withLog(context, ({ requests }) => requests.sum({ since }));
+    const all = sums.map(({ space }) => space).filter((space) => space !== '');
+    const names = namesOf(all, context);
+    return [...new Set(['global', ...all.map((space) => names.of(space))])].toSorted();
   },
-  upstreams: async (environment) => {
+  upstreams: async ({ environment }) => {
     const file = await readConfigFile(configFolder(environment));
     const configured = asList(asRecord(file?.value)['upstreams']).map((it) =>
       asText(asRecord(it)['name']),

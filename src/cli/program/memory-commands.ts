@@ -6,7 +6,6 @@ import type { RulesOptions } from '../memory/memory-rules.ts';
 import type { JoinOptions, ShareOptions } from '../memory/memory-share.ts';
 import type { WhyOptions } from '../memory/memory-why.ts';
 import type { ForgetOptions, GetOptions, ListOptions } from '../memory/memory.ts';
-import { openStore } from '../open-store.ts';
 import { asker } from './asker.ts';
 import type { Call, CliCommand } from './command.ts';
 
@@ -31,11 +30,11 @@ compares only the files; it does not judge the text of the memory.`,
     examples: ['svc memory list --limit 5', 'svc memory list --stale --space shop'],
     async run({ options, context }: Call<ListOptions & { readonly stale?: boolean }>) {
       if (options.stale === true) {
-        const { listStale } = await import('../memory/memory-stale.ts');
-        return listStale(options, context, openStore);
+        const { listStale } = await import('../memory/memory-code.ts');
+        return listStale(options, context);
       }
       const { listMemories } = await import('../memory/memory.ts');
-      return listMemories({ options }, context, openStore);
+      return listMemories({ options }, context);
     },
   },
   {
@@ -46,7 +45,7 @@ compares only the files; it does not judge the text of the memory.`,
     examples: ['svc memory search staging database'],
     async run({ args, options, context }: Call<ListOptions>) {
       const { listMemories } = await import('../memory/memory.ts');
-      await listMemories({ words: args.join(' '), options }, context, openStore);
+      await listMemories({ words: args.join(' '), options }, context);
     },
   },
   {
@@ -77,11 +76,11 @@ rest.`,
       context,
     }: Call<GetOptions & { readonly origin?: boolean }>) {
       if (options.origin === true) {
-        const { showMemory } = await import('../memory/memory-show.ts');
-        return showMemory({ ref, json: options.json }, context, openStore);
+        const { showMemory } = await import('../memory/memory-code.ts');
+        return showMemory({ ref, json: options.json }, context);
       }
       const { getMemory } = await import('../memory/memory.ts');
-      return getMemory({ ref, options }, context, openStore);
+      return getMemory({ ref, options }, context);
     },
   },
   {
@@ -95,7 +94,7 @@ rest.`,
     examples: ['svc memory why "why does the parser drop the last chunk?"'],
     async run({ args: [prompt = ''], options, context }: Call<WhyOptions>) {
       const { explainRecall } = await import('../memory/memory-why.ts');
-      await explainRecall({ prompt, folder: process.cwd(), options }, context, openStore);
+      await explainRecall({ prompt, folder: process.cwd(), options }, context);
     },
   },
   {
@@ -120,7 +119,7 @@ A later sentence about the same thing replaces it. svc places a rule when a prom
     ],
     async run({ args, options, context }: Call<RulesOptions>) {
       const { showRules } = await import('../memory/memory-rules.ts');
-      await showRules({ words: args.join(' '), options }, context, openStore);
+      await showRules({ words: args.join(' '), options }, context);
     },
   },
 ];
@@ -146,7 +145,7 @@ names the others.`,
     async run({ args: refs, options, context }: Call<ForgetOptions>) {
       const { forgetMemories } = await import('../memory/memory.ts');
       const request = { refs, folder: process.cwd(), options, confirm: await asker() };
-      return forgetMemories(request, context, openStore);
+      return forgetMemories(request, context);
     },
   },
   {
@@ -161,7 +160,7 @@ names the others.`,
     async run({ args, options, context }: Call<AddOptions>) {
       const { addMemory } = await import('../memory/memory-add.ts');
       const request = { text: args.join(' '), folder: process.cwd(), options };
-      await addMemory(request, context, openStore);
+      await addMemory(request, context);
     },
   },
   {
@@ -179,7 +178,7 @@ names the others.`,
         throw new CliError('Say where to move them: --to NAME.', 'See: svc memory spaces', 2);
       }
       const { moveMemories } = await import('../memory/memory-add.ts');
-      await moveMemories({ refs, options: { ...options, to: options.to } }, context, openStore);
+      await moveMemories({ refs, options: { ...options, to: options.to } }, context);
     },
   },
   {
@@ -193,7 +192,7 @@ names the others.`,
     examples: ['svc memory export > memories.jsonl', 'svc memory export --as claude >> CLAUDE.md'],
     async run({ options, context }: Call<ExportOptions>) {
       const { exportMemories } = await import('../memory/memory-export.ts');
-      await exportMemories({ folder: process.cwd(), options }, context, openStore);
+      await exportMemories({ folder: process.cwd(), options }, context);
     },
   },
   {
@@ -215,7 +214,7 @@ names the others.`,
     async run({ args: [file], options, context }: Call<ImportOptions>) {
       const { importMemories } = await import('../memory/memory-import.ts');
       const request = file === undefined ? { options } : { file, options };
-      await importMemories(request, context, openStore);
+      await importMemories(request, context);
     },
   },
   {
@@ -230,7 +229,7 @@ names the others.`,
     examples: ['svc memory share', 'svc memory share m_… r_…', 'svc memory share --remove s_…'],
     async run({ args: refs, options, context }: Call<ShareOptions>) {
       const { shareMemories } = await import('../memory/memory-share.ts');
-      await shareMemories({ refs, folder: process.cwd(), options }, context, openStore);
+      await shareMemories({ refs, folder: process.cwd(), options }, context);
     },
   },
   {
@@ -247,7 +246,7 @@ names the others.`,
       const { joinMemories } = await import('../memory/memory-share.ts');
       const confirm = options.json === true ? undefined : await asker();
       const request = { folder: process.cwd(), options, ...(confirm && { confirm }) };
-      return joinMemories(request, context, openStore);
+      return joinMemories(request, context);
     },
   },
 ];
@@ -259,7 +258,7 @@ const SPACES: readonly CliCommand[] = [
     options: { '--json': 'print a JSON list' },
     async run({ options, context }: Call<{ readonly json?: boolean }>) {
       const { listSpaces } = await import('../memory/spaces.ts');
-      await listSpaces(options, context, openStore);
+      await listSpaces(options, context);
     },
   },
   ...(['rename', 'merge'] as const).map((verb): CliCommand => {
@@ -272,7 +271,7 @@ const SPACES: readonly CliCommand[] = [
       args: { '<from>': 'the space', '<to>': isMerge ? 'the other space' : 'the new name' },
       async run({ args: [from = '', to = ''], context }) {
         const { moveSpace } = await import('../memory/spaces.ts');
-        await moveSpace({ from, to, isMerge }, context, openStore);
+        await moveSpace({ from, to, isMerge }, context);
       },
     };
   }),
@@ -282,7 +281,7 @@ const SPACES: readonly CliCommand[] = [
     args: { '<space>': 'the space', '[folder]': 'the folder (default: the current one)' },
     async run({ args: [space = '', folder = process.cwd()], context }) {
       const { joinSpace } = await import('../memory/spaces.ts');
-      await joinSpace({ space, folder }, context, openStore);
+      await joinSpace({ space, folder }, context);
     },
   },
 ];
@@ -324,11 +323,10 @@ const MCP: CliCommand = {
   examples: ['claude mcp add svc -- svc mcp', 'codex mcp add svc -- svc mcp --space team/shared'],
   async run({ options: { space, allSpaces = false }, context }: Call<McpFlags>) {
     const { serveMcp } = await import('../memory/mcp.ts');
-    const { typedSpace } = await import('../memory/typed-space.ts');
-    const spaces = await Promise.all(space.map((one) => typedSpace(one, context, openStore)));
+    const { typedSpace } = await import('../memory/named.ts');
+    const spaces = await Promise.all(space.map((one) => typedSpace(one, context)));
     const options = { folder: process.cwd(), spaces, allSpaces };
-    const { environment } = context;
-    await serveMcp(options, { environment, stdin: process.stdin }, openStore);
+    await serveMcp(options, context, process.stdin);
   },
 };
 
@@ -345,9 +343,9 @@ function withTypedSpaces(command: CliCommand): CliCommand {
         const typed = options[name];
         if (typeof typed !== 'string') continue;
         // oxlint-disable-next-line no-await-in-loop -- One or two.
-        const { typedSpace } = await import('../memory/typed-space.ts');
+        const { typedSpace } = await import('../memory/named.ts');
         // oxlint-disable-next-line no-await-in-loop -- One or two.
-        read[name] = await typedSpace(typed, context, openStore);
+        read[name] = await typedSpace(typed, context);
       }
       return command.run?.({ options: read, context, args });
     },

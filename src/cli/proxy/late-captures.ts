@@ -1,8 +1,10 @@
 import { findWaiting, type WaitingCaptures } from '../../adapters/state/waiting-captures.ts';
 import { count } from '../listing.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Terminal } from '../terminal.ts';
 
 /** Captures that hang: they are safe on disk, and no recall finds them. */
-export interface LateCaptures {
+interface LateCaptures {
   readonly found: string;
   readonly fix: string;
 }
@@ -51,4 +53,25 @@ const UNITS: readonly (readonly [number, string])[] = [
 function ageText(ageMs: number): string {
   const [ms, unit] = UNITS.find(([length]) => ageMs >= length) ?? [1_000, 'second'];
   return count(Math.floor(ageMs / ms), unit);
+}
+
+/** A capture reaches the store 50 ms after the answer, and on a machine that is busy a second. */
+const WAIT_MS = 3_000;
+const LOOK_MS = 25;
+
+/**
+ * Waits until the memory has what the answers so far left in the outbox: a person who lists right
+ * after an answer expects it. Says what is still on its way when the wait is over.
+ */
+export async function awaitCaptures(folder: string, terminal: Terminal): Promise<void> {
+  const end = performance.now() + WAIT_MS;
+  while (findWaiting(folder).length > 0) {
+    if (performance.now() > end) {
+      const late = lateCaptures(folder, { now: Date.now(), isRunning: false });
+      for (const { found } of late) terminal.note(`${found}. See: svc status`);
+      return;
+    }
+    // oxlint-disable-next-line no-await-in-loop -- One look after the other.
+    await sleep(LOOK_MS);
+  }
 }

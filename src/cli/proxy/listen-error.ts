@@ -1,5 +1,5 @@
 import { codeOf } from '../../adapters/files/file-error.ts';
-import { otherPort } from '../addresses.ts';
+import { otherPort } from '../listing.ts';
 import { CliError } from '../cli-error.ts';
 
 /** Why a listener cannot have its address, and what to do: of `svc start` and `svc-service start`. */

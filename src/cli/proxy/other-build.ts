@@ -3,9 +3,8 @@ import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { askOpenRequests } from '../../adapters/processes/open-requests.ts';
 import { removeRunFile } from '../../adapters/processes/run-files.ts';
 import { BUILD, VERSION, VERSION_AND_BUILD, versionText } from '../../core/version.ts';
-import { urlOf } from '../addresses.ts';
+import { urlOf, count, timeText } from '../listing.ts';
 import type { CommandContext } from '../context.ts';
-import { count, timeText } from '../listing.ts';
 import { type OwnProxy, stopProxy } from './own-proxies.ts';
 
 /**

@@ -6,6 +6,8 @@ import type { Ledger } from '../../ports/ledger.ts';
 import type { RequestLog, RequestRow } from '../../ports/request-log.ts';
 import { count, timeText } from '../listing.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
+import { replacedAt } from '../../adapters/files/marks.ts';
+import type { Settings } from '../../core/settings/settings.ts';
 
 /** Finds bad news in the request log: a person must know it before the next session. */
 
@@ -139,4 +141,58 @@ function boundConversations(rows: readonly RecentRequest[]): readonly RecentRequ
   const newest = new Map<string, RecentRequest>();
   for (const row of rows) if (!newest.has(row.conversation)) newest.set(row.conversation, row);
   return [...newest.values()].filter(({ isBound, hasBlock }) => isBound === 1 && hasBlock === 1);
+}
+
+/** Longer ago than this, a person has seen it or does not miss anything. */
+const TOLD_MS = 7 * 24 * 3600 * 1000;
+
+/** Says that the database was replaced while svc ran; undefined when it was not, or long ago. */
+export function replacedText(dataFolder: string, now: number): string | undefined {
+  const at = replacedAt(dataFolder);
+  if (at === 0 || now - at > TOLD_MS) return undefined;
+  return `The memory's file was deleted or replaced while svc ran (${timeText(at)}): it does not contain the earlier memories.`;
+}
+
+/**
+ * Providers that refuse svc's key. The client shows the provider's own 401, which sends the person
+ * to a login. So svc names the command that helps: on its terminal, in its log and in `svc status`.
+ */
+export class RefusedKeys {
+  #settings: Settings;
+  readonly #names = new Set<string>();
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+  }
+
+  /** A changed configuration may hold other keys: what was refused before says nothing about them. */
+  use(settings: Settings): void {
+    this.#settings = settings;
+    this.#names.clear();
+  }
+
+  get names(): readonly string[] {
+    return [...this.#names];
+  }
+
+  /** True when the row changed which providers refuse their key. */
+  note({ status, dialect }: Pick<RequestRow, 'status' | 'dialect'>): boolean {
+    const upstream = this.#settings.upstreams.find(({ apiStyle }) => apiStyle === dialect);
+    if (upstream === undefined || upstream.auth === 'client' || upstream.auth === 'none') {
+      return false;
+    }
+    const { name } = upstream;
+    if (status === UNAUTHORIZED && !this.#names.has(name)) {
+      this.#names.add(name);
+      return true;
+    }
+    return status < FIRST_ERROR && this.#names.delete(name);
+  }
+}
+
+const UNAUTHORIZED = 401;
+const FIRST_ERROR = 400;
+
+export function refusedKeyText(name: string): string {
+  return `${name} refuses the key that svc has for it (401). Set a valid key: svc setup --yes --upstream ${name} --key-stdin`;
 }

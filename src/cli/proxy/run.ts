@@ -7,13 +7,12 @@ import { type RunTotals, runTotals } from '../../adapters/state/recent-requests.
 import { apiOf } from '../../core/dialects/apis.ts';
 import { upstreamEntries } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { urlOf } from '../addresses.ts';
+import { urlOf, count } from '../listing.ts';
 import { CliError } from '../cli-error.ts';
 import { CODEX, versionOf, CLAUDE, type LaunchedClient } from '../clients/launch.ts';
 import { launchedOther } from '../clients/other-config.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import type { CommandContext } from '../context.ts';
-import { count } from '../listing.ts';
 import { short } from '../text-table.ts';
 import { ensureProxy, type ProxyProcess } from './proxy-process.ts';
 import { prepareConfig } from './start.ts';

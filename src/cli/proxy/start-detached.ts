@@ -1,4 +1,4 @@
-import { urlOf } from '../addresses.ts';
+import { urlOf } from '../listing.ts';
 import type { CommandContext } from '../context.ts';
 import { requireConfigFile, settingsOf, warnOf } from '../setup/load-config.ts';
 import { ensureProxy, type ProxyProcess } from './proxy-process.ts';

@@ -1,17 +1,14 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { removeRunFile } from '../../adapters/processes/run-files.ts';
 import { parseProxySetting } from '../../core/settings/config-proxy.ts';
-import { urlOf } from '../addresses.ts';
+import { urlOf, timeText } from '../listing.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { timeText } from '../listing.ts';
 import { projectsWithoutMemory } from '../memory/spaces.ts';
-import { replacedText } from '../memory/replaced-store.ts';
+import { replacedText, nameBound, recentTrouble, refusedKeyText } from './recent-trouble.ts';
 import { loadAccess } from '../setup/load-config.ts';
 import { wrapped } from '../text-table.ts';
 import { lateCaptures } from './late-captures.ts';
-import { nameBound, recentTrouble } from './recent-trouble.ts';
-import { refusedKeyText } from './refused-keys.ts';
 import { isOtherBuild, otherBuildText } from './other-build.ts';
 import { findProxies, type OwnProxy, type Proxies, stopProxy } from './own-proxies.ts';
 
@@ -50,7 +47,7 @@ export async function status(options: StatusOptions, context: CommandContext): P
   for (const name of own.flatMap(({ refusedKeys = [] }) => refusedKeys)) {
     terminal.warn(refusedKeyText(name));
   }
-  const off = await projectsWithoutMemory(dataFolder(context.environment));
+  const off = await projectsWithoutMemory(context);
   if (off.length > 0) {
     terminal.note(
       `Memory is off for ${off.join(', ')}. Turn it on in the folder of the project: svc memory on`,

@@ -1,10 +1,9 @@
-import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { type Culprit, rankCulprits } from '../../core/meter/culprits.ts';
-import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
-import { short, wrapped } from '../text-table.ts';
+import { withLog } from '../store.ts';
+import { short } from '../text-table.ts';
 
 /** `svc cache`: the causes of cache misses, the dearest first. */
 
@@ -19,39 +18,30 @@ const DAY_MS = 24 * 3_600_000;
 const ROWS_MAX = 1000;
 const CAUSES_MAX = 20;
 
-export async function showCache(
-  options: CacheOptions,
-  { environment, terminal }: CommandContext,
-  openStore: OpenStore,
-): Promise<void> {
+export async function showCache(options: CacheOptions, context: CommandContext): Promise<void> {
+  const { terminal } = context;
   const days = limitOf(options.days, DAYS);
-  const report = (line: string): void => terminal.warn(line);
-  const store = await openStore(dataFolder(environment), { report });
-  try {
-    const since = Date.now() - days * DAY_MS;
-    const rows = await store.requests.find({ since, isMiss: true, limit: ROWS_MAX });
-    const culprits = rankCulprits(rows);
-    if (options.json === true) {
-      terminal.json({ days, isWhole: rows.length < ROWS_MAX, culprits });
-      return;
-    }
-    if (culprits.length === 0) {
-      terminal.note(`svc saw no cache miss in the last ${days} days.`);
-      return;
-    }
-    const columns = terminal.columns(Infinity);
-    const most = rows.length < ROWS_MAX ? '' : 'The newest ';
-    const tokens = culprits.reduce((sum, culprit) => sum + culprit.tokens, 0);
-    terminal.out(
-      `${most}${rows.length} cache misses in the last ${days} days: ${short(tokens)} tokens were charged again`,
-    );
-    for (const culprit of culprits.slice(0, CAUSES_MAX)) {
-      for (const line of wrapped(`  ${culpritText(culprit)}`, columns, '    ')) terminal.out(line);
-    }
-    terminal.note('One of them in full: svc requests ID');
-  } finally {
-    await store.close();
+  const since = Date.now() - days * DAY_MS;
+  const filter = { since, isMiss: true, limit: ROWS_MAX } as const;
+  const rows = await withLog(context, ({ requests }) => requests.find(filter));
+  const culprits = rankCulprits(rows);
+  if (options.json === true) {
+    terminal.json({ days, isWhole: rows.length < ROWS_MAX, culprits });
+    return;
   }
+  if (culprits.length === 0) {
+    terminal.note(`svc saw no cache miss in the last ${days} days.`);
+    return;
+  }
+  const most = rows.length < ROWS_MAX ? '' : 'The newest ';
+  const tokens = culprits.reduce((sum, culprit) => sum + culprit.tokens, 0);
+  terminal.out(
+    `${most}${rows.length} cache misses in the last ${days} days: ${short(tokens)} tokens were charged again`,
+  );
+  for (const culprit of culprits.slice(0, CAUSES_MAX)) {
+    terminal.row(`  ${culpritText(culprit)}`, '    ');
+  }
+  terminal.note('One of them in full: svc requests ID');
 }
 
 function culpritText({ cause, times, tokens, dollars }: Culprit): string {

@@ -1,5 +1,3 @@
-import { spaceNames } from '../../adapters/projects/registry.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
 import {
   MOVER_KINDS,
   type Mover,
@@ -8,11 +6,11 @@ import {
   type WindowReport,
 } from '../../core/meter/quota.ts';
 import { windowText } from '../../core/meter/quota-words.ts';
-import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
 import { timeText } from '../listing.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
-import { wrapped } from '../text-table.ts';
+import { namesOf } from '../memory/named.ts';
+import { withLog } from '../store.ts';
 
 /** `svc quota`: how much of each login's plan is left, until when, and what used it. */
 
@@ -20,30 +18,21 @@ export interface QuotaOptions {
   readonly json?: boolean;
 }
 
-export async function showQuota(
-  options: QuotaOptions,
-  { environment, terminal }: CommandContext,
-  openStore: OpenStore,
-): Promise<void> {
-  const report = (line: string): void => terminal.warn(line);
-  const store = await openStore(dataFolder(environment), { report });
-  try {
-    const reports = await store.requests.quota(Date.now());
-    if (options.json === true) {
-      terminal.json(reports.map((one) => ({ ...one, windows: one.windows.map(plainWindow) })));
-    } else if (reports.length === 0) {
-      terminal.note(
-        'No provider has stated a quota yet. Providers state it in answers to a login of Claude or Codex.',
-      );
-    } else {
-      const spaces = reports.flatMap(({ windows }) =>
-        windows.flatMap(({ movers }) => movers.space.map(({ name }) => name)),
-      );
-      const names = spaceNames(dataFolder(environment), spaces);
-      for (const one of reports) showLogin(one, (space) => names.of(space), terminal);
-    }
-  } finally {
-    await store.close();
+export async function showQuota(options: QuotaOptions, context: CommandContext): Promise<void> {
+  const { terminal } = context;
+  const reports = await withLog(context, ({ requests }) => requests.quota(Date.now()));
+  if (options.json === true) {
+    terminal.json(reports.map((one) => ({ ...one, windows: one.windows.map(plainWindow) })));
+  } else if (reports.length === 0) {
+    terminal.note(
+      'No provider has stated a quota yet. Providers state it in answers to a login of Claude or Codex.',
+    );
+  } else {
+    const spaces = reports.flatMap(({ windows }) =>
+      windows.flatMap(({ movers }) => movers.space.map(({ name }) => ({ space: name }))),
+    );
+    const names = namesOf(spaces, context);
+    for (const one of reports) showLogin(one, (space) => names.of(space), terminal);
   }
 }
 
@@ -69,10 +58,7 @@ function showLogin(
 ): void {
   const account = login === '' ? 'unknown account' : `account ${login.slice(0, 6)}`;
   terminal.out(terminal.colors.bold(`${PROVIDERS[provider]}, ${account}, as of ${timeText(at)}`));
-  const columns = terminal.columns(Infinity);
-  const out = (line: string): void => {
-    for (const part of wrapped(line, columns, '      ')) terminal.out(part);
-  };
+  const out = (line: string): void => terminal.row(line, '      ');
   for (const window of windows) {
     const decides = window.name === deciding ? ' (it decides)' : '';
     out(`  ${windowText(oneLine(window.name, 40))}: ${leftText(window)}${decides}`);

@@ -1,6 +1,5 @@
 import type { RequestRow } from '../../ports/request-log.ts';
-import { lineForm } from '../line-form.ts';
-import { clockText } from '../listing.ts';
+import { lineForm, clockText } from '../listing.ts';
 import { short } from '../text-table.ts';
 import { type Colors, oneLine, type Terminal } from '../terminal.ts';
 

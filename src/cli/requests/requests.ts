@@ -1,17 +1,20 @@
-import { spaceNames } from '../../adapters/projects/registry.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 import { requestReport } from '../../core/meter/request-report.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf, timeText } from '../listing.ts';
-import { requestDetails } from './request-details.ts';
-import type { CliStore, OpenStore } from '../compose-store.ts';
+import type { CliStore } from '../compose-store.ts';
 import { retrieveFrom } from '../memory/memory.ts';
 import { carriedBlocks } from '../../local/ui/request-page.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
-import { table, wrapped } from '../text-table.ts';
+import { nameOf } from '../memory/named.ts';
+import { withLog, withStore } from '../store.ts';
+import { bar, table } from '../text-table.ts';
+import { lostThoughtsText } from '../../core/conversation/lost-thoughts.ts';
+import { missText } from '../../core/meter/cache-words.ts';
+import { planLimitText } from '../../core/meter/quota-words.ts';
+import { stateText } from '../../core/plan/states.ts';
 
 /**
  * `svc requests`: one line a request, newest first, under a line that names the columns. One request
@@ -30,50 +33,46 @@ const LIMIT = { fallback: 20, max: 1000 };
 
 export async function listRequests(
   options: RequestsOptions,
-  { environment, terminal }: CommandContext,
-  openStore: OpenStore,
+  context: CommandContext,
 ): Promise<void> {
+  const { terminal } = context;
+  const { id, report, json } = options;
   const limit = limitOf(options.limit, LIMIT);
-  if (options.report === true && options.id === undefined) {
-    throw new CliError('--report needs the id of a request.', 'See: svc requests', 2);
+  if (id === undefined) {
+    if (report === true) {
+      throw new CliError('--report needs the id of a request.', 'See: svc requests', 2);
+    }
+    const rows = await withLog(context, ({ requests }) => requests.list({ limit }));
+    if (json === true) terminal.json(rows);
+    else if (rows.length > 0) listRows(rows, terminal);
+    if (rows.length === 0) terminal.note('svc has handled no request yet.');
+    return;
   }
-  const report = (line: string): void => terminal.warn(line);
   // One request in full quotes memories, wherever they are.
-  const where = options.id === undefined ? {} : { environment };
-  const store = await openStore(dataFolder(environment), { ...where, report });
-  try {
-    const filter = options.id === undefined ? { limit } : { limit, id: options.id };
-    const rows = await store.requests.list(filter);
-    if (options.id !== undefined && rows.length === 0) {
+  await withStore(context, async (store) => {
+    const rows = await store.requests.list({ limit, id });
+    const [first] = rows;
+    if (first === undefined) {
       throw new CliError('No request has this id.', 'See the newest with: svc requests');
     }
-    if (options.id !== undefined && new Set(rows.map(({ id }) => id)).size > 1) {
+    if (rows.some((row) => row.id !== first.id)) {
       throw new CliError('More than one id begins with this.', 'Give more of its id.');
     }
-    const [first] = rows;
-    if (options.report === true && first !== undefined && options.id !== undefined) {
-      terminal.out(requestReport(first));
-    } else if (options.json === true) terminal.json(rows);
-    else if (options.id !== undefined) {
-      for (const row of rows) await showOne(named(row, environment), store, terminal);
-    } else if (rows.length > 0) listRows(rows, terminal);
-    if (rows.length === 0) terminal.note('svc has handled no request yet.');
-  } finally {
-    await store.close();
-  }
-}
-
-/** With the name of its project that a person reads. */
-function named(row: RequestRow, environment: CommandContext['environment']): RequestRow {
-  return { ...row, space: spaceNames(dataFolder(environment), [row.space]).of(row.space) };
+    if (report === true) terminal.out(requestReport(first));
+    else if (json === true) terminal.json(rows);
+    else {
+      for (const row of rows) {
+        // With the name of its project that a person reads.
+        const named = { ...row, space: nameOf(row.space, context) };
+        // oxlint-disable-next-line no-await-in-loop -- Seldom more than one.
+        await showOne(named, store, terminal);
+      }
+    }
+  });
 }
 
 async function showOne(row: RequestRow, store: CliStore, terminal: Terminal): Promise<void> {
-  const columns = terminal.columns(Infinity);
-  const wide = ' '.repeat(14);
-  for (const line of requestDetails(row)) {
-    for (const part of wrapped(line, columns, wide)) terminal.out(part);
-  }
+  for (const line of requestDetails(row)) terminal.row(line, ' '.repeat(14));
   await showBlocks(row, store, terminal);
   await quote('Left out', row.elidedRefs ?? [], { store, terminal });
 }
@@ -155,4 +154,138 @@ function listRows(rows: readonly RequestRow[], terminal: Terminal): void {
   const [head = '', ...lines] = table(all, { columns: terminal.columns(400), left: LEFT });
   terminal.out(terminal.colors.bold(head));
   for (const line of lines) terminal.out(line);
+}
+
+/** Everything that svc knows of one request: what was asked, what was changed, where time went. */
+export function requestDetails(row: RequestRow): readonly string[] {
+  const facts: [string, string][] = [
+    ['Request', row.id],
+    ['Time', timeText(row.at)],
+    ['Client', `${row.client}, ${row.kind}`],
+    ['Model', `${row.model || '(none named)'}, ${row.dialect}`],
+    ['Project', row.space || '(none)'],
+    ['Conversation', row.conversation || '(none)'],
+    ['Answer', `${row.status}, ${endText(row.end)}`],
+    ...meaning(ENDS[row.end] === undefined ? row.end : ''),
+    ['Memory', `${row.memoryState} (mode ${row.memoryMode || 'unknown'})`],
+    ...meaning(row.memoryState),
+    ['Shortening', shorteningText(row)],
+    ...meaning(row.continuityState),
+    ['Changed', changeText(row)],
+    [
+      'Tokens',
+      `${row.originalInputTokens} in, ${row.forwardedInputTokens} to the provider (estimates)`,
+    ],
+    ['Provider', usageText(row)],
+    ['Price', priceText(row)],
+    ...cacheFacts(row),
+    ...planFacts(row),
+    ...thoughtFacts(row),
+  ];
+  return [
+    ...facts.map(([name, text]) => `${name.padEnd(13)} ${oneLine(text, 400)}`),
+    '',
+    ...stepLines(row.ms),
+  ];
+}
+
+function cacheFacts({ miss }: RequestRow): [string, string][] {
+  return miss === undefined ? [] : [['Cache missed', missText(miss)]];
+}
+
+function planFacts({ planLimit, model }: RequestRow): [string, string][] {
+  return planLimit === undefined ? [] : [['Plan', planLimitText(planLimit, model)]];
+}
+
+function thoughtFacts(row: RequestRow): [string, string][] {
+  const { lostThoughts, prefixChangedBy, droppedThoughts = 0 } = row;
+  const facts: [string, string][] = [];
+  if (droppedThoughts > 0) {
+    facts.push(['Thinking', `the client left out ${droppedThoughts} earlier thoughts`]);
+  }
+  if (lostThoughts !== undefined) {
+    facts.push(['Thinking', lostThoughtsText(lostThoughts, prefixChangedBy)]);
+  }
+  return facts;
+}
+
+/** Explains a state below its name, in the words of docs/states.md. */
+function meaning(name: string): [string, string][] {
+  const text = stateText(name);
+  return text === undefined ? [] : [['', `${text.meaning} ${text.advice}`.trimEnd()]];
+}
+
+const ENDS: Readonly<Record<string, string>> = {
+  complete: 'complete',
+  'client-gone': 'the client closed the connection before the end',
+  'upstream-cut': 'the provider’s answer broke off',
+};
+
+function endText(end: string): string {
+  return ENDS[end] ?? `svc answered ${end}`;
+}
+
+function changeText(row: RequestRow): string {
+  const changes = [
+    ...(row.recalledTokens > 0 ? [`about ${row.recalledTokens} recalled tokens added`] : []),
+    ...(row.secondLooks === undefined ? [] : [secondLooksText(row.secondLooks)]),
+    ...(row.elidedItems > 0
+      ? [`${row.elidedItems} items of about ${row.elidedTokens} tokens left out`]
+      : []),
+  ];
+  if (row.cleared !== undefined) {
+    const { outputs, tokens } = row.cleared;
+    changes.push(`the provider cleared ${outputs} tool outputs of ${tokens} tokens`);
+  }
+  return changes.length === 0 ? 'nothing; svc sent the client’s own bytes' : changes.join(', ');
+}
+
+/** They are a part of the recalled tokens. */
+function secondLooksText({ tokens, written }: NonNullable<RequestRow['secondLooks']>): string {
+  const repeated = tokens - written;
+  const parts = [
+    ...(written > 0 ? [`${written} written now`] : []),
+    ...(repeated > 0 ? [`${repeated} of earlier requests`] : []),
+  ];
+  return `of them ${parts.join(' and ')} by second looks`;
+}
+
+function usageText({ usage }: RequestRow): string {
+  if (usage === undefined) return 'reported no token counts';
+  const { input, cacheRead, cacheWrite, output } = usage;
+  const all = input + cacheRead + cacheWrite;
+  const rate = all === 0 ? '' : ` (${Math.round((cacheRead / all) * 100)} %)`;
+  return `${input} tokens at full price, ${cacheRead} from its cache${rate}, ${cacheWrite} written to it, ${output} answered`;
+}
+
+function shorteningText({ continuityState, compressionMode }: RequestRow): string {
+  return `${continuityState} (mode ${compressionMode})`;
+}
+
+function priceText({ price }: RequestRow): string {
+  if (price === undefined) return 'not known';
+  const { paid, direct } = price;
+  const share = direct === 0 ? '' : ` (${Math.round((paid / direct) * 100)} %)`;
+  return `that of ${Math.round(paid)} input tokens at full price; direct about ${Math.round(direct)}${share}`;
+}
+
+const STEPS: Readonly<Record<string, string>> = {
+  body: 'body received',
+  read: 'body parsed',
+  recall: 'recall',
+  plan: 'planning',
+  head: 'the provider’s first byte',
+  relay: 'the rest of its answer',
+};
+
+const BAR_COLUMNS = 30;
+
+function stepLines(ms: RequestRow['ms']): readonly string[] {
+  const steps = Object.entries(ms);
+  const total = steps.reduce((sum, [, one]) => sum + one, 0);
+  return [...steps, ['total', total] as const].map(([name, one]) => {
+    const what = name === 'total' ? 'together' : (STEPS[name] ?? oneLine(name, 30));
+    const share = name === 'total' ? '' : bar(total === 0 ? 0 : one / total, BAR_COLUMNS);
+    return `${one.toFixed(1).padStart(10)} ms  ${what.padEnd(26)} ${share}`.trimEnd();
+  });
 }

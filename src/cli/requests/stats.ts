@@ -1,5 +1,3 @@
-import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { spaceNames } from '../../adapters/projects/registry.ts';
 import { thoughtSumsText } from '../../core/conversation/lost-thoughts.ts';
 import { type Money, moneyOf } from '../../core/settings/money.ts';
 import { isPriced } from '../../core/settings/priced-share.ts';
@@ -7,9 +5,10 @@ import type { RequestSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';
 import type { TrialMeasure, TrialReport } from '../../core/meter/hold-out.ts';
-import { bar, short, table, wrapped } from '../text-table.ts';
+import { namesOf } from '../memory/named.ts';
+import { withLog } from '../store.ts';
+import { bar, short, table } from '../text-table.ts';
 import { PRICES_READ_ON } from '../../core/settings/model-facts.ts';
-import type { OpenStore } from '../compose-store.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 
 /** `svc stats`: what went through the proxy, summed by day, client and project. */
@@ -37,42 +36,32 @@ interface Group extends Total {
   readonly name: string;
 }
 
-export async function showStats(
-  options: StatsOptions,
-  { environment, terminal }: CommandContext,
-  openStore: OpenStore,
-): Promise<void> {
+export async function showStats(options: StatsOptions, context: CommandContext): Promise<void> {
+  const { terminal } = context;
   const days = limitOf(options.days, DAYS);
   // Whole days, today being one of them: half a day would look like a quiet one.
   const since = new Date();
   since.setHours(0, 0, 0, 0);
   // By the calendar: a day of a clock change has 23 or 25 hours.
   since.setDate(since.getDate() - (days - 1));
-  const report = (line: string): void => terminal.warn(line);
-  const store = await openStore(dataFolder(environment), { report });
-  try {
-    const sums = await store.requests.sum({ since: since.getTime() });
-    const total = totalOf(sums);
-    const groups = {
-      byDay: grouped(sums, ({ day }) => day),
-      byClient: busiest(grouped(sums, ({ client }) => client)),
-      byProject: busiest(grouped(sums, ({ space }) => space)),
-    };
-    const trial = await store.requests.trial(since.getTime());
-    if (options.json === true) {
-      terminal.json({ days, total: withRates(total), ...ratedGroups(groups), holdOut: trial });
-    } else if (sums.length === 0) terminal.note('svc handled no request in these days.');
-    else {
-      const names = spaceNames(
-        dataFolder(environment),
-        sums.map(({ space }) => space),
-      );
-      const byProject = groups.byProject.map((one) => ({ ...one, name: names.of(one.name) }));
-      show(days, { total, ...groups, byProject }, terminal);
-      showTrial(trial, terminal);
-    }
-  } finally {
-    await store.close();
+  const { sums, trial } = await withLog(context, async ({ requests }) => ({
+    sums: await requests.sum({ since: since.getTime() }),
+    trial: await requests.trial(since.getTime()),
+  }));
+  const total = totalOf(sums);
+  const groups = {
+    byDay: grouped(sums, ({ day }) => day),
+    byClient: busiest(grouped(sums, ({ client }) => client)),
+    byProject: busiest(grouped(sums, ({ space }) => space)),
+  };
+  if (options.json === true) {
+    terminal.json({ days, total: withRates(total), ...ratedGroups(groups), holdOut: trial });
+  } else if (sums.length === 0) terminal.note('svc handled no request in these days.');
+  else {
+    const names = namesOf(sums, context);
+    const byProject = groups.byProject.map((one) => ({ ...one, name: names.of(one.name) }));
+    show(days, { total, ...groups, byProject }, terminal);
+    showTrial(trial, terminal);
   }
 }
 
@@ -121,11 +110,10 @@ function showTrial({ conversations, results }: TrialReport, terminal: Terminal):
       `Hold-out: ${conversations.with} conversations with svc's memory and shortening, ${conversations.without} without`,
     ),
   );
-  const columns = terminal.columns(Infinity);
   for (const { measure, change, ...means } of results) {
     const told = change === undefined ? 'too few to tell' : rangeOf(change);
     const line = `  ${MEASURES[measure]}: ${mean(means.with)} with, ${mean(means.without)} without: ${told}`;
-    for (const part of wrapped(line, columns, '    ')) terminal.out(part);
+    terminal.row(line, '    ');
   }
 }
 
@@ -183,10 +171,7 @@ function show(
   ];
   const thoughts = thoughtSumsText(total.thoughts);
   if (thoughts !== undefined) lines.push(['Thinking', thoughts]);
-  const columns = terminal.columns(Infinity);
-  for (const [name = '', text = ''] of lines) {
-    for (const line of wrapped(`  ${name.padEnd(9)} ${text}`, columns, INDENT)) terminal.out(line);
-  }
+  for (const [name = '', text = ''] of lines) terminal.row(`  ${name.padEnd(9)} ${text}`, INDENT);
   showGroups('Day', byDay, terminal);
   showGroups('Client', byClient, terminal);
   showGroups('Project', byProject, terminal);

@@ -1,16 +1,18 @@
-import { spaceNames } from '../../adapters/projects/registry.ts';
+import { namesOf } from '../memory/named.ts';
+import { withLog } from '../store.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { askOpenRequests } from '../../adapters/processes/open-requests.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
-import { urlOf } from '../addresses.ts';
+import { urlOf, limitOf } from '../listing.ts';
 import type { CommandContext } from '../context.ts';
-import { limitOf } from '../listing.ts';
 import { loadAccess } from '../setup/load-config.ts';
 import { findProxies } from '../proxy/own-proxies.ts';
-import type { CliStore, OpenStore } from '../compose-store.ts';
-import { type Activity, activityLines, activityOf } from './top-view.ts';
+import type { CliStore } from '../compose-store.ts';
+import { type LineStyle, rowLine } from './request-lines.ts';
+import { short, table } from '../text-table.ts';
+import { oneLine } from '../terminal.ts';
 
 /** `svc status --watch`: what the proxy does now, drawn again every second until q or Ctrl-C. */
 
@@ -20,7 +22,7 @@ export interface TopOptions {
 }
 
 /** The keyboard; process.stdin is one. */
-export interface Keys {
+interface Keys {
   readonly isTTY?: boolean;
   setRawMode?(isRaw: boolean): unknown;
   on(event: 'data', listener: (bytes: Uint8Array | string) => void): unknown;
@@ -29,8 +31,7 @@ export interface Keys {
   pause(): unknown;
 }
 
-export interface TopParts {
-  readonly openStore: OpenStore;
+interface TopParts {
   /** Asked for only when the view is live: a command that prints once does not touch stdin. */
   readonly keys: () => Keys;
 }
@@ -45,22 +46,19 @@ const SIZE = { columns: 120, rows: 40 };
 export async function top(
   options: TopOptions,
   context: CommandContext,
-  { openStore, keys }: TopParts,
+  { keys }: TopParts,
 ): Promise<void> {
   const { environment, terminal } = context;
   const seconds = limitOf(options.interval, INTERVAL);
   const access = await loadAccess(environment);
   const folder = dataFolder(environment);
-  const store = await openStore(folder, { report: (line) => terminal.warn(line) });
-  try {
+  await withLog(context, async (store) => {
     const look = (): Promise<Activity> => activityNow(store, folder, access);
     if (options.json === true) terminal.json(await look());
     else if (!terminal.isWatched) {
       for (const line of linesOf(await look(), context)) terminal.out(line);
     } else await watch(look, context, { keys: keys(), seconds });
-  } finally {
-    await store.close();
-  }
+  });
 }
 
 async function activityNow(store: CliStore, folder: string, access: Access): Promise<Activity> {
@@ -75,10 +73,10 @@ async function activityNow(store: CliStore, folder: string, access: Access): Pro
   return activityOf({ proxies: own.map((proxy) => urlOf(proxy)), open, finished });
 }
 
-function linesOf(activity: Activity, { terminal, environment }: CommandContext): readonly string[] {
+function linesOf(activity: Activity, context: CommandContext): readonly string[] {
+  const { terminal } = context;
   const { open, conversations } = activity;
-  const spaces = [...open, ...conversations].map(({ space }) => space);
-  const names = spaceNames(dataFolder(environment), spaces);
+  const names = namesOf([...open, ...conversations], context);
   const named = <Row extends { readonly space: string }>(rows: readonly Row[]): readonly Row[] =>
     rows.map((row) => ({ ...row, space: names.of(row.space) }));
   const shown = { ...activity, open: named(open), conversations: named(conversations) };
@@ -132,3 +130,202 @@ const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** The letter, Ctrl-C and Ctrl-D. */
 const LEAVING = ['q', 'Q', '\u0003', '\u0004'];
+
+/** The view of `svc status --watch`: sums over requests, and the lines of one screen. Pure. */
+
+interface Activity {
+  /** Where proxies run: 'http://127.0.0.1:8765'. */
+  readonly proxies: readonly string[];
+  /** Being answered now, oldest first. */
+  readonly open: readonly RequestRow[];
+  /** Busiest last. */
+  readonly conversations: readonly ConversationSum[];
+  /** Sum over all conversations. */
+  readonly total: Sum;
+  /** Newest first. */
+  readonly latest: readonly RequestRow[];
+}
+
+interface Sum {
+  readonly requests: number;
+  readonly failed: number;
+  /** Estimates. */
+  readonly receivedTokens: number;
+  readonly forwardedTokens: number;
+  readonly recalledTokens: number;
+  /** Left out of requests. */
+  readonly keptTokens: number;
+  /** Requests where memory was asked, and where it found something. */
+  readonly asked: number;
+  readonly recalled: number;
+  /** Share of the provider's input tokens from its cache; null where it reported none. */
+  readonly cacheRate: number | null;
+  readonly outputTokens: number;
+}
+
+interface ConversationSum extends Sum {
+  readonly conversation: string;
+  readonly client: string;
+  readonly space: string;
+  readonly model: string;
+  /** Milliseconds since 1970, of its newest request. */
+  readonly at: number;
+  readonly openRequests: number;
+}
+
+interface Seen {
+  readonly proxies: readonly string[];
+  readonly open: readonly RequestRow[];
+  /** Newest first. */
+  readonly finished: readonly RequestRow[];
+}
+
+export function activityOf({ proxies, open, finished }: Seen): Activity {
+  const groups = new Map<string, RequestRow[]>();
+  for (const row of [...open, ...finished]) {
+    const key = row.conversation || `${row.client} ${row.space}`;
+    groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
+  const conversations = [...groups].map(([conversation, rows]) => summed(conversation, rows));
+  return {
+    proxies,
+    open: open.toSorted((one, other) => one.at - other.at),
+    conversations: conversations.toSorted((one, other) => other.at - one.at),
+    total: sumOf(finished),
+    latest: finished,
+  };
+}
+
+function summed(conversation: string, rows: readonly RequestRow[]): ConversationSum {
+  const finished = rows.filter(({ end }) => end !== 'open');
+  const newest = rows.reduce((one, other) => (other.at > one.at ? other : one));
+  // Side calls go to smaller models: the conversation's own is the one of its main requests.
+  const main = rows.find(({ kind }) => kind === 'main') ?? newest;
+  return {
+    conversation,
+    client: main.client,
+    space: main.space,
+    model: main.model,
+    at: newest.at,
+    openRequests: rows.length - finished.length,
+    ...sumOf(finished),
+  };
+}
+
+function sumOf(rows: readonly RequestRow[]): Sum {
+  const add = (valueOf: (row: RequestRow) => number): number =>
+    rows.reduce((sum, row) => sum + valueOf(row), 0);
+  const read = add(({ usage }) => usage?.cacheRead ?? 0);
+  const input = read + add(({ usage }) => (usage?.input ?? 0) + (usage?.cacheWrite ?? 0));
+  const asked = rows.filter(({ memoryState }) => ['recalled', 'empty'].includes(memoryState));
+  return {
+    requests: rows.length,
+    failed: rows.filter(({ status, end }) => status >= 400 || end !== 'complete').length,
+    receivedTokens: add((row) => row.originalInputTokens),
+    forwardedTokens: add((row) => row.forwardedInputTokens),
+    recalledTokens: add((row) => row.recalledTokens),
+    keptTokens: add((row) => row.elidedTokens),
+    asked: asked.length,
+    recalled: asked.filter(({ memoryState }) => memoryState === 'recalled').length,
+    cacheRate: input === 0 ? null : read / input,
+    outputTokens: add(({ usage }) => usage?.output ?? 0),
+  };
+}
+
+interface View extends LineStyle {
+  /** Lines that the screen has. */
+  readonly rows: number;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** Lines for a screen of that size; the newest requests get what the other parts leave. */
+export function activityLines(activity: Activity, view: View): readonly string[] {
+  const { colors, columns, rows } = view;
+  const title = (text: string): string => colors.bold(oneLine(text, columns));
+  const head = [title(proxiesText(activity)), oneLine(totalText(activity.total), columns), ''];
+  const third = Math.max(2, Math.floor((rows - head.length) / 3));
+  const open = activity.open.slice(0, third).map((row) => openLine(row, view));
+  const sums = conversationLines(activity.conversations.slice(0, third), view);
+  const middle = [
+    title(`In flight: ${activity.open.length}`),
+    ...open,
+    '',
+    title(`Conversations: ${activity.conversations.length}`),
+    ...sums,
+    '',
+    title('Latest'),
+  ];
+  const left = Math.max(0, rows - head.length - middle.length);
+  const latest = activity.latest.slice(0, left).map((row) => rowLine(row, view));
+  return [...head, ...middle, ...latest].slice(0, rows);
+}
+
+function proxiesText({ proxies }: Activity): string {
+  return proxies.length === 0
+    ? 'svc is not running: svc start'
+    : `svc on ${proxies.join(', ')}    q quits`;
+}
+
+function totalText(total: Sum): string {
+  const parts = [
+    `${total.requests} requests`,
+    ...(total.failed === 0 ? [] : [`${total.failed} failed or stopped`]),
+    `${short(total.receivedTokens)} tokens in`,
+    `${short(total.forwardedTokens)} sent`,
+    `${percent(total.cacheRate)} cached`,
+    `recalled ${total.recalled} of ${total.asked}, ${short(total.recalledTokens)} tokens`,
+    `${short(total.keptTokens)} kept out`,
+  ];
+  return `Last hour: ${parts.join(', ')}`;
+}
+
+function openLine(row: RequestRow, { columns, now, colors }: View): string {
+  const seconds = Math.max(0, (now - row.at) / 1000).toFixed(0);
+  const text = [
+    `${seconds.padStart(4)} s`,
+    row.status === 0 ? 'waits for the provider' : `answers ${row.status}`,
+    row.kind === 'main' ? row.client : `${row.client}/${row.kind}`,
+    row.model || '(no model)',
+    `${short(row.forwardedInputTokens)} tokens`,
+    ...(row.recalledTokens > 0 ? [`+${row.recalledTokens} recalled`] : []),
+    row.space,
+  ].join('  ');
+  return colors.cyan(oneLine(text, columns));
+}
+
+function conversationLines(
+  conversations: readonly ConversationSum[],
+  { columns, colors, now }: View,
+): readonly string[] {
+  const rows = conversations.map((one) => [
+    oneLine(tail(one.space, 28), 28) || '(none)',
+    one.client,
+    oneLine(one.model, 24),
+    `${one.requests}${one.openRequests > 0 ? `+${one.openRequests}` : ''}`,
+    short(one.receivedTokens),
+    short(one.forwardedTokens),
+    percent(one.cacheRate),
+    `${one.recalled}/${one.asked}`,
+    short(one.keptTokens),
+    agoText(now - one.at),
+  ]);
+  const head = ['project', 'client', 'model', 'requests', 'in', 'sent', 'cached', 'recalled'];
+  const all = [[...head, 'kept', 'last'], ...rows];
+  const [first = '', ...rest] = table(all, { columns, left: [0, 1, 2] });
+  return [colors.dim(first), ...rest];
+}
+
+/** The end of a path says more than its beginning. */
+function tail(text: string, charsMax: number): string {
+  return text.length <= charsMax ? text : `…${text.slice(-(charsMax - 1))}`;
+}
+
+function agoText(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  return seconds < 60 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
+}
+
+function percent(rate: number | null): string {
+  return rate === null ? '–' : `${Math.round(rate * 100)} %`;
+}

@@ -1,10 +1,13 @@
 import { existsSync, mkdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { questionText } from '../../core/memory/captures.ts';
 import type { TranscriptRecord } from '../../core/memory/transcripts.ts';
 import type { RecalledExchange } from '../../core/recall/agent-facts.ts';
 import type { ProxySettings } from '../../core/settings/settings.ts';
-import type { CliStore, OpenStore } from '../compose-store.ts';
+import type { CliStore } from '../compose-store.ts';
+import type { CommandContext } from '../context.ts';
+import { withLog } from '../store.ts';
 import { timeText } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
 
@@ -26,33 +29,23 @@ type RecallSettings = Pick<ProxySettings, 'recalledTokensMax' | 'recallQuietPerc
  */
 export async function previewLines(
   records: readonly TranscriptRecord[],
-  {
-    dataFolder,
-    settings,
-    openStore,
-  }: {
-    readonly dataFolder: string;
-    readonly settings: RecallSettings;
-    readonly openStore: OpenStore;
-  },
+  settings: RecallSettings,
+  { environment, terminal }: CommandContext,
 ): Promise<readonly string[]> {
-  const isNew = !existsSync(dataFolder);
-  const folder = join(dataFolder, 'preview');
+  const data = dataFolder(environment);
+  const isNew = !existsSync(data);
+  const folder = join(data, 'preview');
   try {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const store = await openStore(folder, { report: () => undefined });
-    try {
-      return await ask(records, store, settings);
-    } finally {
-      await store.close();
-    }
+    const context = { environment: { SVC_DATA_HOME: folder }, terminal };
+    return await withLog(context, (store) => ask(records, store, settings));
   } catch {
     return [];
   } finally {
     rmSync(folder, { recursive: true, force: true });
     // Until the person says "write", setup leaves nothing behind.
-    if (isNew) rmdirSync(dataFolder);
+    if (isNew) rmdirSync(data);
   }
 }
 

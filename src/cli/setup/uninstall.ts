@@ -15,7 +15,7 @@ import { isRecord } from '../../core/bytes/json-fields.ts';
 import { parseClientRecord } from '../../core/foreign/client-change.ts';
 import { parseAccess } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { urlOf } from '../addresses.ts';
+import { urlOf } from '../listing.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import { type ClientFileForm, undoClientFile } from '../clients/client-file.ts';
 import { codexFile, providerBlock } from '../clients/codex-file.ts';

@@ -2,7 +2,6 @@ import type { OpenCatalog } from '../../adapters/catalog/catalog.ts';
 import type { Login } from '../../core/http/logins.ts';
 import type { TranscriptClient } from '../../core/memory/transcript-forms.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
-import type { OpenStore } from '../compose-store.ts';
 import type { CommandContext } from '../context.ts';
 import type { OpenUpstream } from '../doctor/key-check.ts';
 import type { Changes } from './setup-save.ts';
@@ -15,7 +14,6 @@ export interface WizardDependencies {
   readonly catalog: Pick<OpenCatalog, 'providers'>;
   /** Where the questions appear: stdout stays free for machines. */
   readonly streams: PromptStreams;
-  readonly openStore: OpenStore;
   /** This program: clients call it for the token. */
   readonly script: string;
 }

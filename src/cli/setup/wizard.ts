@@ -8,9 +8,6 @@ import {
   removeUpstreams,
   upstreamNames,
 } from '../../core/settings/config-draft.ts';
-import { readProxySettings } from '../../core/settings/config-proxy.ts';
-import { Findings } from '../../core/settings/config-values.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { previewLines } from './recall-preview.ts';
 import { LOGIN_STYLES } from '../../core/settings/config-upstreams.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
@@ -18,16 +15,12 @@ import type { ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { type Changes, noteNext, refuseUnusable, saveConfig } from './setup-save.ts';
 import { fixModes, looseModes } from '../doctor/doctor-fix.ts';
-import {
-  importTranscripts,
-  type SessionSurvey,
-  surveySessions,
-} from '../memory/transcript-import.ts';
+import { importTranscripts, type SessionSurvey, surveySessions } from '../memory/memory-import.ts';
 import { askClients, clientTitles, listText, wireClients } from './wizard-clients.ts';
 import { askMemory } from './wizard-memory.ts';
 import type { Answers, WizardDependencies } from './wizard-answers.ts';
 import { askAddress, askBusyPort, askCacheTtl, askModes } from './wizard-settings.ts';
-import { summaryOf } from './wizard-summary.ts';
+import { storedSettings, summaryOf } from './wizard-summary.ts';
 import { askUpstreams, type Provided } from './wizard-upstream.ts';
 import { confirm, type PromptStreams, select } from './wizard-prompts.ts';
 import type { TranscriptClient } from '../../core/memory/transcript-forms.ts';
@@ -141,13 +134,13 @@ function plannedText({ wiring, hooked, imports = [] }: Answers): readonly string
 
 async function carryOut(answers: Answers): Promise<ExitCode> {
   const { context, dependencies, changes, wiring, hooked, imports = [] } = answers;
-  const { openStore, script } = dependencies;
+  const { script } = dependencies;
   const saved = await saveConfig({ ...changes, hooksAlone: hooked.length > 0 }, context);
   const chosen = wiring ?? { offered: [], chosen: [] };
   const { wired, failed } = await wireClients({ ...chosen, hooked }, context, script);
   for (const client of imports) {
     // oxlint-disable-next-line no-await-in-loop -- One store, one writer.
-    await importTranscripts({ client, options: { yes: true } }, context, openStore);
+    await importTranscripts({ client, options: { yes: true } }, context);
   }
   if (upstreamNames(saved).length > 0) context.terminal.note(BOUND_NOTE);
   noteNext(saved, context.terminal, wired);
@@ -309,15 +302,7 @@ async function askImport(answers: Answers): Promise<readonly TranscriptClient[]>
   if (survey.clients.length === 0) return [];
   const memory = isRecord(draft['memory']) ? draft['memory'] : {};
   const isHosted = memory['kind'] === 'hosted';
-  const preview = await previewLines(survey.sample, {
-    dataFolder: dataFolder(context.environment),
-    openStore: dependencies.openStore,
-    settings: readProxySettings(
-      draft['proxy'],
-      { environment: context.environment, flags: {} },
-      new Findings(),
-    ),
-  });
+  const preview = await previewLines(survey.sample, storedSettings(draft), context);
   for (const line of [...surveyLines(survey), ...preview]) context.terminal.note(line);
   if (isHosted) context.terminal.note('svc will send them to the memory service.');
   const message = `Import ${count(survey.sessions, 'session')} as memories?`;

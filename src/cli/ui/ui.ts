@@ -5,7 +5,7 @@ import { replaceFile } from '../../adapters/files/replace-file.ts';
 import { callProxy } from '../../adapters/processes/local-call.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import { UI_LINK_PATH } from '../../core/http/routes.ts';
-import { urlOf } from '../addresses.ts';
+import { urlOf } from '../listing.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { ensureProxy, type ProxyProcess } from '../proxy/proxy-process.ts';

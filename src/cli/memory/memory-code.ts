@@ -1,0 +1,347 @@
+import { wholeReference, noSuchReference, nameOf, namesOf } from './named.ts';
+import { deadline, withStore } from '../store.ts';
+import { lstat } from 'node:fs/promises';
+import { readRegistry, spaceNow } from '../../adapters/projects/registry.ts';
+import { type FileVerdict, type Holds, holdsNow } from '../../core/memory/outgrown.ts';
+import type { Code, HeldProvenance, ProvenanceStore } from '../../ports/provenance.ts';
+import type { CliStore } from '../compose-store.ts';
+import { oneLine } from '../terminal.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import type { StoredRecord } from '../../ports/memory.ts';
+import type { CommandContext } from '../context.ts';
+import { count, timeText, limitOf, dayText } from '../listing.ts';
+
+/** Compares the files of memories with the folders of their projects, for a person who waits. */
+
+/** A few thousand files take a second. A disk that hangs ends the check here. */
+const CHECK_MS = 10_000;
+
+interface FileCheck {
+  readonly path: string;
+  readonly state: FileVerdict;
+}
+
+interface CodeCheck {
+  readonly held: HeldProvenance;
+  readonly files: readonly FileCheck[];
+  readonly holds: Holds;
+}
+
+export class CodeChecker {
+  readonly #code: Code;
+  readonly #dataFolder: string;
+  /** By the space and the root of a memory. */
+  readonly #roots = new Map<string, Promise<string>>();
+
+  constructor(code: Code, folder: string) {
+    this.#code = code;
+    this.#dataFolder = folder;
+  }
+
+  /** Checks the files of each memory. The results have the order of `all`. */
+  async check(all: readonly HeldProvenance[]): Promise<readonly CodeCheck[]> {
+    const checks: CodeCheck[] = [];
+    // oxlint-disable-next-line no-await-in-loop -- One disk.
+    for (const held of all) checks.push(await this.#checkOne(held));
+    return checks;
+  }
+
+  async #checkOne(held: HeldProvenance): Promise<CodeCheck> {
+    const root = await this.#rootOf(held);
+    const verdicts = await this.#code.compare(root, held.files, CHECK_MS);
+    const files = held.files.map(({ path }, at) => ({ path, state: verdicts[at] ?? 'unknown' }));
+    return { held, files, holds: holdsNow(verdicts, root === held.root) };
+  }
+
+  /** The folder of that time; where it is gone, the newest folder of the project that is there. */
+  #rootOf({ root, record: { space } }: HeldProvenance): Promise<string> {
+    const key = `${space}\0${root}`;
+    const found = this.#roots.get(key) ?? this.#findRoot(space, root);
+    this.#roots.set(key, found);
+    return found;
+  }
+
+  async #findRoot(space: string, root: string): Promise<string> {
+    if (await isFolder(root)) return root;
+    const registry = await readRegistry(this.#dataFolder);
+    const now = spaceNow(registry, space);
+    const folders = registry.projects
+      .filter((one) => spaceNow(registry, one.space) === now)
+      .flatMap((one) => one.folders);
+    for (const folder of folders.toReversed()) {
+      // oxlint-disable-next-line no-await-in-loop -- The first one that is there is enough.
+      if (await isFolder(folder)) return folder;
+    }
+    return root;
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  const stat = await lstat(path).catch(() => undefined);
+  return stat?.isDirectory() === true;
+}
+
+/**
+ * Tells the reader of a memory which of its files have changed since. It is a remark beside the
+ * text and never a part of it. A memory whose files svc does not know gets none.
+ */
+
+/** More names than these tell a reader nothing more. */
+const NAMED_MAX = 3;
+const PATH_CHARS_MAX = 200;
+
+export interface ChangeReader {
+  /** The svc remark for the memory; undefined where it holds, or nothing is known. Never rejects. */
+  remark(ref: string): Promise<string | undefined>;
+}
+
+export function changeReader({ code }: Pick<CliStore, 'code'>, folder: string): ChangeReader {
+  if (code === undefined) return { remark: async () => undefined };
+  const checker = new CodeChecker(code.reader, folder);
+  const outgrownBy = async (ref: string): Promise<readonly FileCheck[]> => {
+    const held = await code.provenance.list({ refs: [ref], limit: 8 });
+    const checks = await checker.check(held.slice(0, 1));
+    return checks
+      .filter(({ holds }) => holds === 'outgrown')
+      .flatMap(({ files }) => changedOf(files));
+  };
+  return {
+    remark: async (ref) => {
+      // A memory is read as well when nothing can be said of its files.
+      const changed = await outgrownBy(ref).catch(() => []);
+      return changed.length === 0 ? undefined : remarkOf(changed);
+    },
+  };
+}
+
+function changedOf(files: readonly FileCheck[]): readonly FileCheck[] {
+  return files.filter(({ state }) => state === 'changed' || state === 'gone');
+}
+
+function remarkOf(changed: readonly FileCheck[]): string {
+  const names = changed.slice(0, NAMED_MAX).map(({ path }) => oneLine(path, PATH_CHARS_MAX));
+  const more = changed.length - names.length;
+  const others = more > 0 ? ` and ${more} more` : '';
+  return `[svc: files changed since this was said: ${names.join(', ')}${others}. Read them before you rely on it.]`;
+}
+
+/** Where a memory comes from; without a commit, a root and files where nothing is known of its files. */
+interface Origin {
+  readonly commit?: string;
+  readonly root?: string;
+  readonly files?: readonly FileCheck[];
+  readonly holds: Holds;
+  readonly why: string;
+}
+
+/** `svc memory get --origin`: where a memory comes from, and whether it still holds. */
+export async function showMemory(
+  request: { readonly ref: string; readonly json?: boolean | undefined },
+  context: CommandContext,
+): Promise<void> {
+  const shown = await withStore(context, async (store) => {
+    const { memory } = store;
+    const ref = await wholeReference(memory, request.ref);
+    const record = await memory.retrieve({ ref }, deadline());
+    const folder = dataFolder(context.environment);
+    return record && { record, origin: await originOf(record, store, folder) };
+  });
+  if (shown === undefined) throw noSuchReference(request.ref);
+  const { record, origin } = shown;
+  if (request.json === true) context.terminal.json({ ...record, ...origin });
+  else printOrigin(record, origin, context);
+}
+
+async function originOf(record: StoredRecord, { code }: CliStore, folder: string): Promise<Origin> {
+  if (code === undefined) {
+    return { holds: 'unknown', why: 'a memory service stores neither the commit nor the files' };
+  }
+  const found = await code.provenance.list({ refs: [record.ref], limit: 8 });
+  const held = found.find((one) => one.record.space === record.space);
+  if (held === undefined) {
+    return { holds: 'unknown', why: 'svc knows neither its commit nor its files' };
+  }
+  const [check] = await new CodeChecker(code.reader, folder).check([held]);
+  const { files = [], holds = 'unknown' } = check ?? {};
+  const { commit, root } = held;
+  return { commit, root, files, holds, why: reasonFor(holds, files) };
+}
+
+function reasonFor(holds: Holds, files: readonly FileCheck[]): string {
+  const all = count(files.length, 'file');
+  if (files.length === 0) return 'its exchange named no file of the folder';
+  if (holds === 'yes') return `${all} unchanged since then`;
+  if (holds === 'outgrown') return `of ${all} ${changedOf(files).length} changed since`;
+  return 'its files are missing, or could not be read';
+}
+
+const HOLDS: Readonly<Record<Holds, string>> = {
+  yes: 'yes',
+  outgrown: 'not for sure',
+  unknown: 'unknown',
+};
+
+const NAME_CHARS = 9;
+
+function printOrigin(
+  record: StoredRecord,
+  { commit = '', root = '', files = [], holds, why }: Origin,
+  context: CommandContext,
+): void {
+  const { ref, at, role, conversation, client, space, branch = '' } = record;
+  const [first = '', ...others] = files.map(fileText);
+  const rows: readonly (readonly [name: string, value: string])[] = [
+    ['memory', ref],
+    ['text', text(record.text)],
+    ['said', `${timeText(at)}, ${role}`],
+    ['session', text(conversation)],
+    ['client', text(client)],
+    ['project', text(nameOf(space, context))],
+    ['branch', text(branch)],
+    ['commit', commit],
+    ['folder', text(root)],
+    ['files', first],
+    ...others.map((file) => ['', file] as const),
+    ['holds', `${HOLDS[holds]}: ${why}`],
+  ];
+  for (const [name, value] of rows) {
+    const row = `${name.padEnd(NAME_CHARS)} ${value === '' ? 'unknown' : value}`;
+    context.terminal.row(row, ' '.repeat(NAME_CHARS + 1));
+  }
+}
+
+function text(value: string): string {
+  return oneLine(value, VALUE_CHARS_MAX);
+}
+
+const VALUE_CHARS_MAX = 300;
+
+/** `src/pool.ts (changed)` */
+function fileText({ path, state }: FileCheck): string {
+  return state === 'same' ? text(path) : `${text(path)} (${state})`;
+}
+
+interface ListOptions {
+  readonly space?: string;
+  readonly limit?: string;
+  readonly json?: boolean;
+}
+
+const LIMIT = { fallback: 20, max: 1000 };
+const PAGE = 200;
+/** More memories than anybody has. */
+const PAGES_MAX = 5_000;
+const TEXT_CHARS_MAX = 200;
+
+interface StaleMemory {
+  readonly space: string;
+  readonly ref: string;
+  readonly at: number;
+  readonly role: string;
+  readonly branch: string | undefined;
+  readonly commit: string;
+  readonly root: string;
+  readonly text: string;
+  readonly files: readonly FileCheck[];
+}
+
+interface StaleProject {
+  readonly space: string;
+  /** The newest first. */
+  readonly memories: readonly StaleMemory[];
+}
+
+interface Found {
+  readonly stale: readonly StaleMemory[];
+  readonly checked: number;
+  readonly unknown: number;
+}
+
+const NOTHING: Found = { stale: [], checked: 0, unknown: 0 };
+
+export async function listStale(options: ListOptions, context: CommandContext): Promise<void> {
+  const limit = limitOf(options.limit, LIMIT);
+  const { terminal } = context;
+  const found = await withStore(context, async ({ code }) => {
+    if (code === undefined) return undefined;
+    const checker = new CodeChecker(code.reader, dataFolder(context.environment));
+    return findStale(code.provenance, checker, { space: options.space });
+  });
+  const { stale, checked, unknown } = found ?? NOTHING;
+  const newest = stale.toSorted((a, b) => b.at - a.at).slice(0, limit);
+  const projects = byProject(newest);
+  if (options.json === true) terminal.json(projects);
+  else printStale(projects, context);
+  if (found === undefined) {
+    terminal.note('Unknown: a memory service stores neither commits nor files.');
+    return;
+  }
+  const more = stale.length - newest.length;
+  if (more > 0) terminal.note(`And ${more} more: --limit ${Math.min(stale.length, LIMIT.max)}`);
+  if (unknown > 0)
+    terminal.note(`Unknown: ${unknown}. Their files are missing, or could not be read.`);
+  if (stale.length === 0) {
+    terminal.note(`Memories checked: ${checked}. Their files have not changed.`);
+  }
+}
+
+interface Scope {
+  readonly space: string | undefined;
+  /** Pages of two hundred exchanges, the oldest first. */
+  readonly pagesMax?: number;
+}
+
+/** Compares the files of each exchange with the folder of its project. */
+export async function findStale(
+  provenance: ProvenanceStore,
+  checker: CodeChecker,
+  { space, pagesMax = PAGES_MAX }: Scope,
+): Promise<Found> {
+  const stale: StaleMemory[] = [];
+  let checked = 0;
+  let unknown = 0;
+  let after = 0;
+  for (let page = 0; page < pagesMax; page += 1) {
+    const filter = { after, limit: PAGE, ...(space !== undefined && { space }) };
+    const held = await provenance.list(filter);
+    const withFiles = held.filter(({ files }) => files.length > 0);
+    checked += withFiles.length;
+    for (const check of await checker.check(withFiles)) {
+      if (check.holds === 'unknown') unknown += 1;
+      if (check.holds === 'outgrown') stale.push(staleFrom(check));
+    }
+    after = held.at(-1)?.place ?? after;
+    if (held.length < PAGE) break;
+  }
+  return { stale, checked, unknown };
+}
+
+function staleFrom({ held, files }: CodeCheck): StaleMemory {
+  const { record, commit, root } = held;
+  const { ref, at, role, branch, space } = record;
+  const said = oneLine(record.text, TEXT_CHARS_MAX);
+  return { space, ref, at, role, branch, commit, root, text: said, files: changedOf(files) };
+}
+
+/** The project of the newest one first. */
+function byProject(stale: readonly StaleMemory[]): readonly StaleProject[] {
+  return [...new Set(stale.map(({ space }) => space))].map((space) => ({
+    space,
+    memories: stale.filter((one) => one.space === space),
+  }));
+}
+
+function printStale(projects: readonly StaleProject[], context: CommandContext): void {
+  const { terminal } = context;
+  const names = namesOf(projects, context);
+  for (const [place, { space, memories }] of projects.entries()) {
+    if (place > 0) terminal.out('');
+    terminal.out(terminal.colors.bold(oneLine(names.of(space), TEXT_CHARS_MAX)));
+    for (const { ref, at, text: said, files } of memories) {
+      terminal.row(`  ${ref}  ${dayText(at)}  ${oneLine(said, LINE_CHARS)}`, '    ');
+      for (const file of files) terminal.row(`    ${fileText(file)}`, '      ');
+    }
+  }
+}
+
+const LINE_CHARS = 80;

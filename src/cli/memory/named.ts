@@ -1,0 +1,102 @@
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { spaceNames } from '../../adapters/projects/registry.ts';
+import { isShortReference } from '../../core/memory/reference.ts';
+import type { SpaceNames } from '../../core/request/space-names.ts';
+import type { Memory } from '../../ports/memory.ts';
+import { CliError } from '../cli-error.ts';
+import type { CommandContext } from '../context.ts';
+import { deadline, withStore } from '../store.ts';
+import { oneLine } from '../terminal.ts';
+
+/** How a person names memories and spaces, and reads the names of spaces. */
+
+const SHOWN_CHARS = 60;
+
+/** The names of spaces, or of the spaces of rows. */
+export function namesOf(
+  all: Iterable<string | { readonly space: string }>,
+  { environment }: Pick<CommandContext, 'environment'>,
+): SpaceNames {
+  const spaces = Array.from(all, (one) => (typeof one === 'string' ? one : one.space));
+  return spaceNames(dataFolder(environment), spaces);
+}
+
+export function nameOf(space: string, context: Pick<CommandContext, 'environment'>): string {
+  return namesOf([space], context).of(space);
+}
+
+/**
+ * The whole name of the space that a person typed: `shop` means the project shop, if there is one. A name
+ * that no space has is the name of a new space. Throws CliError where several projects have the name.
+ */
+export async function typedSpace(typed: string, context: CommandContext): Promise<string> {
+  // No short name has a slash: a whole name costs no look into the store.
+  if (typed === '' || typed.includes('/')) return typed;
+  const held = await withStore(context, async ({ desk }) => (await desk?.shelves()) ?? []);
+  const names = namesOf(held, context);
+  const found = names.find(typed).toSorted();
+  if (found.length < 2) return found[0] ?? typed;
+  throw new CliError(
+    `Several projects are called ${typed}: ${found.join(', ')}.`,
+    'Give the whole name. The folders are in: svc memory spaces',
+    2,
+  );
+}
+
+/** Finds the space of the folder's project. It waits longer for a slow disk than a request may. */
+export async function projectOf(
+  folder: string,
+  environment: CommandContext['environment'],
+): Promise<string> {
+  const { GitProjects, COMMAND_WAITS } = await import('../../adapters/projects/git-projects.ts');
+  return (await new GitProjects(dataFolder(environment), COMMAND_WAITS).find(folder)).space;
+}
+
+/** `flag` is what named it. */
+export function wrongSpace(flag = '--space'): CliError {
+  return new CliError(
+    `${flag}: expected 1 to 128 of a-z 0-9 . _ / - with a letter or digit first.`,
+    'See the names: svc memory list',
+    2,
+  );
+}
+
+/** The reference that begins so; as it was given where none does. Throws CliError where several do. */
+export async function wholeReference(
+  memory: Pick<Memory, 'references' | 'retrieve'>,
+  ref: string,
+  signal = deadline(),
+): Promise<string> {
+  if (!isShortReference(ref)) return ref;
+  const [first, ...others] = await memory.references(ref, signal);
+  if (first === undefined) return ref;
+  if (others.length === 0) return first;
+  const texts = await Promise.all(
+    [first, ...others].map(async (one) => {
+      const text = (await memory.retrieve({ ref: one }, signal))?.text ?? '';
+      return `  ${one}  ${oneLine(text, SHOWN_CHARS)}`;
+    }),
+  );
+  throw new CliError(
+    ['Several references begin with this:', ...texts],
+    'Give more characters of the reference.',
+  );
+}
+
+/** As `wholeReference`, for each of them. */
+export function wholeReferences(
+  memory: Pick<Memory, 'references' | 'retrieve'>,
+  refs: readonly string[],
+): Promise<readonly string[]> {
+  const signal = deadline();
+  return Promise.all(refs.map((ref) => wholeReference(memory, ref, signal)));
+}
+
+/** `ref` as the person gave it. */
+export function noSuchReference(ref: string): CliError {
+  const isTooShort = /^m_.{0,3}$/.test(ref);
+  const hint = isTooShort
+    ? 'Give at least 4 characters after m_.'
+    : 'Find it with: svc memory search WORDS';
+  return new CliError('No memory has this reference.', hint);
+}

@@ -1,0 +1,50 @@
+import { dataFolder } from '../adapters/files/data-folder.ts';
+import { MemoryError } from '../core/errors.ts';
+import { CliError } from './cli-error.ts';
+import type { CliStore } from './compose-store.ts';
+import type { CommandContext } from './context.ts';
+
+/** Opens the store for a command. Only then the store's code is read. */
+
+/** `log`: the request log of this machine. `memory`: also the memories, wherever the configuration says they are. */
+type Wanted = 'log' | 'memory';
+
+export async function openStore(context: CommandContext, wanted: Wanted): Promise<CliStore> {
+  const { environment, terminal } = context;
+  const open = context.openStore ?? (await import('./compose-store.ts')).openStoreForCli;
+  const report = (line: string): void => terminal.warn(line);
+  const where = wanted === 'memory' ? { environment } : {};
+  return open(dataFolder(environment), { ...where, report });
+}
+
+/** Runs `work` on the memories, and closes the store. */
+export async function withStore<T>(
+  context: CommandContext,
+  work: (store: CliStore) => Promise<T>,
+  wanted: Wanted = 'memory',
+): Promise<T> {
+  const store = await openStore(context, wanted);
+  try {
+    return await work(store);
+  } catch (error) {
+    if (!(error instanceof MemoryError)) throw error;
+    throw new CliError(`The memory cannot answer (${error.reason}).`, 'Check with: svc doctor');
+  } finally {
+    await store.close();
+  }
+}
+
+/** Runs `work` on the request log, and closes the store. */
+export function withLog<T>(
+  context: CommandContext,
+  work: (store: CliStore) => Promise<T>,
+): Promise<T> {
+  return withStore(context, work, 'log');
+}
+
+/** The store answers in milliseconds; a hosted one that takes longer than this is down. */
+const WAIT_MS = 10_000;
+
+export function deadline(): AbortSignal {
+  return AbortSignal.timeout(WAIT_MS);
+}
