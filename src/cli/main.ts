@@ -1,4 +1,5 @@
-import { type Call, type CliCommand, declareAll } from './program/command.ts';
+import { type CliCommand, declareAll } from './program/command.ts';
+import type { Call, Confirm } from './context.ts';
 import { COMMANDS } from './program/commands.ts';
 import { type Declare, runProgram } from './program/program.ts';
 
@@ -6,7 +7,17 @@ import { type Declare, runProgram } from './program/program.ts';
 
 /** Runs one command line (without node and script) and resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
-  return runProgram(argv, declareCommands);
+  return runProgram(argv, declareCommands, undefined, { asker });
+}
+
+function asker(isDefault = false): Confirm | undefined {
+  const { stdin: input, stderr: output } = process;
+  if (!input.isTTY || !output.isTTY) return undefined;
+  return async (message) => {
+    const { confirm } = await import('./setup/wizard-prompts.ts');
+    // Ctrl-C means no. Questions go to stderr.
+    return confirm({ message, default: isDefault }, { input, output }).catch(() => false);
+  };
 }
 
 /** All commands with their flags. */

@@ -187,7 +187,7 @@ test('both fit on a screen of 60 columns, and break no word', async () => {
   const { terminal, stdout } = screen(60, { NO_COLOR: '1' });
   const context = { terminal, environment: env };
   await showMemory({ ref }, context);
-  await listStale({}, context);
+  await listStale({ args: [], options: {}, context });
   const lines = stripVTControlCharacters(stdout()).split('\n');
   expect(lines.filter((line) => line.length > 60 && /\S\s+\S/.test(line.trim()))).toEqual([]);
   expect(stdout()).toContain(name);

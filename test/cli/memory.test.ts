@@ -10,6 +10,7 @@ import { screen as screenOf } from '../support/screen.ts';
 import type { ForgetFilter, ListFilter, SpokenRecord } from '../../src/ports/memory.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { MemoryError } from '../../src/core/errors.ts';
+import type { CommandContext, Confirm } from '../../src/cli/context.ts';
 
 const record: SpokenRecord = {
   ref: 'm_abcdefgh',
@@ -111,13 +112,24 @@ function screen(isTTY = false) {
   };
 }
 
+const list = ({ words, options }: { words?: string; options: object }, context: CommandContext) =>
+  listMemories({ args: words === undefined ? [] : [words], options, context });
+
+const get = ({ ref, options }: { ref: string; options: object }, context: CommandContext) =>
+  getMemory({ args: [ref], options, context });
+
+const forget = (
+  { refs, options, confirm }: { refs: string[]; options: object; confirm?: Confirm },
+  context: CommandContext,
+) => forgetMemories({ args: refs, options, context: { ...context, asker: () => confirm } });
+
+const requestsOf = ({ id, ...options }: { id?: string; json?: true }, context: CommandContext) =>
+  listRequests({ args: id === undefined ? [] : [id], options, context });
+
 test('memories are listed one a line, harmless for a screen', async () => {
   const { context, out } = screen();
   const { open, asked, closed } = storeOf();
-  await listMemories(
-    { options: { space: '/home/a', limit: '5' } },
-    { ...context, openStore: open },
-  );
+  await list({ options: { space: '/home/a', limit: '5' } }, { ...context, openStore: open });
   expect(asked).toEqual([{ limit: 5, space: '/home/a' }]);
   expect(out()).toMatch(
     /^m_abcdefgh {2}2026-11-2\d \d\d:00:00 {2}\/home\/a user claude-code {2}one two \ufffd\[31mred/,
@@ -130,10 +142,7 @@ test('memories are listed one a line, harmless for a screen', async () => {
 test('searching asks for the words, and JSON is the records themselves', async () => {
   const { context, out } = screen();
   const { open, asked } = storeOf();
-  await listMemories(
-    { words: 'red things', options: { json: true } },
-    { ...context, openStore: open },
-  );
+  await list({ words: 'red things', options: { json: true } }, { ...context, openStore: open });
   expect(asked).toEqual([{ limit: 20, words: 'red things' }]);
   expect(JSON.parse(out())).toEqual([record]);
 });
@@ -141,33 +150,27 @@ test('searching asks for the words, and JSON is the records themselves', async (
 test('get gives a pipe the exact text, a screen a harmless one, and lines that add up', async () => {
   const pipe = screen();
   const { open } = storeOf();
-  await getMemory({ ref: record.ref, options: {} }, { ...pipe.context, openStore: open });
+  await get({ ref: record.ref, options: {} }, { ...pipe.context, openStore: open });
   expect(pipe.out()).toBe(record.text);
   const watched = screen(true);
-  await getMemory({ ref: record.ref, options: {} }, { ...watched.context, openStore: open });
+  await get({ ref: record.ref, options: {} }, { ...watched.context, openStore: open });
   expect(watched.out()).not.toContain('\u001b');
   const parts = screen();
-  await getMemory(
-    { ref: record.ref, options: { lines: '1-2' } },
-    { ...parts.context, openStore: open },
-  );
-  await getMemory(
-    { ref: record.ref, options: { lines: '3-9' } },
-    { ...parts.context, openStore: open },
-  );
+  await get({ ref: record.ref, options: { lines: '1-2' } }, { ...parts.context, openStore: open });
+  await get({ ref: record.ref, options: { lines: '3-9' } }, { ...parts.context, openStore: open });
   expect(parts.out()).toBe(record.text);
 });
 
 test('a reference that nobody has is an error with what to do', async () => {
   const { context } = screen();
   const { open, closed } = storeOf();
-  await expect(
-    getMemory({ ref: 'm_no', options: {} }, { ...context, openStore: open }),
-  ).rejects.toThrow(CliError);
+  await expect(get({ ref: 'm_no', options: {} }, { ...context, openStore: open })).rejects.toThrow(
+    CliError,
+  );
   expect(closed()).toBe(1);
 });
 
-const FORGET = { refs: [], folder: '/nowhere' };
+const FORGET = { refs: [] };
 
 test('forgetting asks on a terminal, and elsewhere wants --yes', async () => {
   const { context, err } = screen();
@@ -179,27 +182,27 @@ test('forgetting asks on a terminal, and elsewhere wants --yes', async () => {
   };
   for (const options of [{}, { space: 's' }, { search: 'w' }]) {
     const refs = Object.keys(options).length === 0 ? ['m_a'] : [];
-    const refused = forgetMemories({ ...FORGET, refs, options }, { ...context, openStore: open });
+    const refused = forget({ ...FORGET, refs, options }, { ...context, openStore: open });
     await expect(refused).rejects.toMatchObject({ exitCode: 2 });
     const request = { ...FORGET, refs, options, confirm: answering(false) };
-    expect(await forgetMemories(request, { ...context, openStore: open })).toBe(130);
+    expect(await forget(request, { ...context, openStore: open })).toBe(130);
   }
   expect(asked).toEqual([{ refs: ['m_a'], limit: 1000 }]);
   expect(questions).toHaveLength(3);
   expect(err()).toContain('Nothing was forgotten.');
   const sure = { ...FORGET, refs: ['m_a'], options: {}, confirm: answering(true) };
-  expect(await forgetMemories(sure, { ...context, openStore: open })).toBe(0);
+  expect(await forget(sure, { ...context, openStore: open })).toBe(0);
   for (const options of [
     { space: 's', yes: true },
     { search: 'w', yes: true },
     { search: 'w', space: 's', yes: true },
   ]) {
-    await forgetMemories({ ...FORGET, options }, { ...context, openStore: open });
+    await forget({ ...FORGET, options }, { ...context, openStore: open });
   }
   expect(asked.slice(3)).toEqual([{ space: 's' }, { words: 'w' }, { space: 's', words: 'w' }]);
   expect(err()).toContain('Forgotten: 1.');
   const mixed = { ...FORGET, refs: ['m_a'], options: { search: 'w', yes: true } };
-  await expect(forgetMemories(mixed, { ...context, openStore: open })).rejects.toMatchObject({
+  await expect(forget(mixed, { ...context, openStore: open })).rejects.toMatchObject({
     exitCode: 2,
   });
 });
@@ -208,7 +211,7 @@ test('forgetting nothing is a failure', async () => {
   const { context } = screen();
   const { open } = storeOf([]);
   const request = { ...FORGET, refs: ['m_a'], options: { yes: true } };
-  await expect(forgetMemories(request, { ...context, openStore: open })).rejects.toThrow(
+  await expect(forget(request, { ...context, openStore: open })).rejects.toThrow(
     'No memory matches.',
   );
 });
@@ -222,7 +225,7 @@ test('a memory that cannot answer is one message with its reason, and the store 
       throw new MemoryError('unavailable', 'a secret detail');
     },
   };
-  const listing = listMemories(
+  const listing = list(
     { options: {} },
     { ...context, openStore: async () => ({ ...store, memory }) },
   );
@@ -233,7 +236,7 @@ test('a memory that cannot answer is one message with its reason, and the store 
 test('requests are listed one a line, or as JSON', async () => {
   const { context, out } = screen();
   const { open } = storeOf();
-  await listRequests({}, { ...context, openStore: open });
+  await requestsOf({}, { ...context, openStore: open });
   const [head = '', line = ''] = out().split('\n');
   expect(head).toMatch(
     /^time +request +status +client +memory +shortening +in +sent +recalled +end/,
@@ -246,10 +249,10 @@ test('requests are listed one a line, or as JSON', async () => {
   const { store } = storeOf();
   const checked = { ...row, client: 'unknown', space: 'svc-doctor' };
   const requests = { ...store.requests, list: async () => [checked] };
-  await listRequests({}, { ...probe.context, openStore: async () => ({ ...store, requests }) });
+  await requestsOf({}, { ...probe.context, openStore: async () => ({ ...store, requests }) });
   expect(probe.out()).toMatch(/req_1 +200 +svc doctor +recalled/);
   const json = screen();
-  await listRequests({ json: true }, { ...json.context, openStore: open });
+  await requestsOf({ json: true }, { ...json.context, openStore: open });
   expect(JSON.parse(json.out())).toEqual([row]);
 });
 
@@ -274,10 +277,7 @@ test('a narrow screen shows fewer columns of the requests, and each of them whol
   const { open } = storeOf();
   for (const columns of [40, 60, 80, 120]) {
     const { terminal, stdout } = screenOf(columns);
-    await listRequests(
-      {},
-      { terminal, environment: { SVC_DATA_HOME: '/nowhere' }, openStore: open },
-    );
+    await requestsOf({}, { terminal, environment: { SVC_DATA_HOME: '/nowhere' }, openStore: open });
     const [head = '', line = ''] = stripVTControlCharacters(stdout()).split('\n');
     expect(Math.max(head.length, line.length)).toBeLessThanOrEqual(columns);
     expect(['status', 'client', 'memory', 'shortening', 'end', 'model', 'request']).toContain(
@@ -294,12 +294,12 @@ test('the beginning of an id is enough, and one that is not is said so', async (
   const { store } = storeOf();
   const { context, out } = screen();
   const requests = { ...store.requests, list: async () => [row, { ...row, id: 'req_12' }] };
-  const several = listRequests(
+  const several = requestsOf(
     { id: 'req_1' },
     { ...context, openStore: async () => ({ ...store, requests }) },
   );
   await expect(several).rejects.toThrow('More than one id begins with this.');
-  await listRequests({ id: 'req_' }, { ...context, openStore: async () => store });
+  await requestsOf({ id: 'req_' }, { ...context, openStore: async () => store });
   expect(out()).toContain('Request       req_1');
 });
 
@@ -311,7 +311,7 @@ test('one request in full quotes what was left out', async () => {
     elidedRefs: [record.ref, 'm_gone'],
   };
   const requests = { ...store.requests, list: async () => [full] };
-  await listRequests(
+  await requestsOf(
     { id: 'req_1' },
     { ...context, openStore: async () => ({ ...store, requests }) },
   );
@@ -324,10 +324,7 @@ test('on a screen memories are grouped by project, each in a line that fits', as
   const { terminal, stdout } = screenOf(60);
   const other = { ...record, ref: 'm_bcdefghi', space: 'project/other', text: 'x '.repeat(90) };
   const { open } = storeOf([record, other, { ...record, ref: 'm_cdefghij' }]);
-  await listMemories(
-    { options: {} },
-    { terminal, environment: { SVC_DATA_HOME: '/no' }, openStore: open },
-  );
+  await list({ options: {} }, { terminal, environment: { SVC_DATA_HOME: '/no' }, openStore: open });
   const lines = stripVTControlCharacters(stdout()).split('\n');
   expect(lines.map((line) => line.slice(0, 13))).toEqual([
     '/home/a',

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { reportChecks } from '../../src/cli/doctor/check-report.ts';
+import type { CommandContext } from '../../src/cli/context.ts';
 import { listMemories } from '../../src/cli/memory/memory.ts';
 import { listSpaces } from '../../src/cli/memory/spaces.ts';
 import { recordOf } from '../support/records.ts';
@@ -45,12 +46,12 @@ test('memories and spaces fit', async () => {
     'The depot of the walrus shop opens at nine, and on Sundays it does not open at all.';
   const record = recordOf(text, { space: 'project/a-name-that-takes-some-forty-characters' });
   await store.memory.capture([record], AbortSignal.timeout(30_000));
-  const shown = async (show: (context: Parameters<typeof listSpaces>[1]) => unknown) => {
+  const shown = async (show: (context: CommandContext) => unknown) => {
     const { terminal, stdout } = screen(COLUMNS);
     await show({ terminal, environment });
     expectToFit(stdout());
   };
-  await shown((it) => listMemories({ options: {} }, it));
-  await shown((it) => listMemories({ words: 'depot', options: {} }, it));
-  await shown((it) => listSpaces({}, it));
+  await shown((it) => listMemories({ args: [], options: {}, context: it }));
+  await shown((it) => listMemories({ args: ['depot'], options: {}, context: it }));
+  await shown((it) => listSpaces({ args: [], options: {}, context: it }));
 });

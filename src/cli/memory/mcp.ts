@@ -1,6 +1,5 @@
 import { deadline, openStore } from '../store.ts';
 import { once } from 'node:events';
-import type { Readable } from 'node:stream';
 import { McpServer } from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
@@ -20,9 +19,8 @@ import {
 } from '../../core/memory/reference.ts';
 import { GLOBAL_SPACE, isSpace } from '../../core/request/space.ts';
 import { VERSION } from '../../core/version.ts';
-import type { Projects } from '../../ports/projects.ts';
 import { CliError } from '../cli-error.ts';
-import type { CommandContext } from '../context.ts';
+import type { CommandContext, Call } from '../context.ts';
 import { shortLines } from './mcp-lines.ts';
 import { retrieveFrom } from './memory.ts';
 import type { CliStore } from '../compose-store.ts';
@@ -31,6 +29,7 @@ import { MemoryError } from '../../core/errors.ts';
 import { beginningOf, countLines, parseLineRange } from '../../core/bytes/lines.ts';
 import type { Memory, StoredRecord } from '../../ports/memory.ts';
 import { timeText } from '../listing.ts';
+import { typedSpace } from './named.ts';
 
 /**
  * `svc mcp`: the memory as tools of a model, over standard input and output. It reads and never
@@ -55,13 +54,11 @@ const INSTRUCTIONS =
   'conversation to save tokens. Where a tool output begins with "[svc left", memory_get with the ' +
   'reference that stands there (m_…) gives the exact text back, best in the part that is needed.';
 
-interface McpOptions {
-  /** Where the client runs: its project's memories are looked through first. */
-  readonly folder: string;
+export interface McpOptions {
   /** Spaces that the person allows besides the project's own and `global`. */
-  readonly spaces: readonly string[];
+  readonly space: readonly string[];
   /** The person allows every space. */
-  readonly allSpaces: boolean;
+  readonly allSpaces?: boolean;
 }
 
 interface Reach {
@@ -74,11 +71,8 @@ interface Served extends Reach {
 }
 
 /** Ends with its input. */
-export async function serveMcp(
-  options: McpOptions,
-  context: CommandContext,
-  stdin: Readable,
-): Promise<void> {
+export async function serveMcp({ options, context }: Call<McpOptions>): Promise<void> {
+  const { stdin } = process;
   const folder = dataFolder(context.environment);
   // Not before the first question: most clients start every server that they know, and ask nothing.
   let store: Promise<CliStore> | undefined;
@@ -93,7 +87,7 @@ export async function serveMcp(
   const transport = new StdioServerTransport(messages, process.stdout, {
     maxBufferSize: 2 * MESSAGE_BYTES_MAX,
   });
-  const reach = await reachOf(options, new GitProjects(folder, COMMAND_WAITS));
+  const reach = await reachOf(options, context);
   const handle = serveStdio(() => buildServer(open, { ...reach, folder }), { transport });
   await ended;
   await handle.close();
@@ -102,16 +96,18 @@ export async function serveMcp(
 
 /** R42: a model reads its own project and what belongs to all, unless the person allowed more. */
 async function reachOf(
-  { folder, spaces, allSpaces }: McpOptions,
-  projects: Projects,
+  { space: typed, allSpaces }: McpOptions,
+  context: CommandContext,
 ): Promise<Reach> {
+  const spaces = await Promise.all(typed.map((one) => typedSpace(one, context)));
+  const projects = new GitProjects(dataFolder(context.environment), COMMAND_WAITS);
   const wrong = spaces.find((name) => !isSpace(name));
   if (wrong !== undefined) {
     throw new CliError('--space names no space.', 'List them with: svc memory spaces', 2);
   }
-  const { space: project, olderSpaces } = await projects.find(folder);
+  const { space: project, olderSpaces } = await projects.find(process.cwd());
   const own = [project, ...olderSpaces, GLOBAL_SPACE];
-  return { project, allowed: allSpaces ? undefined : [...own, ...spaces] };
+  return { project, allowed: allSpaces === true ? undefined : [...own, ...spaces] };
 }
 
 function buildServer(

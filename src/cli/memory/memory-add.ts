@@ -1,4 +1,4 @@
-import { projectOf, wrongSpace, wholeReferences, nameOf } from './named.ts';
+import { wrongSpace, wholeReferences, nameOf, spaceFor } from './named.ts';
 import { deadline, withStore } from '../store.ts';
 import { createHash } from 'node:crypto';
 import { captureStored } from '../../core/memory/captures.ts';
@@ -7,18 +7,18 @@ import { referenceOf } from '../../core/memory/reference.ts';
 import { isSpace } from '../../core/request/space.ts';
 import type { MemoryRecord } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
-import type { CommandContext } from '../context.ts';
 import { isKept } from './record-writer.ts';
+import type { Call } from '../context.ts';
 
 /** `svc memory add` and `svc memory move`: what a person puts into the memory by hand, and where. */
 
-export interface AddOptions {
+interface AddOptions {
   readonly space?: string;
   readonly json?: boolean;
 }
 
-export interface MoveOptions {
-  readonly to: string;
+interface MoveOptions {
+  readonly to?: string;
   /** Where it is, for one that several spaces hold. */
   readonly space?: string;
   readonly json?: boolean;
@@ -27,15 +27,9 @@ export interface MoveOptions {
 /** Longer texts are files; an agent reads those itself. */
 const TEXT_CHARS_MAX = 32_768;
 
-/** `folder` is where the command runs: without --space the memory belongs to that project. */
-export async function addMemory(
-  request: { readonly text: string; readonly folder: string; readonly options: AddOptions },
-  context: CommandContext,
-): Promise<void> {
-  const { folder, options } = request;
-  const space = options.space ?? (await projectOf(folder, context.environment));
-  if (!isSpace(space)) throw wrongSpace();
-  const record = recordOf(request.text, space);
+export async function addMemory({ args, options, context }: Call<AddOptions>): Promise<void> {
+  const space = await spaceFor(options.space, context);
+  const record = recordOf(args.join(' '), space);
   const [state] = await withStore(context, ({ memory }) => memory.capture([record], deadline()));
   const ref = referenceOf(record.digest);
   if (state === 'forgotten') throw forgottenThere(space);
@@ -52,12 +46,12 @@ export async function addMemory(
  * The embedded store moves each in one transaction, with its marks, and it can be moved back. A service
  * keeps it in the other space first, then forgets it in its own.
  */
-export async function moveMemories(
-  request: { readonly refs: readonly string[]; readonly options: MoveOptions },
-  context: CommandContext,
-): Promise<void> {
-  const { refs, options } = request;
+export async function moveMemories(call: Call<MoveOptions>): Promise<void> {
+  const { args: refs, options, context } = call;
   const { to } = options;
+  if (to === undefined) {
+    throw new CliError('Say where to move them: --to NAME.', 'See: svc memory spaces', 2);
+  }
   if (!isSpace(to)) throw wrongSpace('--to');
   const moved = await withStore(context, async ({ memory }) => {
     let count = 0;
@@ -83,10 +77,7 @@ export async function moveMemories(
     return count;
   });
   if (options.json === true) context.terminal.json({ moved, to });
-  else if (moved > 0) {
-    const name = nameOf(to, context);
-    context.terminal.note(`Moved to ${name}: ${moved}.`);
-  }
+  else if (moved > 0) context.terminal.note(`Moved to ${nameOf(to, context)}: ${moved}.`);
   if (moved > 0) return;
   throw new CliError('No memory was found to move.', 'References are in: svc memory list');
 }

@@ -8,7 +8,7 @@ import type { CliStore } from '../compose-store.ts';
 import { oneLine } from '../terminal.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import type { StoredRecord } from '../../ports/memory.ts';
-import type { CommandContext } from '../context.ts';
+import type { CommandContext, Call } from '../context.ts';
 import { count, timeText, limitOf, dayText } from '../listing.ts';
 
 /** Compares the files of memories with the folders of their projects, for a person who waits. */
@@ -259,7 +259,7 @@ interface Found {
 
 const NOTHING: Found = { stale: [], checked: 0, unknown: 0 };
 
-export async function listStale(options: ListOptions, context: CommandContext): Promise<void> {
+export async function listStale({ options, context }: Call<ListOptions>): Promise<void> {
   const limit = limitOf(options.limit, LIMIT);
   const { terminal } = context;
   const found = await withStore(context, async ({ code }) => {

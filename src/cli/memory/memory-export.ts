@@ -1,13 +1,14 @@
 import { projectOf } from './named.ts';
-import { deadline, withStore } from '../store.ts';
+import { withStore } from '../store.ts';
 import { writeLine } from '../../core/memory/memory-lines.ts';
 import { CliError } from '../cli-error.ts';
-import type { CommandContext } from '../context.ts';
+import type { CommandContext, Call } from '../context.ts';
 import { isInForce } from './memory-rules.ts';
+import { pagesOf } from './record-writer.ts';
 
 /** `svc memory export`: memories as lines of JSON, or a project's rules in the form of an agent's own file. */
 
-export interface ExportOptions {
+interface ExportOptions {
   readonly space?: string;
   readonly as?: string;
 }
@@ -22,34 +23,19 @@ const PAGE = 1000;
  * Newest first, on stdout; the number on stderr. Memories stored meanwhile are not among them. A memory
  * service has pages by number only: there, memories that others forget meanwhile may move one out.
  */
-export async function exportMemories(
-  { folder, options }: { readonly folder: string; readonly options: ExportOptions },
-  context: CommandContext,
-): Promise<void> {
+export async function exportMemories({ options, context }: Call<ExportOptions>): Promise<void> {
   const { terminal } = context;
   const { space, as } = options;
-  if (as !== undefined) return exportRules({ folder, space, as }, context);
+  if (as !== undefined) return exportRules({ space, as }, context);
   const filter = { limit: PAGE, ...(space === undefined ? {} : { space }) };
   const count = await withStore(context, async ({ memory }) => {
     let written = 0;
-    let next: number | undefined;
-    for (;;) {
-      const page =
-        memory.page === undefined
-          ? {
-              records: await memory.list({ ...filter, offset: written }, deadline()),
-              next: undefined,
-            }
-          : await memory.page(
-              { ...filter, ...(next === undefined ? {} : { before: next }) },
-              deadline(),
-            );
-      for (const record of page.records) terminal.out(writeLine(record));
-      written += page.records.length;
+    for await (const records of pagesOf(memory, filter)) {
+      for (const record of records) terminal.out(writeLine(record));
+      written += records.length;
       terminal.progress(`${written} memories`);
-      if (page.records.length < PAGE) return written;
-      ({ next } = page);
     }
+    return written;
   });
   terminal.progressDone();
   terminal.note(`Exported: ${count}.`);
@@ -57,7 +43,7 @@ export async function exportMemories(
 
 /** The rules that hold in the project of the folder, the oldest first. What a person has retired is not among them. */
 async function exportRules(
-  { folder, space, as }: { folder: string; space: string | undefined; as: string },
+  { space, as }: { space: string | undefined; as: string },
   context: CommandContext,
 ): Promise<void> {
   const { terminal } = context;
@@ -69,7 +55,7 @@ async function exportRules(
       2,
     );
   }
-  const project = space ?? (await projectOf(folder, context.environment));
+  const project = space ?? (await projectOf(process.cwd(), context.environment));
   const rules = await withStore(context, async ({ desk }) => desk?.rules({ space: project }));
   if (rules === undefined) {
     throw new CliError(

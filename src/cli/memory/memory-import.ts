@@ -4,7 +4,7 @@ import { linesOf, linesOfFile } from '../../adapters/files/lines.ts';
 import { readLine } from '../../core/memory/memory-lines.ts';
 import { isSpace, DEFAULT_SPACE } from '../../core/request/space.ts';
 import { CliError } from '../cli-error.ts';
-import type { CommandContext } from '../context.ts';
+import type { CommandContext, Call } from '../context.ts';
 import { countsText, RecordWriter, type Counts } from './record-writer.ts';
 import { TRANSCRIPT_CLIENTS, type TranscriptClient } from '../../core/memory/transcript-forms.ts';
 import { homedir } from 'node:os';
@@ -18,9 +18,9 @@ import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects
 import type { TranscriptRecord } from '../../core/memory/transcripts.ts';
 import { count } from '../listing.ts';
 
-/** `svc memory import`: from an export, or from the transcripts that clients keep (`transcript-import.ts`). */
+/** `svc memory import`: from an export, or from the transcripts that clients keep. */
 
-export interface ImportOptions {
+interface ImportOptions {
   readonly from?: string;
   readonly space?: string;
   readonly dryRun?: boolean;
@@ -33,11 +33,9 @@ const LINE_CHARS_MAX = 4 * 1024 * 1024;
 /** Problems that are named; a wrong file has as many as it has lines. */
 const PROBLEMS_MAX = 5;
 
-export async function importMemories(
-  request: { readonly file?: string; readonly options: ImportOptions },
-  context: CommandContext,
-): Promise<void> {
-  const { file, options } = request;
+export async function importMemories(call: Call<ImportOptions>): Promise<void> {
+  const { options, context } = call;
+  const [file] = call.args;
   const { from, space } = options;
   if (space !== undefined && !isSpace(space)) throw wrongSpace();
   if (from === undefined) return importLines({ file, options }, context);

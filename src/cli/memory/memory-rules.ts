@@ -3,14 +3,14 @@ import { captureStored } from '../../core/memory/captures.ts';
 import { rulesIn } from '../../core/recall/rules.ts';
 import type { DeskRule, MemoryDesk } from '../../ports/memory-desk.ts';
 import { CliError } from '../cli-error.ts';
-import type { CommandContext } from '../context.ts';
+import type { CommandContext, Call } from '../context.ts';
 import { timeText } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
 import { namesOf } from './named.ts';
 
 /** `svc memory rules`: the rules and corrections that a person stated, and what became of each. */
 
-export interface RulesOptions {
+interface RulesOptions {
   readonly space?: string;
   /** Also those that were replaced or retired. */
   readonly all?: boolean;
@@ -36,12 +36,9 @@ export function isInForce({ state }: Pick<DeskRule, 'state'>): boolean {
   return state === 'holds' || state === 'pinned';
 }
 
-/** `words`: with --edit, the new sentence. */
-export async function showRules(
-  request: { readonly words: string; readonly options: RulesOptions },
-  context: CommandContext,
-): Promise<void> {
-  const { words, options } = request;
+/** The arguments are the new sentence of --edit. */
+export async function showRules({ args, options, context }: Call<RulesOptions>): Promise<void> {
+  const words = args.join(' ');
   const changes = [options.retire, options.restore, options.pin, options.edit].filter(
     (id) => id !== undefined,
   );

@@ -20,7 +20,7 @@ import { maskSecrets, stripPrivate } from '../../core/redaction/redaction.ts';
 import type { MemoryDesk } from '../../ports/memory-desk.ts';
 import type { Memory, MemoryRecord, SpeakerRole } from '../../ports/memory.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
-import type { CommandContext } from '../context.ts';
+import type { CommandContext, Call } from '../context.ts';
 import { oneLine } from '../terminal.ts';
 import { isInForce } from './memory-rules.ts';
 import { countsText, RecordWriter } from './record-writer.ts';
@@ -41,13 +41,13 @@ const SHOWN_CHARS = 200;
 /** As many as one page of the store holds. */
 const LIST_MAX = 1000;
 
-export interface ShareOptions {
+interface ShareOptions {
   /** Ids of entries that leave the file. */
   readonly remove?: readonly string[];
   readonly json?: boolean;
 }
 
-export interface JoinOptions {
+interface JoinOptions {
   readonly accept?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
@@ -60,14 +60,10 @@ interface Place {
 }
 
 /** Without references the rules in force are shared. */
-export async function shareMemories(
-  request: { readonly refs: readonly string[]; readonly folder: string; options: ShareOptions },
-  context: CommandContext,
-): Promise<void> {
-  const { refs, options } = request;
+export async function shareMemories(call: Call<ShareOptions>): Promise<void> {
+  const { args: refs, options, context } = call;
   const { terminal } = context;
-  const place = await placeOf(request.folder, context);
-  const { path, space, file } = place;
+  const { path, space, file } = await placeOf(process.cwd(), context);
   if (file.problems.length > 0) throw brokenFile(file);
   const removed = new Set(options.remove);
   const unknown = [...removed].filter((id) => !file.entries.some((one) => sharedId(one) === id));
@@ -116,18 +112,10 @@ export async function shareMemories(
   }
 }
 
-export async function joinMemories(
-  request: {
-    readonly folder: string;
-    readonly options: JoinOptions;
-    /** Asks a person; undefined without a terminal. */
-    readonly confirm?: ((message: string) => Promise<boolean>) | undefined;
-  },
-  context: CommandContext,
-): Promise<ExitCode> {
-  const { options, confirm } = request;
+export async function joinMemories({ options, context }: Call<JoinOptions>): Promise<ExitCode> {
   const { terminal } = context;
-  const { path, space, file } = await placeOf(request.folder, context);
+  const confirm = options.json === true ? undefined : context.asker?.();
+  const { path, space, file } = await placeOf(process.cwd(), context);
   const name = nameOf(space, context);
   if (file.entries.length === 0 && file.problems.length === 0) {
     throw new CliError(`There are no shared memories in ${path}.`, 'Write some: svc memory share');
@@ -169,7 +157,7 @@ export async function joinMemories(
     if (gone.length > 0 && options.json !== true) {
       terminal.note(`Joined before and no longer in the file: svc memory forget ${gone.join(' ')}`);
     }
-    return !writes && confirm !== undefined && options.json !== true ? 130 : 0;
+    return !writes && confirm !== undefined ? 130 : 0;
   });
 }
 

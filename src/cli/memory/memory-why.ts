@@ -1,18 +1,17 @@
-import { projectOf, wrongSpace, nameOf } from './named.ts';
+import { nameOf, spaceFor } from './named.ts';
 import { withStore } from '../store.ts';
 import { questionText } from '../../core/memory/captures.ts';
 import { writeAgentBlock } from '../../core/recall/agent-block.ts';
 import type { AgentCandidate, AgentLook } from '../../core/recall/agent-facts.ts';
-import { isSpace } from '../../core/request/space.ts';
 import { CliError } from '../cli-error.ts';
-import type { CommandContext } from '../context.ts';
 import { timeText } from '../listing.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { requireConfigFile, settingsOf } from '../setup/load-config.ts';
+import type { Call } from '../context.ts';
 
 /** `svc memory why`: what recall weighs for a prompt, and why each memory is told or not. */
 
-export interface WhyOptions {
+interface WhyOptions {
   readonly space?: string;
   readonly json?: boolean;
 }
@@ -20,13 +19,10 @@ export interface WhyOptions {
 const PROMPT_CHARS_MAX = 4096;
 const TEXT_CHARS = 72;
 
-export async function explainRecall(
-  request: { readonly prompt: string; readonly folder: string; readonly options: WhyOptions },
-  context: CommandContext,
-): Promise<void> {
-  const { prompt, folder, options } = request;
-  const space = options.space ?? (await projectOf(folder, context.environment));
-  if (!isSpace(space)) throw wrongSpace();
+export async function explainRecall(call: Call<WhyOptions>): Promise<void> {
+  const { options, context } = call;
+  const [prompt = ''] = call.args;
+  const space = await spaceFor(options.space, context);
   const { environment } = context;
   const { settings } = settingsOf(await requireConfigFile(environment), environment, {});
   const { recalledTokensMax: tokensMax, recallQuietPercent } = settings.proxy;

@@ -11,7 +11,7 @@ import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { CONTEXT_MAX, type Excerpt, excerptOf, type PartWords } from '../../core/memory/excerpt.ts';
 import type { ForgetFilter, Memory, StoredRecord } from '../../ports/memory.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
-import type { CommandContext } from '../context.ts';
+import type { CommandContext, Call } from '../context.ts';
 import { limitOf, timeText, dayText } from '../listing.ts';
 import type { CliStore } from '../compose-store.ts';
 import { changeReader } from './memory-code.ts';
@@ -23,13 +23,14 @@ import { readHookKey } from '../../adapters/files/hook-key.ts';
 
 /** `svc memory`: what svc remembers, to be read, found and forgotten. */
 
-export interface ListOptions {
+interface ListOptions {
   readonly space?: string;
   readonly limit?: string;
   readonly json?: boolean;
 }
 
-export interface GetOptions {
+interface GetOptions {
+  readonly origin?: boolean;
   /** `from-to`, both counted from 1. */
   readonly lines?: string;
   readonly grep?: string;
@@ -39,7 +40,7 @@ export interface GetOptions {
   readonly json?: boolean;
 }
 
-export interface ForgetOptions {
+interface ForgetOptions {
   readonly space?: string;
   readonly search?: string;
   readonly yes?: boolean;
@@ -48,12 +49,9 @@ export interface ForgetOptions {
 
 const LIMIT = { fallback: 20, max: 1000 };
 
-/** `words` absent: the newest first; else the best first. */
-export async function listMemories(
-  request: { readonly words?: string; readonly options: ListOptions },
-  context: CommandContext,
-): Promise<void> {
-  const { words, options } = request;
+/** Without words the newest first, else the best first. */
+export async function listMemories({ args, options, context }: Call<ListOptions>): Promise<void> {
+  const words = args.length === 0 ? undefined : args.join(' ');
   const filter = {
     limit: limitOf(options.limit, LIMIT),
     ...(options.space === undefined ? {} : { space: options.space }),
@@ -83,11 +81,15 @@ const FLAGS: PartWords = {
 };
 
 /** The exact stored text if it is short, or the requested part. stderr says what is missing. */
-export async function getMemory(
-  request: { readonly ref: string; readonly options: GetOptions },
-  context: CommandContext,
-): Promise<void> {
-  const { ref, options } = request;
+export async function getMemory({
+  args: [ref = ''],
+  options,
+  context,
+}: Call<GetOptions>): Promise<void> {
+  if (options.origin === true) {
+    const { showMemory } = await import('./memory-code.ts');
+    return showMemory({ ref, json: options.json }, context);
+  }
   const { json, context: around, ...part } = options;
   const lines = around === undefined ? {} : { context: limitOf(around, CONTEXT) };
   const asked = { ...part, ...lines };
@@ -99,9 +101,7 @@ export async function getMemory(
     const changes = changeReader(store, dataFolder(context.environment));
     return record && { record, changed: await changes.remark(record.ref) };
   });
-  if (found === undefined) {
-    throw noSuchReference(ref);
-  }
+  if (found === undefined) throw noSuchReference(ref);
   const { record, changed } = found;
   const excerpt = excerptOf(record.text, asked, FLAGS);
   if ('problem' in excerpt) throw problemError(excerpt);
@@ -138,22 +138,11 @@ export async function retrieveFrom(
   }
 }
 
-export interface ForgetRequest {
-  readonly refs: readonly string[];
-  /** Where the command runs: one of several spaces with the same text may be its project. */
-  readonly folder: string;
-  readonly options: ForgetOptions;
-  /** Asks a person; undefined without a terminal. */
-  readonly confirm?: ((message: string) => Promise<boolean>) | undefined;
-}
-
 /** Forgets only after a yes: on a terminal it asks, and elsewhere --yes is required. */
-export async function forgetMemories(
-  request: ForgetRequest,
-  context: CommandContext,
-): Promise<ExitCode> {
-  const { refs, options, confirm } = request;
+export async function forgetMemories(call: Call<ForgetOptions>): Promise<ExitCode> {
+  const { args: refs, options, context } = call;
   const { terminal } = context;
+  const confirm = context.asker?.();
   if (refs.length === 0 && options.space === undefined && options.search === undefined) {
     throw new CliError(
       'Say what to forget: references, or --search, or --space.',
@@ -173,7 +162,7 @@ export async function forgetMemories(
   }
   const forgotten = await withStore(context, async (store) => {
     const { memory } = store;
-    const { filter, question } = await forgetChoice(request, context, memory);
+    const { filter, question } = await forgetChoice(call, memory);
     const isSure = options.yes === true || (await confirm?.(question)) === true;
     if (!isSure) return undefined;
     // Half done it is no use: however many there are, the command waits for them.
@@ -204,14 +193,10 @@ interface ForgetChoice {
   readonly question: string;
 }
 
-async function forgetChoice(
-  request: ForgetRequest,
-  context: CommandContext,
-  memory: Memory,
-): Promise<ForgetChoice> {
-  const { refs, options } = request;
+async function forgetChoice(call: Call<ForgetOptions>, memory: Memory): Promise<ForgetChoice> {
+  const { args: refs, options, context } = call;
   const { space, search } = options;
-  if (refs.length > 0) return forgetByReference(request, context, memory);
+  if (refs.length > 0) return forgetByReference(call, memory);
   const where = space === undefined ? 'every space' : nameOf(space, context);
   if (search === undefined) {
     return { filter: { space: space ?? '' }, question: `Forget every memory of ${where}?` };
@@ -227,8 +212,7 @@ async function forgetChoice(
  * --space, else in the only space that holds it, else in the project of the folder; the others are named.
  */
 async function forgetByReference(
-  { refs, folder, options }: ForgetRequest,
-  context: CommandContext,
+  { args: refs, options, context }: Call<ForgetOptions>,
   memory: Memory,
 ): Promise<ForgetChoice> {
   const { terminal } = context;
@@ -238,7 +222,7 @@ async function forgetByReference(
   const text = held.length === 1 ? `: ${oneLine(held[0]?.text ?? '', QUESTION_CHARS)}` : '';
   const what = refs.length === 1 ? 'this memory' : `these ${refs.length} memories`;
   const space =
-    options.space ?? (spaces.length > 1 ? await projectAmong(spaces, folder, context) : spaces[0]);
+    options.space ?? (spaces.length > 1 ? await projectAmong(spaces, context) : spaces[0]);
   // Left-out outputs are in no list: a reference to one names it wherever it is.
   if (space === undefined) return { filter: { refs: whole }, question: `Forget ${what}?` };
   const names = namesOf(held, context);
@@ -259,12 +243,8 @@ async function forgetByReference(
 
 const QUESTION_CHARS = 60;
 
-async function projectAmong(
-  spaces: readonly string[],
-  folder: string,
-  context: CommandContext,
-): Promise<string> {
-  const space = await projectOf(folder, context.environment);
+async function projectAmong(spaces: readonly string[], context: CommandContext): Promise<string> {
+  const space = await projectOf(process.cwd(), context.environment);
   if (spaces.includes(space)) return space;
   const names = namesOf(spaces, context);
   throw new CliError(

@@ -7,6 +7,7 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { deadline, withStore } from '../store.ts';
 import { oneLine } from '../terminal.ts';
+import { isSpace } from '../../core/request/space.ts';
 
 /** How a person names memories and spaces, and reads the names of spaces. */
 
@@ -50,6 +51,16 @@ export async function projectOf(
 ): Promise<string> {
   const { GitProjects, COMMAND_WAITS } = await import('../../adapters/projects/git-projects.ts');
   return (await new GitProjects(dataFolder(environment), COMMAND_WAITS).find(folder)).space;
+}
+
+/** The space that --space names, else that of the project in whose folder the command runs. */
+export async function spaceFor(
+  named: string | undefined,
+  { environment }: CommandContext,
+): Promise<string> {
+  const space = named ?? (await projectOf(process.cwd(), environment));
+  if (!isSpace(space)) throw wrongSpace();
+  return space;
 }
 
 /** `flag` is what named it. */

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CaptureState, Memory, MemoryRecord } from '../../ports/memory.ts';
+import type { CaptureState, Memory, MemoryRecord, RecordPage } from '../../ports/memory.ts';
+import { deadline } from '../store.ts';
 
-/** Puts records into a memory in small batches and counts what became of them. */
+/** Reads and writes many records of a memory in parts, and counts what became of them. */
 
 export interface Counts {
   /** New memories. */
@@ -63,6 +64,29 @@ export function countsText({ stored, duplicate, forgotten, rejected }: Counts): 
   ];
   const others = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
   return [`${stored} new`, ...others].join(', ');
+}
+
+/**
+ * All records page by page, the newest first. A memory service has pages by number only: there, memories that others
+ * forget meanwhile may move one out.
+ */
+export async function* pagesOf(
+  memory: Memory,
+  filter: { readonly limit: number; readonly space?: string },
+): AsyncGenerator<RecordPage['records']> {
+  let offset = 0;
+  let next: number | undefined;
+  for (;;) {
+    const before = next === undefined ? {} : { before: next };
+    const page: RecordPage =
+      memory.page === undefined
+        ? { records: await memory.list({ ...filter, offset }, deadline()), next }
+        : await memory.page({ ...filter, ...before }, deadline());
+    yield page.records;
+    if (page.records.length < filter.limit) return;
+    offset += page.records.length;
+    ({ next } = page);
+  }
 }
 
 /** The memory holds it, from now on or since before. */

@@ -11,12 +11,12 @@ import {
 } from '../../adapters/projects/registry.ts';
 import { findRepository } from '../../adapters/projects/repository.ts';
 import { isSpace } from '../../core/request/space.ts';
-import type { Memory, RecordPage } from '../../ports/memory.ts';
+import type { Memory } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
-import type { CommandContext } from '../context.ts';
+import type { CommandContext, Call } from '../context.ts';
 import { printable } from '../terminal.ts';
 import { typedSpace, projectOf, wrongSpace, namesOf, nameOf } from './named.ts';
-import { isKept } from './record-writer.ts';
+import { isKept, pagesOf } from './record-writer.ts';
 
 /** `svc memory spaces`: which spaces there are, and which project belongs to which. */
 
@@ -28,10 +28,8 @@ const REST_MS = 5;
 /** Half a million memories: more than anybody has. */
 const PAGES_MAX = 1000;
 
-export async function listSpaces(
-  { json }: { readonly json?: boolean },
-  context: CommandContext,
-): Promise<void> {
+export async function listSpaces(call: Call<{ readonly json?: boolean }>): Promise<void> {
+  const { options, context } = call;
   const counts = await withStore(context, ({ memory }) => countSpaces(memory));
   const registry = await readRegistry(dataFolder(context.environment));
   const { projects, joined } = registry;
@@ -45,7 +43,7 @@ export async function listSpaces(
       ...Object.keys(joined).filter((folder) => now(joined[folder]) === space),
     ],
   }));
-  if (json === true) {
+  if (options.json === true) {
     context.terminal.json(rows);
     return;
   }
@@ -59,18 +57,16 @@ export async function listSpaces(
 }
 
 /** The folder's project belongs to the space from now on: the person vouches for it. */
-export async function joinSpace(
-  { folder, ...typed }: { readonly space: string; readonly folder: string },
-  context: CommandContext,
-): Promise<void> {
-  const space = await typedSpace(typed.space, context);
+export async function joinSpace({ args, context }: Call): Promise<void> {
+  const [typed = '', folder = process.cwd()] = args;
+  const space = await typedSpace(typed, context);
   if (!isSpace(space)) throw wrongSpace(NAMED);
   const root = (await findRepository(folder))?.root ?? (await realpath(folder).catch(noFolder));
   await changeRegistry(dataFolder(context.environment), ({ joined, ...rest }) => ({
     ...rest,
     joined: { ...joined, [root]: space },
   }));
-  context.terminal.note(`${root} now belongs to ${typed.space}.`);
+  context.terminal.note(`${root} now belongs to ${typed}.`);
 }
 
 /**
@@ -78,8 +74,8 @@ export async function joinSpace(
  * in the registry of projects; the proxy and the hooks get it as `Project.isMemoryOff`.
  */
 export async function switchMemory(
-  { folder, isOff }: { readonly folder: string; readonly isOff: boolean },
-  context: CommandContext,
+  { args: [folder = process.cwd()], context }: Call,
+  isOff: boolean,
 ): Promise<void> {
   const { environment, terminal } = context;
   const data = dataFolder(environment);
@@ -201,18 +197,11 @@ async function moveCopies(memory: Memory, from: string, to: string): Promise<num
 
 async function countSpaces(memory: Memory): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
-  let next: number | undefined;
-  for (let page = 0; page < PAGES_MAX; page += 1) {
-    const found: RecordPage =
-      memory.page === undefined
-        ? { records: await memory.list({ limit: PAGE, offset: page * PAGE }, deadline()), next }
-        : await memory.page(
-            { limit: PAGE, ...(next !== undefined && { before: next }) },
-            deadline(),
-          );
-    for (const { space } of found.records) counts.set(space, (counts.get(space) ?? 0) + 1);
-    if (found.records.length < PAGE) break;
-    ({ next } = found);
+  let pages = 0;
+  for await (const records of pagesOf(memory, { limit: PAGE })) {
+    for (const { space } of records) counts.set(space, (counts.get(space) ?? 0) + 1);
+    pages += 1;
+    if (pages === PAGES_MAX) break;
   }
   return counts;
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CommandContext } from '../context.ts';
+import type { Call, CommandContext } from '../context.ts';
 import { wrapped } from '../text-table.ts';
 import type { Declare } from './program.ts';
 
@@ -27,13 +27,6 @@ export interface CliCommand<Given extends object = object> {
   readonly passesOn?: true;
   /** Resolves with the exit code; 0 without one. A command without this only holds others. */
   run?(call: Call<Given>): Promise<number | undefined | void>;
-}
-
-export interface Call<Given extends object = object> {
-  readonly context: CommandContext;
-  readonly options: Given;
-  /** All arguments in their order. */
-  readonly args: readonly string[];
 }
 
 /** Declares commands in this order; one that holds others comes before them. */

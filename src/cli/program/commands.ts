@@ -3,18 +3,12 @@ import type { ConnectOptions } from '../clients/connect.ts';
 import type { OtherOptions } from '../clients/other-config.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
 import type { DoctorOptions } from '../doctor/doctor.ts';
-import type { StatusOptions, StopOptions } from '../proxy/status.ts';
-import type { CacheOptions } from '../requests/cache.ts';
-import type { QuotaOptions } from '../requests/quota.ts';
-import type { RequestsOptions } from '../requests/requests.ts';
-import type { StatsOptions } from '../requests/stats.ts';
-import type { TopOptions } from '../requests/top.ts';
 import type { SetupOptions } from '../setup/setup.ts';
 import type { UninstallOptions } from '../setup/uninstall.ts';
 import type { UiOptions } from '../ui/ui.ts';
-import { asker } from './asker.ts';
 import { CLIENT_COMMANDS } from './client-commands.ts';
-import type { Call, CliCommand } from './command.ts';
+import type { Call } from '../context.ts';
+import type { CliCommand } from './command.ts';
 import { MEMORY_COMMANDS } from './memory-commands.ts';
 import {
   flagsOf,
@@ -89,14 +83,10 @@ const STATUS: CliCommand = {
   more: `Without a running proxy the exit code is 1. The sums of --watch cover the last hour. Without a terminal
 --watch prints one snapshot.`,
   examples: ['svc status', 'svc status --watch', 'svc status --json'],
-  async run({ options, context }: Call<StatusOptions & TopOptions & { watch?: boolean }>) {
-    if (options.watch === true) {
-      const { top } = await import('../requests/top.ts');
-      return top(options, context, { keys: () => process.stdin });
-    }
-    const { status } = await import('../proxy/status.ts');
-    return status(options, context);
-  },
+  run: async (call) =>
+    'watch' in call.options
+      ? (await import('../requests/top.ts')).top(call)
+      : (await import('../proxy/status.ts')).status(call),
 };
 
 const STATS: CliCommand = {
@@ -108,10 +98,7 @@ const STATS: CliCommand = {
     '--json': 'print one JSON object',
   },
   examples: ['svc stats', 'svc stats --days 7 --json'],
-  async run({ options, context }: Call<StatsOptions>) {
-    const { showStats } = await import('../requests/stats.ts');
-    await showStats(options, context);
-  },
+  run: async (call) => (await import('../requests/stats.ts')).showStats(call),
 };
 
 const SETUP: CliCommand = {
@@ -172,7 +159,7 @@ async function runSetup({
   if (options.login !== undefined) {
     const { setupLogin } = await import('../setup/setup-login.ts');
     const { login, replace = false } = options;
-    await setupLogin({ login, replace }, context, await asker());
+    await setupLogin({ login, replace }, context, context.asker?.());
     return undefined;
   }
   const { openCatalog } = await import('../../adapters/catalog/catalog.ts');
@@ -225,7 +212,7 @@ With --hooks the setting hookCut also cuts long outputs of a shell (docs/hooks.m
   ],
   async run({ args: [name = ''], options, context }: Call<ConnectOptions>) {
     const { connect } = await import('../clients/connect.ts');
-    const parts = { script: scriptPath(), confirm: await asker(true) };
+    const parts = { script: scriptPath(), confirm: context.asker?.(true) };
     return connect(name, options, context, parts);
   },
 };
@@ -244,7 +231,7 @@ svc go.`,
   examples: ['svc disconnect claude'],
   async run({ args: [name = ''], options, context }: Call<ConnectOptions>) {
     const { disconnect } = await import('../clients/connect.ts');
-    return disconnect(name, options, context, await asker(true));
+    return disconnect(name, options, context, context.asker?.(true));
   },
 };
 
@@ -276,7 +263,7 @@ price and asks first. Without a terminal it sends nothing unless you give --yes.
     const { createUpstream: openUpstream } =
       await import('../../adapters/network/undici-upstream.ts');
     const parts = { inspectStore, openUpstream, nodeVersion: process.versions.node };
-    const confirm = options.live === true ? await asker() : undefined;
+    const confirm = options.live === true ? context.asker?.() : undefined;
     return doctor(options, context, { ...parts, ...(confirm && { confirm }) });
   },
 };
@@ -302,7 +289,7 @@ To remove the package itself, run: npm uninstall -g svc-local-proxy`,
   ],
   async run({ options, context }: Call<UninstallOptions>) {
     const { uninstall } = await import('../setup/uninstall.ts');
-    const confirm = await asker();
+    const confirm = context.asker?.();
     return uninstall(options, context, { unit: unitParts(), ...(confirm && { confirm }) });
   },
 };
@@ -313,10 +300,7 @@ const STOP: CliCommand = {
   description: 'Stop the proxy after its open answers have finished',
   options: { '--port <number>': 'stop only the proxy on this port' },
   examples: ['svc stop', 'svc stop --port 9000'],
-  async run({ options, context }: Call<StopOptions>) {
-    const { stop } = await import('../proxy/status.ts');
-    return stop(options, context);
-  },
+  run: async (call) => (await import('../proxy/status.ts')).stop(call),
 };
 
 const REQUESTS: CliCommand = {
@@ -330,10 +314,7 @@ const REQUESTS: CliCommand = {
     '--json': 'print a JSON list',
   },
   examples: ['svc requests --limit 5', 'svc requests req_…', 'svc requests req_… --report'],
-  async run({ args: [id], options, context }: Call<RequestsOptions>) {
-    const { listRequests } = await import('../requests/requests.ts');
-    await listRequests(id === undefined ? options : { ...options, id }, context);
-  },
+  run: async (call) => (await import('../requests/requests.ts')).listRequests(call),
 };
 
 const QUOTA: CliCommand = {
@@ -342,10 +323,7 @@ const QUOTA: CliCommand = {
   description: 'Show how much of your plan is left, and what used it',
   options: { '--json': 'print one JSON list' },
   examples: ['svc quota', 'svc quota --json'],
-  async run({ options, context }: Call<QuotaOptions>) {
-    const { showQuota } = await import('../requests/quota.ts');
-    await showQuota(options, context);
-  },
+  run: async (call) => (await import('../requests/quota.ts')).showQuota(call),
 };
 
 const CACHE: CliCommand = {
@@ -358,10 +336,7 @@ const CACHE: CliCommand = {
   },
   more: 'The dearest cause is the first one.',
   examples: ['svc cache', 'svc cache --days 30 --json'],
-  async run({ options, context }: Call<CacheOptions>) {
-    const { showCache } = await import('../requests/cache.ts');
-    await showCache(options, context);
-  },
+  run: async (call) => (await import('../requests/cache.ts')).showCache(call),
 };
 
 const DEMO: CliCommand = {

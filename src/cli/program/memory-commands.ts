@@ -1,13 +1,6 @@
-import { CliError } from '../cli-error.ts';
-import type { AddOptions, MoveOptions } from '../memory/memory-add.ts';
-import type { ExportOptions } from '../memory/memory-export.ts';
-import type { ImportOptions } from '../memory/memory-import.ts';
-import type { RulesOptions } from '../memory/memory-rules.ts';
-import type { JoinOptions, ShareOptions } from '../memory/memory-share.ts';
-import type { WhyOptions } from '../memory/memory-why.ts';
-import type { ForgetOptions, GetOptions, ListOptions } from '../memory/memory.ts';
-import { asker } from './asker.ts';
-import type { Call, CliCommand } from './command.ts';
+import type { Call } from '../context.ts';
+import type { McpOptions } from '../memory/mcp.ts';
+import type { CliCommand } from './command.ts';
 
 /** `svc memory`: the commands with which a person looks into the memory and owns it, and the tools for a model. */
 
@@ -28,14 +21,10 @@ const LOOKING: readonly CliCommand[] = [
     more: `--stale lists a memory if a file that its exchange edited, or read and named, has changed or is gone. svc
 compares only the files; it does not judge the text of the memory.`,
     examples: ['svc memory list --limit 5', 'svc memory list --stale --space shop'],
-    async run({ options, context }: Call<ListOptions & { readonly stale?: boolean }>) {
-      if (options.stale === true) {
-        const { listStale } = await import('../memory/memory-code.ts');
-        return listStale(options, context);
-      }
-      const { listMemories } = await import('../memory/memory.ts');
-      return listMemories({ options }, context);
-    },
+    run: async (call) =>
+      'stale' in call.options
+        ? (await import('../memory/memory-code.ts')).listStale(call)
+        : (await import('../memory/memory.ts')).listMemories(call),
   },
   {
     name: 'memory search',
@@ -43,10 +32,7 @@ compares only the files; it does not judge the text of the memory.`,
     args: { '<words...>': 'words of the memory' },
     options: LIST_OPTIONS,
     examples: ['svc memory search staging database'],
-    async run({ args, options, context }: Call<ListOptions>) {
-      const { listMemories } = await import('../memory/memory.ts');
-      await listMemories({ words: args.join(' '), options }, context);
-    },
+    run: async (call) => (await import('../memory/memory.ts')).listMemories(call),
   },
   {
     name: 'memory get',
@@ -70,18 +56,7 @@ rest.`,
       'svc memory get m_… --all > text.txt',
       'svc memory get m_… --origin',
     ],
-    async run({
-      args: [ref = ''],
-      options,
-      context,
-    }: Call<GetOptions & { readonly origin?: boolean }>) {
-      if (options.origin === true) {
-        const { showMemory } = await import('../memory/memory-code.ts');
-        return showMemory({ ref, json: options.json }, context);
-      }
-      const { getMemory } = await import('../memory/memory.ts');
-      return getMemory({ ref, options }, context);
-    },
+    run: async (call) => (await import('../memory/memory.ts')).getMemory(call),
   },
   {
     name: 'memory why',
@@ -92,10 +67,7 @@ rest.`,
       '--json': 'print one JSON object',
     },
     examples: ['svc memory why "why does the parser drop the last chunk?"'],
-    async run({ args: [prompt = ''], options, context }: Call<WhyOptions>) {
-      const { explainRecall } = await import('../memory/memory-why.ts');
-      await explainRecall({ prompt, folder: process.cwd(), options }, context);
-    },
+    run: async (call) => (await import('../memory/memory-why.ts')).explainRecall(call),
   },
   {
     name: 'memory rules',
@@ -117,10 +89,7 @@ A later sentence about the same thing replaces it. svc places a rule when a prom
       'svc memory rules --retire r_…',
       'svc memory rules --edit r_… "Always use pnpm here."',
     ],
-    async run({ args, options, context }: Call<RulesOptions>) {
-      const { showRules } = await import('../memory/memory-rules.ts');
-      await showRules({ words: args.join(' '), options }, context);
-    },
+    run: async (call) => (await import('../memory/memory-rules.ts')).showRules(call),
   },
 ];
 
@@ -142,11 +111,7 @@ names the others.`,
       'svc memory forget m_… --space shop',
       'svc memory forget --search "old host" --yes',
     ],
-    async run({ args: refs, options, context }: Call<ForgetOptions>) {
-      const { forgetMemories } = await import('../memory/memory.ts');
-      const request = { refs, folder: process.cwd(), options, confirm: await asker() };
-      return forgetMemories(request, context);
-    },
+    run: async (call) => (await import('../memory/memory.ts')).forgetMemories(call),
   },
   {
     name: 'memory add',
@@ -157,11 +122,7 @@ names the others.`,
       '--json': 'print its reference and space as JSON',
     },
     examples: ['svc memory add --space global "I write dates as ISO 8601."'],
-    async run({ args, options, context }: Call<AddOptions>) {
-      const { addMemory } = await import('../memory/memory-add.ts');
-      const request = { text: args.join(' '), folder: process.cwd(), options };
-      await addMemory(request, context);
-    },
+    run: async (call) => (await import('../memory/memory-add.ts')).addMemory(call),
   },
   {
     name: 'memory move',
@@ -173,13 +134,7 @@ names the others.`,
       '--json': 'print the count as JSON',
     },
     examples: ['svc memory move m_… --to global'],
-    async run({ args: refs, options, context }: Call<Partial<MoveOptions>>) {
-      if (options.to === undefined) {
-        throw new CliError('Say where to move them: --to NAME.', 'See: svc memory spaces', 2);
-      }
-      const { moveMemories } = await import('../memory/memory-add.ts');
-      await moveMemories({ refs, options: { ...options, to: options.to } }, context);
-    },
+    run: async (call) => (await import('../memory/memory-add.ts')).moveMemories(call),
   },
   {
     name: 'memory export',
@@ -190,10 +145,7 @@ names the others.`,
       '--as <form>': 'the rules of this project as Markdown: claude or agents',
     },
     examples: ['svc memory export > memories.jsonl', 'svc memory export --as claude >> CLAUDE.md'],
-    async run({ options, context }: Call<ExportOptions>) {
-      const { exportMemories } = await import('../memory/memory-export.ts');
-      await exportMemories({ folder: process.cwd(), options }, context);
-    },
+    run: async (call) => (await import('../memory/memory-export.ts')).exportMemories(call),
   },
   {
     name: 'memory import',
@@ -211,11 +163,7 @@ names the others.`,
       'svc memory import --from claude-code',
       'svc memory import --from claude-code --yes',
     ],
-    async run({ args: [file], options, context }: Call<ImportOptions>) {
-      const { importMemories } = await import('../memory/memory-import.ts');
-      const request = file === undefined ? { options } : { file, options };
-      await importMemories(request, context);
-    },
+    run: async (call) => (await import('../memory/memory-import.ts')).importMemories(call),
   },
   {
     name: 'memory share',
@@ -227,10 +175,7 @@ names the others.`,
     },
     more: 'The file is part of your repository. Review and commit it; a colleague reads it with: svc memory join',
     examples: ['svc memory share', 'svc memory share m_… r_…', 'svc memory share --remove s_…'],
-    async run({ args: refs, options, context }: Call<ShareOptions>) {
-      const { shareMemories } = await import('../memory/memory-share.ts');
-      await shareMemories({ refs, folder: process.cwd(), options }, context);
-    },
+    run: async (call) => (await import('../memory/memory-share.ts')).shareMemories(call),
   },
   {
     name: 'memory join',
@@ -242,12 +187,7 @@ names the others.`,
     },
     more: 'Nothing that you retired or forgot comes back, and no entry replaces a rule of yours.',
     examples: ['svc memory join', 'svc memory join --accept'],
-    async run({ options, context }: Call<JoinOptions>) {
-      const { joinMemories } = await import('../memory/memory-share.ts');
-      const confirm = options.json === true ? undefined : await asker();
-      const request = { folder: process.cwd(), options, ...(confirm && { confirm }) };
-      return joinMemories(request, context);
-    },
+    run: async (call) => (await import('../memory/memory-share.ts')).joinMemories(call),
   },
 ];
 
@@ -256,10 +196,7 @@ const SPACES: readonly CliCommand[] = [
     name: 'memory spaces',
     description: 'List the spaces of the memory, with the folders of their projects',
     options: { '--json': 'print a JSON list' },
-    async run({ options, context }: Call<{ readonly json?: boolean }>) {
-      const { listSpaces } = await import('../memory/spaces.ts');
-      await listSpaces(options, context);
-    },
+    run: async (call) => (await import('../memory/spaces.ts')).listSpaces(call),
   },
   ...(['rename', 'merge'] as const).map((verb): CliCommand => {
     const isMerge = verb === 'merge';
@@ -279,10 +216,7 @@ const SPACES: readonly CliCommand[] = [
     name: 'memory spaces join',
     description: 'Assign a folder to a space, if svc cannot prove that it is the same project',
     args: { '<space>': 'the space', '[folder]': 'the folder (default: the current one)' },
-    async run({ args: [space = '', folder = process.cwd()], context }) {
-      const { joinSpace } = await import('../memory/spaces.ts');
-      await joinSpace({ space, folder }, context);
-    },
+    run: async (call) => (await import('../memory/spaces.ts')).joinSpace(call),
   },
 ];
 
@@ -299,17 +233,9 @@ const SWITCHES = (['off', 'on'] as const).map((verb): CliCommand => {
 conversation contains stay in it where the model's thinking depends on them. svc status names the project.`
       : 'svc recalls and stores again from the next request on.',
     examples: [`svc memory ${verb}`],
-    async run({ args: [folder = process.cwd()], context }) {
-      const { switchMemory } = await import('../memory/spaces.ts');
-      await switchMemory({ folder, isOff }, context);
-    },
+    run: async (call) => (await import('../memory/spaces.ts')).switchMemory(call, isOff),
   };
 });
-
-interface McpFlags {
-  readonly space: readonly string[];
-  readonly allSpaces?: boolean;
-}
 
 const MCP: CliCommand = {
   name: 'mcp',
@@ -321,13 +247,7 @@ const MCP: CliCommand = {
   },
   more: 'Without options, a model reads only the memory of its own project and the space global.',
   examples: ['claude mcp add svc -- svc mcp', 'codex mcp add svc -- svc mcp --space team/shared'],
-  async run({ options: { space, allSpaces = false }, context }: Call<McpFlags>) {
-    const { serveMcp } = await import('../memory/mcp.ts');
-    const { typedSpace } = await import('../memory/named.ts');
-    const spaces = await Promise.all(space.map((one) => typedSpace(one, context)));
-    const options = { folder: process.cwd(), spaces, allSpaces };
-    await serveMcp(options, context, process.stdin);
-  },
+  run: async (call: Call<McpOptions>) => (await import('../memory/mcp.ts')).serveMcp(call),
 };
 
 /** The options with which every command of the memory names a space. */

@@ -37,6 +37,7 @@ export async function runProgram(
   argv: readonly string[],
   declare: Declare,
   words = SVC,
+  abilities: Pick<CommandContext, 'asker'> = {},
 ): Promise<number> {
   const { env: environment, stdout, stderr } = process;
   bearBrokenOutput();
@@ -45,7 +46,7 @@ export async function runProgram(
   const finish = (end: number): void => {
     code = end;
   };
-  const context = contextOf(terminal, environment);
+  const context = contextOf({ ...abilities, terminal, environment });
   const program = emptyProgram(terminal, words);
   declare(program, context, finish);
   try {
@@ -60,10 +61,9 @@ export async function runProgram(
 }
 
 // stdin is opened by the command that reads it: one that only runs a client must not touch it.
-function contextOf(terminal: Terminal, environment: CommandContext['environment']): CommandContext {
+function contextOf(context: Omit<CommandContext, 'stdin'>): CommandContext {
   return {
-    environment,
-    terminal,
+    ...context,
     get stdin() {
       return process.stdin;
     },

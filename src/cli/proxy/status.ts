@@ -3,35 +3,31 @@ import { removeRunFile } from '../../adapters/processes/run-files.ts';
 import { parseProxySetting } from '../../core/settings/config-proxy.ts';
 import { urlOf, timeText } from '../listing.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
-import type { CommandContext } from '../context.ts';
+import type { CommandContext, Call } from '../context.ts';
 import { projectsWithoutMemory } from '../memory/spaces.ts';
 import { replacedText, nameBound, recentTrouble, refusedKeyText } from './recent-trouble.ts';
 import { loadAccess } from '../setup/load-config.ts';
-import { wrapped } from '../text-table.ts';
 import { lateCaptures } from './late-captures.ts';
 import { isOtherBuild, otherBuildText } from './other-build.ts';
 import { findProxies, type OwnProxy, type Proxies, stopProxy } from './own-proxies.ts';
 
 /** `svc status` and `svc stop`: the proxies of this configuration, each asked before it is named. */
 
-export interface StatusOptions {
-  readonly json?: boolean;
-}
-
-export interface StopOptions {
+interface StopOptions {
   readonly port?: string;
 }
 
 /** Exit code 0 when one runs, 1 when none does. */
-export async function status(options: StatusOptions, context: CommandContext): Promise<ExitCode> {
+export async function status({
+  options,
+  context,
+}: Call<{ readonly json?: boolean }>): Promise<ExitCode> {
   const { terminal } = context;
   const { own, unproven } = await proxiesOf(context);
   if (options.json === true) {
     terminal.json(own.map((proxy) => ({ url: urlOf(proxy), ...proxy })));
   } else {
-    const columns = terminal.columns(Infinity);
-    const lines = own.flatMap((proxy) => wrapped(proxyText(proxy), columns, '  '));
-    for (const line of lines) terminal.out(line);
+    for (const proxy of own) terminal.row(proxyText(proxy), '  ');
     if (own.length === 0) terminal.note('svc is not running. Start it with: svc start');
   }
   for (const { pid, port } of unproven) {
@@ -66,7 +62,7 @@ export async function status(options: StatusOptions, context: CommandContext): P
 }
 
 /** As `stopProxies`; also names what cannot continue without them. */
-export async function stop(options: StopOptions, context: CommandContext): Promise<ExitCode> {
+export async function stop({ options, context }: Call<StopOptions>): Promise<ExitCode> {
   const code = await stopProxies(options, context);
   nameBound(dataFolder(context.environment), Date.now(), context.terminal);
   return code;

@@ -1,13 +1,13 @@
 import { type Culprit, rankCulprits } from '../../core/meter/culprits.ts';
-import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
 import { withLog } from '../store.ts';
 import { short } from '../text-table.ts';
+import type { Call } from '../context.ts';
 
 /** `svc cache`: the causes of cache misses, the dearest first. */
 
-export interface CacheOptions {
+interface CacheOptions {
   readonly days?: string;
   readonly json?: boolean;
 }
@@ -18,7 +18,7 @@ const DAY_MS = 24 * 3_600_000;
 const ROWS_MAX = 1000;
 const CAUSES_MAX = 20;
 
-export async function showCache(options: CacheOptions, context: CommandContext): Promise<void> {
+export async function showCache({ options, context }: Call<CacheOptions>): Promise<void> {
   const { terminal } = context;
   const days = limitOf(options.days, DAYS);
   const since = Date.now() - days * DAY_MS;

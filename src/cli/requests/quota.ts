@@ -6,19 +6,19 @@ import {
   type WindowReport,
 } from '../../core/meter/quota.ts';
 import { windowText } from '../../core/meter/quota-words.ts';
-import type { CommandContext } from '../context.ts';
 import { timeText } from '../listing.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { namesOf } from '../memory/named.ts';
 import { withLog } from '../store.ts';
+import type { Call } from '../context.ts';
 
 /** `svc quota`: how much of each login's plan is left, until when, and what used it. */
 
-export interface QuotaOptions {
+interface QuotaOptions {
   readonly json?: boolean;
 }
 
-export async function showQuota(options: QuotaOptions, context: CommandContext): Promise<void> {
+export async function showQuota({ options, context }: Call<QuotaOptions>): Promise<void> {
   const { terminal } = context;
   const reports = await withLog(context, ({ requests }) => requests.quota(Date.now()));
   if (options.json === true) {

@@ -2,7 +2,6 @@ import { PROBE_SPACE } from '../../core/request/space.ts';
 import { requestReport } from '../../core/meter/request-report.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { CliError } from '../cli-error.ts';
-import type { CommandContext } from '../context.ts';
 import { limitOf, timeText } from '../listing.ts';
 import type { CliStore } from '../compose-store.ts';
 import { retrieveFrom } from '../memory/memory.ts';
@@ -15,6 +14,7 @@ import { lostThoughtsText } from '../../core/conversation/lost-thoughts.ts';
 import { missText } from '../../core/meter/cache-words.ts';
 import { planLimitText } from '../../core/meter/quota-words.ts';
 import { stateText } from '../../core/plan/states.ts';
+import type { Call } from '../context.ts';
 
 /**
  * `svc requests`: one line a request, newest first, under a line that names the columns. One request
@@ -22,21 +22,19 @@ import { stateText } from '../../core/plan/states.ts';
  * the memories behind its references.
  */
 
-export interface RequestsOptions {
+interface RequestsOptions {
   readonly limit?: string;
-  readonly id?: string;
   readonly json?: boolean;
   readonly report?: boolean;
 }
 
 const LIMIT = { fallback: 20, max: 1000 };
 
-export async function listRequests(
-  options: RequestsOptions,
-  context: CommandContext,
-): Promise<void> {
+export async function listRequests(call: Call<RequestsOptions>): Promise<void> {
+  const { options, context } = call;
   const { terminal } = context;
-  const { id, report, json } = options;
+  const { report, json } = options;
+  const [id] = call.args;
   const limit = limitOf(options.limit, LIMIT);
   if (id === undefined) {
     if (report === true) {

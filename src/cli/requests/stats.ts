@@ -2,7 +2,6 @@ import { thoughtSumsText } from '../../core/conversation/lost-thoughts.ts';
 import { type Money, moneyOf } from '../../core/settings/money.ts';
 import { isPriced } from '../../core/settings/priced-share.ts';
 import type { RequestSum } from '../../ports/request-log.ts';
-import type { CommandContext } from '../context.ts';
 import { limitOf } from '../listing.ts';
 import type { TrialMeasure, TrialReport } from '../../core/meter/hold-out.ts';
 import { namesOf } from '../memory/named.ts';
@@ -10,10 +9,11 @@ import { withLog } from '../store.ts';
 import { bar, short, table } from '../text-table.ts';
 import { PRICES_READ_ON } from '../../core/settings/model-facts.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
+import type { Call } from '../context.ts';
 
 /** `svc stats`: what went through the proxy, summed by day, client and project. */
 
-export interface StatsOptions {
+interface StatsOptions {
   readonly days?: string;
   readonly json?: boolean;
 }
@@ -36,7 +36,7 @@ interface Group extends Total {
   readonly name: string;
 }
 
-export async function showStats(options: StatsOptions, context: CommandContext): Promise<void> {
+export async function showStats({ options, context }: Call<StatsOptions>): Promise<void> {
   const { terminal } = context;
   const days = limitOf(options.days, DAYS);
   // Whole days, today being one of them: half a day would look like a quiet one.

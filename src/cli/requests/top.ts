@@ -6,7 +6,7 @@ import { askOpenRequests } from '../../adapters/processes/open-requests.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { urlOf, limitOf } from '../listing.ts';
-import type { CommandContext } from '../context.ts';
+import type { CommandContext, Call } from '../context.ts';
 import { loadAccess } from '../setup/load-config.ts';
 import { findProxies } from '../proxy/own-proxies.ts';
 import type { CliStore } from '../compose-store.ts';
@@ -16,7 +16,7 @@ import { oneLine } from '../terminal.ts';
 
 /** `svc status --watch`: what the proxy does now, drawn again every second until q or Ctrl-C. */
 
-export interface TopOptions {
+interface TopOptions {
   readonly json?: boolean;
   readonly interval?: string;
 }
@@ -31,11 +31,6 @@ interface Keys {
   pause(): unknown;
 }
 
-interface TopParts {
-  /** Asked for only when the view is live: a command that prints once does not touch stdin. */
-  readonly keys: () => Keys;
-}
-
 const HOUR_MS = 3600 * 1000;
 /** Most that the view sums: more than a busy hour of one person has. */
 const ROWS_MAX = 1000;
@@ -43,11 +38,7 @@ const INTERVAL = { fallback: 1, max: 60, name: '--interval' };
 /** The size where the terminal does not report one. */
 const SIZE = { columns: 120, rows: 40 };
 
-export async function top(
-  options: TopOptions,
-  context: CommandContext,
-  { keys }: TopParts,
-): Promise<void> {
+export async function top({ options, context }: Call<TopOptions>): Promise<void> {
   const { environment, terminal } = context;
   const seconds = limitOf(options.interval, INTERVAL);
   const access = await loadAccess(environment);
@@ -57,7 +48,7 @@ export async function top(
     if (options.json === true) terminal.json(await look());
     else if (!terminal.isWatched) {
       for (const line of linesOf(await look(), context)) terminal.out(line);
-    } else await watch(look, context, { keys: keys(), seconds });
+    } else await watch(look, context, { keys: process.stdin, seconds });
   });
 }
 
