@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
 import { listRunFiles, writeRunFile } from '../../src/adapters/processes/run-files.ts';
-import { findProxies } from '../../src/cli/proxy/own-proxies.ts';
+import { OwnProxies } from '../../src/cli/proxy/own-proxies.ts';
 import { freePort } from '../support/free-port.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -12,7 +12,7 @@ const run = { host: '127.0.0.1', version: '0.1.2', startedAt: 1 };
 test('a killed proxy whose process id belongs to another program leaves nothing to probe again', async () => {
   const folder = tempFolder();
   await writeRunFile(folder, { ...run, pid: process.pid, port: await freePort() });
-  expect(await findProxies(folder, access)).toEqual({ own: [], unproven: [] });
+  expect(await new OwnProxies(folder, access).find()).toEqual({ own: [], unproven: [] });
   expect(await listRunFiles(folder)).toEqual([]);
 });
 
@@ -26,6 +26,6 @@ test('a process that listens and does not prove to be ours keeps its file', asyn
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   const file = { ...run, pid: process.pid, port };
   await writeRunFile(folder, file);
-  expect(await findProxies(folder, access)).toEqual({ own: [], unproven: [file] });
+  expect(await new OwnProxies(folder, access).find()).toEqual({ own: [], unproven: [file] });
   expect(await listRunFiles(folder)).toEqual([file]);
 });

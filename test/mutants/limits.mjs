@@ -96,7 +96,7 @@ export const LIMITS = [
   },
   {
     name: 'a proxy of another build is ended in the middle of an answer',
-    file: 'src/cli/proxy/other-build.ts',
+    file: 'src/cli/proxy/proxy-process.ts',
     from: 'if (open > 0) {',
     to: 'if (open > 99) {',
     test: 'test/cli/other-build.test.ts',

@@ -1,4 +1,4 @@
-import { probeProxy } from '../../adapters/processes/health-probe.ts';
+import { probeProxy } from '../../adapters/processes/local-calls.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { FileError } from '../../adapters/files/file-error.ts';
 import { listRunFiles, type RunFile } from '../../adapters/processes/run-files.ts';

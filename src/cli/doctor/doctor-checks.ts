@@ -1,4 +1,4 @@
-import { probeProxy } from '../../adapters/processes/health-probe.ts';
+import { probeProxy } from '../../adapters/processes/local-calls.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import { otherPort } from '../listing.ts';
 

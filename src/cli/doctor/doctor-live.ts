@@ -1,4 +1,3 @@
-import { probeToken } from '../../adapters/processes/health-probe.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
@@ -18,8 +17,7 @@ import {
   meaningOf,
   type OpenUpstream,
 } from './key-check.ts';
-import { isOtherBuild } from '../proxy/other-build.ts';
-import { findProxies } from '../proxy/own-proxies.ts';
+import { isOtherBuild, OwnProxies } from '../proxy/own-proxies.ts';
 import { apiOf } from '../../core/dialects/apis.ts';
 import { type EndpointProbe, probeEndpoint } from '../../adapters/network/endpoint-probe.ts';
 
@@ -31,12 +29,13 @@ export async function checkRunning(
   access: Access,
 ): Promise<{ readonly checks: readonly Check[]; readonly isRunning: boolean }> {
   const subject = 'Proxy';
-  const { own, unproven } = await findProxies(dataFolder(environment), access);
+  const proxies = new OwnProxies(dataFolder(environment), access);
+  const { own, unproven } = await proxies.find();
   const checks = await Promise.all(
     own.map(async (proxy): Promise<Check> => {
       const place = urlOf(proxy);
       // Refused for its method, which is judged after the token.
-      const status = await probeToken(proxy, access.localToken);
+      const status = await proxies.askToken(proxy);
       if (status !== 405) {
         const found = `${place} does not accept the local token (${status ?? 'no answer'})`;
         return { level: 'problem', subject, found, fix: 'svc stop && svc start' };

@@ -1,5 +1,5 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { callProxy, type LocalAnswer } from '../../adapters/processes/local-call.ts';
+import type { LocalAnswer } from '../../adapters/processes/local-calls.ts';
 import {
   cheapestModel,
   cachedTokens,
@@ -15,7 +15,7 @@ import type { Check } from './doctor-checks.ts';
 import { readableUpstreams } from './doctor-live.ts';
 import { checkKey, type KeyCheck, type OpenUpstream } from './key-check.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
-import { findProxies, type OwnProxy } from '../proxy/own-proxies.ts';
+import { OwnProxies, type OwnProxy } from '../proxy/own-proxies.ts';
 
 /**
  * `svc doctor --live`: sends a small request to a model, twice, through the running proxy. It shows
@@ -41,7 +41,8 @@ const SUBJECT = 'Live';
 
 export async function checkModelCalls(options: ModelCallsOptions): Promise<readonly Check[]> {
   const { environment, access, open, agree, unreachable } = options;
-  const [proxy] = (await findProxies(dataFolder(environment), access)).own;
+  const proxies = new OwnProxies(dataFolder(environment), access);
+  const [proxy] = (await proxies.find()).own;
   if (proxy === undefined) {
     const found = 'no proxy runs, so svc cannot send a request';
     return [{ level: 'problem', subject: SUBJECT, found, fix: 'svc start --detach' }];
@@ -58,7 +59,7 @@ export async function checkModelCalls(options: ModelCallsOptions): Promise<reado
     }
     const price = priceLine(upstream, model);
     const consent = await agree(price);
-    if (consent === 'yes') checks.push(await callTwice({ proxy, access, upstream, model }));
+    if (consent === 'yes') checks.push(await callTwice({ proxy, proxies, upstream, model }));
     if (consent === 'nobody') checks.push(notSent(price));
   }
   return checks;
@@ -87,29 +88,21 @@ function priceLine({ name }: UpstreamSettings, model: string): string {
 
 interface Calls {
   readonly proxy: OwnProxy;
-  readonly access: Access;
+  readonly proxies: OwnProxies;
   readonly upstream: UpstreamSettings;
   readonly model: string;
 }
 
-async function callTwice({ proxy, access, upstream, model }: Calls): Promise<Check> {
+async function callTwice({ proxy, proxies, upstream, model }: Calls): Promise<Check> {
   const { name, apiStyle } = upstream;
   const { modelPath, callHeaders } = apiOf(apiStyle);
   const isOpenAi = new URL(upstream.baseUrl).hostname === 'api.openai.com';
-  const call = {
-    path: modelPath,
-    headers: {
-      authorization: `Bearer ${access.localToken}`,
-      ...callHeaders,
-      // Nothing of a test is worth remembering.
-      'x-svc-memory-mode': 'read',
-      'x-svc-memory-space': PROBE_SPACE,
-    },
-    body: testCall({ apiStyle, model }, isOpenAi),
-  };
-  const { host, port } = proxy;
-  const first = await callProxy({ host, port }, call);
-  const second = first?.status === 200 ? await callProxy({ host, port }, call) : undefined;
+  const call = { path: modelPath, body: testCall({ apiStyle, model }, isOpenAi) };
+  // Nothing of a test is worth remembering.
+  const mode = { 'x-svc-memory-mode': 'read', 'x-svc-memory-space': PROBE_SPACE };
+  const send = () => proxies.call(proxy, call, { ...callHeaders, ...mode });
+  const first = await send();
+  const second = first?.status === 200 ? await send() : undefined;
   const place = `${name} (${model})`;
   const failed = first?.status !== 200 ? first : second;
   if (first?.status !== 200 || second?.status !== 200) {

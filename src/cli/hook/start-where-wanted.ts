@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { startBackground } from '../../adapters/processes/background.ts';
-import { probeProxy } from '../../adapters/processes/health-probe.ts';
+import { probeProxy } from '../../adapters/processes/local-calls.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Environment } from '../../core/settings/config-values.ts';

@@ -72,7 +72,7 @@ NODE_EXTRA_CA_CERTS adds trusted certificates. See docs/networks.md.`,
     }
     const flags = flagsOf(options);
     if (options.detach === true) {
-      const { startDetached } = await import('../proxy/start-detached.ts');
+      const { startDetached } = await import('../proxy/proxy-process.ts');
       return startDetached({ ...options, flags }, context, { script: scriptPath() });
     }
     const { start } = await import('../proxy/start.ts');

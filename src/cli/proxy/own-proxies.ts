@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { probeProxy } from '../../adapters/processes/health-probe.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import {
+  askOpenRequests,
+  callProxy,
+  type LocalAnswer,
+  probeProxy,
+  probeToken,
+} from '../../adapters/processes/local-calls.ts';
 import {
   isAlive,
   listRunFiles,
@@ -7,11 +14,12 @@ import {
   type RunFile,
 } from '../../adapters/processes/run-files.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import { BUILD, VERSION, VERSION_AND_BUILD, versionText } from '../../core/version.ts';
+import type { RequestRow } from '../../ports/request-log.ts';
+import { timeText, urlOf } from '../listing.ts';
+import { loadAccess } from '../setup/load-config.ts';
 
-/**
- * The proxies that run on this configuration. A proxy is ours only after it has proven that it
- * holds the local token. svc sends nothing, and no signal, to any other process.
- */
 export interface OwnProxy
   extends Pick<RunFile, 'pid' | 'host' | 'port'>, Partial<Omit<RunFile, 'pid' | 'host' | 'port'>> {
   /** Unknown, as all that only the file says, where the process left no file in this data folder. */
@@ -25,41 +33,108 @@ export interface Proxies {
   readonly unproven: readonly RunFile[];
 }
 
-export async function findProxies(dataFolder: string, access: Access): Promise<Proxies> {
-  const { host, port, localToken } = access;
-  const runs = await listRunFiles(dataFolder);
-  const isConfigured = (run: RunFile): boolean => run.host === host && run.port === port;
-  const all = await Promise.all(
-    runs.map(async (run) => ({ run, ...(await probeProxy(run, localToken)) })),
-  );
-  // Nothing listens there: the proxy was killed, and its process id belongs to another program by
-  // now.
-  const stale = all.filter(({ listener }) => listener === 'nobody');
-  await Promise.all(stale.map(({ run }) => removeRunFile(dataFolder, run.pid)));
-  const probed = all.filter(({ listener }) => listener !== 'nobody');
-  const own: OwnProxy[] = probed.filter(({ run, pid }) => pid === run.pid).map(({ run }) => run);
-  const unproven = probed.filter(({ run, pid }) => pid !== run.pid).map(({ run }) => run);
-  if (port !== 0 && !runs.some(isConfigured)) {
-    // Started with the same token on another data folder, or its file is gone.
-    const { pid } = await probeProxy({ host, port }, localToken);
-    if (pid !== undefined) own.push({ pid, host, port });
-  }
-  const configured = own.filter((proxy) => proxy.port === port);
-  return { own: [...configured, ...own.filter((proxy) => proxy.port !== port)], unproven };
-}
-
-// Open answers are waited for: proxy.drainMs is 10 s by default, and a process ends within one more.
+/** Open answers are waited for: proxy.drainMs is 10 s by default, and a process ends within one more. */
 const STOP_MS = 15_000;
 const POLL_MS = 25;
+const OPEN_POLL_MS = 250;
 
-/** True when it has ended. Only for a proxy that has proven to be ours. */
-export async function stopProxy({ pid }: OwnProxy): Promise<boolean> {
-  try {
-    process.kill(pid, 'SIGTERM');
-  } catch {
-    // It has ended since it answered, or belongs to another user.
+/**
+ * Finds, asks and stops the proxies that run on this configuration. A proxy is ours only after it has
+ * proven that it holds the local token. svc sends nothing, and no signal, to any other process.
+ */
+export class OwnProxies {
+  readonly #folder: string;
+  readonly access: Access;
+
+  constructor(folder: string, access: Access) {
+    this.#folder = folder;
+    this.access = access;
   }
-  const deadline = performance.now() + STOP_MS;
-  while (isAlive(pid) && performance.now() < deadline) await sleep(POLL_MS);
-  return !isAlive(pid);
+
+  /** Throws CliError without a usable configuration. */
+  static async of(environment: Environment): Promise<OwnProxies> {
+    return new OwnProxies(dataFolder(environment), await loadAccess(environment));
+  }
+
+  async find(): Promise<Proxies> {
+    const { host, port, localToken } = this.access;
+    const runs = await listRunFiles(this.#folder);
+    const isConfigured = (run: RunFile): boolean => run.host === host && run.port === port;
+    const all = await Promise.all(
+      runs.map(async (run) => ({ run, ...(await probeProxy(run, localToken)) })),
+    );
+    // Nothing listens there: the proxy was killed, and its process id belongs to another program by
+    // now.
+    const stale = all.filter(({ listener }) => listener === 'nobody');
+    await Promise.all(stale.map(({ run }) => removeRunFile(this.#folder, run.pid)));
+    const probed = all.filter(({ listener }) => listener !== 'nobody');
+    const own: OwnProxy[] = probed.filter(({ run, pid }) => pid === run.pid).map(({ run }) => run);
+    const unproven = probed.filter(({ run, pid }) => pid !== run.pid).map(({ run }) => run);
+    if (port !== 0 && !runs.some(isConfigured)) {
+      // Started with the same token on another data folder, or its file is gone.
+      const { pid } = await probeProxy({ host, port }, localToken);
+      if (pid !== undefined) own.push({ pid, host, port });
+    }
+    const configured = own.filter((proxy) => proxy.port === port);
+    return { own: [...configured, ...own.filter((proxy) => proxy.port !== port)], unproven };
+  }
+
+  /** True when it has ended. */
+  async stop({ pid }: OwnProxy): Promise<boolean> {
+    try {
+      process.kill(pid, 'SIGTERM');
+    } catch {
+      // It has ended since it answered, or belongs to another user.
+    }
+    const deadline = performance.now() + STOP_MS;
+    while (isAlive(pid) && performance.now() < deadline) await sleep(POLL_MS);
+    if (isAlive(pid)) return false;
+    await removeRunFile(this.#folder, pid);
+    return true;
+  }
+
+  openRequests(proxy: OwnProxy): Promise<readonly RequestRow[]> {
+    return askOpenRequests(proxy, this.access.localToken);
+  }
+
+  /** How many requests are open once none is, or once the deadline has come. */
+  async openAfter(patienceMs: number, proxy: OwnProxy): Promise<number> {
+    const deadline = performance.now() + patienceMs;
+    for (;;) {
+      const open = (await this.openRequests(proxy)).length;
+      if (open === 0 || performance.now() > deadline) return open;
+      await sleep(OPEN_POLL_MS);
+    }
+  }
+
+  /** The status of its answer to a request that is refused after the token was judged: 405. */
+  askToken(proxy: OwnProxy): Promise<number | undefined> {
+    return probeToken(proxy, this.access.localToken);
+  }
+
+  /** One request as a client of it. Undefined without a whole answer in time. */
+  call(
+    proxy: OwnProxy,
+    call: { readonly path: string; readonly body: string },
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<LocalAnswer | undefined> {
+    const authorization = `Bearer ${this.access.localToken}`;
+    return callProxy(proxy, { ...call, headers: { authorization, ...headers } });
+  }
+}
+
+/** Without a file nothing is known of it. */
+export function isOtherBuild({ version, build }: OwnProxy): boolean {
+  return version !== undefined && (version !== VERSION || build !== BUILD);
+}
+
+export function otherBuildText(proxy: OwnProxy): string {
+  const { version = '', build = 'unknown', startedAt } = proxy;
+  const since = startedAt === undefined ? '' : ` since ${timeText(startedAt)}`;
+  return `The proxy on ${urlOf(proxy)} runs another build of svc${since}: ${versionText(version, build)}. This is ${VERSION_AND_BUILD}.`;
+}
+
+/** A process that left a file and does not prove to be ours. */
+export function unprovenText({ pid, port }: RunFile): string {
+  return `Process ${pid} (port ${port}) does not answer as a proxy of this configuration`;
 }

@@ -1,18 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Background, logFile, startBackground } from '../../adapters/processes/background.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { probeProxy } from '../../adapters/processes/health-probe.ts';
+import { probeProxy } from '../../adapters/processes/local-calls.ts';
 import { listRunFiles } from '../../adapters/processes/run-files.ts';
 import { flagNameOf, type ProxyFlags, PROXY_FLAG_NAMES } from '../../core/settings/config-proxy.ts';
 import { type Access, parseAccess } from '../../core/settings/config-schema.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { configError } from '../setup/load-config.ts';
-import { endOtherBuild } from './other-build.ts';
-import { findProxies, type OwnProxy } from './own-proxies.ts';
-import { prepareConfig } from './start.ts';
-
-/** A proxy that runs by itself, for the commands that need one. */
+import { count, urlOf } from '../listing.ts';
+import { configError, settingsOf, warnOf } from '../setup/load-config.ts';
+import { isOtherBuild, otherBuildText, OwnProxies, type OwnProxy } from './own-proxies.ts';
+import { prepareConfig, type StartOptions } from './start.ts';
 
 export interface ProxyProcess {
   /** The script that this very program was started with. */
@@ -23,7 +21,7 @@ export interface ProxyProcess {
 
 export interface EnsuredProxy {
   readonly proxy: OwnProxy;
-  readonly localToken: string;
+  readonly proxies: OwnProxies;
   /** False when it ran before. */
   readonly isNew: boolean;
 }
@@ -33,6 +31,25 @@ const START_MS = 20_000;
 const POLL_MS = 20;
 /** In a folder that cannot be written no file says where it serves: then its address is asked. */
 const RUN_FILE_MS = 1000;
+
+/** `svc start --detach`: comes back when the proxy in the background serves. */
+export async function startDetached(
+  options: StartOptions,
+  context: CommandContext,
+  parts: ProxyProcess,
+): Promise<void> {
+  const { environment, terminal } = context;
+  // Wrong settings are reported here and now, not in a log.
+  const file = await prepareConfig(context);
+  warnOf(settingsOf(file, environment, options.flags).warnings, terminal);
+  const { proxy, isNew } = await ensureProxy(options.flags, context, parts);
+  const { host, port, pid } = proxy;
+  const url = urlOf(proxy);
+  if (options.json === true) terminal.out(JSON.stringify({ url, host, port, pid }));
+  if (options.quiet === true) return;
+  const what = isNew ? `svc listens on ${url}` : `svc runs already, on ${url}`;
+  terminal.note(`${what} (process ${pid}). Stop it with: svc stop`);
+}
 
 /** The proxy of this configuration; started in the background where none runs. */
 export async function ensureProxy(
@@ -44,13 +61,12 @@ export async function ensureProxy(
   const file = await prepareConfig(context);
   const { access, problems } = parseAccess(file.value, { ...environment, ...asVariables(flags) });
   if (access === undefined) throw configError(file.path, problems);
-  const { localToken } = access;
   const folder = dataFolder(environment);
-  const [running] = (await findProxies(folder, access)).own.filter(wanted(flags, access));
+  const proxies = new OwnProxies(folder, access);
+  const [running] = (await proxies.find()).own.filter(wanted(flags, access));
   if (running !== undefined) {
-    const question = { proxy: running, localToken, patienceMs: parts.patienceMs ?? 0 };
-    const hasEnded = await endOtherBuild(question, context);
-    if (!hasEnded) return { proxy: running, localToken, isNew: false };
+    const hasEnded = await endOtherBuild(running, { proxies, context, ...parts });
+    if (!hasEnded) return { proxy: running, proxies, isNew: false };
   }
   // In the place of an older one it does as that one was told.
   const command = [
@@ -63,8 +79,40 @@ export async function ensureProxy(
   const next = running?.flags === undefined ? access : { ...access, port: running.port };
   const proxy = await untilServing(background, folder, next);
   background.release();
-  if (proxy !== undefined) return { proxy, localToken, isNew: proxy.pid === background.pid };
+  if (proxy !== undefined) return { proxy, proxies, isNew: proxy.pid === background.pid };
   throw startError(background, logFile(folder));
+}
+
+/**
+ * After an upgrade the proxy in the background still runs the old code. svc ends it, so that the new code takes its
+ * place, but never in the middle of an answer. True when it was of another build and has ended.
+ */
+async function endOtherBuild(
+  proxy: OwnProxy,
+  {
+    proxies,
+    context: { terminal },
+    patienceMs = 0,
+  }: ProxyProcess & { readonly proxies: OwnProxies; readonly context: CommandContext },
+): Promise<boolean> {
+  if (!isOtherBuild(proxy)) return false;
+  terminal.warn(otherBuildText(proxy));
+  if (proxy.isDetached !== true) {
+    terminal.note(
+      'svc did not start it in the background, so it keeps running. Restart it yourself.',
+    );
+    return false;
+  }
+  const open = await proxies.openAfter(patienceMs, proxy);
+  if (open > 0) {
+    terminal.note(
+      `It keeps running, because it is answering ${count(open, 'request')}. Restart it later: svc stop`,
+    );
+    return false;
+  }
+  if (!(await proxies.stop(proxy))) return false;
+  terminal.note('It has stopped, and this build replaces it.');
+  return true;
 }
 
 /** A command with a port gets the proxy on that port, and no other. */
@@ -90,7 +138,8 @@ async function untilServing(
     await sleep(POLL_MS);
   }
   // Two commands may start one at once: the one that found the port taken uses the other's.
-  return (await findProxies(folder, access)).own.find(({ port }) => port === access.port);
+  const { own } = await new OwnProxies(folder, access).find();
+  return own.find(({ port }) => port === access.port);
 }
 
 /** How Terminal.error begins a line; the hint is the line after the last one. */

@@ -64,15 +64,13 @@ export async function runClient(
       `Add one: svc setup --yes --upstream ${apiOf(client.dialects[0]).provider}`,
     );
   }
-  const proxy = await ensureProxy({}, context, parts);
-  if (proxy.isNew) {
-    terminal.note(`svc listens on ${urlOf(proxy.proxy)}; stop it with: svc stop`);
-  }
-  const { host, port } = proxy.proxy;
+  const { proxy, proxies, isNew } = await ensureProxy({}, context, parts);
+  if (isNew) terminal.note(`svc listens on ${urlOf(proxy)}; stop it with: svc stop`);
+  const { host, port } = proxy;
   const launch = await client.launch({
     host,
     port,
-    localToken: proxy.localToken,
+    localToken: proxies.access.localToken,
     environment,
     upstream,
     upstreams,

@@ -17,11 +17,10 @@ import { urlOf } from '../listing.ts';
 import { CliError, type ExitCode, reportError } from '../cli-error.ts';
 import type { RunningProxy, startProxy } from '../compose.ts';
 import type { CommandContext } from '../context.ts';
-import { listenError } from './listen-error.ts';
+import { listenError, type SignalSource, waitForStop } from './listener.ts';
 import { requireConfigFile, settingsOf, warnOf } from '../setup/load-config.ts';
 import { rowPrinter } from '../requests/request-lines.ts';
 import { RefusedKeys, refusedKeyText } from './recent-trouble.ts';
-import { type SignalSource, waitForStop } from './stop-signals.ts';
 
 /** `svc start`: from the configuration to a proxy that serves until it is stopped. */
 

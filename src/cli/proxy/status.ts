@@ -1,15 +1,18 @@
 import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { removeRunFile } from '../../adapters/processes/run-files.ts';
 import { parseProxySetting } from '../../core/settings/config-proxy.ts';
 import { urlOf, timeText } from '../listing.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { projectsWithoutMemory } from '../memory/spaces.ts';
 import { replacedText, nameBound, recentTrouble, refusedKeyText } from './recent-trouble.ts';
-import { loadAccess } from '../setup/load-config.ts';
 import { lateCaptures } from './late-captures.ts';
-import { isOtherBuild, otherBuildText } from './other-build.ts';
-import { findProxies, type OwnProxy, type Proxies, stopProxy } from './own-proxies.ts';
+import {
+  isOtherBuild,
+  otherBuildText,
+  OwnProxies,
+  type OwnProxy,
+  unprovenText,
+} from './own-proxies.ts';
 
 /** `svc status` and `svc stop`: the proxies of this configuration, each asked before it is named. */
 
@@ -23,18 +26,14 @@ export async function status({
   context,
 }: Call<{ readonly json?: boolean }>): Promise<ExitCode> {
   const { terminal } = context;
-  const { own, unproven } = await proxiesOf(context);
+  const { own, unproven } = await (await OwnProxies.of(context.environment)).find();
   if (options.json === true) {
     terminal.json(own.map((proxy) => ({ url: urlOf(proxy), ...proxy })));
   } else {
     for (const proxy of own) terminal.row(proxyText(proxy), '  ');
     if (own.length === 0) terminal.note('svc is not running. Start it with: svc start');
   }
-  for (const { pid, port } of unproven) {
-    terminal.warn(
-      `Process ${pid} (port ${port}) does not answer as a proxy of this configuration.`,
-    );
-  }
+  for (const run of unproven) terminal.warn(`${unprovenText(run)}.`);
   for (const proxy of own.filter(isOtherBuild)) {
     const fix =
       proxy.isDetached === true ? 'svc run restarts it.' : 'Restart it where it was started.';
@@ -43,19 +42,19 @@ export async function status({
   for (const name of own.flatMap(({ refusedKeys = [] }) => refusedKeys)) {
     terminal.warn(refusedKeyText(name));
   }
+  const folder = dataFolder(context.environment);
+  const now = Date.now();
   const off = await projectsWithoutMemory(context);
   if (off.length > 0) {
     terminal.note(
       `Memory is off for ${off.join(', ')}. Turn it on in the folder of the project: svc memory on`,
     );
   }
-  const replaced = replacedText(dataFolder(context.environment), Date.now());
+  const replaced = replacedText(folder, now);
   if (replaced !== undefined) terminal.warn(replaced);
-  for (const line of recentTrouble(dataFolder(context.environment), Date.now()))
-    terminal.warn(line);
-  nameBound(dataFolder(context.environment), Date.now(), terminal);
-  const facts = { now: Date.now(), isRunning: own.length > 0 };
-  for (const { found, fix } of lateCaptures(dataFolder(context.environment), facts)) {
+  for (const line of recentTrouble(folder, now)) terminal.warn(line);
+  nameBound(folder, now, terminal);
+  for (const { found, fix } of lateCaptures(folder, { now, isRunning: own.length > 0 })) {
     terminal.warn(`${found}. ${fix}`);
   }
   return own.length > 0 ? 0 : 1;
@@ -77,23 +76,18 @@ export async function stopProxies(
   if (options.port !== undefined && parseProxySetting('port', options.port) === undefined) {
     throw new CliError('--port: expected a whole number from 0 to 65535.', 'See: svc status', 2);
   }
-  const { own, unproven } = await proxiesOf(context);
+  const proxies = await OwnProxies.of(environment);
+  const { own, unproven } = await proxies.find();
   const chosen = own.filter(({ port }) => options.port === undefined || options.port === `${port}`);
-  for (const { pid, port } of unproven) {
-    terminal.warn(
-      `Process ${pid} (port ${port}) does not answer as a proxy of this configuration, so svc does not stop it.`,
-    );
-  }
+  for (const run of unproven) terminal.warn(`${unprovenText(run)}, so svc does not stop it.`);
   if (chosen.length === 0) {
     const where = options.port === undefined ? '' : ` on port ${options.port}`;
     terminal.note(`svc is not running${where}.`);
     return unproven.length === 0 ? 0 : 1;
   }
-  const ends = await Promise.all(chosen.map((proxy) => stopProxy(proxy)));
+  const ends = await Promise.all(chosen.map((proxy) => proxies.stop(proxy)));
   for (const [index, proxy] of chosen.entries()) {
-    if (ends[index] !== true) continue;
-    await removeRunFile(dataFolder(environment), proxy.pid);
-    terminal.note(`Stopped: ${urlOf(proxy)}`);
+    if (ends[index] === true) terminal.note(`Stopped: ${urlOf(proxy)}`);
   }
   const [open] = chosen.filter((_, index) => ends[index] !== true);
   if (open === undefined) return 0;
@@ -101,10 +95,6 @@ export async function stopProxies(
     `Process ${open.pid} has not stopped yet. It may still be finishing answers.`,
     'Check again with: svc status',
   );
-}
-
-async function proxiesOf({ environment }: CommandContext): Promise<Proxies> {
-  return findProxies(dataFolder(environment), await loadAccess(environment));
 }
 
 function proxyText(proxy: OwnProxy): string {

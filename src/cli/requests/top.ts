@@ -1,14 +1,10 @@
 import { namesOf } from '../memory/named.ts';
 import { withLog } from '../store.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { askOpenRequests } from '../../adapters/processes/open-requests.ts';
-import type { Access } from '../../core/settings/config-schema.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { urlOf, limitOf } from '../listing.ts';
 import type { CommandContext, Call } from '../context.ts';
-import { loadAccess } from '../setup/load-config.ts';
-import { findProxies } from '../proxy/own-proxies.ts';
+import { OwnProxies } from '../proxy/own-proxies.ts';
 import type { CliStore } from '../compose-store.ts';
 import { type LineStyle, rowLine } from './request-lines.ts';
 import { short, table } from '../text-table.ts';
@@ -41,10 +37,9 @@ const SIZE = { columns: 120, rows: 40 };
 export async function top({ options, context }: Call<TopOptions>): Promise<void> {
   const { environment, terminal } = context;
   const seconds = limitOf(options.interval, INTERVAL);
-  const access = await loadAccess(environment);
-  const folder = dataFolder(environment);
+  const proxies = await OwnProxies.of(environment);
   await withLog(context, async (store) => {
-    const look = (): Promise<Activity> => activityNow(store, folder, access);
+    const look = (): Promise<Activity> => activityNow(store, proxies);
     if (options.json === true) terminal.json(await look());
     else if (!terminal.isWatched) {
       for (const line of linesOf(await look(), context)) terminal.out(line);
@@ -52,13 +47,10 @@ export async function top({ options, context }: Call<TopOptions>): Promise<void>
   });
 }
 
-async function activityNow(store: CliStore, folder: string, access: Access): Promise<Activity> {
-  const [{ own }, newest] = await Promise.all([
-    findProxies(folder, access),
-    store.requests.list({ limit: ROWS_MAX }),
-  ]);
-  const asked = own.map((proxy) => askOpenRequests(proxy, access.localToken));
-  const open: RequestRow[] = (await Promise.all(asked)).flat();
+async function activityNow({ requests }: CliStore, proxies: OwnProxies): Promise<Activity> {
+  const [{ own }, newest] = await Promise.all([proxies.find(), requests.list({ limit: ROWS_MAX })]);
+  const asked = await Promise.all(own.map((proxy) => proxies.openRequests(proxy)));
+  const open = asked.flat();
   const since = Date.now() - HOUR_MS;
   const finished = newest.filter(({ at }) => at >= since);
   return activityOf({ proxies: own.map((proxy) => urlOf(proxy)), open, finished });

@@ -21,7 +21,7 @@ import { type ClientFileForm, undoClientFile } from '../clients/client-file.ts';
 import { codexFile, providerBlock } from '../clients/codex-file.ts';
 import { jsonSettings } from '../clients/json-settings.ts';
 import type { CommandContext } from '../context.ts';
-import { findProxies, type Proxies } from '../proxy/own-proxies.ts';
+import { OwnProxies, type Proxies } from '../proxy/own-proxies.ts';
 import { nameBound } from '../proxy/recent-trouble.ts';
 import { stopProxies } from '../proxy/status.ts';
 import { uninstallUnit, unitFileIn, type UnitParts } from '../proxy/unit.ts';
@@ -88,7 +88,8 @@ async function find(
   const data = dataFolder(environment);
   const memory = isRecord(config?.value) ? config.value['memory'] : undefined;
   return {
-    proxies: access === undefined ? await unknownProxies(data) : await findProxies(data, access),
+    proxies:
+      access === undefined ? await unknownProxies(data) : await new OwnProxies(data, access).find(),
     unitFile: await unitFileIn(environment, unit),
     clientFiles: await changedClientFiles(environment, data),
     folders: await ownFolders(options, environment),

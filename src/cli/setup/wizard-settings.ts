@@ -1,4 +1,4 @@
-import { probeProxy } from '../../adapters/processes/health-probe.ts';
+import { probeProxy } from '../../adapters/processes/local-calls.ts';
 import { asRecord } from '../../core/bytes/json-fields.ts';
 import { DIALECTS } from '../../core/conversation/view.ts';
 import { hasLongCache } from '../../core/shortening/pricing.ts';

@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { replaceFile } from '../../adapters/files/replace-file.ts';
-import { callProxy } from '../../adapters/processes/local-call.ts';
-import { isRecord } from '../../core/bytes/json-fields.ts';
+import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { UI_LINK_PATH } from '../../core/http/routes.ts';
 import { urlOf } from '../listing.ts';
 import { CliError } from '../cli-error.ts';
@@ -30,12 +29,11 @@ export async function showUi(
   if (options.open === true && options.print === true) {
     throw new CliError('--open and --print exclude each other.', 'See: svc ui --help', 2);
   }
-  const { proxy, localToken, isNew } = await ensureProxy({}, context, parts);
+  const { proxy, proxies, isNew } = await ensureProxy({}, context, parts);
   if (isNew && options.print !== true) {
     terminal.note(`svc listens on ${urlOf(proxy)}; stop it with: svc stop`);
   }
-  const headers = { authorization: `Bearer ${localToken}` };
-  const answer = await callProxy(proxy, { path: UI_LINK_PATH, headers, body: '{}' });
+  const answer = await proxies.call(proxy, { path: UI_LINK_PATH, body: '{}' });
   const path = answer?.status === 200 ? linkIn(answer.body) : undefined;
   if (path === undefined) {
     throw new CliError(
@@ -66,13 +64,8 @@ function hasScreen(
 }
 
 function linkIn(body: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(body);
-    const link = isRecord(value) ? value['link'] : undefined;
-    return typeof link === 'string' && /^\/svc\/ui#link=[\w-]{43}$/.test(link) ? link : undefined;
-  } catch {
-    return undefined;
-  }
+  const { link } = asRecord(parseJson(body));
+  return typeof link === 'string' && /^\/svc\/ui#link=[\w-]{43}$/.test(link) ? link : undefined;
 }
 
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {

@@ -20,12 +20,11 @@ import { urlOf, lineForm, clockText } from '../../../../src/cli/listing.ts';
 import { CliError, type ExitCode, reportError } from '../../../../src/cli/cli-error.ts';
 import type { RunningService, startService } from '../compose-service.ts';
 import type { CommandContext } from '../../../../src/cli/context.ts';
-import { listenError } from '../../../../src/cli/proxy/listen-error.ts';
+import { listenError, type SignalSource, waitForStop } from '../../../../src/cli/proxy/listener.ts';
 import { folderOf, type FolderOption, storeError } from './service-context.ts';
 import { serviceSettings } from '../compose-store.ts';
 import { heldText } from './service-status.ts';
 import { type RawServiceFlags, serviceFlags, withMigrations } from './service-init.ts';
-import { type SignalSource, waitForStop } from '../../../../src/cli/proxy/stop-signals.ts';
 import type { Terminal } from '../../../../src/cli/terminal.ts';
 
 /** `svc-service start`: from the settings to a service that runs until it is stopped. */

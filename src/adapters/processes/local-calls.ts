@@ -1,0 +1,182 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { request } from 'node:http';
+import { asList, asRecord, isRecord, parseJson } from '../../core/bytes/json-fields.ts';
+import { CHALLENGE_HEADER, PROOF_HEADER, readProof } from '../../core/http/proxy-proof.ts';
+import { OPEN_REQUESTS_PATH } from '../../core/http/routes.ts';
+import type { RequestRow } from '../../ports/request-log.ts';
+import { codeOf } from '../files/file-error.ts';
+
+/**
+ * Calls a program that listens on this machine. Until it has proven that it knows the local token it is a stranger,
+ * and gets no token and no body (T4).
+ */
+
+export interface ProxyAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** 'svc': an answer such as only svc gives; 'stranger': another program; 'silent': no answer in time. */
+export type Listener = 'nobody' | 'svc' | 'stranger' | 'silent' | 'unreachable';
+
+/** `pid` is there when the listener has proven that it holds the local token. */
+export interface Probe {
+  readonly listener: Listener;
+  readonly pid?: number;
+}
+
+/** A proxy on this machine answers in a millisecond, a busy one in some hundred. */
+const WAIT_MS = 2000;
+/** A small model answers sixteen tokens in seconds; a queue at the provider may take longer. */
+const ANSWER_MS = 60_000;
+/** The answer of svc to a probe is one short line. */
+const HEALTH_CHARS_MAX = 1024;
+/** Limit for an answer of sixteen tokens. */
+const BODY_CHARS_MAX = 1024 * 1024;
+/** A row is about 1 kB; more than a thousand open requests is more than one process carries. */
+const ROWS_CHARS_MAX = 2 * 1024 * 1024;
+
+export async function probeProxy(address: ProxyAddress, localToken: string): Promise<Probe> {
+  const challenge = randomBytes(24).toString('base64url');
+  const headers = { [CHALLENGE_HEADER]: challenge };
+  const limits = { waitMs: WAIT_MS, charsMax: HEALTH_CHARS_MAX };
+  const answer = await call(address, { method: 'GET', path: '/health', headers }, limits);
+  if ('failure' in answer) return { listener: LISTENERS[answer.failure] ?? 'stranger' };
+  const proof = answer.headers[PROOF_HEADER];
+  const listener = isSvc(answer) ? 'svc' : 'stranger';
+  if (typeof proof !== 'string') return { listener };
+  const digest = createHash('sha256').update(localToken).digest();
+  const pid = readProof(digest, { challenge, port: address.port }, proof);
+  return pid === undefined ? { listener } : { listener, pid };
+}
+
+const LISTENERS: Readonly<Record<string, Listener>> = {
+  late: 'silent',
+  ECONNREFUSED: 'nobody',
+  EADDRNOTAVAIL: 'unreachable',
+};
+
+// The header of every answer of svc, or its name in the body; neither contains a version.
+function isSvc({ status, headers, body }: Answer): boolean {
+  return status === 200 && ('x-svc-local-proxy' in headers || /"svc\b/.test(body));
+}
+
+/**
+ * The status of the proxy's answer to a request with the token; undefined if it does not answer.
+ * The gate refuses this request after the token check, so nothing is forwarded or logged. The path is
+ * svc's own, because a model route may want a login besides. Call it only for a listener that has proven
+ * to be svc.
+ */
+export async function probeToken(
+  address: ProxyAddress,
+  localToken: string,
+): Promise<number | undefined> {
+  const asked = { method: 'DELETE', path: OPEN_REQUESTS_PATH, headers: bearer(localToken) };
+  const limits = { waitMs: WAIT_MS, charsMax: BODY_CHARS_MAX };
+  const answer = await call(address, asked, limits);
+  return 'failure' in answer ? undefined : answer.status;
+}
+
+/** What a proxy is answering. Empty when it does not answer. Only for a listener that has proven to be ours. */
+export async function askOpenRequests(
+  address: ProxyAddress,
+  localToken: string,
+): Promise<readonly RequestRow[]> {
+  const asked = { method: 'GET', path: OPEN_REQUESTS_PATH, headers: bearer(localToken) };
+  const limits = { waitMs: WAIT_MS, charsMax: ROWS_CHARS_MAX };
+  const answer = await call(address, asked, limits);
+  if ('failure' in answer || answer.status !== 200) return [];
+  return asList(asRecord(parseJson(answer.body))['requests']).filter(isRow);
+}
+
+/** The members that the view reads; the proxy has proven to be svc, perhaps of another version. */
+function isRow(value: unknown): value is RequestRow {
+  const texts = ['id', 'client', 'kind', 'model', 'space', 'conversation', 'end', 'memoryState'];
+  const numbers = ['at', 'status', 'originalInputTokens', 'forwardedInputTokens', 'recalledTokens'];
+  return (
+    isRecord(value) &&
+    texts.every((name) => typeof value[name] === 'string') &&
+    numbers.every((name) => Number.isFinite(value[name])) &&
+    isRecord(value['ms'])
+  );
+}
+
+export interface LocalCall {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface LocalAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+}
+
+/**
+ * One POST as a client of the proxy. Only for a listener that has proven to be ours: it is sent the local
+ * token. Undefined when there was no whole answer in time.
+ */
+export async function callProxy(
+  { host, port }: ProxyAddress,
+  { path, headers, body }: LocalCall,
+): Promise<LocalAnswer | undefined> {
+  const asked = {
+    method: 'POST',
+    path,
+    headers: { ...headers, 'content-type': 'application/json' },
+    body,
+  };
+  const limits = { waitMs: ANSWER_MS, charsMax: BODY_CHARS_MAX };
+  const answer = await call({ host, port }, asked, limits);
+  return 'failure' in answer || !answer.isWhole ? undefined : answer;
+}
+
+function bearer(localToken: string): Readonly<Record<string, string>> {
+  return { authorization: `Bearer ${localToken}` };
+}
+
+interface Answer extends LocalAnswer {
+  /** False when the answer was late, broke off or is too long. */
+  readonly isWhole: boolean;
+}
+
+/** `failure`: 'late', or the code of the system. */
+function call(
+  { host, port }: ProxyAddress,
+  { body: sent, ...asked }: Omit<LocalCall, 'body'> & { readonly method: string; body?: string },
+  { waitMs, charsMax }: { readonly waitMs: number; readonly charsMax: number },
+): Promise<Answer | { readonly failure: string }> {
+  return new Promise((resolve) => {
+    let failure = '';
+    let isAnswered = false;
+    const outgoing = request({ host, port, ...asked, agent: false }, (answer) => {
+      isAnswered = true;
+      const { statusCode: status = 0, headers } = answer;
+      let body = '';
+      answer.setEncoding('utf8');
+      answer.on('data', (piece: string) => {
+        body += piece;
+        if (body.length > charsMax) answer.destroy();
+      });
+      answer.on('error', () => undefined);
+      answer.on('close', () => {
+        const isWhole = answer.complete && body.length <= charsMax;
+        resolve({ status, headers, body, isWhole });
+      });
+    });
+    // An idle timeout of the socket would not end a trickle of bytes.
+    const deadline = setTimeout(() => {
+      failure = 'late';
+      outgoing.destroy();
+    }, waitMs);
+    outgoing.on('error', (error) => {
+      failure ||= codeOf(error);
+    });
+    outgoing.on('close', () => {
+      clearTimeout(deadline);
+      if (!isAnswered) resolve({ failure });
+    });
+    outgoing.end(sent);
+  });
+}
