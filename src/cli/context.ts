@@ -13,7 +13,7 @@ export interface CommandContext {
   readonly stdin?: AsyncIterable<Uint8Array | string> & { readonly isTTY?: boolean };
   /** Returns a function that asks a person on the terminal; undefined without a terminal. `isDefault`: the Enter key. */
   readonly asker?: (isDefault?: boolean) => Confirm | undefined;
-  /** Another store than that of the data folder: the one that a proxy has open already. */
+  /** Opens the store in a data folder; undefined for the commands of other programs. */
   readonly openStore?: OpenStore;
 }
 

@@ -1,4 +1,5 @@
 import { type CliCommand, declareAll } from './program/command.ts';
+import type { OpenStore } from './compose-store.ts';
 import type { Call, Confirm } from './context.ts';
 import { COMMANDS } from './program/commands.ts';
 import { type Declare, runProgram } from './program/program.ts';
@@ -7,8 +8,12 @@ import { type Declare, runProgram } from './program/program.ts';
 
 /** Runs one command line (without node and script) and resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
-  return runProgram(argv, declareCommands, undefined, { asker });
+  return runProgram(argv, declareCommands, undefined, { asker, openStore });
 }
+
+/** Only then the store's code is read. */
+const openStore: OpenStore = async (folder, options) =>
+  (await import('./compose-store.ts')).openStoreForCli(folder, options);
 
 function asker(isDefault = false): Confirm | undefined {
   const { stdin: input, stderr: output } = process;

@@ -4,14 +4,14 @@ import { CliError } from './cli-error.ts';
 import type { CliStore } from './compose-store.ts';
 import type { CommandContext } from './context.ts';
 
-/** Opens the store for a command. Only then the store's code is read. */
+/** Opens the store of a command's context. */
 
 /** `log`: the request log of this machine. `memory`: also the memories, wherever the configuration says they are. */
 type Wanted = 'log' | 'memory';
 
 export async function openStore(context: CommandContext, wanted: Wanted): Promise<CliStore> {
-  const { environment, terminal } = context;
-  const open = context.openStore ?? (await import('./compose-store.ts')).openStoreForCli;
+  const { environment, terminal, openStore: open } = context;
+  if (open === undefined) throw new Error('This command has no store.');
   const report = (line: string): void => terminal.warn(line);
   const where = wanted === 'memory' ? { environment } : {};
   return open(dataFolder(environment), { ...where, report });

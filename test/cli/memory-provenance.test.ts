@@ -5,6 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { CodeFiles } from '../../src/adapters/projects/code-files.ts';
 import { changeRegistry } from '../../src/adapters/projects/registry.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { openStoreForCli } from '../../src/cli/compose-store.ts';
 import { listStale, showMemory } from '../../src/cli/memory/memory-code.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { runCli, tempFolder } from '../support/cli.ts';
@@ -185,7 +186,7 @@ test('both fit on a screen of 60 columns, and break no word', async () => {
   const ref = await learn(`${PORT} ${PORT}`, [name]);
   write(name, 'y');
   const { terminal, stdout } = screen(60, { NO_COLOR: '1' });
-  const context = { terminal, environment: env };
+  const context = { terminal, environment: env, openStore: openStoreForCli };
   await showMemory({ ref }, context);
   await listStale({ args: [], options: {}, context });
   const lines = stripVTControlCharacters(stdout()).split('\n');

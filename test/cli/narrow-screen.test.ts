@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { reportChecks } from '../../src/cli/doctor/check-report.ts';
+import { openStoreForCli } from '../../src/cli/compose-store.ts';
 import type { CommandContext } from '../../src/cli/context.ts';
 import { listMemories } from '../../src/cli/memory/memory.ts';
 import { listSpaces } from '../../src/cli/memory/spaces.ts';
@@ -48,7 +49,7 @@ test('memories and spaces fit', async () => {
   await store.memory.capture([record], AbortSignal.timeout(30_000));
   const shown = async (show: (context: CommandContext) => unknown) => {
     const { terminal, stdout } = screen(COLUMNS);
-    await show({ terminal, environment });
+    await show({ terminal, environment, openStore: openStoreForCli });
     expectToFit(stdout());
   };
   await shown((it) => listMemories({ args: [], options: {}, context: it }));

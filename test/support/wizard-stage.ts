@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { screen as prompts } from '@inquirer/testing/vitest';
 import { expect, vi } from 'vitest';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
+import { openStoreForCli } from '../../src/cli/compose-store.ts';
 import type { OpenUpstream } from '../../src/cli/doctor/key-check.ts';
 import { wizard } from '../../src/cli/setup/wizard.ts';
 import { parseEntries } from '../../src/core/settings/catalog-entries.ts';
@@ -34,7 +35,8 @@ export function open(home: string, environment: Record<string, string> = {}): Se
   // What an earlier session left on the screen is no question of this one.
   prompts.clear();
   const { terminal, stdout, stderr } = screen();
-  const context = { environment: { HOME: home, ...environment }, terminal };
+  const own = { HOME: home, ...environment };
+  const context = { environment: own, terminal, openStore: openStoreForCli };
   const catalog = { providers: () => providers };
   const ended = wizard(context, {
     openUpstream: offline,

@@ -37,7 +37,7 @@ export async function runProgram(
   argv: readonly string[],
   declare: Declare,
   words = SVC,
-  abilities: Pick<CommandContext, 'asker'> = {},
+  abilities: Pick<CommandContext, 'asker' | 'openStore'> = {},
 ): Promise<number> {
   const { env: environment, stdout, stderr } = process;
   bearBrokenOutput();

@@ -30,16 +30,16 @@ type RecallSettings = Pick<ProxySettings, 'recalledTokensMax' | 'recallQuietPerc
 export async function previewLines(
   records: readonly TranscriptRecord[],
   settings: RecallSettings,
-  { environment, terminal }: CommandContext,
+  context: CommandContext,
 ): Promise<readonly string[]> {
-  const data = dataFolder(environment);
+  const data = dataFolder(context.environment);
   const isNew = !existsSync(data);
   const folder = join(data, 'preview');
   try {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const context = { environment: { SVC_DATA_HOME: folder }, terminal };
-    return await withLog(context, (store) => ask(records, store, settings));
+    const own = { ...context, environment: { SVC_DATA_HOME: folder } };
+    return await withLog(own, (store) => ask(records, store, settings));
   } catch {
     return [];
   } finally {
