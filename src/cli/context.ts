@@ -24,3 +24,8 @@ export interface Call<Given extends object = object> {
   /** All arguments in their order. */
   readonly args: readonly string[];
 }
+
+/** The script of this very program, for a process that it starts and for clients that call it. */
+export function scriptPath(): string {
+  return process.argv[1] ?? '';
+}

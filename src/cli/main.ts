@@ -19,9 +19,10 @@ function asker(isDefault = false): Confirm | undefined {
   const { stdin: input, stderr: output } = process;
   if (!input.isTTY || !output.isTTY) return undefined;
   return async (message) => {
-    const { confirm } = await import('./setup/wizard-prompts.ts');
+    const { Prompts } = await import('./setup/wizard-prompts.ts');
+    const prompts = new Prompts({ input, output });
     // Ctrl-C means no. Questions go to stderr.
-    return confirm({ message, default: isDefault }, { input, output }).catch(() => false);
+    return prompts.confirm({ message, default: isDefault }).catch(() => false);
   };
 }
 

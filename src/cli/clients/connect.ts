@@ -9,8 +9,12 @@ import { parseRecall } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { loadAccess } from '../setup/load-config.ts';
-import { keyVariables, noteMissingUpstream, storedUpstream } from '../setup/missing-upstream.ts';
+import {
+  loadAccess,
+  keyVariables,
+  noteMissingUpstream,
+  storedUpstream,
+} from '../setup/load-config.ts';
 import {
   changedClientFile,
   type ClientFileForm,

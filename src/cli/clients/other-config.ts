@@ -1,7 +1,6 @@
 import { urlForClient, pathTokenOf } from '../../core/http/local-token.ts';
 import type { CommandContext } from '../context.ts';
-import { loadAccess } from '../setup/load-config.ts';
-import { storedUpstreams } from '../setup/missing-upstream.ts';
+import { loadAccess, storedUpstreams } from '../setup/load-config.ts';
 import { addressOf, loopbackVariables } from './client-variables.ts';
 import { type ClientFacts, type OtherClient, modelIn } from './other-clients.ts';
 import { noteFor, noteProxy } from './print-config.ts';

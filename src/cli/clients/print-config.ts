@@ -14,8 +14,7 @@ import {
 } from './client-variables.ts';
 import type { CommandContext } from '../context.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
-import { loadAccess } from '../setup/load-config.ts';
-import { noteMissingUpstream, storedUpstream } from '../setup/missing-upstream.ts';
+import { loadAccess, noteMissingUpstream, storedUpstream } from '../setup/load-config.ts';
 import type { Terminal } from '../terminal.ts';
 import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';
 

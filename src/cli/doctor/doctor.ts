@@ -1,8 +1,8 @@
 import { configPath } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
 import type { ExitCode } from '../cli-error.ts';
-import { storedUpstreams } from '../setup/missing-upstream.ts';
-import type { CommandContext } from '../context.ts';
+import { storedUpstreams } from '../setup/load-config.ts';
+import type { CommandContext, Call } from '../context.ts';
 import { reportChecks } from './check-report.ts';
 import { type Check, checkNode, checkPort } from './doctor-checks.ts';
 import { checkClients } from './doctor-clients.ts';
@@ -13,8 +13,8 @@ import { checkProviders, checkRunning } from './doctor-live.ts';
 import { checkHosted } from './doctor-hosted.ts';
 import { checkStore } from './doctor-store.ts';
 import { checkModelCalls, type Consent } from './doctor-model-calls.ts';
-import type { OpenUpstream } from './key-check.ts';
-import type { inspectStore } from './store-inspection.ts';
+import { inspectStore } from './store-inspection.ts';
+import { createUpstream } from '../../adapters/network/undici-upstream.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { FileError } from '../../adapters/files/file-error.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
@@ -22,7 +22,7 @@ import { lateCaptures } from '../proxy/late-captures.ts';
 
 /** `svc doctor`: what is right, what is not, and the command that mends it. No secret, ever. */
 
-export interface DoctorOptions {
+interface DoctorOptions {
   readonly json?: boolean;
   /** Asks no provider. */
   readonly offline?: boolean;
@@ -34,22 +34,10 @@ export interface DoctorOptions {
   readonly model?: string;
 }
 
-export interface DoctorParts {
-  readonly openUpstream: OpenUpstream;
-  readonly inspectStore: typeof inspectStore;
-  /** As process.versions.node has it. */
-  readonly nodeVersion: string;
-  /** Asks a person; absent where there is no terminal. */
-  readonly confirm?: (message: string) => Promise<boolean>;
-}
-
-export async function doctor(
-  options: DoctorOptions,
-  { environment, terminal }: CommandContext,
-  parts: DoctorParts,
-): Promise<ExitCode> {
-  if (options.fix === true) await fixAll({ environment, terminal });
-  const checks = await runChecks(options, { environment, terminal }, parts);
+export async function doctor({ options, context }: Call<DoctorOptions>): Promise<ExitCode> {
+  const { environment, terminal } = context;
+  if (options.fix === true) await fixAll(context);
+  const checks = await runChecks(options, context);
   const facts = { config: configPath(configFolder(environment)) };
   return reportChecks({ checks, facts, isJson: options.json === true }, terminal);
 }
@@ -57,18 +45,17 @@ export async function doctor(
 const NOT_ASKED = { checks: [], unreachable: new Set<string>() };
 
 async function runChecks(
-  options: DoctorOptions,
-  { environment, terminal }: CommandContext,
-  parts: DoctorParts,
+  { offline = false, live, model, yes }: DoctorOptions,
+  { environment, terminal, asker }: CommandContext,
 ): Promise<readonly Check[]> {
-  const { offline, live, model } = options;
   const agree = async (line: string): Promise<Consent> => {
-    if (options.yes === true) {
+    if (yes === true) {
       terminal.note(`${line}.`);
       return 'yes';
     }
-    if (parts.confirm === undefined) return 'nobody';
-    return (await parts.confirm(`${line}. Send them?`)) ? 'yes' : 'no';
+    const confirm = asker?.();
+    if (confirm === undefined) return 'nobody';
+    return (await confirm(`${line}. Send them?`)) ? 'yes' : 'no';
   };
   const hooked = hookedClients(environment);
   const { checks: config, access } = await checkConfig(environment, hooked.length > 0);
@@ -76,20 +63,27 @@ async function runChecks(
     access === undefined
       ? { checks: [], isRunning: false }
       : await checkRunning(environment, access);
-  const { checks: providers, unreachable } =
-    offline === true ? NOT_ASKED : await checkProviders(environment, parts.openUpstream);
-  const { openUpstream: open } = parts;
+  const { checks: providers, unreachable } = offline
+    ? NOT_ASKED
+    : await checkProviders(environment, createUpstream);
   return [
-    checkNode(parts.nodeVersion),
+    checkNode(process.versions.node),
     ...config,
-    ...(await checkStore(environment, parts.inspectStore)),
-    ...(offline === true ? [] : await checkHosted(environment)),
+    ...(await checkStore(environment, inspectStore)),
+    ...(offline ? [] : await checkHosted(environment)),
     ...checkLateCaptures(environment, isRunning),
     ...(access === undefined ? [] : [await checkPort(access)]),
     ...proxies,
     ...providers,
     ...(live === true && access !== undefined
-      ? await checkModelCalls({ environment, access, open, model, agree, unreachable })
+      ? await checkModelCalls({
+          environment,
+          access,
+          open: createUpstream,
+          model,
+          agree,
+          unreachable,
+        })
       : []),
     ...checkClients({
       environment,

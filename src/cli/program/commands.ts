@@ -2,30 +2,17 @@ import { CliError } from '../cli-error.ts';
 import type { ConnectOptions } from '../clients/connect.ts';
 import type { OtherOptions } from '../clients/other-config.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
-import type { DoctorOptions } from '../doctor/doctor.ts';
 import type { SetupOptions } from '../setup/setup.ts';
-import type { UninstallOptions } from '../setup/uninstall.ts';
-import type { UiOptions } from '../ui/ui.ts';
 import { CLIENT_COMMANDS } from './client-commands.ts';
-import type { Call } from '../context.ts';
+import { type Call, scriptPath } from '../context.ts';
 import type { CliCommand } from './command.ts';
 import { MEMORY_COMMANDS } from './memory-commands.ts';
-import {
-  flagsOf,
-  PROXY_OPTIONS,
-  type RawFlags,
-  scriptPath,
-  START_COMMAND,
-  unitParts,
-} from './start-command.ts';
+import { flagsOf, PROXY_OPTIONS, type RawFlags, START_COMMAND } from './start-command.ts';
 
 /**
  * The commands of svc, in the order of its help. A command loads its own code when it runs: looking at the status
  * must not load an HTTP client or a database.
  */
-
-/** How long a person waits for answers that an older build of svc has not finished. */
-const PATIENCE_MS = 10_000;
 
 const RUN: CliCommand = {
   name: 'run',
@@ -44,13 +31,7 @@ svc. The proxy keeps running when the client ends. Stop it with: svc stop`,
     'svc run codex -- exec "explain this repository"',
     'svc run opencode -- run "explain this repository"',
   ],
-  async run({ args: [client = '', ...given], context }) {
-    const { runClient } = await import('../proxy/run.ts');
-    // The first -- ends svc's own options; a second one is the client's.
-    const args = given[0] === '--' ? given.slice(1) : given;
-    const parts = { script: scriptPath(), patienceMs: PATIENCE_MS };
-    return runClient({ client, args }, context, parts);
-  },
+  run: async (call) => (await import('../proxy/run.ts')).runClient(call),
 };
 
 const UI: CliCommand = {
@@ -65,10 +46,7 @@ const UI: CliCommand = {
 Without a terminal or a screen, and over SSH, it only prints the link. The link works once, within a minute. The page ends
 after an hour without use. "ui": false in config.json turns it off.`,
   examples: ['svc ui', 'svc ui --print'],
-  async run({ options, context }: Call<UiOptions>) {
-    const { showUi } = await import('../ui/ui.ts');
-    await showUi(options, context, { script: scriptPath(), platform: process.platform });
-  },
+  run: async (call) => (await import('../ui/ui.ts')).showUi(call),
 };
 
 const STATUS: CliCommand = {
@@ -157,9 +135,9 @@ async function runSetup({
 }: Call<SetupOptions & RawFlags & { readonly login?: string }>): Promise<number | undefined> {
   const isWatched = process.stdin.isTTY && process.stderr.isTTY;
   if (options.login !== undefined) {
-    const { setupLogin } = await import('../setup/setup-login.ts');
+    const { setupLogin } = await import('../setup/setup.ts');
     const { login, replace = false } = options;
-    await setupLogin({ login, replace }, context, context.asker?.());
+    await setupLogin({ login, replace }, context);
     return undefined;
   }
   const { openCatalog } = await import('../../adapters/catalog/catalog.ts');
@@ -257,15 +235,7 @@ price and asks first. Without a terminal it sends nothing unless you give --yes.
     'svc doctor --live --yes',
     'svc doctor --offline --json',
   ],
-  async run({ options, context }: Call<DoctorOptions>) {
-    const { doctor } = await import('../doctor/doctor.ts');
-    const { inspectStore } = await import('../doctor/store-inspection.ts');
-    const { createUpstream: openUpstream } =
-      await import('../../adapters/network/undici-upstream.ts');
-    const parts = { inspectStore, openUpstream, nodeVersion: process.versions.node };
-    const confirm = options.live === true ? context.asker?.() : undefined;
-    return doctor(options, context, { ...parts, ...(confirm && { confirm }) });
-  },
+  run: async (call) => (await import('../doctor/doctor.ts')).doctor(call),
 };
 
 const UNINSTALL: CliCommand = {
@@ -287,11 +257,7 @@ To remove the package itself, run: npm uninstall -g svc-local-proxy`,
     'svc uninstall --keep-memory',
     'svc memory export > memories.jsonl && svc uninstall --yes',
   ],
-  async run({ options, context }: Call<UninstallOptions>) {
-    const { uninstall } = await import('../setup/uninstall.ts');
-    const confirm = context.asker?.();
-    return uninstall(options, context, { unit: unitParts(), ...(confirm && { confirm }) });
-  },
+  run: async (call) => (await import('../setup/uninstall.ts')).uninstall(call),
 };
 
 const STOP: CliCommand = {

@@ -1,6 +1,5 @@
 import { PROXY_FLAG_NAMES, type ProxyFlags } from '../../core/settings/config-proxy.ts';
 import type { StartOptions } from '../proxy/start.ts';
-import type { UnitParts } from '../proxy/unit.ts';
 import type { Call } from '../context.ts';
 import type { CliCommand } from './command.ts';
 
@@ -20,15 +19,6 @@ export const PROXY_OPTIONS = {
 export function flagsOf(options: RawFlags): ProxyFlags {
   const given = PROXY_FLAG_NAMES.filter((name) => options[name] !== undefined);
   return Object.fromEntries(given.map((name) => [name, options[name]]));
-}
-
-/** The script for a background process: this very program. */
-export function scriptPath(): string {
-  return process.argv[1] ?? '';
-}
-
-export function unitParts(): UnitParts {
-  return { platform: process.platform, node: process.execPath, script: scriptPath() };
 }
 
 type StartFlags = Omit<StartOptions, 'flags'> &
@@ -66,14 +56,12 @@ NODE_EXTRA_CA_CERTS adds trusted certificates. See docs/networks.md.`,
   async run({ options, context }: Call<StartFlags>) {
     if (options.atLogin !== undefined) {
       const { installUnit, uninstallUnit } = await import('../proxy/unit.ts');
-      return options.atLogin
-        ? installUnit(options, context, unitParts())
-        : uninstallUnit(context, unitParts());
+      return options.atLogin ? installUnit(options, context) : uninstallUnit(context);
     }
     const flags = flagsOf(options);
     if (options.detach === true) {
       const { startDetached } = await import('../proxy/proxy-process.ts');
-      return startDetached({ ...options, flags }, context, { script: scriptPath() });
+      return startDetached({ ...options, flags }, context);
     }
     const { start } = await import('../proxy/start.ts');
     const { startProxy } = await import('../compose.ts');

@@ -6,18 +6,11 @@ import { listRunFiles } from '../../adapters/processes/run-files.ts';
 import { flagNameOf, type ProxyFlags, PROXY_FLAG_NAMES } from '../../core/settings/config-proxy.ts';
 import { type Access, parseAccess } from '../../core/settings/config-schema.ts';
 import { CliError } from '../cli-error.ts';
-import type { CommandContext } from '../context.ts';
+import { type CommandContext, scriptPath } from '../context.ts';
 import { count, urlOf } from '../listing.ts';
 import { configError, settingsOf, warnOf } from '../setup/load-config.ts';
 import { isOtherBuild, otherBuildText, OwnProxies, type OwnProxy } from './own-proxies.ts';
 import { prepareConfig, type StartOptions } from './start.ts';
-
-export interface ProxyProcess {
-  /** The script that this very program was started with. */
-  readonly script: string;
-  /** How long a proxy of another build may take to finish its answers. */
-  readonly patienceMs?: number;
-}
 
 export interface EnsuredProxy {
   readonly proxy: OwnProxy;
@@ -33,16 +26,12 @@ const POLL_MS = 20;
 const RUN_FILE_MS = 1000;
 
 /** `svc start --detach`: comes back when the proxy in the background serves. */
-export async function startDetached(
-  options: StartOptions,
-  context: CommandContext,
-  parts: ProxyProcess,
-): Promise<void> {
+export async function startDetached(options: StartOptions, context: CommandContext): Promise<void> {
   const { environment, terminal } = context;
   // Wrong settings are reported here and now, not in a log.
   const file = await prepareConfig(context);
   warnOf(settingsOf(file, environment, options.flags).warnings, terminal);
-  const { proxy, isNew } = await ensureProxy(options.flags, context, parts);
+  const { proxy, isNew } = await ensureProxy(options.flags, context);
   const { host, port, pid } = proxy;
   const url = urlOf(proxy);
   if (options.json === true) terminal.out(JSON.stringify({ url, host, port, pid }));
@@ -51,11 +40,14 @@ export async function startDetached(
   terminal.note(`${what} (process ${pid}). Stop it with: svc stop`);
 }
 
-/** The proxy of this configuration; started in the background where none runs. */
+/**
+ * The proxy of this configuration; started in the background where none runs. One of another build may take
+ * `patienceMs` to finish its answers.
+ */
 export async function ensureProxy(
   flags: ProxyFlags,
   context: CommandContext,
-  parts: ProxyProcess,
+  patienceMs = 0,
 ): Promise<EnsuredProxy> {
   const { environment } = context;
   const file = await prepareConfig(context);
@@ -65,12 +57,12 @@ export async function ensureProxy(
   const proxies = new OwnProxies(folder, access);
   const [running] = (await proxies.find()).own.filter(wanted(flags, access));
   if (running !== undefined) {
-    const hasEnded = await endOtherBuild(running, { proxies, context, ...parts });
+    const hasEnded = await endOtherBuild(running, proxies, { context, patienceMs });
     if (!hasEnded) return { proxy: running, proxies, isNew: false };
   }
   // In the place of an older one it does as that one was told.
   const command = [
-    parts.script,
+    scriptPath(),
     'start',
     '--quiet',
     ...asArguments({ ...running?.flags, ...flags }),
@@ -89,12 +81,10 @@ export async function ensureProxy(
  */
 async function endOtherBuild(
   proxy: OwnProxy,
-  {
-    proxies,
-    context: { terminal },
-    patienceMs = 0,
-  }: ProxyProcess & { readonly proxies: OwnProxies; readonly context: CommandContext },
+  proxies: OwnProxies,
+  { context, patienceMs }: { readonly context: CommandContext; readonly patienceMs: number },
 ): Promise<boolean> {
+  const { terminal } = context;
   if (!isOtherBuild(proxy)) return false;
   terminal.warn(otherBuildText(proxy));
   if (proxy.isDetached !== true) {

@@ -12,10 +12,10 @@ import { CliError } from '../cli-error.ts';
 import { CODEX, versionOf, CLAUDE, type LaunchedClient } from '../clients/launch.ts';
 import { launchedOther } from '../clients/other-config.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
-import type { CommandContext } from '../context.ts';
 import { short } from '../text-table.ts';
-import { ensureProxy, type ProxyProcess } from './proxy-process.ts';
+import { ensureProxy } from './proxy-process.ts';
 import { prepareConfig } from './start.ts';
+import { type Call, scriptPath } from '../context.ts';
 
 /**
  * `svc run CLIENT`: starts the client, with the proxy's address in its environment and
@@ -23,11 +23,8 @@ import { prepareConfig } from './start.ts';
  * its own.
  */
 
-export interface RunRequest {
-  readonly client: string;
-  /** Given to the client as they are. */
-  readonly args: readonly string[];
-}
+/** How long a person waits for answers that an older build of svc has not finished. */
+const PATIENCE_MS = 10_000;
 
 /** Every client that `svc run` knows, by the name that a person types. */
 const CLIENTS: Readonly<Record<string, LaunchedClient>> = {
@@ -37,11 +34,9 @@ const CLIENTS: Readonly<Record<string, LaunchedClient>> = {
 };
 
 /** Resolves with the client's exit code; 128 and the signal's number where a signal ended it. */
-export async function runClient(
-  { client: name, args }: RunRequest,
-  context: CommandContext,
-  parts: ProxyProcess,
-): Promise<number> {
+export async function runClient({ args: [name = '', ...given], context }: Call): Promise<number> {
+  // The first -- ends svc's own options; a second one is the client's.
+  const args = given[0] === '--' ? given.slice(1) : given;
   const client = Object.hasOwn(CLIENTS, name) ? CLIENTS[name] : undefined;
   if (client === undefined) {
     throw new CliError(
@@ -64,7 +59,7 @@ export async function runClient(
       `Add one: svc setup --yes --upstream ${apiOf(client.dialects[0]).provider}`,
     );
   }
-  const { proxy, proxies, isNew } = await ensureProxy({}, context, parts);
+  const { proxy, proxies, isNew } = await ensureProxy({}, context, PATIENCE_MS);
   if (isNew) terminal.note(`svc listens on ${urlOf(proxy)}; stop it with: svc stop`);
   const { host, port } = proxy;
   const launch = await client.launch({
@@ -75,7 +70,7 @@ export async function runClient(
     upstream,
     upstreams,
     args,
-    script: parts.script,
+    script: scriptPath(),
     version: () => versionOf(program, environment),
   });
   for (const note of launch.notes) terminal.note(note);

@@ -127,7 +127,7 @@ export async function prepareConfig({
       'Add a provider: svc setup --yes --upstream anthropic --key-env ANTHROPIC_API_KEY',
     );
   }
-  const { writeDerivedConfig } = await import('../setup/derive-config.ts');
+  const { writeDerivedConfig } = await import('../setup/setup-save.ts');
   await writeDerivedConfig(folder, upstreams, { environment, terminal });
   return requireConfigFile(environment);
 }

@@ -11,9 +11,9 @@ import {
   type UnitFacts,
 } from '../../core/foreign/unit-text.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
-import type { CommandContext } from '../context.ts';
+import { type CommandContext, scriptPath } from '../context.ts';
 import { withoutCredentials } from '../../core/settings/network-proxy.ts';
-import { keyVariables, storedUpstreams } from '../setup/missing-upstream.ts';
+import { keyVariables, storedUpstreams } from '../setup/load-config.ts';
 
 /** `svc start --at-login`: the proxy as a service of the user's own, started with the session. */
 
@@ -27,6 +27,13 @@ export interface UnitParts {
   readonly script: string;
 }
 
+/** This very program. */
+const OWN: UnitParts = {
+  platform: process.platform,
+  node: process.execPath,
+  script: scriptPath(),
+};
+
 interface Manager {
   readonly file: string;
   readonly text: string;
@@ -38,7 +45,7 @@ interface Manager {
 export async function installUnit(
   { print }: UnitOptions,
   context: CommandContext,
-  parts: UnitParts,
+  parts = OWN,
 ): Promise<ExitCode> {
   const { environment, terminal } = context;
   const ofUpstreams = (await storedUpstreams(environment)).map((one) =>
@@ -76,7 +83,7 @@ export async function installUnit(
 /** The unit's file, where there is one; undefined on a system with neither systemd nor launchd. */
 export async function unitFileIn(
   environment: Environment,
-  parts: UnitParts,
+  parts = OWN,
 ): Promise<string | undefined> {
   if (parts.platform !== 'linux' && parts.platform !== 'darwin') return undefined;
   const { file } = managerFor(environment, parts);
@@ -87,7 +94,7 @@ export async function unitFileIn(
   return isThere ? file : undefined;
 }
 
-export async function uninstallUnit(context: CommandContext, parts: UnitParts): Promise<ExitCode> {
+export async function uninstallUnit(context: CommandContext, parts = OWN): Promise<ExitCode> {
   const manager = managerFor(context.environment, parts);
   // A unit that is not loaded cannot be stopped, and need not be.
   await runAll(manager.uninstall).catch((error: unknown) => {

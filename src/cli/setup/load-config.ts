@@ -2,14 +2,23 @@ import { type ConfigFile, configPath, readConfigFile } from '../../adapters/file
 import { configFolder } from '../../adapters/files/config-folder.ts';
 import type { ProxyFlags } from '../../core/settings/config-proxy.ts';
 import { type Access, parseAccess, parseConfig } from '../../core/settings/config-schema.ts';
-import { type Environment, type Problem, problemText } from '../../core/settings/config-values.ts';
+import {
+  type Environment,
+  type Problem,
+  problemText,
+  namedVariable,
+  variableText,
+} from '../../core/settings/config-values.ts';
 import type { Settings } from '../../core/settings/settings.ts';
 import { CliError } from '../cli-error.ts';
 import type { Terminal } from '../terminal.ts';
+import { type Draft, upstreamEntries } from '../../core/settings/config-draft.ts';
+import type { Dialect } from '../../core/conversation/view.ts';
+import { apiOf } from '../../core/dialects/apis.ts';
 
 /** Reads the configuration for a command; what is wrong with it becomes one CliError. */
 
-export interface LoadedSettings {
+interface LoadedSettings {
   readonly settings: Settings;
   readonly warnings: readonly Problem[];
 }
@@ -87,4 +96,36 @@ function unique<T>(values: readonly T[]): readonly T[] {
 
 export function warnOf(warnings: readonly Problem[], terminal: Terminal): void {
   for (const warning of warnings) terminal.warn(problemText(warning));
+}
+
+/** Unjudged: their keys may be missing here and set where svc runs. */
+export async function storedUpstreams(environment: Environment): Promise<readonly Draft[]> {
+  return upstreamEntries((await requireConfigFile(environment)).value);
+}
+
+/** The variables, as a shell writes them, in which the configuration looks for provider keys. */
+export async function keyVariables(environment: Environment): Promise<readonly string[]> {
+  const keys = (await storedUpstreams(environment)).map((one) => namedVariable(one['providerKey']));
+  return [...new Set(keys.filter((name) => name !== undefined).map(variableText))];
+}
+
+export async function storedUpstream(
+  environment: Environment,
+  apiStyle: Dialect,
+): Promise<Draft | undefined> {
+  const upstreams = await storedUpstreams(environment);
+  return upstreams.find((one) => one['apiStyle'] === apiStyle);
+}
+
+/** Says so when no provider speaks what a client is going to speak. */
+export async function noteMissingUpstream(
+  environment: Environment,
+  apiStyle: Dialect,
+  note: (line: string) => void,
+): Promise<void> {
+  if ((await storedUpstream(environment, apiStyle)) !== undefined) return;
+  const { provider } = apiOf(apiStyle);
+  note(
+    `No provider for ${apiStyle} is configured. Add one: svc setup --yes --upstream ${provider}`,
+  );
 }

@@ -168,3 +168,21 @@ function notSaved(wrong: readonly Problem[], { path, before }: Judged): CliError
     : 'Nothing was saved. See: svc setup --help';
   return new CliError(lines, hint);
 }
+
+/** Writes the configuration that the environment implies; keys are named in it, not copied. */
+export async function writeDerivedConfig(
+  folder: string,
+  upstreams: readonly UpstreamDraft[],
+  { terminal }: CommandContext,
+): Promise<void> {
+  let isWritten = false;
+  await updateConfigFile(folder, (old) => {
+    // Another svc was faster: its file is as good.
+    if (isRecord(old?.value)) return old.value;
+    isWritten = true;
+    return upstreams.reduce<Draft>(putUpstream, newDraft(createLocalToken()));
+  });
+  if (!isWritten) return;
+  const names = [...new Set(upstreams.map(({ name }) => name))].join(' and ');
+  terminal.note(`svc wrote ${configPath(folder)} for ${names}, from the keys in the environment.`);
+}

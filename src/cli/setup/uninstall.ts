@@ -20,28 +20,22 @@ import { CliError, type ExitCode } from '../cli-error.ts';
 import { type ClientFileForm, undoClientFile } from '../clients/client-file.ts';
 import { codexFile, providerBlock } from '../clients/codex-file.ts';
 import { jsonSettings } from '../clients/json-settings.ts';
-import type { CommandContext } from '../context.ts';
+import type { CommandContext, Call } from '../context.ts';
 import { OwnProxies, type Proxies } from '../proxy/own-proxies.ts';
 import { nameBound } from '../proxy/recent-trouble.ts';
 import { stopProxies } from '../proxy/status.ts';
-import { uninstallUnit, unitFileIn, type UnitParts } from '../proxy/unit.ts';
+import { uninstallUnit, unitFileIn } from '../proxy/unit.ts';
 
 /**
  * `svc uninstall`: finds everything that svc made on this machine, shows it, and removes it. The files
  * of other programs get back the bytes that they had before.
  */
 
-export interface UninstallOptions {
+interface UninstallOptions {
   readonly dryRun?: boolean;
   readonly keepMemory?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
-}
-
-export interface UninstallDependencies {
-  readonly unit: UnitParts;
-  /** Asks a person; undefined without a terminal. */
-  readonly confirm?: (message: string) => Promise<boolean>;
 }
 
 interface Findings {
@@ -52,37 +46,29 @@ interface Findings {
   readonly hasHostedMemory: boolean;
 }
 
-export async function uninstall(
-  options: UninstallOptions,
-  context: CommandContext,
-  dependencies: UninstallDependencies,
-): Promise<ExitCode> {
-  const findings = await find(options, context, dependencies.unit);
+export async function uninstall({ options, context }: Call<UninstallOptions>): Promise<ExitCode> {
+  const findings = await find(options, context);
   report(findings, options, context);
   nameBound(dataFolder(context.environment), Date.now(), context.terminal);
   if (options.dryRun === true || isNothing(findings)) return 0;
   if (options.yes !== true) {
-    if (dependencies.confirm === undefined) {
+    const confirm = context.asker?.();
+    if (confirm === undefined) {
       throw new CliError(
         'Nothing was removed, because there is no terminal to ask on.',
         'To confirm, add --yes. To keep the memories: svc uninstall --keep-memory --yes',
         2,
       );
     }
-    const isSure = await dependencies.confirm('Remove all of this?');
-    if (!isSure) {
+    if (!(await confirm('Remove all of this?'))) {
       context.terminal.note('Nothing was removed.');
       return 130;
     }
   }
-  return remove(findings, context, dependencies.unit);
+  return remove(findings, context);
 }
 
-async function find(
-  options: UninstallOptions,
-  { environment }: CommandContext,
-  unit: UnitParts,
-): Promise<Findings> {
+async function find(options: UninstallOptions, { environment }: CommandContext): Promise<Findings> {
   const config = await readConfigFile(configFolder(environment)).catch(() => undefined);
   const { access } = parseAccess(config?.value, environment);
   const data = dataFolder(environment);
@@ -90,7 +76,7 @@ async function find(
   return {
     proxies:
       access === undefined ? await unknownProxies(data) : await new OwnProxies(data, access).find(),
-    unitFile: await unitFileIn(environment, unit),
+    unitFile: await unitFileIn(environment),
     clientFiles: await changedClientFiles(environment, data),
     folders: await ownFolders(options, environment),
     hasHostedMemory: isRecord(memory) && memory['kind'] === 'hosted',
@@ -188,12 +174,11 @@ function report(findings: Findings, options: UninstallOptions, { terminal }: Com
 async function remove(
   { proxies, unitFile, clientFiles, folders }: Findings,
   context: CommandContext,
-  unit: UnitParts,
 ): Promise<ExitCode> {
   const { environment, terminal } = context;
   // The service manager would start a stopped proxy again, so its unit goes first.
   if (unitFile !== undefined) {
-    await uninstallUnit(context, unit);
+    await uninstallUnit(context);
     const folder = dirname(unitFile);
     // systemd leaves this one empty.
     await removeEmptyFolders(join(folder, 'default.target.wants'), 0);

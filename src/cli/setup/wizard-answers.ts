@@ -5,7 +5,20 @@ import type { Draft } from '../../core/settings/config-draft.ts';
 import type { CommandContext } from '../context.ts';
 import type { OpenUpstream } from '../doctor/key-check.ts';
 import type { Changes } from './setup-save.ts';
-import type { PromptStreams } from './wizard-prompts.ts';
+import type { Prompts, PromptStreams } from './wizard-prompts.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { readProxySettings } from '../../core/settings/config-proxy.ts';
+import {
+  type Environment,
+  Findings,
+  keyEnd,
+  namedVariable,
+  variableText,
+  isCredential,
+  isEnvironmentName,
+} from '../../core/settings/config-values.ts';
+import { isRecord } from '../../core/bytes/json-fields.ts';
+import type { ProxySettings, Credential } from '../../core/settings/settings.ts';
 
 /** The state and dependencies that the wizard's questions share. */
 
@@ -22,6 +35,7 @@ export interface WizardDependencies {
 export interface Answers {
   readonly context: CommandContext;
   readonly dependencies: WizardDependencies;
+  readonly prompts: Prompts;
   /** The file's content; undefined where there is none. */
   readonly stored: Draft | undefined;
   /** The configuration as it would be written now. */
@@ -41,4 +55,160 @@ export interface Wiring {
   readonly offered: readonly string[];
   /** These are to use svc however they are started. */
   readonly chosen: readonly string[];
+}
+
+/** The configuration in a few lines, keys masked. */
+export function summaryOf(draft: Draft, environment: Environment): readonly string[] {
+  const proxy = storedSettings(draft);
+  const upstreams = Array.isArray(draft['upstreams']) ? draft['upstreams'] : [];
+  return [
+    `  Address    ${proxy.host}:${proxy.port}`,
+    `  Memory     ${memoryText(draft['memory'], environment)}`,
+    `  Recall     ${proxy.memoryMode}, at most ${proxy.recalledTokensMax} recalled tokens`,
+    `  Shortening ${proxy.compressionMode}, from ${proxy.inputBudget} tokens on`,
+    ...(proxy.cacheTtl === 'auto'
+      ? ['  Cache      an hour for tools and system prompt after a pause']
+      : []),
+    ...(proxy.boundShortening === 'provider'
+      ? ['  Bound      the provider clears old tool outputs of bound conversations']
+      : []),
+    ...upstreams.map((upstream: unknown) => `  Provider   ${upstreamText(upstream, environment)}`),
+    ...(upstreams.length === 0 ? ['  Provider   none yet'] : []),
+  ];
+}
+
+/** As the file has them: variables of this shell say nothing about it. */
+export function storedSettings(draft: Draft): ProxySettings {
+  return readProxySettings(draft['proxy'], { environment: {}, flags: {} }, new Findings());
+}
+
+function memoryText(memory: unknown, environment: Environment): string {
+  if (!isRecord(memory) || memory['kind'] !== 'hosted') {
+    return `one SQLite file on this machine, in ${dataFolder(environment)}`;
+  }
+  const key = maskedKey(memory['serviceKey'], environment);
+  return `with the service ${hostOf(memory['baseUrl'])}, key ${key}`;
+}
+
+function upstreamText(upstream: unknown, environment: Environment): string {
+  if (!isRecord(upstream)) return '?';
+  const { name, apiStyle, baseUrl, providerKey, auth } = upstream;
+  return [name, apiStyle, hostOf(baseUrl), credentialOf(auth)].map(String).join(', ');
+
+  function credentialOf(kind: unknown): string {
+    if (kind === 'none') return 'no key';
+    if (kind === 'client') return 'the login of its client';
+    return `key ${maskedKey(providerKey, environment)}`;
+  }
+}
+
+function hostOf(baseUrl: unknown): string {
+  return typeof baseUrl === 'string' && URL.canParse(baseUrl) ? new URL(baseUrl).host : '?';
+}
+
+function maskedKey(value: unknown, environment: Environment): string {
+  const name = namedVariable(value);
+  if (name !== undefined)
+    return `in ${variableText(name)}${environment[name] ? '' : ' (not set here)'}`;
+  return typeof value === 'string' && value !== '' ? keyEnd(value) : 'missing';
+}
+
+/** Where a key is: typed and never shown, in a variable of the environment, or in the file already. */
+interface SecretQuestion {
+  /** Asks where it is. */
+  readonly message: string;
+  /** Asks for the key itself, with a colon. */
+  readonly direct: string;
+  /** The file's value; undefined where it has none. */
+  readonly stored: unknown;
+  /** Variables that it is usually in, the likeliest first. */
+  readonly offered: readonly string[];
+}
+
+/** 'keep': what the file has stays. 'back': the person thought better of it. */
+type SecretAnswer =
+  | { readonly kind: 'keep' }
+  | { readonly kind: 'back' }
+  | { readonly kind: 'key'; readonly key: Credential };
+
+export async function askSecret(question: SecretQuestion, answers: Answers): Promise<SecretAnswer> {
+  const { message, stored, offered } = question;
+  const { environment } = answers.context;
+  const found = offered.filter((name) => Boolean(environment[name]));
+  if (stored === undefined && found.length === 0) return askDirectly(question, answers);
+  const source = await answers.prompts.select({
+    message,
+    choices: [
+      ...(stored === undefined
+        ? []
+        : [{ value: 'stored', name: `Keep: ${maskedKey(stored, environment)}` }]),
+      ...found.map((name) => ({ value: `$${name}`, name: `In $${name}, which is set` })),
+      { value: 'typed', name: 'I type or paste it here; the file (0600) stores it' },
+      { value: 'other', name: 'In another environment variable; the file stores only its name' },
+      { value: 'back', name: 'Go back' },
+    ],
+  });
+  if (source === 'stored') return { kind: 'keep' };
+  if (source === 'back') return { kind: 'back' };
+  if (source === 'typed') return { kind: 'key', key: await typedKey('The key:', answers) };
+  const env = source === 'other' ? await otherVariable(answers) : source.slice('$'.length);
+  return { kind: 'key', key: { env } };
+}
+
+/** Where no key is at hand, a person most likely has one to paste: then it is one question. */
+async function askDirectly(
+  { direct, offered }: SecretQuestion,
+  answers: Answers,
+): Promise<SecretAnswer> {
+  const example = offered[0] ?? 'WORK_API_KEY';
+  answers.context.terminal.note(
+    `Paste the key: it is not shown, and the file (0600) stores it. Or type the name of its variable, for example $${example}. An empty answer goes back.`,
+  );
+  const text = await typedKey(direct, answers, (typed) => typed === '' || isVariable(typed));
+  if (text === '') return { kind: 'back' };
+  return { kind: 'key', key: isVariable(text) ? { env: text.slice('$'.length) } : text };
+}
+
+function isVariable(text: string): boolean {
+  return text.startsWith('$') && isEnvironmentName(text.slice('$'.length));
+}
+
+async function typedKey(
+  message: string,
+  { prompts }: Answers,
+  isOther: (text: string) => boolean = () => false,
+): Promise<string> {
+  const key = await prompts.password({
+    message,
+    validate: (text) =>
+      isOther(text.trim()) ||
+      isCredential(text.trim()) ||
+      'A key has only visible ASCII characters and no spaces.',
+  });
+  return key.trim();
+}
+
+async function otherVariable({ prompts }: Answers): Promise<string> {
+  return prompts.input({
+    message: 'The name of the variable:',
+    validate: (text) => isEnvironmentName(text) || 'A name such as WORK_API_KEY, not the key.',
+  });
+}
+
+export type Next = 'keep' | 'again' | 'leave';
+
+/** After a check that did not say yes; `leave` names what is left out. */
+export async function askNext(
+  { isRefused, leave }: { readonly isRefused: boolean; readonly leave: string },
+  { prompts }: Answers,
+): Promise<Next> {
+  return prompts.select({
+    message: 'What now?',
+    default: isRefused ? 'again' : 'keep',
+    choices: [
+      { value: 'again', name: 'Give the key again' },
+      { value: 'keep', name: 'Keep it anyway' },
+      { value: 'leave', name: leave },
+    ] as const,
+  });
 }

@@ -6,13 +6,23 @@ import { takesLogin } from '../clients/launch.ts';
 import type { CommandContext } from '../context.ts';
 import type { StartedClient } from './setup-save.ts';
 import type { Answers, Wiring } from './wizard-answers.ts';
-import { confirm, select } from './wizard-prompts.ts';
+import { existsSync, mkdirSync, rmdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { questionText } from '../../core/memory/captures.ts';
+import type { TranscriptRecord } from '../../core/memory/transcripts.ts';
+import type { RecalledExchange } from '../../core/recall/agent-facts.ts';
+import type { ProxySettings } from '../../core/settings/settings.ts';
+import type { CliStore } from '../compose-store.ts';
+import { withLog } from '../store.ts';
+import { timeText } from '../listing.ts';
+import { oneLine } from '../terminal.ts';
 
 /** Which of the clients that are installed here shall use svc however they are started. */
 
 /** Asks only when there is a client that was not offered before. */
 export async function askClients(answers: Answers): Promise<Wiring> {
-  const { context, dependencies, draft, hooked, wiring } = answers;
+  const { context, draft, hooked, wiring } = answers;
   const found = CONNECTABLE.filter(
     (client) =>
       isInstalled(context.environment, client.program) &&
@@ -27,34 +37,30 @@ export async function askClients(answers: Answers): Promise<Wiring> {
     return { offered, chosen };
   }
   const titles = listText(found.map(({ title }) => title));
-  const choice = await select(
-    {
-      message: `Should ${titles} use svc from now on?`,
-      choices: [
-        {
-          value: 'all' as const,
-          name: found.length === 1 ? 'Yes' : `Yes: ${titles}`,
-          description: `svc changes ${found.length === 1 ? 'its settings file' : 'their settings files'}; svc uninstall restores every byte`,
-        },
-        ...(found.length === 1
-          ? []
-          : [{ value: 'some' as const, name: 'Some of them', description: 'svc asks for each' }]),
-        {
-          value: 'none' as const,
-          name: `No, I start ${found.length === 1 ? 'it' : 'them'} with svc run`,
-          description: `svc changes no file: svc run ${found[0]?.name ?? ''}`,
-        },
-      ],
-    },
-    dependencies.streams,
-  );
+  const choice = await answers.prompts.select({
+    message: `Should ${titles} use svc from now on?`,
+    choices: [
+      {
+        value: 'all' as const,
+        name: found.length === 1 ? 'Yes' : `Yes: ${titles}`,
+        description: `svc changes ${found.length === 1 ? 'its settings file' : 'their settings files'}; svc uninstall restores every byte`,
+      },
+      ...(found.length === 1
+        ? []
+        : [{ value: 'some' as const, name: 'Some of them', description: 'svc asks for each' }]),
+      {
+        value: 'none' as const,
+        name: `No, I start ${found.length === 1 ? 'it' : 'them'} with svc run`,
+        description: `svc changes no file: svc run ${found[0]?.name ?? ''}`,
+      },
+    ],
+  });
   if (choice === 'none') return { offered, chosen: [] };
   if (choice === 'all') return { offered, chosen: offered };
   const chosen: string[] = [];
   for (const { name, title } of found) {
     // oxlint-disable-next-line no-await-in-loop -- One question after the other.
-    if (await confirm({ message: `Should ${title} use svc?` }, dependencies.streams))
-      chosen.push(name);
+    if (await answers.prompts.confirm({ message: `Should ${title} use svc?` })) chosen.push(name);
   }
   return { offered, chosen };
 }
@@ -101,4 +107,93 @@ export function clientTitles(names: readonly string[]): readonly string[] {
 export function listText(words: readonly string[]): string {
   const last = words.at(-1) ?? '';
   return words.length < 2 ? last : `${words.slice(0, -1).join(', ')} and ${last}`;
+}
+
+/** Shows what recall would have added to one of the last prompts, from the sessions before it. */
+
+/** Prompts that are asked for, the newest first: each in another session. */
+const PROMPTS_MAX = 8;
+const PROMPT_CHARS_MAX = 4096;
+/** The person waits at a question. */
+const WAIT_MS = 5000;
+const LINE_CHARS = 90;
+const QUOTES_MAX = 2;
+
+type RecallSettings = Pick<ProxySettings, 'recalledTokensMax' | 'recallQuietPercent'>;
+
+/**
+ * Keeps the records for the length of this call in a store of their own, in a folder of the data folder that it removes.
+ * Resolves to no lines if recall would have said nothing, or the store fails or is late.
+ */
+export async function previewLines(
+  records: readonly TranscriptRecord[],
+  settings: RecallSettings,
+  context: CommandContext,
+): Promise<readonly string[]> {
+  const data = dataFolder(context.environment);
+  const isNew = !existsSync(data);
+  const folder = join(data, 'preview');
+  try {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const own = { ...context, environment: { SVC_DATA_HOME: folder } };
+    return await withLog(own, (store) => ask(records, store, settings));
+  } catch {
+    return [];
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+    // Until the person says "write", setup leaves nothing behind.
+    if (isNew) rmdirSync(data);
+  }
+}
+
+async function ask(
+  records: readonly TranscriptRecord[],
+  { memory, desk }: CliStore,
+  settings: RecallSettings,
+): Promise<readonly string[]> {
+  const end = AbortSignal.timeout(WAIT_MS);
+  await memory.capture(records, end);
+  for (const prompt of lastPrompts(records)) {
+    if (end.aborted) break;
+    const look = await desk?.look(questionOf(prompt, settings));
+    const earlier = look?.exchanges.find(({ at }) => at < prompt.at);
+    if (earlier !== undefined) return linesFor(prompt, earlier);
+  }
+  return [];
+}
+
+function lastPrompts(records: readonly TranscriptRecord[]): readonly TranscriptRecord[] {
+  const newest = new Map<string, TranscriptRecord>();
+  for (const record of records.toSorted((a, b) => b.at - a.at)) {
+    if (record.role === 'user' && !newest.has(record.conversation)) {
+      newest.set(record.conversation, record);
+    }
+  }
+  return [...newest.values()].slice(0, PROMPTS_MAX);
+}
+
+function questionOf(
+  { space, text, conversation, at }: TranscriptRecord,
+  { recalledTokensMax, recallQuietPercent }: RecallSettings,
+) {
+  return {
+    space,
+    humanText: questionText(text, PROMPT_CHARS_MAX),
+    assistantText: '',
+    excludeDigests: [],
+    tokensMax: recalledTokensMax,
+    now: at,
+    agent: { conversation, branch: '', quietShare: recallQuietPercent / 100, briefTokensMax: 0 },
+  };
+}
+
+function linesFor(prompt: TranscriptRecord, { at, quotes }: RecalledExchange): readonly string[] {
+  return [
+    `For example, svc would have added to your prompt of ${timeText(prompt.at)}: ${oneLine(prompt.text, LINE_CHARS)}`,
+    ...quotes.slice(0, QUOTES_MAX).map(({ role, text }) => {
+      const who = role === 'user' ? 'you' : 'agent';
+      return `  ${timeText(at)}  ${who}: ${oneLine(text, LINE_CHARS)}`;
+    }),
+  ];
 }

@@ -5,8 +5,6 @@ import searchPrompt from '@inquirer/search';
 import selectPrompt from '@inquirer/select';
 import { wrapped } from '../text-table.ts';
 
-/** The prompts of inquirer break a long line in the middle of a word. These break between words first. */
-
 export interface PromptStreams {
   readonly input?: NodeJS.ReadableStream;
   readonly output?: NodeJS.WritableStream & { readonly columns?: number };
@@ -33,77 +31,71 @@ const LINES_MAX = 15;
 /** Behind the question of `confirm`. */
 const YES_NO = ' (Y/n)';
 
-export function confirm(
-  question: { readonly message: string; readonly default?: boolean },
-  streams: PromptStreams,
-): Promise<boolean> {
-  const message = fitted(question.message, streams, YES_NO.length);
-  return confirmPrompt({ ...question, message }, streams);
-}
+/** The prompts of inquirer break a long line in the middle of a word. These break between words first. */
+export class Prompts {
+  readonly #streams: PromptStreams;
 
-export function input(question: Typed, streams: PromptStreams): Promise<string> {
-  return inputPrompt({ ...question, message: fitted(question.message, streams) }, streams);
-}
+  constructor(streams: PromptStreams) {
+    this.#streams = streams;
+  }
 
-export function password(
-  question: Omit<Typed, 'default'>,
-  streams: PromptStreams,
-): Promise<string> {
-  const message = fitted(question.message, streams);
-  return passwordPrompt({ ...question, message, mask: '*' }, streams);
-}
+  confirm(question: { readonly message: string; readonly default?: boolean }): Promise<boolean> {
+    const message = this.#fitted(question.message, YES_NO.length);
+    return confirmPrompt({ ...question, message }, this.#streams);
+  }
 
-export function select<Value>(
-  question: {
+  input(question: Typed): Promise<string> {
+    const message = this.#fitted(question.message);
+    return inputPrompt({ ...question, message }, this.#streams);
+  }
+
+  password(question: Omit<Typed, 'default'>): Promise<string> {
+    const message = this.#fitted(question.message);
+    return passwordPrompt({ ...question, message, mask: '*' }, this.#streams);
+  }
+
+  select<Value>(question: {
     readonly message: string;
     readonly default?: Value;
     readonly choices: readonly Choice<Value>[];
-  },
-  streams: PromptStreams,
-): Promise<Value> {
-  const message = fitted(question.message, streams);
-  const choices = question.choices.map((choice) => fittedChoice(choice, message, streams));
-  const lines = choices.flatMap(({ name }) => name.split('\n')).length;
-  const pageSize = Math.min(lines, LINES_MAX);
-  return selectPrompt<Value>({ ...question, message, choices, pageSize }, streams);
-}
+  }): Promise<Value> {
+    const message = this.#fitted(question.message);
+    const choices = question.choices.map((choice) => this.#fittedChoice(choice, message));
+    const lines = choices.flatMap(({ name }) => name.split('\n')).length;
+    const pageSize = Math.min(lines, LINES_MAX);
+    return selectPrompt<Value>({ ...question, message, choices, pageSize }, this.#streams);
+  }
 
-export function search(
-  question: {
+  search(question: {
     readonly message: string;
     readonly source: (term: string) => readonly Choice<string>[];
     readonly pageSize: number;
-  },
-  streams: PromptStreams,
-): Promise<string> {
-  const message = fitted(question.message, streams);
-  const source = (term: string | undefined): readonly Choice<string>[] =>
-    question.source(term ?? '').map((choice) => fittedChoice(choice, message, streams));
-  return searchPrompt({ ...question, message, source }, streams);
-}
+  }): Promise<string> {
+    const message = this.#fitted(question.message);
+    const source = (term = ''): readonly Choice<string>[] =>
+      question.source(term).map((choice) => this.#fittedChoice(choice, message));
+    return searchPrompt({ ...question, message, source }, this.#streams);
+  }
 
-function fittedChoice<Value>(
-  choice: Choice<Value>,
-  message: string,
-  streams: PromptStreams,
-): Choice<Value> {
-  const { name, description } = choice;
-  const isSaid = description !== undefined && description !== '';
-  // Once it is chosen, it is shown behind the question.
-  const asked = message.split('\n').at(-1) ?? '';
-  const isOver = `${MARK}${asked} ${name}`.length > columnsOf(streams);
-  return {
-    ...choice,
-    name: fitted(name, streams),
-    short: isOver ? `\n${MARK}${fitted(name, streams)}` : name,
-    ...(isSaid ? { description: wrapped(description, columnsOf(streams)).join('\n') } : {}),
-  };
-}
+  #fittedChoice<Value>(choice: Choice<Value>, message: string): Choice<Value> {
+    const { name, description } = choice;
+    const isSaid = description !== undefined && description !== '';
+    // Once it is chosen, it is shown behind the question.
+    const asked = message.split('\n').at(-1) ?? '';
+    const isOver = `${MARK}${asked} ${name}`.length > this.#columns;
+    return {
+      ...choice,
+      name: this.#fitted(name),
+      short: isOver ? `\n${MARK}${this.#fitted(name)}` : name,
+      ...(isSaid ? { description: wrapped(description, this.#columns).join('\n') } : {}),
+    };
+  }
 
-function fitted(text: string, streams: PromptStreams, suffix = 0): string {
-  return wrapped(text, columnsOf(streams) - MARK.length - suffix).join(`\n${MARK}`);
-}
+  #fitted(text: string, suffix = 0): string {
+    return wrapped(text, this.#columns - MARK.length - suffix).join(`\n${MARK}`);
+  }
 
-function columnsOf({ output }: PromptStreams): number {
-  return output?.columns ?? Infinity;
+  get #columns(): number {
+    return this.#streams.output?.columns ?? Infinity;
+  }
 }

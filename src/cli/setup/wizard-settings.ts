@@ -1,26 +1,28 @@
 import { probeProxy } from '../../adapters/processes/local-calls.ts';
-import { asRecord } from '../../core/bytes/json-fields.ts';
+import { asRecord, isRecord } from '../../core/bytes/json-fields.ts';
 import { DIALECTS } from '../../core/conversation/view.ts';
 import { hasLongCache } from '../../core/shortening/pricing.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import { parseProxySetting, type ProxySettingName } from '../../core/settings/config-proxy.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../../core/settings/settings.ts';
-import { storedSettings } from './wizard-summary.ts';
-import type { Answers } from './wizard-answers.ts';
-import { confirm, input, select } from './wizard-prompts.ts';
+import { storedSettings, type Answers, askNext, askSecret } from './wizard-answers.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';
+import { Findings, namedVariable } from '../../core/settings/config-values.ts';
+import { type NetworkProxy, readNetworkProxy } from '../../core/settings/network-proxy.ts';
+import { isOwnMachineUrl } from '../../core/settings/own-machine.ts';
+import { type KeyCheck, meaningOf } from '../doctor/key-check.ts';
+import { MemoryError } from '../../core/errors.ts';
 
 /** The wizard's questions about the proxy itself. Each gives the settings that its answers change. */
 
 export async function askAddress(answers: Answers): Promise<Draft> {
   const { host, port } = storedSettings(answers.draft);
-  const answer = await input(
-    {
-      message: 'On which port of this machine should svc listen?',
-      default: String(port),
-      validate: (text) => judgePort(text, host, answers),
-    },
-    answers.dependencies.streams,
-  );
+  const answer = await answers.prompts.input({
+    message: 'On which port of this machine should svc listen?',
+    default: String(port),
+    validate: (text) => judgePort(text, host, answers),
+  });
   return changed({ port }, { port: answer });
 }
 
@@ -59,31 +61,25 @@ const COMPRESSION_WORDS = {
 
 export async function askModes(answers: Answers): Promise<Draft> {
   const before = storedSettings(answers.draft);
-  const { streams } = answers.dependencies;
-  const memoryMode = await select(
-    {
-      message: 'How should svc use its memory?',
-      default: before.memoryMode,
-      choices: MEMORY_MODES.toReversed().map((value) => ({
-        value,
-        name: value,
-        description: MEMORY_WORDS[value],
-      })),
-    },
-    streams,
-  );
-  const compressionMode = await select(
-    {
-      message: 'What should svc do with long requests?',
-      default: before.compressionMode,
-      choices: COMPRESSION_MODES.toReversed().map((value) => ({
-        value,
-        name: value,
-        description: COMPRESSION_WORDS[value],
-      })),
-    },
-    streams,
-  );
+  const { prompts } = answers;
+  const memoryMode = await prompts.select({
+    message: 'How should svc use its memory?',
+    default: before.memoryMode,
+    choices: MEMORY_MODES.toReversed().map((value) => ({
+      value,
+      name: value,
+      description: MEMORY_WORDS[value],
+    })),
+  });
+  const compressionMode = await prompts.select({
+    message: 'What should svc do with long requests?',
+    default: before.compressionMode,
+    choices: COMPRESSION_MODES.toReversed().map((value) => ({
+      value,
+      name: value,
+      description: COMPRESSION_WORDS[value],
+    })),
+  });
   const inputBudget = await askNumber(
     answers,
     'inputBudget',
@@ -104,7 +100,7 @@ export async function askModes(answers: Answers): Promise<Draft> {
  * its provider for an hour.
  */
 export async function askCacheTtl(answers: Answers): Promise<Draft> {
-  const { context, draft, stored, dependencies } = answers;
+  const { context, draft, stored } = answers;
   const upstreams: readonly unknown[] = Array.isArray(draft['upstreams']) ? draft['upstreams'] : [];
   const paid = upstreams.map(asRecord).filter(({ auth }) => auth !== 'client');
   const isPaid = paid.some(({ apiStyle }) =>
@@ -113,13 +109,10 @@ export async function askCacheTtl(answers: Answers): Promise<Draft> {
   if (!isPaid) return {};
   const before = storedSettings(draft);
   context.terminal.note(CACHE_PRICE);
-  const isWanted = await confirm(
-    {
-      message: 'Cache tools and system prompt for an hour after a pause?',
-      default: stored === undefined || before.cacheTtl === 'auto',
-    },
-    dependencies.streams,
-  );
+  const isWanted = await answers.prompts.confirm({
+    message: 'Cache tools and system prompt for an hour after a pause?',
+    default: stored === undefined || before.cacheTtl === 'auto',
+  });
   return changed(before, { cacheTtl: isWanted ? 'auto' : 'client' });
 }
 
@@ -133,16 +126,13 @@ async function askNumber(
   name: 'inputBudget' | 'recalledTokensMax',
   message: string,
 ): Promise<string> {
-  return input(
-    {
-      message,
-      default: String(storedSettings(answers.draft)[name]),
-      validate: (text) =>
-        parseProxySetting(name, text) !== undefined ||
-        'Expected a whole number in the allowed range.',
-    },
-    answers.dependencies.streams,
-  );
+  return answers.prompts.input({
+    message,
+    default: String(storedSettings(answers.draft)[name]),
+    validate: (text) =>
+      parseProxySetting(name, text) !== undefined ||
+      'Expected a whole number in the allowed range.',
+  });
 }
 
 /** Only changed answers go into the file. */
@@ -156,4 +146,176 @@ function changed(
     parseProxySetting(name as ProxySettingName, text),
   ]);
   return Object.fromEntries(entries.filter(([name, value]) => value !== Reflect.get(before, name)));
+}
+
+/** Where memories live: on this machine, or with a service that several machines share. */
+
+/** Undefined when nothing changes. */
+export async function askMemory(answers: Answers): Promise<Draft | undefined> {
+  const { draft, context } = answers;
+  const memory = isRecord(draft['memory']) ? draft['memory'] : {};
+  const kind = await answers.prompts.select({
+    message: 'Where should memories be stored?',
+    default: memory['kind'] === 'hosted' ? 'hosted' : 'embedded',
+    choices: [
+      {
+        value: 'embedded',
+        name: 'On this machine',
+        description: `one SQLite file in ${dataFolder(context.environment)}; no account`,
+      },
+      {
+        value: 'hosted',
+        name: 'With a memory service',
+        description: 'for several machines or a team; needs a URL and a service key',
+      },
+    ] as const,
+  });
+  if (kind === 'embedded') return memory['kind'] === 'hosted' ? { kind } : undefined;
+  return askService(memory, answers);
+}
+
+async function askService(memory: Draft, answers: Answers): Promise<Draft | undefined> {
+  const { prompts } = answers;
+  const before = typeof memory['baseUrl'] === 'string' ? { default: memory['baseUrl'] } : {};
+  const baseUrl = await prompts.input({
+    message: 'Base URL of the memory service:',
+    ...before,
+    validate: (text) => {
+      const parsed = parseServiceUrl(text, true);
+      return 'allowed' in parsed ? `Expected ${parsed.allowed}.` : true;
+    },
+  });
+  for (;;) {
+    const question = {
+      message: 'Where is its service key?',
+      direct: 'The service key:',
+      stored: memory['serviceKey'],
+      offered: ['SVC_SERVICE_KEY'],
+    };
+    const answer = await askSecret(question, answers);
+    if (answer.kind === 'back') return undefined;
+    const serviceKey = answer.kind === 'key' ? answer.key : memory['serviceKey'];
+    // An address of the person's own network, typed as such, is meant as such.
+    const isOwn = 'allowed' in parseServiceUrl(baseUrl);
+    const isKept = memory['baseUrl'] === baseUrl && memory['allowPrivate'] === true;
+    const isSame = memory['baseUrl'] === baseUrl && memory['proxy'] !== undefined;
+    const place = {
+      baseUrl,
+      ...(isOwn || isKept ? { allowPrivate: true } : {}),
+      ...(isSame ? { proxy: memory['proxy'] } : {}),
+    };
+    const next = await judge({ ...place, serviceKey }, answers);
+    if (next === 'leave') return undefined;
+    if (next === 'keep') return { kind: 'hosted', ...place, serviceKey };
+  }
+}
+
+async function judge(
+  draft: Omit<ServicePlace, 'serviceKey' | 'proxy'> & Readonly<Record<'serviceKey', unknown>>,
+  answers: Answers,
+): Promise<'keep' | 'again' | 'leave'> {
+  const { terminal, environment } = answers.context;
+  const key = resolved(draft.serviceKey, environment);
+  if (key === undefined) {
+    terminal.note('The key is not set in this shell, so svc cannot test it. svc start needs it.');
+    return 'keep';
+  }
+  const item: Record<string, unknown> = { ...draft };
+  const at = { path: 'memory', item, environment, findings: new Findings() };
+  const proxy = readNetworkProxy(at, draft.baseUrl);
+  const { baseUrl, allowPrivate = false } = draft;
+  const place = { baseUrl, allowPrivate, ...(proxy === undefined ? {} : { proxy }) };
+  terminal.note(`Testing the key: asking ${new URL(baseUrl).host} what it may do …`);
+  const { state, found } = await checkService({ ...place, serviceKey: key });
+  if (state === 'accepted') {
+    terminal.note(`ok: memory service: ${found}.`);
+    return 'keep';
+  }
+  terminal.warn(`memory service: ${found}.`);
+  return askNext(
+    { isRefused: state === 'refused', leave: 'Keep the present memory setting' },
+    answers,
+  );
+}
+
+function resolved(
+  credential: unknown,
+  environment: Answers['context']['environment'],
+): string | undefined {
+  if (typeof credential === 'string') return credential;
+  const name = namedVariable(credential);
+  return name === undefined ? undefined : environment[name] || undefined;
+}
+
+/**
+ * Whether a hosted memory can be reached and takes its key. It makes the proxy's own call at its
+ * start, and reads the answer as the proxy does. Only names of scopes in the answer are shown.
+ */
+
+interface ServicePlace {
+  readonly baseUrl: string;
+  readonly serviceKey: string;
+  readonly allowPrivate?: boolean;
+  readonly proxy?: NetworkProxy;
+}
+
+// A memory that needs seconds would be left out of every request.
+const ANSWER_MS = 5000;
+const WHO = 'the memory service';
+
+async function checkService(place: ServicePlace): Promise<KeyCheck> {
+  const { baseUrl, serviceKey, proxy } = place;
+  const allowPrivate = place.allowPrivate === true || isOwnMachineUrl(baseUrl);
+  const { openHostedMemory } = await import('../../adapters/memory-client/open-hosted-memory.ts');
+  const service = openHostedMemory({
+    settings: {
+      kind: 'hosted',
+      baseUrl,
+      serviceKey,
+      allowPrivate,
+      ...(proxy === undefined ? {} : { proxy }),
+    },
+    recallMs: ANSWER_MS,
+    report: () => undefined,
+  });
+  const from = performance.now();
+  try {
+    const { key } = await service.operations.whoAmI(AbortSignal.timeout(ANSWER_MS));
+    const ms = Math.round(performance.now() - from);
+    const may = key.scopes.length === 0 ? 'nothing' : key.scopes.join(', ');
+    return { state: 'accepted', found: `the key is accepted and may: ${may}; ${ms} ms` };
+  } catch (error) {
+    if (error instanceof MemoryError) return checkOf(error);
+    throw error;
+  } finally {
+    await service.close();
+  }
+}
+
+function checkOf({ reason, message }: MemoryError): KeyCheck {
+  switch (reason) {
+    case 'denied':
+      return { state: 'refused', found: `${WHO} refuses the service key, or blocks it` };
+    case 'invalid':
+      return {
+        state: 'unknown',
+        found: 'the program at this address is not a memory service: is the URL right?',
+      };
+    case 'rate_limited':
+      return { state: 'unknown', found: `${WHO} answers, but limits this key now` };
+    case 'timeout':
+      return { state: 'unreachable', found: `${WHO} does not answer in time` };
+    case 'unavailable':
+  }
+  // The link says nothing else in brackets than what the system or a contract calls the failure.
+  const code = /\(([A-Z][A-Z0-9_]+)\)/.exec(message)?.[1];
+  const isRefused = code === 'SVC_ADDRESS_REFUSED' || message.includes('is not allowed');
+  if (isRefused) {
+    const found = 'its address is private, which svc uses only if you allow it';
+    return { state: 'not_allowed', found };
+  }
+  if (code === undefined || message.includes('refused')) {
+    return { state: 'unknown', found: `${WHO} has a fault` };
+  }
+  return { state: 'unreachable', found: meaningOf(code) };
 }

@@ -15,14 +15,12 @@ import {
 import { type Dialect, DIALECTS } from '../../core/conversation/view.ts';
 import { DIALECT_DESCRIPTORS } from '../../core/dialects/dialects.ts';
 import { type Login, type LoginFacts, LOGINS } from '../../core/http/logins.ts';
-import { LOGIN_RISK, loginQuestion, loginUpstream } from './setup-login.ts';
-import type { Answers } from './wizard-answers.ts';
-import { confirm, input, search, select } from './wizard-prompts.ts';
+import { LOGIN_RISK, loginQuestion, loginUpstream } from './setup.ts';
+import { type Answers, askNext, askSecret, type Next } from './wizard-answers.ts';
 import { parseUpstream } from '../../core/settings/config-schema.ts';
 import { problemText } from '../../core/settings/config-values.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import { checkKey, type KeyCheck } from '../doctor/key-check.ts';
-import { askNext, askSecret, type Next } from './wizard-secret.ts';
 import {
   type Found,
   isRoutable,
@@ -43,14 +41,11 @@ export interface Provided {
 
 /** Undefined: the person went back. */
 export async function askUpstreams(answers: Answers): Promise<Provided | undefined> {
-  const name = await search(
-    {
-      message: 'Which provider? (type to search)',
-      source: (term) => providerChoices(term, answers),
-      pageSize: 12,
-    },
-    answers.dependencies.streams,
-  );
+  const name = await answers.prompts.search({
+    message: 'Which provider? (type to search)',
+    source: (term) => providerChoices(term, answers),
+    pageSize: 12,
+  });
   if (name === NONE) return { upstreams: [] };
   const login = loginIn(name);
   if (login !== undefined && (await prefersHooks(login, answers))) {
@@ -72,36 +67,33 @@ export async function askUpstreams(answers: Answers): Promise<Provided | undefin
 }
 
 /** Both are memory; what differs is where the login goes, and what else svc can do. */
-async function prefersHooks({ client }: LoginFacts, { dependencies }: Answers): Promise<boolean> {
-  return select(
-    {
-      message: `How should ${client} get its memories?`,
-      choices: [
-        {
-          value: true,
-          name: `Through its own hooks: its login never reaches svc`,
-          description: `${client} runs svc at its events. svc shortens no requests, and shows no requests, costs or quota.`,
-        },
-        {
-          value: false,
-          name: 'Through the proxy: svc passes its login on',
-          description: 'svc also shortens requests, and shows requests, costs and quota.',
-        },
-      ],
-    },
-    dependencies.streams,
-  );
+async function prefersHooks({ client }: LoginFacts, { prompts }: Answers): Promise<boolean> {
+  return prompts.select({
+    message: `How should ${client} get its memories?`,
+    choices: [
+      {
+        value: true,
+        name: `Through its own hooks: its login never reaches svc`,
+        description: `${client} runs svc at its events. svc shortens no requests, and shows no requests, costs or quota.`,
+      },
+      {
+        value: false,
+        name: 'Through the proxy: svc passes its login on',
+        description: 'svc also shortens requests, and shows requests, costs and quota.',
+      },
+    ],
+  });
 }
 
 /** A person turns a login on knowingly: the risk is stated first, and Enter alone says no. */
 async function askLogin(
   login: LoginFacts,
   upstreams: readonly UpstreamDraft[],
-  { context, dependencies }: Answers,
+  { context, prompts }: Answers,
 ): Promise<readonly UpstreamDraft[]> {
   for (const line of LOGIN_RISK) context.terminal.note(line);
   const question = { message: loginQuestion(login), default: false };
-  return (await confirm(question, dependencies.streams)) ? upstreams : [];
+  return (await prompts.confirm(question)) ? upstreams : [];
 }
 
 async function listedUpstreams(name: string, answers: Answers): Promise<readonly UpstreamDraft[]> {
@@ -117,52 +109,39 @@ async function listedUpstreams(name: string, answers: Answers): Promise<readonly
   return draftsOf(name, described, {});
 }
 
-async function askStyle({ dependencies: { streams } }: Answers): Promise<Dialect> {
-  return select(
-    {
-      message: 'Which API does it serve?',
-      choices: DIALECT_DESCRIPTORS.map(({ name, title, speakers }) => {
-        return { value: name, name: `${title}: ${speakers}` };
-      }),
-    },
-    streams,
-  );
+async function askStyle({ prompts }: Answers): Promise<Dialect> {
+  return prompts.select({
+    message: 'Which API does it serve?',
+    choices: DIALECT_DESCRIPTORS.map(({ name, title, speakers }) => {
+      return { value: name, name: `${title}: ${speakers}` };
+    }),
+  });
 }
 
 async function askCustom(answers: Answers): Promise<UpstreamDraft> {
-  const { streams } = answers.dependencies;
-  const name = await input(
-    {
-      message: 'A name for it in svc:',
-      validate: (text) =>
-        UPSTREAM_NAME.test(text) || 'Up to 40 lower-case letters, digits, - and _.',
+  const { prompts } = answers;
+  const name = await prompts.input({
+    message: 'A name for it in svc:',
+    validate: (text) => UPSTREAM_NAME.test(text) || 'Up to 40 lower-case letters, digits, - and _.',
+  });
+  const baseUrl = await prompts.input({
+    message: 'Its base URL, from its documentation for clients:',
+    validate: (text) => {
+      const parsed = parseBaseUrl(text, true);
+      return 'allowed' in parsed ? `Expected ${parsed.allowed}.` : true;
     },
-    streams,
-  );
-  const baseUrl = await input(
-    {
-      message: 'Its base URL, from its documentation for clients:',
-      validate: (text) => {
-        const parsed = parseBaseUrl(text, true);
-        return 'allowed' in parsed ? `Expected ${parsed.allowed}.` : true;
-      },
-    },
-    streams,
-  );
+  });
   const apiStyle = await askStyle(answers);
   const isPlain = 'allowed' in parseBaseUrl(baseUrl, false);
   const message = isPlain
     ? 'This address is not https. Allow http for this provider, on this machine and its network?'
     : 'Is it on this machine or in a private network?';
-  const allowPrivate = await confirm({ message, default: isPlain }, streams);
-  const auth = await select(
-    {
-      message: 'How should svc send its key?',
-      default: defaultAuth(apiStyle),
-      choices: AUTHS.map((value) => ({ value, name: AUTH_WORDS[value] })),
-    },
-    streams,
-  );
+  const allowPrivate = await prompts.confirm({ message, default: isPlain });
+  const auth = await prompts.select({
+    message: 'How should svc send its key?',
+    default: defaultAuth(apiStyle),
+    choices: AUTHS.map((value) => ({ value, name: AUTH_WORDS[value] })),
+  });
   return { name, apiStyle, baseUrl, auth, ...(allowPrivate ? { allowPrivate } : {}) };
 }
 
@@ -182,8 +161,7 @@ async function withoutOccupied(
     const occupant = occupantOf(answers.draft, upstream);
     const message = `${occupant} already serves ${upstream.apiStyle}. Replace it by ${upstream.name}?`;
     const isFree =
-      occupant === undefined ||
-      (await confirm({ message, default: false }, answers.dependencies.streams));
+      occupant === undefined || (await answers.prompts.confirm({ message, default: false }));
     if (isFree) kept.push(upstream);
   }
   return kept;

@@ -8,7 +8,7 @@ import {
   removeUpstreams,
   upstreamNames,
 } from '../../core/settings/config-draft.ts';
-import { previewLines } from './recall-preview.ts';
+import { previewLines, askClients, clientTitles, listText, wireClients } from './wizard-clients.ts';
 import { LOGIN_STYLES } from '../../core/settings/config-upstreams.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { ExitCode } from '../cli-error.ts';
@@ -16,13 +16,15 @@ import type { CommandContext } from '../context.ts';
 import { type Changes, noteNext, refuseUnusable, saveConfig } from './setup-save.ts';
 import { fixModes, looseModes } from '../doctor/doctor-fix.ts';
 import { importTranscripts, type SessionSurvey, surveySessions } from '../memory/memory-import.ts';
-import { askClients, clientTitles, listText, wireClients } from './wizard-clients.ts';
-import { askMemory } from './wizard-memory.ts';
-import type { Answers, WizardDependencies } from './wizard-answers.ts';
-import { askAddress, askBusyPort, askCacheTtl, askModes } from './wizard-settings.ts';
-import { storedSettings, summaryOf } from './wizard-summary.ts';
+import { askMemory, askAddress, askBusyPort, askCacheTtl, askModes } from './wizard-settings.ts';
+import {
+  type Answers,
+  type WizardDependencies,
+  storedSettings,
+  summaryOf,
+} from './wizard-answers.ts';
 import { askUpstreams, type Provided } from './wizard-upstream.ts';
-import { confirm, type PromptStreams, select } from './wizard-prompts.ts';
+import { Prompts } from './wizard-prompts.ts';
 import type { TranscriptClient } from '../../core/memory/transcript-forms.ts';
 import { count } from '../listing.ts';
 
@@ -65,9 +67,11 @@ async function ask(
   // The token is made when the file is: what is shown until then holds none.
   const draft = stored ?? newDraft('');
   const none: Changes = { upstreams: [], settings: {}, removed: [], replace: true };
-  const start: Answers = { context, dependencies, stored, draft, changes: none, hooked: [] };
+  const prompts = new Prompts(dependencies.streams);
+  const place = { context, dependencies, prompts };
+  const start: Answers = { ...place, stored, draft, changes: none, hooked: [] };
   context.terminal.note('Press Ctrl-C at any question to cancel; then nothing is written.');
-  await offerRepair(context, dependencies);
+  await offerRepair(start);
   if (stored !== undefined) return review(await askChanges(start));
   const provided = await askProvider(start);
   const placed = withMemory(provided, await askMemory(provided));
@@ -92,24 +96,21 @@ async function askClientsAndImport(answers: Answers): Promise<Answers> {
 
 /** Shows what would be done until the person says yes or no. */
 async function review(start: Answers): Promise<Answers | undefined> {
-  const { context, dependencies } = start;
+  const { context, prompts } = start;
   const path = configPath(configFolder(context.environment));
   let answers = start;
   for (;;) {
     context.terminal.note('');
     const lines = [...summaryOf(answers.draft, context.environment), ...plannedText(answers)];
     for (const line of lines) context.terminal.note(line);
-    const choice = await select(
-      {
-        message: `Write ${path}?`,
-        choices: [
-          { value: 'yes', name: 'Yes' },
-          { value: 'change', name: 'First add another provider or change something' },
-          { value: 'no', name: 'No, write nothing' },
-        ] as const,
-      },
-      dependencies.streams,
-    );
+    const choice = await prompts.select({
+      message: `Write ${path}?`,
+      choices: [
+        { value: 'yes', name: 'Yes' },
+        { value: 'change', name: 'First add another provider or change something' },
+        { value: 'no', name: 'No, write nothing' },
+      ] as const,
+    });
     if (choice === 'yes') return answers;
     if (choice === 'no') return undefined;
     answers = await askChanges(answers);
@@ -148,16 +149,13 @@ async function carryOut(answers: Answers): Promise<ExitCode> {
 }
 
 /** Modes that let others in: what holds them is there already, so they need not wait for the end. */
-async function offerRepair(
-  context: CommandContext,
-  { streams }: WizardDependencies,
-): Promise<void> {
+async function offerRepair({ context, prompts }: Answers): Promise<void> {
   const loose = await looseModes(context.environment);
   if (loose.length === 0) return;
   for (const { path, mode } of loose) {
     context.terminal.warn(`${path} is open to others (mode 0${mode.toString(8)}).`);
   }
-  if (await confirm({ message: 'Make it private now?' }, streams)) await fixModes(context);
+  if (await prompts.confirm({ message: 'Make it private now?' })) await fixModes(context);
 }
 
 async function askChanges(start: Answers): Promise<Answers> {
@@ -166,22 +164,19 @@ async function askChanges(start: Answers): Promise<Answers> {
   for (const line of summaryOf(answers.draft, environment)) terminal.note(line);
   for (;;) {
     const names = upstreamNames(answers.draft);
-    const choice = await select(
-      {
-        message: 'What do you want to change?',
-        choices: [
-          { value: 'upstream', name: 'Add or change a provider' },
-          ...(names.length === 0 ? [] : [{ value: 'remove', name: 'Remove a provider' } as const]),
-          { value: 'clients', name: 'Which clients use svc' },
-          { value: 'import', name: 'Import earlier sessions' },
-          { value: 'memory', name: 'Where memories are stored' },
-          { value: 'address', name: 'Address and port' },
-          { value: 'modes', name: 'Modes and budgets' },
-          { value: 'done', name: 'Finish: show the summary and write' },
-        ] as const,
-      },
-      streamsOf(answers),
-    );
+    const choice = await answers.prompts.select({
+      message: 'What do you want to change?',
+      choices: [
+        { value: 'upstream', name: 'Add or change a provider' },
+        ...(names.length === 0 ? [] : [{ value: 'remove', name: 'Remove a provider' } as const]),
+        { value: 'clients', name: 'Which clients use svc' },
+        { value: 'import', name: 'Import earlier sessions' },
+        { value: 'memory', name: 'Where memories are stored' },
+        { value: 'address', name: 'Address and port' },
+        { value: 'modes', name: 'Modes and budgets' },
+        { value: 'done', name: 'Finish: show the summary and write' },
+      ] as const,
+    });
     if (choice === 'done') return answers;
     answers = await changeOf(choice, answers);
   }
@@ -234,10 +229,7 @@ function withProvided(answers: Answers, { upstreams, hooked }: Provided): Answer
 async function dropUpstream(answers: Answers): Promise<Answers> {
   const choices = upstreamNames(answers.draft).map((name) => ({ value: name, name }));
   const back = { value: '', name: 'None' };
-  const name = await select(
-    { message: 'Which one?', choices: [...choices, back] },
-    streamsOf(answers),
-  );
+  const name = await answers.prompts.select({ message: 'Which one?', choices: [...choices, back] });
   if (name === '') return answers;
   const { changes } = answers;
   const isStored = upstreamNames(answers.stored ?? {}).includes(name);
@@ -269,10 +261,6 @@ function withMemory(answers: Answers, memory: Draft | undefined): Answers {
   };
 }
 
-function streamsOf({ dependencies }: Answers): PromptStreams {
-  return dependencies.streams;
-}
-
 /** Ctrl-C, or an input that has ended. */
 function isLeaving(error: unknown): boolean {
   return error instanceof Error && ['ExitPromptError', 'AbortPromptError'].includes(error.name);
@@ -297,7 +285,7 @@ const TITLES: Readonly<Record<TranscriptClient, string>> = {
 
 /** The clients whose sessions are imported. Without sessions there is no question. */
 async function askImport(answers: Answers): Promise<readonly TranscriptClient[]> {
-  const { context, dependencies, draft } = answers;
+  const { context, draft } = answers;
   const survey = await surveySessions(context, SURVEY_MS);
   if (survey.clients.length === 0) return [];
   const memory = isRecord(draft['memory']) ? draft['memory'] : {};
@@ -307,7 +295,7 @@ async function askImport(answers: Answers): Promise<readonly TranscriptClient[]>
   if (isHosted) context.terminal.note('svc will send them to the memory service.');
   const message = `Import ${count(survey.sessions, 'session')} as memories?`;
   // Nothing leaves this machine by Enter alone.
-  const isWanted = await confirm({ message, default: !isHosted }, dependencies.streams);
+  const isWanted = await answers.prompts.confirm({ message, default: !isHosted });
   return isWanted ? survey.clients : [];
 }
 

@@ -6,30 +6,22 @@ import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { UI_LINK_PATH } from '../../core/http/routes.ts';
 import { urlOf } from '../listing.ts';
 import { CliError } from '../cli-error.ts';
-import type { CommandContext } from '../context.ts';
-import { ensureProxy, type ProxyProcess } from '../proxy/proxy-process.ts';
+import type { CommandContext, Call } from '../context.ts';
+import { ensureProxy } from '../proxy/proxy-process.ts';
 
 /** `svc ui`: opens the page of the running proxy in the browser by a one-time link. */
 
-export interface UiOptions {
+interface UiOptions {
   readonly open?: boolean;
   readonly print?: boolean;
 }
 
-export interface UiCommandParts extends ProxyProcess {
-  readonly platform: NodeJS.Platform;
-}
-
-export async function showUi(
-  options: UiOptions,
-  context: CommandContext,
-  parts: UiCommandParts,
-): Promise<void> {
+export async function showUi({ options, context }: Call<UiOptions>): Promise<void> {
   const { terminal, environment } = context;
   if (options.open === true && options.print === true) {
     throw new CliError('--open and --print exclude each other.', 'See: svc ui --help', 2);
   }
-  const { proxy, proxies, isNew } = await ensureProxy({}, context, parts);
+  const { proxy, proxies, isNew } = await ensureProxy({}, context);
   if (isNew && options.print !== true) {
     terminal.note(`svc listens on ${urlOf(proxy)}; stop it with: svc stop`);
   }
@@ -46,20 +38,22 @@ export async function showUi(
   if (options.print === true) return;
   terminal.note('The link works once, within a minute.');
   const folder = dataFolder(environment);
-  if (options.open === true) await openPage(link, folder, parts.platform);
+  if (options.open === true) await openPage(link, folder);
   // The link above is enough where no browser starts.
-  else if (terminal.isWatched && hasScreen(environment, parts.platform)) {
-    await openPage(link, folder, parts.platform).catch(() => undefined);
+  else if (terminal.isWatched && hasScreen(environment)) {
+    await openPage(link, folder).catch(() => undefined);
   }
 }
 
 /** Over SSH a browser would open on the other machine, or in the terminal. */
-function hasScreen(
-  { SSH_CONNECTION, CI, DISPLAY, WAYLAND_DISPLAY }: CommandContext['environment'],
-  platform: NodeJS.Platform,
-): boolean {
+function hasScreen({
+  SSH_CONNECTION,
+  CI,
+  DISPLAY,
+  WAYLAND_DISPLAY,
+}: CommandContext['environment']): boolean {
   if ([SSH_CONNECTION, CI].some((value) => value !== undefined && value !== '')) return false;
-  if (platform === 'darwin' || platform === 'win32') return true;
+  if (process.platform in OPENERS) return true;
   return [DISPLAY, WAYLAND_DISPLAY].some((value) => value !== undefined && value !== '');
 }
 
@@ -77,11 +71,11 @@ const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
  * Other users can read the arguments of a process, and the link must not be theirs (R29). So the
  * browser is given a private file that leads there.
  */
-async function openPage(link: string, folder: string, platform: NodeJS.Platform): Promise<void> {
+async function openPage(link: string, folder: string): Promise<void> {
   const file = join(folder, 'ui-open.html');
   const text = `<!doctype html><meta charset="utf-8"><title>svc</title><meta http-equiv="refresh" content="0; url=${link}"><p><a href="${link}">svc</a></p>\n`;
   await replaceFile(file, text, { isSynced: false });
-  const [program = '', ...args] = OPENERS[platform] ?? ['xdg-open'];
+  const [program = '', ...args] = OPENERS[process.platform] ?? ['xdg-open'];
   const failed = new CliError('No browser could be started.', 'Open the link above yourself.');
   await new Promise<void>((resolve, reject) => {
     const child = spawn(program, [...args, file], { stdio: 'ignore', detached: true });
