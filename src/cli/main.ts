@@ -1,8 +1,7 @@
-import { type CliCommand, declareAll } from './program/command.ts';
+import { type CliCommand, declareAll, type Declare, runProgram } from './program/program.ts';
 import type { OpenStore } from './compose-store.ts';
 import type { Call, Confirm } from './context.ts';
 import { COMMANDS } from './program/commands.ts';
-import { type Declare, runProgram } from './program/program.ts';
 
 /** The command line. */
 

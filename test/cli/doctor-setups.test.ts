@@ -3,8 +3,11 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { BROKEN_NETWORKS } from '../support/broken-networks.ts';
 import { BROKEN_SETUPS } from '../support/broken-setups.ts';
-import { checkStore } from '../../src/cli/doctor/doctor-store.ts';
-import type { RecallTime, StoreInspection } from '../../src/cli/doctor/store-inspection.ts';
+import {
+  checkStore,
+  type RecallTime,
+  type StoreInspection,
+} from '../../src/cli/doctor/doctor-store.ts';
 import { runCli, tempFolder } from '../support/cli.ts';
 import {
   config,

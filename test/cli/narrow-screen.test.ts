@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { reportChecks } from '../../src/cli/doctor/check-report.ts';
+import { reportChecks } from '../../src/cli/doctor/checks.ts';
 import { openStoreForCli } from '../../src/cli/compose-store.ts';
 import type { CommandContext } from '../../src/cli/context.ts';
 import { listMemories } from '../../src/cli/memory/memory.ts';

@@ -6,22 +6,28 @@ import { parseConfig } from '../../core/settings/config-schema.ts';
 import type { Settings } from '../../core/settings/settings.ts';
 import type { DialectDescriptor } from '../../core/dialects/descriptor.ts';
 import { DIALECT_DESCRIPTORS } from '../../core/dialects/dialects.ts';
-import { sampleOf } from '../../core/dialects/samples.ts';
+import { sampleOf, memberAt, textAt } from '../../core/dialects/samples.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
-import type { startProxy } from '../compose.ts';
-import type { CommandContext } from '../context.ts';
-import { type DemoAnswer, callModel } from './demo-client.ts';
-import { type DemoProvider, startDemoProvider, textsIn } from './demo-provider.ts';
+import { startProxy } from '../compose.ts';
 import type { Terminal } from '../terminal.ts';
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { SseReader } from '../../core/answer/sse.ts';
+import { CLIENT_HEADER } from '../../core/http/local-token.ts';
+import { DEMO_CLIENT } from '../../core/request/clients.ts';
+import { once } from 'node:events';
+import { urlOf } from '../listing.ts';
+import {
+  callProxy,
+  type LocalAnswer,
+  type ProxyAddress,
+} from '../../adapters/processes/local-calls.ts';
+import type { Call } from '../context.ts';
 
 /**
  * `svc demo`: the main job before the user's eyes, with no key and nothing left behind. The provider
  * is a stand-in; the proxy, its gate, its store and its relay are the real ones.
  */
-
-export interface DemoParts {
-  readonly startProxy: typeof startProxy;
-}
 
 const FACT = 'The staging database of our shop listens on port 6431 of the host walrus-seven.';
 /** The part of the answer that cannot be guessed. */
@@ -46,11 +52,11 @@ const SHOWN_HEADERS = [
 ];
 
 /** Exit code 0 only when the fact was recalled in every dialect, streamed and whole. */
-export async function demo({ terminal }: CommandContext, parts: DemoParts): Promise<ExitCode> {
+export async function demo({ context: { terminal } }: Call): Promise<ExitCode> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-demo-'));
   const provider = await startDemoProvider();
   try {
-    const stage = { folder, provider, terminal, settings: demoSettings(provider.url), ...parts };
+    const stage = { folder, provider, terminal, settings: demoSettings(provider.url) };
     return (await tellStory(stage)) ? 0 : 1;
   } finally {
     await provider.stop();
@@ -58,7 +64,7 @@ export async function demo({ terminal }: CommandContext, parts: DemoParts): Prom
   }
 }
 
-interface DemoStage extends DemoParts {
+interface DemoStage {
   readonly folder: string;
   readonly provider: DemoProvider;
   readonly terminal: Terminal;
@@ -68,10 +74,10 @@ interface DemoStage extends DemoParts {
 async function tellStory(stage: DemoStage): Promise<boolean> {
   const { terminal } = stage;
   terminal.out('svc demo: a stand-in provider, the real proxy, the real store, no key.');
-  await withProxy(stage, (url) => stateFact(stage, url));
+  await withProxy(stage, (proxy) => stateFact(stage, proxy));
   terminal.out('');
   terminal.out('svc is stopped and started again: what it knows now comes from the disk.');
-  const missed = await withProxy(stage, (url) => askEverywhere(stage, url));
+  const missed = await withProxy(stage, (proxy) => askEverywhere(stage, proxy));
   terminal.out('');
   if (missed.length === 0) {
     terminal.out('Recalled in all three dialects, streamed and whole.');
@@ -81,11 +87,11 @@ async function tellStory(stage: DemoStage): Promise<boolean> {
   return false;
 }
 
-async function stateFact(stage: DemoStage, url: string): Promise<void> {
+async function stateFact(stage: DemoStage, proxy: ProxyAddress): Promise<void> {
   const { terminal } = stage;
   const [dialect] = DIALECT_DESCRIPTORS;
   if (dialect === undefined) return;
-  const answer = await call(stage, { url, dialect, text: FACT, memoryMode: 'read-write' });
+  const answer = await ask(stage, { proxy, dialect, text: FACT, memoryMode: 'read-write' });
   terminal.out('');
   terminal.out(`Session 1, ${dialect.title}, streamed`);
   terminal.out(`  you       ${FACT}`);
@@ -93,24 +99,24 @@ async function stateFact(stage: DemoStage, url: string): Promise<void> {
 }
 
 /** Names what was not recalled. */
-async function askEverywhere(stage: DemoStage, url: string): Promise<readonly string[]> {
+async function askEverywhere(stage: DemoStage, proxy: ProxyAddress): Promise<readonly string[]> {
   const { terminal } = stage;
   const missed: string[] = [];
   for (const [index, dialect] of DIALECT_DESCRIPTORS.entries()) {
-    const text = QUESTIONS[index % QUESTIONS.length] ?? QUESTIONS[0];
+    const question = QUESTIONS[index % QUESTIONS.length] ?? QUESTIONS[0];
     terminal.out('');
     terminal.out(`Session ${index + 2}, a new conversation, ${dialect.title}`);
-    terminal.out(`  you       ${text}`);
+    terminal.out(`  you       ${question}`);
     // Each session has only the first one to remember.
-    const base = { url, dialect, text };
-    const without = await call(stage, { ...base, memoryMode: 'off' });
+    const base = { proxy, dialect, text: question };
+    const without = await ask(stage, { ...base, memoryMode: 'off' });
     terminal.out(`  no memory ${without.text}`);
-    const streamed = await call(stage, { ...base, memoryMode: 'read' });
-    showAdded(stage, dialect, text);
+    const streamed = await ask(stage, { ...base, memoryMode: 'read' });
+    showAdded(stage, dialect, question);
     terminal.out(`  model     ${streamed.text}`);
     showHeaders(terminal, streamed);
-    const again = { ...base, text: `${text} Say it once more.`, isStreamed: false };
-    const whole = await call(stage, { ...again, memoryMode: 'read' });
+    const again = { ...base, text: `${question} Say it once more.`, isStreamed: false };
+    const whole = await ask(stage, { ...again, memoryMode: 'read' });
     if (without.text.includes(GIST)) missed.push(`${dialect.title}, known without memory`);
     if (!isRecalled(streamed)) missed.push(`${dialect.title}, streamed`);
     if (!isRecalled(whole)) missed.push(`${dialect.title}, whole`);
@@ -118,18 +124,18 @@ async function askEverywhere(stage: DemoStage, url: string): Promise<readonly st
   return missed;
 }
 
-function isRecalled({ text, headers }: DemoAnswer): boolean {
-  return text.includes(GIST) && headers['x-svc-memory-state'] === 'recalled';
+function isRecalled({ text: said, headers }: DemoAnswer): boolean {
+  return said.includes(GIST) && headers['x-svc-memory-state'] === 'recalled';
 }
 
 /** Shows the part of the message to the provider that was not typed. */
 function showAdded(
   { provider, terminal }: DemoStage,
   dialect: DialectDescriptor,
-  text: string,
+  question: string,
 ): void {
   const left = textsIn(sampleOf(dialect.name).newestMessage(provider.received().body)).join('\n');
-  const added = left.replace(text, '').trim();
+  const added = left.replace(question, '').trim();
   terminal.out(`  svc added ${added.split('\n').join('\n            ')}`);
 }
 
@@ -138,30 +144,13 @@ function showHeaders(terminal: Terminal, { headers }: DemoAnswer): void {
   terminal.out(`  headers   ${shown.join(', ')}`);
 }
 
-async function call(
-  { settings }: DemoStage,
-  asked: {
-    readonly url: string;
-    readonly dialect: DialectDescriptor;
-    readonly text: string;
-    readonly memoryMode: string;
-    readonly isStreamed?: boolean;
-  },
-): Promise<DemoAnswer> {
-  return callModel({ isStreamed: true, localToken: settings.localToken, ...asked });
-}
-
 async function withProxy<Result>(
-  { folder, settings, terminal, startProxy: open }: DemoStage,
-  use: (url: string) => Promise<Result>,
+  { folder, settings, terminal }: DemoStage,
+  use: (proxy: ProxyAddress) => Promise<Result>,
 ): Promise<Result> {
-  const proxy = await open({
-    settings,
-    dataFolder: join(folder, 'data'),
-    terminal,
-  });
+  const proxy = await startProxy({ settings, dataFolder: join(folder, 'data'), terminal });
   try {
-    return await use(`http://${proxy.host}:${proxy.port}`);
+    return await use(proxy);
   } finally {
     await proxy.stop();
   }
@@ -183,4 +172,154 @@ function demoSettings(providerUrl: string): Settings {
   if (settings !== undefined) return settings;
   const paths = problems.map(({ path }) => path).join(', ');
   throw new CliError(`The demo's own configuration is wrong: ${paths}.`, 'Please report this.');
+}
+
+/** The model that the stand-in provider claims to be. */
+const DEMO_MODEL = 'stand-in';
+
+/** Each call of the demo's client is a new conversation of one message. */
+interface DemoCall {
+  readonly proxy: ProxyAddress;
+  readonly dialect: DialectDescriptor;
+  readonly text: string;
+  readonly memoryMode: string;
+  /** By default it is. */
+  readonly isStreamed?: boolean;
+}
+
+interface DemoAnswer extends Pick<LocalAnswer, 'headers'> {
+  readonly text: string;
+}
+
+const EVENT_CHARS_MAX = 65_536;
+
+/** Throws when there is no answer, or one that is not 200. */
+async function ask(
+  { settings: { localToken } }: DemoStage,
+  { proxy, dialect, text: question, memoryMode, isStreamed = true }: DemoCall,
+): Promise<DemoAnswer> {
+  const sample = sampleOf(dialect.name);
+  const answer = await callProxy(proxy, {
+    path: dialect.modelPath,
+    headers: {
+      authorization: `Bearer ${localToken}`,
+      [CLIENT_HEADER]: DEMO_CLIENT,
+      'x-svc-memory-mode': memoryMode,
+    },
+    body: JSON.stringify(sample.request(DEMO_MODEL, question, isStreamed)),
+  });
+  if (answer?.status !== 200) {
+    throw new Error(`The proxy answered ${answer?.status ?? 'nothing'}: ${answer?.body ?? ''}`);
+  }
+  const { headers, body } = answer;
+  const said = isStreamed ? streamedText(dialect, body) : sample.textOf(JSON.parse(body));
+  return { text: said, headers };
+}
+
+function streamedText(dialect: DialectDescriptor, body: string): string {
+  let said = '';
+  const reader = new SseReader(
+    ({ data }) => {
+      if (data !== '[DONE]') said += sampleOf(dialect.name).pieceOf(JSON.parse(data));
+    },
+    { eventCharsMax: EVENT_CHARS_MAX },
+  );
+  reader.push(Buffer.from(body));
+  return said;
+}
+
+/**
+ * The stand-in provider of `svc demo`. It answers a question from the texts of the same request and
+ * remembers nothing, so a right answer proves that svc sent it the fact. It speaks all three
+ * dialects.
+ */
+interface DemoProvider {
+  readonly url: string;
+  /** The last request: what left for the provider. */
+  received(): ReceivedRequest;
+  stop(): Promise<void>;
+}
+
+interface ReceivedRequest {
+  readonly headers: IncomingMessage['headers'];
+  readonly body: unknown;
+}
+
+async function startDemoProvider(): Promise<DemoProvider> {
+  let last: ReceivedRequest = { headers: {}, body: undefined };
+  const server = createServer((request, response) => {
+    const serve = async (): Promise<void> => {
+      const body: unknown = JSON.parse(await text(request));
+      last = { headers: request.headers, body };
+      answerTo(request.url ?? '', body, response);
+    };
+    serve().catch(() => response.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The server has no port.');
+  const url = urlOf({ host: address.address, port: address.port });
+  return { url, received: () => last, stop: () => stopServer(server) };
+}
+
+function answerTo(path: string, body: unknown, response: ServerResponse): void {
+  const dialect = DIALECT_DESCRIPTORS.find((it) => it.modelPath === path);
+  if (dialect === undefined) {
+    response.writeHead(404).end();
+    return;
+  }
+  const reply = answerFrom(textsIn(sampleOf(dialect.name).newestMessage(body)));
+  if (memberAt(body, 'stream') === true) sendEvents(response, dialect, reply);
+  else sendJson(response, sampleOf(dialect.name).answer(DEMO_MODEL, reply));
+}
+
+/** The line that shares most words with the question, when it shares enough to be about it. */
+function answerFrom(texts: readonly string[]): string {
+  const lines = texts.flatMap((it) => it.split('\n'));
+  const question = lines.find((line) => line.includes('?'));
+  if (question === undefined) return 'Noted.';
+  const asked = wordsOf(question);
+  let best = { line: '', shared: 0 };
+  for (const line of lines) {
+    if (line.includes('?')) continue;
+    const shared = [...wordsOf(line)].filter((word) => asked.has(word)).length;
+    if (shared > best.shared) best = { line, shared };
+  }
+  // Two shared words can be chance; a line about the matter shares its subject and more.
+  if (best.shared < 3) return 'I do not know: nothing in this request says it.';
+  return `This request says: ${best.line.replace(/^- /, '')}`;
+}
+
+function wordsOf(line: string): ReadonlySet<string> {
+  return new Set(line.toLowerCase().match(/[a-z]{4,}/g));
+}
+
+/** Every text in a message, whether its content is a string or a list of parts. */
+function textsIn(message: unknown): readonly string[] {
+  const content = memberAt(message, 'content');
+  if (typeof content === 'string') return [content];
+  if (!Array.isArray(content)) return [];
+  return content.map((part) => textAt(part, 'text'));
+}
+
+function sendJson(response: ServerResponse, body: object): void {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+}
+
+function sendEvents(response: ServerResponse, dialect: DialectDescriptor, reply: string): void {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const sample = sampleOf(dialect.name);
+  for (const event of sample.events(DEMO_MODEL, reply.match(/\S+\s*/g) ?? [])) {
+    const name = 'type' in event ? `event: ${String(event.type)}\n` : '';
+    response.write(`${name}data: ${JSON.stringify(event)}\n\n`);
+  }
+  response.end(sample.streamEnd);
+}
+
+async function stopServer(server: Server): Promise<void> {
+  server.closeAllConnections();
+  server.close();
+  await once(server, 'close');
 }

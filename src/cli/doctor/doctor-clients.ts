@@ -16,7 +16,7 @@ import {
 } from '../clients/client-variables.ts';
 import { takesLogin } from '../clients/launch.ts';
 import { startsProxy } from '../clients/token-command.ts';
-import type { Check } from './doctor-checks.ts';
+import type { Check } from './checks.ts';
 
 /** Doctor's look at the clients: which are here, whether they point at the proxy, and what hinders. */
 

@@ -1,6 +1,12 @@
-import { type ConfigFile, configPath, readConfigFile } from '../../adapters/files/config-file.ts';
+import {
+  type ConfigFile,
+  configPath,
+  readConfigFile,
+  type LooseMode,
+  repairModes,
+} from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
-import { findLeftovers } from '../../adapters/files/config-writer.ts';
+import { findLeftovers, removeLeftovers } from '../../adapters/files/config-writer.ts';
 import { FileError } from '../../adapters/files/file-error.ts';
 import { upstreamEntries } from '../../core/settings/config-draft.ts';
 import { flagNameOf, PROXY_FLAG_NAMES, STATED_DEFAULTS } from '../../core/settings/config-proxy.ts';
@@ -14,7 +20,13 @@ import {
   variableText,
 } from '../../core/settings/config-values.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
-import type { Check } from './doctor-checks.ts';
+import type { Check } from './checks.ts';
+import { looseDataFiles, tightenDataFiles } from '../../adapters/files/data-files.ts';
+import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { folderMode, isPrivate, tightenFolder } from '../../adapters/files/private-folder.ts';
+import type { CommandContext } from '../context.ts';
+import { CliError } from '../cli-error.ts';
+import { saveConfig } from '../setup/setup-save.ts';
 
 /** Doctor's look at the configuration: folder, modes, contents, upstreams. */
 
@@ -53,11 +65,11 @@ export async function checkConfig(
   return access === undefined ? { checks } : { checks, access };
 }
 
-function checkModes({ path, looseModes }: ConfigFile): readonly Check[] {
-  if (looseModes.length === 0) {
+function checkModes({ path, looseModes: all }: ConfigFile): readonly Check[] {
+  if (all.length === 0) {
     return [{ level: 'ok', subject: 'Configuration', found: `${path}, private` }];
   }
-  return looseModes.map((loose) => ({
+  return all.map((loose) => ({
     level: 'problem',
     subject: 'Configuration',
     found: `${loose.path} is open to others (mode 0${loose.mode.toString(8)})`,
@@ -160,4 +172,69 @@ function keyText(value: unknown, environment: Environment): string {
     return `in ${variableText(name)}, ${environment[name] ? 'set' : 'not set'}`;
   }
   return typeof value === 'string' && value !== '' ? keyEnd(value) : 'none';
+}
+
+/**
+ * The repairs of `svc doctor --fix`: modes that are too open, leftovers of a killed writer, a
+ * missing local token. Keys, ports, addresses and the files of clients are for the person to
+ * decide.
+ */
+export async function fixAll(context: CommandContext): Promise<void> {
+  await fixModes(context);
+  await mendOrLeave(async () => {
+    const folder = configFolder(context.environment);
+    for (const path of await removeLeftovers(folder)) context.terminal.note(`Removed: ${path}`);
+  });
+  await mendOrLeave(() => addToken(context));
+}
+
+const ASKED = { asked: true };
+
+/** To be called when the person has asked for it. */
+export async function fixModes({ environment, terminal }: CommandContext): Promise<void> {
+  const mended: string[] = [];
+  await mendOrLeave(async () => {
+    mended.push(...(await repairModes(configFolder(environment), ASKED)));
+    const data = dataFolder(environment);
+    if ((await folderMode(data)) === undefined) return;
+    if (await tightenFolder(data, ASKED)) mended.push(data);
+    mended.push(...(await tightenDataFiles(data)));
+  });
+  for (const path of mended) terminal.note(`Made private: ${path}`);
+}
+
+/** Folders and files of svc that others may read or write; one that cannot be read is left out. */
+export async function looseModes(
+  environment: CommandContext['environment'],
+): Promise<readonly LooseMode[]> {
+  const loose: LooseMode[] = [];
+  await mendOrLeave(async () => {
+    const config = await readConfigFile(configFolder(environment));
+    loose.push(...(config?.looseModes ?? (await looseFolder(configFolder(environment)))));
+    const path = dataFolder(environment);
+    loose.push(...(await looseFolder(path)), ...(await looseDataFiles(path)));
+  });
+  return loose;
+}
+
+async function looseFolder(path: string): Promise<readonly LooseMode[]> {
+  const mode = await folderMode(path);
+  return mode === undefined || isPrivate(mode) ? [] : [{ path, mode }];
+}
+
+/** Only where there is none: a token that is wrong may be one that clients have. */
+async function addToken(context: CommandContext): Promise<void> {
+  const file = await readConfigFile(configFolder(context.environment));
+  if (!isRecord(file?.value) || file.value['localToken'] !== undefined) return;
+  await saveConfig({ upstreams: [], settings: {}, removed: [], replace: false }, context);
+  context.terminal.note('Created a local token.');
+}
+
+// A link, a foreign folder, a broken file: the checks report it, with the remedy.
+async function mendOrLeave(mend: () => Promise<void>): Promise<void> {
+  try {
+    await mend();
+  } catch (error) {
+    if (!(error instanceof FileError) && !(error instanceof CliError)) throw error;
+  }
 }

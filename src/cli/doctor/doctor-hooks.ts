@@ -5,7 +5,7 @@ import { parseToml } from '../../adapters/foreign/toml-text.ts';
 import { asList, asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { HOOKABLE } from '../clients/hook-files.ts';
-import type { Check } from './doctor-checks.ts';
+import type { Check } from './checks.ts';
 
 /** Doctor's look at svc's hooks: installed twice, run by a second client, or without the program that they name. */
 

@@ -10,7 +10,7 @@ import { PROOF_FEATURE } from '../../core/memory-api/words.ts';
 import { OUTPUT_PLACE, textDigest } from '../../core/memory/reference.ts';
 import { outputProof } from '../../core/shortening/proofs.ts';
 import type { MemoryMode } from '../../core/settings/settings.ts';
-import type { Check } from './doctor-checks.ts';
+import type { Check } from './checks.ts';
 import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
 /**

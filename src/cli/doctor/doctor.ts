@@ -3,17 +3,13 @@ import { configFolder } from '../../adapters/files/config-folder.ts';
 import type { ExitCode } from '../cli-error.ts';
 import { storedUpstreams } from '../setup/load-config.ts';
 import type { CommandContext, Call } from '../context.ts';
-import { reportChecks } from './check-report.ts';
-import { type Check, checkNode, checkPort } from './doctor-checks.ts';
+import { reportChecks, type Check, checkNode, checkPort } from './checks.ts';
 import { checkClients } from './doctor-clients.ts';
 import { checkHooks, hookedClients } from './doctor-hooks.ts';
-import { checkConfig } from './doctor-config.ts';
-import { fixAll } from './doctor-fix.ts';
-import { checkProviders, checkRunning } from './doctor-live.ts';
+import { checkConfig, fixAll } from './doctor-config.ts';
+import { checkProviders, checkRunning, checkModelCalls, type Consent } from './doctor-live.ts';
 import { checkHosted } from './doctor-hosted.ts';
 import { checkStore } from './doctor-store.ts';
-import { checkModelCalls, type Consent } from './doctor-model-calls.ts';
-import { inspectStore } from './store-inspection.ts';
 import { createUpstream } from '../../adapters/network/undici-upstream.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { FileError } from '../../adapters/files/file-error.ts';
@@ -69,7 +65,7 @@ async function runChecks(
   return [
     checkNode(process.versions.node),
     ...config,
-    ...(await checkStore(environment, inspectStore)),
+    ...(await checkStore(environment)),
     ...(offline ? [] : await checkHosted(environment)),
     ...checkLateCaptures(environment, isRunning),
     ...(access === undefined ? [] : [await checkPort(access)]),

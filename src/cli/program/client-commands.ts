@@ -1,7 +1,7 @@
 import type { TokenOptions } from '../clients/config-token.ts';
 import type { ClaudeOptions, CodexOptions } from '../clients/print-config.ts';
 import type { Call } from '../context.ts';
-import type { CliCommand } from './command.ts';
+import type { CliCommand } from './program.ts';
 
 /**
  * The commands that give clients the proxy's address. Shells and clients run them again and again, so

@@ -1,5 +1,4 @@
-import { declareAll } from './command.ts';
-import { runProgram } from './program.ts';
+import { declareAll, runProgram } from './program.ts';
 import { START_COMMAND } from './start-command.ts';
 
 /**

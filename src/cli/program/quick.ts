@@ -1,6 +1,5 @@
 import { CLIENT_COMMANDS } from './client-commands.ts';
-import { declareAll } from './command.ts';
-import { runProgram } from './program.ts';
+import { declareAll, runProgram } from './program.ts';
 
 /**
  * `svc print-config` and `svc config` alone, in one CommonJS file. A client asks for its token at

@@ -1,7 +1,7 @@
 import { PROXY_FLAG_NAMES, type ProxyFlags } from '../../core/settings/config-proxy.ts';
 import type { StartOptions } from '../proxy/start.ts';
 import type { Call } from '../context.ts';
-import type { CliCommand } from './command.ts';
+import type { CliCommand } from './program.ts';
 
 /** The settings of the proxy that setup and start accept on the command line. */
 export type RawFlags = Partial<Record<(typeof PROXY_FLAG_NAMES)[number], string>>;

@@ -14,7 +14,7 @@ import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { type Changes, noteNext, refuseUnusable, saveConfig } from './setup-save.ts';
-import { fixModes, looseModes } from '../doctor/doctor-fix.ts';
+import { fixModes, looseModes } from '../doctor/doctor-config.ts';
 import { importTranscripts, type SessionSurvey, surveySessions } from '../memory/memory-import.ts';
 import { askMemory, askAddress, askBusyPort, askCacheTtl, askModes } from './wizard-settings.ts';
 import {

@@ -7,7 +7,7 @@ import { UI_LINK_PATH } from '../../core/http/routes.ts';
 import { urlOf } from '../listing.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext, Call } from '../context.ts';
-import { ensureProxy } from '../proxy/proxy-process.ts';
+import { ensureProxy } from './proxy-process.ts';
 
 /** `svc ui`: opens the page of the running proxy in the browser by a one-time link. */
 
