@@ -1,7 +1,6 @@
 import { spaceNames } from '../../adapters/projects/registry.ts';
 import { statfsSync } from 'node:fs';
 import { type RecentRequest, recentRequests } from '../../adapters/state/recent-requests.ts';
-import { carriedBlocks } from '../../local/ui/request-page.ts';
 import type { Ledger } from '../../ports/ledger.ts';
 import type { RequestLog, RequestRow } from '../../ports/request-log.ts';
 import { count, timeText } from '../listing.ts';
@@ -97,6 +96,8 @@ export async function nameForgotten(
   folder: string,
   terminal: Terminal,
 ): Promise<void> {
+  // Only who forgets something pays for the code that finds blocks.
+  const { carriedBlocks } = await import('../../local/ui/request-page.ts');
   const now = Date.now();
   const rows = await requests.list({ limit: ROWS_MAX, since: now - DAY_MS });
   const newest = new Map<string, RequestRow>();
