@@ -130,14 +130,9 @@ async function keyOf({
   isNew,
   context,
 }: KeySource): Promise<Credential | undefined> {
-  if (flags.keyEnv !== undefined && flags.keyStdin === true) {
-    throw usage('--key-env and --key-stdin exclude each other.');
-  }
-  if (flags.keyEnv !== undefined) {
-    if (isEnvironmentName(flags.keyEnv)) return { env: flags.keyEnv };
-    throw usage('--key-env: expected the name of an environment variable, not a key.');
-  }
-  if (flags.keyStdin === true) return readKey(context.stdin, '--key-stdin');
+  const { keyEnv, keyStdin } = flags;
+  const given = await keyGiven({ prefix: '--key', env: keyEnv, isPiped: keyStdin }, context);
+  if (given !== undefined) return given;
   const takesKey = (auth ?? known?.auth) !== 'none';
   if (!isNew || !takesKey) return undefined;
   const offered = known?.keyEnv ?? '';
@@ -147,6 +142,23 @@ async function keyOf({
     'Where is the key of this provider?',
     `Give --key-env ${name} (the file then names the variable), or --key-stdin and the key on stdin.`,
   );
+}
+
+/** A key from the flags PREFIX-env, the name of a variable, or PREFIX-stdin. A key is never among the flags. */
+export async function keyGiven(
+  {
+    prefix,
+    env,
+    isPiped,
+  }: { prefix: string; env: string | undefined; isPiped: boolean | undefined },
+  { stdin }: CommandContext,
+): Promise<Credential | undefined> {
+  if (env !== undefined && isPiped === true) {
+    throw usage(`${prefix}-env and ${prefix}-stdin exclude each other.`);
+  }
+  if (isPiped === true) return readKey(stdin, `${prefix}-stdin`);
+  if (env === undefined || isEnvironmentName(env)) return env === undefined ? undefined : { env };
+  throw usage(`${prefix}-env: expected the name of an environment variable, not a key.`);
 }
 
 /** Longer than every provider's keys, service account tokens included. */

@@ -24,13 +24,11 @@ import { storedSettings } from './wizard-answers.ts';
 import {
   choice,
   chooseUpstreams,
-  readKey,
   type UpstreamFlags,
   type UpstreamSources,
   usage,
+  keyGiven,
 } from './setup-upstream.ts';
-import { isEnvironmentName } from '../../core/settings/config-values.ts';
-import type { Credential } from '../../core/settings/settings.ts';
 import { type LoginFacts, LOGINS } from '../../core/http/logins.ts';
 import { LOGIN_STYLES } from '../../core/settings/config-upstreams.ts';
 
@@ -158,7 +156,11 @@ async function chooseMemory(
     throw usage('A URL and a service key need --memory hosted.');
   }
   const baseUrl = memoryUrl ?? before['baseUrl'];
-  const serviceKey = (await keyOf(flags, context)) ?? before['serviceKey'];
+  const serviceKey =
+    (await keyGiven(
+      { prefix: '--service-key', env: serviceKeyEnv, isPiped: serviceKeyStdin },
+      context,
+    )) ?? before['serviceKey'];
   if (baseUrl === undefined) throw usage('Where is the memory service? Give --memory-url.');
   if (serviceKey === undefined) {
     throw usage(
@@ -176,19 +178,6 @@ async function chooseMemory(
     ...(allowPrivate === undefined ? {} : { allowPrivate }),
     ...(isSame && before['proxy'] !== undefined ? { proxy: before['proxy'] } : {}),
   };
-}
-
-async function keyOf(
-  { serviceKeyEnv, serviceKeyStdin }: MemoryFlags,
-  { stdin }: CommandContext,
-): Promise<Credential | undefined> {
-  if (serviceKeyEnv !== undefined && serviceKeyStdin === true) {
-    throw usage('--service-key-env and --service-key-stdin exclude each other.');
-  }
-  if (serviceKeyStdin === true) return readKey(stdin, '--service-key-stdin');
-  if (serviceKeyEnv === undefined) return undefined;
-  if (isEnvironmentName(serviceKeyEnv)) return { env: serviceKeyEnv };
-  throw usage('--service-key-env: expected the name of an environment variable, not a key.');
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Login } from '../../core/http/logins.ts';
 import type { TranscriptClient } from '../../core/memory/transcript-forms.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import type { CommandContext } from '../context.ts';
-import type { OpenUpstream } from '../doctor/key-check.ts';
+import type { OpenUpstream, KeyCheck } from '../doctor/key-check.ts';
 import type { Changes } from './setup-save.ts';
 import type { Prompts, PromptStreams } from './wizard-prompts.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
@@ -197,18 +197,28 @@ async function otherVariable({ prompts }: Answers): Promise<string> {
 
 export type Next = 'keep' | 'again' | 'leave';
 
-/** After a check that did not say yes; `leave` names what is left out. */
+/** Reports how a check of a key ended, and asks what to do unless it was accepted; `leave` names what is left out. */
 export async function askNext(
-  { isRefused, leave }: { readonly isRefused: boolean; readonly leave: string },
-  { prompts }: Answers,
+  { who, state, found, leave }: Pick<KeyCheck, 'state' | 'found'> & Record<'who' | 'leave', string>,
+  { context: { terminal }, prompts }: Answers,
 ): Promise<Next> {
+  if (state === 'accepted') {
+    terminal.note(`ok: ${who}: ${found}.`);
+    return 'keep';
+  }
+  terminal.warn(`${who}: ${found}.`);
   return prompts.select({
     message: 'What now?',
-    default: isRefused ? 'again' : 'keep',
+    default: state === 'refused' ? 'again' : 'keep',
     choices: [
       { value: 'again', name: 'Give the key again' },
       { value: 'keep', name: 'Keep it anyway' },
       { value: 'leave', name: leave },
     ] as const,
   });
+}
+
+/** Where a key is in a variable of another shell. */
+export function noteUnset({ context: { terminal } }: Answers): void {
+  terminal.note('The key is not set in this shell, so svc cannot test it. svc start needs it.');
 }

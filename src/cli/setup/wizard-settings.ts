@@ -5,7 +5,7 @@ import { hasLongCache } from '../../core/shortening/pricing.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import { parseProxySetting, type ProxySettingName } from '../../core/settings/config-proxy.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../../core/settings/settings.ts';
-import { storedSettings, type Answers, askNext, askSecret } from './wizard-answers.ts';
+import { storedSettings, type Answers, askNext, askSecret, noteUnset } from './wizard-answers.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';
 import { Findings, namedVariable } from '../../core/settings/config-values.ts';
@@ -217,7 +217,7 @@ async function judge(
   const { terminal, environment } = answers.context;
   const key = resolved(draft.serviceKey, environment);
   if (key === undefined) {
-    terminal.note('The key is not set in this shell, so svc cannot test it. svc start needs it.');
+    noteUnset(answers);
     return 'keep';
   }
   const item: Record<string, unknown> = { ...draft };
@@ -226,16 +226,9 @@ async function judge(
   const { baseUrl, allowPrivate = false } = draft;
   const place = { baseUrl, allowPrivate, ...(proxy === undefined ? {} : { proxy }) };
   terminal.note(`Testing the key: asking ${new URL(baseUrl).host} what it may do …`);
-  const { state, found } = await checkService({ ...place, serviceKey: key });
-  if (state === 'accepted') {
-    terminal.note(`ok: memory service: ${found}.`);
-    return 'keep';
-  }
-  terminal.warn(`memory service: ${found}.`);
-  return askNext(
-    { isRefused: state === 'refused', leave: 'Keep the present memory setting' },
-    answers,
-  );
+  const checked = await checkService({ ...place, serviceKey: key });
+  const leave = 'Keep the present memory setting';
+  return askNext({ who: 'memory service', ...checked, leave }, answers);
 }
 
 function resolved(

@@ -16,7 +16,7 @@ import { type Dialect, DIALECTS } from '../../core/conversation/view.ts';
 import { DIALECT_DESCRIPTORS } from '../../core/dialects/dialects.ts';
 import { type Login, type LoginFacts, LOGINS } from '../../core/http/logins.ts';
 import { LOGIN_RISK, loginQuestion, loginUpstream } from './setup.ts';
-import { type Answers, askNext, askSecret, type Next } from './wizard-answers.ts';
+import { type Answers, askNext, askSecret, type Next, noteUnset } from './wizard-answers.ts';
 import { parseUpstream } from '../../core/settings/config-schema.ts';
 import { problemText } from '../../core/settings/config-values.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
@@ -208,17 +208,10 @@ function authOf({ name, apiStyle, auth }: UpstreamDraft, { draft }: Answers): un
 }
 
 async function judge(upstreams: readonly UpstreamDraft[], answers: Answers): Promise<Next> {
-  const { terminal } = answers.context;
   const checked = await check(upstreams, answers);
   if (checked === undefined) return 'keep';
-  const { state, found } = checked;
-  const name = upstreams[0]?.name ?? '';
-  if (state === 'accepted') {
-    terminal.note(`ok: ${name}: ${found}.`);
-    return 'keep';
-  }
-  terminal.warn(`${name}: ${found}.`);
-  return askNext({ isRefused: state === 'refused', leave: 'Skip this provider' }, answers);
+  const who = upstreams[0]?.name ?? '';
+  return askNext({ who, ...checked, leave: 'Skip this provider' }, answers);
 }
 
 /** Undefined when there is nothing to try: the key is in a variable that is not set here. */
@@ -229,7 +222,7 @@ async function check(
   const { terminal } = answers.context;
   const settings = settingsFor(upstreams, answers);
   if ('unset' in settings) {
-    terminal.note('The key is not set in this shell, so svc cannot test it. svc start needs it.');
+    noteUnset(answers);
     return undefined;
   }
   if ('wrong' in settings) return { state: 'unknown', found: settings.wrong };
