@@ -1,6 +1,6 @@
 import { hookKey } from '../adapters/files/hook-key.ts';
 import { openEmbeddedStore } from '../adapters/store/embedded-store.ts';
-import { OwnThreadClient } from '../adapters/store/own-thread-client.ts';
+import { BUSY_MS, OwnThreadClient } from '../adapters/store/own-thread-client.ts';
 import { TEXTS } from '../adapters/texts.ts';
 import { CodeFiles } from '../adapters/projects/code-files.ts';
 import { GitProjects } from '../adapters/projects/git-projects.ts';
@@ -53,6 +53,7 @@ export async function openHookStore(options: HookStoreOptions): Promise<HookStor
     folder: dataFolder,
     report,
     openClient: (parts) => new OwnThreadClient(parts),
+    openMs: BUSY_MS,
   });
   const hosted = options.memory.kind === 'hosted' ? options.memory : undefined;
   const service =

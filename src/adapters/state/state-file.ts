@@ -72,6 +72,8 @@ export interface StateFileOptions {
   readonly driver: () => Driver;
   /** Milliseconds that a statement waits for a lock: 0 where it would hold up the event loop. */
   readonly busyMs: number;
+  /** Milliseconds that the first attempt to open the file waits. Absent: OPEN_MS. */
+  readonly openMs?: number | undefined;
   /** KiB of SQLite's page cache. */
   readonly cacheKib: number;
   /** False: a file that is not there is an error. Only the request's thread creates it. */
@@ -213,7 +215,7 @@ export class StateFile {
   }
 
   #openPatiently(): Opened {
-    const waitMs = this.#hasTried ? this.#options.busyMs : OPEN_MS;
+    const waitMs = this.#hasTried ? this.#options.busyMs : (this.#options.openMs ?? OPEN_MS);
     this.#hasTried = true;
     const end = performance.now() + waitMs;
     for (;;) {

@@ -16,6 +16,8 @@ export interface StateOptions {
   readonly folder: string;
   /** Absent: the one of this machine. */
   readonly driver?: Driver;
+  /** See StateFileOptions. */
+  readonly openMs?: number | undefined;
   /** Asks another thread to move the write-ahead log into the file. */
   checkpoint?(): void;
   report(line: string): void;
@@ -42,6 +44,7 @@ export function openState(options: StateOptions): State {
     folder,
     driver: () => (driver ??= loadDriver()),
     busyMs: 0,
+    openMs: options.openMs,
     cacheKib: CACHE_KIB,
     creates: true,
     report,

@@ -236,7 +236,9 @@ function openPatiently(options: OpenOptions): Database {
     } catch (error) {
       earlier?.close();
       earlier = error instanceof BeingWrittenError ? error : undefined;
-      const isMomentary = earlier !== undefined || sqliteCode(error) === SQLITE_BUSY;
+      // Who says how long to wait has waited so long.
+      const mayWait = options.busyMs === undefined;
+      const isMomentary = mayWait && (earlier !== undefined || sqliteCode(error) === SQLITE_BUSY);
       if (!isMomentary || attempt >= (earlier === undefined ? OPEN_ATTEMPTS : COPY_ATTEMPTS)) {
         earlier?.close();
         throw error;

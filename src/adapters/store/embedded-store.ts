@@ -60,6 +60,8 @@ interface EmbeddedStoreOptions {
   report(line: string): void;
   /** Absent: a worker thread runs the store's calls. */
   readonly openClient?: (options: StoreClientOptions) => StoreCaller;
+  /** Milliseconds that the first use of the state waits for a lock. Absent: as long as a start may take. */
+  readonly openMs?: number;
 }
 
 export interface EmbeddedStore extends LocalStore {
@@ -95,6 +97,7 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
   const state = openState({
     folder,
     report,
+    openMs: options.openMs,
     checkpoint: () => void client.call('checkpointState', undefined).catch(() => undefined),
   });
   const mirror = new OutputMirror({

@@ -11,7 +11,7 @@ import { MemoryError } from '../../core/errors.ts';
  */
 
 /** A capture that meets a lock stays in the outbox; the next process delivers it. */
-const BUSY_MS = 150;
+export const BUSY_MS = 150;
 
 export class OwnThreadClient {
   readonly #store: Store;
