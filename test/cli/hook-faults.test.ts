@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
+import { runCli } from '../support/cli.ts';
 import { HookStage } from '../support/hook-stage.ts';
 import { freePort } from '../support/free-port.ts';
 import { validConfig } from '../support/config.ts';
@@ -31,11 +32,11 @@ const whole: Write = (stdin, event) => stdin.end(event);
 
 function run(
   stage: HookStage,
-  { write = whole, env = stage.environment, event = 'UserPromptSubmit' } = {},
+  { write = whole, env = stage.environment, event = 'UserPromptSubmit', session = 's9' } = {},
 ): Promise<Told> {
   const input = {
-    session_id: 's9',
-    transcript_path: stage.transcript('s9'),
+    session_id: session,
+    transcript_path: stage.transcript(session),
     cwd: stage.project,
     prompt_id: 'p1',
     prompt: ASKED,
@@ -70,12 +71,19 @@ async function stageWithFact(): Promise<HookStage> {
 
 const SILENT: Told = { text: '', code: 0 };
 
-test('a pipe that stays open behind the event, and one that brings it in pieces, get the answer', async () => {
+test('a pipe that stays open behind the event gets the answer', async () => {
   const stage = await stageWithFact();
-  const open = await run(stage, { write: (stdin, event) => stdin.write(event) });
-  expect(open.code).toBe(0);
-  expect(open.text).toContain('6543');
-  expect(Buffer.byteLength(open.text)).toBeLessThanOrEqual(BYTES_MAX);
+  let attempts = 0;
+  const ask = async (): Promise<string> => {
+    // A busy machine may need longer than a hook has.
+    attempts += 1;
+    const write: Write = (stdin, event) => stdin.write(event);
+    const { text, code } = await run(stage, { write, session: `s${attempts}0` });
+    expect(code).toBe(0);
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(BYTES_MAX);
+    return text;
+  };
+  await expect.poll(ask, { timeout: 40_000 }).toContain('6543');
 });
 
 test.each<[string, Write]>([
@@ -101,9 +109,9 @@ test.each(['UserPromptSubmit', 'Stop', 'SessionStart', 'PreCompact'])(
   'where another process holds the locks of both files %s ends the same way',
   async (event) => {
     const stage = new HookStage();
-    stage.write('s9', FACT, { type: 'text', text: 'It listens on port 6543.' });
     // By a process of its own: this one would not let go of the files.
-    await run(stage, { event: 'Stop' });
+    const { home, project: cwd, environment: env } = stage;
+    expect((await runCli(['memory', 'add', FACT], { home, env, cwd })).code).toBe(0);
     for (const name of ['state.db', 'memory.db']) {
       const database = loadDriver().open(join(stage.data, name));
       database.exec('PRAGMA locking_mode = EXCLUSIVE');
