@@ -48,6 +48,18 @@ test('rules are listed with what became of each, pinned, edited, retired and res
     'Always write commit messages in German.',
     USE_PNPM,
   ]);
+  const german = await idOf('Always write commit messages in German.');
+  await svc('rules', '--edit', german, COMMITS);
+  expect((await rules()).map(({ text }) => text).toSorted()).toEqual([COMMITS, USE_PNPM]);
+});
+
+test('a retired rule stays retired when its memory is moved', async () => {
+  const { svc, rules, idOf } = newHome();
+  const ref = (await svc('add', COMMITS)).stdout.trim();
+  await svc('rules', '--retire', await idOf(COMMITS));
+  await svc('move', ref, '--to', 'team/other');
+  const moved = await rules('--all', '--space', 'team/other');
+  expect(moved.map(({ text, state }) => [text, state])).toEqual([[COMMITS, 'retired']]);
 });
 
 test('a wrong call says what is wrong and changes nothing', async () => {

@@ -1,7 +1,9 @@
+import { rulesIn } from '../../core/recall/rules.ts';
 import { SIGNALS_MAX } from '../../core/recall/running-share.ts';
 import type { SpaceMove, SpaceMoved } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { PassageIndex, passagesOf } from './passage-index.ts';
+import { ruleDigest } from './recall-marks.ts';
 import { spaceId, STRONGER_PIN } from './records.ts';
 import { type StoredText, textOf } from './driver.ts';
 
@@ -62,7 +64,7 @@ export class SpaceMover {
       for (const { source, ...row } of rows) {
         this.#index.remove({ space: from, record: row.id });
         this.#database.run(UNBURY, to, row.digest);
-        if (refs !== undefined) this.#database.run(BURY, from, row.digest, Date.now());
+        if (refs !== undefined) this.#leave({ from, to }, row);
         const held = this.#database.get<{ id: number }>(HELD, to, row.digest);
         if (held === undefined) {
           this.#database.run('UPDATE records SET space = ? WHERE id = ?', to, row.id);
@@ -78,6 +80,13 @@ export class SpaceMover {
       }
     });
     return rows.length;
+  }
+
+  /** The marks of its rules go with a single memory. Another one may still state them in the space that it leaves. */
+  #leave({ from, to }: Ids, row: Omit<MovedRow, 'source'>): void {
+    this.#database.run(BURY, from, row.digest, Date.now());
+    const rules = row.role === 'user' ? rulesIn(textOf(row)).map(ruleDigest) : [];
+    this.#database.run(COPY_RULE_MARKS, to, from, JSON.stringify(rules));
   }
 
   #moveOutputs({ from, to }: Ids): number {
@@ -127,6 +136,8 @@ const INHERIT_MARKS = `INSERT INTO marks (record, pin, edited_at, imported_at)
 
 const MOVE_RULE_MARKS = `INSERT OR IGNORE INTO rule_marks (space, rule, mark, at)
   SELECT ?, rule, mark, at FROM rule_marks WHERE space = ?`;
+
+const COPY_RULE_MARKS = `${MOVE_RULE_MARKS} AND rule IN (SELECT value FROM json_each(?))`;
 
 const OUTPUTS = `SELECT o.id FROM outputs o WHERE o.space = ?
   AND NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.space = ? AND t.digest = o.digest) LIMIT ${BATCH}`;

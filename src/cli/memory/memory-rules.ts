@@ -57,14 +57,23 @@ export async function showRules({ args, options, context }: Call<RulesOptions>):
     const [id] = changes;
     if (id !== undefined) {
       const rule = await ruleOf(desk, id);
+      const at = Date.now();
+      let stated: readonly string[] = [];
       if (options.edit !== undefined) {
         const record = editedRecord(rule, words);
+        stated = rulesIn(record.text);
         const [state] = await memory.capture([record], deadline());
         if (state !== 'stored' && state !== 'duplicate') {
           throw new CliError('The memory refused the sentence.', 'Check with: svc doctor');
         }
       }
-      await desk.markRule({ id, mark: markOf(options), at: Date.now() });
+      await desk.markRule({ id, mark: markOf(options), at });
+      // The person may edit a sentence back that an earlier edit has retired.
+      const back = (await desk.rules({ space: rule.space })).filter(
+        ({ text, state }) => state === 'retired' && stated.includes(text),
+      );
+      // oxlint-disable-next-line no-await-in-loop -- One sentence, nearly always.
+      for (const one of back) await desk.markRule({ id: one.id, mark: undefined, at });
     }
     return desk.rules(options.space === undefined ? {} : { space: options.space });
   });
