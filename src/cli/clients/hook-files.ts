@@ -52,7 +52,9 @@ export const HOOKABLE: readonly HookableClient[] = [
   {
     name: 'codex',
     title: 'Codex',
-    next: ['Codex runs a hook only after you have trusted it: start codex, and open /hooks.'],
+    next: [
+      'Start codex, and choose "Trust all" where it asks about new hooks. Until then it skips them.',
+    ],
     form: (environment, command) => {
       const path = join(folderOf(environment, 'CODEX_HOME', '.codex'), 'hooks.json');
       return jsonSettings({ path, name: 'codex', settings: groups('codex', command, {}) });

@@ -123,7 +123,7 @@ const ASK: Readonly<Record<HookedName, Ask>> = {
       prompt,
       model: CODEX_MODEL,
       ...(session !== undefined && { [isForked === true ? 'forked' : 'resumed']: session }),
-      // A person trusts the hooks in /hooks: hook-screens.test.ts does that.
+      // A person trusts them in the window of Codex.
       args: ['--dangerously-bypass-hook-trust', ...args],
     }),
   opencode: (stage, clients, { prompt, session, isForked, args = [] }) => {
