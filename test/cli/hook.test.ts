@@ -1,5 +1,6 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { HOOK_TEXT_BYTES_MAX } from '../../src/core/hooks/hook-answer.ts';
@@ -109,6 +110,22 @@ test('Copilot CLI names its transcript when an answer ends, and the exchange is 
     transformedPrompt,
   };
   expect(await stage.run('copilot', 'userPromptTransformed', asked)).toContain('6543');
+});
+
+test('a client that does not name its answer is waited for until it has written it down', async () => {
+  const stage = new HookStage();
+  const transcript = stage.transcript('s1');
+  const input = { sessionId: 's1', cwd: stage.project, transcriptPath: transcript };
+  const stopped = stage.run('copilot', 'agentStop', input);
+  // Copilot CLI 1.0.102 writes its events while the hook runs, recorded on 2026-11-24.
+  await sleep(60);
+  const lines = [
+    { type: 'user.message', data: { content: FACT } },
+    { type: 'assistant.message', data: { content: NOTED } },
+  ];
+  writeFileSync(transcript, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  await stopped;
+  expect((await stage.records()).map(({ text }) => text).toSorted()).toEqual([NOTED, FACT]);
 });
 
 test('secrets are masked before they are kept', async () => {

@@ -148,10 +148,11 @@ async function writtenDown(
   for (;;) {
     const size = sizeOf(transcript);
     const found = read();
-    if (kind !== 'stop' || answer.trim() === '' || found.reader.endsWith(answer)) return found;
+    if (kind !== 'stop' || found.reader.endsWith(answer)) return found;
     do await sleep(POLL_MS);
     while (performance.now() < end && sizeOf(transcript) === size);
     if (performance.now() < end) continue;
+    if (answer.trim() === '') return found;
     return { ...found, isMissing: !found.reader.end(answer, Date.now()) };
   }
 }

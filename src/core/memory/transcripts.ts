@@ -101,9 +101,11 @@ export class TranscriptReader {
     return this.#entries.findLast(({ blocks }) => blocks === undefined);
   }
 
-  /** Whether the last answer is written down. */
+  /** Whether the last answer is written down; '' where the client does not name it. */
   endsWith(answer: string): boolean {
-    const said = this.#last?.item.assistantText.trim() ?? '';
+    const last = this.#last;
+    const said = last?.item.assistantText.trim() ?? '';
+    if (answer.trim() === '') return said !== '' && last?.isFresh === true;
     return said !== '' && (said.includes(answer.trim()) || answer.includes(said));
   }
 
