@@ -7,10 +7,7 @@ import type { ForgetFilter, Memory } from '../../src/ports/memory.ts';
 import { said } from '../support/dialect-wire.ts';
 import type { TenantStore } from '../../service/src/ports/service-store.ts';
 import { withTenantsChanged } from '../../service/src/server/change-watch.ts';
-import {
-  type TestService,
-  startMemoryService,
-} from '../../service/test/support/memory-service.ts';
+import { type TestService, startMemoryService } from '../../service/test/support/memory-service.ts';
 import { BINDING, FACTS, QUESTION, SECOND, startTalk } from '../support/strict-talk.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 

@@ -123,7 +123,8 @@ export class HookedWorld {
     const story = await this.#story;
     await story?.drained();
     await story?.settled();
-    for (const store of await Promise.all(Object.values(this.#stores))) await store.outbox.flush(30_000);
+    for (const store of await Promise.all(Object.values(this.#stores)))
+      await store.outbox.flush(30_000);
   }
 
   /** Another program holds the lock of the database. Returns what ends that. */

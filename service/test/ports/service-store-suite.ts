@@ -39,7 +39,7 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       while (!(await store.continuePurge(begun.purgeId, 7)));
       return begun;
     };
-    const generation = async (): Promise<string> =>
+    const generationNow = async (): Promise<string> =>
       (await store.spaceState(SPACE, patience())).generation;
     const texts = async (more = {}): Promise<readonly string[]> =>
       (await store.listItems(itemsOf(more), patience())).map(({ text }) => text);
@@ -246,7 +246,7 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       expect(await store.listPurges(itemsOf(), patience())).toHaveLength(1);
       expect((await keep([gone, left])).results).toEqual(['purged', 'duplicate']);
       expect(await store.findPurge(purgeId, patience())).toMatchObject({
-        generationAfter: await generation(),
+        generationAfter: await generationNow(),
       });
       // The sequence never goes back, whatever is taken away.
       expect(await store.spaceState(SPACE, patience())).toMatchObject({ commitSeq: 2, records: 1 });
@@ -260,15 +260,15 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       const scope = { all: true } as const;
       const order = { space: SPACE, scope, isDryRun: false, requestedBy: 'k' };
       const { purgeId } = await store.beginPurge({ ...order, now: 6, purgeId: newPurgeId() });
-      const seen = [state.generation, await generation()];
+      const seen = [state.generation, await generationNow()];
       expect(await store.continuePurge(purgeId, 7)).toBe(false);
       expect(await texts()).toEqual(['object 256']);
-      expect(await generation()).toBe(seen[1]);
+      expect(await generationNow()).toBe(seen[1]);
       // Recalled in between, so it may quote the record that is left.
       const block = `${SPACE}\nm_aaaaaaaaaaaaaaaa ${SPACE}\n<svc-memory note="x">\n- object 256\n</svc-memory>`;
       await store.recordLedger([{ key: 'e:1', block, form: 'text', at: 8 }]);
       while (!(await store.continuePurge(purgeId, 9)));
-      expect(new Set([...seen, await generation()]).size).toBe(3);
+      expect(new Set([...seen, await generationNow()]).size).toBe(3);
       expect((await store.findLedger(['e:1']))[0]?.block).toBe('');
     });
 
