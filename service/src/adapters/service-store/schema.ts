@@ -55,7 +55,7 @@ export function checkSchema(database: Database): void {
   const isMade = database.get("SELECT 1 FROM sqlite_master WHERE name = 'service_meta'");
   if (isMade === undefined || metaOf(database, 'schema') === SCHEMA) return;
   throw new OtherSchemaError(
-    "has the tables of another version of svc. Start that version, save each client's memories with svc memory export, and bring them into a new service with svc memory import",
+    "has the tables of another version of svc. Start that version, save each client's memories with svc memory export, and bring them with svc memory import into a new service",
   );
 }
 
