@@ -146,6 +146,16 @@ test('sessions of one day have its date once', () => {
   expect(text).toContain('- Fix OAuth in CI');
 });
 
+test('a sentence whose beginning is the cut title of an earlier block is quoted whole', () => {
+  const text = 'Invoices of the bakery are printed by the plotter heron-eleven.';
+  const earlier =
+    '<svc-memory note="x">\nEarlier sessions here:\n- 2026-05-01: Invoices of the bakery are printed by the plotter…\n</svc-memory>';
+  const quotes = [{ role: 'user' as const, text }];
+  const exchanges = [{ ...exchange('m_aaaaaaaa', ''), quotes }];
+  const told = { standing: [], exchanges, sessions: [] };
+  expect(writeAgentBlock(told, limits, [earlier]).text).toContain(text);
+});
+
 test('a line of an earlier block, of a rule or of another exchange is not quoted again', () => {
   const earlier = '<svc-memory note="x">\n2026-05-01 m_zzzzzzzz:\n- assistant: one\n</svc-memory>';
   const told = {
