@@ -118,9 +118,10 @@ function withoutTold(memories: AgentMemories, earlier: readonly string[]): Agent
   const isTold = (text: string): boolean => lines.some((line) => isSameLine(line, quoteOf(text)));
   // A title that was cut does not say the rest of its sentence.
   const whole = lines.filter((line) => !line.endsWith('…'));
-  const isQuoted = (text: string): boolean => whole.some((line) => isSameLine(line, quoteOf(text)));
+  const isToldWhole = (text: string): boolean =>
+    whole.some((line) => isSameLine(line, quoteOf(text)));
   const exchanges = memories.exchanges.flatMap((exchange) => {
-    const quotes = exchange.quotes.filter(({ text }) => !isQuoted(text));
+    const quotes = exchange.quotes.filter(({ text }) => !isToldWhole(text));
     if (quotes.length === exchange.quotes.length) return exchange;
     // The request alone would read as if it had no answer.
     return isUnanswered(quotes) ? [] : { ...exchange, quotes };
