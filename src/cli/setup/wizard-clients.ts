@@ -6,8 +6,8 @@ import { takesLogin } from '../clients/launch.ts';
 import type { CommandContext } from '../context.ts';
 import type { StartedClient } from './setup-save.ts';
 import type { Answers, Wiring } from './wizard-answers.ts';
-import { existsSync, mkdirSync, rmdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, rmdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { questionText } from '../../core/memory/captures.ts';
 import type { TranscriptRecord } from '../../core/memory/transcripts.ts';
@@ -135,7 +135,7 @@ export async function previewLines(
   const folder = join(data, 'preview');
   try {
     rmSync(folder, { recursive: true, force: true });
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    made = mkdirSync(folder, { recursive: true, mode: 0o700 });
     const own = { ...context, environment: { SVC_DATA_HOME: folder } };
     return await withLog(own, (store) => ask(records, store, settings));
   } catch {
@@ -144,6 +144,17 @@ export async function previewLines(
     rmSync(folder, { recursive: true, force: true });
     // Until the person says "write", setup leaves nothing behind.
     if (isNew) rmdirSync(data);
+  }
+}
+
+/** Removes the folder and those around it up to `first`, as long as they are empty. */
+function removeEmpty(folder: string, first: string): void {
+  if (!folder.startsWith(first)) return;
+  try {
+    rmdirSync(folder);
+    removeEmpty(dirname(folder), first);
+  } catch {
+    // Another program has put something there since.
   }
 }
 
