@@ -6,7 +6,7 @@ import { takesLogin } from '../clients/launch.ts';
 import type { CommandContext } from '../context.ts';
 import type { StartedClient } from './setup-save.ts';
 import type { Answers, Wiring } from './wizard-answers.ts';
-import { mkdirSync, rmdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { questionText } from '../../core/memory/captures.ts';
@@ -131,8 +131,8 @@ export async function previewLines(
   context: CommandContext,
 ): Promise<readonly string[]> {
   const data = dataFolder(context.environment);
-  const isNew = !existsSync(data);
   const folder = join(data, 'preview');
+  let made: string | undefined;
   try {
     rmSync(folder, { recursive: true, force: true });
     made = mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -143,7 +143,7 @@ export async function previewLines(
   } finally {
     rmSync(folder, { recursive: true, force: true });
     // Until the person says "write", setup leaves nothing behind.
-    if (isNew) rmdirSync(data);
+    if (made !== undefined) removeEmpty(dirname(folder), made);
   }
 }
 
