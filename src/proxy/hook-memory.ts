@@ -8,7 +8,6 @@ import { proxyBlockAddress } from '../core/hooks/hook-texts.ts';
 import { type AddressOf, type EntryOf, LOCAL_TENANT } from '../core/ledger/entries.ts';
 import { type Placed, roomForBlock, roomForLook } from '../core/recall/injections.ts';
 import { MARK_TOKENS } from '../core/recall/own-blocks.ts';
-import { CUT_TITLE, quoteOf } from '../core/recall/recall-block.ts';
 import { wordsOf } from '../core/recall/second-look.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import type { Project } from '../ports/projects.ts';
@@ -183,7 +182,7 @@ export class HookMemory {
     // A forget ran while the memory was asked: what was found may hold a forgotten text.
     if (ledger.generation() !== generation) return undefined;
     const told = placed.map(({ block }) => block).filter((block) => block !== '');
-    const block = blockThatFits(withoutTold(answer, told), {
+    const block = blockThatFits(answer, {
       texts,
       room,
       isLook,
@@ -335,23 +334,6 @@ function blockName({ epoch }: Session, at: number): string {
 /** No item of a request has such a fingerprint. */
 function addressIn({ session }: InSession, fingerprint: string) {
   return { tenant: LOCAL_TENANT, conversation: session, fingerprint } as const;
-}
-
-/** What the session has already stays out: a line, a session of a brief, an exchange with nothing else to say. */
-function withoutTold(answer: QuotedAnswer, told: readonly string[]): QuotedAnswer {
-  const isTold = (text: string): boolean => told.some((block) => block.includes(quoteOf(text)));
-  const { exchanges, sessions } = answer;
-  const fresh = exchanges?.flatMap((exchange) => {
-    const quotes = exchange.quotes.filter(({ text }) => !isTold(text));
-    return quotes.length === 0 ? [] : [{ ...exchange, quotes }];
-  });
-  return {
-    ...answer,
-    ...(fresh && { exchanges: fresh }),
-    ...(sessions && {
-      sessions: sessions.filter(({ title }) => !isTold(title.replace(CUT_TITLE, '…'))),
-    }),
-  };
 }
 
 interface Fitting {
