@@ -52,13 +52,24 @@ async function told(world: HookedWorld): Promise<void> {
 }
 
 const ECHO = 'The marmalade staging database listens on port 6543, not on 5432.';
+/** Begins a second session after the fact was told in a first one. `isHookLate`: at its start and at its first prompt. */
+async function afterTold(
+  world: HookedWorld,
+  { isHookLate = false }: { readonly isHookLate?: boolean } = {},
+): Promise<HookedSession> {
+  await told(world);
+  const session = new HookedSession(world, 's2');
+  world.isHookLate = isHookLate;
+  await session.begin();
+  world.isHookLate = isHookLate;
+  return session;
+}
+
 const NEWS = 'I have put the walrus retry limit of 17 into harbour.toml.';
 
 test('an answer that repeats what a hook or the proxy has placed is kept without it, and once', async () => {
   const kept = await expectSame(async (world) => {
-    await told(world);
-    const session = new HookedSession(world, 's2');
-    await session.begin();
+    const session = await afterTold(world);
     await session.say({ prompt: ASKED, answer: `${ECHO} ${NEWS}` });
     await session.end();
   });
@@ -84,11 +95,7 @@ test('an answer is kept as it was heard, whatever is placed later', async () => 
 
 test('where a hook is late the proxy places the block, and the hooks keep what it leaves new', async () => {
   const kept = await expectSame(async (world) => {
-    await told(world);
-    const session = new HookedSession(world, 's2');
-    world.isHookLate = world.delivery === 'both';
-    await session.begin();
-    world.isHookLate = world.delivery === 'both';
+    const session = await afterTold(world, { isHookLate: world.delivery === 'both' });
     await session.say({ prompt: ASKED, answer: `${ECHO} ${NEWS}` });
     await session.end();
   });
@@ -98,11 +105,7 @@ test('where a hook is late the proxy places the block, and the hooks keep what i
 
 test('a fork keeps only what is said in it', async () => {
   const kept = await expectSame(async (world) => {
-    await told(world);
-    const session = new HookedSession(world, 's2');
-    world.isHookLate = world.delivery === 'both';
-    await session.begin();
-    world.isHookLate = world.delivery === 'both';
+    const session = await afterTold(world, { isHookLate: world.delivery === 'both' });
     await session.say({ prompt: ASKED, answer: `${ECHO} ${NEWS}` });
     await session.end();
     const fork = await session.fork('s3');
@@ -146,9 +149,7 @@ test.each([60, 500])('a transcript that is written %i ms late changes nothing', 
 
 test('what was said before a compaction is not taken out behind it', async () => {
   const kept = await expectSame(async (world) => {
-    await told(world);
-    const session = new HookedSession(world, 's2');
-    await session.begin();
+    const session = await afterTold(world);
     await session.say({ prompt: ASKED, answer: `${ECHO} ${NEWS}` });
     await session.compact('This session is being continued from a previous conversation.');
     const answer = `${ECHO} The tide lock has 23 holders.`;
