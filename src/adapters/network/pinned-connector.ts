@@ -143,7 +143,7 @@ export class NetworkProxyError extends Error {
   }
 }
 
-/** Undefined if the code does not concern the network proxy. */
+/** Explains an error code of the network proxy; undefined for any other code. */
 export function proxyFaultText(code: string): string | undefined {
   return isFault(code) ? FAULTS[code] : undefined;
 }
@@ -203,7 +203,7 @@ function asking(
   return {
     onRequestStart() {},
     onRequestUpgrade(_controller, status, ...[, socket]) {
-      // undici hands over what its connector gave it, which is a socket.
+      // undici passes on the value that its connector made: a socket.
       if (socket instanceof Socket && status >= 200 && status < 300) {
         settle(null, socket);
         return;

@@ -281,8 +281,8 @@ const PASSAGES_OF = `SELECT group_concat(e.key || ' ' || r.id || ' ' || p.id, ch
   FROM json_each(?) e CROSS JOIN records r ON r.space = ? AND r.digest = e.value
   CROSS JOIN passages p ON p.record = r.id`;
 
-// All in one query, of the index alone; the passages of several windows are then read once. One
-// query a passage with all columns was 40 us each, three quarters of a millisecond more.
+// Reads ids from the index alone, for all windows in one query; the passages themselves are read once afterwards.
+// A query for each passage with all its columns took 40 us, in all 0.75 ms more.
 const WINDOWS = `SELECT c.id, (SELECT group_concat(id) FROM (
     SELECT id FROM (SELECT id, position FROM (SELECT p.id, p.position FROM passages p
         WHERE p.conversation = c.conversation AND (p.position, p.id) < (c.position, c.id)

@@ -40,7 +40,7 @@ export interface ClientFacts {
   /** The same with a token for model routes in its path: for files that can run no command. */
   readonly urlWithToken: string;
   readonly environment: Environment;
-  /** Those of the client's dialects that have a provider with a key. At least one. */
+  /** The dialects of the client for which a provider with a key is configured. At least one. */
   readonly spoken: readonly Dialect[];
   /** The model that the person named, without a provider's name. */
   readonly model: string | undefined;

@@ -134,7 +134,7 @@ interface TranscriptOptions {
 interface Found {
   sessions: number;
   records: number;
-  /** Secrets that are masked in the records. */
+  /** The number of secrets that svc masked in the records. */
   masked: number;
   unreadable: number;
   readonly spaces: Map<string, number>;

@@ -15,7 +15,7 @@ import { TEXTS } from '../texts/texts.ts';
 /** A prompt as recall sees it: all that it weighs, and where it stops. */
 
 const { memory: WORDS } = TEXTS;
-/** As long as a prompt that the server weighs. */
+/** The proxy reads no more of a prompt than this. */
 export const PROMPT_CHARS_MAX = 8000;
 
 function useLook(space: string, prompt: string, version: number) {

@@ -72,7 +72,7 @@ function isStale({ ifGeneration }: CaptureBatch, { generation }: SpaceState): bo
   return ifGeneration !== undefined && ifGeneration !== generation;
 }
 
-/** Statements that were asked for are written at the end of this tick, and before `work`. */
+/** Runs `work` in the next tick, so that the statements queued in this one reach the server first. */
 export async function meanwhile<T>(work: () => T): Promise<T> {
   await new Promise<void>((resolve) => {
     process.nextTick(resolve);
