@@ -25,7 +25,7 @@ beforeAll(async () => {
     noExternal: [/.*/],
     // Outside of a package a .js file is CommonJS.
     banner: {
-      js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
+      js: "import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);",
     },
   });
   writeFileSync(join(outDir, 'package.json'), '{"type":"module"}');

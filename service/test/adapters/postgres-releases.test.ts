@@ -44,7 +44,7 @@ describe.skipIf(missing !== undefined)('a database that a later release has migr
       number: KNOWN.length + 1,
       checksum: 'later',
       statements: [
-        `ALTER TABLE records ADD COLUMN mood text NOT NULL DEFAULT ''`,
+        `ALTER TABLE objects ADD COLUMN mood text NOT NULL DEFAULT ''`,
         'CREATE TABLE moods (tenant_id text PRIMARY KEY)',
       ],
     };
