@@ -213,13 +213,19 @@ class CheckFailedError extends Error {
   override readonly name = 'CheckFailedError';
 }
 
+const BEING_WRITTEN = "Another program is writing to the memory's file.";
+
+export function beingWritten(): MemoryError {
+  return new MemoryError('unavailable', BEING_WRITTEN);
+}
+
 /** The file is broken, and another program has just written to it: it may be half of a copy. */
 class BeingWrittenError extends MemoryError {
   /** SQLite deletes the log with the last connection, and a broken file is set aside with its log. */
   readonly close: () => void;
 
   constructor(close: () => void) {
-    super('unavailable', "Another program is writing to the memory's file.");
+    super('unavailable', BEING_WRITTEN);
     this.close = close;
   }
 }
@@ -323,7 +329,7 @@ export function leaveReplaced(
   const state = database.look();
   if (state === 'same' || state === 'written') return;
   if (state === 'overwriting' || (state === 'overwritten' && !database.detach())) {
-    throw new MemoryError('unavailable', "Another program is writing to the memory's file.");
+    throw beingWritten();
   }
   if (state === 'unlogged') database.checkpoint();
   if (state === 'replaced' && !database.isAtPath()) database.leaveMoved();

@@ -7,8 +7,10 @@ import {
   openDatabase,
   type OpenOptions,
   leaveReplaced,
+  beingWritten,
 } from './database.ts';
 import { type Driver, failureText, loadDriver, type Statements } from './driver.ts';
+import { isBeingWritten } from './opened-file.ts';
 import { isSpoken, readRecord } from '../../core/memory/record.ts';
 import type { StoreHealth } from '../../ports/local-store.ts';
 import type { ForgottenElsewhere, StoreCallName, StoreCalls } from './protocol.ts';
@@ -275,9 +277,13 @@ export class Store {
     };
   }
 
-  /** A file found broken in use: the next call begins a new one beside it. */
+  /**
+   * Sets a file aside that is found broken in use: the next call begins a new one beside it. Throws MemoryError if another
+   * program may be writing the file: then the fault may be half of a copy.
+   */
   #abandon(database: Database): void {
     if (this.#driver === undefined) return;
+    if (isBeingWritten(databaseFile(this.#options.folder))) throw beingWritten();
     const isAtPath = (): boolean => database.isAtPath();
     const close = (): void => this.#close();
     abandon({ isBroken: true, isAtPath, close }, this.#openOptions(this.#driver));
