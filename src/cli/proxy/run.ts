@@ -93,7 +93,7 @@ function runText(totals: RunTotals): string {
   return [
     `svc in this run: ${count(requests, 'request')}`,
     `memories for ${count(recalled, 'prompt')}`,
-    ...(direct === 0 ? [] : [price]),
+    ...(direct === 0 || kept === 0 ? [] : [price]),
     ...(misses === 0
       ? []
       : [`${count(misses, 'cache miss', 'cache misses')} of ${short(missedTokens)} tokens`]),
