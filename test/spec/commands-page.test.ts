@@ -77,9 +77,15 @@ function codeOf(page: string): readonly string[] {
   const fences = [...text.matchAll(/^```[^\n]*\n(.*?)^```/gms)].map(([, code = '']) => code);
   const spans = [...text.replaceAll(/^```.*?^```/gms, '').matchAll(/`([^`\n]+)`/g)];
   return [
-    ...fences.flatMap((code) => code.replaceAll('\\\n', ' ').split('\n')),
+    ...fences.flatMap((code) => typedLines(code.replaceAll('\\\n', ' ').split('\n'))),
     ...spans.map(([, code = '']) => code),
   ];
+}
+
+/** In the text of a terminal only what follows a prompt was typed; the rest is output. */
+function typedLines(lines: readonly string[]): readonly string[] {
+  const typed = lines.filter((line) => line.startsWith('$ '));
+  return typed.length === 0 ? lines : typed;
 }
 
 interface Call {
