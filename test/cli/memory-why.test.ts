@@ -11,12 +11,19 @@ import { recordOf } from '../support/records.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
+/** With a provider, with none, as for hooks, and without any configuration. */
+const CONFIGS = [
+  validConfig(),
+  { version: 1, upstreams: [], memory: { kind: 'embedded' } },
+  undefined,
+];
+
 const SPACE = 'project/shop-0123456789';
 const FACT =
   'The walrus parser drops the last chunk because `flushTail()` returns before the decoder ends.';
 
-test('why says what is told, and why a prompt gets nothing', async () => {
-  const home = realpathSync(homeWith(validConfig()));
+test.each(CONFIGS)('why says what is told, and why a prompt gets nothing: %j', async (config) => {
+  const home = realpathSync(config === undefined ? tempFolder() : homeWith(config));
   const env = { SVC_DATA_HOME: join(tempFolder(), 'data') };
   const store = openEmbeddedStore({ folder: env.SVC_DATA_HOME, report: () => undefined });
   const place = { space: SPACE, exchange: 0, conversation: 'session-7', at: Date.UTC(2026, 4, 1) };
@@ -36,4 +43,11 @@ test('why says what is told, and why a prompt gets nothing', async () => {
   const reply = await why('yes, commit');
   expect(reply.stdout).toContain('Recall keeps quiet: the prompt only answers or steers.');
   expect(reply.stdout).not.toContain('svc-memory');
+});
+
+test('why names a setting that is wrong', async () => {
+  const home = tempFolder();
+  const env = { SVC_DATA_HOME: join(tempFolder(), 'data'), SVC_RECALL_QUIET_PERCENT: 'half' };
+  const { code, stderr } = await runCli(['memory', 'why', 'the walrus parser'], { home, env });
+  expect([code, stderr]).toEqual([1, expect.stringContaining('SVC_RECALL_QUIET_PERCENT')]);
 });

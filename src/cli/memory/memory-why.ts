@@ -1,3 +1,8 @@
+import { configPath, readConfigFile } from '../../adapters/files/config-file.ts';
+import { configFolder } from '../../adapters/files/config-folder.ts';
+import { parseRecall } from '../../core/settings/config-schema.ts';
+import type { Environment } from '../../core/settings/config-values.ts';
+import type { ProxySettings } from '../../core/settings/settings.ts';
 import { nameOf, spaceFor } from './named.ts';
 import { withStore } from '../store.ts';
 import { questionText } from '../../core/memory/captures.ts';
@@ -6,7 +11,7 @@ import type { AgentCandidate, AgentLook } from '../../core/recall/agent-facts.ts
 import { CliError } from '../cli-error.ts';
 import { timeText } from '../listing.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
-import { requireConfigFile, settingsOf } from '../setup/load-config.ts';
+import { configError } from '../setup/load-config.ts';
 import type { Call } from '../context.ts';
 
 /** `svc memory why`: what recall weighs for a prompt, and why each memory is told or not. */
@@ -24,8 +29,7 @@ export async function explainRecall(call: Call<WhyOptions>): Promise<void> {
   const [prompt = ''] = call.args;
   const space = await spaceFor(options.space, context);
   const { environment } = context;
-  const { settings } = settingsOf(await requireConfigFile(environment), environment, {});
-  const { recalledTokensMax: tokensMax, recallQuietPercent } = settings.proxy;
+  const { recalledTokensMax: tokensMax, recallQuietPercent } = await recallSettings(environment);
   const quietShare = recallQuietPercent / 100;
   const look = await withStore(context, async ({ desk }) => {
     if (desk === undefined) {
@@ -51,6 +55,15 @@ export async function explainRecall(call: Call<WhyOptions>): Promise<void> {
   }
   if (agent === undefined) terminal.note(`Nothing is stored in ${nameOf(space, context)}.`);
   else print(agent, { block, quietShare }, terminal);
+}
+
+/** Hooks need no configuration, and recall needs no provider. */
+async function recallSettings(environment: Environment): Promise<ProxySettings> {
+  const folder = configFolder(environment);
+  const file = await readConfigFile(folder);
+  const { proxy, problems } = parseRecall(file?.value ?? {}, environment);
+  if (problems.length > 0) throw configError(file?.path ?? configPath(folder), problems);
+  return proxy;
 }
 
 function print(

@@ -114,13 +114,18 @@ export function parseMemory(
 export function parseRecall(
   value: unknown,
   environment: Environment,
-): { readonly proxy: ProxySettings; readonly memory?: MemorySettings } {
+): {
+  readonly proxy: ProxySettings;
+  readonly memory?: MemorySettings;
+  /** Of `proxy`. */
+  readonly problems: readonly Problem[];
+} {
   const findings = new Findings();
   const file = readRoot(value, findings);
   const memory = readMemory(file['memory'], environment, new Findings());
   const fallbacks = memory?.kind === 'hosted' ? HOSTED_FALLBACKS : {};
   const proxy = readProxySettings(file['proxy'], { environment, flags: {}, fallbacks }, findings);
-  return { proxy, ...(memory && { memory }) };
+  return { proxy, ...(memory && { memory }), problems: findings.problems };
 }
 
 /** Validates one upstream alone; other problems of the file do not matter. */
