@@ -1,4 +1,12 @@
-import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { checkHooks } from '../../src/cli/doctor/doctor-hooks.ts';
@@ -31,13 +39,38 @@ async function hooked(clients: readonly string[], programs: readonly string[] = 
   return { home, bin, svc, checks };
 }
 
+const EVENTS = [
+  'session_start',
+  'user_prompt_submit',
+  'post_tool_use',
+  'pre_compact',
+  'stop',
+  'session_end',
+];
+
+/** As Codex 0.169.0 writes it to its config.toml where a person trusts hooks. */
+function trust(home: string, keys: readonly string[], name = 'config.toml'): void {
+  const tables = keys.map((key) => `[hooks.state."${key}"]\ntrusted_hash = "sha256:00"\n`);
+  mkdirSync(join(home, '.codex'), { recursive: true });
+  writeFileSync(join(home, '.codex', name), tables.join('\n'));
+}
+
+/** The places of svc's hooks in a file of their own. */
+function placesIn(home: string, events: readonly string[] = EVENTS): readonly string[] {
+  return events.map((event) => `${join(home, '.codex/hooks.json')}:${event}:0:0`);
+}
+
 function edit(path: string, changes: object): void {
   const before = JSON.parse(readFileSync(path, 'utf8')) as object;
   writeFileSync(path, JSON.stringify({ ...before, ...changes }));
 }
 
 test('hooks that are there once, with their program, are no finding', async () => {
-  const { checks } = await hooked(['claude', 'codex', 'copilot', 'opencode', 'pi'], ['copilot']);
+  const { home, checks } = await hooked(
+    ['claude', 'codex', 'copilot', 'opencode', 'pi'],
+    ['copilot'],
+  );
+  trust(home, placesIn(home));
   expect(checks()).toEqual([]);
 });
 
@@ -45,6 +78,7 @@ test.each(['no configuration', 'a configuration without a provider'])(
   'with hooks alone doctor finds nothing wrong: %s',
   async (name) => {
     const { home, svc } = await hooked(['claude', 'codex'], ['claude', 'codex']);
+    trust(home, placesIn(home));
     const folder = join(home, '.config', 'svc');
     rmSync(folder, { recursive: true });
     if (name !== 'no configuration') {
@@ -94,18 +128,63 @@ test('the hooks of Claude Code in its settings and as plugin are told once, with
 test('the same for Codex, whose plugins are in its config.toml', async () => {
   const { home, checks } = await hooked(['codex']);
   const toml = join(home, '.codex/config.toml');
-  writeFileSync(toml, '[plugins."svc-memory@svc"]\nenabled = true\n');
+  const plugin = 'svc-memory@svc:hooks/hooks.json:stop:0:0';
+  trust(home, [...placesIn(home), plugin]);
+  const trusted = readFileSync(toml, 'utf8');
+  writeFileSync(toml, `[plugins."svc-memory@svc"]\nenabled = true\n${trusted}`);
   expect(checks().map(({ subject, fix }) => [subject, fix])).toEqual([
     ['Codex', 'to keep the plugin: svc disconnect codex'],
   ]);
-  writeFileSync(toml, '[plugins."svc-memory@svc"]\nenabled = false\n');
+  writeFileSync(toml, `[plugins."svc-memory@svc"]\nenabled = false\n${trusted}`);
+  expect(checks()).toEqual([]);
+});
+
+test('hooks that Codex does not trust are told with what to do, those of a profile are trusted', async () => {
+  const { home, checks } = await hooked(['codex']);
+  const config = join(home, '.codex', 'config.toml');
+  const told = () => checks().map(({ found }) => found.replace(home, '~'));
+  writeFileSync(config, 'model = "gpt-6"\n');
+  expect(checks()).toEqual([
+    {
+      level: 'warning',
+      subject: 'Codex',
+      found: `it skips svc's hooks in ${join(home, '.codex/hooks.json')} that it does not trust yet: SessionStart, UserPromptSubmit, PostToolUse, PreCompact, Stop, SessionEnd`,
+      fix: 'start codex, and choose "Trust all" where it asks, or trust them in /hooks',
+    },
+  ]);
+  trust(home, placesIn(home, EVENTS.slice(0, 5)));
+  expect(told()).toEqual([
+    "it skips svc's hooks in ~/.codex/hooks.json that it does not trust yet: SessionEnd",
+  ]);
+  trust(home, placesIn(home, ['session_end']), 'work.config.toml');
+  expect(told()).toEqual([]);
+  writeFileSync(config, '[plugins."svc-memory@svc"]\nenabled = true\n');
+  trust(home, placesIn(home), 'work.config.toml');
+  expect(told()).toContain('it skips the hooks of its plugin of svc, which it does not trust yet');
+});
+
+test('where Codex keeps its trust in a file that svc cannot read, doctor claims nothing', async () => {
+  const { home, checks } = await hooked(['codex']);
+  for (const text of ['hooks = [', '']) {
+    writeFileSync(join(home, '.codex', 'config.toml'), text);
+    expect(checks()).toEqual([]);
+  }
+});
+
+test('a folder of Codex behind a link is the one that Codex names', async () => {
+  const { home, checks } = await hooked(['codex']);
+  renameSync(join(home, '.codex'), join(home, 'codex-itself'));
+  symlinkSync(join(home, 'codex-itself'), join(home, '.codex'));
+  const keys = EVENTS.map((event) => `${join(home, 'codex-itself/hooks.json')}:${event}:0:0`);
+  trust(home, keys);
   expect(checks()).toEqual([]);
 });
 
 test.each(['claude', 'codex', 'copilot', 'opencode', 'pi'])(
   'hooks of %s whose svc is gone are told once, and to connect again mends them',
   async (client) => {
-    const { bin, svc, checks } = await hooked([client]);
+    const { home, bin, svc, checks } = await hooked([client]);
+    trust(home, placesIn(home));
     rmSync(join(bin, 'svc'));
     expect(checks()).toEqual([
       expect.objectContaining({

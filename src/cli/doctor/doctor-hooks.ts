@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { existsSync, readdirSync, realpathSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import { findProgram, isInstalled, readSmall } from '../../adapters/foreign/client-files.ts';
 import { parseToml } from '../../adapters/foreign/toml-text.ts';
-import { asList, asRecord, parseJson } from '../../core/bytes/json-fields.ts';
+import { asList, asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { HOOKABLE } from '../clients/hook-files.ts';
 import type { Check } from './checks.ts';
@@ -30,9 +30,11 @@ export function hookedClients(environment: Environment): readonly string[] {
 export function checkHooks(environment: Environment, folder: string): readonly Check[] {
   return installedHooks(environment).flatMap((one): readonly Check[] => {
     const { name, title: subject, path, commands, hasPlugin } = one;
+    const gone = missing(environment, one);
     const checks = [
-      ...missing(environment, one),
+      ...gone,
       ...(name === 'claude' ? otherReaders(environment, { path, commands, folder }) : []),
+      ...(name === 'codex' && gone.length === 0 ? untrusted(one) : []),
     ];
     if (hasPlugin && commands.length > 0) {
       const found = `svc's hooks are in ${path} and in its plugin, so each event starts svc twice`;
@@ -98,9 +100,17 @@ function commandsIn(text: string): readonly Words[] {
   const plugin = /^const COMMAND = (\[.*\]);$/m.exec(text)?.[1];
   if (plugin !== undefined) return [asList(parseJson(plugin.replaceAll("'", '"'))).map(String)];
   return linesIn(asRecord(parseJson(text))['hooks'])
-    .map((line) => line.replace(/^cmd \/d \/c "/, '').replace(/ 2>\S+ \|\| .*$/, ''))
-    .filter((line) => /svc(?:\.js)?'? hook \w+ \w+$/.test(line))
+    .map(withoutFallback)
+    .filter(isHookOfSvc)
     .map(shellWords);
+}
+
+function withoutFallback(line: string): string {
+  return line.replace(/^cmd \/d \/c "/, '').replace(/ 2>\S+ \|\| .*$/, '');
+}
+
+function isHookOfSvc(line: string): boolean {
+  return /svc(?:\.js)?'? hook \w+ \w+$/.test(line);
 }
 
 /** Every text in it; a client's groups and handlers differ in depth. */
@@ -134,6 +144,71 @@ function isPluginOn(plugins: unknown): boolean {
   return Object.entries(asRecord(plugins)).some(([name, value]) => {
     const isOff = value === false || asRecord(value)['enabled'] === false;
     return name.startsWith(PLUGIN) && !isOff;
+  });
+}
+
+/**
+ * Codex skips a hook, and says so in its window alone, until a person has trusted it. Then its config.toml has a table
+ * [hooks.state."FILE:EVENT:GROUP:HANDLER"] with `trusted_hash`; FILE is NAME@MARKETPLACE:hooks/hooks.json for a plugin (0.169.0,
+ * 2026-11-27). What the hash is of differs with the version of Codex, so it is not compared: Codex asks about a change itself.
+ */
+function untrusted({ title, path, hasPlugin }: Installed): readonly Check[] {
+  const trusted = trustedHooks(dirname(path));
+  if (trusted === undefined) return [];
+  const files = [path, join(realpathSync(dirname(path)), basename(path))];
+  const skipped = eventsIn(path).filter(
+    ({ place }) => !files.some((file) => trusted.has(`${file}:${place}`)),
+  );
+  const isPluginSkipped = hasPlugin && ![...trusted].some((key) => key.startsWith(PLUGIN));
+  const fix = 'start codex, and choose "Trust all" where it asks, or trust them in /hooks';
+  const finding = (found: string): Check => ({ level: 'warning', subject: title, found, fix });
+  return [
+    ...(skipped.length === 0
+      ? []
+      : [
+          finding(
+            `it skips svc's hooks in ${path} that it does not trust yet: ${skipped.map(({ event }) => event).join(', ')}`,
+          ),
+        ]),
+    ...(isPluginSkipped
+      ? [finding('it skips the hooks of its plugin of svc, which it does not trust yet')]
+      : []),
+  ];
+}
+
+/** Undefined where a file cannot be read. A profile has a file of its own. */
+function trustedHooks(folder: string): ReadonlySet<string> | undefined {
+  const texts = configsIn(folder)?.map((name) => readSmall(join(folder, name)));
+  if (texts === undefined || texts.includes('')) return undefined;
+  const tables = texts.map((text) => parseToml(text.replace(/^\ufeff/, '')));
+  if (tables.includes(undefined)) return undefined;
+  const states = tables.flatMap((one) =>
+    Object.entries(asRecord(asRecord(one?.['hooks'])['state'])),
+  );
+  return new Set(
+    states.flatMap(([key, state]) => (asRecord(state)['trusted_hash'] === undefined ? [] : [key])),
+  );
+}
+
+function configsIn(folder: string): readonly string[] | undefined {
+  try {
+    return readdirSync(folder).filter((name) => /(?:^|\.)config\.toml$/.test(name));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The events of svc in Codex's file of hooks, each with its place there as Codex names it. */
+function eventsIn(path: string): readonly { readonly event: string; readonly place: string }[] {
+  const events = Object.entries(asRecord(asRecord(parseJson(readSmall(path)))['hooks']));
+  return events.flatMap(([event, groups]) => {
+    const name = event.replaceAll(/\B[A-Z]/g, '_$&').toLowerCase();
+    return asList(groups).flatMap((group, at) =>
+      asList(asRecord(group)['hooks']).flatMap((handler, place) => {
+        const line = withoutFallback(asText(asRecord(handler)['command']));
+        return isHookOfSvc(line) ? [{ event, place: `${name}:${at}:${place}` }] : [];
+      }),
+    );
   });
 }
 
