@@ -1,6 +1,6 @@
 /**
- * Measures `svc hook claude UserPromptSubmit` from exec to exit at 10,000 memories, without and with a running proxy. In
- * front of each hook `node -e 0` runs: the ratio to it says more than milliseconds where the machine has other work.
+ * Measures `svc hook claude UserPromptSubmit` from exec to exit at 10,000 memories, without and with a running proxy, and
+ * each event where another process holds the locks of both databases: that ends within a second too. In front of each hook `node -e 0` runs: the ratio to it says more than milliseconds where the machine has other work.
  * node bench/hooks.mjs [--node FILE] [--times N]
  */
 import { execFileSync, spawn } from 'node:child_process';
@@ -8,6 +8,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const { values: options } = parseArgs({
@@ -101,37 +102,55 @@ function run(args, input) {
   });
 }
 
-function ask(at) {
+function ask(at, event) {
   const prompt = `Which ${word(at)} does the ${word(at * 7 + 1)} of the ${word(at * 3 + 2)} number ${at} need?`;
-  const input = hookInput('UserPromptSubmit', `bench-${at}`, { prompt_id: `p${at}`, prompt });
-  return run([BIN, 'hook', 'claude', 'UserPromptSubmit'], input);
+  const input = hookInput(event, `bench-${at}`, { prompt_id: `p${at}`, prompt });
+  return run([BIN, 'hook', 'claude', event], input);
 }
 
 /** The first runs fill Node's cache of compiled code. */
 const WARMING = 3;
 
-async function measure(name, from) {
+async function measure(
+  name,
+  from,
+  { event = 'UserPromptSubmit', times = Number(options.times) } = {},
+) {
   const [hooks, bare] = [[], []];
   let answered = 0;
-  for (let at = -WARMING; at < Number(options.times); at += 1) {
+  for (let at = -WARMING; at < times; at += 1) {
     const { ms: bareMs } = await run(['-e', '0'], '');
-    const { ms, bytes } = await ask(from + at);
+    const { ms, bytes } = await ask(from + at, event);
     if (at < 0) continue;
     bare.push(bareMs);
     hooks.push(ms);
     if (bytes > 0) answered += 1;
   }
-  const [own, node] = [hooks, bare].map((times) => times.toSorted((a, b) => a - b));
-  const at = (times, share) => times[Math.min(times.length - 1, Math.floor(share * times.length))];
+  const [own, node] = [hooks, bare].map((all) => all.toSorted((a, b) => a - b));
+  const at = (all, share) => all[Math.min(all.length - 1, Math.floor(share * all.length))];
   const ratio = (at(own, 0.5) / at(node, 0.5)).toFixed(1);
-  const ms = (times) => `p50 ${at(times, 0.5).toFixed(0)} ms  p95 ${at(times, 0.95).toFixed(0)} ms`;
-  const line = `${name.padEnd(16)} ${ms(own)}  node -e 0: ${ms(node)}  ratio ${ratio}  answered ${answered} of ${own.length}`;
+  const ms = (all) => `p50 ${at(all, 0.5).toFixed(0)} ms  p95 ${at(all, 0.95).toFixed(0)} ms`;
+  const line = `${name.padEnd(24)} ${ms(own)}  node -e 0: ${ms(node)}  ratio ${ratio}  answered ${answered} of ${own.length}`;
   process.stdout.write(`${line}\n`);
+}
+
+/** Few: each takes most of a second. */
+const LOCKED_TIMES = 5;
+const LOCKED_EVENTS = ['SessionStart', 'UserPromptSubmit', 'PreCompact', 'Stop', 'SessionEnd'];
+
+async function measureLocked() {
+  const files = ['state.db', 'memory.db'].map((name) => new DatabaseSync(join(home, 'data', name)));
+  for (const file of files) file.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+  for (const [at, event] of LOCKED_EVENTS.entries()) {
+    await measure(`locked, ${event}`, 2_000 + 100 * at, { event, times: LOCKED_TIMES });
+  }
+  for (const file of files) file.close();
 }
 
 try {
   fill();
   await measure('without a proxy', 10);
+  await measureLocked();
   const proxy = spawn(options.node, [BIN, 'start', '--quiet'], { env, stdio: 'ignore' });
   await sleep(3_000);
   await measure('with a proxy', 1_000);

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -32,7 +32,13 @@ const whole: Write = (stdin, event) => stdin.end(event);
 
 function run(
   stage: HookStage,
-  { write = whole, env = stage.environment, event = 'UserPromptSubmit', session = 's9' } = {},
+  {
+    write = whole,
+    env = stage.environment,
+    event = 'UserPromptSubmit',
+    session = 's9',
+    mounts = '',
+  } = {},
 ): Promise<Told> {
   const input = {
     session_id: session,
@@ -44,9 +50,10 @@ function run(
   };
   return new Promise((resolve, reject) => {
     const { PATH = '' } = process.env;
-    const child = spawn(process.execPath, [BIN, 'hook', 'claude', event], {
-      env: { ...env, PATH },
-    });
+    const hook = [process.execPath, BIN, 'hook', 'claude', event];
+    const [file = '', ...args] =
+      mounts === '' ? hook : [...OWN_MOUNTS, 'sh', '-c', `${mounts} && exec "$@"`, 'sh', ...hook];
+    const child = spawn(file, args, { env: { ...env, PATH } });
     const late = setTimeout(() => {
       child.kill('SIGKILL');
       reject(new Error('The hook does not end.'));
@@ -68,6 +75,20 @@ async function stageWithFact(): Promise<HookStage> {
   await stage.tell('s1', FACT, `Noted: ${FACT}`);
   return stage;
 }
+
+/** A mount that only this command and its children see. */
+const OWN_MOUNTS = ['unshare', '-m'];
+const [unshare = '', ...flags] = OWN_MOUNTS;
+const canMount = spawnSync(unshare, [...flags, 'true']).status === 0;
+
+const EVENTS = [
+  'SessionStart',
+  'UserPromptSubmit',
+  'PostToolUse',
+  'PreCompact',
+  'Stop',
+  'SessionEnd',
+];
 
 const SILENT: Told = { text: '', code: 0 };
 
@@ -105,7 +126,7 @@ test('an output of a tool of 20 MB ends the hook like any other', async () => {
   expect(await run(await stageWithFact(), { write, event: 'PostToolUse' })).toEqual(SILENT);
 });
 
-test.each(['UserPromptSubmit', 'Stop', 'SessionStart', 'PreCompact'])(
+test.each(EVENTS)(
   'where another process holds the locks of both files %s ends the same way',
   async (event) => {
     const stage = new HookStage();
@@ -119,6 +140,28 @@ test.each(['UserPromptSubmit', 'Stop', 'SessionStart', 'PreCompact'])(
       onTestFinished(() => database.close());
     }
     expect((await run(stage, { event })).code).toBe(0);
+  },
+);
+
+const READ_ONLY =
+  'mount --bind "$SVC_DATA_HOME" "$SVC_DATA_HOME" && mount -o remount,bind,ro "$SVC_DATA_HOME"';
+/** The files of the data folder, and not one byte more. */
+const FULL = `cp -a "$SVC_DATA_HOME" "$HOME/copy" && mount -t tmpfs -o size=16m none "$SVC_DATA_HOME" &&
+  cp -a "$HOME/copy/." "$SVC_DATA_HOME" && { cat /dev/zero > "$SVC_DATA_HOME/rest" 2> "$HOME/full"; [ -s "$HOME/full" ]; }`;
+
+test.skipIf(!canMount).each(
+  EVENTS.flatMap((event) => [
+    { disk: 'may not be written', mounts: READ_ONLY, event },
+    { disk: 'is full', mounts: FULL, event },
+  ]),
+)(
+  'where the disk of the data folder $disk $event ends, and says nothing wrong',
+  async ({ mounts, event }) => {
+    const stage = await stageWithFact();
+    const { text, code } = await run(stage, { mounts, event });
+    expect(code).toBe(0);
+    // One JSON object or nothing.
+    if (text !== '') expect(JSON.parse(text)).toHaveProperty('hookSpecificOutput');
   },
 );
 

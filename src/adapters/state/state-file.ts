@@ -220,9 +220,9 @@ export class StateFile {
     const end = performance.now() + waitMs;
     for (;;) {
       try {
-        return this.#openOnce(waitMs);
+        return this.#openOnce(Math.max(0, Math.ceil(end - performance.now())));
       } catch (error) {
-        if (!isBusy(error) || performance.now() > end) throw error;
+        if (!isBusy(error) || performance.now() >= end) throw error;
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_RETRY_MS);
       }
     }

@@ -1,10 +1,10 @@
 import { isAbsolute } from 'node:path';
 import type { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { lastLines } from '../../adapters/files/last-lines.ts';
+import { within } from '../../adapters/within.ts';
 import { callProxy, probeProxy } from '../../adapters/processes/local-calls.ts';
 import { listRunFiles } from '../../adapters/processes/run-files.ts';
 import { asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
@@ -23,18 +23,16 @@ import type { Close, HookCall, HookParts } from './hook-call.ts';
 
 /** A person waits. The process itself needs some 50 ms to start, so the whole stays below a second. */
 const WHOLE_MS = 900;
-/** After the answer: captures that are not in the memory by then wait in the outbox. */
-const CLOSE_MS = 400;
+/** A late answer leaves so much to close the files: captures that are not in the memory by then wait in the outbox. */
+const CLOSE_MS_MIN = 50;
 
 export async function runHook(call: HookCall, parts: HookParts): Promise<void> {
-  const end = new AbortController();
-  const work = answerHook(call, parts).catch(() => undefined);
-  const late = sleep(parts.wholeMs ?? WHOLE_MS, undefined, { signal: end.signal }).catch(
-    () => undefined,
-  );
-  const close = await Promise.race([work, late]);
-  end.abort();
-  if (close !== undefined) await Promise.race([close().catch(() => undefined), sleep(CLOSE_MS)]);
+  const wholeMs = parts.wholeMs ?? WHOLE_MS;
+  const end = performance.now() + wholeMs;
+  const close = await within(wholeMs, answerHook(call, parts)).catch(() => undefined);
+  if (close === undefined) return;
+  const leftMs = Math.max(CLOSE_MS_MIN, end - performance.now());
+  await within(leftMs, close()).catch(() => undefined);
 }
 
 async function answerHook(call: HookCall, parts: HookParts): Promise<Close | undefined> {
