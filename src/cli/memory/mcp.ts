@@ -5,13 +5,8 @@ import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/s
 import { z } from 'zod';
 import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { PATTERN_CHARS_MAX } from '../../core/bytes/line-pattern.ts';
-import {
-  CONTEXT_MAX,
-  excerptOf,
-  type ExcerptRequest,
-  type PartWords,
-} from '../../core/memory/excerpt.ts';
+import { PATTERN_CHARS_MAX } from './found-lines.ts';
+import { CONTEXT_MAX, excerptOf, type ExcerptRequest, type PartWords } from './excerpt.ts';
 import {
   EXCERPT_TOKENS_MAX,
   isReferenceStart,

@@ -8,7 +8,7 @@ import {
 } from './named.ts';
 import { deadline, withStore } from '../store.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { CONTEXT_MAX, type Excerpt, excerptOf, type PartWords } from '../../core/memory/excerpt.ts';
+import { CONTEXT_MAX, type Excerpt, excerptOf, type PartWords } from './excerpt.ts';
 import type { ForgetFilter, Memory, StoredRecord } from '../../ports/memory.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext, Call } from '../context.ts';

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { EXCERPT_TOKENS_MAX } from '../../src/core/memory/reference.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
-import { excerptOf, type ExcerptRequest } from '../../src/core/memory/excerpt.ts';
+import { excerptOf, type ExcerptRequest } from '../../src/cli/memory/excerpt.ts';
 
 const WORDS = {
   lines: (range: string) => `--lines ${range}`,

@@ -1,14 +1,14 @@
-import { definitionOf } from '../bytes/definitions.ts';
-import { findLines } from '../bytes/line-pattern.ts';
+import { definitionOf } from '../../core/bytes/definitions.ts';
+import { findLines } from './found-lines.ts';
 import {
   beginningOf,
   countLines,
   type LineRange,
   linesOf,
   parseLineRange,
-} from '../bytes/lines.ts';
-import { estimateTextTokens } from '../bytes/tokens.ts';
-import { EXCERPT_TOKENS_MAX } from './reference.ts';
+} from '../../core/bytes/lines.ts';
+import { estimateTextTokens } from '../../core/bytes/tokens.ts';
+import { EXCERPT_TOKENS_MAX } from '../../core/memory/reference.ts';
 
 /**
  * Returns parts of a stored text, because a model that needs one function should not pay for a
