@@ -25,7 +25,6 @@ export function accountsOf(factsOf: FactsOf): Accounts {
   return {
     compare: ({ identity, view, state }, startedAt) => {
       if (identity.kind !== 'main' && identity.kind !== 'subagent') return undefined;
-      if (identity.kind === 'main') state.newest = view.items.at(-1)?.fingerprint;
       return comparePrefix(view, state, startedAt);
     },
     complete: (row, ended) => {

@@ -6,74 +6,21 @@ import { withinDeadline } from './deadline.ts';
  * began before svc did, and outputs that may be left out one day. Later requests hold both too; but
  * a session may have had its last request, or may come back compacted, so the queue is drained at
  * shutdown.
- *
- * A piece runs when its handler has no request in hand: on a person's machine that is svc as a whole,
- * in a service one key. That moment may never come, so a piece that has waited long enough runs
- * between the requests of other conversations.
  */
 
-/** Two kinds of work may wait for one conversation, and hold on to the same body. */
+/** Most of the work of one conversation holds the same body: its outputs, and its history. */
 const KINDS = 2;
 /** Bodies that waiting work may hold on to: as much as the views of recent bodies. */
 const BYTES_MAX = KINDS * 24 * 1024 * 1024;
 /**
  * A person's agents work on a few conversations at once, and a later request offers the work of its
- * conversation again. Without this bound, thousands of short ones wait on a proxy that is never idle.
+ * conversation again. Without this bound, thousands of short ones would wait on a busy proxy.
  */
 const WORKS_MAX = KINDS * 128;
-/** Pieces take some 10 ms: on a busy proxy this is 1 % of a core. */
-const PATIENCE_MS = 1_000;
-
-/** The requests that svc has in hand. While a provider thinks, a request is not in hand. */
-export class BusyCounter {
-  readonly #held = new Set<HeldRequest>();
-
-  get isIdle(): boolean {
-    return this.#held.size === 0;
-  }
-
-  isBusyWith(conversation: string): boolean {
-    return [...this.#held].some((one) => one.conversation === conversation);
-  }
-
-  hold(): HeldRequest {
-    return new HeldRequest(this.#held);
-  }
-}
-
-/** A request in hand, until it is released, once or more often. */
-class HeldRequest {
-  /** The key of its conversation, once that is known. */
-  conversation: string | undefined;
-  readonly #all: Set<HeldRequest>;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(all: Set<HeldRequest>) {
-    this.#all = all;
-    all.add(this);
-  }
-
-  belongsTo(owner: ConversationOwner): void {
-    this.conversation ??= conversationKeyOf(owner);
-  }
-
-  /** Releases it after so many milliseconds and runs `then`, unless it is released before. */
-  releaseAfter(ms: number, then: () => void): void {
-    if (!this.#all.has(this)) return;
-    this.#timer = setTimeout(() => {
-      this.release();
-      then();
-    }, ms).unref();
-  }
-
-  release(): void {
-    clearTimeout(this.#timer);
-    this.#all.delete(this);
-  }
-}
 
 /** Work of one conversation. */
 interface QueuedWork {
+  readonly kind: 'outputs' | 'history' | 'files';
   /** One piece; says whether there was one. */
   readonly doOne: () => boolean | Promise<boolean>;
   /** At most so many pieces. */
@@ -82,28 +29,16 @@ interface QueuedWork {
   readonly bytes: number;
 }
 
-interface Waiting extends QueuedWork {
-  readonly conversation: string;
-  /** Since its last piece, or since it came; as performance.now(). */
-  readonly since: number;
-}
-
 export class BackgroundQueue implements PacedQueue {
-  readonly #busy: BusyCounter;
   readonly #pace: BackgroundPace;
   /** By kind and conversation; the one that has waited longest is the first. */
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, QueuedWork>();
   #bytes = 0;
   #isClosed = false;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(busy: BusyCounter, pace: BackgroundPace) {
-    this.#busy = busy;
+  constructor(pace: BackgroundPace) {
     this.#pace = pace;
-  }
-
-  get isEmpty(): boolean {
-    return this.#waiting.size === 0;
   }
 
   /** Bytes that the waiting work holds on to. */
@@ -112,12 +47,11 @@ export class BackgroundQueue implements PacedQueue {
   }
 
   /** Replaces the work of this kind that an earlier request of the conversation left waiting. */
-  add(owner: ConversationOwner, work: QueuedWork, kind = ''): void {
-    const conversation = conversationKeyOf(owner);
-    const key = kind + conversation;
+  add(owner: ConversationOwner, work: QueuedWork): void {
+    const key = `${work.kind} ${conversationKeyOf(owner)}`;
     this.#take(key);
     if (work.times === 0 || this.#isClosed) return;
-    this.#put(key, { ...work, conversation });
+    this.#put(key, work);
     for (const oldest of this.#waiting.keys()) {
       const isWithin = this.#bytes <= BYTES_MAX && this.#waiting.size <= WORKS_MAX;
       if (isWithin || oldest === key) break;
@@ -133,10 +67,8 @@ export class BackgroundQueue implements PacedQueue {
     this.#bytes = 0;
   }
 
-  begin(): Promise<void> | undefined {
-    const key = this.#next();
-    if (key === undefined) return undefined;
-    this.#running = this.#run(key);
+  runOne(): Promise<void> {
+    this.#running = this.#runOldest();
     return this.#running;
   }
 
@@ -147,41 +79,30 @@ export class BackgroundQueue implements PacedQueue {
 
   async #runAll(late: AbortSignal): Promise<void> {
     await this.#running;
-    while (!late.aborted) {
-      const [key] = this.#waiting.keys();
-      if (key === undefined) return;
+    while (!late.aborted && this.#waiting.size > 0) {
       // oxlint-disable-next-line no-await-in-loop -- The store takes one after the other.
-      await this.#run(key);
+      await this.#runOldest();
     }
   }
 
-  /** The conversation whose piece may run now. */
-  #next(): string | undefined {
-    if (this.#busy.isIdle) return this.#waiting.keys().next().value;
-    const before = performance.now() - PATIENCE_MS;
-    for (const [key, { since, conversation }] of this.#waiting) {
-      if (since > before) return undefined;
-      if (!this.#busy.isBusyWith(conversation)) return key;
-    }
-    return undefined;
-  }
-
-  async #run(key: string): Promise<void> {
-    const work = this.#take(key);
-    if (work === undefined) return;
+  async #runOldest(): Promise<void> {
+    const [key] = this.#waiting.keys();
+    const work = key === undefined ? undefined : this.#take(key);
+    if (key === undefined || work === undefined) return;
     const isMore = (await tryOne(work)) && work.times > 1;
     // Behind the others: they alternate. A later request may have replaced it meanwhile.
-    if (!isMore || this.#isClosed || this.#waiting.has(key)) return;
-    this.#put(key, { ...work, times: work.times - 1 });
-    this.#pace.wants(this);
+    if (isMore && !this.#isClosed && !this.#waiting.has(key)) {
+      this.#put(key, { ...work, times: work.times - 1 });
+    }
+    if (this.#waiting.size > 0) this.#pace.wants(this);
   }
 
-  #put(key: string, work: Omit<Waiting, 'since'>): void {
-    this.#waiting.set(key, { ...work, since: performance.now() });
+  #put(key: string, work: QueuedWork): void {
+    this.#waiting.set(key, work);
     this.#bytes += work.bytes;
   }
 
-  #take(key: string): Waiting | undefined {
+  #take(key: string): QueuedWork | undefined {
     const work = this.#waiting.get(key);
     this.#waiting.delete(key);
     this.#bytes -= work?.bytes ?? 0;
@@ -198,40 +119,32 @@ async function tryOne({ doOne }: QueuedWork): Promise<boolean> {
   }
 }
 
-/**
- * Decides when background work runs: one piece after the other, in the time that requests leave over.
- *
- * On a person's machine each queue has a pace of its own. In a service one pace serves the queues of
- * all keys, which take their pieces by turns: the pieces together take a share of the time at most,
- * however many keys have work.
- */
-
 /** Work that waits for its time. */
 interface PacedQueue {
-  readonly isEmpty: boolean;
-  /** Begins a piece; undefined where none may run now. Never rejects. */
-  begin(): Promise<void> | undefined;
+  /** Runs the piece that has waited longest, and asks for the next one. Never rejects. */
+  runOne(): Promise<void>;
 }
 
 interface PaceOptions {
   /** Milliseconds before each piece. */
   readonly paceMs: number;
   /** The pieces, with their waits, take no larger part of the time. */
-  readonly share?: number;
+  readonly share: number;
 }
 
-/** Thousands of queues may wait for their keys at once: a look at all of them would be work itself. */
-const LOOKS_MAX = 64;
-
+/**
+ * Decides when background work runs: one piece after the other, for a share of the time at most. So a request waits
+ * for one piece, however much work there is. In a service one pace serves the queues of all keys, which take turns.
+ */
 export class BackgroundPace {
   readonly #paceMs: number;
   /** Milliseconds of rest for each millisecond of work. */
   readonly #restRatio: number;
-  /** The one that was looked at longest ago is the first. It holds work, and nothing of a conversation. */
+  /** The one that had its turn longest ago is the first. */
   readonly #queues = new Set<PacedQueue>();
   #isPlanned = false;
 
-  constructor({ paceMs, share = 1 }: PaceOptions) {
+  constructor({ paceMs, share }: PaceOptions) {
     this.#paceMs = paceMs;
     this.#restRatio = 1 / share - 1;
   }
@@ -251,23 +164,13 @@ export class BackgroundPace {
 
   async #step(): Promise<void> {
     const began = performance.now();
-    await this.#beginOne();
+    const [queue] = this.#queues;
+    if (queue !== undefined) {
+      this.#queues.delete(queue);
+      await queue.runOne();
+    }
     this.#isPlanned = false;
     const tookMs = performance.now() - began;
     if (this.#queues.size > 0) this.#plan(Math.max(this.#paceMs, tookMs * this.#restRatio));
-  }
-
-  #beginOne(): Promise<void> | undefined {
-    let looks = Math.min(this.#queues.size, LOOKS_MAX);
-    for (const queue of this.#queues) {
-      if (looks === 0) break;
-      looks -= 1;
-      this.#queues.delete(queue);
-      if (queue.isEmpty) continue;
-      this.#queues.add(queue);
-      const begun = queue.begin();
-      if (begun !== undefined) return begun;
-    }
-    return undefined;
   }
 }

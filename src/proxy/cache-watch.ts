@@ -78,12 +78,6 @@ function lastRequestOf({ tenant, conversation }: ConversationOwner) {
   return { kind: 'last-request', tenant, conversation } as const;
 }
 
-/**
- * Gives tools and system prompt of a conversation a cache that lives an hour, from the first pause
- * on that it would have bridged; see core/shortening/long-cache.ts. The ledger keeps the decision,
- * so a restart changes nothing.
- */
-
 interface LongCacheCall {
   readonly reading: Reading;
   readonly modes: Modes;
@@ -93,6 +87,10 @@ interface LongCacheCall {
   readonly idleMs: number;
 }
 
+/**
+ * Gives tools and system prompt of a conversation a cache that lives an hour, from the first pause on that it would
+ * have bridged; see core/shortening/long-cache.ts. The ledger keeps the decision, so a restart changes nothing.
+ */
 export class LongCacheWatch {
   readonly #dependencies: Pick<ProxyDependencies, 'ledger' | 'clock'>;
 

@@ -312,12 +312,6 @@ function recordsOf(
   });
 }
 
-/**
- * Stores the commit and the state of the concerned files with the records of a finished exchange.
- * It runs after the answer was relayed. A failed attempt is not repeated; svc then has no data
- * about these files and never marks them.
- */
-
 /** The records reach the store before. */
 const FLUSH_MS = 10_000;
 
@@ -329,6 +323,10 @@ export interface FinishedExchange {
   readonly records: readonly MemoryRecord[];
 }
 
+/**
+ * Stores the commit and the state of the concerned files with the records of a finished exchange. It runs after the
+ * answer was relayed. A failed attempt is not repeated; svc then has no data about these files and never marks them.
+ */
 export class ProvenanceKeeper {
   readonly #dependencies: ProvenanceDependencies;
   readonly #queue: BackgroundQueue;
@@ -347,7 +345,7 @@ export class ProvenanceKeeper {
       await this.#keep(reading, finished);
       return false;
     };
-    this.#queue.add(place, { doOne, times: 1, bytes: view.bytes.length }, 'files');
+    this.#queue.add(place, { kind: 'files', doOne, times: 1, bytes: view.bytes.length });
   }
 
   async #keep(reading: Reading, { exchange, records }: FinishedExchange): Promise<void> {

@@ -118,8 +118,6 @@ export interface BodyWatch {
   routed(own: Uint8Array | undefined): void;
   /** The body that was sent, in pieces; undefined: the request's own. */
   forwarded(pieces: readonly Uint8Array[] | undefined): void;
-  /** Hashes what was sent, unless that is done. A megabyte takes a millisecond. */
-  count(): void;
   /** Hashes an answer beside a watcher, also where the watcher fails. */
   watching(inner: AnswerWatcher | undefined): AnswerWatcher;
   /** The hashes so far; to be called when the relay is over. */
@@ -222,7 +220,7 @@ export interface AnswerWatcher {
 
 /** Completes the rows of the request log. No answer waits for it. */
 export interface Accounts {
-  /** Compares a request with the one before it. To be called once a request, in their order; cheap. */
+  /** Compares an ended request with the one before it. To be called once a request. */
   compare(reading: Reading, startedAt: number): Comparison | undefined;
   /** The row of an ended request with its prices and notes. Notes what those of the next one depend on. */
   complete(row: RequestRow, ended: EndedRequest): RequestRow;

@@ -20,7 +20,7 @@ import { CaptureKeeper, ProvenanceKeeper } from './capture-keeper.ts';
 import { CacheWatch, LongCacheWatch } from './cache-watch.ts';
 import { Conversations, heldBytes, type Reading } from './conversations.ts';
 import { type Form, forwardPlanned, headersForClient, sendForm } from './forward.ts';
-import { BackgroundPace, BackgroundQueue, BusyCounter } from './background-queue.ts';
+import { BackgroundPace, BackgroundQueue } from './background-queue.ts';
 import { Bonds } from './bonds.ts';
 import type { Bond, Placement } from '../core/recall/injections.ts';
 import type {
@@ -67,18 +67,10 @@ export interface ProxyHandler extends Handler {
 }
 
 /**
- * A provider on this machine answers in less. Until then no background work begins, which would delay
- * the first byte; a model in a data centre thinks for longer, and that time is used.
+ * An exchange takes about 2 ms of this thread and up to 10 of the store's, so this is a quarter of one core at most. Tools
+ * run longer than 20 ms, so what a request brought is usually kept before the next one comes.
  */
-const SWIFT_ANSWER_MS = 50;
-
-/**
- * An exchange takes about 2 ms of this thread and up to 10 of the store's: a tenth of one core, on
- * a machine that has only one.
- */
-const HISTORY_MS = 100;
-/** Tools run longer, so what a request brought is kept before the next one comes. */
-const AHEAD_MS = 20;
+const BACKGROUND = { paceMs: 20, share: 0.25 };
 
 class RequestHandler {
   readonly #dependencies: ProxyDependencies;
@@ -87,9 +79,7 @@ class RequestHandler {
   readonly #recaller: Recaller;
   readonly #shortener: Shortener;
   readonly #keeper: CaptureKeeper;
-  readonly #busy: BusyCounter;
-  readonly #history: BackgroundQueue;
-  readonly #ahead: BackgroundQueue;
+  readonly #background: BackgroundQueue;
   readonly #longCaches: LongCacheWatch;
   readonly #caches: CacheWatch;
   readonly #bonds: Bonds;
@@ -97,15 +87,12 @@ class RequestHandler {
   constructor(dependencies: ProxyDependencies) {
     this.#dependencies = dependencies;
     this.#slices = new Slices(dependencies.clock);
-    this.#busy = new BusyCounter();
     this.#recaller = new Recaller(dependencies, this.#slices);
     this.#shortener = new Shortener(dependencies, this.#slices);
-    const { background } = dependencies;
-    const queueOf = (paceMs: number) =>
-      new BackgroundQueue(this.#busy, background ?? new BackgroundPace({ paceMs }));
-    this.#history = queueOf(HISTORY_MS);
-    this.#ahead = queueOf(AHEAD_MS);
-    const provenance = new ProvenanceKeeper(dependencies, this.#ahead);
+    this.#background = new BackgroundQueue(
+      dependencies.background ?? new BackgroundPace(BACKGROUND),
+    );
+    const provenance = new ProvenanceKeeper(dependencies, this.#background);
     this.#keeper = new CaptureKeeper(dependencies, (reading, finished) =>
       provenance.finished(reading, finished),
     );
@@ -114,32 +101,25 @@ class RequestHandler {
     this.#bonds = new Bonds(dependencies);
   }
 
-  async drain(withinMs: number): Promise<void> {
-    await Promise.all([this.#history.drain(withinMs), this.#ahead.drain(withinMs)]);
+  drain(withinMs: number): Promise<void> {
+    return this.#background.drain(withinMs);
   }
 
   heldBytes(): number {
-    return (
-      this.#conversations.bytes +
-      this.#shortener.heldBytes +
-      this.#history.bytes +
-      this.#ahead.bytes
-    );
+    return this.#conversations.bytes + this.#shortener.heldBytes + this.#background.bytes;
   }
 
   leave(): void {
     this.#conversations.clear();
-    this.#history.close();
-    this.#ahead.close();
+    this.#background.close();
   }
 
   async handle(request: ClientRequest, outgoing: ServerResponse): Promise<void> {
     const record = new RequestRecord(this.#dependencies, request);
     const gone = goneSignal(outgoing);
     this.#dependencies.inFlight?.add(record);
-    const held = this.#busy.hold();
     try {
-      const context = { request, outgoing, record, gone, held };
+      const context = { request, outgoing, record, gone };
       if (request.route.kind === 'model') await this.#answer(context);
       else {
         const changed = await this.#repeat(request);
@@ -153,12 +133,11 @@ class RequestHandler {
       throw error;
     } finally {
       this.#dependencies.inFlight?.delete(record);
-      held.release();
       record.close();
     }
   }
 
-  async #answer({ request: asked, outgoing, record, gone, held }: RequestContext): Promise<void> {
+  async #answer({ request: asked, outgoing, record, gone }: RequestContext): Promise<void> {
     const settings = this.#dependencies.settings();
 
     // 5: modes. A wrong one is refused before anything was sent anywhere.
@@ -175,7 +154,6 @@ class RequestHandler {
     const modes = trial === 'without' ? modesWithout(asConfigured) : asConfigured;
     record.note({ modes, trial, upstream: configured.settings });
     record.hashes?.routed(request.body);
-    if (reading !== undefined) held.belongsTo(reading.place);
     record.note({ reading }, 'read');
 
     // A request over its limits costs no recall, and its receipt says nothing of one.
@@ -221,13 +199,11 @@ class RequestHandler {
     });
     // The request has been sent. Until the first byte arrives, do only cheap work here.
     record.hashes?.forwarded(change.body);
-    held.releaseAfter(SWIFT_ANSWER_MS, () => record.count());
     const answer = await sent.catch((error: unknown) => {
       if (gone.aborted && reading !== undefined && modes.writes) this.#keeper.keepHuman(reading);
       throw error;
     });
     record.answered(answer);
-    held.release();
 
     // 12 to 15: evidence, then the provider's bytes as they come, watched on the side; captures
     // are durable before the client has the last byte.
@@ -243,7 +219,7 @@ class RequestHandler {
         this.#bonds.relayed(thought, model, { reading, bond, placements, isShortened });
       },
     });
-    const relaying = relay({
+    const end = await relay({
       answer,
       outgoing,
       watcher: record.hashes?.watching(watch) ?? watch,
@@ -256,8 +232,6 @@ class RequestHandler {
         ],
       },
     });
-    record.count();
-    const end = await relaying;
     const lostThoughts = watch.lostThoughts();
     const isLeft = end === 'client-gone' && !watch.endsEarly();
     record.note({ end, lostThoughts, uncountedTokens: watch.uncountedTokens() }, 'relay');
@@ -441,14 +415,14 @@ class RequestHandler {
       changed?.();
       return false;
     };
-    this.#ahead.add(reading.place, { doOne: keepOutputs, times: 1, bytes });
+    this.#background.add(reading.place, { kind: 'outputs', doOne: keepOutputs, times: 1, bytes });
     const keepHistory = async (): Promise<boolean> => {
       const isMore = await this.#keeper.keepHistory(reading, placements);
       changed?.();
       return isMore;
     };
     const times = this.#keeper.hasHistory(reading) ? settings.elisionCaptureLimit : 0;
-    this.#history.add(reading.place, { doOne: keepHistory, times, bytes });
+    this.#background.add(reading.place, { kind: 'history', doOne: keepHistory, times, bytes });
   }
 
   #keepWhole({ id, body }: ClientRequest, change: Change, most: number): void {
@@ -471,8 +445,6 @@ interface RequestContext {
   readonly record: RequestRecord;
   /** Aborts when the client hangs up. */
   readonly gone: AbortSignal;
-  /** To be released when the request is on its way, or will not be. */
-  readonly held: ReturnType<BusyCounter['hold']>;
 }
 
 interface SaidAnswer {

@@ -191,6 +191,9 @@ export class Recaller {
   /** Recalls for the newest prompt, or looks again in its tool loop, if nothing was decided there. */
   async recall(call: RecallCall, replayed: Replayed): Promise<Recalled> {
     const { reading } = call;
+    if (reading?.identity.kind === 'main') {
+      reading.state.newest = reading.view.items.at(-1)?.fingerprint;
+    }
     const silence = silenceOf(call);
     const isHooked =
       silence === undefined && reading !== undefined && this.#hooksIn(reading).isAtPrompt;
@@ -686,11 +689,6 @@ function stateOfMiss(missing: LedgerMiss): MemoryState {
   return missing === 'late' ? 'degraded_timeout' : 'degraded_unavailable';
 }
 
-/**
- * Asks the memory and never waits longer than the deadline. A memory that keeps failing is left
- * alone for a while, so that a dead one costs nothing. Every failure here becomes a state.
- */
-
 interface Answered {
   readonly answer: RecallAnswer;
   readonly state: MemoryState;
@@ -710,6 +708,10 @@ const STATE_OF_FAILURE: Readonly<Record<MemoryFailure, MemoryState>> = {
   invalid: 'degraded_invalid',
 };
 
+/**
+ * Asks the memory and never waits longer than the deadline. A memory that keeps failing is left alone for a while, so
+ * that a dead one costs nothing. Every failure here becomes a state.
+ */
 export class RecallGuard {
   readonly #memory: Memory;
   readonly #clock: Clock;

@@ -21,7 +21,6 @@ import type {
   ProxyDependencies,
   RequestFacts,
 } from './dependencies.ts';
-import type { Comparison } from '../core/meter/cache-miss.ts';
 import type { Reading } from './conversations.ts';
 
 /** What is known of a request so far. */
@@ -63,7 +62,6 @@ export class RequestRecord {
   readonly #at: number;
   readonly #ms: Record<string, number> = {};
   #lastMark: number;
-  #comparison: Comparison | undefined;
   readonly #noted: Noted = {
     modes: undefined,
     upstream: undefined,
@@ -106,17 +104,6 @@ export class RequestRecord {
     this.#lastMark = now;
   }
 
-  /**
-   * Hashes what was forwarded, once. No caller waits for that, so it is done while the provider thinks,
-   * or behind the first byte of one that is swift.
-   */
-  count(): void {
-    this.hashes?.count();
-    const { reading } = this.#noted;
-    if (reading === undefined || this.#comparison !== undefined) return;
-    this.#comparison = this.#dependencies.accounts.compare(reading, this.#request.startedAt);
-  }
-
   answered({ status, headers }: UpstreamAnswer): void {
     const answeredAt = this.#dependencies.clock.monotonic();
     this.note({ status, head: { status, headers }, answeredAt }, 'head');
@@ -147,15 +134,17 @@ export class RequestRecord {
   }
 
   close(): void {
-    this.count();
-    const row = this.#dependencies.accounts.complete(this.#row(), {
-      reading: this.#noted.reading,
+    const { accounts } = this.#dependencies;
+    const { reading } = this.#noted;
+    const comparison = reading && accounts.compare(reading, this.#request.startedAt);
+    const row = accounts.complete(this.#row(), {
+      reading,
       plan: this.#planSoFar(),
       placements: this.#noted.placements,
       text: this.#noted.answer?.text ?? '',
       startedAt: this.#request.startedAt,
       answeredAt: this.#noted.answeredAt,
-      comparison: this.#comparison,
+      comparison,
     });
     this.#dependencies.note(this.facts(row));
   }

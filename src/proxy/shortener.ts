@@ -555,11 +555,6 @@ export class ReadItems {
   }
 }
 
-/**
- * Gives tool outputs to the memory ahead of need, so that a batch is ready when it pays. It works
- * after the request is on its way, and what it fails to do it does at the next one.
- */
-
 // The memory's own queue is bounded; a capture that takes longer than this is given up.
 const KEEP_MS = 10_000;
 // Outputs whose fate is known, by tenant, space and digest: some days of work, 200 bytes each. They are
@@ -576,6 +571,10 @@ interface KeepOptions {
 
 type KeeperDependencies = Pick<ProxyDependencies, 'memory' | 'clock' | 'texts'>;
 
+/**
+ * Gives tool outputs to the memory ahead of need, so that a batch is ready when it pays. It works after the request
+ * is on its way, and what it fails to do it does at the next one.
+ */
 class OutputKeeper {
   readonly #memory: Memory;
   readonly #clock: Clock;

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { BackgroundPace, BackgroundQueue, BusyCounter } from '../../src/proxy/background-queue.ts';
+import { BackgroundPace, BackgroundQueue } from '../../src/proxy/background-queue.ts';
 
 const STEP_MS = 100;
+const PACE = { paceMs: STEP_MS, share: 1 };
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -10,10 +11,10 @@ const placeOf = (conversation: string) => ({ tenant: 'local', space: 'default', 
 
 function open(pieces: Record<string, number>) {
   const done: string[] = [];
-  const busy = new BusyCounter();
-  const queue = new BackgroundQueue(busy, new BackgroundPace({ paceMs: STEP_MS }));
+  const queue = new BackgroundQueue(new BackgroundPace(PACE));
   const add = (conversation: string, times: number, bytes = 1): void =>
     queue.add(placeOf(conversation), {
+      kind: 'history',
       times,
       bytes,
       doOne: () => {
@@ -24,7 +25,7 @@ function open(pieces: Record<string, number>) {
         return true;
       },
     });
-  return { done, busy, queue, add };
+  return { done, queue, add };
 }
 
 test('one piece a step, no more than asked for, and conversations take turns', async () => {
@@ -53,7 +54,7 @@ test('a piece that cannot be done ends nothing, and does not hold up the others'
   const doOne = (): boolean => {
     throw new RangeError('Maximum call stack size exceeded');
   };
-  queue.add(placeOf('broken'), { doOne, times: 8, bytes: 1 });
+  queue.add(placeOf('broken'), { kind: 'history', doOne, times: 8, bytes: 1 });
   add('a', 2);
   await vi.advanceTimersByTimeAsync(20 * STEP_MS);
   expect(done).toEqual(['a', 'a']);
@@ -72,43 +73,16 @@ test('what waits at the end is done at once, also what is being done just then',
 test('a memory that does not answer holds up the end for a moment only', async () => {
   vi.useRealTimers();
   let count = 0;
-  const queue = new BackgroundQueue(new BusyCounter(), new BackgroundPace({ paceMs: STEP_MS }));
+  const queue = new BackgroundQueue(new BackgroundPace(PACE));
   const doOne = async (): Promise<boolean> => {
     count += 1;
     await new Promise((resolve) => setTimeout(resolve, 200));
     return true;
   };
-  queue.add(placeOf('a'), { doOne, times: 1000, bytes: 1 });
+  queue.add(placeOf('a'), { kind: 'history', doOne, times: 1000, bytes: 1 });
   await queue.drain(500);
   expect(count).toBeGreaterThan(0);
   expect(count).toBeLessThan(10);
-});
-
-test('a piece waits while a request is in hand', async () => {
-  const { done, busy, add } = open({ a: 9 });
-  const [held, other] = [busy.hold(), busy.hold()];
-  add('a', 1);
-  await vi.advanceTimersByTimeAsync(3 * STEP_MS);
-  held.release();
-  held.release();
-  await vi.advanceTimersByTimeAsync(3 * STEP_MS);
-  expect(done).toEqual([]);
-  other.release();
-  await vi.advanceTimersByTimeAsync(STEP_MS);
-  expect(done).toEqual(['a']);
-});
-
-test('on a proxy that is never idle, pieces of conversations without a request in hand still run', async () => {
-  const { done, busy, add } = open({ a: 9, b: 9 });
-  const held = busy.hold();
-  held.belongsTo(placeOf('a'));
-  add('a', 2);
-  add('b', 2);
-  await vi.advanceTimersByTimeAsync(3_000);
-  expect(done).toEqual(['b', 'b']);
-  held.release();
-  await vi.advanceTimersByTimeAsync(3 * STEP_MS);
-  expect(done).toEqual(['b', 'b', 'a', 'a']);
 });
 
 test('of many conversations the latest wait, as far as their bodies have room', async () => {
@@ -125,15 +99,4 @@ test('however small the bodies, no more than 256 works wait', async () => {
   for (const name of names) add(name, 1);
   await vi.advanceTimersByTimeAsync(500 * STEP_MS);
   expect(done).toEqual(names.slice(-256));
-});
-
-test('a request that is released twice is not in hand once less, and the last one leaves none', () => {
-  const busy = new BusyCounter();
-  const [one, other] = [busy.hold(), busy.hold()];
-  one.belongsTo(placeOf('a'));
-  one.release();
-  one.release();
-  expect(busy.isIdle).toBe(false);
-  other.release();
-  expect(busy.isIdle).toBe(true);
 });

@@ -5,11 +5,11 @@ import { BodyHashes } from '../../src/server/models/body-hashes.ts';
 const hexOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 const BODY = Buffer.from('the body');
 
-test('what was sent is hashed when it is counted, and once', () => {
+test('what was sent is hashed when it is asked for, and once', () => {
   const hashes = new BodyHashes(BODY);
   const pieces = ['the ', 'change'].map((text) => Buffer.from(text));
   hashes.forwarded(pieces);
-  hashes.count();
+  hashes.known();
   for (const piece of pieces) piece.fill('x');
   expect(hashes.known()).toMatchObject({
     request: hexOf('the body'),
@@ -17,7 +17,7 @@ test('what was sent is hashed when it is counted, and once', () => {
   });
 });
 
-test('the end of a request counts what nobody counted before', () => {
+test('a body that svc did not change is hashed too', () => {
   const hashes = new BodyHashes(BODY);
   hashes.forwarded(undefined);
   expect(hashes.known()).toMatchObject({
@@ -29,7 +29,7 @@ test('the end of a request counts what nobody counted before', () => {
 test('a change that the provider refused was not what it took', () => {
   const hashes = new BodyHashes(BODY);
   hashes.forwarded([Buffer.from('a change')]);
-  hashes.count();
+  hashes.known();
   hashes.forwarded(undefined);
   expect(hashes.known().forwarded).toBe(hexOf('the body'));
 });

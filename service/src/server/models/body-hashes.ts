@@ -28,8 +28,8 @@ export class BodyHashes implements BodyWatch {
     this.#forwarded = { pieces };
   }
 
-  /** Hashes what was sent, unless that is done. A megabyte takes a millisecond. */
-  count(): void {
+  /** Hashes what was sent, once. A megabyte takes a millisecond. */
+  #count(): void {
     if (this.#forwarded === undefined) return;
     const { pieces } = this.#forwarded;
     this.#forwarded = undefined;
@@ -46,7 +46,7 @@ export class BodyHashes implements BodyWatch {
 
   /** The hashes so far; to be called when the relay is over. */
   known(): KnownHashes {
-    this.count();
+    this.#count();
     this.#responseHash ??= this.#response?.digest();
     return {
       request: this.#requestHash,
