@@ -51,8 +51,6 @@ export function clockText(at: number): string {
   return timeText(at).slice(11);
 }
 
-/** How a listener shows what it answers: a line for a person, a line of JSON, or nothing. */
-
 const FORMS = ['text', 'json', 'off'] as const;
 
 interface LineOptions {
@@ -65,7 +63,10 @@ interface LineOptions {
   readonly command: string;
 }
 
-/** Text on a terminal, or for what is logged anyway, unless `--log` names another form. Throws CliError for an unknown form. */
+/**
+ * Says how a listener shows what it answers: as text on a terminal, or for what is logged anyway, unless `--log`
+ * names another form. Throws CliError for an unknown form.
+ */
 export function lineForm(
   { log, quiet, isLogged = false, command }: LineOptions,
   terminal: Terminal,

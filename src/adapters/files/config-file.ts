@@ -163,12 +163,6 @@ function placeOf(text: string, position: number): string {
   return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
 }
 
-/**
- * Sees a changed configuration file (R31: within a second). It polls the file's stamp instead of
- * waiting for events. Those get lost when a folder is replaced, on network disks, and when the
- * system has run out of watches.
- */
-
 // Two polls must agree before a change is reported, so that a file is not read half written. At
 // worst this takes two periods and the read.
 const PERIOD_MS = 250;
@@ -178,8 +172,9 @@ interface ConfigWatch {
 }
 
 /**
- * `stamp` is that of the file as it was read, so that no change in between is missed. `onChange`
- * must not throw.
+ * Sees a changed configuration file (R31: within a second). It polls the file's stamp instead of waiting for events.
+ * Those get lost when a folder is replaced, on network disks, and when the system has run out of watches. `stamp` is
+ * that of the file as it was read, so that no change in between is missed. `onChange` must not throw.
  */
 export function watchConfig(
   file: { readonly path: string; readonly stamp: string },

@@ -386,11 +386,6 @@ function trimmed(text: string, charsMax: number): string {
   return Buffer.from(text.slice(0, charsMax), 'utf8').toString('utf8').slice(0, charsMax);
 }
 
-/**
- * Sends texts to the service, each once. A text that the service does not acknowledge is not lost:
- * the call fails, and the caller, usually the outbox, sends it again.
- */
-
 /** An item's own members beside its record. */
 const ITEM_BYTES = 1024;
 export const SERVICE_FULL =
@@ -407,6 +402,10 @@ interface SenderParts {
   readonly acknowledgements: Acknowledgements;
 }
 
+/**
+ * Sends texts to the service, each once. A text that the service does not acknowledge is not lost: the call fails,
+ * and the caller, usually the outbox, sends it again.
+ */
 class CaptureSender {
   readonly #parts: SenderParts;
 
@@ -541,14 +540,13 @@ function unacknowledged(error: unknown): unknown {
   return new MemoryError('unavailable', error.message, { cause: error });
 }
 
-/** Looking at what the service holds, and taking it out again. */
-
 const LIST_MAX = 1000;
 /** Newest memories among which a shortened reference is looked for. */
 const LOOKED_THROUGH_MAX = 2000;
 /** The pages that one call of forget reads; a further call forgets more. */
 const FORGET_PAGES_MAX = 100;
 
+/** Lists what the service holds, and deletes from it. */
 class StoredRecords {
   readonly #operations: Operations;
   readonly #acknowledgements: Acknowledgements;

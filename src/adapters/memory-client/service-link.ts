@@ -244,8 +244,6 @@ export function malformed(): MemoryError {
   );
 }
 
-/** A memory service's refusal of a call. */
-
 interface Refusal {
   readonly reason: MemoryFailure;
   readonly code: FaultCode;
@@ -254,6 +252,7 @@ interface Refusal {
   readonly retryAfterMs: number | undefined;
 }
 
+/** A memory service's refusal of a call. */
 export class ServiceFault extends MemoryError {
   readonly code: FaultCode;
   readonly details: Refusal['details'];

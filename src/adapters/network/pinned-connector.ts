@@ -111,12 +111,6 @@ export function connectorTo({ rule, proxy }: Way, trust: Trust): buildConnector.
     : tunnelConnector({ proxy, rule }, trust);
 }
 
-/**
- * Opens sockets to one upstream through the proxy of a network: CONNECT, and TLS to the upstream inside.
- * The proxy sees the host's name and port, and its own credentials; nothing else is for it to read. It
- * looks the name up, so only an address that is written out can be judged here.
- */
-
 /** Errors before the tunnel is open, each with its words for people. */
 const FAULTS = {
   PROXY_NAME_UNKNOWN: 'the name of the network proxy does not resolve',
@@ -160,6 +154,11 @@ const HEADER_BYTES_MAX = 16_384;
 /** The proxy dials meanwhile. Below the 10 s that svc itself waits for a provider that it asks something. */
 const ANSWER_MS = 8000;
 
+/**
+ * Opens sockets to one upstream through the proxy of a network: CONNECT, and TLS to the upstream inside. The proxy
+ * sees the host's name and port, and its own credentials; nothing else is for it to read. It looks the name up, so
+ * only an address that is written out can be judged here.
+ */
 function tunnelConnector(
   { proxy, rule }: { readonly proxy: NetworkProxy; readonly rule: AddressRule },
   trust: Trust,

@@ -342,8 +342,6 @@ async function stampOf(repository: Repository | undefined, dataFolder: string): 
   return [repository?.common ?? '', ...times].join('\n');
 }
 
-/** Which commits a repository holds, read from its refs, logs and objects. */
-
 const NO_COMMIT = /^0+$/;
 const LOG_BYTES_MAX = 64 * 1024;
 /** Branches whose own files are read; the others are packed, or recorded another time. */
@@ -351,7 +349,10 @@ const REFS_MAX = 64;
 const PACKS_MAX = 256;
 const COMMITS_MAX = 512;
 
-/** The newest last: what HEAD names. Empty for a repository without a commit. */
+/**
+ * Reads a repository's commits from its refs, logs and objects, the newest last: what HEAD names. Empty for a
+ * repository without a commit.
+ */
 export async function commitsOf(common: string): Promise<readonly string[]> {
   const packed = await readPacked(common);
   const log = await readBounded(join(common, 'logs', 'HEAD'), LOG_BYTES_MAX);
@@ -425,11 +426,6 @@ async function packHolds(path: string, wanted: readonly string[]): Promise<boole
   return found === true;
 }
 
-/**
- * The folders of a working tree in which a client may have worked before svc knew repositories: then each
- * had a space of its own. Only names are read, the upper levels first, within a bound.
- */
-
 /** Such as `packages/api/src`: people do not start clients in deeper folders. */
 const DEPTH_MAX = 3;
 /** Folders that are looked into at once, and in all; each is one call of the system. */
@@ -439,7 +435,11 @@ const READS_MAX = 256;
 /** Hidden folders and installed packages are no place to work in. */
 const SKIPPED = /^(?:\..*|node_modules)$/;
 
-/** A folder with a `.git` of its own is another project, with all that is in it. */
+/**
+ * Lists the folders of a working tree in which a client may have worked before svc knew repositories: then each had a
+ * space of its own. Only names are read, the upper levels first, within a bound. A folder with a `.git` of its own is
+ * another project, with all that is in it.
+ */
 export async function subfoldersOf(root: string): Promise<readonly string[]> {
   const found: string[] = [];
   const waiting = [{ folder: root, depth: 0 }];

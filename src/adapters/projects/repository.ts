@@ -102,8 +102,6 @@ function settingIn(config: string, section: RegExp, name: string): string {
   return '';
 }
 
-/** Reads which branch and commit a working tree has checked out. */
-
 interface Head {
   /** Undefined for a detached head. */
   readonly branch: string | undefined;
@@ -123,6 +121,7 @@ export const COMMIT_HASH = /\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b/g;
 const REF = /^ref: (refs\/[^\s\p{Cc}\p{Cf}<>]{1,250})\s*$/u;
 const BRANCHES = 'refs/heads/';
 
+/** Reads which branch and commit a working tree has checked out. */
 export async function readHead({ own, common }: HeadPlace): Promise<Head> {
   const head = await readBounded(join(own, 'HEAD'), REF_BYTES_MAX);
   const ref = REF.exec(head)?.[1];

@@ -244,8 +244,6 @@ function lastOf(rows: Statements): number {
   return rows.get<{ n: number | null }>('SELECT max(n) AS n FROM ledger')?.n ?? 0;
 }
 
-/** The rows of the ledger in `state.db`, and what the store's thread does with many of them. */
-
 /**
  * The row whose number says when something was forgotten. Each forgetting writes it again, so that it comes
  * behind every row that was there. No clock is asked. No key of an entry is without a colon.

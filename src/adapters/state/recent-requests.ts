@@ -86,11 +86,6 @@ function readRows(folder: string, sql: string, ...values: (number | string)[]): 
   }
 }
 
-/**
- * Sums the request log of one session, in this very thread. A status line is drawn several times a
- * second, and must not pay for a worker. It reads and never writes, and makes no file.
- */
-
 /** A writer holds the file for some milliseconds; a status line cannot wait for longer. */
 const LINE_BUSY_MS = 100;
 
@@ -118,7 +113,11 @@ interface SessionFacts {
   readonly quota: QuotaReading | undefined;
 }
 
-/** Undefined where there is no store yet. Throws what SQLite throws. */
+/**
+ * Sums the request log of one session, in this very thread. A status line is drawn several times a second, and must
+ * not pay for a worker. It reads and never writes, and makes no file. Undefined where there is no store yet. Throws
+ * what SQLite throws.
+ */
 export async function sessionFacts(
   folder: string,
   session: string,

@@ -102,8 +102,6 @@ export class StateRequestLog implements RequestLog {
   }
 }
 
-/** The request log as a table: small rows, bounded in number and age. All of this takes milliseconds. */
-
 const ROWS_MAX = 100_000;
 const AGE_MAX_MS = 90 * 24 * 3600 * 1000;
 const LIST_MAX = 100_000;
@@ -118,6 +116,7 @@ const SIGHTINGS_MAX = 50;
 /** An exchange has fewer records. */
 const SIGHTED_MAX = 20;
 
+/** Holds the request log: small rows, bounded in number and age. Every call takes milliseconds. */
 export class RequestTable {
   readonly #rows: Statements;
 

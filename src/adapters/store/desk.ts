@@ -309,8 +309,6 @@ const TAKE_BACK = `DELETE FROM tombstones WHERE digest = ? AND is_moved = 1
 const UNBURY = `DELETE FROM tombstones WHERE digest = ?
   AND space = (SELECT id FROM spaces WHERE name = ?)`;
 
-/** The calls by which a person keeps order among the memories. */
-
 type DeskCallName =
   | 'shelves'
   | 'days'
@@ -339,6 +337,7 @@ const WEIGHED_MAX = 24;
 const PROJECTS_MAX = 6;
 const FROM_OTHERS_MAX = 2;
 
+/** Makes the calls by which a person keeps order among the memories. */
 export function deskCalls(parts: DeskParts): Pick<StoreCalls, DeskCallName> {
   const { database, records } = parts;
   const desk = new Desk(database);

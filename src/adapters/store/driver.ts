@@ -213,13 +213,12 @@ export class Conditions {
   }
 }
 
-/** Texts as bytes and back, exact for every string that JSON can carry. */
-
 export interface StoredText {
   readonly text: Uint8Array;
   readonly is_utf16: number;
 }
 
+/** Gives a text as bytes, from which textOf() reads exactly that text again, whatever JSON can carry. */
 export function bytesOf(text: string): StoredText {
   // UTF-8 has no form for half a surrogate pair: such a text, rare and broken, is kept as UTF-16.
   const isUtf16 = /\p{Surrogate}/u.test(text);

@@ -190,8 +190,6 @@ async function warm(client: StoreCaller): Promise<void> {
   for (let times = 0; times < WARMING_TIMES; times += 1) await client.call('warm', undefined);
 }
 
-/** The memory port over the store's worker. */
-
 /**
  * One transaction: other processes wait for one at most. It holds the lock for 2 ms and the disk's
  * sync; one longer text is a transaction of its own, of 12 ms for 32 kB.
@@ -225,6 +223,7 @@ interface EmbeddedMemoryParts {
   readonly report: (line: string) => void;
 }
 
+/** The memory port over the store's worker. */
 class EmbeddedMemory implements Memory {
   readonly supports = { kind: 'embedded', read: true, write: true } as const;
   readonly #client: StoreCaller;
@@ -414,12 +413,6 @@ class EmbeddedMemory implements Memory {
   }
 }
 
-/**
- * Keeps a file beside the store for each output that is left out. A caller that asks for a proof is
- * about to leave the output out, so its file is written from then on, while the request is on its
- * way. The store's row stays the truth, and a file whose row is deleted is deleted too.
- */
-
 /** An output is proven at every request; its file needs a look once in a while. */
 const FILE_LOOK_MS = 3_600_000;
 /** More than a long session leaves out; what is dropped comes with the next request. */
@@ -442,6 +435,11 @@ interface Waiting {
   readonly digest: string;
 }
 
+/**
+ * Keeps a file beside the store for each output that is left out. A caller that asks for a proof is about to leave
+ * the output out, so its file is written from then on, while the request is on its way. The store's row stays the
+ * truth, and a file whose row is deleted is deleted too.
+ */
 class OutputMirror {
   readonly #options: OutputMirrorOptions;
   readonly #waiting = new Map<string, Waiting>();

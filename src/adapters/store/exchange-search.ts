@@ -389,8 +389,6 @@ function mean(sizes: readonly number[]): number {
   return sizes.reduce((sum, size) => sum + size, 0) / Math.max(1, sizes.length);
 }
 
-/** Which earlier sessions of a project deserve a line at the first prompt of a new one. */
-
 /** The newest records of a project that are looked at: some 100 sessions. */
 const RECORDS_MAX = 1200;
 const SESSIONS_READ_MAX = 128;
@@ -421,6 +419,7 @@ interface SessionQuestion {
   readonly prompt: string;
 }
 
+/** Finds the earlier sessions of a project that deserve a line at the first prompt of a new one. */
 class SessionSearch {
   readonly #source: RecallSource;
   readonly #reader: ExchangeReader;
@@ -551,8 +550,6 @@ function valueIn(sessions: number, holders: number): number {
   return Math.log(1 + (sessions + 0.5) / (holders + 0.5));
 }
 
-/** Reads whole exchanges: their terms for ranking, their texts for quoting. */
-
 interface Exchange extends RememberedExchange {
   /** The conversation's id and the number of the exchange in it. */
   readonly conversation: number;
@@ -582,6 +579,7 @@ interface ExchangeTexts {
 /** Exchanges that are remembered: some 4 kB each. A project's prompts find the same ones again. */
 const REMEMBERED_MAX = 512;
 
+/** Reads whole exchanges: their terms for ranking, their texts for quoting. */
 class ExchangeReader {
   readonly #source: RecallSource;
   #generation: string | undefined;

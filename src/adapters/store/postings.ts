@@ -141,12 +141,6 @@ export class SpacePostings {
   }
 }
 
-/**
- * The lists of places that recalls have read: the prompts of a project hold the same words again and
- * again. A passage gets a number that no passage had before, so a list stays right as long as nothing is
- * deleted and the terms of the new passages are added to it.
- */
-
 /** Numbers of places in all lists: 4 bytes each, and up to twice as many while lists grow. */
 const PLACES_MAX = 250_000;
 /** A list costs as much as so many numbers more. */
@@ -154,6 +148,11 @@ const LIST_PLACES = 40;
 /** New passages that are worth reading; after more of them each list is read again. */
 const NEW_PASSAGES_MAX = 256;
 
+/**
+ * The lists of places that recalls have read: the prompts of a project hold the same words again and again. A passage
+ * gets a number that no passage had before, so a list stays right as long as nothing is deleted and the terms of the
+ * new passages are added to it.
+ */
 class KnownPlaces {
   readonly #source: RecallSource;
   #generation: string | undefined;

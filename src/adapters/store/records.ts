@@ -355,8 +355,6 @@ export function quoted(term: string): string {
   return `"${term}"`;
 }
 
-/** The rows of spoken texts: the embedded store and the memory service keep them in the same tables. */
-
 interface NewRow extends Omit<
   MemoryRecord<SpeakerRole>,
   'space' | 'isTimed' | 'isImported' | 'pin'

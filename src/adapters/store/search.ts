@@ -333,11 +333,6 @@ function affordable(
   return { chosen, count, newest };
 }
 
-/**
- * Reads the texts of ranked passages and packs the best into a budget. A passage that only asks
- * comes with its answer, or not at all.
- */
-
 /** Passages whose texts are read together; 512 tokens hold about 14. */
 const PACKED_AT_ONCE = 16;
 /** Its dash and line end; the block decides in the end what fits. */
@@ -363,6 +358,10 @@ function partsOf(ranked: readonly Ranked<Unit>[]): ScoredPassage[] {
   });
 }
 
+/**
+ * Reads the texts of ranked passages and packs the best into a budget. A passage that only asks comes with its
+ * answer, or not at all.
+ */
 function* pack(
   source: Pick<RecallSource, 'texts'>,
   parts: readonly ScoredPassage[],
@@ -428,11 +427,6 @@ function tokensOf(text: string): number {
   return estimateTextTokens(text) + PASSAGE_OVERHEAD_TOKENS;
 }
 
-/**
- * A unit of ranking and display: a passage with its neighbours in the conversation. A question and
- * its short answer are one unit: alone, neither says much.
- */
-
 /** Units whose neighbours are candidates too: an answer need not repeat the question's words. */
 const NEIGHBOURS_OF = 12;
 /** Passages to each side that are read: a unit of two beside a unit of two. */
@@ -445,6 +439,10 @@ const UNIT_TOKENS_MAX = 128;
 /** As `passageTokens` counts ASCII; terms are not needed to see that two passages are short. */
 const CHARS_PER_TOKEN = 3.6;
 
+/**
+ * A unit of ranking and display: a passage with its neighbours in the conversation. A question and its short answer
+ * are one unit: alone, neither says much.
+ */
 interface Unit extends Candidate {
   /** Ids of its passages, in the order they were said; the first is the unit's own id. */
   readonly passages: readonly number[];

@@ -21,17 +21,16 @@ export async function printToken(
   context.terminal.out(access.localToken);
 }
 
-/**
- * `svc config token --start`: a client that asks for its token is about to send a request, so the proxy
- * must run. Clients ask often; while the proxy listens this costs one connection on loopback.
- */
-
 /** A listener on loopback accepts within a millisecond; a busy machine takes longer. */
 const CONNECT_MS = 500;
 /** Codex gives its token command 5 seconds, and a person sees nothing meanwhile. */
 const START_MS = 4_500;
 
-/** Throws CliError when the proxy cannot be started; the reason is on stderr by then. */
+/**
+ * Starts the proxy for a client that asks for its token, and so is about to send a request. Clients ask often; while
+ * the proxy listens this costs one connection on loopback. Throws CliError when the proxy cannot be started; the
+ * reason is on stderr by then.
+ */
 async function startForClient(
   access: Access,
   { environment, terminal }: CommandContext,

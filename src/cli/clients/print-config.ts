@@ -178,14 +178,13 @@ export async function requireOpenAi(environment: Environment): Promise<void> {
   );
 }
 
-/**
- * `svc print-config … --service URL`: what a client needs to find a service instead of a proxy on its
- * own machine. The key comes from the environment, since arguments show in process lists.
- */
-
 /** Also the variable with which a model reads left-out text, as the notes in its prompt say. */
 const KEY_VARIABLE = 'SVC_SERVICE_KEY';
 
+/**
+ * Prints what a client needs to find a service instead of a proxy on its own machine: `svc print-config … --service
+ * URL`. The key comes from the environment, since arguments show in process lists.
+ */
 export function printServiceClaude(
   url: string,
   options: ClaudeOptions,

@@ -50,8 +50,6 @@ function takePort(port: number): string {
   return `svc setup --yes --port ${otherPort(port)}`;
 }
 
-/** The final report of both doctors: a line for each check, and its remedy below. */
-
 interface CheckReport {
   readonly checks: readonly Check[];
   /** For the JSON alone: the facts that were looked at. */
@@ -59,7 +57,7 @@ interface CheckReport {
   readonly isJson: boolean;
 }
 
-/** Exit code 1 when there is a problem; warnings are none. */
+/** Prints a line for each check, and its remedy below. Exit code 1 when there is a problem; warnings are none. */
 export function reportChecks({ checks, facts, isJson }: CheckReport, terminal: Terminal): ExitCode {
   const problems = checks.filter(({ level }) => level === 'problem').length;
   if (isJson) terminal.json({ ok: problems === 0, ...facts, checks });

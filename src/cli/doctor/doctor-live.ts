@@ -235,8 +235,6 @@ async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Pro
   }
 }
 
-/** Doctor's look at the way to each host: name, kind of address, TLS. Each host once. */
-
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** Certificates that renew themselves do so 30 days ahead; one that has not is about to end. */
 const VALID_DAYS_MIN = 14;
@@ -248,6 +246,7 @@ interface Looked {
   readonly probe: EndpointProbe;
 }
 
+/** Checks the way to each host once: name, kind of address, TLS. */
 async function checkNetwork(
   upstreams: readonly UpstreamSettings[],
   now: number,

@@ -201,11 +201,6 @@ function resultOf({ texts, isError = false }: ToolAnswer) {
   return { content: texts.map((text) => ({ type: 'text' as const, text })), isError };
 }
 
-/**
- * The memory tools for a model. Each answer is a list of texts: the first is the stored text, to
- * the byte, and nothing but it; svc's own remarks come after.
- */
-
 interface ToolAnswer {
   readonly texts: readonly string[];
   readonly isError?: boolean;
@@ -225,6 +220,10 @@ const FIELDS: PartWords = {
 /** The spaces that the person lets a model read; undefined: all of them. */
 type AllowedSpaces = readonly string[] | undefined;
 
+/**
+ * Answers memory_get. An answer is a list of texts: the first is the stored text, to the byte, and nothing but it;
+ * svc's own remarks come after.
+ */
 async function getForModel(
   store: Pick<CliStore, 'memory' | 'readOutput'>,
   request: GetRequest & { readonly allowed: AllowedSpaces; readonly changes: ChangeReader },

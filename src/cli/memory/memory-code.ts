@@ -81,11 +81,6 @@ async function isFolder(path: string): Promise<boolean> {
   return stat?.isDirectory() === true;
 }
 
-/**
- * Tells the reader of a memory which of its files have changed since. It is a remark beside the
- * text and never a part of it. A memory whose files svc does not know gets none.
- */
-
 /** More names than these tell a reader nothing more. */
 const NAMED_MAX = 3;
 const PATH_CHARS_MAX = 200;
@@ -95,6 +90,10 @@ export interface ChangeReader {
   remark(ref: string): Promise<string | undefined>;
 }
 
+/**
+ * Tells the reader of a memory which of its files have changed since. It is a remark beside the text and never a part
+ * of it. A memory whose files svc does not know gets none.
+ */
 export function changeReader({ code }: Pick<CliStore, 'code'>, folder: string): ChangeReader {
   if (code === undefined) return { remark: async () => undefined };
   const checker = new CodeChecker(code.reader, folder);

@@ -121,8 +121,6 @@ async function* linesFrom(
   yield* linesOf(stdin);
 }
 
-/** Imports the sessions that clients keep on this machine, or only counts them. */
-
 interface TranscriptOptions {
   /** Instead of the project of each session's folder. */
   readonly space?: string;
@@ -140,7 +138,10 @@ interface Found {
   readonly spaces: Map<string, number>;
 }
 
-/** Without --yes nothing is written: the records are counted and shown by space. */
+/**
+ * Imports the sessions that clients keep on this machine, or only counts them. Without --yes nothing is written: the
+ * records are counted and shown by space.
+ */
 export async function importTranscripts(
   { client, options }: { client: TranscriptClient; options: TranscriptOptions },
   context: CommandContext,

@@ -387,8 +387,6 @@ const OTHER_CONFIGS = OTHER_CLIENTS.map((client): CliCommand => {
   };
 });
 
-/** `svc memory`: the commands with which a person looks into the memory and owns it, and the tools for a model. */
-
 const LIST_OPTIONS = {
   '--space <name>': 'only this space',
   '--limit <number>': ['how many at most, up to 1000', '20'],

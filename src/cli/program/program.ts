@@ -141,11 +141,10 @@ function usageError(error: CommanderError, see: string): CliError {
   return new CliError(message.replace(/^error: /, ''), see, 2);
 }
 
-/** A command of svc as one object, and its declaration for the reader of command lines. */
-
 /** The headings in the help of svc. Commands for programs share one line there. */
 const GROUPS = { daily: 'Every day', setup: 'Set up', more: 'More', programs: 'For programs' };
 
+/** Describes a command of svc: declareAll() makes its help, its options and its call from this. */
 export interface CliCommand<Given extends object = object> {
   /** As a person types it: `memory list`. */
   readonly name: string;

@@ -37,11 +37,6 @@ export function listenError(error: unknown, wanted: WantedAddress): CliError | u
   return undefined;
 }
 
-/**
- * How a running proxy or service ends (R33). The first signal lets answers finish, the second ends
- * at once, and an uncaught error drains like a signal does.
- */
-
 type StopEvent = 'SIGINT' | 'SIGTERM' | 'uncaughtException';
 
 /** The members of `process` that are needed. */
@@ -65,7 +60,10 @@ interface Stoppable {
   stop(): Promise<void>;
 }
 
-/** Resolves with the exit code when it has stopped. */
+/**
+ * Waits until a proxy or service has stopped, and resolves with its exit code (R33). The first signal lets answers
+ * finish, the second ends at once, and an uncaught error drains like a signal does.
+ */
 export async function waitForStop(
   running: Stoppable,
   { signals, terminal }: StopParts,

@@ -114,8 +114,6 @@ const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 /** The letter, Ctrl-C and Ctrl-D. */
 const LEAVING = ['q', 'Q', '\u0003', '\u0004'];
 
-/** The view of `svc status --watch`: sums over requests, and the lines of one screen. Pure. */
-
 interface Activity {
   /** Where proxies run: 'http://127.0.0.1:8765'. */
   readonly proxies: readonly string[];
@@ -163,6 +161,7 @@ interface Seen {
   readonly finished: readonly RequestRow[];
 }
 
+/** Sums up requests for `svc status --watch`. */
 export function activityOf({ proxies, open, finished }: Seen): Activity {
   const groups = new Map<string, RequestRow[]>();
   for (const row of [...open, ...finished]) {

@@ -127,8 +127,6 @@ function proxyChanges(flags: ProxyFlags): Draft {
   );
 }
 
-/** From the flags of `svc setup` to where memories live. A service key is never among the flags. */
-
 interface MemoryFlags {
   readonly memory?: string;
   readonly memoryUrl?: string;
@@ -139,7 +137,10 @@ interface MemoryFlags {
   readonly memoryAllowPrivate?: boolean;
 }
 
-/** Undefined: no change. Values that the flags do not set are kept from the file. */
+/**
+ * Reads from the flags of `svc setup` where memories are stored. A service key is never among the flags. Undefined:
+ * no change. Values that the flags do not set are kept from the file.
+ */
 async function chooseMemory(
   flags: MemoryFlags,
   draft: Draft,
@@ -180,11 +181,6 @@ async function chooseMemory(
   };
 }
 
-/**
- * `svc setup --login claude|codex`: svc passes the client's own subscription login on. A person
- * must opt in knowingly: the question states the risk, and `--yes` does not answer it.
- */
-
 interface LoginOptions {
   readonly login: string;
   readonly replace?: boolean;
@@ -206,6 +202,10 @@ export function loginUpstream({ login, baseUrl }: LoginFacts): UpstreamDraft {
   return { name: `${login}-login`, apiStyle: LOGIN_STYLES[login], baseUrl, auth: 'client' };
 }
 
+/**
+ * Lets svc pass the client's own subscription login on: `svc setup --login claude|codex`. A person must opt in
+ * knowingly: the question states the risk, and `--yes` does not answer it.
+ */
 export async function setupLogin(
   { login: name, replace = false }: LoginOptions,
   context: CommandContext,

@@ -148,9 +148,10 @@ function changed(
   return Object.fromEntries(entries.filter(([name, value]) => value !== Reflect.get(before, name)));
 }
 
-/** Where memories live: on this machine, or with a service that several machines share. */
-
-/** Undefined when nothing changes. */
+/**
+ * Asks where memories are stored: on this machine, or with a service that several machines share. Undefined when
+ * nothing changes.
+ */
 export async function askMemory(answers: Answers): Promise<Draft | undefined> {
   const { draft, context } = answers;
   const memory = isRecord(draft['memory']) ? draft['memory'] : {};
@@ -240,11 +241,6 @@ function resolved(
   return name === undefined ? undefined : environment[name] || undefined;
 }
 
-/**
- * Whether a hosted memory can be reached and takes its key. It makes the proxy's own call at its
- * start, and reads the answer as the proxy does. Only names of scopes in the answer are shown.
- */
-
 interface ServicePlace {
   readonly baseUrl: string;
   readonly serviceKey: string;
@@ -256,6 +252,10 @@ interface ServicePlace {
 const ANSWER_MS = 5000;
 const WHO = 'the memory service';
 
+/**
+ * Checks whether a hosted memory can be reached and takes its key. It makes the proxy's own call at its start, and
+ * reads the answer as the proxy does. Only names of scopes in the answer are shown.
+ */
 async function checkService(place: ServicePlace): Promise<KeyCheck> {
   const { baseUrl, serviceKey, proxy } = place;
   const allowPrivate = place.allowPrivate === true || isOwnMachineUrl(baseUrl);

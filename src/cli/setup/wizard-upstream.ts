@@ -245,8 +245,6 @@ function settingsFor(
   return { wrong: problems.map(problemText).join('; ') };
 }
 
-/** The choices of the wizard's search for a provider. */
-
 /** Values of the choices that are no provider's id. */
 const CUSTOM = '';
 const NONE = '-';

@@ -33,11 +33,10 @@ const BOUND_NOTE =
   'With the newest models svc adds memory and shortens nothing, and a conversation with such a memory cannot continue without svc. docs/modes.md says which models these are.';
 
 /**
- * `svc setup` on a terminal: asks for what a configuration needs, which clients shall use it and whether
- * earlier sessions become memories. It does all of that at the end; leaving earlier changes nothing. A
- * typed key is tried before it is saved, and never shown.
+ * Asks on a terminal for what a configuration needs, which clients shall use it and whether earlier sessions become
+ * memories. It does all of that at the end; leaving earlier changes nothing. A typed key is tried before it is saved,
+ * and never shown.
  */
-
 export async function wizard(
   context: CommandContext,
   dependencies: WizardDependencies,
@@ -266,8 +265,6 @@ function isLeaving(error: unknown): boolean {
   return error instanceof Error && ['ExitPromptError', 'AbortPromptError'].includes(error.name);
 }
 
-/** Whether the sessions that clients kept before svc become memories. */
-
 /** A person waits for the question; a year of sessions takes minutes to read. */
 const SURVEY_MS = 5_000;
 const PROJECTS_MAX = 3;
@@ -283,7 +280,10 @@ const TITLES: Readonly<Record<TranscriptClient, string>> = {
   cline: 'Cline',
 };
 
-/** The clients whose sessions are imported. Without sessions there is no question. */
+/**
+ * Asks which clients' earlier sessions become memories, and returns these clients. Without sessions there is no
+ * question.
+ */
 async function askImport(answers: Answers): Promise<readonly TranscriptClient[]> {
   const { context, draft } = answers;
   const survey = await surveySessions(context, SURVEY_MS);

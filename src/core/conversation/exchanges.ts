@@ -210,8 +210,6 @@ function finished(draft: Draft, end: number): Exchange {
   };
 }
 
-/** Adds what one item says to what the conversation said before it. */
-
 const NOTHING: SoFar = {
   tokens: 0,
   cacheMs: 0,
@@ -230,8 +228,8 @@ const NOTHING: SoFar = {
 };
 
 /**
- * `index` is the item's own, `tokens` its estimate, `cacheMs` the longest cache lifetime that it asks
- * for. `before` undefined: it is the first one.
+ * Adds what one item says to what the conversation said before it. `index` is the item's own, `tokens` its estimate,
+ * `cacheMs` the longest cache lifetime that it asks for. `before` undefined: it is the first one.
  */
 export function addItem(
   before: SoFar | undefined,

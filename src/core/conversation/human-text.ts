@@ -299,12 +299,6 @@ function withoutStdin(text: string): string {
 }
 
 /**
- * The texts that clients send in a person's name, by their beginnings. Each one is from the
- * client's program or from recorded sessions. A sentence that a person might type is not in the
- * list.
- */
-
-/**
  * `injected`: not typed. `interruption`: the same, and the text after it in the message is typed,
  * even after a tool result. `queued`: typed while the assistant worked, inside a frame. `command`:
  * only its arguments are typed, and the next block is the command's own prompt. `announcement`: not
@@ -335,7 +329,8 @@ interface Wrapper {
 }
 
 /**
- * Texts that clients send in the user's name. The first row whose text begins the block decides.
+ * Texts that clients send in the user's name. Each is from the client's program or from recorded sessions; a sentence
+ * that a person might type is not in the list. The first row whose text begins the block decides.
  */
 const WRAPPERS: readonly Wrapper[] = [
   {

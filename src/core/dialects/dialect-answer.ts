@@ -320,11 +320,6 @@ function unquote(literal: string): string | undefined {
   return typeof text === 'string' ? text : undefined;
 }
 
-/**
- * The numbers of a provider's `usage`, under their own names, so many as a receipt can hold. Texts are left
- * out, because svc has not checked them.
- */
-
 const DEPTH = 4;
 const MEMBERS_MAX = 64;
 /** Over all of it. Providers tell some twenty. */
@@ -335,7 +330,10 @@ interface Room {
   left: number;
 }
 
-/** Undefined for what is neither an object nor a number. */
+/**
+ * Reads the numbers of a provider's `usage`, under their own names, so many as a receipt can hold. Texts are left
+ * out, because svc has not checked them. Undefined for what is neither an object nor a number.
+ */
 export function usageNumbers(value: unknown): unknown {
   return numbersIn(value, DEPTH, { left: NUMBERS_MAX });
 }

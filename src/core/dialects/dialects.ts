@@ -35,8 +35,6 @@ export function readItem(name: Dialect, value: unknown, form?: ItemForm): ItemTr
   return DESCRIPTORS[name].readItem(value, form);
 }
 
-/** Reads the calls of an item: the tool, and what it is asked to do. */
-
 export interface Call {
   readonly id: string;
   /** The tool's name; '' for what is no call. */
@@ -47,6 +45,7 @@ export interface Call {
   readonly text: string;
 }
 
+/** Reads the calls of an item: the tool, and what it is asked to do. */
 export function callsOf(
   { bytes, dialect }: Pick<RequestView, 'bytes' | 'dialect'>,
   item: Item,

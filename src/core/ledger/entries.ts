@@ -328,11 +328,10 @@ function isOfKind<Kind extends LedgerKind>(
   return entry.kind === kind;
 }
 
-/** The provider refused a changed request: this kind of change is off for its conversation. */
-
 /** After an hour another provider, model or account may take what this one refused. */
 const REFUSAL_MS = 3_600_000;
 
+/** Identifies the conversation for which a kind of change is off, because the provider refused a changed request. */
 export interface RefusalPlace extends ConversationOwner, ScopeOwner {
   /** The client names its conversation; otherwise its key was derived from the first words. */
   readonly isStated: boolean;

@@ -382,8 +382,6 @@ export type Health = {
   readonly checks?: Readonly<Record<string, { status: Infer<typeof checkState>; ms?: number }>>;
 };
 
-/** Purges in the memory API; the rest of the contract is in contract.ts. */
-
 const CLOSED = { closed: true } as const;
 const purgeScope = eitherOf(
   members({ all: oneOf(true) }, {}, CLOSED),

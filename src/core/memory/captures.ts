@@ -133,14 +133,6 @@ function saysLittle(text: string): boolean {
   return text === '' || isFiller(text) || !hasTerms(lastingPart(text).slice(0, 400), 2);
 }
 
-/**
- * Leaves out the reasoning that a model wrote into its visible text. Servers of open models that know no
- * parser for a model send its raw output, and Gemini sends its thoughts as text where a client asks for them.
- *
- * The forms are those of vLLM's reasoning parsers, of Gemini's OpenAI layer and of OpenAI's harmony format,
- * as documented in November 2026.
- */
-
 /** Elements, in any case: DeepSeek, Qwen and GLM; Gemini; Seed; prompts of people. */
 const NAMES = '(?:\\w+:)?think(?:ing)?|thoughts?|reasoning';
 /** Pairs of marks: Mistral, Cohere, Gemma 4, Kimi, Apertus. */
@@ -166,7 +158,13 @@ const MARK = new RegExp(
   'gi',
 );
 
-/** The text without what a model thought in it. */
+/**
+ * Leaves out the reasoning that a model wrote into its visible text. Servers of open models that know no parser for a
+ * model send its raw output, and Gemini sends its thoughts as text where a client asks for them.
+ *
+ * The forms are those of vLLM's reasoning parsers, of Gemini's OpenAI layer and of OpenAI's harmony format, as
+ * documented in November 2026.
+ */
 function withoutWrittenThoughts(text: string): string {
   if (!MAYBE.test(text)) return text;
   let rest = finalChannel(text).replaceAll(ELEMENT, '\n');
@@ -212,12 +210,6 @@ function literal(mark: string): string {
   return mark.replaceAll(/[[\]|/]/g, String.raw`\$&`);
 }
 
-/**
- * Sentences of an answer that have no value once read: the assistant's next step, a step that went
- * well, offers for later. They are left out of memories; an answer of nothing but such sentences is
- * no memory.
- */
-
 /** A sentence that says why, or what was found, says more than what comes next. */
 const SAYS_WHY =
   /\b(?:because|since|so that|now that|weil|damit|porque|parce que|instead|rather than|otherwise|unless|therefore|the (?:problem|issue|cause|bug|reason)|root cause|turns out)\b/i;
@@ -226,7 +218,10 @@ const ANNOUNCEMENT_CHARS_MAX = 200;
 /** Texts that clients write in the assistant's name where it said nothing. */
 const NO_ANSWERS: ReadonlySet<string> = new Set(['No response requested.', '(no content)']);
 
-/** The text without its announcements, sentence by sentence. Code, lists and headings stay. */
+/**
+ * Leaves out the sentences of an answer that have no value once read: the assistant's next step, a step that went
+ * well, offers for later. An answer of nothing but such sentences is no memory. Code, lists and headings stay.
+ */
 function withoutAnnouncements(text: string): string {
   const kept = proseKept(text, (sentence) => !isAnnouncement(sentence)).trim();
   const paragraphs = kept.split(/\n{2,}/);

@@ -133,8 +133,6 @@ function baseOf(name: string): string {
   return name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);
 }
 
-/** Reads in a shell's command which files it prints. */
-
 /** They print the files that they name. */
 const PRINTERS: ReadonlySet<string> = new Set(
   'cat bat batcat head tail nl less more sed'.split(' '),
@@ -146,7 +144,7 @@ const HERE_DOCUMENT = '<<';
 const WORDS = /'[^']*'|"[^"]*"|[<>]+&?\d?|[^\s'"<>]+/g;
 
 /**
- * The files that a command prints, whole or in part, by the names in the command. Shell expansions
+ * Reads in a shell's command which files it prints, whole or in part, by the names in the command. Shell expansions
  * and quotes inside a word are not resolved: such a file is missed.
  */
 export function filesPrinted(command: string): readonly string[] {

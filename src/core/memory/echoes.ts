@@ -163,12 +163,6 @@ function sentencesOf(text: string): string[] {
   return text.split(/(?<=[.!?]\s|[。！？\n])/u);
 }
 
-/**
- * Recognises a sentence that changes a memory by one ordinary word: "the cache lives in memcached"
- * beside "the cache lives in redis". Every other word of it is known, so a share of known words takes
- * it for an echo. Other words for the same thing ("is kept in redis") are no correction.
- */
-
 /** Words with which people say the same again, beside those of everyday work. */
 const RETELLING_WORDS: ReadonlySet<string> = new Set(
   `actually additionally always answer available based basically belongs both briefly called chosen
@@ -190,7 +184,11 @@ const STATEMENT_END = /\n|(?<=[.!?])\s/u;
 /** With one word in common two statements are about different things. */
 const SHARED_MIN = 2;
 
-/** The sentences of a request's memories, to compare an answer with. */
+/**
+ * Compares an answer with the sentences of a request's memories. It recognises a sentence that changes a memory by one
+ * ordinary word: "the cache lives in memcached" beside "the cache lives in redis". Every other word of it is known, so
+ * a share of known words takes it for an echo. Other words for the same thing ("is kept in redis") are no correction.
+ */
 class Statements {
   /** The terms of each sentence, in their order. */
   readonly #statements: readonly (readonly string[])[];

@@ -173,20 +173,17 @@ function lastElement(bytes: Buffer, list: Span): Span | undefined {
   return last;
 }
 
-/**
- * Changes a body by cutting and inserting at byte offsets. Bytes outside the edits are never copied
- * or rebuilt: what comes out are views into the very same body, with the new bytes in between.
- */
-
 /** Puts `bytes` in the place of a span. An empty span inserts, empty bytes cut. */
 export interface Edit extends Span {
   readonly bytes: Uint8Array;
 }
 
 /**
- * The edited body as pieces, in order, none of them empty. Without edits it is the body itself.
- * Edits may come in any order; those that insert at the same place stay in the order given.
- * Throws RangeError when edits overlap or lie outside the body: the plan is wrong then.
+ * Changes a body by cutting and inserting at byte offsets, and returns it as pieces, in order, none of them empty.
+ * Bytes outside the edits are never copied or rebuilt: the pieces are views into the very same body, with the new
+ * bytes in between. Without edits it is the body itself. Edits may come in any order; those that insert at the same
+ * place stay in the order given. Throws RangeError when edits overlap or lie outside the body: the plan is wrong
+ * then.
  */
 export function applyEdits(body: Buffer, edits: readonly Edit[]): readonly Uint8Array[] {
   if (edits.length === 0) return [body];

@@ -352,11 +352,6 @@ function endsAlike({ bytes: before, list }: RequestView, bytes: Buffer, end: num
   return isAsLong && before.compare(bytes, end, bytes.length, list.end, before.length) === 0;
 }
 
-/**
- * Says how many tokens the pictures, documents and sounds of an item are. Providers bill them by their
- * own rules, so the length of their base64 says nothing: a screenshot of 190,000 characters is 1,600 tokens.
- */
-
 interface Media {
   /** Its bytes in base64, as in the body; '' if the body only names it. */
   readonly payload: string;
@@ -373,7 +368,11 @@ const AUDIO_TOKENS = 600;
 // Qwen and others sample pictures from it: about three of the largest.
 const VIDEO_TOKENS = 4_800;
 
-/** The parts of an item beside text, in the order of the body. `value` is its parsed JSON. */
+/**
+ * Says how many tokens the pictures, documents and sounds of an item are, in the order of the body. Providers bill
+ * them by their own rules, so the length of their base64 says nothing: a screenshot of 190,000 characters is 1,600
+ * tokens. `value` is its parsed JSON.
+ */
 function mediaIn(dialect: Dialect, value: unknown): readonly Media[] {
   const item = asRecord(value);
   const made = item['type'] === 'image_generation_call' ? asText(item['result']) : '';

@@ -74,15 +74,14 @@ export function folderSpace(folder: string): string {
   return `project/${slug === '' ? 'folder' : slug}-${hash}`;
 }
 
-/**
- * Names a project by the address of its `origin`, so that clones and machines agree. The many ways in
- * which people write one address are one identity, and no credential in it is kept.
- */
-
 const URL_CHARS_MAX = 2048;
 const DEFAULT_PORTS: ReadonlySet<string> = new Set(['22', '80', '443', '9418']);
 
-/** `host/path` in small letters; undefined for a path of this machine and for what is no address. */
+/**
+ * Names a project by the address of its `origin`, so that clones and machines agree. The many ways in which people
+ * write one address are one identity, and no credential in it is kept. `host/path` in small letters; undefined for a
+ * path of this machine and for what is no address.
+ */
 export function originIdentity(url: string): string | undefined {
   const text = url.trim();
   if (text === '' || text.length > URL_CHARS_MAX || /[\s\0\\]/.test(text)) return undefined;

@@ -17,17 +17,16 @@ export function isOwnMachineUrl(text: string): boolean {
 }
 
 /**
- * Classifies the host of a base URL by its text (R45). A host that svc would refuse to dial is
- * refused when it is configured. The addresses of a public name are judged later.
- */
-
-/**
  * 'own': this machine or a private network, for which an upstream needs "allowPrivate". 'never':
  * the metadata service of a cloud, and addresses at which no server can be.
  */
 type HostClass = 'public' | 'own' | 'never';
 
-/** `hostname`: as URL writes it, so 0x7f.1 is 127.0.0.1 already and IPv6 is in brackets. */
+/**
+ * Classifies the host of a base URL by its text (R45). A host that svc would refuse to dial is refused when it is
+ * configured. The addresses of a public name are judged later. `hostname`: as URL writes it, so 0x7f.1 is 127.0.0.1
+ * already and IPv6 is in brackets.
+ */
 export function classOfHost(hostname: string): HostClass {
   if (hostname.startsWith('[')) return classOfV6(groupsOf(hostname.slice(1, -1)));
   const name = hostname.replace(/\.+$/, '').toLowerCase();

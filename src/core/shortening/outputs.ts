@@ -197,15 +197,13 @@ function countMembers(bytes: Buffer, open: number): number {
   return count;
 }
 
-/**
- * Lists the outputs of a conversation, item after item. The list of a conversation's earlier items is
- * continued, not read again: a request that adds two items to a thousand reads two.
- */
-
 // 72 random bits: two outputs of one conversation never share them, and the text is proven anyway.
 const MARK_CHARS = 12;
 
-/** The outputs of the first items of a conversation that are one text, in order. */
+/**
+ * Lists the outputs of the first items of a conversation that are one text, in order. The list of its earlier items
+ * is continued, not read again: a request that adds two items to a thousand reads two.
+ */
 export class OutputList {
   /** The calls of the list that this one is a copy of. */
   #earlierCalls: ReadonlyMap<string, ItemCall> | undefined;

@@ -44,11 +44,9 @@ function share(price: number, input: number): number {
 }
 
 /**
- * Says how long the provider keeps the prompt cache of a request after its last use. A cache that is
+ * Says for how many milliseconds after its last use the provider keeps the prompt cache of a request. A cache that is
  * taken for dead too early costs a full rewrite, so of two answers the longer one counts.
  */
-
-/** Milliseconds after the last use. */
 export function cacheLifetimeMs(view: Pick<RequestView, 'dialect' | 'items' | 'shell'>): number {
   const ofItems = view.items.at(-1)?.soFar.cacheMs ?? 0;
   return Math.max(ofItems, ofShell(view.shell, view.dialect));

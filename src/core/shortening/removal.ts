@@ -277,8 +277,6 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** Finds out whether a request offers the model a tool with which it can read the memory. */
-
 /** A shell runs `svc memory get`; the others are those of `svc mcp`, under whatever prefix. */
 const SHELLS: ReadonlySet<string> = new Set(['bash', 'shell', 'powershell', 'terminal', 'exec']);
 const READERS =
@@ -286,6 +284,7 @@ const READERS =
 
 const known = new WeakMap<Shell, boolean>();
 
+/** Says whether a request offers the model a tool with which it can read the memory. */
 export function canReadMemory({ shell }: Pick<RequestView, 'shell'>): boolean {
   const found = known.get(shell) ?? asList(shell.value['tools']).some(reads);
   known.set(shell, found);

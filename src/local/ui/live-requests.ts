@@ -57,11 +57,6 @@ export class LiveRequests {
   }
 }
 
-/**
- * Server-sent events for the open pages. Nothing is summed up while no page is open. Changes that come
- * close together are sent together, so that an open page costs the proxy little.
- */
-
 /** A person sees no difference below this. */
 const TOGETHER_MS = 250;
 /** Tells the page that the proxy lives, and ends the streams of sessions that have ended. */
@@ -70,6 +65,10 @@ const STREAMS_MAX = 32;
 /** A page that reads nothing for so long has gone. */
 const UNREAD_BYTES_MAX = 1 << 20;
 
+/**
+ * Sends server-sent events to the open pages. Nothing is summed up while no page is open. Changes that come close
+ * together are sent together, so that an open page costs the proxy little.
+ */
 export class EventStreams {
   readonly #source: LiveRequests;
   readonly #open = new Map<ServerResponse, SessionHandle>();

@@ -130,12 +130,6 @@ async function textOf({ memory }: RequestPageParts, { query }: ApiCall): Promise
   };
 }
 
-/**
- * The lines of a recalled block, each with the memory that it quotes. A block for an agent names its
- * exchanges; a line of another block is looked up by its words, and counts only where the memory holds
- * it word for word.
- */
-
 /** A block of 512 tokens has fewer. */
 const LINES_MAX = 80;
 const SEARCHED_MAX = 12;
@@ -148,6 +142,10 @@ interface Quote {
   readonly ref: string | undefined;
 }
 
+/**
+ * Gives the lines of a recalled block, each with the memory that it quotes. A block for an agent names its exchanges;
+ * a line of another block is looked up by its words, and counts only if the memory holds it word for word.
+ */
 async function blockLines(
   block: string,
   { memory, space }: { readonly memory: Memory; readonly space: string },
