@@ -146,7 +146,8 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
       }
       runtime.apply(next);
       void ui.apply(next);
-      // Both are made from the local token. A page that was opened with the old one must be opened again.
+      // The block key and the sessions of the page are made from the local token. A page that was opened with the old
+      // one must be opened again.
       if (runtime.now.blockKey !== blockKey) void ui.renew();
     },
     stop: async () => {

@@ -288,7 +288,7 @@ class Listener implements LocalServer {
       thrown instanceof ProxyError
         ? thrown
         : new ProxyError('INTERNAL', 'svc failed on this request.', { cause: thrown });
-    // The sender may read the bytes that follow as another message than svc does.
+    // Of a malformed request svc and the sender may disagree where the next one begins: the connection closes.
     const isMalformed = error.code === 'REQUEST_MALFORMED';
     const close = isMalformed || !incoming.complete || this.#stopped !== undefined;
     if (close) dropBody(incoming);

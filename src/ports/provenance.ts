@@ -57,7 +57,7 @@ export interface HeldProvenance extends Provenance {
 
 /** Files of one exchange that are kept. Few exchanges state something about more. */
 export const FILES_MAX = 12;
-/** The longest path of real projects is a third of it. */
+/** Limit of a path; the longest of real projects has a third of it. */
 export const PATH_CHARS_MAX = 1024;
 
 /**

@@ -8,7 +8,7 @@ export interface About {
   /** Milliseconds since 1970. */
   readonly startedAt: number;
   readonly memory: 'embedded' | 'hosted' | 'fake';
-  /** proxy.keepRequests. */
+  /** The setting proxy.keepRequests. */
   readonly keepRequests: number;
 }
 
@@ -51,7 +51,7 @@ export interface TodayAnswer {
 
 export interface TodayWindow {
   readonly name: string;
-  /** Of 1, how much is used. */
+  /** The used part, from 0 to 1. */
   readonly share: number;
   readonly resetAt: number | null;
   /** When it is used up at the pace of the last hour; null where that is not known, or not before the reset. */

@@ -389,7 +389,7 @@ export class AnswerWatch implements AnswerWatcher {
     }
   }
 
-  /** A provider that compresses its answer must not be free of charge. */
+  /** Estimates the tokens of an answer that svc cannot read, because a budget has to count it too. */
   #unreadTokens(): number | undefined {
     return this.#unreadBytes === 0 ? undefined : Math.ceil(this.#unreadBytes / BYTES_A_TOKEN);
   }

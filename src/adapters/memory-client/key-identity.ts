@@ -43,7 +43,7 @@ export class KeyIdentity {
     return { kind: 'hosted', ...this.#scopes };
   }
 
-  /** Without the feature nothing is ever left out on the service's word. */
+  /** Whether the service can prove what it stores. If it cannot, svc leaves nothing out. */
   get proves(): boolean {
     return this.#hasProofs;
   }

@@ -337,7 +337,7 @@ function affordable(
 const PACKED_AT_ONCE = 16;
 /** Its dash and line end; the block decides in the end what fits. */
 const PASSAGE_OVERHEAD_TOKENS = 2;
-/** Nothing that says something fits into what is left. */
+/** Packing ends at this share of the budget: no passage that says something fits into the rest. */
 const FULL_SHARE = 0.97;
 
 interface ScoredPassage {

@@ -26,7 +26,7 @@ export function toolSearchVariables(
   return isAnthropic(upstream) && !isSet ? [[TOOL_SEARCH, 'true']] : [];
 }
 
-/** True for Anthropic's own address, and no gateway. */
+/** True for Anthropic's own address, false for a gateway. */
 export function isAnthropic(upstream: Draft | undefined): boolean {
   return /^https:\/\/api\.anthropic\.com(?:[/:]|$)/.test(String(upstream?.['baseUrl']));
 }
@@ -98,7 +98,7 @@ export function sparesLoopback(environment: Environment): boolean {
   return entries.includes('127.0.0.1') || entries.includes('*');
 }
 
-/** The provider that svc is for Codex. */
+/** The entry for svc in Codex's list of providers. */
 export interface CodexProvider {
   /** With /v1. */
   readonly baseUrl: string;

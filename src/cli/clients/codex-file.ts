@@ -116,7 +116,7 @@ function isWhole(text: string): boolean {
   return parseToml(text) !== undefined;
 }
 
-/** Without the parser's own prototypes, which two parses do not share in every case. */
+/** Copies a parsed value without the parser's prototypes, which differ between two parses. */
 function plain(value: unknown): unknown {
   return JSON.parse(
     JSON.stringify(value ?? null, (_, one: unknown) => (typeof one === 'bigint' ? `${one}n` : one)),

@@ -54,7 +54,7 @@ export function printCompletion(
   terminal.out(SCRIPTS[known](programOf(program), places, valuedOf(program)));
 }
 
-/** The program as a script names it. */
+/** The names that a completion script uses for the program. */
 interface Completed {
   readonly name: string;
   /** All names that a shell may complete. */

@@ -47,7 +47,7 @@ export async function runClient({ args: [name = '', ...given], context }: Call):
   }
   const { environment, terminal } = context;
   const { program, install } = client;
-  // Before a proxy is started for it.
+  // Checked first, so that no proxy is started for a client that is not installed.
   if (!isInstalled(environment, program)) {
     throw new CliError(`${program} is not installed here.`, `Install it: ${install}`);
   }
@@ -110,7 +110,7 @@ interface ProgramCall {
 
 /** Signals from a person or a service manager; the client decides what they mean. */
 const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'];
-/** A terminal sends these to the client by itself, and twice means something else to it. */
+/** A terminal sends these to the client too. svc does not repeat them, because a client takes two for something else. */
 const FROM_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT'];
 
 function runProgram({ program, args, environment }: ProgramCall): Promise<number> {

@@ -143,7 +143,7 @@ function managerFor(
   );
 }
 
-/** Where the configuration and the data are must not change with who starts the proxy. */
+/** Keeps the variables that name the folders of configuration and data: they must not change with who starts the proxy. */
 function keptVariables(environment: Environment): readonly (readonly [string, string])[] {
   const names = [
     'SVC_CONFIG_HOME',

@@ -37,7 +37,7 @@ export interface DialectDescriptor extends DialectApi {
   /** The provider can be asked to clear old tool outputs; see core/shortening/provider-clearing.ts. */
   readonly clearsOutputs: boolean;
 
-  /** Where the model's own prices are not known. */
+  /** The prices of the cache if the model's own are not known. */
   readonly cachePrices: CachePrices;
 
   /** How long the provider keeps an entry of its cache, where a request does not say. */

@@ -96,7 +96,7 @@ export abstract class DialectAnswer implements AnswerParser {
 
   /** Later counts of one answer complete the earlier ones. */
   protected noteUsage(told: Fields): void {
-    // A provider may report anything again in each event.
+    // A provider may report a number again in a later event: the latest counts.
     this.#usageTold = asRecord(usageNumbers({ ...this.#usageTold, ...told }));
   }
 

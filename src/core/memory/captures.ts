@@ -152,7 +152,7 @@ const PAIRED = PAIRS.map(
   ([open, close]) =>
     new RegExp(`(?:^|\\n)[ \\t]*${literal(open)}[^]*?(?:${literal(close)}|$)`, 'g'),
 );
-// A mark in quotes or as code is one that the text is about.
+// A mark in quotes or code is no mark: the text is about it.
 const MARK = new RegExp(
   `(?<![\`'"])(?:<(/?)(${NAMES})>|${PAIRS.flat().map(literal).join('|')})(?![\`'"])`,
   'gi',

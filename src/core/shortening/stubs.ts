@@ -16,7 +16,7 @@ const START_CHARS = 1_024;
 // The header that Codex writes above an output, which says nothing about the output.
 const HEADER =
   /^(?:(?:Chunk ID|Exit code|Wall time|Original token count): [^\n]*\n|Process [^\n]*\n)+Output:\n(?:Total output lines: [^\n]*\n)?/;
-// Names of tools are chosen by clients and servers of theirs: as long as a name, and no longer.
+// Limit of a tool's name in a stub: clients and their MCP servers choose the names, which end at 64 characters.
 const TOOL_CHARS = 64;
 
 /** The facts about a text that its stub states. */

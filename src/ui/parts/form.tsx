@@ -59,7 +59,7 @@ export function Choice(props: {
   readonly chosen?: string;
   /** Words of the address that another choice makes senseless. */
   readonly clears?: Words;
-  /** The sentence about the memory service says why. */
+  /** The field cannot be used; the sentence about the memory service says why. */
   readonly isOff?: boolean;
 }) {
   const { name, label, options, clears = {}, isOff = false } = props;

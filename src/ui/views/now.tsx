@@ -191,7 +191,7 @@ function doing(row: RequestRow): string {
   return 'plan' in row.ms ? TEXTS.now.waits : TEXTS.now.reads;
 }
 
-/** More than a person has open; a script may begin hundreds in an hour. */
+/** Rows that are shown at first: more than a person has open; a script may begin hundreds in an hour. */
 const PAGE = 40;
 
 function Conversations(props: { readonly all: readonly Conversation[]; readonly now: number }) {
