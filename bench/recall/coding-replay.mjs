@@ -14,8 +14,11 @@ const BASELINE_CANDIDATES = 40;
 
 const never = new AbortController().signal;
 
-/** Calls `look` at each prompt that has something earlier in another session, in time order. */
-export async function replay(modules, exchanges, { settings, isBaselineAsked, look }) {
+/**
+ * Calls `look` at each prompt that has something earlier in another session, in time order, and `lookAgain` where
+ * its tool loop is long enough for a second look.
+ */
+export async function replay(modules, exchanges, { settings, isBaselineAsked, look, lookAgain }) {
   await withStore(modules, async ({ memory }) => {
     const space = exchanges[0].repo;
     const capture = capturing(modules, memory, space);
@@ -47,8 +50,25 @@ export async function replay(modules, exchanges, { settings, isBaselineAsked, lo
         earlier,
         plain: isBaselineAsked(prompt) ? plainBlock() : '',
       });
+      const done = lookAgain === undefined ? undefined : loopOf(modules, prompt.items);
+      if (done === undefined) continue;
+      lookAgain({ prompt, done, ...(await ask(modules, memory, { ...asked, done })) });
     }
   });
+}
+
+/** What was done up to the end of the round with which a second look is due. */
+function loopOf({ looks }, items) {
+  const due = items.findIndex(
+    (_, at) => items.slice(0, at + 1).filter(isCall).length >= looks.CALLS_MIN,
+  );
+  if (due === -1) return undefined;
+  const next = items.findIndex((item, at) => at > due && !isCall(item));
+  return items.slice(0, next === -1 ? items.length : next);
+}
+
+function isCall({ c: tool }) {
+  return tool !== undefined;
 }
 
 function passagesOf(record, { session }, cutPassages) {
@@ -114,7 +134,7 @@ class BlockLedger {
 }
 
 /** The new block that a request with this prompt carries, '' for none, and those of its earlier prompts. */
-async function ask(modules, memory, { space, settings, own, prompt, ledger }) {
+async function ask(modules, memory, { space, settings, own, prompt, ledger, done }) {
   const clock = { now: () => prompt.at, monotonic: () => performance.now() };
   const slices = new modules.slices.Slices(clock);
   const dependencies = { memory, ledger, clock, blockKey: 'bench', texts: modules.texts.TEXTS };
@@ -125,7 +145,7 @@ async function ask(modules, memory, { space, settings, own, prompt, ledger }) {
     method: 'POST',
     target: '/v1/messages',
     headers: ['user-agent', 'claude-cli/2.1.0', 'x-svc-memory-space', space],
-    body: Buffer.from(JSON.stringify(requestOf(own, prompt))),
+    body: Buffer.from(JSON.stringify(requestOf(own, prompt, done))),
     startedAt: 0,
   });
   const modes = { memory: 'read-write', reads: true, writes: true, compression: 'deterministic' };

@@ -1,7 +1,7 @@
 /**
  * Exchanges of the data set as a client would have written them: lines of a Claude Code transcript
- * (for what becomes a memory) and the body of a request (for what the proxy is asked). Tool outputs
- * are not in the data: each call is answered by a short remark.
+ * (for what becomes a memory) and the body of a request (for what the proxy is asked). Where the data
+ * have no tool output, a short remark answers the call.
  */
 
 /** Where the sessions were, as the transcripts and requests of the bench say it. */
@@ -9,7 +9,8 @@ export const FOLDER = '/home/dev/project';
 const LEFT_OUT = '(output left out)';
 
 /** `input` of a call: what the data have of it. */
-function inputOf({ c: tool, p: paths = [], y: symbols = [] }) {
+function inputOf({ c: tool, p: paths = [], y: symbols = [], input }) {
+  if (input !== undefined) return input;
   const file = paths[0] === undefined ? {} : { file_path: absolute(paths[0]) };
   const others = paths.slice(1).map(absolute);
   const words = [...others, ...symbols].join(' ');
@@ -35,10 +36,10 @@ export function messagesOf(exchange) {
   const flush = () => {
     if (said.length > 0) messages.push({ role: 'assistant', content: said });
     if (calls.length > 0) {
-      const content = calls.map((id) => ({
+      const content = calls.map(([id, output]) => ({
         type: 'tool_result',
         tool_use_id: id,
-        content: LEFT_OUT,
+        content: output,
       }));
       messages.push({ role: 'user', content });
     }
@@ -53,7 +54,7 @@ export function messagesOf(exchange) {
     }
     const id = `toolu_${exchange.id.replaceAll(/\W/g, '_')}_${at}`;
     said.push({ type: 'tool_use', id, name: item.c, input: inputOf(item) });
-    calls.push(id);
+    calls.push([id, item.o ?? LEFT_OUT]);
   });
   flush();
   if (exchange.interrupted) {
@@ -85,12 +86,10 @@ export function linesOf(exchange) {
   });
 }
 
-/** The request that carries `prompt`, unanswered, behind `earlier` exchanges of its session. */
-export function requestOf(earlier, prompt) {
-  const messages = [
-    ...earlier.flatMap(messagesOf),
-    { role: 'user', content: [{ type: 'text', text: prompt.human }] },
-  ];
+/** The request that carries `prompt` and what was `done` after it, behind `earlier` exchanges of its session. */
+export function requestOf(earlier, prompt, done = []) {
+  const asked = { id: prompt.id, human: prompt.human, items: done };
+  const messages = [...earlier, asked].flatMap(messagesOf);
   const environment = `<env>\nWorking directory: ${FOLDER}\nIs directory a git repo: Yes\n</env>\ngitStatus: Current branch: ${prompt.branch || 'main'}\n`;
   return {
     model: 'claude-sonnet-4-5',

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { drawTable, percentile } from '../lib/statistics.mjs';
 import { FAULTS, faultsOf } from './coding-faults.mjs';
+import { lookAgain } from './acting.mjs';
 import { answerOf, entriesOf, readCoding, sourcesIn } from './coding-labels.mjs';
 import { replay } from './coding-replay.mjs';
 
@@ -54,7 +55,10 @@ export async function measureCoding(modules, options) {
     repos: byRepo(rows),
     ...report(rows, options.isQuiet === true ? undefined : set.set, facts !== undefined),
   };
-  if (options.blocks !== undefined) writeFileSync(options.blocks, reading(rows));
+  if (options.read !== undefined) {
+    const looks = await lookAgain(modules, { settings, folder: options.sessions });
+    writeFileSync(options.read, reading(rows, looks, options.seed));
+  }
   return results;
 }
 
@@ -194,7 +198,7 @@ const DRAWS = 1000;
 function intervalsOf(labelled) {
   const keys = [...new Set(labelled.map(keyOf))];
   const sessions = keys.map((key) => labelled.filter((row) => keyOf(row) === key));
-  const random = seeded(20_260_501);
+  const random = seeded(SEED);
   const draws = Array.from({ length: DRAWS }, () =>
     figuresOf(
       sessions.flatMap(() => sessions[Math.floor(random() * sessions.length)]),
@@ -283,11 +287,15 @@ function carriedOf(yes, share) {
   };
 }
 
-const READ = { blocks: 30, briefs: 15, silences: 30 };
+const READ = { blocks: 30, briefs: 15, looks: 15, silences: 30 };
+const SEED = 20_260_501;
 
-/** 30 blocks, 15 briefs and 30 silences by a fixed seed, to be read by a person. */
-export function reading(rows) {
-  const random = seeded(20_260_501);
+/**
+ * Draws 30 blocks, 15 briefs, 15 second looks and 30 silences, the same by the same seed, for a person to read.
+ * `looks` is undefined without the sessions.
+ */
+export function reading(rows, looks, seed = SEED) {
+  const random = seeded(seed);
   const drawn = (list, count) =>
     list
       .map((row) => [random(), row])
@@ -296,9 +304,11 @@ export function reading(rows) {
       .map(([, row]) => row);
   const hasLines = ({ block }) => entriesOf(block).lines.length > 0;
   const hasBrief = ({ block }) => entriesOf(block).brief.length > 0;
+  const placed = (looks ?? []).filter(({ block }) => block !== '');
   const parts = [
     ['BLOCK', drawn(rows.filter(hasLines), READ.blocks)],
     ['BRIEF', drawn(rows.filter(hasBrief), READ.briefs)],
+    [`SECOND LOOK (${placed.length} of ${looks?.length ?? 0})`, drawn(placed, READ.looks)],
     [
       'SILENCE',
       drawn(
@@ -312,19 +322,35 @@ export function reading(rows) {
   );
   return parts
     .flatMap(([title, list]) =>
-      list.map(({ id, prompt, block, faults, label, svc }) => {
+      list.map(({ id, prompt, done = [], block, faults, label, svc }) => {
         const verdict = label === undefined ? '' : ` need=${label.need} ${svc.kinds.join(' ')}`;
-        const found = FAULTS.flatMap((kind) => faults[kind].map((line) => `\n! ${kind}: ${line}`));
-        return `== ${title} ${id}${verdict}\n${prompt.slice(0, 600)}\n${block === '' ? '(nothing)' : `---\n${block}`}${found.join('')}\n`;
+        const found = FAULTS.flatMap((kind) =>
+          (faults?.[kind] ?? []).map((line) => `\n! ${kind}: ${line}`),
+        );
+        const calls = done.flatMap(({ c: tool, input, o: output = '' }) =>
+          tool === undefined
+            ? []
+            : `\n> ${tool} ${JSON.stringify(input).slice(0, 200)}${errorsIn(output)}`,
+        );
+        return `== ${title} ${id}${verdict}\n${prompt.slice(0, 600)}${calls.join('')}\n${block === '' ? '(nothing)' : `---\n${block}`}${found.join('')}\n`;
       }),
     )
     .concat(`== ALL FAULTS\n${everyFault.toSorted().join('\n')}\n`)
     .join('\n');
 }
 
+function errorsIn(output) {
+  const lines = output.split('\n').filter((line) => /error|fail|cannot|panic/i.test(line));
+  return lines
+    .slice(0, 3)
+    .map((line) => `\n    ${line.trim().slice(0, 160)}`)
+    .join('');
+}
+
 // xorshift32: the same draw everywhere.
 function seeded(seed) {
-  let state = seed;
+  // Of 0 nothing else comes.
+  let state = seed || SEED;
   return () => {
     state ^= state << 13;
     state ^= state >>> 17;

@@ -12,7 +12,9 @@ export const USAGE = `npm run bench:recall -- [options]
   --data FILE        other data for the one suite that --suite names: exchanges for coding, MemoryCode for rules, else LoCoMo's form
   --labels FILE      coding: labels of readers; may be given several times
   --facts FILE       coding: patterns of the text that was needed
-  --read FILE        coding: writes 30 blocks, 15 briefs and 30 silences for a person to read
+  --read FILE        coding: writes 30 blocks, 15 briefs, 15 second looks and 30 silences for a person to read
+  --seed N           coding: which of them
+  --sessions FOLDER  coding: sessions with tool outputs for the second looks, FOLDER/PROJECT/NAME.json.gz
   --quiet PERCENT    coding: another share of silence
   --brief false      coding: no brief
   --room TOKENS      coding: another limit of all blocks of a request
@@ -33,11 +35,14 @@ export function readOptions(args = process.argv.slice(2)) {
   for (const suite of suites) mustBe('suite', suite, SUITES);
   mustBe('half', half, HALVES);
   if (values.kind !== undefined) mustBe('kind', values.kind, KINDS);
+  if (values.seed !== undefined && !/^[1-9]\d{0,8}$/.test(values.seed)) {
+    throw new InputError(`--seed is a whole number from 1 to 999999999, not ${values.seed}.`);
+  }
   if (values.data !== undefined && suites.length > 1) {
     throw new InputError('--data is for one suite: name it with --suite.');
   }
   const { data, facts, labels = [] } = values;
-  for (const file of [data, facts, ...labels]) {
+  for (const file of [data, facts, values.sessions, ...labels]) {
     if (file !== undefined && !existsSync(file)) throw new InputError(`${file} does not exist.`);
   }
   return { ...values, suites, half, isAblations };
@@ -54,6 +59,8 @@ function parse(args) {
         labels: { type: 'string', multiple: true },
         facts: { type: 'string' },
         read: { type: 'string' },
+        seed: { type: 'string' },
+        sessions: { type: 'string' },
         quiet: { type: 'string' },
         brief: { type: 'string' },
         room: { type: 'string' },

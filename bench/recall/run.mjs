@@ -24,6 +24,7 @@ const MODULES = {
   block: 'src/core/recall/recall-block.ts',
   passages: 'src/core/recall/passages.ts',
   standing: 'src/core/recall/rules.ts',
+  looks: 'src/core/recall/second-look.ts',
   terms: 'src/core/recall/terms.ts',
   transcripts: 'src/core/memory/transcripts.ts',
   settings: 'src/core/settings/config-proxy.ts',
@@ -67,13 +68,13 @@ async function runAblations({ json, ...options }) {
   return 0;
 }
 
-function runCoding(modules, { data, labels, facts, read: blocks, quiet, brief, room }) {
+function runCoding(modules, { quiet, brief, room, seed, ...options }) {
   const settings = {
     ...(quiet !== undefined && { recallQuietPercent: Number(quiet) }),
     ...(room !== undefined && { recalledTokensMax: Number(room) }),
     ...(brief !== undefined && { sessionBrief: brief === 'true' }),
   };
-  return measureCoding(modules, { data, labels, facts, blocks, settings });
+  return measureCoding(modules, { ...options, seed: seed && Number(seed), settings });
 }
 
 async function runEvidence(modules, { half, data }) {

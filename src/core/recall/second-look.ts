@@ -26,7 +26,7 @@ export interface Action {
  * Calls after which svc looks. There is one look for each prompt: on 572 prompts of real sessions it found
  * something for twice as many after four calls as after two, and for few more after six.
  */
-const CALLS_MIN = 4;
+export const CALLS_MIN = 4;
 /** Calls and results that are read, from the newest on. */
 const ITEMS_MAX = 32;
 const ITEM_BYTES_MAX = 128 * 1024;
