@@ -206,13 +206,13 @@ export class Shortener {
       takesNew: known.takesNew && identity.kind === 'main',
     });
     const removal = removalOf(facts);
-    if (removal.omissions.length === 0) return this.#begun(call, facts);
-    const rest = this.#begun(call, { ...facts, omittable: [] });
+    if (removal.omissions.length === 0) return this.#begun(call, facts, removal);
+    const without = { ...facts, omittable: [] };
+    const rest = this.#begun(call, without, removalOf(without));
     return { facts, removal, proof: undefined, rest };
   }
 
-  #begun(call: ShorteningCall, facts: ShorteningFacts): Found {
-    const removal = removalOf(facts);
+  #begun(call: ShorteningCall, facts: ShorteningFacts, removal: Removal): Found {
     return { facts, removal, proof: this.#prove(call, { facts, removal }) };
   }
 

@@ -53,6 +53,7 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
   const cached = await readCatalogCache(folder);
   let entries = cached?.entries ?? (await snapshot());
   let providers = providersOf(entries);
+  let facts = factsByModel(entries);
   const url = sourceUrl(environment);
   const stop = new AbortController();
   // A clock that was set back makes an age below zero: not fresh either.
@@ -65,13 +66,14 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
     if (next === undefined || stop.signal.aborted) return;
     entries = next.entries;
     providers = providersOf(entries);
+    facts = factsByModel(entries);
     // A cache that cannot be written is a request more the next time.
     await writeCatalogCache(folder, next).catch(() => undefined);
   };
   const settled = refresh();
   return {
     providers: () => providers,
-    factsOf: (model) => listedFacts(entries, model),
+    factsOf: (model) => facts.get(model),
     settled,
     close: () => {
       stop.abort(new Error('The catalog is not wanted any more.'));
@@ -80,12 +82,16 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
   };
 }
 
-/** The entry with the longest window: resellers cut it, and a limit that is too low costs more. */
-function listedFacts(entries: CatalogEntries, model: string): ModelFacts | undefined {
-  const found = Object.values(entries).flatMap(({ facts }) =>
-    Object.hasOwn(facts, model) ? [facts[model]] : [],
-  );
-  return found.toSorted((one, other) => (other?.windowTokens ?? 0) - (one?.windowTokens ?? 0))[0];
+/** Of each model the entry with the longest window: resellers cut it, and a limit that is too low costs more. */
+function factsByModel(entries: CatalogEntries): ReadonlyMap<string, ModelFacts> {
+  const found = new Map<string, ModelFacts>();
+  for (const { facts } of Object.values(entries)) {
+    for (const [model, listed] of Object.entries(facts)) {
+      const { windowTokens = 0 } = found.get(model) ?? {};
+      if (!found.has(model) || (listed.windowTokens ?? 0) > windowTokens) found.set(model, listed);
+    }
+  }
+  return found;
 }
 
 function nextOf(

@@ -33,8 +33,7 @@ export function concernedFiles(
 ): readonly string[] {
   const edited: string[] = [];
   const read: string[] = [];
-  for (const call of callsFromEnd(view, exchange)) {
-    const names = namesIn(call);
+  for (const names of namesFromEnd(view, exchange)) {
     edited.push(...names.edited);
     read.push(...names.read);
   }
@@ -43,35 +42,39 @@ export function concernedFiles(
   return [...new Set(concerned)].slice(0, NAMES_MAX);
 }
 
-/** A prompt waits for its recall: 64 calls say what a session is at, and take 1 ms. */
+/** A prompt waits for its recall, and 64 calls say what a session is at. */
 const SESSION_LIMITS = { calls: 64, bytes: 128 * 1024 };
 const SESSION_FILES_MAX = 24;
 
 /** Names of the files that a session edited or read last, without their folders, the newest first. */
 export function filesOfSession(view: RequestView): readonly string[] {
   const all = { start: 0, end: view.items.length };
-  const names = callsFromEnd(view, all, SESSION_LIMITS).flatMap((call) => {
-    const { edited, read } = namesIn(call);
-    return [...edited, ...read].map(baseOf);
-  });
+  const names = namesFromEnd(view, all, SESSION_LIMITS).flatMap(({ edited, read }) =>
+    [...edited, ...read].map(baseOf),
+  );
   return [...new Set(names)].filter((name) => name !== '').slice(0, SESSION_FILES_MAX);
 }
 
-function callsFromEnd(
+/** By call, the newest first. An item never changes, and to parse 64 calls takes 1 to 2 ms. */
+const NAMES = new WeakMap<Item, readonly Names[]>();
+
+function namesFromEnd(
   view: RequestView,
   { start, end }: Pick<Exchange, 'start' | 'end'>,
   most = { calls: CALLS_MAX, bytes: BYTES_MAX },
-): readonly Call[] {
-  const calls: Call[] = [];
+): readonly Names[] {
+  const found: Names[] = [];
   let bytes = 0;
-  for (let at = end - 1; at >= start && calls.length < most.calls; at -= 1) {
+  for (let at = end - 1; at >= start && found.length < most.calls; at -= 1) {
     const item = view.items[at];
     if (item === undefined || item.toolCalls.length === 0) continue;
     if (bytes + sizeOf(item) > most.bytes) continue;
     bytes += sizeOf(item);
-    calls.push(...callsOf(view, item).toReversed());
+    const names = NAMES.get(item) ?? callsOf(view, item).toReversed().map(namesIn);
+    NAMES.set(item, names);
+    found.push(...names);
   }
-  return calls.slice(0, most.calls);
+  return found.slice(0, most.calls);
 }
 
 function sizeOf({ start, end }: Item): number {

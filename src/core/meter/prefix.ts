@@ -298,9 +298,7 @@ function itemDifference(
   before: readonly ItemSketch[],
   after: readonly ItemSketch[],
 ): Difference | undefined {
-  const end = Math.min(before.length, after.length);
-  let index = 0;
-  while (index < end && isEqualItem(before[index], after[index])) index += 1;
+  const index = firstUnequal(before, after, isEqualItem) ?? before.length;
   const [one, other] = [before[index], after[index]];
   // A request that is only longer adds something; one that is only shorter goes back.
   if (one === undefined || other === undefined) return undefined;
@@ -313,9 +311,9 @@ function itemDifference(
   return { place, change: itemChange(before, after, index), index };
 }
 
-function isEqualItem(one: ItemSketch | undefined, other: ItemSketch | undefined): boolean {
+function isEqualItem(one: ItemSketch, other: ItemSketch): boolean {
   if (one === other) return true;
-  if (one === undefined || other === undefined || one.digest !== other.digest) return false;
+  if (one.digest !== other.digest) return false;
   const { thoughts } = one;
   return (
     thoughts.length === other.thoughts.length &&
@@ -407,10 +405,8 @@ export function isBoundTo(
 
 /** How many of the first items both requests have. */
 export function commonItems(before: PrefixSketch, after: PrefixSketch): number {
-  const end = Math.min(before.items.length, after.items.length);
-  let count = 0;
-  while (count < end && before.items[count]?.digest === after.items[count]?.digest) count += 1;
-  return count;
+  const isSame = (one: ItemSketch, other: ItemSketch): boolean => one.digest === other.digest;
+  return firstUnequal(before.items, after.items, isSame) ?? before.items.length;
 }
 
 /** How many items both requests have, wherever they stand; system messages do not count. */
@@ -432,10 +428,12 @@ export function tokensAgain(before: PrefixSketch, after: PrefixSketch): number {
 
 /** Counts thoughts of the earlier request that are missing in the items which both requests have. */
 export function droppedThoughts(before: PrefixSketch, after: PrefixSketch): number {
-  const kept = new Set(after.items.flatMap(({ thoughts }) => thoughts));
-  const said = new Set(after.items.map(({ digest }) => digest));
+  const same = firstUnequal(before.items, after.items, isEqualItem) ?? before.items.length;
+  const rest = after.items.slice(same);
+  const kept = new Set(rest.flatMap(({ thoughts }) => thoughts));
+  const said = new Set(rest.map(({ digest }) => digest));
   let dropped = 0;
-  for (const { thoughts, digest, isThought } of before.items) {
+  for (const { thoughts, digest, isThought } of before.items.slice(same)) {
     // An item that left with its thoughts is an edit of the history, not a dropped thought.
     if (isThought ? said.has(digest) : !said.has(digest)) continue;
     dropped += thoughts.filter((thought) => !kept.has(thought)).length;
