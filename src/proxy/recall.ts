@@ -384,14 +384,11 @@ export class Recaller {
     }
     const isKnown = found.missing === undefined;
     // Where they are not known elsewhere, another node finds the same blocks by the shared entries.
-    const pinsForHooks = carriers.flatMap((carrier) =>
-      pins
-        .filter(
-          ({ kind, fingerprint }) =>
-            kind === 'own-block' && fingerprint === carrier.own.fingerprint,
-        )
-        .flatMap((pin) => this.#forHooks(reading, carrier, pin)),
-    );
+    const carrierOf = new Map(carriers.map((carrier) => [carrier.own.fingerprint, carrier]));
+    const pinsForHooks = pins.flatMap((pin) => {
+      const carrier = pin.kind === 'own-block' ? carrierOf.get(pin.fingerprint) : undefined;
+      return carrier === undefined ? [] : this.#forHooks(reading, carrier, pin);
+    });
     if (isKnown && silence === undefined) await ledger.commit([...pins, ...pinsForHooks]);
     const marks = { isForeign, ...(replay.isDenied && DENIED) };
     if (silence !== undefined) {

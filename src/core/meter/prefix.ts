@@ -405,8 +405,11 @@ export function isBoundTo(
 
 /** How many of the first items both requests have. */
 export function commonItems(before: PrefixSketch, after: PrefixSketch): number {
-  const isSame = (one: ItemSketch, other: ItemSketch): boolean => one.digest === other.digest;
-  return firstUnequal(before.items, after.items, isSame) ?? before.items.length;
+  return firstUnequal(before.items, after.items, hasSameDigest) ?? before.items.length;
+}
+
+function hasSameDigest(one: ItemSketch, other: ItemSketch): boolean {
+  return one.digest === other.digest;
 }
 
 /** How many items both requests have, wherever they stand; system messages do not count. */
