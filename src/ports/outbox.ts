@@ -9,8 +9,4 @@ export interface Outbox {
   keep(records: readonly MemoryRecord<SpeakerRole>[]): boolean;
   /** Resolves when everything kept so far is in the memory, or after `withinMs`. */
   flush(withinMs: number): Promise<void>;
-  /** True once everything that waits now is in the memory; false after `withinMs`. */
-  stored(withinMs: number): Promise<boolean>;
-  /** Records that still wait. */
-  readonly waiting: number;
 }

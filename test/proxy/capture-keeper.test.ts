@@ -21,10 +21,8 @@ function open(dialect: Dialect) {
     texts: TEXTS,
     clock: { now: () => Date.UTC(2026, 10, 20), monotonic: () => 0 },
     outbox: {
-      waiting: 0,
       keep: (records) => !disk.isFull && kept.push(records) > 0,
       flush: async () => undefined,
-      stored: async () => true,
     },
     ledger: {
       generation: () => generation,

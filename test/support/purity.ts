@@ -60,13 +60,11 @@ class Desk {
       clock: { now: () => Date.UTC(2026, 10, 20), monotonic: () => 0 },
       texts: TEXTS,
       outbox: {
-        waiting: 0,
         keep: (records) => {
           for (const record of records) keep(record);
           return true;
         },
         flush: async () => undefined,
-        stored: async () => true,
       },
       ledger: {
         generation: () => 0,

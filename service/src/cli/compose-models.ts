@@ -36,13 +36,13 @@ export interface ModelsOptions {
 
 export interface OpenedModels {
   readonly models: ModelParts;
-  /** Resolves when captures are in the store, or wait in their journal for the next start. */
+  /** Resolves when captures are in the store, or wait in their file for the next start. */
   close(): Promise<void>;
   /** Resolves when everything captured so far is in the store. */
   flush(withinMs: number): Promise<void>;
 }
 
-/** After that they wait in their journal for the next start. */
+/** After that they wait in their file for the next start. */
 const CLOSE_FLUSH_MS = 2_000;
 
 /** Throws CliError for a network of the settings that is none. */
@@ -73,7 +73,10 @@ export function openModels(options: ModelsOptions): OpenedModels {
   changes.onChange((fact) => {
     // Anything may have changed: the database may be that of an earlier day.
     if (fact === undefined) outboxes.forgetSettled();
-    if (fact === undefined || fact.kind === 'purge') ledger.forget();
+    if (fact === undefined || fact.kind === 'purge') {
+      ledger.forget();
+      outboxes.eraseDelivered();
+    }
   });
   return {
     models: {
@@ -88,7 +91,7 @@ export function openModels(options: ModelsOptions): OpenedModels {
     flush: (withinMs) => outboxes.flush(withinMs),
     close: async () => {
       await outboxes.flush(CLOSE_FLUSH_MS);
-      outboxes.close();
+      await outboxes.close();
       await ledger.close();
       await links.close();
       await decoder.close();

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { TenantOutboxes } from '../../src/adapters/service-memory/tenant-outbox.ts';
 import type { CaptureState, MemoryRecord } from '../../../src/ports/memory.ts';
@@ -49,3 +51,26 @@ test('a store that is back gets what waits within a second, however long it was 
   await expect.poll(() => at, { timeout: 20_000 }).toBeGreaterThan(0);
   expect(at - back).toBeLessThan(3000);
 }, 60_000);
+
+test('a purge leaves no word of a delivered capture in the folder', async () => {
+  const folder = tempFolder();
+  const capture = async (records: readonly MemoryRecord[]): Promise<readonly CaptureState[]> =>
+    records.map(() => 'stored');
+  const outboxes = new TenantOutboxes({
+    folder,
+    memoryOf: () => ({ capture }),
+    report: () => undefined,
+  });
+  onTestFinished(() => outboxes.close());
+  outboxes.of('acme').keep([recordOf('The port is 6543.')]);
+  await outboxes.flush(30_000);
+  expect(wordsIn(folder)).toContain('The port is 6543.');
+  outboxes.eraseDelivered();
+  expect(wordsIn(folder)).not.toContain('The port is 6543.');
+});
+
+function wordsIn(folder: string): string {
+  return readdirSync(folder)
+    .map((name) => readFileSync(join(folder, name), 'latin1'))
+    .join('');
+}

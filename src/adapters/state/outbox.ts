@@ -32,6 +32,8 @@ export interface StateOutboxOptions {
   /** The name of the memory: records for one must not go to another. */
   readonly name: string;
   readonly target: Pick<Memory, 'capture'>;
+  /** The longest pause between two tries, in milliseconds. */
+  readonly retryMsMax?: number | undefined;
   report(line: string): void;
 }
 

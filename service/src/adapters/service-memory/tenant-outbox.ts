@@ -1,16 +1,24 @@
 import { groupBy } from '../../../../src/core/bytes/batches.ts';
 import type { CaptureState, Memory, MemoryRecord } from '../../../../src/ports/memory.ts';
 import type { Outbox } from '../../../../src/ports/outbox.ts';
-import { JournalOutbox } from '../journals/outbox.ts';
+import { StateOutbox } from '../../../../src/adapters/state/outbox.ts';
+import { StateFile } from '../../../../src/adapters/state/state-file.ts';
+import { StateWriter } from '../../../../src/adapters/state/state-writer.ts';
+import { loadDriver } from '../../../../src/adapters/store/driver.ts';
 import type { LedgerRow } from '../../../../src/ports/ledger.ts';
 import type { ServiceStore } from '../../ports/service-store.ts';
 import type { LedgerStore } from '../journals/ledger.ts';
 
 /**
- * The outboxes of all tenants of a service, in one journal. A record waits under `tenant:space`: no
- * space and no tenant has a colon in its name, so it can only come back to its own tenant.
+ * The outboxes of all tenants of a service, in one table. A record waits under `tenant:space`: no space
+ * and no tenant has a colon in its name, so it can only come back to its own tenant.
  */
 
+const TARGET = 'tenants';
+/** What waits is seldom more than the captures of a second. */
+const CACHE_KIB = 2048;
+/** A lock is held for some milliseconds; a disk that stays full is not waited for. */
+const CLOSE_MS = 2000;
 /**
  * A retry is cheap inside the process of the store, and a recovered database soon gets the queued
  * captures.
@@ -24,39 +32,53 @@ interface TenantOutboxOptions {
 }
 
 export class TenantOutboxes {
-  readonly #journal: JournalOutbox;
+  readonly #file: StateFile;
+  readonly #writer: StateWriter;
+  readonly #outbox: StateOutbox;
 
   constructor({ folder, memoryOf, report }: TenantOutboxOptions) {
+    const place = { folder, driver: loadDriver, busyMs: 0, cacheKib: CACHE_KIB, creates: true };
+    const file = new StateFile({ ...place, report });
+    const writer = new StateWriter({ file, checkpoint: () => this.eraseDelivered(), report });
     const capture = (records: readonly MemoryRecord[], signal: AbortSignal) =>
       deliver(records, (tenant, own) => memoryOf(tenant).capture(own, signal));
-    const target = { capture };
-    this.#journal = new JournalOutbox({ folder, target, retryMsMax: RETRY_MS_MAX, report });
+    const parts = { file, writer, name: TARGET, target: { capture }, retryMsMax: RETRY_MS_MAX };
+    this.#outbox = new StateOutbox({ ...parts, report });
+    [this.#file, this.#writer] = [file, writer];
   }
 
   of(tenant: string): Outbox {
-    const journal = this.#journal;
     return {
       keep: (records) =>
-        journal.keep(records.map((one) => ({ ...one, space: `${tenant}:${one.space}` }))),
-      flush: (withinMs) => journal.flush(withinMs),
-      stored: (withinMs) => journal.stored(withinMs),
-      get waiting() {
-        return journal.waiting;
-      },
+        this.#outbox.keep(records.map((one) => ({ ...one, space: `${tenant}:${one.space}` }))),
+      flush: (withinMs) => this.#outbox.flush(withinMs),
     };
   }
 
   flush(withinMs: number): Promise<void> {
-    return this.#journal.flush(withinMs);
+    return this.#outbox.flush(withinMs);
   }
 
   /** The store may have lost what it said that it holds: the same words are delivered again. */
   forgetSettled(): void {
-    this.#journal.forgetSettled();
+    this.#outbox.forgetSettled();
   }
 
-  close(): void {
-    this.#journal.close();
+  /** Takes the words of delivered captures out of the files: a purge must leave none. */
+  eraseDelivered(): void {
+    try {
+      this.#file.use((rows) => rows.exec('PRAGMA wal_checkpoint(TRUNCATE)'));
+    } catch {
+      // The writer reports a disk that is full, and its next checkpoint does this.
+    }
+  }
+
+  /** What waits stays in the file for the next process. */
+  async close(): Promise<void> {
+    this.#outbox.close();
+    await this.#writer.caughtUp(CLOSE_MS);
+    this.#writer.close();
+    this.#file.close();
   }
 }
 

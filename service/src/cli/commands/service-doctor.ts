@@ -94,7 +94,8 @@ async function runChecks(folder: string, context: CommandContext): Promise<reado
 }
 
 async function checkModes(folder: string, { tls }: ServiceSettings): Promise<readonly Check[]> {
-  const names = [SETTINGS_FILE, PEPPER_FILE, RUN_FILE, 'service.db', 'service.db-wal', 'lock.db'];
+  const databases = ['service.db', 'service.db-wal', 'lock.db', 'state.db', 'state.db-wal'];
+  const names = [SETTINGS_FILE, PEPPER_FILE, RUN_FILE, ...databases];
   const paths = [folder, ...names.map((name) => join(folder, name)), ...(tls ? [tls.key] : [])];
   const loose = (await modesOf(paths)).filter(({ isLoose }) => isLoose);
   if (loose.length === 0) return [{ level: 'ok', subject: 'Modes', found: `${folder} is private` }];
