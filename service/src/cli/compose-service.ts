@@ -6,10 +6,8 @@ import { newRequestId, reportTo, systemClock } from '../../../src/cli/compose-co
 import type { Terminal } from '../../../src/cli/terminal.ts';
 import type { Environment } from '../../../src/core/settings/config-values.ts';
 import { VERSION } from '../../../src/core/version.ts';
-import type { Memory } from '../../../src/ports/memory.ts';
 import type { ReceiptJournal } from '../adapters/journals/receipt-journal.ts';
 import { OwnListener } from '../adapters/network/provider-pools.ts';
-import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
 import { serviceMasterKeys } from '../adapters/vault/master-keys.ts';
 import { RECALL_MS } from '../core/account-settings.ts';
 import { DRAIN_MS, egressOf, publicUrlOf, type ServiceSettings } from '../core/settings.ts';
@@ -18,7 +16,7 @@ import { ChangeWatch } from '../server/change-watch.ts';
 import { Metrics, startMetrics } from '../server/metrics.ts';
 import { type JoinedNode, joinNodes, limiterOf } from '../server/leases.ts';
 import type { CallRow, ServiceLimits } from '../server/parts.ts';
-import { PurgeJob, Retention } from '../server/jobs.ts';
+import { startJobs } from '../server/jobs.ts';
 import { createMemoryService, type TlsMaterial } from '../server/server.ts';
 import type { Vault } from '../server/vault.ts';
 import { withVault } from '../server/signer.ts';
@@ -108,7 +106,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     });
     const address = await service.listen();
     listener.listensOn(address.port);
-    const jobs = await startJobs({ store, changes, metrics, settings });
+    const jobs = await startBeside({ store, changes, metrics, settings });
     return {
       ...address,
       metricsPort: jobs.metricsPort,
@@ -134,11 +132,6 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
 
 function openCatalog(place: { readonly folder: string; readonly environment: Environment }) {
   return new ServedCatalog({ ...place, now: () => systemClock.now(), open: createUpstream });
-}
-
-/** The memory of one tenant, for a proxy that runs in the process of the service. */
-export function memoryOf(store: ServiceStore, tenant: string): Memory {
-  return new ServiceMemory({ store: store.of(tenant), clock: systemClock, randomBytes });
 }
 
 function limitsOf(settings: ServiceSettings): ServiceLimits {
@@ -212,19 +205,17 @@ export interface JobParts {
 }
 
 /** Throws the server's own error where the address of the metrics cannot be had. */
-export async function startJobs({ store, changes, metrics, settings }: JobParts) {
+export async function startBeside({ store, changes, metrics, settings }: JobParts) {
   const server =
     settings.metrics === undefined ? undefined : await startMetrics(metrics, settings.metrics);
-  const parts = { store, clock: systemClock, randomBytes };
   const { auditDays } = settings;
-  const jobs = [new Retention({ ...parts, auditDays }), new PurgeJob(parts)];
-  for (const job of jobs) job.start();
+  const stopJobs = startJobs({ store, clock: systemClock, randomBytes, auditDays });
   changes.start();
   return {
     /** Undefined where no metrics are asked for. */
     metricsPort: server?.port,
     stop: async (): Promise<void> => {
-      await Promise.all([changes.stop(), server?.stop(), ...jobs.map((job) => job.stop())]);
+      await Promise.all([changes.stop(), server?.stop(), stopJobs()]);
     },
   };
 }

@@ -6,6 +6,33 @@ import { underLease } from './leases.ts';
 
 /** Jobs of a process that serves: each runs on one node at a time, under a lease. */
 
+const HOUR_MS = 3_600_000;
+/** Half of a lease: another node continues the purge of a dead node within a minute. */
+const PURGES_MS = 15_000;
+
+/** Begins both jobs: one looks now and once an hour, the other every 15 seconds. Returns what ends them. */
+export function startJobs(parts: RetentionParts): () => Promise<void> {
+  const jobs = [
+    repeat(() => dropExpired(parts), HOUR_MS, true),
+    repeat(() => finishPurges(parts), PURGES_MS),
+  ];
+  return async () => void (await Promise.all(jobs.map((stop) => stop())));
+}
+
+/** A failure waits for the next run. Returns what ends it, once no run is under way any more. */
+function repeat(work: () => Promise<void>, periodMs: number, isAtOnce = false) {
+  let running = Promise.resolve();
+  const run = (): void => {
+    running = running.then(work).catch(() => undefined);
+  };
+  if (isAtOnce) run();
+  const timer = setInterval(run, periodMs).unref();
+  return async (): Promise<void> => {
+    clearInterval(timer);
+    await running;
+  };
+}
+
 /**
  * Deletes receipts that are older than the plan of their tenant keeps them, and events that are older
  * than the service does. Sums of days stay.
@@ -19,7 +46,6 @@ export interface RetentionParts {
   readonly auditDays?: number | undefined;
 }
 
-const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const TENANTS_AT_ONCE = 100;
 /** Receipts in one transaction: a few milliseconds, after which calls pass. */
@@ -31,70 +57,43 @@ const DROPPED_AT_ONCE = 500;
  */
 export const RECEIPTS_LEASE = 'job:receipts';
 
-export class Retention {
-  readonly #parts: RetentionParts;
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void> = Promise.resolve();
+/** Does nothing while another process does it. */
+export async function dropExpired(parts: RetentionParts): Promise<void> {
+  const { store, randomBytes } = parts;
+  const needs = { store: store.of(SERVICE_TENANT), randomBytes };
+  await underLease(needs, RECEIPTS_LEASE, () => sweep(parts));
+}
 
-  constructor(parts: RetentionParts) {
-    this.#parts = parts;
+async function sweep({ store, clock, auditDays }: RetentionParts): Promise<void> {
+  const now = clock.now();
+  const kept = await keptDays(store);
+  const longest = Math.max(...kept.values());
+  await store.keepDays({
+    now,
+    ...(Number.isFinite(longest) ? { receiptsFrom: now - longest * DAY_MS } : {}),
+    ...(auditDays === undefined ? {} : { auditFrom: now - auditDays * DAY_MS }),
+  });
+  for (const [tenant, days] of kept) {
+    if (!Number.isFinite(days)) continue;
+    // One tenant after the other, on purpose: calls pass in between.
+    // oxlint-disable-next-line no-await-in-loop
+    await dropOld(store.of(tenant), now - days * DAY_MS);
   }
+}
 
-  /** Looks now and once an hour. A failure waits for the next look. */
-  start(): void {
-    const look = (): void => {
-      this.#running = this.#running.then(() => this.sweep()).catch(() => undefined);
-    };
-    look();
-    this.#timer = setInterval(look, HOUR_MS).unref();
-  }
-
-  /** Resolves when no look is under way any more. */
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#running;
-  }
-
-  /** Does nothing while another process does it. */
-  async sweep(): Promise<void> {
-    const { store, randomBytes } = this.#parts;
-    const needs = { store: store.of(SERVICE_TENANT), randomBytes };
-    await underLease(needs, RECEIPTS_LEASE, () => this.#sweep());
-  }
-
-  async #sweep(): Promise<void> {
-    const { store, clock, auditDays } = this.#parts;
-    const now = clock.now();
-    const kept = await this.#keptDays();
-    const longest = Math.max(...kept.values());
-    await store.keepDays({
-      now,
-      ...(Number.isFinite(longest) ? { receiptsFrom: now - longest * DAY_MS } : {}),
-      ...(auditDays === undefined ? {} : { auditFrom: now - auditDays * DAY_MS }),
-    });
-    for (const [tenant, days] of kept) {
-      if (!Number.isFinite(days)) continue;
-      // One tenant after the other, on purpose: calls pass in between.
-      // oxlint-disable-next-line no-await-in-loop
-      await dropOld(store.of(tenant), now - days * DAY_MS);
+/** By tenant; Infinity where its plan sets no end. */
+async function keptDays(store: ServiceStore): Promise<ReadonlyMap<string, number>> {
+  const kept = new Map<string, number>();
+  for (let after: string | undefined; ;) {
+    /* oxlint-disable no-await-in-loop -- One page after the other. */
+    const tenants = await store.listTenants({ limit: TENANTS_AT_ONCE, after });
+    for (const { tenantId } of tenants) {
+      const days = (await store.findTenant(tenantId))?.limits.retention_days;
+      kept.set(tenantId, days ?? Infinity);
     }
-  }
-
-  /** By tenant; Infinity where its plan sets no end. */
-  async #keptDays(): Promise<ReadonlyMap<string, number>> {
-    const { store } = this.#parts;
-    const kept = new Map<string, number>();
-    for (let after: string | undefined; ;) {
-      /* oxlint-disable no-await-in-loop -- One page after the other. */
-      const tenants = await store.listTenants({ limit: TENANTS_AT_ONCE, after });
-      for (const { tenantId } of tenants) {
-        const days = (await store.findTenant(tenantId))?.limits.retention_days;
-        kept.set(tenantId, days ?? Infinity);
-      }
-      /* oxlint-enable no-await-in-loop */
-      if (tenants.length < TENANTS_AT_ONCE) return kept;
-      after = tenants.at(-1)?.tenantId;
-    }
+    /* oxlint-enable no-await-in-loop */
+    if (tenants.length < TENANTS_AT_ONCE) return kept;
+    after = tenants.at(-1)?.tenantId;
   }
 }
 
@@ -111,43 +110,17 @@ export async function dropOld(store: TenantStore, before: number): Promise<numbe
 
 /** Purges that were begun: one process erases the records of a purge, and another continues if it dies. */
 
-/** Half of a lease: another node continues the purge of a dead node within a minute. */
-const PERIOD_MS = 15_000;
-
 export interface PurgeParts {
   readonly store: ServiceStore;
   readonly clock: Clock;
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-export class PurgeJob {
-  readonly #parts: PurgeParts;
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void> = Promise.resolve();
-
-  constructor(parts: PurgeParts) {
-    this.#parts = parts;
-  }
-
-  /** A failure waits for the next look. */
-  start(): void {
-    this.#timer = setInterval(() => {
-      this.#running = this.#running.then(() => this.finish()).catch(() => undefined);
-    }, PERIOD_MS).unref();
-  }
-
-  /** Resolves when no look is under way any more. */
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#running;
-  }
-
-  /** Continues purges that no process works on. */
-  async finish(): Promise<void> {
-    for (const { tenant, purgeId } of await this.#parts.store.unfinishedPurges()) {
-      // oxlint-disable-next-line no-await-in-loop -- One after the other: calls pass in between.
-      await erase({ ...this.#parts, store: this.#parts.store.of(tenant) }, purgeId);
-    }
+/** Continues purges that no process works on. */
+export async function finishPurges(parts: PurgeParts): Promise<void> {
+  for (const { tenant, purgeId } of await parts.store.unfinishedPurges()) {
+    // oxlint-disable-next-line no-await-in-loop -- One after the other: calls pass in between.
+    await erase({ ...parts, store: parts.store.of(tenant) }, purgeId);
   }
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../../../src/http/bounded-server.ts';
 import { Connections, endRaw } from '../../../src/http/connections.ts';
 import type { ServiceParts } from './parts.ts';
-import { PurgeJob } from './jobs.ts';
+import { finishPurges } from './jobs.ts';
 import { CallServer } from './serve.ts';
 
 /**
@@ -96,7 +96,7 @@ class Listener implements MemoryService {
 
   async listen(): Promise<{ host: string; port: number }> {
     // Finishes purges that a crash interrupted, before any call can see their records.
-    await new PurgeJob(this.#options).finish();
+    await finishPurges(this.#options);
     return listenAt(this.#server, this.#options, () =>
       this.#options.report({ code: 'ACCEPT_FAILED' }),
     );

@@ -91,16 +91,10 @@ export class Signer {
 
   /** Undefined when it can sign, or needs not. */
   async problem(): Promise<string | undefined> {
-    const answer = this.sign({}).then(
+    return this.sign({}).then(
       () => undefined,
-      (error: unknown) => error,
+      (error: unknown) => (error instanceof ServiceFault ? error.message : 'store'),
     );
-    const error = await answer;
-    return error instanceof ServiceFault
-      ? error.message
-      : error === undefined
-        ? undefined
-        : 'store';
   }
 
   #rows(): Promise<readonly SigningKeyRow[]> {

@@ -93,47 +93,43 @@ export class Vault {
    */
   async rotate(commit: (rows: readonly RewrappedSecret[]) => Promise<void>): Promise<VaultCheck> {
     const to = await this.#active();
-    let after: SealedSecret | undefined;
-    let secrets = 0;
-    const unreadable: string[] = [];
-    for (;;) {
-      // One batch after the other, on purpose: calls pass in between.
-      /* oxlint-disable no-await-in-loop */
-      const batch = await this.#batch(after, to.id);
-      if (batch.length === 0) return { secrets, unreadable };
+    const rewrap = async (batch: readonly SealedSecret[]): Promise<readonly boolean[]> => {
       const rows = await Promise.all(batch.map((sealed) => this.#rewrap(sealed, to)));
       const done = rows.filter((row) => row !== undefined);
       if (done.length > 0) await commit(done);
-      /* oxlint-enable no-await-in-loop */
-      secrets += done.length;
-      unreadable.push(...batch.filter((_, at) => rows[at] === undefined).map(nameOf));
-      after = batch.at(-1);
-    }
+      return rows.map((row) => row !== undefined);
+    };
+    const { readable: secrets, unreadable } = await this.#pass(rewrap, to.id);
+    return { secrets, unreadable };
   }
 
   /** Opens everything. */
   async verify(): Promise<VaultCheck> {
-    let after: SealedSecret | undefined;
-    let secrets = 0;
-    const unreadable: string[] = [];
-    for (;;) {
-      /* oxlint-disable no-await-in-loop */
-      const batch = await this.#batch(after);
-      if (batch.length === 0) return { secrets, unreadable };
-      const opened = await Promise.all(batch.map((sealed) => this.#opens(sealed)));
-      /* oxlint-enable no-await-in-loop */
-      secrets += batch.length;
-      unreadable.push(...batch.filter((_, at) => opened[at] !== true).map(nameOf));
-      after = batch.at(-1);
-    }
+    const open = (batch: readonly SealedSecret[]): Promise<readonly boolean[]> =>
+      Promise.all(batch.map((sealed) => this.#opens(sealed)));
+    const { readable, unreadable } = await this.#pass(open);
+    return { secrets: readable + unreadable.length, unreadable };
   }
 
-  #batch(after: SealedSecret | undefined, notUnder?: string): Promise<readonly SealedSecret[]> {
-    return this.#parts.store.listSecrets({
-      limit: REWRAP_BATCH,
-      ...(notUnder === undefined ? {} : { notUnder }),
-      ...(after === undefined ? {} : { after }),
-    });
+  /** Reads all secrets, but those under one master key. `work` says which of a batch could be read. */
+  async #pass(
+    work: (batch: readonly SealedSecret[]) => Promise<readonly boolean[]>,
+    notUnder?: string,
+  ): Promise<{ readonly readable: number; readonly unreadable: readonly string[] }> {
+    const asked = { limit: REWRAP_BATCH, ...(notUnder === undefined ? {} : { notUnder }) };
+    const unreadable: string[] = [];
+    let readable = 0;
+    let batch = await this.#parts.store.listSecrets(asked);
+    // One batch after the other, on purpose: calls pass in between.
+    for (let after = batch.at(-1); after !== undefined; after = batch.at(-1)) {
+      /* oxlint-disable no-await-in-loop */
+      const done = await work(batch);
+      readable += done.filter(Boolean).length;
+      unreadable.push(...batch.filter((_, at) => done[at] !== true).map(nameOf));
+      batch = await this.#parts.store.listSecrets({ ...asked, after });
+      /* oxlint-enable no-await-in-loop */
+    }
+    return { readable, unreadable };
   }
 
   #opens(sealed: SealedSecret): Promise<boolean> {

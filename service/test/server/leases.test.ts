@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { openServiceStore } from '../../src/adapters/service-store/sqlite-service-store.ts';
 import { answeredOnce } from '../../src/server/operations/capture.ts';
 import { LEASE_MS, underLease } from '../../src/server/leases.ts';
-import { PurgeJob, RECEIPTS_LEASE, Retention } from '../../src/server/jobs.ts';
+import { dropExpired, finishPurges, RECEIPTS_LEASE } from '../../src/server/jobs.ts';
 import { manualClock } from '../../../test/support/manual-clock.ts';
 import { newPurgeId, objectOf, SPACE } from '../support/service-objects.ts';
 import { tempFolder } from '../../../test/support/temp-folder.ts';
@@ -66,11 +66,11 @@ test('a purge that a dead process left is finished, and one that another holds i
   await own.beginPurge({ purgeId, space: SPACE, scope, isDryRun: false, requestedBy: 'k', now: 6 });
   const held = { name: `purge:${purgeId}`, holder: 'other', note: '', ms: 60_000 };
   await own.takeLease(held);
-  const job = new PurgeJob({ store, clock: manualClock(), randomBytes });
-  await job.finish();
+  const parts = { store, clock: manualClock(), randomBytes };
+  await finishPurges(parts);
   expect(await own.findPurge(purgeId, patience())).toMatchObject({ state: 'tombstoned' });
   await own.endLease(held);
-  await job.finish();
+  await finishPurges(parts);
   expect(await own.findPurge(purgeId, patience())).toMatchObject({ state: 'erased' });
 });
 
@@ -86,11 +86,11 @@ test('receipts leave the database at the hands of one process at a time', async 
       return store.listTenants(page);
     },
   };
-  const retention = new Retention({ store: watched, clock: manualClock(), randomBytes });
-  await retention.sweep();
+  const parts = { store: watched, clock: manualClock(), randomBytes };
+  await dropExpired(parts);
   expect(asked).toBe(0);
   await store.of('service').endLease(lease);
-  await retention.sweep();
+  await dropExpired(parts);
   expect(asked).toBe(1);
 });
 

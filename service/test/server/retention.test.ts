@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { Retention } from '../../src/server/jobs.ts';
+import { dropExpired } from '../../src/server/jobs.ts';
 import { openConsole } from '../support/console.ts';
 import { rowOfReceipt } from '../support/receipt-facts.ts';
 
@@ -21,12 +21,12 @@ test('receipts go when the plan of their tenant keeps them no longer, in its own
   const left = async (tenant: string) =>
     (await store.of(tenant).listReceipts({ limit: 9, order: 'asc' }, AbortSignal.timeout(30_000)))
       .length;
-  const retention = new Retention({ store, clock, randomBytes });
-  await retention.sweep();
+  const parts = { store, clock, randomBytes };
+  await dropExpired(parts);
   // A plan without the limit keeps everything.
   expect([await left('acme'), await left('default')]).toEqual([2, 4]);
   clock.goOn(1.5 * DAY);
-  await retention.sweep();
+  await dropExpired(parts);
   expect([await left('acme'), await left('default')]).toEqual([1, 4]);
   const usage = { from: '2000-01-01', to: '2999-12-31', groups: ['key'], limit: 9 } as const;
   expect(await store.of('acme').listUsage(usage)).toMatchObject([{ requests: 4 }]);
@@ -39,13 +39,13 @@ test('days that no tenant keeps are let go of whole, and events when the service
     ...service.store,
     keepDays: async (kept: object) => void asked.push(kept),
   };
-  const retention = new Retention({ store, clock, randomBytes, auditDays: 400 });
-  await retention.sweep();
+  const parts = { store, clock, randomBytes, auditDays: 400 };
+  await dropExpired(parts);
   await ask('POST plans', { name: 'short', limits: { retention_days: 2 } });
   await ask('POST plans', { name: 'long', limits: { retention_days: 90 } });
   await ask('POST tenants', { tenant_id: 'acme', plan: 'short' });
   await ask('PATCH tenants/default', { plan: 'long' });
-  await retention.sweep();
+  await dropExpired(parts);
   const now = clock.now();
   const auditFrom = now - 400 * DAY;
   // The first plan of a service keeps receipts for ever.
