@@ -73,6 +73,12 @@ export interface Memory {
   close(): Promise<void>;
 }
 
+/** The part of a memory that a request asks. */
+export type RequestMemory = Pick<
+  Memory,
+  'supports' | 'recall' | 'capture' | 'hold' | 'holdVersion' | 'distrust'
+>;
+
 /** More than a person would choose from. */
 export const REFERENCES_MAX = 10;
 

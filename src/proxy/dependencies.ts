@@ -12,7 +12,7 @@ import type { ModelFacts } from '../core/settings/model-facts.ts';
 import type { HandlerSettings, UpstreamSettings } from '../core/settings/settings.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Ledger } from '../ports/ledger.ts';
-import type { Memory } from '../ports/memory.ts';
+import type { RequestMemory } from '../ports/memory.ts';
 import type { Projects } from '../ports/projects.ts';
 import type { Code, ProvenanceStore } from '../ports/provenance.ts';
 import type { Outbox } from '../ports/outbox.ts';
@@ -64,7 +64,7 @@ export interface ProxyDependencies {
   readonly placeIn?: (space: string, isNamed: boolean) => string | undefined;
   /** Whether the caller may read memories of this space. Absent: of every space. */
   readonly mayRead?: (space: string) => boolean;
-  readonly memory: Memory;
+  readonly memory: RequestMemory;
   /**
    * Holds back the end of an answer, at most so long, until what was noted of it is stored. Undefined: what
    * was written at once is safe enough.

@@ -11,7 +11,7 @@ import { MARK_TOKENS } from '../core/recall/own-blocks.ts';
 import { wordsOf } from '../core/recall/second-look.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import type { Project } from '../ports/projects.ts';
-import type { AgentFacts, RecallQuestion } from '../ports/memory.ts';
+import type { AgentFacts, Memory, RecallQuestion } from '../ports/memory.ts';
 import type { ProxyDependencies } from './dependencies.ts';
 import { Deadline } from './deadline.ts';
 import type { QuotedAnswer, Texts, WrittenBlock } from '../ports/texts.ts';
@@ -32,8 +32,9 @@ import {
 
 interface HookDependencies extends Pick<
   ProxyDependencies,
-  'memory' | 'ledger' | 'clock' | 'code' | 'settings' | 'texts'
+  'ledger' | 'clock' | 'code' | 'settings' | 'texts'
 > {
+  readonly memory: Memory;
   readonly projects: NonNullable<ProxyDependencies['projects']>;
   /** The secret of the marks of hooks; undefined where there is none, and then svc says nothing. */
   readonly hookKey: () => string | undefined;

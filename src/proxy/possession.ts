@@ -3,7 +3,7 @@ import type { TextRole } from '../core/memory/reference.ts';
 import { NONCE_BYTES, textProof } from '../core/shortening/proofs.ts';
 import type { Removal } from '../core/shortening/removal.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Holding, Memory } from '../ports/memory.ts';
+import type { Holding, RequestMemory } from '../ports/memory.ts';
 import { withinDeadline } from './deadline.ts';
 
 /**
@@ -67,7 +67,7 @@ interface PossessionCall {
 }
 
 export class PossessionCheck {
-  readonly #memory: Memory;
+  readonly #memory: RequestMemory;
   readonly #clock: Clock;
   /**
    * What earlier requests have proven, by space. It counts while the memory has this version, because no text
@@ -78,7 +78,7 @@ export class PossessionCheck {
   #provenSince = -Infinity;
   #distrustedUntil = -Infinity;
 
-  constructor(memory: Memory, clock: Clock) {
+  constructor(memory: RequestMemory, clock: Clock) {
     this.#memory = memory;
     this.#clock = clock;
   }

@@ -51,7 +51,7 @@ import {
   wordsOf,
 } from '../core/recall/second-look.ts';
 import type { HandlerSettings } from '../core/settings/settings.ts';
-import type { AgentFacts, Memory, RecallAnswer, RecallQuestion } from '../ports/memory.ts';
+import type { AgentFacts, RecallAnswer, RecallQuestion, RequestMemory } from '../ports/memory.ts';
 import type { KnownBlock, KnownBlocks, Reading } from './conversations.ts';
 import { type Deadline, type Slices, withinDeadline } from './deadline.ts';
 import type { ProxyDependencies } from './dependencies.ts';
@@ -710,13 +710,13 @@ const STATE_OF_FAILURE: Readonly<Record<MemoryFailure, MemoryState>> = {
  * that a dead one costs nothing. Every failure here becomes a state.
  */
 export class RecallGuard {
-  readonly #memory: Memory;
+  readonly #memory: RequestMemory;
   readonly #clock: Clock;
   #failures = 0;
   #pausedUntil = 0;
   #pausedState: MemoryState = 'degraded_unavailable';
 
-  constructor(memory: Memory, clock: Clock) {
+  constructor(memory: RequestMemory, clock: Clock) {
     this.#memory = memory;
     this.#clock = clock;
   }

@@ -70,7 +70,7 @@ import type { Texts } from '../ports/texts.ts';
 import type { Reading } from './conversations.ts';
 import { forgetOldest } from '../core/bytes/recent.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Memory, MemoryRecord } from '../ports/memory.ts';
+import type { MemoryRecord, RequestMemory } from '../ports/memory.ts';
 import { OUTPUT_PLACE } from '../core/memory/reference.ts';
 
 /**
@@ -576,7 +576,7 @@ type KeeperDependencies = Pick<ProxyDependencies, 'memory' | 'clock' | 'texts'>;
  * is on its way, and what it fails to do it does at the next one.
  */
 class OutputKeeper {
-  readonly #memory: Memory;
+  readonly #memory: RequestMemory;
   readonly #clock: Clock;
   readonly #texts: KeeperDependencies['texts'];
   /** By space and digest. Refused: it holds a secret, was forgotten by the person, or the memory does not take it. */

@@ -7,10 +7,15 @@ import { saidAgainTests } from './said-again.ts';
 import { FACTS, outputRecordOf, questionOf, recordOf, sharedStarts } from '../support/records.ts';
 import { MemoryError } from '../../src/core/errors.ts';
 
-/** What every memory owes its callers, whatever it is made of. */
-export function memorySuite(name: string, open: () => Promise<Memory> | Memory): void {
+/** What every memory owes its callers, whatever it is made of. `isOfRequests`: nothing else may be asked of it. */
+export function memorySuite(
+  name: string,
+  open: () => Promise<Memory> | Memory,
+  { isOfRequests = false }: { readonly isOfRequests?: boolean } = {},
+): void {
   describe(name, () => {
     let memory: Memory;
+    const whole = test.skipIf(isOfRequests);
     // Far above what anything here takes: only a hang reaches it.
     const patience = (): AbortSignal => AbortSignal.timeout(30_000);
     const texts = async (humanText: string, space = 'project'): Promise<string[]> => {
@@ -93,7 +98,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       expect(await texts('what is the deploy code word?')).toEqual([]);
     });
 
-    test('the same words are stored once in one space, and once more in another', async () => {
+    whole('the same words are stored once in one space, and once more in another', async () => {
       const fact = recordOf('The canary region is Montreal.');
       const elsewhere = { ...fact, space: 'other' };
       expect(await memory.capture([fact, fact], patience())).toEqual(['stored', 'duplicate']);
@@ -121,7 +126,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       expect(await texts('vault password hint tangerine', 'global')).not.toContain(here.text);
     });
 
-    test('R25: listing and forgetting with a space leave the other spaces alone', async () => {
+    whole('R25: listing and forgetting with a space leave the other spaces alone', async () => {
       const mine = recordOf('Tangerine one.', { space: 'mine' });
       const yours = recordOf('Tangerine two.', { space: 'yours' });
       await memory.capture([mine, yours], patience());
@@ -174,7 +179,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       expect(await ask(5)).toBe(0);
     });
 
-    test('a stored text comes back exact, by digest and by reference', async () => {
+    whole('a stored text comes back exact, by digest and by reference', async () => {
       const text = '  Ω “quotes” \u0000 tab\t\r\n emoji 👩‍🚀 \u2028\n';
       const record = recordOf(text, { branch: 'main' });
       await memory.capture([record, recordOf('another')], patience());
@@ -187,7 +192,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       expect(await memory.retrieve({ ref: 'm_nothing' }, patience())).toBe(undefined);
     });
 
-    test('the beginning of a reference finds the whole ones, in their order', async () => {
+    whole('the beginning of a reference finds the whole ones, in their order', async () => {
       const [first, second] = sharedStarts(4);
       await memory.capture([first, second], patience());
       const [one, other] = [first, second].map(({ digest }) => referenceOf(digest)).toSorted();
@@ -197,7 +202,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       expect(await memory.references('m_', patience())).toEqual([one, other]);
     });
 
-    test('half a character is kept as it is or not at all', async () => {
+    whole('half a character is kept as it is or not at all', async () => {
       const record = recordOf('a lone \uD83D half');
       const [state] = await memory.capture([record], patience());
       const kept = await memory.retrieve(record, patience());
@@ -206,7 +211,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       );
     });
 
-    test('a long list of references and a long text come back whole', async () => {
+    whole('a long list of references and a long text come back whole', async () => {
       const long = recordOf(`start ${'x'.repeat(40_000)} end`);
       const others = Array.from({ length: 70 }, (_, at) => recordOf(`note ${at}`, { at: at + 1 }));
       await memory.capture([long, ...others], patience());
@@ -219,7 +224,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       expect(await memory.forget({ refs }, patience())).toBe(71);
     });
 
-    test('a list is newest first, and filtered by role, conversation and time', async () => {
+    whole('a list is newest first, and filtered by role, conversation and time', async () => {
       const [first, second, third] = [
         recordOf('one', { at: 1000 }),
         recordOf('two', { at: 2000, role: 'assistant' }),
@@ -236,7 +241,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       expect(await list({ space: 'nowhere' })).toEqual([]);
     });
 
-    test('a list by words holds only records with every word', async () => {
+    whole('a list by words holds only records with every word', async () => {
       const records = [
         recordOf('The parser reads tokens.'),
         recordOf('The parser writes nodes.'),
@@ -251,7 +256,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       expect(await list('the')).toEqual([]);
     });
 
-    test('what was forgotten is gone and is not captured again', async () => {
+    whole('what was forgotten is gone and is not captured again', async () => {
       const secret = recordOf('My locker number is 3117.');
       const other = recordOf('The locker room is green.');
       await memory.capture([secret, other], patience());
@@ -262,22 +267,25 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       expect(await memory.capture([secret, other], patience())).toEqual(['forgotten', 'duplicate']);
     });
 
-    test('a record that two spaces hold is listed in both, and forgotten in the one that is named', async () => {
-      const here = recordOf('The staging port is 6432.');
-      const there = { ...here, space: 'global' };
-      const other = recordOf('The release train leaves on Thursdays.');
-      await memory.capture([here, there, other], patience());
-      const ref = (await memory.retrieve(here, patience()))?.ref ?? '';
-      const found = await memory.list({ refs: [ref], limit: 10 }, patience());
-      expect(found.map(({ space }) => space).toSorted()).toEqual(['global', 'project']);
-      expect(await memory.list({ refs: [], limit: 10 }, patience())).toEqual([]);
-      expect(await memory.forget({ refs: [ref], space: 'project' }, patience())).toBe(1);
-      expect(await memory.retrieve(here, patience())).toBe(undefined);
-      expect((await memory.retrieve(there, patience()))?.text).toBe(there.text);
-      expect(await memory.list({ limit: 10 }, patience())).toHaveLength(2);
-    });
+    whole(
+      'a record that two spaces hold is listed in both, and forgotten in the one that is named',
+      async () => {
+        const here = recordOf('The staging port is 6432.');
+        const there = { ...here, space: 'global' };
+        const other = recordOf('The release train leaves on Thursdays.');
+        await memory.capture([here, there, other], patience());
+        const ref = (await memory.retrieve(here, patience()))?.ref ?? '';
+        const found = await memory.list({ refs: [ref], limit: 10 }, patience());
+        expect(found.map(({ space }) => space).toSorted()).toEqual(['global', 'project']);
+        expect(await memory.list({ refs: [], limit: 10 }, patience())).toEqual([]);
+        expect(await memory.forget({ refs: [ref], space: 'project' }, patience())).toBe(1);
+        expect(await memory.retrieve(here, patience())).toBe(undefined);
+        expect((await memory.retrieve(there, patience()))?.text).toBe(there.text);
+        expect(await memory.list({ limit: 10 }, patience())).toHaveLength(2);
+      },
+    );
 
-    test('forgetting by words forgets what the list with these words shows', async () => {
+    whole('forgetting by words forgets what the list with these words shows', async () => {
       const records = ['Purple invoice template.', 'Purple theme.', 'Invoice run.'].map((text) =>
         recordOf(text),
       );
@@ -287,20 +295,23 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       expect(await memory.list({ limit: 10 }, patience())).toHaveLength(2);
     });
 
-    test('an output is kept once, proven by its own text, and given back word for word', async () => {
-      const text = 'deploy log Ω\u0000\r\n  tab\t👩‍🚀\n';
-      const output = outputRecordOf(text);
-      expect(await memory.capture([output, output], patience())).toEqual(['stored', 'duplicate']);
-      const nonce = randomBytes(32);
-      const held = await memory.hold(
-        { space: 'project', digests: [output.digest, 'A'.repeat(43)], nonce },
-        patience(),
-      );
-      expect(held).toEqual([{ digest: output.digest, proof: outputProof(nonce, text) }]);
-      const kept = await memory.retrieve(output, patience());
-      expect(kept).toMatchObject({ ...output, role: 'tool', ref: expect.stringMatching(/^m_/) });
-      expect(await memory.retrieve({ ref: kept?.ref ?? '' }, patience())).toEqual(kept);
-    });
+    whole(
+      'an output is kept once, proven by its own text, and given back word for word',
+      async () => {
+        const text = 'deploy log Ω\u0000\r\n  tab\t👩‍🚀\n';
+        const output = outputRecordOf(text);
+        expect(await memory.capture([output, output], patience())).toEqual(['stored', 'duplicate']);
+        const nonce = randomBytes(32);
+        const held = await memory.hold(
+          { space: 'project', digests: [output.digest, 'A'.repeat(43)], nonce },
+          patience(),
+        );
+        expect(held).toEqual([{ digest: output.digest, proof: outputProof(nonce, text) }]);
+        const kept = await memory.retrieve(output, patience());
+        expect(kept).toMatchObject({ ...output, role: 'tool', ref: expect.stringMatching(/^m_/) });
+        expect(await memory.retrieve({ ref: kept?.ref ?? '' }, patience())).toEqual(kept);
+      },
+    );
 
     test('R25: an output is proven in its own space alone', async () => {
       const output = outputRecordOf('a build log', { space: 'mine' });
@@ -326,18 +337,19 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
         expect(proofs.get(digest)).toBe(textProof(nonce, role, text));
       }
       expect(await memory.hold({ ...question, space: 'yours' }, patience())).toEqual([]);
+      if (isOfRequests) return;
       await memory.forget({ space: 'project' }, patience());
       expect(await memory.hold({ ...question, space: 'project' }, patience())).toEqual([]);
     });
 
-    test('outputs are neither recalled nor listed', async () => {
+    whole('outputs are neither recalled nor listed', async () => {
       await memory.capture([outputRecordOf('The vault code is tangerine.')], patience());
       expect(await texts('what is the vault code?')).toEqual([]);
       expect(await memory.list({ limit: 10 }, patience())).toEqual([]);
       expect(await memory.list({ limit: 10, words: 'tangerine' }, patience())).toEqual([]);
     });
 
-    test('a forgotten output is not held, and is not kept again', async () => {
+    whole('a forgotten output is not held, and is not kept again', async () => {
       const [byRef, bySpace] = [outputRecordOf('one'), outputRecordOf('two', { space: 'other' })];
       await memory.capture([byRef, bySpace], patience());
       const ref = (await memory.retrieve(byRef, patience()))?.ref ?? '';
@@ -351,7 +363,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       ]);
     });
 
-    saidAgainTests(() => memory);
+    saidAgainTests(() => memory, whole);
 
     test('outputs without text, with a wrong digest or half a character are rejected', async () => {
       const wrong = [
@@ -369,7 +381,7 @@ export function memorySuite(name: string, open: () => Promise<Memory> | Memory):
       await expect(asked).rejects.toMatchObject({ reason: 'timeout' });
     });
 
-    test('a closed memory is unavailable', async () => {
+    whole('a closed memory is unavailable', async () => {
       await memory.close();
       const asked = memory.recall(questionOf('anything'), patience());
       await expect(asked).rejects.toMatchObject({ reason: 'unavailable' });

@@ -1,7 +1,7 @@
 import { expect, onTestFinished } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { openServiceStore } from '../../service/src/adapters/service-store/sqlite-service-store.ts';
-import { memoryOf } from '../../service/src/cli/compose-service.ts';
+import { ServiceMemory } from '../../service/src/adapters/service-memory/service-memory.ts';
 import { openHostedMemory } from '../../src/adapters/memory-client/open-hosted-memory.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
 import { FakeService } from '../support/fake-service.ts';
@@ -9,6 +9,15 @@ import { makeCertificate } from '../support/certificate.ts';
 import { startMemoryService } from '../../service/test/support/memory-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { memorySuite } from './memory-suite.ts';
+
+const refuse = (): Promise<never> => Promise.reject(new Error('No request asks this.'));
+const NOT_ASKED = {
+  retrieve: refuse,
+  list: refuse,
+  references: refuse,
+  forget: refuse,
+  close: async () => undefined,
+};
 
 memorySuite('the embedded store', () => {
   const store = openEmbeddedStore({ folder: tempFolder(), report: () => undefined });
@@ -38,16 +47,30 @@ memorySuite('the hosted client before the fake service', async () => {
   return hosted.memory;
 });
 
-memorySuite("a memory service's own store, in this process", () => {
-  const store = openServiceStore({
-    folder: tempFolder(),
-    serves: true,
-    creates: true,
-    report: () => undefined,
-  });
-  onTestFinished(() => store.close());
-  return memoryOf(store, 'default');
-});
+memorySuite(
+  "a memory service's own store, in this process",
+  () => {
+    const store = openServiceStore({
+      folder: tempFolder(),
+      serves: true,
+      creates: true,
+      report: () => undefined,
+    });
+    onTestFinished(() => store.close());
+    const memory = new ServiceMemory({
+      store: store.of('default'),
+      clock: { now: () => Date.now() },
+    });
+    return {
+      supports: memory.supports,
+      recall: (question, signal) => memory.recall(question, signal),
+      capture: (records, signal) => memory.capture(records, signal),
+      hold: (question, signal) => memory.hold(question, signal),
+      ...NOT_ASKED,
+    };
+  },
+  { isOfRequests: true },
+);
 
 const LOCAL = makeCertificate('localhost');
 

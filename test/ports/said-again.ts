@@ -1,12 +1,15 @@
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import type { Memory } from '../../src/ports/memory.ts';
 import { questionOf, recordOf } from '../support/records.ts';
 
 /** What a memory makes of words that it holds already. */
-export function saidAgainTests(memory: () => Memory): void {
+export function saidAgainTests(
+  memory: () => Memory,
+  whole: (name: string, run: () => Promise<void>) => void,
+): void {
   const patience = (): AbortSignal => AbortSignal.timeout(30_000);
 
-  test('R43: words that nobody vouches for are marked until a person says them', async () => {
+  whole('R43: words that nobody vouches for are marked until a person says them', async () => {
     const hearsay = recordOf('The walrus gateway listens on port 7777 of the host oyster.', {
       source: 'unverified',
     });
@@ -27,7 +30,7 @@ export function saidAgainTests(memory: () => Memory): void {
     expect(await marks()).toEqual([undefined, undefined, undefined]);
   });
 
-  test('a fact that is stated again after its opposite is the newest one', async () => {
+  whole('a fact that is stated again after its opposite is the newest one', async () => {
     const day = (date: number): number => Date.UTC(2026, 4, date);
     const said = async (text: string, at: number, isTimed?: true): Promise<void> => {
       const own = { at, fingerprint: `f${at}`, conversation: `c${at}` };

@@ -227,7 +227,9 @@ export function bytesOf(body: object | string | Buffer): Buffer {
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
-type StoreParts = Pick<ProxyDependencies, 'memory' | 'ledger' | 'outbox'>;
+interface StoreParts extends Pick<ProxyDependencies, 'ledger' | 'outbox'> {
+  readonly memory: Memory;
+}
 
 interface OpenedParts {
   readonly parts: StoreParts;

@@ -173,8 +173,8 @@ async function recallableElsewhere(
     const batch = { space: SPACE, ifGeneration: undefined, objects: [object], now: at };
     await own?.of('default').capture(batch, patience());
     const began = performance.now();
-    const names = { spaces: { space: SPACE }, names: [object.digest] };
-    while ((await other.of('default').lookUp(names, patience())).length === 0);
+    const named = { spaces: { space: SPACE }, refs: [object.digest], bytesMax: Infinity };
+    while ((await other.of('default').retrieve(named, patience())).objects.length === 0);
     await recall(other, object.texts[0]?.text.slice(0, 200) ?? '');
     mostMs = Math.max(mostMs, performance.now() - began);
   }

@@ -1,5 +1,4 @@
 import { TEXTS } from '../../../src/adapters/texts.ts';
-import { randomBytes } from 'node:crypto';
 import { createBodyDecoder } from '../../../src/adapters/encoding/body-decoder.ts';
 import { JournalLedger } from '../adapters/journals/ledger.ts';
 import { type Network, parseNetwork } from '../../../src/adapters/network/addresses.ts';
@@ -58,16 +57,10 @@ export function openModels(options: ModelsOptions): OpenedModels {
     report,
   });
   const memoryOf: ModelParts['memoryOf'] = (tenant, key) =>
-    new ServiceMemory({
-      store: store.of(tenant),
-      key,
-      clock: systemClock,
-      randomBytes,
-    });
+    new ServiceMemory({ store: store.of(tenant), key, clock: systemClock });
   const outboxes = new TenantOutboxes({
     folder,
-    memoryOf: (tenant) =>
-      new ServiceMemory({ store: store.of(tenant), clock: systemClock, randomBytes }),
+    memoryOf: (tenant) => new ServiceMemory({ store: store.of(tenant), clock: systemClock }),
     report,
   });
   changes.onChange((fact) => {

@@ -62,8 +62,6 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
   retrieve(question: RetrieveQuestion, signal: AbortSignal): Promise<RetrieveAnswer>;
   /** With words best first, else newest first. Tool outputs only where their kind is asked for. */
   listItems(filter: ItemFilter, signal: AbortSignal): Promise<readonly ServiceItem[]>;
-  /** The records that references and digests mean, also those of texts. At most 1,000 for each. */
-  lookUp(asked: NameQuestion, signal: AbortSignal): Promise<readonly NamedRecord[]>;
   /** The digest of the record that an item is of. */
   findItem(asked: ItemKey, signal: AbortSignal): Promise<string | undefined>;
   /** The last seen first. */
@@ -243,19 +241,6 @@ export interface StoredObject {
   readonly bytes: Uint8Array;
   readonly toolName?: string;
   readonly origin: Origin;
-}
-
-export interface NameQuestion {
-  readonly spaces: SpaceChoice;
-  /** The beginning of a text reference means all that begin so. */
-  readonly names: readonly string[];
-}
-
-export interface NamedRecord {
-  readonly space: string;
-  readonly digest: string;
-  /** The text reference, where the record holds one text and no more. */
-  readonly textRef?: string;
 }
 
 export type MissingReason = 'unknown' | 'purged' | 'over_max_bytes';

@@ -4,7 +4,7 @@ import type { BodyDecoder } from '../../../src/ports/body-decoder.ts';
 import type { Ledger } from '../../../src/ports/ledger.ts';
 import type { Limiter } from '../ports/limiter.ts';
 import type { MasterKeys } from '../ports/vault-store.ts';
-import type { Memory } from '../../../src/ports/memory.ts';
+import type { RequestMemory } from '../../../src/ports/memory.ts';
 import type { Outbox } from '../../../src/ports/outbox.ts';
 import type { Texts } from '../../../src/ports/texts.ts';
 import type { ProviderLinks } from '../ports/provider-links.ts';
@@ -54,7 +54,7 @@ export interface ModelParts {
   readonly outboxOf: (tenant: string) => Outbox;
   readonly texts: Texts;
   /** The memory of a tenant, as far as the key may use it. */
-  readonly memoryOf: (tenant: string, key: StoredKey) => Memory;
+  readonly memoryOf: (tenant: string, key: StoredKey) => RequestMemory;
   /** Bounds of the handlers of all keys together; SHELF_BOUNDS where they are not given. */
   readonly bounds?: ShelfBounds;
 }

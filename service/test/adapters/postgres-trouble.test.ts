@@ -220,8 +220,9 @@ describe.skipIf(missing !== undefined)('a PostgreSQL in trouble', () => {
         { timeout: 30_000 },
       )
       .toBe(true);
-    const asked = { spaces: { space: SPACE }, names: [objectOf('before').digest] };
-    expect(await store.of('default').lookUp(asked, patience())).toHaveLength(1);
+    const refs = [objectOf('before').digest];
+    const asked = { spaces: { space: SPACE }, refs, bytesMax: 9e6 };
+    expect((await store.of('default').retrieve(asked, patience())).objects).toHaveLength(1);
   }, 240_000);
 });
 

@@ -233,10 +233,6 @@ async function viewOf(store: TenantStore): Promise<unknown> {
         patience(),
       ),
     ),
-    store.lookUp(
-      { spaces: { globs: undefined }, names: ['m_', ...refs, ...candidates] },
-      patience(),
-    ),
     ...SPACES.map((one) =>
       store.recall(
         questionTo({ ...question, space: one, otherSpaces: ['global'], agent }),

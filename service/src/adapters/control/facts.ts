@@ -24,7 +24,7 @@ import type { MasterKeyRow, SealedSecret, SigningKeyRow } from '../../ports/vaul
 export type Row = Readonly<Record<string, unknown>>;
 
 /** `names`: of members that are called otherwise than their columns. `json`: columns with the JSON of a value. */
-function readerOf<Fact>(
+export function readerOf<Fact>(
   names: Readonly<Record<string, string>> = {},
   json: readonly string[] = [],
 ): (row: Row) => Fact {

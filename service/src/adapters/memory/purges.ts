@@ -2,8 +2,9 @@ import { groupBy } from '../../../../src/core/bytes/batches.ts';
 import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/service-store.ts';
 import type { Rows, SqlValue } from '../../ports/rows.ts';
 import { addChange, addEvent } from '../control/changes.ts';
+import type { Row } from '../control/facts.ts';
 import { forgetBlocks } from '../control/ledger.ts';
-import { type PurgeRow, purgeOf, scopeOf, sourceNumber } from './row-shapes.ts';
+import { purgeOf, sourceNumber } from './row-shapes.ts';
 import { Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
@@ -16,8 +17,11 @@ import { MEMORY } from './statements.ts';
 /** Records a transaction: about 100 ms. */
 const BATCH = 256;
 
-interface PlacedPurge extends PurgeRow {
-  readonly space_id: number;
+interface PlacedPurge {
+  readonly purge: Purge;
+  readonly spaceId: number;
+  /** The last record that it may erase. */
+  readonly upto: number;
 }
 
 type MovedBy = Pick<PurgeOrder, 'purgeId' | 'space'>;
@@ -111,23 +115,23 @@ export class Purges {
 
   /** Erases some of its records. 'empty': none is left, and `finish` is to be called. */
   async eraseSome(purgeId: string, now: number): Promise<'erased' | 'empty' | 'over'> {
-    const row = await this.#row(purgeId);
-    if (row === undefined || row.state !== 'tombstoned') return 'over';
+    const placed = await this.#placed(purgeId);
+    if (placed?.purge.state !== 'tombstoned') return 'over';
+    const { purge, spaceId, upto } = placed;
     // Two nodes may erase at once: the second waits here.
-    await this.#rows.get(MEMORY.lockSpaceById, this.#tenant, row.space_id);
+    await this.#rows.get(MEMORY.lockSpaceById, this.#tenant, spaceId);
     const doomed = await this.#rows.all<DoomedRow>(
       MEMORY.doomed,
       this.#tenant,
-      row.space_id,
-      ...valuesOf(scopeOf(row)),
-      row.upto,
+      spaceId,
+      ...valuesOf(purge.scope),
+      upto,
       BATCH + 1,
     );
-    if (doomed.length > 0) await this.#erase(doomed.slice(0, BATCH), row.space_id, now);
-    if (doomed.length > 0 && doomed.length <= BATCH) await this.#end(row, now);
+    if (doomed.length > 0) await this.#erase(doomed.slice(0, BATCH), spaceId, now);
+    if (doomed.length > 0 && doomed.length <= BATCH) await this.#end(placed, now);
     // A recall may have counted once more in between.
-    if (doomed.length === 0)
-      await this.#index.forgetWords?.(this.#rows, this.#tenant, row.space_id);
+    if (doomed.length === 0) await this.#index.forgetWords?.(this.#rows, this.#tenant, spaceId);
     return doomed.length > 0 ? 'erased' : 'empty';
   }
 
@@ -136,21 +140,20 @@ export class Purges {
   }
 
   async find(purgeId: string): Promise<Purge | undefined> {
-    const row = await this.#row(purgeId);
-    return row === undefined ? undefined : purgeOf(row);
+    return (await this.#placed(purgeId))?.purge;
   }
 
   async list({ spaces, limit, offset }: PageFilter): Promise<Purge[]> {
     const chosen = await this.#spaces.chosen(spaces);
     const values = [this.#tenant, chosen, limit, offset] as const;
-    return (await this.#rows.all<PurgeRow>(MEMORY.listPurges, ...values)).map(purgeOf);
+    return (await this.#rows.all<Row>(MEMORY.listPurges, ...values)).map(purgeOf);
   }
 
   /** A block that was recalled while some records were left may quote one of them. */
-  async #end({ id: purgeId, space, space_id }: PlacedPurge, now: number): Promise<void> {
-    await this.#moveOn({ purgeId, space }, space_id, now);
-    const { generation } = await this.#spaces.state(space);
-    await this.#run(MEMORY.movePurge, purgeId, generation);
+  async #end({ purge, spaceId }: PlacedPurge, now: number): Promise<void> {
+    await this.#moveOn(purge, spaceId, now);
+    const { generation } = await this.#spaces.state(purge.space);
+    await this.#run(MEMORY.movePurge, purge.purgeId, generation);
   }
 
   async #moveOn({ purgeId, space }: MovedBy, id: number, now: number): Promise<void> {
@@ -189,8 +192,11 @@ export class Purges {
     return row ?? { records: 0, items: 0, bytes: 0, last: 0 };
   }
 
-  #row(purgeId: string): Promise<PlacedPurge | undefined> {
-    return this.#rows.get<PlacedPurge>(MEMORY.findPurge, this.#tenant, purgeId);
+  async #placed(purgeId: string): Promise<PlacedPurge | undefined> {
+    const row = await this.#rows.get<Row>(MEMORY.findPurge, this.#tenant, purgeId);
+    if (row === undefined) return undefined;
+    const { space_id: spaceId, upto, ...facts } = row;
+    return { purge: purgeOf(facts), spaceId: Number(spaceId), upto: Number(upto) };
   }
 
   #keep(purge: Purge, space: number, upto: number): Promise<number> {

@@ -1,27 +1,48 @@
+import { recordOfBytes } from '../../../../src/core/memory-api/records.ts';
 import { isDigest, referenceOf } from '../../../../src/core/memory/reference.ts';
 import { proofOf } from '../../../../src/core/shortening/proofs.ts';
+import { listTerms } from '../../../../src/adapters/store/records.ts';
+import { textsOf } from '../../core/objects.ts';
 import type {
   Coverage,
+  ItemFilter,
+  ItemKey,
   MissingReason,
-  NamedRecord,
-  NameQuestion,
+  ObjectKind,
+  PageFilter,
   RetrieveAnswer,
   RetrieveQuestion,
+  ServiceItem,
   ServiceQuestion,
+  ServiceSource,
   StoredObject,
 } from '../../ports/service-store.ts';
-import type { Rows } from '../../ports/rows.ts';
-import { type OriginRow, originOf } from './row-shapes.ts';
+import type { Rows, SqlValue } from '../../ports/rows.ts';
+import {
+  type ItemFacts,
+  listedItem,
+  objectOfItem,
+  type OriginRow,
+  originOf,
+  outputItem,
+  sourceIdOf,
+  sourceNumber,
+} from './row-shapes.ts';
 import { bareState, type Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
-/** Records as their canonical bytes: proven, given back, named. */
+/**
+ * Records of a tenant: as canonical bytes that are proven, given back and named, and as items that people
+ * and models list and search by words.
+ */
 
 /** A reference without a space may name a record in each of several spaces. */
 const OBJECTS_MAX = 256;
-const NAMED_MAX = 1000;
 /** Proofs between two looks at the clock: one statement, 100 kB of records. */
 const PROOFS_PER_LOOK = 64;
+
+/** Outputs that are read at once, where a list asks for words in them. */
+const OUTPUTS_READ = 32;
 
 interface ProofRow {
   readonly digest: string;
@@ -36,6 +57,24 @@ interface RetrievedRow extends OriginRow {
   readonly tool_name: string | null;
   readonly size: number;
   readonly bytes: Uint8Array;
+}
+
+interface ItemRow extends OriginRow {
+  readonly record_id: number;
+  readonly message: number;
+  readonly kind: ObjectKind;
+  readonly created_at: number;
+  readonly role: 'user' | 'assistant';
+  readonly bytes: Uint8Array;
+}
+
+type OutputRow = Pick<ItemRow, 'record_id' | 'created_at' | 'bytes'> & OriginRow;
+
+/** The index of an engine, for lists that ask for words. */
+export interface WordSearch {
+  readonly statement: string;
+  /** The values of `$13` and on. */
+  valuesOf(spaces: readonly number[], terms: readonly string[]): SqlValue[];
 }
 
 export class Records {
@@ -103,25 +142,110 @@ export class Records {
     return { state, objects, missing };
   }
 
-  async lookUp({ spaces, names }: NameQuestion): Promise<NamedRecord[]> {
+  async list(filter: ItemFilter, search: WordSearch): Promise<ServiceItem[]> {
+    if (filter.kind === 'tool_output') return this.#outputs(filter);
+    const { spaces, role, session, refs, since, until, words, kind, sourceId } = filter;
     const chosen = await this.#spaces.chosen(spaces);
-    const found: NamedRecord[] = [];
-    for (const name of names) {
-      // oxlint-disable-next-line no-await-in-loop -- One connection answers one after the other.
-      const rows = await this.#rows.all<{ space: string; digest: string; text_ref: string | null }>(
-        MEMORY.nameRecords,
+    const terms = listTerms(words ?? '');
+    // Words that say nothing find nothing.
+    if (words !== undefined && terms.length === 0) return [];
+    const values: SqlValue[] = [
+      this.#tenant,
+      chosen,
+      role ?? null,
+      session ?? null,
+      since ?? null,
+      until ?? null,
+      kind ?? null,
+      sourceId === undefined ? null : sourceNumber(sourceId),
+      refs ?? null,
+      filter.limit,
+      filter.offset,
+    ];
+    const rows =
+      terms.length === 0
+        ? await this.#rows.all<ItemRow>(MEMORY.listItems, ...values)
+        : await this.#rows.all<ItemRow>(
+            search.statement,
+            ...values,
+            terms.length,
+            ...search.valuesOf(chosen, terms),
+          );
+    return rows.map((row) => listedItem(factsOf(row), wholeOf(row)));
+  }
+
+  async digestOf({ space, itemId }: ItemKey): Promise<string | undefined> {
+    const values = [this.#tenant, space, objectOfItem(itemId)] as const;
+    return (await this.#rows.get<{ digest: string }>(MEMORY.digestOfItem, ...values))?.digest;
+  }
+
+  async sources({ spaces, limit, offset }: PageFilter): Promise<ServiceSource[]> {
+    const chosen = await this.#spaces.chosen(spaces);
+    const rows = await this.#rows.all<
+      Pick<ServiceSource, 'space' | 'session' | 'client' | 'records' | 'bytes'> & {
+        id: number;
+        first_seen: number;
+        last_seen: number;
+      }
+    >(MEMORY.listSources, this.#tenant, chosen, limit, offset);
+    return rows.map(({ id, first_seen: firstSeen, last_seen: lastSeen, ...source }) => ({
+      sourceId: sourceIdOf(id),
+      ...source,
+      firstSeen,
+      lastSeen,
+    }));
+  }
+
+  // Outputs are in no index: they are read newest first, until the page is full.
+  async #outputs({ spaces, session, words, role, offset, limit }: ItemFilter) {
+    const terms = listTerms(words ?? '');
+    if (role !== undefined || (words !== undefined && terms.length === 0)) return [];
+    const chosen = await this.#spaces.chosen(spaces);
+    const found: ServiceItem[] = [];
+    let last: OutputRow | undefined;
+    while (found.length < offset + limit) {
+      // oxlint-disable-next-line no-await-in-loop -- The next page begins where this one ends.
+      const rows: OutputRow[] = await this.#rows.all<OutputRow>(
+        MEMORY.listOutputs,
         this.#tenant,
         chosen,
-        ...recordNamed(name),
-        NAMED_MAX,
+        session ?? null,
+        last?.observed_at ?? null,
+        last?.record_id ?? null,
+        OUTPUTS_READ,
       );
-      found.push(
-        ...rows.map(({ text_ref: textRef, ...row }) =>
-          textRef === null ? row : { ...row, textRef },
-        ),
-      );
+      for (const row of rows) {
+        const facts = {
+          object: row.record_id,
+          createdAt: row.created_at,
+          origin: originOf(row),
+        };
+        const item = outputItem(facts, row.bytes, terms);
+        if (item !== undefined) found.push(item);
+      }
+      last = rows.at(-1);
+      if (rows.length < OUTPUTS_READ) break;
     }
-    return found;
+    return found.slice(offset, offset + limit);
+  }
+
+  /** A text with the item that it is of; undefined for a text that has gone. */
+  async itemOf(space: string, digest: string): Promise<SaidItem | undefined> {
+    const row = await this.#rows.get<ItemRow>(MEMORY.itemOfText, this.#tenant, space, digest);
+    return row === undefined ? undefined : { facts: factsOf(row), whole: wholeOf(row) };
+  }
+
+  /** Names of the texts of records that the client has in its prompt. */
+  async textsOf({ space, olderSpaces = [], otherSpaces, excludeDigests }: ServiceQuestion) {
+    const texts = excludeDigests.filter(isDigest);
+    if (texts.length === excludeDigests.length) return texts;
+    const rows = await this.#rows.all<{ digest: string }>(
+      MEMORY.textsOfRecords,
+      this.#tenant,
+      [space, ...olderSpaces, ...otherSpaces],
+      excludeDigests,
+    );
+    return [...texts, ...rows.map(({ digest }) => digest)];
   }
 
   async #proveSome(
@@ -180,30 +304,37 @@ export class Records {
   }
 }
 
+export interface SaidItem {
+  readonly facts: ItemFacts;
+  readonly whole: string;
+}
+
+function factsOf(row: ItemRow): ItemFacts {
+  const { record_id: object, message, kind, role, created_at: createdAt } = row;
+  return { object, message, kind, role, createdAt, origin: originOf(row) };
+}
+
+function wholeOf({ bytes, message }: ItemRow): string {
+  return textsOf(recordOfBytes(bytes))[message]?.text ?? '';
+}
+
 /**
  * The names of a record as values of a statement. A record has several: the digest and the reference of its
  * bytes and, where it holds one text and no more, the digest and the reference of that text. The reference
  * of a text is the beginning of its digest, and the tables have an index of it.
  */
 
-const TEXT_REFERENCE_START = /^m_[a-z2-7]{0,15}$/;
-/** No character of a reference comes after it. */
-const AFTER_ALL = '{';
-
 type NameValues = readonly [
   digest: string | null,
   ref: string | null,
-  textRefFrom: string | null,
-  textRefTo: string | null,
+  textRef: string | null,
   textDigest: string | null,
 ];
 
 function recordNamed(name: string): NameValues {
-  if (isDigest(name)) return [null, null, referenceOf(name), referenceOf(name), name];
-  if (TEXT_REFERENCE_START.test(name)) return [null, null, name, name + AFTER_ALL, null];
-  if (name.startsWith('sha256:')) return [name, null, null, null, null];
-  if (name.startsWith('m_')) return [null, null, name, name, null];
-  return [null, name, null, null, null];
+  if (isDigest(name)) return [null, null, referenceOf(name), name];
+  if (name.startsWith('sha256:')) return [name, null, null, null];
+  return name.startsWith('m_') ? [null, null, name, null] : [null, name, null, null];
 }
 
 /** Digest, reference, reference of the text. */

@@ -11,6 +11,13 @@ export interface StateRow {
   readonly counter: number | null;
   readonly seq: number | null;
   readonly records: number | null;
+  readonly bytes: number | null;
+}
+
+interface PlacedState extends SpaceState {
+  readonly id: number | undefined;
+  /** Canonical bytes of its records. */
+  readonly bytes: number;
 }
 
 export class Spaces {
@@ -23,9 +30,9 @@ export class Spaces {
   }
 
   /** The epoch is read each time: after a restore no node may tell the one before. */
-  async state(space: string): Promise<SpaceState & { readonly id: number | undefined }> {
+  async state(space: string): Promise<PlacedState> {
     const row = await this.#rows.get<StateRow>(MEMORY.spaceState, this.#tenant, space);
-    return { ...stateOf(space, row), id: row?.id ?? undefined };
+    return { ...stateOf(space, row), id: row?.id ?? undefined, bytes: row?.bytes ?? 0 };
   }
 
   /**

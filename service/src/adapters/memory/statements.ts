@@ -12,10 +12,6 @@ const ORIGIN = `r.digest, r.ref, s.name AS space, r.text_digest, r.source_id AS 
 const ORIGIN_JOINS = `JOIN tenant_spaces s ON s.tenant_id = $1 AND s.id = r.space_id
   JOIN sources c ON c.tenant_id = $1 AND c.space_id = r.space_id AND c.id = r.source_id`;
 
-/** One of a record's names, in $3 to $7: see records.ts. */
-const NAMED = `(r.digest = $3 OR r.ref = $4
-  OR (r.text_ref >= $5 AND r.text_ref <= $6 AND ($7::text IS NULL OR r.text_digest = $7)))`;
-
 /** The number of the space that $2 names: no earlier query has to read it. */
 export const SPACE_NAMED =
   '(SELECT s.id FROM tenant_spaces s WHERE s.tenant_id = $1 AND s.name = $2)';
@@ -43,8 +39,12 @@ const ITEMS_OF_PAGE = `SELECT r.id AS record_id, t.message, r.kind, r.created_at
     JOIN objects r ON r.tenant_id = $1 AND r.space_id = t.space_id AND r.id = t.record_id
     ${ORIGIN_JOINS}`;
 
+/** Columns of a purge: p (purges), s (tenant_spaces). */
+const PURGE = `p.id, s.name AS space, p.scope, p.state, p.records, p.items, p.bytes, p.generation_before,
+  p.generation_after, p.requested_by, p.requested_at, p.erased_at`;
+
 export const MEMORY = {
-  spaceState: `SELECT e.value AS epoch, s.id, s.counter, s.seq, s.records
+  spaceState: `SELECT e.value AS epoch, s.id, s.counter, s.seq, s.records, s.bytes
     FROM service_meta e LEFT JOIN tenant_spaces s ON s.tenant_id = $1 AND s.name = $2
     WHERE e.name = 'epoch'`,
   /** Records that the plan still allows; null without such a limit. */
@@ -59,6 +59,15 @@ export const MEMORY = {
     WHERE tenant_id = $1 AND id = $2`,
   bumpSpace: `UPDATE tenant_spaces SET counter = counter + 1 WHERE tenant_id = $1 AND id = $2`,
 
+  /** Everything that a batch has to know of the space, in one answer. */
+  known: `SELECT 'purged' AS what, p.digest AS name, 0 AS id FROM purged p
+      WHERE p.tenant_id = $1 AND p.space_id = ${SPACE_NAMED} AND p.digest = ANY($3::text[])
+    UNION ALL SELECT 'record', r.digest, r.id FROM objects r
+      WHERE r.tenant_id = $1 AND r.space_id = ${SPACE_NAMED} AND r.digest = ANY($3::text[])
+    UNION ALL SELECT 'ref', r.ref, r.id FROM objects r
+      WHERE r.tenant_id = $1 AND r.space_id = ${SPACE_NAMED} AND r.ref = ANY($4::text[])
+    UNION ALL SELECT 'text', t.digest, t.n FROM texts t
+      WHERE t.tenant_id = $1 AND t.space_id = ${SPACE_NAMED} AND t.digest = ANY($5::text[])`,
   recordsForProof: `SELECT r.digest, r.text_digest, r.ref, r.redactions, r.bytes FROM objects r
     WHERE r.tenant_id = $1 AND r.space_id = ${SPACE_NAMED} AND (r.digest = ANY($3::text[])
       OR (r.text_ref = ANY($4::text[]) AND r.text_digest = ANY($5::text[]))) ORDER BY r.id`,
@@ -67,12 +76,10 @@ export const MEMORY = {
       AND (p.digest = ANY($3::text[]) OR p.text_ref = ANY($4::text[]))`,
   findRecords: `SELECT r.kind, r.tool_name, r.size, ${ORIGIN}, r.bytes
     FROM objects r ${ORIGIN_JOINS}
-    WHERE r.tenant_id = $1 AND r.space_id = ANY($2::integer[]) AND ${NAMED}
-    ORDER BY r.id LIMIT $8`,
-  nameRecords: `SELECT s.name AS space, r.digest, r.text_ref FROM objects r
-    JOIN tenant_spaces s ON s.tenant_id = $1 AND s.id = r.space_id
-    WHERE r.tenant_id = $1 AND r.space_id = ANY($2::integer[]) AND ${NAMED}
-    ORDER BY r.text_ref NULLS FIRST, r.id LIMIT $8`,
+    WHERE r.tenant_id = $1 AND r.space_id = ANY($2::integer[])
+      AND (r.digest = $3 OR r.ref = $4
+        OR (r.text_ref = $5 AND ($6::text IS NULL OR r.text_digest = $6)))
+    ORDER BY r.id LIMIT $7`,
   wasPurged: `SELECT 1 AS found FROM purged p WHERE p.tenant_id = $1
     AND p.space_id = ANY($2::integer[])
     AND (p.digest = $3 OR p.ref = $4 OR p.text_ref = $5) LIMIT 1`,
@@ -112,10 +119,10 @@ export const MEMORY = {
   addPurge: `INSERT INTO purges (tenant_id, id, space_id, scope, state, records, items, bytes,
       generation_before, generation_after, requested_by, requested_at, upto)
     VALUES ($1, $2, $3, $4, 'tombstoned', $5, $6, $7, $8, $9, $10, $11, $12)`,
-  findPurge: `SELECT p.*, s.name AS space FROM purges p
+  findPurge: `SELECT ${PURGE}, p.space_id, p.upto FROM purges p
     JOIN tenant_spaces s ON s.tenant_id = $1 AND s.id = p.space_id
     WHERE p.tenant_id = $1 AND p.id = $2`,
-  listPurges: `SELECT p.*, s.name AS space FROM purges p
+  listPurges: `SELECT ${PURGE} FROM purges p
     JOIN tenant_spaces s ON s.tenant_id = $1 AND s.id = p.space_id
     WHERE p.tenant_id = $1 AND p.space_id = ANY($2::integer[])
     ORDER BY p.number DESC LIMIT $3 OFFSET $4`,
@@ -137,6 +144,14 @@ export const MEMORY = {
   movePurge: `UPDATE purges SET generation_after = $3 WHERE tenant_id = $1 AND id = $2`,
   finishPurge: `UPDATE purges SET state = 'erased', erased_at = $3
     WHERE tenant_id = $1 AND id = $2 AND state = 'tombstoned'`,
+  /** Counts of all tenants, for the operator. */
+  health: `SELECT count(*) AS spaces, coalesce(sum(s.records), 0)::bigint AS records,
+      (SELECT count(*) FROM service_keys WHERE revoked_at IS NULL) AS keys,
+      (SELECT count(*) FROM tenants WHERE status <> 'deleted') AS tenants,
+      (SELECT count(*) FROM providers) AS providers,
+      coalesce((SELECT max(created_at) FROM service_keys), 0)::bigint AS newest_key,
+      coalesce((SELECT created_at FROM objects ORDER BY id DESC LIMIT 1), 0)::bigint AS newest_record
+    FROM tenant_spaces s`,
   /** Purges of all tenants that a crash left half done. */
   unfinishedPurges: `SELECT tenant_id, id FROM purges WHERE state = 'tombstoned' ORDER BY number`,
 } as const;

@@ -1,3 +1,4 @@
+import { MemoryError } from '../../../../src/core/errors.ts';
 import type { RecallQuestion } from '../../../../src/ports/memory.ts';
 import type { Rows, Transactions } from '../../ports/rows.ts';
 import type {
@@ -5,12 +6,12 @@ import type {
   CaptureOutcome,
   ServiceAnswer,
   ServiceQuestion,
+  ServiceStoreHealth,
   TenantPurge,
   TenantStore,
 } from '../../ports/service-store.ts';
-import { Items, type WordSearch } from './items.ts';
 import { type PurgedIndex, Purges } from './purges.ts';
-import { Records } from './records.ts';
+import { Records, type WordSearch } from './records.ts';
 import { bareState, Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
@@ -37,8 +38,6 @@ export function tenantMemory(engine: MemoryEngine, tenant: string) {
   ) => (await open()).read((rows) => run(rows, new Spaces(rows, tenant)), signal);
   const inRecords = <T>(run: (records: Records) => Promise<T>, signal: AbortSignal) =>
     inSpaces((rows, spaces) => run(new Records(rows, tenant, spaces)), signal);
-  const inItems = <T>(run: (items: Items) => Promise<T>, signal: AbortSignal) =>
-    inSpaces((rows, spaces) => run(new Items(rows, tenant, spaces)), signal);
   const purgesOn = (rows: Rows): Purges => new Purges(rows, tenant, engine);
   return {
     spaceState: (space, signal) =>
@@ -46,13 +45,12 @@ export function tenantMemory(engine: MemoryEngine, tenant: string) {
     capture: (batch, signal) => engine.capture(tenant, batch, signal),
     recall: (question, signal) => engine.recall(tenant, question, signal),
     retrieve: (question, signal) => inRecords((records) => records.retrieve(question), signal),
-    lookUp: (asked, signal) => inRecords((records) => records.lookUp(asked), signal),
     listItems: async (filter, signal) => {
       const words = await engine.wordsOf(tenant);
-      return inItems((items) => items.list(filter, words), signal);
+      return inRecords((records) => records.list(filter, words), signal);
     },
-    findItem: (asked, signal) => inItems((items) => items.digestOf(asked), signal),
-    listSources: (filter, signal) => inItems((items) => items.sources(filter), signal),
+    findItem: (asked, signal) => inRecords((records) => records.digestOf(asked), signal),
+    listSources: (filter, signal) => inRecords((records) => records.sources(filter), signal),
     beginPurge: async (order) => (await open()).write((rows) => purgesOn(rows).begin(order)),
     continuePurge: async (purgeId, now) => {
       const transactions = await open();
@@ -78,6 +76,15 @@ export async function unfinishedPurges({
   return found.map(({ tenant_id: tenant, id: purgeId }) => ({ tenant, purgeId }));
 }
 
+/** What a service holds, for its operator. */
+export async function heldIn(rows: Rows): Promise<Omit<ServiceStoreHealth, 'engine' | 'bytes'>> {
+  type Held = Omit<ServiceStoreHealth, 'engine' | 'bytes' | 'newestAt'>;
+  const row = await rows.get<Held & { newest_record: number; newest_key: number }>(MEMORY.health);
+  if (row === undefined) throw new MemoryError('unavailable', 'The counts cannot be read.');
+  const { newest_record: newestRecord, newest_key: newestKey, ...held } = row;
+  return { ...held, newestAt: Math.max(newestRecord, newestKey) };
+}
+
 export type AskedText = ServiceQuestion & { readonly text: string };
 export type FoundItems = Pick<ServiceAnswer, 'items' | 'exchanges' | 'sessions' | 'isTruncated'>;
 
@@ -91,14 +98,14 @@ export interface StartedSearch {
 export async function answerTo(
   rows: Rows,
   { tenant, question }: { readonly tenant: string; readonly question: ServiceQuestion },
-  begin: (asked: AskedText, items: Items) => StartedSearch,
+  begin: (asked: AskedText, records: Records) => StartedSearch,
 ): Promise<ServiceAnswer> {
   const spaces = new Spaces(rows, tenant);
   const { text, deadlineAt } = question;
-  const items = new Items(rows, tenant, spaces);
-  const started = text === undefined ? undefined : begin({ ...question, text }, items);
+  const records = new Records(rows, tenant, spaces);
+  const started = text === undefined ? undefined : begin({ ...question, text }, records);
   const stating = spaces.state(question.space);
-  const proving = new Records(rows, tenant, spaces).prove(question, stating);
+  const proving = records.prove(question, stating);
   const [state, proven] = await Promise.all([stating, proving, started?.ready]);
   // The search is bounded, and takes some 20 ms: what cannot begin in time is left out.
   const isLate = started !== undefined && Date.now() > deadlineAt;

@@ -1,20 +1,23 @@
+import { referenceOf } from '../../../../src/core/memory/reference.ts';
+import { type IndexedPassage, shareOf } from '../../../../src/adapters/store/passage-index.ts';
+import { POSITIONS_PER_EXCHANGE, SPACES_MAX } from '../../../../src/adapters/store/schema.ts';
+import type { Rows, SqlValue } from '../../ports/rows.ts';
 import type {
   CaptureBatch,
   CaptureOutcome,
-  ObjectState,
-  SpaceState,
   NewObject,
+  ObjectState,
 } from '../../ports/service-store.ts';
 import {
-  passagesOf,
-  type IndexedPassage,
-  shareOf,
-} from '../../../../src/adapters/store/passage-index.ts';
-import type { Rows, SqlValue } from '../../ports/rows.ts';
+  CapturePlan,
+  isStale,
+  type KnownRow,
+  namesIn,
+  passagesIn,
+  threadOf,
+} from '../memory/capture-plan.ts';
 import { bareState, Spaces, stateOf, type StateRow } from '../memory/spaces.ts';
 import { INDEX } from './statements/index.ts';
-import { referenceOf } from '../../../../src/core/memory/reference.ts';
-import { POSITIONS_PER_EXCHANGE, SPACES_MAX } from '../../../../src/adapters/store/schema.ts';
 import type { TenantTermKeys } from './term-keys.ts';
 import { bytesArray } from './wire-values.ts';
 
@@ -54,22 +57,17 @@ export async function capture(
   }
   const state = stateOf(batch.space, space);
   if (isStale(batch, state)) return { state, results: undefined };
-  const writer = new BatchWriter(rows, place, space);
-  const results = writer.take(batch, { passages, held, room });
-  await Promise.all(writer.write(batch.now));
-  const { records } = writer;
-  const commitSeq = state.commitSeq + records;
-  const after = { ...state, commitSeq, records: state.records + records };
-  return { state: after, results };
-}
-
-function passagesIn({ objects }: CaptureBatch): BatchPassages {
-  return objects.map(({ texts }) => texts.map(({ text, role }) => passagesOf(text, role)));
-}
-
-/** A purge came in between: the batch belongs to the generation before it. */
-function isStale({ ifGeneration }: CaptureBatch, { generation }: SpaceState): boolean {
-  return ifGeneration !== undefined && ifGeneration !== generation;
+  const plan = new CapturePlan(batch, {
+    passages,
+    held,
+    room,
+    seq: space.seq,
+    bytesLeft: place.bytesMax - space.bytes,
+  });
+  await Promise.all(new BatchWriter(rows, place, { space, plan, held }).write(batch.now));
+  const added = plan.records.length;
+  const after = { ...state, commitSeq: state.commitSeq + added, records: state.records + added };
+  return { state: after, results: plan.results };
 }
 
 /** Runs `work` in the next tick, so that the statements queued in this one reach the server first. */
@@ -115,26 +113,15 @@ export async function makeSpace(
   }
 }
 
-function readKnown(
-  rows: Rows,
-  tenant: string,
-  { space, objects }: CaptureBatch,
-): Promise<KnownRow[]> {
-  return rows.all<KnownRow>(
-    INDEX.known,
-    tenant,
-    space,
-    objects.map(({ digest }) => digest),
-    objects.map(({ ref }) => ref),
-    objects.flatMap(({ textDigest }) => textDigest ?? []),
-    objects.map(threadOf),
-  );
+/** `id`: of a conversation. */
+interface HeldRow extends KnownRow {
+  readonly id: number;
 }
 
-/** Decides what becomes of each record of a batch, and writes the rows of all of them in one message. */
-
-/** By object, by text. */
-type BatchPassages = readonly (readonly (readonly IndexedPassage[])[])[];
+function readKnown(rows: Rows, tenant: string, batch: CaptureBatch): Promise<HeldRow[]> {
+  const threads = batch.objects.map(threadOf);
+  return rows.all<HeldRow>(INDEX.known, tenant, ...namesIn(batch), threads);
+}
 
 interface CapturePlace {
   readonly tenant: string;
@@ -145,163 +132,43 @@ interface CapturePlace {
   readonly ignoresPlan?: true;
 }
 
-/** A part of a batch that the space holds already. */
-interface KnownRow {
-  readonly what: string;
-  readonly name: string;
-  readonly id: number;
-}
-
-interface KnownFacts {
-  readonly passages: BatchPassages;
-  readonly held: readonly KnownRow[];
-  /** Records that the plan still allows. */
-  readonly room: number;
-}
-
-interface NewRecord {
-  readonly object: NewObject;
-  readonly seq: number;
-  readonly passages: readonly (readonly IndexedPassage[])[];
-}
-
-interface NewText {
-  readonly n: number;
-  readonly recordDigest: string;
-  readonly message: number;
-  readonly digest: string;
-  readonly ref: string;
-  readonly object: NewObject;
-  readonly role: string;
-  readonly conversation: number;
-}
-
-interface NewPassage {
-  readonly n: number;
+interface NewPassage extends IndexedPassage {
   readonly text: number;
   readonly conversation: number;
   readonly position: number;
-  readonly start: number;
-  readonly end: number;
-  readonly terms: readonly string[];
 }
 
+interface Planned {
+  readonly space: LockedSpace;
+  readonly plan: CapturePlan;
+  readonly held: readonly HeldRow[];
+}
+
+/** Writes the rows of all records of a batch in one message. */
 class BatchWriter {
   readonly #rows: Rows;
   readonly #place: CapturePlace;
   readonly #space: LockedSpace;
-  readonly #purged = new Set<string>();
-  readonly #digests = new Set<string>();
-  readonly #refs = new Set<string>();
-  readonly #textDigests = new Set<string>();
-  readonly #conversations = new Map<string, number>();
+  readonly #plan: CapturePlan;
+  readonly #conversations: Map<string, number>;
   readonly #newConversations: { id: number; key: string }[] = [];
-  readonly #records: NewRecord[] = [];
-  readonly #texts: NewText[] = [];
-  readonly #passages: NewPassage[] = [];
-  readonly #again: NewObject[] = [];
-  #bytes = 0;
-  #room = Infinity;
 
-  constructor(rows: Rows, place: CapturePlace, space: LockedSpace) {
+  constructor(rows: Rows, place: CapturePlace, { space, plan, held }: Planned) {
     this.#rows = rows;
     this.#place = place;
     this.#space = space;
+    this.#plan = plan;
+    const known = held.filter(({ what }) => what === 'conversation');
+    this.#conversations = new Map(known.map(({ name, id }) => [name, id]));
   }
 
-  /** How many were added. */
-  get records(): number {
-    return this.#records.length;
-  }
-
-  /** Decides what becomes of each object. */
-  take({ objects }: CaptureBatch, { passages, held, room }: KnownFacts): ObjectState[] {
-    this.#room = room;
-    const sets: Record<string, Set<string>> = {
-      purged: this.#purged,
-      record: this.#digests,
-      ref: this.#refs,
-      text: this.#textDigests,
-    };
-    for (const { what, name, id } of held) {
-      if (what === 'conversation') this.#conversations.set(name, id);
-      else sets[what]?.add(name);
-    }
-    return objects.map((object, at) => this.#take(object, passages[at] ?? []));
-  }
-
-  /** All in one message: a statement finds what those before it have added. */
+  /** A statement finds what those before it have added. */
   write(now: number): Promise<number>[] {
     const added =
-      this.#records.length === 0
+      this.#plan.records.length === 0
         ? []
-        : [this.#addSources(), this.#addRecords(now), ...this.#addTexts(), this.#grow()];
+        : [this.#addSources(), this.#addRecords(now), ...this.#addTexts()];
     return [...added, ...this.#sayAgain()];
-  }
-
-  #take(object: NewObject, passages: NewRecord['passages']): ObjectState {
-    const { digest, ref, bytes } = object;
-    if (this.#purged.has(digest)) return 'purged';
-    if (this.#digests.has(digest)) {
-      this.#again.push(object);
-      return 'duplicate';
-    }
-    if (this.#refs.has(ref)) return 'ref_collision';
-    if (this.#records.length >= this.#room) return 'plan';
-    if (this.#space.bytes + this.#bytes + bytes.length > this.#place.bytesMax) return 'quota';
-    this.#digests.add(digest);
-    this.#refs.add(ref);
-    this.#bytes += bytes.length;
-    const seq = this.#space.seq + this.#records.length + 1;
-    this.#records.push({ object, seq, passages });
-    for (const [message, { role }] of object.texts.entries()) {
-      this.#takeText(object, { message, role, passages: passages[message] ?? [] });
-    }
-    return 'durable';
-  }
-
-  #takeText(
-    object: NewObject,
-    text: {
-      readonly message: number;
-      readonly role: 'user' | 'assistant';
-      readonly passages: readonly IndexedPassage[];
-    },
-  ): void {
-    const { message, role } = text;
-    const conversation = this.#conversationOf(threadOf(object));
-    const n = this.#space.next_text + this.#texts.length;
-    const name = this.#nameOf(object, message);
-    this.#texts.push({
-      n,
-      recordDigest: object.digest,
-      message,
-      ...name,
-      object,
-      role,
-      conversation,
-    });
-    const source = object.source === undefined ? {} : { source: object.source };
-    const first = (object.position + shareOf({ role, ...source })) * POSITIONS_PER_EXCHANGE;
-    for (const [count, { start, end, terms }] of text.passages.entries()) {
-      this.#passages.push({
-        n: this.#space.next_passage + this.#passages.length,
-        text: n,
-        conversation,
-        position: first + count,
-        start,
-        end,
-        terms,
-      });
-    }
-  }
-
-  /** The same words may be in two records (a note, a longer exchange): the name is the first's. */
-  #nameOf({ digest, ref, textDigest }: NewObject, message: number) {
-    if (textDigest === undefined) return { digest: `${digest}#${message}`, ref };
-    const isTaken = this.#textDigests.has(textDigest);
-    this.#textDigests.add(textDigest);
-    return { digest: isTaken ? `${digest}#${message}` : textDigest, ref: referenceOf(textDigest) };
   }
 
   #conversationOf(key: string): number {
@@ -315,7 +182,7 @@ class BatchWriter {
 
   /** By session and client. */
   #addSources(): Promise<number> {
-    const sums = sourcesOf(this.#records.map(({ object }) => object));
+    const sums = sourcesOf(this.#plan.records.map(({ object }) => object));
     return this.#run(
       INDEX.addSources,
       sums.map(({ session }) => session),
@@ -329,7 +196,7 @@ class BatchWriter {
 
   #addRecords(now: number): Promise<number> {
     const of = <T>(read: (object: NewObject) => T): T[] =>
-      this.#records.map(({ object }) => read(object));
+      this.#plan.records.map(({ object }) => read(object));
     return this.#run(
       INDEX.addRecords,
       now,
@@ -347,30 +214,43 @@ class BatchWriter {
       of(({ dialect }) => dialect ?? null),
       of(({ toolName }) => toolName ?? null),
       of(({ redactions }) => redactions),
-      this.#records.map(({ seq }) => seq),
+      this.#plan.records.map(({ seq }) => seq),
       bytesArray(of(({ bytes }) => bytes)),
     );
   }
 
   #addTexts(): Promise<number>[] {
-    const [texts, passages, conversations] = [this.#texts, this.#passages, this.#newConversations];
-    const added: Promise<number>[] = [];
-    if (conversations.length > 0) {
-      added.push(
-        this.#run(
-          INDEX.addConversations,
-          conversations.map(({ id }) => id),
-          conversations.map(({ key }) => key),
-        ),
-      );
-    }
-    if (texts.length === 0) return added;
+    const texts = this.#plan.records.flatMap(({ object, texts: own }) =>
+      own.map((text) => ({
+        ...text,
+        object,
+        conversation: this.#conversationOf(threadOf(object)),
+      })),
+    );
+    const { next_text: first, next_passage: firstPassage } = this.#space;
+    const passages = texts.flatMap((text, at) => passagesOf(text, first + at));
+    const conversations = this.#newConversations;
+    const grown = this.#run(
+      INDEX.growSpace,
+      this.#plan.records.length,
+      this.#plan.bytes,
+      passages.length,
+      passages.reduce((sum, { terms }) => sum + terms.length, 0),
+      texts.length,
+      conversations.length,
+    );
+    if (texts.length === 0) return [grown];
     return [
-      ...added,
+      grown,
+      this.#run(
+        INDEX.addConversations,
+        conversations.map(({ id }) => id),
+        conversations.map(({ key }) => key),
+      ),
       this.#run(
         INDEX.addTexts,
-        texts.map(({ n }) => n),
-        texts.map(({ recordDigest }) => recordDigest),
+        texts.map((_, at) => first + at),
+        texts.map(({ object }) => object.digest),
         texts.map(({ message }) => message),
         texts.map(({ digest }) => digest),
         texts.map(({ ref }) => ref),
@@ -383,7 +263,7 @@ class BatchWriter {
       ),
       this.#run(
         INDEX.addPassages,
-        passages.map(({ n }) => n),
+        passages.map((_, at) => firstPassage + at),
         passages.map(({ text }) => text),
         passages.map(({ conversation }) => conversation),
         passages.map(({ position }) => position),
@@ -398,23 +278,11 @@ class BatchWriter {
     ];
   }
 
-  #grow(): Promise<number> {
-    return this.#run(
-      INDEX.growSpace,
-      this.#records.length,
-      this.#bytes,
-      this.#passages.length,
-      this.#passages.reduce((sum, { terms }) => sum + terms.length, 0),
-      this.#texts.length,
-      this.#newConversations.length,
-    );
-  }
-
   /** As sayAgain of the file's tables, after the rows of this batch are there. */
   #sayAgain(): Promise<number>[] {
-    const said: Promise<number>[] = [];
-    const again = this.#again.filter(({ textDigest }) => textDigest !== undefined);
+    const { again } = this.#plan;
     const timed = again.filter(({ isTimed }) => isTimed === true);
+    const said: Promise<number>[] = [];
     if (timed.length > 0) {
       const times = timed.map(({ observedAt }) => observedAt);
       const texts = newest(
@@ -442,9 +310,18 @@ class BatchWriter {
   }
 }
 
-/** A text of no conversation has no neighbours: its digest is a conversation of its own. */
-function threadOf({ session, digest }: NewObject): string {
-  return session === '' ? digest : session;
+interface PlacedText {
+  readonly object: NewObject;
+  readonly role: 'user' | 'assistant';
+  readonly conversation: number;
+  readonly passages: readonly IndexedPassage[];
+}
+
+/** The passages of text `n`, each at its place in the conversation. */
+function passagesOf({ object, role, conversation, passages }: PlacedText, n: number): NewPassage[] {
+  const source = object.source === undefined ? {} : { source: object.source };
+  const first = (object.position + shareOf({ role, ...source })) * POSITIONS_PER_EXCHANGE;
+  return passages.map((one, at) => ({ ...one, text: n, conversation, position: first + at }));
 }
 
 /** Each digest once, with its latest time. */

@@ -69,10 +69,10 @@ export function postgresMemory(
       const answer = await connections.memory.read((rows) => {
         heard.length = 0;
         counted.length = 0;
-        return answerTo(rows, { tenant, question }, (asked, items) => {
+        return answerTo(rows, { tenant, question }, (asked, records) => {
           const source = new PostgresSource(rows, tenant, { keys: keys.of(tenant), counted });
           const { space, olderSpaces = [], otherSpaces } = asked;
-          const texts = items.textsOf(asked);
+          const texts = records.textsOf(asked);
           const named = source.readSpaces([space, ...olderSpaces, ...otherSpaces]);
           const search = new Search(source, own.in(rows, heard));
           return {

@@ -6,15 +6,13 @@ import type {
   KeptDays,
   ServerFacts,
   ServiceStore,
-  ServiceStoreHealth,
   TenantStore,
 } from '../../ports/service-store.ts';
 import { serviceControl, tenantControl } from '../control/control-plane.ts';
-import { tenantMemory, unfinishedPurges } from '../memory/tenant-memory.ts';
+import { heldIn, tenantMemory, unfinishedPurges } from '../memory/tenant-memory.ts';
 import { Connections, type ConnectionOptions } from './connections.ts';
 import { migrate, readSchema, newEpochIn } from './migrations.ts';
 import { type OpenDatabase, postgresMemory } from './memory-engine.ts';
-import { INDEX } from './statements/index.ts';
 import type { ServerAddress } from './server-url.ts';
 import { POSTGRES_NOW, SERVER } from './statements/server.ts';
 import { DAYS, type DayTable, dropDay, makeDay } from './statements/upkeep.ts';
@@ -85,8 +83,9 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
     unfinishedPurges: () => unfinishedPurges(memory),
     async health() {
       return (await database()).connections.read(async (rows) => {
-        const row = await rows.get<HealthRow>(INDEX.health);
-        return healthOf(row);
+        const row = await rows.get<{ version: string; bytes: number }>(SERVER.size);
+        const { version = '', bytes = 0 } = row ?? {};
+        return { engine: `PostgreSQL ${version}`, bytes, ...(await heldIn(rows)) };
       });
     },
     async close() {
@@ -113,30 +112,6 @@ async function open(connections: Connections, migrates: boolean): Promise<OpenDa
     throw new MemoryError('unavailable', message);
   }
   return { connections, keys: new TermKeys(state.secret) };
-}
-
-interface HealthRow {
-  readonly version: string;
-  readonly spaces: number;
-  readonly records: number;
-  readonly keys: number;
-  readonly tenants: number;
-  readonly providers: number;
-  readonly newest_at: number;
-  readonly bytes: number;
-}
-
-function healthOf(row: HealthRow | undefined): ServiceStoreHealth {
-  return {
-    engine: `PostgreSQL ${row?.version ?? ''}`,
-    spaces: row?.spaces ?? 0,
-    records: row?.records ?? 0,
-    keys: row?.keys ?? 0,
-    tenants: row?.tenants ?? 0,
-    providers: row?.providers ?? 0,
-    newestAt: row?.newest_at ?? 0,
-    bytes: row?.bytes ?? 0,
-  };
 }
 
 /**
@@ -269,7 +244,7 @@ export async function inspectServer(address: ServerAddress): Promise<ServerFacts
   try {
     const { isSynchronous } = await connections.origin();
     return await connections.read(async (rows) => {
-      const row = await rows.get<{ version: string }>(SERVER.version);
+      const row = await rows.get<{ version: string }>(SERVER.size);
       const standbys = await rows.all<StandbyRow>(SERVER.standbys);
       return {
         version: row?.version ?? '',

@@ -2,28 +2,30 @@ import { MemoryError } from '../../../../src/core/errors.ts';
 import { referenceOf } from '../../../../src/core/memory/reference.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
 import { FileSearch } from '../../../../src/adapters/store/file-search.ts';
-import {
-  type AddText,
-  type IndexedPassage,
-  PassageIndex,
-  passagesOf,
-} from '../../../../src/adapters/store/passage-index.ts';
+import { PassageIndex } from '../../../../src/adapters/store/passage-index.ts';
 import { addRecord, quoted, sayAgain, spaceId } from '../../../../src/adapters/store/records.ts';
 import { PASSAGES_PER_SPACE } from '../../../../src/adapters/store/schema.ts';
 import type { NewSignal, Signals } from '../../../../src/adapters/store/signals.ts';
 import type { Rows, Transactions } from '../../ports/rows.ts';
 import type {
-  CaptureBatch,
   CaptureOutcome,
   NewObject,
   ObjectState,
   ServiceAnswer,
   ServiceItem,
 } from '../../ports/service-store.ts';
-import type { Items } from '../memory/items.ts';
+import {
+  CapturePlan,
+  isStale,
+  type KnownRow,
+  namesIn,
+  passagesIn,
+  threadOf,
+} from '../memory/capture-plan.ts';
+import type { Records } from '../memory/records.ts';
 import { allowedItems, recalledItem } from '../memory/row-shapes.ts';
 import { bareState, Spaces } from '../memory/spaces.ts';
-import { searchItems } from '../memory/statements.ts';
+import { MEMORY, searchItems } from '../memory/statements.ts';
 import {
   answerTo,
   type AskedText,
@@ -71,18 +73,32 @@ export function sqliteMemory({ database, transactions, signals, bytesMax }: Part
     wordsOf: async () => words,
     capture: (tenant, batch) => {
       // Before the transaction, so that a backup or the command line does not wait for it.
-      const passages = batch.objects.map(({ texts }) =>
-        texts.map(({ text, role }) => passagesOf(text, role)),
-      );
-      return transactions.write(async (rows) => {
-        const writer = new BatchWriter(database, index, { tenant, bytesMax });
-        return writer.capture(rows, batch, passages);
+      const passages = passagesIn(batch);
+      const place = { tenant, space: batch.space };
+      return transactions.write(async (rows): Promise<CaptureOutcome> => {
+        const spaces = new Spaces(rows, tenant);
+        const { bytes, ...before } = await spaces.state(batch.space);
+        const state = bareState(before);
+        if (isStale(batch, state)) return { state, results: undefined };
+        const space = await makeSpace(database, rows, place);
+        if (space === undefined) {
+          return { state, results: batch.objects.map((): ObjectState => 'quota') };
+        }
+        const plan = new CapturePlan(batch, {
+          passages,
+          held: await rows.all<KnownRow>(MEMORY.known, tenant, ...namesIn(batch)),
+          room: await spaces.room(),
+          seq: state.commitSeq,
+          bytesLeft: bytesMax - bytes,
+        });
+        writeBatch({ database, index, tenant, space }, plan, batch.now);
+        return { state: bareState(await spaces.state(batch.space)), results: plan.results };
       });
     },
     recall: async (tenant, question): Promise<FoundAnswer> => {
       const answer = await transactions.read((rows) =>
-        answerTo(rows, { tenant, question }, (asked, items) => ({
-          recall: () => recall(search, { tenant, asked }, items),
+        answerTo(rows, { tenant, question }, (asked, records) => ({
+          recall: () => recall(search, { tenant, asked }, records),
         })),
       );
       return { ...answer, signals: signals.take() };
@@ -138,7 +154,7 @@ async function makeSpace(
 async function recall(
   search: FileSearch,
   { tenant, asked }: { readonly tenant: string; readonly asked: AskedText },
-  items: Items,
+  records: Records,
 ): Promise<FoundItems> {
   const start = `${tenant}:`;
   const whole = (space: string): string => start + space;
@@ -149,7 +165,7 @@ async function recall(
   };
   const bared = <One extends { readonly space: string }>(found: readonly One[]): One[] =>
     found.map((one) => ({ ...one, space: bare(one.space) }));
-  const question = searchedFor(asked, await items.textsOf(asked));
+  const question = searchedFor(asked, await records.textsOf(asked));
   const space = whole(question.space);
   const olderSpaces = question.olderSpaces?.map(whole) ?? [];
   const { passages, exchanges, sessions, ...more } = search.recall(
@@ -160,7 +176,7 @@ async function recall(
   const found: ServiceItem[] = [];
   for (const passage of passages) {
     // oxlint-disable-next-line no-await-in-loop -- The file answers one after the other.
-    const item = await items.itemOf(bare(passage.space), passage.digest);
+    const item = await records.itemOf(bare(passage.space), passage.digest);
     if (item !== undefined) {
       found.push(recalledItem(item.facts, { whole: item.whole, passage }, seen));
     }
@@ -173,191 +189,88 @@ async function recall(
   };
 }
 
-/** By object, by text. */
-type BatchPassages = readonly (readonly (readonly IndexedPassage[])[])[];
-
-interface Insertion {
+interface WritePlace {
+  readonly database: Database;
+  readonly index: PassageIndex;
+  readonly tenant: string;
   readonly space: number;
-  readonly seq: number;
-  readonly now: number;
-  /** Records that the plan allows from here on. */
-  readonly room: number;
-  readonly add: AddText;
-  /** One for each text of the record. */
-  readonly passages: readonly (readonly IndexedPassage[])[];
 }
 
-/** Takes a batch of records in, within one transaction. */
-class BatchWriter {
-  readonly #database: Database;
-  readonly #index: PassageIndex;
-  readonly #tenant: string;
-  readonly #bytesMax: number;
-
-  constructor(
-    database: Database,
-    index: PassageIndex,
-    { tenant, bytesMax }: { readonly tenant: string; readonly bytesMax: number },
-  ) {
-    this.#database = database;
-    this.#index = index;
-    this.#tenant = tenant;
-    this.#bytesMax = bytesMax;
-  }
-
-  async capture(rows: Rows, batch: CaptureBatch, prepared: BatchPassages): Promise<CaptureOutcome> {
-    const spaces = new Spaces(rows, this.#tenant);
-    const before = bareState(await spaces.state(batch.space));
-    const { ifGeneration } = batch;
-    if (ifGeneration !== undefined && ifGeneration !== before.generation) {
-      return { state: before, results: undefined };
+function writeBatch(place: WritePlace, plan: CapturePlan, now: number): void {
+  const { database, index, tenant, space } = place;
+  index.adding((add) => {
+    for (const { object, seq, texts } of plan.records) {
+      const id = addObject(place, object, { seq, now });
+      for (const { message, ...text } of texts) {
+        const record = addRecord(database, { ...text, ...placeOf(object) }, { space, add });
+        const values = [record, tenant, id, message] as const;
+        database.run(ADD_TEXT, ...values);
+      }
     }
-    const place = { tenant: this.#tenant, space: batch.space };
-    const space = await makeSpace(this.#database, rows, place);
-    if (space === undefined) {
-      return { state: before, results: batch.objects.map((): ObjectState => 'quota') };
-    }
-    let seq = before.commitSeq;
-    const room = await spaces.room();
-    const results = this.#index.adding((add) =>
-      batch.objects.map((object, at) => {
-        const passages = prepared[at] ?? [];
-        const left = room - (seq - before.commitSeq);
-        const insertion = { space, seq: seq + 1, now: batch.now, add, passages, room: left };
-        const state = this.#captureOne(object, insertion);
-        if (state === 'durable') seq += 1;
-        return state;
-      }),
-    );
-    return { state: bareState(await spaces.state(batch.space)), results };
-  }
-
-  #captureOne(object: NewObject, at: Insertion): ObjectState {
-    const { digest, ref, bytes } = object;
-    const { space } = at;
-    if (this.#has('purged', 'digest', space, digest)) return 'purged';
-    if (this.#has('objects', 'digest', space, digest)) {
-      this.#sayAgain(object, space);
-      return 'duplicate';
-    }
-    if (this.#has('objects', 'ref', space, ref)) return 'ref_collision';
-    if (at.room <= 0) return 'plan';
-    if (this.#bytesOf(space) + bytes.length > this.#bytesMax) return 'quota';
-    const id = this.#insert(object, at);
-    for (const [message, { role, text }] of object.texts.entries()) {
-      const passages = at.passages[message] ?? passagesOf(text, role);
-      const name = this.#nameOf(object, message, space);
-      const row = { ...name, ...placeOf(object), role, text, passages };
-      const record = addRecord(this.#database, row, at);
-      this.#database.run(
-        'INSERT INTO object_texts (record, tenant_id, object, message) VALUES (?, ?, ?, ?)',
-        record,
-        this.#tenant,
-        id,
-        message,
-      );
-    }
-    this.#database.run(
-      `UPDATE tenant_spaces SET seq = seq + 1, records = records + 1, bytes = bytes + ?
-       WHERE tenant_id = ? AND id = ?`,
-      bytes.length,
-      this.#tenant,
-      space,
-    );
-    return 'durable';
-  }
-
-  #insert(object: NewObject, { space, seq, now }: Insertion): number {
-    const { textDigest } = object;
-    const row = this.#database.get<{ id: number }>(
-      `INSERT INTO objects (tenant_id, space_id, digest, ref, kind, text_digest, text_ref, source_id,
-         observed_at, created_at, position, fingerprint, branch, dialect, tool_name, redactions, seq, size,
-         bytes)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
-      this.#tenant,
-      space,
-      object.digest,
-      object.ref,
-      object.kind,
-      textDigest ?? null,
-      textDigest === undefined ? null : referenceOf(textDigest),
-      this.#sourceOf(object, space),
-      object.observedAt,
-      now,
-      object.position,
-      object.fingerprint,
-      object.branch ?? null,
-      object.dialect ?? null,
-      object.toolName ?? null,
-      object.redactions,
-      seq,
-      object.bytes.length,
-      object.bytes,
-    );
-    return row?.id ?? 0;
-  }
-
-  #sourceOf({ session, client, observedAt, bytes }: NewObject, space: number): number {
-    const row = this.#database.get<{ id: number }>(
-      `INSERT INTO sources (tenant_id, space_id, session, client, first_seen, last_seen, records, bytes)
-       VALUES (?, ?, ?, ?, ?, ?, 1, ?)
-       ON CONFLICT (tenant_id, space_id, session, client) DO UPDATE SET records = records + 1,
-         bytes = bytes + excluded.bytes, first_seen = min(first_seen, excluded.first_seen),
-         last_seen = max(last_seen, excluded.last_seen)
-       RETURNING id`,
-      this.#tenant,
-      space,
-      session,
-      client,
-      observedAt,
-      observedAt,
-      bytes.length,
-    );
-    return row?.id ?? 0;
-  }
-
-  /** The same words may be in two records (a note, a longer exchange): the name is the first's. */
-  #nameOf({ digest, ref, textDigest }: NewObject, message: number, space: number) {
-    const taken = 'SELECT 1 FROM records WHERE space = ? AND digest = ?';
-    const isTaken =
-      textDigest === undefined || this.#database.get(taken, space, textDigest) !== undefined;
-    return {
-      digest: isTaken ? `${digest}#${message}` : textDigest,
-      ref: textDigest === undefined ? ref : referenceOf(textDigest),
-    };
-  }
-
-  #sayAgain(object: NewObject, space: number): void {
-    const { digest, textDigest, observedAt: at, isTimed, source } = object;
-    if (textDigest === undefined) return;
-    sayAgain(this.#database, space, { digest: textDigest, at, isTimed, source });
-    if (isTimed !== true) return;
-    const sql = `UPDATE objects SET observed_at = ?
-      WHERE tenant_id = ? AND space_id = ? AND digest = ? AND observed_at < ?`;
-    this.#database.run(sql, at, this.#tenant, space, digest, at);
-  }
-
-  #bytesOf(space: number): number {
-    const sql = 'SELECT bytes FROM tenant_spaces WHERE tenant_id = ? AND id = ?';
-    return this.#database.get<{ bytes: number }>(sql, this.#tenant, space)?.bytes ?? 0;
-  }
-
-  #has(
-    table: 'purged' | 'objects',
-    column: 'digest' | 'ref',
-    ...[space, name]: [number, string]
-  ): boolean {
-    const sql = `SELECT 1 FROM ${table} WHERE tenant_id = ? AND space_id = ? AND ${column} = ?`;
-    return this.#database.get(sql, this.#tenant, space, name) !== undefined;
+  });
+  database.run(GROW, plan.records.length, plan.bytes, tenant, space);
+  for (const { digest, textDigest = '', observedAt: at, isTimed, source } of plan.again) {
+    sayAgain(database, space, { digest: textDigest, at, isTimed, source });
+    if (isTimed === true) database.run(RENEW, at, tenant, space, digest, at);
   }
 }
 
-/** A text of no conversation has no neighbours: its digest is a conversation of its own. */
+const ADD_TEXT =
+  'INSERT INTO object_texts (record, tenant_id, object, message) VALUES (?, ?, ?, ?)';
+const GROW = `UPDATE tenant_spaces SET seq = seq + ?1, records = records + ?1, bytes = bytes + ?2
+  WHERE tenant_id = ?3 AND id = ?4`;
+const RENEW = `UPDATE objects SET observed_at = ?
+  WHERE tenant_id = ? AND space_id = ? AND digest = ? AND observed_at < ?`;
+const ADD_SOURCE = `INSERT INTO sources (tenant_id, space_id, session, client, first_seen, last_seen,
+    records, bytes)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?5, 1, ?6)
+  ON CONFLICT (tenant_id, space_id, session, client) DO UPDATE SET records = records + 1,
+    bytes = bytes + excluded.bytes, first_seen = min(first_seen, excluded.first_seen),
+    last_seen = max(last_seen, excluded.last_seen)
+  RETURNING id`;
+const ADD_OBJECT = `INSERT INTO objects (tenant_id, space_id, digest, ref, kind, text_digest, text_ref,
+    source_id, observed_at, created_at, position, fingerprint, branch, dialect, tool_name, redactions, seq,
+    size, bytes)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`;
+
+/** Returns its number. */
+function addObject(
+  { database, tenant, space }: WritePlace,
+  object: NewObject,
+  { seq, now }: { readonly seq: number; readonly now: number },
+): number {
+  const { textDigest, session, client, observedAt, bytes } = object;
+  const from = [tenant, space, session, client, observedAt, bytes.length] as const;
+  const row = database.get<{ id: number }>(
+    ADD_OBJECT,
+    tenant,
+    space,
+    object.digest,
+    object.ref,
+    object.kind,
+    textDigest ?? null,
+    textDigest === undefined ? null : referenceOf(textDigest),
+    database.get<{ id: number }>(ADD_SOURCE, ...from)?.id ?? 0,
+    observedAt,
+    now,
+    object.position,
+    object.fingerprint,
+    object.branch ?? null,
+    object.dialect ?? null,
+    object.toolName ?? null,
+    object.redactions,
+    seq,
+    bytes.length,
+    bytes,
+  );
+  return row?.id ?? 0;
+}
+
 function placeOf(object: NewObject) {
-  const { digest, session, client, observedAt, fingerprint, position, branch, source } = object;
+  const { session, client, observedAt, fingerprint, position, branch, source } = object;
   return {
     conversation: session,
-    thread: session === '' ? digest : session,
+    thread: threadOf(object),
     client,
     at: observedAt,
     fingerprint,

@@ -55,7 +55,6 @@ const TENANT_READS = [
   'spaceState',
   'retrieve',
   'listItems',
-  'lookUp',
   'findItem',
   'listSources',
   'findPurge',

@@ -6,9 +6,10 @@ import type { Descriptors } from '../../../../src/adapters/store/descriptors.ts'
 import { type Connection, failureText, loadDriver } from '../../../../src/adapters/store/driver.ts';
 import { SchemaTooNewError } from '../../../../src/adapters/store/schema.ts';
 import { type NewSignal, Signals } from '../../../../src/adapters/store/signals.ts';
+import type { Transactions } from '../../ports/rows.ts';
 import type { ServiceStore, ServiceStoreHealth } from '../../ports/service-store.ts';
 import { serviceControl, tenantControl } from '../control/control-plane.ts';
-import { tenantMemory, unfinishedPurges } from '../memory/tenant-memory.ts';
+import { heldIn, tenantMemory, unfinishedPurges } from '../memory/tenant-memory.ts';
 import { openServiceDatabase, serviceFile, ServiceFileError, takeServiceLock } from './database.ts';
 import { sqliteMemory } from './memory-engine.ts';
 import { OtherSchemaError } from './schema.ts';
@@ -129,7 +130,7 @@ export class WorkerStore {
       },
       noteSignals: (given: readonly NewSignal[]) =>
         database.unsyncedTransaction(() => signals.write(given)),
-      health: () => this.#health(database),
+      health: () => this.#health(database, transactions),
     };
     const tenants = new Map<string, Methods>();
     return (tenant) => {
@@ -157,28 +158,11 @@ export class WorkerStore {
     };
   }
 
-  #health(database: Database): ServiceStoreHealth {
-    const file = serviceFile(this.#options.folder);
-    const sizes = database.get<
-      Pick<ServiceStoreHealth, 'spaces' | 'records' | 'keys' | 'tenants' | 'providers' | 'newestAt'>
-    >(
-      `SELECT count(*) AS spaces, coalesce(sum(records), 0) AS records,
-         (SELECT count(*) FROM service_keys WHERE revoked_at IS NULL) AS keys,
-         (SELECT count(*) FROM tenants WHERE status <> 'deleted') AS tenants,
-         (SELECT count(*) FROM providers) AS providers,
-         max(coalesce((SELECT created_at FROM objects ORDER BY id DESC LIMIT 1), 0),
-           coalesce((SELECT max(created_at) FROM service_keys), 0)) AS newestAt
-       FROM tenant_spaces`,
-    );
+  async #health(database: Database, transactions: Transactions): Promise<ServiceStoreHealth> {
     return {
       engine: `SQLite ${database.sqliteVersion} (${database.journalMode})`,
-      spaces: sizes?.spaces ?? 0,
-      records: sizes?.records ?? 0,
-      keys: sizes?.keys ?? 0,
-      tenants: sizes?.tenants ?? 0,
-      providers: sizes?.providers ?? 0,
-      newestAt: sizes?.newestAt ?? 0,
-      bytes: databaseBytes(file),
+      bytes: databaseBytes(serviceFile(this.#options.folder)),
+      ...(await transactions.read(heldIn)),
     };
   }
 

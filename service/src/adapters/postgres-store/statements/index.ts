@@ -1,4 +1,4 @@
-import { SPACE_NAMED } from '../../memory/statements.ts';
+import { MEMORY, SPACE_NAMED } from '../../memory/statements.ts';
 
 /** The statements of captures, of the index and of the signals: only PostgreSQL has them. */
 export const INDEX = {
@@ -14,15 +14,7 @@ export const INDEX = {
     WHERE tenant_id = $1 AND id = $2`,
   /** Counts of words tell of what is purged, too. */
   dropCounts: `DELETE FROM word_counts WHERE tenant_id = $1 AND space_id = $2`,
-  /** Everything that a batch has to know of the space, in one answer. */
-  known: `SELECT 'purged' AS what, p.digest AS name, 0 AS id FROM purged p
-      WHERE p.tenant_id = $1 AND p.space_id = ${SPACE_NAMED} AND p.digest = ANY($3::text[])
-    UNION ALL SELECT 'record', r.digest, r.id FROM objects r
-      WHERE r.tenant_id = $1 AND r.space_id = ${SPACE_NAMED} AND r.digest = ANY($3::text[])
-    UNION ALL SELECT 'ref', r.ref, r.id FROM objects r
-      WHERE r.tenant_id = $1 AND r.space_id = ${SPACE_NAMED} AND r.ref = ANY($4::text[])
-    UNION ALL SELECT 'text', t.digest, t.n FROM texts t
-      WHERE t.tenant_id = $1 AND t.space_id = ${SPACE_NAMED} AND t.digest = ANY($5::text[])
+  known: `${MEMORY.known}
     UNION ALL SELECT 'conversation', v.key, v.id FROM conversations v
       WHERE v.tenant_id = $1 AND v.space_id = ${SPACE_NAMED} AND v.key = ANY($6::text[])`,
   addSources: `INSERT INTO sources (tenant_id, space_id, session, client, first_seen, last_seen,
@@ -100,15 +92,4 @@ export const INDEX = {
     WHERE tenant_id = $1 AND space_id = $2 ON CONFLICT DO NOTHING`,
   dropSignals: `DELETE FROM signals WHERE tenant_id = $1 AND space_id = $2 AND number <=
     (SELECT max(number) FROM signals WHERE tenant_id = $1 AND space_id = $2) - $3::bigint`,
-
-  /** Counts of all tenants, for the operator. */
-  health: `SELECT current_setting('server_version') AS version, count(*) AS spaces,
-      coalesce(sum(s.records), 0)::bigint AS records,
-      (SELECT count(*) FROM service_keys WHERE revoked_at IS NULL) AS keys,
-      (SELECT count(*) FROM tenants WHERE status <> 'deleted') AS tenants,
-      (SELECT count(*) FROM providers) AS providers,
-      greatest(coalesce((SELECT max(created_at) FROM service_keys), 0),
-        coalesce((SELECT created_at FROM objects ORDER BY id DESC LIMIT 1), 0)) AS newest_at,
-      pg_database_size(current_database()) AS bytes
-    FROM tenant_spaces s`,
 } as const;

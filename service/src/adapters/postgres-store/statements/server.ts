@@ -27,7 +27,8 @@ export const SERVER = {
    */
   stillWrites: `SELECT ${STATEMENT_TIMEOUT}, pg_is_in_recovery() AS standby, ${TIMELINE}`,
   stillWritesUntold: `SELECT ${STATEMENT_TIMEOUT}, pg_is_in_recovery() AS standby, '' AS timeline`,
-  version: `SELECT current_setting('server_version') AS version`,
+  size: `SELECT current_setting('server_version') AS version,
+      pg_database_size(current_database()) AS bytes`,
   standbys: `SELECT coalesce(application_name, '') AS name, state, sync_state AS sync
     FROM pg_stat_replication ORDER BY application_name`,
 } as const;

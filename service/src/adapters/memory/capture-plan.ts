@@ -1,0 +1,128 @@
+import { referenceOf } from '../../../../src/core/memory/reference.ts';
+import { type IndexedPassage, passagesOf } from '../../../../src/adapters/store/passage-index.ts';
+import type {
+  CaptureBatch,
+  NewObject,
+  ObjectState,
+  SpaceState,
+} from '../../ports/service-store.ts';
+
+/** Decides what becomes of each record of a batch. Each engine then writes what the plan lists. */
+
+/** By object, by text. */
+type BatchPassages = readonly (readonly (readonly IndexedPassage[])[])[];
+
+/** The passages of a batch, which no lock is needed for. */
+export function passagesIn({ objects }: CaptureBatch): BatchPassages {
+  return objects.map(({ texts }) => texts.map(({ text, role }) => passagesOf(text, role)));
+}
+
+/** A purge came in between: the batch belongs to the generation before it. */
+export function isStale({ ifGeneration }: CaptureBatch, { generation }: SpaceState): boolean {
+  return ifGeneration !== undefined && ifGeneration !== generation;
+}
+
+/** Values of `MEMORY.known` behind the tenant. */
+export function namesIn({ space, objects }: CaptureBatch) {
+  return [
+    space,
+    objects.map(({ digest }) => digest),
+    objects.map(({ ref }) => ref),
+    objects.flatMap(({ textDigest }) => textDigest ?? []),
+  ] as const;
+}
+
+/** A part of a batch that the space holds already. */
+export interface KnownRow {
+  readonly what: string;
+  readonly name: string;
+}
+
+interface PlanFacts {
+  readonly passages: BatchPassages;
+  readonly held: readonly KnownRow[];
+  /** The space's sequence so far. */
+  readonly seq: number;
+  /** Records that the plan of the tenant still allows. */
+  readonly room: number;
+  /** Canonical bytes that the space still takes. */
+  readonly bytesLeft: number;
+}
+
+interface NewText {
+  readonly message: number;
+  readonly role: 'user' | 'assistant';
+  readonly text: string;
+  readonly digest: string;
+  readonly ref: string;
+  readonly passages: readonly IndexedPassage[];
+}
+
+interface NewRecord {
+  readonly object: NewObject;
+  readonly seq: number;
+  readonly texts: readonly NewText[];
+}
+
+export class CapturePlan {
+  readonly results: readonly ObjectState[];
+  readonly records: NewRecord[] = [];
+  /** Words that the space holds already. */
+  readonly again: NewObject[] = [];
+  /** Canonical bytes of the new records. */
+  bytes = 0;
+  readonly #facts: PlanFacts;
+  readonly #known: ReadonlyMap<string, Set<string>>;
+
+  constructor({ objects }: CaptureBatch, facts: PlanFacts) {
+    this.#facts = facts;
+    const kinds = ['purged', 'record', 'ref', 'text'].map((what) => {
+      const names = facts.held.filter((row) => row.what === what).map(({ name }) => name);
+      return [what, new Set(names)] as const;
+    });
+    this.#known = new Map(kinds);
+    this.results = objects.map((object, at) => this.#take(object, facts.passages[at] ?? []));
+  }
+
+  #take(object: NewObject, passages: BatchPassages[number]): ObjectState {
+    const { digest, ref, bytes } = object;
+    const { seq, room, bytesLeft } = this.#facts;
+    if (this.#isKnown('purged', digest)) return 'purged';
+    if (this.#isKnown('record', digest)) {
+      if (object.textDigest !== undefined) this.again.push(object);
+      return 'duplicate';
+    }
+    if (this.#isKnown('ref', ref)) return 'ref_collision';
+    if (this.records.length >= room) return 'plan';
+    if (this.bytes + bytes.length > bytesLeft) return 'quota';
+    this.#known.get('record')?.add(digest);
+    this.#known.get('ref')?.add(ref);
+    this.bytes += bytes.length;
+    const texts = object.texts.map(({ role, text }, message) => ({
+      ...this.#nameOf(object, message),
+      message,
+      role,
+      text,
+      passages: passages[message] ?? [],
+    }));
+    this.records.push({ object, seq: seq + this.records.length + 1, texts });
+    return 'durable';
+  }
+
+  /** The same words may be in two records (a note, a longer exchange): the name is the first's. */
+  #nameOf({ digest, ref, textDigest }: NewObject, message: number) {
+    if (textDigest === undefined) return { digest: `${digest}#${message}`, ref };
+    const isTaken = this.#isKnown('text', textDigest);
+    this.#known.get('text')?.add(textDigest);
+    return { digest: isTaken ? `${digest}#${message}` : textDigest, ref: referenceOf(textDigest) };
+  }
+
+  #isKnown(what: string, name: string): boolean {
+    return this.#known.get(what)?.has(name) === true;
+  }
+}
+
+/** A text of no conversation has no neighbours: its digest is a conversation of its own. */
+export function threadOf({ session, digest }: NewObject): string {
+  return session === '' ? digest : session;
+}
