@@ -49,10 +49,8 @@ const FORMS = ['prompt', 'look'] as const;
 
 /** A person waits for the prompt to be sent, and the hook's process needs time to start and end. */
 const ANSWER_MS = 700;
-/** Two sessions: no prompt says yet which ones matter. What is left of the brief is for the first prompt. */
+/** Two sessions: no prompt says yet which ones matter. The first prompt gets the brief that the proxy would place. */
 const START_BRIEF_TOKENS = 88;
-/** In less room the fence fits and no line of a session. */
-const BRIEF_TOKENS_MIN = 50;
 /** Tries to fit a block into the bytes of a hook, each with a quarter less room. */
 const FITS_MAX = 6;
 /** More blocks than one session has room for. */
@@ -65,11 +63,10 @@ interface Session {
   /** When it was compacted, in milliseconds since 1970; 0 before that. */
   readonly since: number;
   readonly blocks: number;
-  readonly briefTokens: number;
   readonly prompts: number;
 }
 
-const NEW_SESSION: Session = { epoch: 0, since: 0, blocks: 0, briefTokens: 0, prompts: 0 };
+const NEW_SESSION: Session = { epoch: 0, since: 0, blocks: 0, prompts: 0 };
 
 export class HookMemory {
   readonly #dependencies: HookDependencies;
@@ -142,8 +139,7 @@ export class HookMemory {
       return '';
     }
     const { block, entry } = said;
-    const briefTokens = question.kind === 'start' ? block.tokens : session.briefTokens;
-    const next = { ...counted, blocks: session.blocks + 1, briefTokens };
+    const next = { ...counted, blocks: session.blocks + 1 };
     // Without these entries a later event would say it again.
     const isKnown = await this.#dependencies.ledger.commit([entry, this.#noteOf(question, next)]);
     return isKnown ? block.text : '';
@@ -222,9 +218,8 @@ export class HookMemory {
     const { recallQuietPercent, sessionBrief } = settings();
     const { space, olderSpaces, branch = '' } = project;
     const mayBrief = sessionBrief && isOpening && session.prompts === 0 && session.epoch === 0;
-    const left = BRIEF_TOKENS_MAX - session.briefTokens;
-    const most = kind === 'start' ? START_BRIEF_TOKENS : left;
-    const briefTokensMax = mayBrief && kind !== 'look' && most >= BRIEF_TOKENS_MIN ? most : 0;
+    const most = kind === 'start' ? START_BRIEF_TOKENS : BRIEF_TOKENS_MAX;
+    const briefTokensMax = mayBrief && kind !== 'look' ? most : 0;
     const agent: AgentFacts = {
       conversation,
       branch,
@@ -305,9 +300,9 @@ export class HookMemory {
 
   #noteOf(
     question: HookQuestion,
-    { epoch, since, blocks, briefTokens, prompts }: Session,
+    { epoch, since, blocks, prompts }: Session,
   ): EntryOf<'hook-note'> {
-    const note = [epoch, since, blocks, briefTokens, prompts].join(' ');
+    const note = [epoch, since, blocks, prompts].join(' ');
     return { ...noteAddress(question), note, at: this.#dependencies.clock.now() };
   }
 }
@@ -316,10 +311,8 @@ export class HookMemory {
 const SAID_MAX = 500;
 
 function readSession(note: string): Session {
-  const [epoch = 0, since = 0, blocks = 0, briefTokens = 0, prompts = 0] = note
-    .split(' ')
-    .map(Number);
-  return { epoch, since, blocks, briefTokens, prompts };
+  const [epoch = 0, since = 0, blocks = 0, prompts = 0] = note.split(' ').map(Number);
+  return { epoch, since, blocks, prompts };
 }
 
 type InSession = Pick<HookQuestion, 'session'>;

@@ -177,6 +177,8 @@ export interface Said {
 export class HookedSession {
   readonly world: HookedWorld;
   readonly id: string;
+  /** svc's blocks as the model read them last. */
+  read = '';
   #messages: Message[] = [];
   /** The number of messages and the last line before each prompt. */
   #prompts: { readonly messages: number; readonly parent: string | null }[] = [];
@@ -222,6 +224,7 @@ export class HookedSession {
       await this.#callTool(`call_${this.#count}_${at}`, text, run);
     }
     const blocks = await this.world.ask(this.id, this.#messages, { text: answer });
+    this.read = blocks.join('\n');
     const said = [{ type: 'text', text: answer }];
     this.#line('assistant', { role: 'assistant', model: 'claude', content: said });
     this.#messages.push({ role: 'assistant', content: said });
