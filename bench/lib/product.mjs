@@ -27,7 +27,7 @@ export async function buildProduct(entries, changes = []) {
     noExternal: [/^(?!@photostructure\/sqlite|node:|pg$)/],
     // What asks for modules while it runs cannot be a part of an ES module.
     external: ['@photostructure/sqlite', 'node:sqlite', 'pg'],
-    esbuildPlugins: changes.map(changing),
+    esbuildPlugins: [changing(changes)],
   };
   await build({
     ...shared,
@@ -55,14 +55,15 @@ export async function buildProduct(entries, changes = []) {
 /** A module is loaded once by its path, so each build has its own. */
 let builds = 0;
 
-function changing({ file, from, to }) {
+/** One plugin for all: only the first one that answers for a file is heard. */
+function changing(changes) {
   return {
     name: 'changing',
     setup({ onLoad }) {
-      const path = join(root, file);
-      onLoad({ filter: /\.ts$/ }, (given) => {
-        if (given.path !== path) return undefined;
-        return { contents: changed(readFileSync(path, 'utf8'), { file, from, to }), loader: 'ts' };
+      onLoad({ filter: /\.ts$/ }, ({ path }) => {
+        const own = changes.filter(({ file }) => path === join(root, file));
+        if (own.length === 0) return undefined;
+        return { contents: own.reduce(changed, readFileSync(path, 'utf8')), loader: 'ts' };
       });
     },
   };

@@ -20,6 +20,15 @@ const { readOptions } = (await import(join(ROOT, 'bench/recall/options.mjs'))) a
 const { readConversations } = (await import(join(ROOT, 'bench/recall/locomo.mjs'))) as {
   readConversations: (given: { half: string; areRolesTold: boolean; file: string }) => unknown;
 };
+const { buildProduct } = (await import(join(ROOT, 'bench/lib/product.mjs'))) as {
+  buildProduct: (
+    entries: Record<string, string>,
+    changes: readonly { file: string; from: string; to: string }[],
+  ) => Promise<{
+    modules: Record<string, Record<string, (...given: readonly unknown[]) => unknown>>;
+    remove: () => void;
+  }>;
+};
 const { readCoding } = (await import(join(ROOT, 'bench/recall/coding-labels.mjs'))) as {
   readCoding: (given: { data: string; labels?: readonly string[] }) => unknown;
 };
@@ -143,6 +152,20 @@ test('bench:recall judges other coding sessions by their labels and facts', () =
   expect(coding.svc).toMatchObject({ needless: 0, byLines: 0.5, useful: 1, fact: 1 });
   const parts = readFileSync(reading, 'utf8').matchAll(/^== (\w+ [\w-]+)/gm);
   expect([...parts].map(([, part]) => part)).toEqual(expect.arrayContaining(['BLOCK f-2']));
+});
+
+test('a build for a bench takes several changes of one file', async () => {
+  const file = 'src/core/recall/running-share.ts';
+  const { modules, remove } = await buildProduct({ share: file }, [
+    { file, from: 'if (signal <= 0)', to: 'if (signal < 0)' },
+    { file, from: 'const YOUNG = 20;', to: 'const YOUNG = 0;' },
+  ]);
+  try {
+    expect(modules['share']?.['speaks']?.(0, [], 0)).toBe(true);
+    expect(modules['share']?.['speaks']?.(1, [0], 0.5)).toBe(true);
+  } finally {
+    remove();
+  }
 });
 
 test('bench:recall finds the evidence of other chats', () => {
