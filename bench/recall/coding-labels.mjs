@@ -25,11 +25,21 @@ export function readCoding({ data = DATA, labels, facts }) {
       `${data}: exchange ${broken} lacks one of ${Object.keys(FIELDS).join(', ')}.`,
     );
   }
+  if (isOwn) markCompactions(set);
   return {
     set,
     labels: readLabels(set, labelFiles),
     facts: factFile === undefined || !existsSync(factFile) ? undefined : readFacts(factFile),
   };
+}
+
+/**
+ * The transcripts of the bench's own set say before which prompts the client had replaced the history by a
+ * summary. The set itself does not.
+ */
+function markCompactions({ exchanges }) {
+  const after = new Set(readJson(join(import.meta.dirname, 'compactions.json')));
+  for (const exchange of exchanges) exchange.compacted = after.has(exchange.id);
 }
 
 const FIELDS = {

@@ -86,10 +86,26 @@ export function linesOf(exchange) {
   });
 }
 
+/** How Claude Code begins the summary that stands for what a compaction took out of the request. */
+const SUMMARY =
+  'This session is being continued from a previous conversation that ran out of context. The conversation is summarized below: (left out)';
+
+/** The messages that are left of `earlier`: the client compacted while the exchange before a `compacted` one ran. */
+function messagesLeft(earlier, prompt) {
+  const next = [...earlier, prompt].findLastIndex(({ compacted }) => compacted === true);
+  if (next < 1) return earlier.flatMap(messagesOf);
+  const said = earlier[next - 1].items.findLast(({ t }) => t !== undefined)?.t ?? LEFT_OUT;
+  return [
+    { role: 'user', content: [{ type: 'text', text: SUMMARY }] },
+    { role: 'assistant', content: [{ type: 'text', text: said }] },
+    ...earlier.slice(next).flatMap(messagesOf),
+  ];
+}
+
 /** The request that carries `prompt` and what was `done` after it, behind `earlier` exchanges of its session. */
 export function requestOf(earlier, prompt, done = []) {
   const asked = { id: prompt.id, human: prompt.human, items: done };
-  const messages = [...earlier, asked].flatMap(messagesOf);
+  const messages = [...messagesLeft(earlier, prompt), ...messagesOf(asked)];
   const environment = `<env>\nWorking directory: ${FOLDER}\nIs directory a git repo: Yes\n</env>\ngitStatus: Current branch: ${prompt.branch || 'main'}\n`;
   return {
     model: 'claude-sonnet-4-5',

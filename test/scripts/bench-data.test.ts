@@ -20,6 +20,9 @@ const { readOptions } = (await import(join(ROOT, 'bench/recall/options.mjs'))) a
 const { readConversations } = (await import(join(ROOT, 'bench/recall/locomo.mjs'))) as {
   readConversations: (given: { half: string; areRolesTold: boolean; file: string }) => unknown;
 };
+const { requestOf } = (await import(join(ROOT, 'bench/recall/coding-transcript.mjs'))) as {
+  requestOf: (earlier: readonly object[], prompt: object) => { messages: unknown };
+};
 const { buildProduct } = (await import(join(ROOT, 'bench/lib/product.mjs'))) as {
   buildProduct: (
     entries: Record<string, string>,
@@ -152,6 +155,17 @@ test('bench:recall judges other coding sessions by their labels and facts', () =
   expect(coding.svc).toMatchObject({ needless: 0, byLines: 0.5, useful: 1, fact: 1 });
   const parts = readFileSync(reading, 'utf8').matchAll(/^== (\w+ [\w-]+)/gm);
   expect([...parts].map(([, part]) => part)).toEqual(expect.arrayContaining(['BLOCK f-2']));
+});
+
+test('a replayed session leaves behind what its client compacted', () => {
+  const exchanges = CODING.exchanges.map((one, at) => ({ ...one, compacted: at === 2 }));
+  const text = JSON.stringify(requestOf(exchanges.slice(0, 3), exchanges[3] ?? {}).messages);
+  expect(text).toContain('This session is being continued from a previous conversation');
+  // The answer that ran when the client compacted stands behind the summary.
+  expect(text).not.toContain('We had this before');
+  expect(text).toContain('I look at the importer.');
+  expect(text).not.toContain('wrapHours');
+  expect(text).toContain('"commit"');
 });
 
 test('a build for a bench takes several changes of one file', async () => {
