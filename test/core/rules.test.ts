@@ -35,6 +35,18 @@ test.each([
   'Всегда используй pnpm.',
   '以后请用 pnpm。',
   '今後は pnpm を使ってください。',
+  'From now on run `make lint` before every commit.',
+  'As I said before, don’t use any in TypeScript.',
+  'Nope, tabs not spaces in this repo.',
+  'We don’t mock the database here.',
+  'Never amend commits that are already pushed.',
+  'Each migration needs a down step.',
+  'You must not touch the lockfile by hand, ever.',
+  'Stop using console.log for debugging, use the logger.',
+  'Please stop adding emojis to commit messages.',
+  'Bitte keine Kommentare auf Deutsch im Code.',
+  '不，我们这里用 pnpm，不用 npm。',
+  'Никогда не пуши в main.',
 ])('a rule: %s', (text) => {
   expect(rulesIn(text)).toEqual([text]);
 });
@@ -60,6 +72,21 @@ test.each([
   'It never worked, and we always wanted to be passed a valid id.',
   'For now, put all functions into one file.',
   'I want you to follow a few important guidelines.',
+  // An aside, a piece of code, and how one piece of work is to come out.
+  '(we use go-git explicitly in other places, and never the worktree)',
+  'Existing sessions: set `lastSeen` (it needs to always save)',
+  'Do not add comments or extra functionality.`,',
+  'Consider a clearer comment: "We don’t create a branch here.',
+  'keep backwards compatibility to also read "count", but always write "steps" now',
+  'change `--full` to the parsed transcript, and don’t append the raw one any more',
+  'and remember to use pagination',
+  'You should always see the banner after login.',
+  'Siempre falla en CI.',
+  'Das passiert immer wieder.',
+  'C’est toujours la même erreur.',
+  'Он всегда падает.',
+  '它总是失败，每次都报错。',
+  '常にエラーになります。',
   'Please apply them from now on.',
   `Always use ${'a very long story '.repeat(20)}`,
 ])('no rule: %s', (text) => {
@@ -175,6 +202,12 @@ const ACTION_RULES = [
   { text: 'Always answer in German.', at: 5 },
   { text: "From now on, end all function names with '_f'.", at: 6 },
 ];
+
+test('an action that has a rule’s everyday words only by chance does not fall under it', () => {
+  const rules = [{ text: 'Always read the text and show the user an example.', at: 1 }];
+  const action = { text: 'cat example/user.txt\nread text', kind: 'action' } as const;
+  expect(rulesFor(rules, action, 200)).toEqual([]);
+});
 
 test.each([
   ['npm install zod', [1]],

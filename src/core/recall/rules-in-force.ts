@@ -1,4 +1,5 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
+import { isTelling } from './own-words.ts';
 import { rulesIn, withdrawalsIn } from './rules.ts';
 import { termsOf } from './terms.ts';
 
@@ -339,7 +340,7 @@ function fitOf({ constructs, terms, scope }: Facets, asked: Asked): number {
 const ACTIONS: readonly (readonly [Scope, RegExp])[] = [
   [
     'git',
-    /\bgit (?:-\S+ )*(?:commit|push|merge|rebase|branch|switch|tag|cherry-pick|checkout -b)\b|\bgh (?:pr|release)\b/,
+    /\bgit (?:-[cC] \S+ |-\S+ )*(?:commit|push|merge|rebase|branch|switch|tag|cherry-pick|checkout -b)\b|\bgh (?:pr|release)\b/,
   ],
   [
     'packages',
@@ -367,7 +368,7 @@ const LANGUAGES: readonly (readonly [RegExp, RegExp])[] = [
   [/\bmarkdown\b/i, /\.mdx?\b/],
 ];
 
-/** An action shares so many words with a rule about code in general; one is shared by chance. */
+/** An action shares so many telling words with a rule about code in general; one is shared by chance. */
 const SHARED_MIN = 2;
 
 /**
@@ -389,7 +390,7 @@ function fitsAction(action: string): (rule: string) => number {
     if (languages.length > 0) return languages.some(([, file]) => file.test(action)) ? 2 : 0;
     if (scopes.has(facets.scope)) return 2;
     let shared = 0;
-    for (const term of facets.terms) if (terms.has(term)) shared += 1;
+    for (const term of facets.terms) if (terms.has(term) && isTelling(term)) shared += 1;
     return shared >= SHARED_MIN ? 1 : 0;
   };
 }

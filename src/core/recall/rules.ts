@@ -30,11 +30,11 @@ const THING =
 
 // Verbs of the agent's work.
 const WORK =
-  'abbreviate|add|annotate|answer|apply|ask|assume|avoid|begin|branch|build|bump|call|capitali[sz]e|change|check|cite|' +
+  'abbreviate|add|amend|annotate|answer|apply|ask|assume|avoid|begin|branch|build|bump|call|capitali[sz]e|change|check|cite|' +
   'comment|commit|communicate|confirm|create|declare|define|delete|deploy|disable|document|edit|employ|end|ensure|' +
-  'explain|export|finish|follow|force-push|format|generate|guess|handle|have|implement|import|include|incorporate|' +
+  'explain|export|finish|follow|force[- ]push|format|generate|guess|handle|have|implement|import|include|incorporate|' +
   'indent|initiali[sz]e|install|introduce|keep|limit|lint|log|make|mention|merge|mock|modify|name|omit|overwrite|place|' +
-  'prefer|prefix|print|push|put|rebase|refactor|rely|remove|rename|reply|respond|return|rewrite|run|set|show|skip|sort|' +
+  'prefer|prefix|print|push|put|rebase|refactor|reformat|regenerate|rely|remove|rename|reply|respond|return|rewrite|run|set|show|skip|sort|' +
   'speak|split|squash|start|stick|suffix|summari[sz]e|switch|tag|test|touch|translate|try|type|use|utili[sz]e|validate|' +
   'verify|wait|wrap|write';
 
@@ -51,14 +51,15 @@ const OPENING = new RegExp(
   '^(?:(?:ok(?:ay)?|great|good|excellent|perfect|now|so|and|but|also|then|no|yes|hey|well|first(?:ly)?|second(?:ly)?|' +
     `third(?:ly)?|${FOR_GOOD}|similarly|likewise|in addition|on top of that|as you know|always(?=, and i mean)|and i mean always|even if [^,;]{1,80}|finally|[^:.!?,;]{1,80}(?=:\\s)|` +
     'lastly|last|next|additionally|furthermore|moreover|again|oh|actually|important|note|remember|' +
-    'please|just|one more thing|another thing|for (?:this|our|the|all) [\\w ]{1,30}|in (?:this|our|the|all|your) [\\w ]{1,30}?(?=[,:;]| (?:always|never|please|we|use)\\b)|' +
-    '(?:when|while|before|after|whenever|if|with|as for|regarding|concerning|for|in|within|on) [^,.;:!?]{1,80})\\s*(?:[,:;–—-]+|(?=\\s(?:always|never|please|we|use)\\b)|(?<=\\b(?:now|so|and|but|also|then|again|please|just|remember|important|note|no|yes))(?=\\s))\\s*)+',
+    "please|as i(?:'ve)? said(?: \\w+){0,2}(?=,)|like i said|i(?:'ve| have)? (?:already )?(?:told|asked) you(?: \\w+){0,3}(?=[,:])|" +
+    'just|one more thing|another thing|for (?:this|our|the|all) [\\w ]{1,30}|in (?:this|our|the|all|your) [\\w ]{1,30}?(?=[,:;]| (?:always|never|please|we|use)\\b)|' +
+    '(?:when|while|before|after|whenever|if|with|as for|regarding|concerning|for|in|within|on) [^,.;:!?]{1,80})\\s*(?:[,:;–—-]+|(?=\\s(?:always|never|please|we|use)\\b)|(?<=\\b(?:now|now on|forward|so|and|but|also|then|again|please|just|remember|important|note|no|yes))(?=\\s))\\s*)+',
   'i',
 );
 
 /** Words that make a demand hold for good. */
 const STRONG = new RegExp(
-  `\\b(?:always|never|${FOR_GOOD})\\b|\\bonly ever\\b|\\bnot ever\\b|\\bdon'?t ever\\b`,
+  `\\b(?:always|never|${FOR_GOOD})\\b|\\bonly ever\\b|\\bnot ever\\b|\\bdon'?t ever\\b|, ever[.!]*$`,
   'i',
 );
 /** The person has asked for it before. */
@@ -148,17 +149,45 @@ const PRODUCT = new RegExp(
 /** Reports what somebody does or did. */
 const ABOUT_SELF =
   /^(?!it's|it is)(?:i|i've|i'm|we've|we had|he|she|they|it)\b(?!(?:'d|'ll| would| do| also| will| really| just| can| must)* (?:want|need|like|expect|ask|prefer|require|encourage|urge|insist|recommend|suggest|told|already|have told|asked))/i;
+/** What the person will see of the product. */
+const YOU_SEE =
+  /\byou(?:'ll| will| should| must| can)? (?:always |never )?(?:see|get|receive|notice|find|hear|be able)\b/i;
+/** A way of working that is to end. */
+const HABIT =
+  /^(?:please )?(?:stop|quit|no more) (?:adding|apologi[sz]ing|asking|assuming|committing|creating|guessing|importing|leaving|making|mocking|putting|repeating|saying|suggesting|using|wrapping|writing)\b/i;
+/** "We don't mock the database", "no more inline styles": with HERE a custom. */
+const NEVER_OURS =
+  /\bwe (?:never|don'?t|do not) (?!care|get|have|know|need|see|support|think|want)\w+|^no more \w+/i;
+/** What comes with each thing that is written. */
+const COMES_WITH = new RegExp(
+  '^(?:every|each|all) [^.;,]{1,40}\\b(?:must|should|needs? to|has to|have to|needs?|gets?) (?:(?:have|come with|get) )?(?:an? |its own |their own )?' +
+    '(?:\\w+[ -]){0,2}(?:tests?|story|stories|docstrings?|documentation|changelog entry|type hints?|down step|licen[cs]e header)\\b',
+  'i',
+);
+/** "Tabs, not spaces": a custom without a verb. */
+const NOT_BUT_HERE = /^(?:(?:no|nope|nah)[,.: ]+)?[\w@.+-]+(?: \w+)?,? not [\w@.+-]+\b/i;
+/** An order for one piece of work. What it says behind a comma is how the work is to come out, for good or not. */
+const STRONG_IN_A_TASK = new RegExp(
+  "^(?:(?:ok(?:ay)?|now|so|and|then|also|please|let's|can you|could you)[, ]+)*" +
+    '(?:add|change|convert|create|delete|extract|fix|implement|keep|make|merge|move|refactor|remove|rename|replace|revert|rewrite|split|turn|update)\\b' +
+    '(?:(?!\\b(?:always|never|from now on|every|whenever)\\b)[^.;]){12,}?(?:,| and| but)\\s(?:[^.;]*\\s)?(?:always|never|any ?more|no longer)\\b',
+  'i',
+);
 /** Limits a demand to this task. */
 const ONE_OFF =
   /\b(?:for now|for the moment|this time|just once|right now|in this (?:pr|commit|branch|change|case|one)|yet|today|for this (?:one|pr|task|change)|last time|next time)\b/i;
 const PAST = /\b(?:was|were|did|had|didn'?t|wasn'?t|have been|has been)\b/i;
 
+/** Something that happens again and again, in other languages: it always fails. */
+const IS_EVENT =
+  /\b(?:siempre|nunca|sempre|mai|jamais|toujours) (?:me |se |si |le |la |lo )?(?:falla|fallan|tarda|da|devuelve|pasa|funciona|aparece|sale|está|es|hay|falha|demora|acontece|fallisce|va|succede|visto|la même|le même|pareil)\b|\b(?:immer (?:noch|wieder|das|der|die|dasselbe|dieselbe|wenn|nur)|nie (?:gesehen|gehört|wieder gesehen))\b|(?:失败|报错|出错|崩溃|返回|显示)|(?:失敗|エラー|落ち|返(?:す|る|って|り)|表示)|(?:실패|오류|에러|반환)/iu;
+
 /** Rules in other languages: words that make a demand hold for good, where needed with the verb of the demand. */
 const OTHER_LANGUAGES = [
   // German
-  /(?:^|[,;:]\s*)(?:bitte |und |also |nein,? )*(?:ab jetzt|ab sofort|von nun an|künftig|in zukunft|immer|niemals|nie)\b|\b(?:verwende|benutze|nutze|schreib\w*|mach\w*|antworte|committe|teste|nimm|fass\w*)\b[^.]{0,60}\b(?:immer|nie|niemals|nie wieder|nicht mehr|stets)\b|\bwir (?:verwenden|benutzen|nutzen|nehmen|schreiben)\b[^.]{0,60}\b(?:hier|immer|nie|nicht)\b/iu,
+  /(?:^|[,;:]\s*)(?:bitte |und |also |nein,? )*(?:ab jetzt|ab sofort|von nun an|künftig|in zukunft|immer|niemals|nie)\b|\b(?:verwende|benutze|nutze|schreib\w*|mach\w*|antworte|committe|teste|nimm|fass\w*)\b[^.]{0,60}\b(?:immer|nie|niemals|nie wieder|nicht mehr|stets)\b|\bwir (?:verwenden|benutzen|nutzen|nehmen|schreiben)\b[^.]{0,60}\b(?:hier|immer|nie|nicht)\b|^(?:bitte )?keine?n? [^.]{1,60}\b(?:mehr|im code|hier|in diesem (?:projekt|repo))\b/iu,
   // French
-  /(?:à partir de maintenant|désormais|dorénavant|à l[’']avenir)|(?:^|[,;:]\s*)(?:s[’']il (?:te|vous) pla[iî]t,? )?(?:toujours\b|ne\s+\w+\s+jamais\b|n[’']\w+\s+jamais\b|\w+ez?\s+toujours\b)|\b(?:ici|dans ce projet),? (?:on|nous) (?:utilis|écri)\w+/iu,
+  /(?:à partir de maintenant|désormais|dorénavant|à l[’']avenir)|(?:^|[,;:]\s*)(?:s[’']il (?:te|vous) pla[iî]t,? )?(?:toujours\b|ne\s+\w+\s+jamais\b|n[’']\w+\s+jamais\b|\w+ez?\s+toujours\b)|\b(?:ici|dans ce (?:projet|dépôt)),? (?:on|nous) (?:utilis|écri)\w+/iu,
   // Spanish
   /(?:de ahora en adelante|a partir de ahora|en adelante|en el futuro)|(?:^|[,;:]\s*)(?:por favor,? )?(?:siempre|nunca|jamás)\b|\b(?:usa|utiliza|escribe|añade|ejecuta|responde)\b[^.]{0,60}\b(?:siempre|nunca)\b|\baquí (?:usamos|utilizamos)\b/iu,
   // Portuguese
@@ -166,9 +195,9 @@ const OTHER_LANGUAGES = [
   // Italian
   /(?:d[’']ora in poi|da ora in poi|d[’']ora in avanti|in futuro)|(?:^|[,;:]\s*)(?:per favore,? )?(?:sempre|mai|non \w+ mai)\b|\b(?:usa|scrivi|aggiungi|esegui|rispondi)\b[^.]{0,60}\b(?:sempre|mai)\b|\bqui usiamo\b/iu,
   // Russian
-  /(?:отныне|впредь|с этого момента|в дальнейшем|всегда|никогда не)/iu,
+  /(?:отныне|впредь|с этого момента|в дальнейшем)|(?:^|[,;:]\s*)(?:пожалуйста,? )?(?:всегда|никогда не) [а-яё]+(?:йте|й|ите|и|ьте|ь)(?![а-яё])|(?:здесь|у нас|в этом проекте) (?:мы )?(?:используем|пишем)/iu,
   // Chinese
-  /(?:从现在开始|从现在起|今后|以后(?:都|请|不要|必须|一律)|始终|总是要|一律|永远不要|绝不要|绝对不要|不要再|每次都|请始终|务必)/u,
+  /(?:从现在开始|从现在起|今后|以后(?:都|请|不要|必须|一律)|始终|总是要|一律|永远不要|绝不要|绝对不要|不要再|每次都|请始终|务必)|(?:这里|本项目|这个项目)[^。]{0,4}(?:用|使用)[^。]*(?:不用|不要|不是|别用)/u,
   // Japanese
   /(?:今後は?|これから(?:は|ずっと)|常に|必ず|絶対に|二度と)/u,
   // Korean
@@ -237,14 +266,21 @@ const WITHDRAWS =
 
 function isRule(sentence: string, isAnnounced: boolean): boolean {
   if (sentence.length > SENTENCE_CHARS_MAX || sentence.length < 6) return false;
-  const plain = sentence.replace(/^[-*•\d.)("'“\s]+/, '').replaceAll('’', "'");
+  const plain = withoutAsides(sentence)
+    .replace(/^[-*•\d.)"'“\s]+/, '')
+    .replaceAll('’', "'");
+  if (plain === '' || isPasted(withoutAsides(sentence)) || STRONG_IN_A_TASK.test(plain))
+    return false;
   const isAsked = /[?？]["')\s]*$/.test(plain);
   if (isAsked && !ASKS_FOR_GOOD.test(plain)) return false;
-  if (!isAsked && OTHER_LANGUAGES.some((pattern) => pattern.test(plain))) return true;
+  if (!isAsked && !IS_EVENT.test(plain) && OTHER_LANGUAGES.some((one) => one.test(plain)))
+    return true;
   const said = plain
     .replace(OPENING, '')
     .replace(/^(?:to|(?:can|could|would|will) you(?: please)?) (?=\w)/i, '');
   if (PRODUCT.test(said) || PRODUCT.test(plain) || ABOUT_SELF.test(said)) return false;
+  if (YOU_SEE.test(plain)) return false;
+  if (HABIT.test(said) && !ONE_OFF.test(plain)) return true;
   if (
     REFERS_BACK.test(said) ||
     (ONLY_ANNOUNCES.test(plain) && !VALUE.test(withoutApostrophes(plain)))
@@ -252,7 +288,12 @@ function isRule(sentence: string, isAnnounced: boolean): boolean {
     return false;
   if (PRACTICE_IS.test(said))
     return KIND.test(plain) || ALL_OF.test(plain) || VALUE.test(plain) || isForGoodIn(plain);
-  const isForGood = isForGoodIn(plain) || LASTING.test(plain);
+  if (COMES_WITH.test(said) && !isAsked) return true;
+  if (!isAsked && HERE.test(plain) && (NOT_BUT_HERE.test(plain) || NEVER_OURS.test(said))) {
+    return !ONE_OFF.test(plain);
+  }
+  const isGeneral = ALL_OF.test(plain) || KIND.test(plain);
+  const isForGood = isForGoodIn(plain) || (isGeneral && LASTING.test(plain));
   const isOrder = DEMAND.test(said);
   const isOurs = OUR_WAY.test(said) && !ASKS.test(said);
   const areThings = THINGS_MUST.test(said);
@@ -260,7 +301,6 @@ function isRule(sentence: string, isAnnounced: boolean): boolean {
   if (ONE_OFF.test(plain) || isAsked) return false;
   if (isOurs && (HERE.test(plain) || NOT_BUT.test(plain) || /^no[,.: ]/i.test(plain)))
     return !PAST.test(plain);
-  const isGeneral = ALL_OF.test(plain) || KIND.test(plain);
   if (!isGeneral) return false;
   if (areThings) return !PAST.test(plain) && !IS_TASK.test(plain);
   if (isOurs && (isAnnounced || NAMING.test(plain)) && CONVENTION.test(said))
@@ -271,6 +311,20 @@ function isRule(sentence: string, isAnnounced: boolean): boolean {
   if ((isAnnounced || YOU_TO.test(said) || EMPHASISED.test(said)) && (isOrder || isOurs))
     return !PAST.test(plain);
   return ORDERS_CONVENTION.test(said) && /\b(?:names?|naming)\b/i.test(plain);
+}
+
+/** What stands in brackets is said beside the sentence, and is no demand. */
+function withoutAsides(sentence: string): string {
+  return sentence
+    .replaceAll(/\([^()]*\)?/g, ' ')
+    .replaceAll(/ {2,}/g, ' ')
+    .trim();
+}
+
+/** A piece of a text that was copied: a half of code, or of a quotation that begins behind the first words. */
+function isPasted(sentence: string): boolean {
+  const isOdd = (mark: string): boolean => sentence.split(mark).length % 2 === 0;
+  return isOdd('`') || (isOdd('"') && !/^\W*"|"\W*$/.test(sentence));
 }
 
 const ORDERS_CONVENTION = new RegExp(
