@@ -11,6 +11,8 @@ import { linesOf, requestOf } from './coding-transcript.mjs';
 
 const BLOCK_TOKENS_MAX = 512;
 const BASELINE_CANDIDATES = 40;
+/** Of the proxy: a question is a few sentences. */
+const QUESTION_CHARS_MAX = 4096;
 
 const never = new AbortController().signal;
 
@@ -19,7 +21,7 @@ const never = new AbortController().signal;
  * its tool loop is long enough for a second look.
  */
 export async function replay(modules, exchanges, { settings, isBaselineAsked, look, lookAgain }) {
-  await withStore(modules, async ({ memory }) => {
+  await withStore(modules, async ({ memory, desk }) => {
     const space = exchanges[0].repo;
     const capture = capturing(modules, memory, space);
     const waiting = exchanges.toSorted((a, b) => a.end - b.end);
@@ -49,6 +51,7 @@ export async function replay(modules, exchanges, { settings, isBaselineAsked, lo
         block,
         earlier,
         plain: isBaselineAsked(prompt) ? plainBlock() : '',
+        rank: () => rankedFor(desk, prompt, space),
       });
       const done = lookAgain === undefined ? undefined : loopOf(modules, prompt.items);
       if (done === undefined) continue;
@@ -69,6 +72,20 @@ function loopOf({ looks }, items) {
 
 function isCall({ c: tool }) {
   return tool !== undefined;
+}
+
+/** The best exchanges, best first, whether recall speaks of them or not. */
+async function rankedFor(desk, { human, session, at }, space) {
+  const { agent } = await desk.look({
+    space,
+    humanText: human.slice(0, QUESTION_CHARS_MAX),
+    assistantText: '',
+    excludeDigests: [],
+    tokensMax: BLOCK_TOKENS_MAX,
+    now: at,
+    agent: { conversation: session, branch: '', quietShare: 0, briefTokensMax: 0 },
+  });
+  return agent?.candidates ?? [];
 }
 
 function passagesOf(record, { session }, cutPassages) {
@@ -167,7 +184,7 @@ function baseline({ block, terms }, passages, prompt) {
   const others = passages.filter(({ session }) => session !== prompt.session);
   const kept = [];
   let text = '';
-  const ranked = indexLines(others, terms.termsOf)(prompt.human.slice(0, 4096));
+  const ranked = indexLines(others, terms.termsOf)(prompt.human.slice(0, QUESTION_CHARS_MAX));
   for (const passage of ranked.slice(0, BASELINE_CANDIDATES)) {
     const next = block.writeRecallBlock([...kept, passage], BLOCK_TOKENS_MAX).text;
     if (next === text) continue;

@@ -62,7 +62,8 @@ export async function measureCoding(modules, options) {
   return results;
 }
 
-function defaultsOf({ settings }) {
+/** The settings of a person who changed none. */
+export function defaultsOf({ settings }) {
   const findings = { problem() {}, warnUnknown() {}, problems: [] };
   return settings.readProxySettings({}, { environment: {}, flags: {} }, findings);
 }

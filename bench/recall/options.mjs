@@ -3,21 +3,21 @@ import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { InputError } from '../lib/input.mjs';
 
-const SUITES = ['coding', 'evidence', 'dialogues', 'silence', 'rules', 'speed'];
+const SUITES = ['coding', 'swe', 'evidence', 'dialogues', 'silence', 'rules', 'speed'];
 const HALVES = ['dev', 'test', 'all'];
 const KINDS = ['chats', 'coding'];
 
 export const USAGE = `npm run bench:recall -- [options]
   --suite a,b        only these of ${SUITES.join(', ')}; or 'ablations' alone
-  --data FILE        other data for the one suite that --suite names: exchanges for coding, MemoryCode for rules, else LoCoMo's form
+  --data FILE        other data for the one suite that --suite names: exchanges for coding, the folder "cases" for swe, MemoryCode for rules, else LoCoMo's form
   --labels FILE      coding: labels of readers; may be given several times
   --facts FILE       coding: patterns of the text that was needed
   --read FILE        coding: writes 30 blocks, 15 briefs, 15 second looks and 30 silences for a person to read
   --seed N           coding: which of them
   --sessions FOLDER  coding: sessions with tool outputs for the second looks, FOLDER/PROJECT/NAME.json.gz
-  --quiet PERCENT    coding: another share of silence
-  --brief false      coding: no brief
-  --room TOKENS      coding: another limit of all blocks of a request
+  --quiet PERCENT    coding, swe: another share of silence
+  --brief false      coding, swe: no brief
+  --room TOKENS      coding, swe: another limit of all blocks of a request
   --half HALF        LoCoMo's form: ${HALVES.join(', ')}; test unless told, dev for ablations
   --sizes a,b        speed: records in the store; 1000,10000,100000 unless told
   --questions N      speed: 300 unless told

@@ -6,7 +6,7 @@ import { exitCodeOf } from '../lib/input.mjs';
 import { drawTable } from '../lib/statistics.mjs';
 import { measureAblations } from './ablations.mjs';
 import { NEVER_LATE } from './changes.mjs';
-import { measureCoding } from './coding.mjs';
+import { defaultsOf, measureCoding } from './coding.mjs';
 import { measureEvidence } from './evidence.mjs';
 import { DATA_FILE, readConversations } from './locomo.mjs';
 import { buildProduct } from '../lib/product.mjs';
@@ -15,6 +15,7 @@ import { readOptions, USAGE } from './options.mjs';
 import { measureRules } from './rules.mjs';
 import { measureSilence } from './silence.mjs';
 import { measureSpeed } from './speed.mjs';
+import { measureSwe } from './swe.mjs';
 
 const MODULES = {
   store: 'src/adapters/store/embedded-store.ts',
@@ -50,6 +51,7 @@ async function run(options) {
   const results = {};
   try {
     if (suites.includes('coding')) results.coding = await runCoding(modules, options);
+    if (suites.includes('swe')) results.swe = await runSwe(modules, options);
     if (suites.includes('evidence')) results.evidence = await runEvidence(modules, options);
     if (suites.includes('dialogues')) results.dialogues = await runDialogues(modules);
     if (suites.includes('rules')) results.rules = await measureRules(modules, options);
@@ -68,13 +70,25 @@ async function runAblations({ json, ...options }) {
   return 0;
 }
 
-function runCoding(modules, { quiet, brief, room, seed, ...options }) {
-  const settings = {
+function runCoding(modules, { seed, ...options }) {
+  const settings = settingsOf(options);
+  return measureCoding(modules, { ...options, seed: seed && Number(seed), settings });
+}
+
+function runSwe(modules, { data, ...options }) {
+  return measureSwe(modules, {
+    data,
+    settings: { ...defaultsOf(modules), ...settingsOf(options) },
+  });
+}
+
+function settingsOf({ quiet, brief, room }) {
+  return {
     ...(quiet !== undefined && { recallQuietPercent: Number(quiet) }),
     ...(room !== undefined && { recalledTokensMax: Number(room) }),
     ...(brief !== undefined && { sessionBrief: brief === 'true' }),
+    recallMs: 60_000,
   };
-  return measureCoding(modules, { ...options, seed: seed && Number(seed), settings });
 }
 
 async function runEvidence(modules, { half, data }) {

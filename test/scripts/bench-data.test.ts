@@ -168,6 +168,38 @@ test('a replayed session leaves behind what its client compacted', () => {
   expect(text).toContain('"commit"');
 });
 
+test('bench:recall finds the session that edited the file of a later issue', () => {
+  const folder = tempFolder();
+  const [past, tasks] = ['SWEContextBench Lite Past Experience', 'SWEContextBench Lite'];
+  mkdirSync(join(folder, past));
+  mkdirSync(join(folder, tasks));
+  const at = { timestamp: '2026-01-02T03:04:05.000Z', sessionId: 'one', cwd: '/srv/work' };
+  const asked = 'Fix this bug.\nrepo: harbour/ferries\nThe timetable importer drops night ferries.';
+  const edit = { type: 'tool_use', id: 't1', name: 'Edit', input: { file_path: './src/hours.py' } };
+  const said = {
+    type: 'text',
+    text: 'The importer reads hours above 24 as errors: use wrap_hours.',
+  };
+  const lines = [
+    { type: 'user', message: { role: 'user', content: asked }, ...at },
+    { type: 'assistant', message: { role: 'assistant', content: [edit, said] }, ...at },
+  ];
+  writeFileSync(
+    join(folder, past, 'one.jsonl'),
+    lines.map((line) => JSON.stringify(line)).join('\n'),
+  );
+  const task = {
+    repo: 'harbour/ferries',
+    patch: 'diff --git a/src/hours.py b/src/hours.py\n',
+    problem_statement: 'The timetable importer drops the ferries after midnight.',
+  };
+  writeFileSync(join(folder, tasks, 'two.json'), JSON.stringify(task));
+  const { stdout, status } = benchRecall('--suite', 'swe', '--quiet', '0', '--data', folder);
+  expect(stdout).toContain('SWE-ContextBench, 1 issues with a right earlier session');
+  expect(stdout).toMatch(/\| svc +\| +100\.0 \| +100\.0 \| +100\.0 \| +100\.0 \|/);
+  expect(status).toBe(0);
+});
+
 test('a build for a bench takes several changes of one file', async () => {
   const file = 'src/core/recall/running-share.ts';
   const { modules, remove } = await buildProduct({ share: file }, [
@@ -238,7 +270,7 @@ describe('wrong input ends a bench with one message and exit code 2', () => {
       () => labelled({ 'f-2': { need: 'yes', relevant: ['f-3'] } }),
       'f-3 is not in its pool',
     ],
-    ['an unknown suite', () => readOptions(['--suite', 'codings']), 'Known: coding, evidence'],
+    ['an unknown suite', () => readOptions(['--suite', 'codings']), 'Known: coding, swe, evidence'],
     ['an unknown half', () => readOptions(['--half', 'third']), 'Unknown half: third'],
     ['data for all suites', () => readOptions(['--data', coding()]), '--data is for one suite'],
     ['an unknown option', () => readOptions(['--suit', 'coding']), 'npm run bench:recall'],
