@@ -1,6 +1,6 @@
 import type {
+  MemoryMarks,
   MemoryRecord,
-  Pin,
   RecalledPassage,
   SpeakerRole,
   SpokenRecord,
@@ -190,7 +190,7 @@ export interface PageFilter {
 }
 
 export interface RecordPage {
-  readonly records: readonly (SpokenRecord & { readonly pin?: Pin })[];
+  readonly records: readonly (SpokenRecord & MemoryMarks)[];
   /** Undefined for an empty page. */
   readonly next: number | undefined;
 }

@@ -50,7 +50,10 @@ test('an export has what was stored by a clock that was ahead, and its marks, wh
   const env = { SVC_DATA_HOME: data };
   const store = openStore(data);
   const fact = recordOf('The staging port is 6431.', { space: SPACE, at: Date.now() + 86_400_000 });
-  await store.memory.capture([fact], patience());
+  const mistyped = recordOf('The staging port is 6413.', { space: SPACE, at: fact.at });
+  await store.memory.capture([mistyped], patience());
+  const text = { text: fact.text, digest: fact.digest };
+  await store.desk.edit({ space: SPACE, ref: referenceOf(mistyped.digest), text, at: 1000 });
   await store.desk.pin({ space: SPACE, ref: referenceOf(fact.digest), pin: 'never' });
   await store.close();
   const exported = await runCli(['memory', 'export'], { home, env });
@@ -64,7 +67,7 @@ test('an export has what was stored by a clock that was ahead, and its marks, wh
   expect(imported.stderr).toContain('Imported 1 of 1 memories: 1 new');
   const { desk, memory } = openStore(other);
   const { records } = await desk.browse({ space: SPACE, limit: 10 });
-  expect(records).toMatchObject([{ pin: 'never', text: fact.text }]);
+  expect(records).toMatchObject([{ pin: 'never', editedAt: 1000, text: fact.text }]);
   const asked = questionOf('Which is the staging port?', { space: SPACE });
   expect(await memory.recall(asked, patience())).toEqual({ passages: [] });
 });

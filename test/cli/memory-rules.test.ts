@@ -17,7 +17,7 @@ function newHome() {
     JSON.parse((await svc('rules', '--json', ...args)).stdout) as Listed[];
   const idOf = async (text: string) =>
     (await rules('--all')).find((rule) => rule.text === text)?.id ?? '';
-  return { svc, rules, idOf };
+  return { home, svc, rules, idOf };
 }
 
 const USE_NPM = 'We use npm here.';
@@ -60,6 +60,45 @@ test('a retired rule stays retired when its memory is moved', async () => {
   await svc('move', ref, '--to', 'team/other');
   const moved = await rules('--all', '--space', 'team/other');
   expect(moved.map(({ text, state }) => [text, state])).toEqual([[COMMITS, 'retired']]);
+});
+
+test('the marks of rules go with an export, and a retired rule stays retired wherever two meet', async () => {
+  const here = newHome();
+  const there = newHome();
+  const NAMES = 'Never use single-letter variable names.';
+  await here.svc('add', `${COMMITS} ${NAMES}`, '--space', 'team/one');
+  await here.svc('rules', '--retire', await here.idOf(COMMITS));
+  await here.svc('rules', '--pin', await here.idOf(NAMES));
+  const { stdout } = await here.svc('export');
+  const statesIn = async (home: typeof here, ...args: readonly string[]) =>
+    Object.fromEntries(
+      (await home.rules('--all', ...args)).map(({ text, state }) => [text, state]),
+    );
+  // The other machine has the rule too, as one that its person always wants placed.
+  await there.svc('add', COMMITS, '--space', 'team/one');
+  await there.svc('rules', '--pin', await there.idOf(COMMITS));
+  const imported = await runCli(['memory', 'import', '-'], { home: there.home, input: stdout });
+  expect(imported.stderr).toContain('1 new');
+  expect(await statesIn(there)).toEqual({ [COMMITS]: 'retired', [NAMES]: 'pinned' });
+  // An import of what is known already retires too, and a move keeps what is retired on either side.
+  await there.svc('rules', '--restore', await there.idOf(COMMITS));
+  await runCli(['memory', 'import', '-'], { home: there.home, input: stdout });
+  expect((await statesIn(there))[COMMITS]).toBe('retired');
+  const ref = (await there.svc('add', COMMITS, '--space', 'team/other')).stdout.trim();
+  const inOther = (await there.rules('--space', 'team/other'))[0]?.id ?? '';
+  await there.svc('rules', '--pin', inOther);
+  await there.svc('move', ref, '--space', 'team/one', '--to', 'team/other');
+  expect((await statesIn(there, '--space', 'team/other'))[COMMITS]).toBe('retired');
+});
+
+test('an import takes no mark of another kind', async () => {
+  const { home } = newHome();
+  const line = { text: COMMITS, space: 'global', rules: { [COMMITS]: 'loved' } };
+  const imported = await runCli(['memory', 'import', '-'], { home, input: JSON.stringify(line) });
+  expect([imported.code, imported.stderr]).toEqual([
+    1,
+    expect.stringContaining('line 1: rules must be retired or pinned'),
+  ]);
 });
 
 test('a wrong call says what is wrong and changes nothing', async () => {

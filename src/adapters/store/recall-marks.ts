@@ -5,6 +5,7 @@ import type { Space, RecallSource } from './recall-source.ts';
 import { type StoredText, textOf } from './driver.ts';
 import { RULE_TERM } from '../../core/recall/rules.ts';
 import { rulesInForce } from '../../core/recall/rules-in-force.ts';
+import type { RuleMark } from '../../core/memory/record.ts';
 import { textDigest } from '../../core/memory/reference.ts';
 import { type Steps, together } from './steps.ts';
 
@@ -82,11 +83,12 @@ const ALWAYS = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_ut
  */
 const READ_MAX = 128;
 
-/** A retired rule is never placed. A pinned one is placed whatever the prompt is about. */
-export type RuleMark = 'retired' | 'pinned';
-
 /** The marks of a person on rules, by `ruleDigest`. */
 export type RuleMarks = ReadonlyMap<string, RuleMark>;
+
+/** Merges two marks of one rule: a rule that a person retired stays retired. */
+export const STRONGER_RULE_MARK = `ON CONFLICT (space, rule)
+  DO UPDATE SET mark = excluded.mark, at = excluded.at WHERE excluded.mark = 'retired'`;
 
 /** Names a rule within its space: the same sentence is one rule, however often it was said. */
 export function ruleDigest(sentence: string): string {

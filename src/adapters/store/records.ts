@@ -1,6 +1,7 @@
 import { textBytes } from '../../core/shortening/proofs.ts';
-import { isStorable, type Pin } from '../../core/memory/record.ts';
+import { isStorable, type Pin, type RuleMark } from '../../core/memory/record.ts';
 import { isShortReference, referenceOf } from '../../core/memory/reference.ts';
+import { rulesIn } from '../../core/recall/rules.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import {
   type CaptureState,
@@ -19,6 +20,7 @@ import type { Database } from './database.ts';
 import { type AddText, type IndexedPassage, PassageIndex, passagesOf } from './passage-index.ts';
 import { noteForgetting } from './forgetting.ts';
 import type { Holder, StoredBytes } from './possessions.ts';
+import { marksOf, ruleDigest, STRONGER_RULE_MARK } from './recall-marks.ts';
 import { SPACES_MAX } from './schema.ts';
 
 /** Records in and out of the database. Everything here names a space, or says that it means all. */
@@ -33,6 +35,13 @@ const FORGET_BATCH = 256;
 export interface RecordRow extends Omit<SpokenRecord, 'branch' | 'source' | 'text'>, StoredText {
   readonly branch: string | null;
   readonly source: 'unverified' | null;
+}
+
+interface PageRow extends RecordRow {
+  readonly id: number;
+  readonly space_id: number;
+  readonly pin: Pin | null;
+  readonly edited_at: number | null;
 }
 
 export const RECORD_COLUMNS = `r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.conversation, r.client, r.at,
@@ -110,8 +119,8 @@ export class Records implements Holder {
 
   /** In the order of storing, newest first: it stays the same while others are said again or forgotten. */
   page({ space, before = Number.MAX_SAFE_INTEGER, limit }: PageFilter): RecordPage {
-    const rows = this.#database.all<RecordRow & { readonly id: number; readonly pin: Pin | null }>(
-      `SELECT r.id, m.pin, ${RECORD_COLUMNS} ${RECORDS} LEFT JOIN marks m ON m.record = r.id
+    const rows = this.#database.all<PageRow>(
+      `SELECT r.id, r.space AS space_id, m.pin, m.edited_at, ${RECORD_COLUMNS} ${RECORDS} LEFT JOIN marks m ON m.record = r.id
        WHERE r.id < ? AND (? IS NULL OR s.name = ?) ORDER BY r.id DESC LIMIT ?`,
       before,
       space ?? null,
@@ -119,10 +128,27 @@ export class Records implements Holder {
       Math.max(0, Math.min(limit, LIST_LIMIT_MAX)),
     );
     const records = rows.map((found) => {
-      const { id: _, pin, ...row } = found;
-      return { ...storedRecord(row), ...(pin === null ? {} : { pin }) };
+      const { id: _, space_id: spaceIn, pin, edited_at: editedAt, ...row } = found;
+      const record = storedRecord(row);
+      const rules = this.#ruleMarks(spaceIn, record);
+      return {
+        ...record,
+        ...(pin === null ? {} : { pin }),
+        ...(editedAt === null ? {} : { editedAt }),
+        ...(rules.length === 0 ? {} : { rules: Object.fromEntries(rules) }),
+      };
     });
     return { records, next: rows.at(-1)?.id };
+  }
+
+  /** Of the rules that the record states, by sentence. */
+  #ruleMarks(id: number, { role, text }: SpokenRecord): (readonly [string, RuleMark])[] {
+    const marks = marksOf(this.#database).rules([{ id }]);
+    if (role !== 'user' || marks.size === 0) return [];
+    return rulesIn(text).flatMap((rule) => {
+      const mark = marks.get(ruleDigest(rule));
+      return mark === undefined ? [] : [[rule, mark] as const];
+    });
   }
 
   /** Every word must occur in the record; with words best first, without them newest first. */
@@ -206,7 +232,7 @@ export class Records implements Holder {
     if (this.#has('tombstones', space, record.digest)) return 'forgotten';
     if (this.#has('records', space, record.digest)) {
       sayAgain(this.#database, space, record);
-      this.#pin(record, space);
+      this.#mark(record, space);
       return 'duplicate';
     }
     const row = {
@@ -218,13 +244,21 @@ export class Records implements Holder {
     };
     const id = addRecord(this.#database, row, { space, add });
     if (record.isImported === true) this.#database.run(IMPORTED, id, Date.now());
-    this.#pin(record, space);
+    this.#mark(record, space);
     return 'stored';
   }
 
-  /** A mark that the record has here already stays, unless the other one says never. */
-  #pin({ pin, digest }: MemoryRecord, space: number): void {
+  /** A mark that is here already stays, unless the other one says never or retired. */
+  #mark({ pin, editedAt, rules, digest, text }: MemoryRecord, space: number): void {
     if (pin !== undefined) this.#database.run(PIN, pin, space, digest);
+    if (editedAt !== undefined) this.#database.run(EDITED, editedAt, space, digest);
+    if (rules === undefined) return;
+    for (const rule of rulesIn(text)) {
+      const mark = rules[rule];
+      if (mark !== undefined) {
+        this.#database.run(RULE_MARK, space, ruleDigest(rule), mark, Date.now());
+      }
+    }
   }
 
   #has(table: 'records' | 'tombstones', space: number, digest: string): boolean {
@@ -250,6 +284,11 @@ export const STRONGER_PIN = `CASE WHEN 'never' IN (marks.pin, excluded.pin) THEN
 
 const PIN = `INSERT INTO marks (record, pin) SELECT id, ? FROM records WHERE space = ? AND digest = ?
   ON CONFLICT (record) DO UPDATE SET pin = ${STRONGER_PIN}`;
+
+const EDITED = `INSERT INTO marks (record, edited_at) SELECT id, ? FROM records WHERE space = ? AND digest = ?
+  ON CONFLICT (record) DO UPDATE SET edited_at = coalesce(marks.edited_at, excluded.edited_at)`;
+
+const RULE_MARK = `INSERT INTO rule_marks (space, rule, mark, at) VALUES (?, ?, ?, ?) ${STRONGER_RULE_MARK}`;
 
 const IMPORTED = 'INSERT INTO marks (record, imported_at) VALUES (?, ?)';
 

@@ -10,16 +10,11 @@ import { textOfAction } from '../../core/recall/second-look.ts';
 import { valueOf } from '../../core/recall/term-value.ts';
 import { termsOf } from '../../core/recall/terms.ts';
 import { Tally } from '../../core/bytes/tally.ts';
+import type { RuleMark } from '../../core/memory/record.ts';
 import type { RecallAnswer, RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
 import { Postings, POSTINGS_MAX, type SpacePostings } from './postings.ts';
 import { ExchangeSearch, type Looked, type SharedSignals } from './exchange-search.ts';
-import {
-  type RecallMarks,
-  readRules,
-  ruleDigest,
-  type RuleMark,
-  type RuleMarks,
-} from './recall-marks.ts';
+import { type RecallMarks, readRules, ruleDigest, type RuleMarks } from './recall-marks.ts';
 import {
   NO_PLACES,
   type RecallSource,

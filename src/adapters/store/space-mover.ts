@@ -3,7 +3,7 @@ import { SIGNALS_MAX } from '../../core/recall/running-share.ts';
 import type { SpaceMove, SpaceMoved } from '../../ports/memory.ts';
 import type { Database } from './database.ts';
 import { PassageIndex, passagesOf } from './passage-index.ts';
-import { ruleDigest } from './recall-marks.ts';
+import { ruleDigest, STRONGER_RULE_MARK } from './recall-marks.ts';
 import { spaceId, STRONGER_PIN } from './records.ts';
 import { type StoredText, textOf } from './driver.ts';
 
@@ -86,7 +86,7 @@ export class SpaceMover {
   #leave({ from, to }: Ids, row: Omit<MovedRow, 'source'>): void {
     this.#database.run(BURY, from, row.digest, Date.now());
     const rules = row.role === 'user' ? rulesIn(textOf(row)).map(ruleDigest) : [];
-    this.#database.run(COPY_RULE_MARKS, to, from, JSON.stringify(rules));
+    this.#database.run(MOVE_RULE_MARKS, to, from, JSON.stringify(rules));
   }
 
   #moveOutputs({ from, to }: Ids): number {
@@ -100,7 +100,7 @@ export class SpaceMover {
   /** The order of the signals stays: those of the other space are the newer ones. */
   #moveRest({ from, to }: Ids): void {
     this.#database.run(MOVE_TOMBSTONES, to, from, to, to);
-    this.#database.run(MOVE_RULE_MARKS, to, from);
+    this.#database.run(MOVE_RULE_MARKS, to, from, null);
     this.#database.run('DELETE FROM rule_marks WHERE space = ?', from);
     this.#database.run(MOVE_SIGNALS, to, to, from, from);
     this.#database.run('DELETE FROM signals WHERE space = ?', from);
@@ -134,10 +134,10 @@ const INHERIT_MARKS = `INSERT INTO marks (record, pin, edited_at, imported_at)
   ON CONFLICT (record) DO UPDATE SET pin = ${STRONGER_PIN},
     edited_at = coalesce(marks.edited_at, excluded.edited_at)`;
 
-const MOVE_RULE_MARKS = `INSERT OR IGNORE INTO rule_marks (space, rule, mark, at)
-  SELECT ?, rule, mark, at FROM rule_marks WHERE space = ?`;
-
-const COPY_RULE_MARKS = `${MOVE_RULE_MARKS} AND rule IN (SELECT value FROM json_each(?))`;
+/** Of these rules, or of all. */
+const MOVE_RULE_MARKS = `INSERT INTO rule_marks (space, rule, mark, at)
+  SELECT ?1, rule, mark, at FROM rule_marks WHERE space = ?2
+  AND (?3 IS NULL OR rule IN (SELECT value FROM json_each(?3))) ${STRONGER_RULE_MARK}`;
 
 const OUTPUTS = `SELECT o.id FROM outputs o WHERE o.space = ?
   AND NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.space = ? AND t.digest = o.digest) LIMIT ${BATCH}`;

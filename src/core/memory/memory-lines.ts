@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto';
 import { captureStored } from './captures.ts';
-import { isExchange, isName, isPin, type MemoryRecord, type SpeakerRole } from './record.ts';
+import {
+  isExchange,
+  isName,
+  isPin,
+  isRuleMark,
+  type MemoryMarks,
+  type MemoryRecord,
+  type SpeakerRole,
+} from './record.ts';
 import { isoTime, isTime } from './times.ts';
 
 /**
@@ -19,10 +27,11 @@ export type ReadLine =
 /** Programs that end a line at U+2028 or U+2029 read it too: both are escaped. */
 export function writeLine(record: MemoryRecord<SpeakerRole> & { readonly ref?: string }): string {
   const { ref, space, role, text, at, conversation, exchange, client, branch } = record;
-  const { fingerprint, source, pin } = record;
+  const { fingerprint, source, pin, editedAt, rules } = record;
   const time = isoTime(at);
+  const edited = editedAt === undefined ? undefined : isoTime(editedAt);
   const line = { ref, space, role, text, at: time, conversation, exchange, client, branch };
-  return JSON.stringify({ ...line, fingerprint, source, pin })
+  return JSON.stringify({ ...line, fingerprint, source, pin, edited, rules })
     .replaceAll('\u2028', String.raw`\u2028`)
     .replaceAll('\u2029', String.raw`\u2029`);
 }
@@ -32,13 +41,14 @@ export function readLine(line: string, given: { space?: string; now: number }): 
   if (line.trim() === '') return { kind: 'nothing' };
   const fields = fieldsOf(line);
   if (fields === undefined) return wrong('it is not a JSON object');
-  const { text, role = 'user', at = given.now, exchange = 0, branch, pin } = fields;
+  const { text, role = 'user', at = given.now, exchange = 0, branch } = fields;
   if (typeof text !== 'string') return wrong('text is missing');
   if (role !== 'user' && role !== 'assistant') return wrong('role must be user or assistant');
-  const time = typeof at === 'string' ? Date.parse(at) : at;
+  const time = timeIn(at);
   if (!isTime(time)) return wrong('at is not a time');
   if (!isExchange(exchange)) return wrong('exchange must be a whole number');
-  if (pin !== undefined && !isPin(pin)) return wrong('pin must be always or never');
+  const marks = marksIn(fields);
+  if (typeof marks === 'string') return wrong(marks);
   const space = given.space ?? nameIn(fields['space']);
   if (space === undefined) return wrong('space is missing: it can be given by --space');
   const captured = captureStored(role, text);
@@ -55,9 +65,30 @@ export function readLine(line: string, given: { space?: string; now: number }): 
     ...(nameIn(branch) === undefined ? {} : { branch: String(branch) }),
     ...(fields['at'] === undefined ? {} : { isTimed: true as const }),
     ...(fields['source'] === undefined ? {} : { source: 'unverified' as const }),
-    ...(pin === undefined ? {} : { pin }),
+    ...marks,
   };
   return { kind: 'record', record };
+}
+
+/** A string names the problem. */
+function marksIn({ pin, edited, rules }: Readonly<Record<string, unknown>>): MemoryMarks | string {
+  if (pin !== undefined && !isPin(pin)) return 'pin must be always or never';
+  const editedAt = timeIn(edited);
+  if (edited !== undefined && !isTime(editedAt)) return 'edited is not a time';
+  if (rules !== undefined && !isRuleMarks(rules)) return 'rules must be retired or pinned';
+  return {
+    ...(pin === undefined ? {} : { pin }),
+    ...(isTime(editedAt) ? { editedAt } : {}),
+    ...(rules === undefined ? {} : { rules }),
+  };
+}
+
+function isRuleMarks(value: unknown): value is NonNullable<MemoryMarks['rules']> {
+  return typeof value === 'object' && value !== null && Object.values(value).every(isRuleMark);
+}
+
+function timeIn(value: unknown): unknown {
+  return typeof value === 'string' ? Date.parse(value) : value;
 }
 
 function wrong(problem: string): ReadLine {

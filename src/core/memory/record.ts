@@ -16,7 +16,7 @@ export type SpeakerRole = Exclude<TextRole, 'tool'>;
  * One text of a conversation: visible, never reasoning, tool arguments or wrappers. With the role
  * `tool` it is an output, word for word.
  */
-export interface MemoryRecord<Role extends TextRole = TextRole> {
+export interface MemoryRecord<Role extends TextRole = TextRole> extends MemoryMarks {
   /** `textDigest` of role and text: the same words are one memory in one space. */
   readonly digest: string;
   readonly space: string;
@@ -41,8 +41,15 @@ export interface MemoryRecord<Role extends TextRole = TextRole> {
   readonly isTimed?: true;
   /** A person brought it from a file or a client's transcripts; it did not come by as it was said. */
   readonly isImported?: true;
-  /** The choice of a person for this memory. Only the embedded store keeps it. */
+}
+
+/** The choices of a person for a memory. Only the embedded store keeps them. */
+export interface MemoryMarks {
   readonly pin?: Pin;
+  /** Milliseconds since 1970. */
+  readonly editedAt?: number;
+  /** Of the rules that the text states, by sentence. */
+  readonly rules?: Readonly<Record<string, RuleMark>>;
 }
 
 /** Whether every prompt of the space recalls it, or none. */
@@ -50,6 +57,13 @@ export type Pin = 'always' | 'never';
 
 export function isPin(value: unknown): value is Pin {
   return value === 'always' || value === 'never';
+}
+
+/** A retired rule is never placed. A pinned one is placed whatever the prompt is about. */
+export type RuleMark = 'retired' | 'pinned';
+
+export function isRuleMark(value: unknown): value is RuleMark {
+  return value === 'retired' || value === 'pinned';
 }
 
 /** A text without the place where it was said. */
@@ -63,7 +77,7 @@ export type SpokenRecord = StoredRecord<SpeakerRole>;
 
 export interface StoredRecord<Role extends TextRole = TextRole> extends Omit<
   MemoryRecord<Role>,
-  'isTimed' | 'isImported' | 'pin'
+  'isTimed' | 'isImported' | keyof MemoryMarks
 > {
   /** Short, stable, safe in a shell: `m_` and lower-case base32 of the digest's first 10 bytes. */
   readonly ref: string;
