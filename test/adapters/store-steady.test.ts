@@ -17,7 +17,7 @@ import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/
 import { SteadyClient } from '../../src/adapters/store/steady-client.ts';
 import { collectGarbage } from '../support/collect-garbage.ts';
 import { blockEntry, foundBlock, foundBlocks } from '../support/ledger-entries.ts';
-import { outputRecordOf, questionOf, recordOf } from '../support/records.ts';
+import { FACTS, outputRecordOf, questionOf, recordOf } from '../support/records.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const patience = (): AbortSignal => AbortSignal.timeout(30_000);
@@ -65,6 +65,27 @@ async function holdWrites(folder: string): Promise<{ release(): void }> {
   onTestFinished(release);
   return { release };
 }
+
+test('a prompt that both workers answer is counted once', async () => {
+  const folder = tempFolder();
+  const store = await openFilled(folder);
+  await store.memory.capture(
+    FACTS.map((text, exchange) => recordOf(text, { exchange })),
+    patience(),
+  );
+  const other = await holdWrites(folder);
+  const captured = store.memory.capture([recordOf('The kiosk is in hall B.')], patience());
+  const agent = { conversation: 'now', branch: '', quietShare: 0, briefTokensMax: 0 };
+  await store.memory.recall(questionOf('is the Grafana board of Marta up', { agent }), patience());
+  other.release();
+  await captured;
+  // The first worker's own answer to the recall is in front of it.
+  await store.memory.recall(questionOf('marmalade'), patience());
+  await store.close();
+  const connection = loadDriver().open(join(folder, 'memory.db'));
+  expect(connection.prepare('SELECT number FROM signals').all()).toHaveLength(1);
+  connection.close();
+});
 
 test('blocks, proofs, recalls and rows are read while a write waits for another process', async () => {
   const folder = tempFolder();

@@ -35,7 +35,7 @@ import { GLOBAL_SPACE } from '../../core/request/space.ts';
 import type { ForgetFilter, RecalledPassage, RecallQuestion } from '../../ports/memory.ts';
 import type { StoreCalls } from './protocol.ts';
 import { FileSearch } from './file-search.ts';
-import type { Signals } from './signals.ts';
+import { type Signals, silent } from './signals.ts';
 
 /** Records as a person looks through them, with the marks that a person gave them. */
 
@@ -404,10 +404,9 @@ class Look {
   readonly #neverIn: (space: string) => ReadonlySet<string>;
 
   constructor({ database, signals }: DeskParts, desk: Desk) {
-    const silent = { of: (space: number) => signals.of(space), add: () => undefined };
     this.#desk = desk;
-    this.#search = new FileSearch(database, silent, marksOf(database));
-    this.#unmarked = new FileSearch(database, silent);
+    this.#search = new FileSearch(database, silent(signals), marksOf(database));
+    this.#unmarked = new FileSearch(database, silent(signals));
     this.#neverIn = (space) =>
       new Set(
         desk.browse({ space, kind: 'never', limit: 500 }).records.map(({ digest }) => digest),

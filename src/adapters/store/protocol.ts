@@ -136,6 +136,9 @@ export type StoreResponse =
   | { readonly kind: 'report'; readonly line: string }
   | { readonly kind: 'replaced' };
 
+/** The extra of a worker that only answers reads while the first one is late. */
+export const HELPER = 'helper';
+
 export interface WorkerInput {
   readonly folder: string;
   /** Plain data for this worker's own store. */

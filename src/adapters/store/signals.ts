@@ -72,6 +72,11 @@ export class Signals {
   }
 }
 
+/** For recalls that leave no signal: those that only look, and those that another worker answers too. */
+export function silent(signals: Signals): Pick<Signals, 'of' | 'add'> {
+  return { of: (space) => signals.of(space), add: () => undefined };
+}
+
 const ADD = `INSERT INTO signals (space, number, signal)
   SELECT ?, coalesce(max(number), 0) + 1, ? FROM signals WHERE space = ?`;
 const FORGET_OLD = `DELETE FROM signals WHERE space = ? AND number <=

@@ -1,6 +1,6 @@
 import { within } from '../within.ts';
 import { StoreClient, type StoreClientOptions } from './client.ts';
-import type { StoreCallName, StoreCalls } from './protocol.ts';
+import { HELPER, type StoreCallName, type StoreCalls } from './protocol.ts';
 import { MemoryError } from '../../core/errors.ts';
 
 /**
@@ -75,7 +75,7 @@ export class SteadyClient {
   }
 
   #helper(): StoreClient {
-    this.#second ??= new StoreClient(this.#options);
+    this.#second ??= new StoreClient({ ...this.#options, extra: HELPER });
     clearTimeout(this.#ending);
     this.#ending = setTimeout(() => void this.#endHelper(), UNUSED_MS).unref();
     return this.#second;

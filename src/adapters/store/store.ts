@@ -28,7 +28,7 @@ import { Records, referencesIn, listTerms } from './records.ts';
 import { SchemaTooNewError } from './schema.ts';
 import { marksOf } from './recall-marks.ts';
 import { FileSearch } from './file-search.ts';
-import { Signals } from './signals.ts';
+import { Signals, silent } from './signals.ts';
 import { SpaceMover } from './space-mover.ts';
 import { MemoryError } from '../../core/errors.ts';
 import { termsOf } from '../../core/recall/terms.ts';
@@ -63,6 +63,8 @@ interface StoreOptions {
   readonly busyMs?: number;
   /** The file is not checked when it is opened: an error in use says the same later. */
   readonly isTrusted?: boolean;
+  /** Another worker gets the same recalls, and writes down their signals. */
+  readonly isHelper?: boolean;
   report(line: string): void;
 }
 
@@ -133,7 +135,8 @@ export class Store {
   #callsOn(database: Database, signals: Signals): StoreCalls {
     const outputs = new Outputs(database);
     const records = new Records(database, () => signals.write());
-    const search = new FileSearch(database, signals, marksOf(database));
+    const heard = this.#options.isHelper === true ? silent(signals) : signals;
+    const search = new FileSearch(database, heard, marksOf(database));
     const mover = new SpaceMover(database);
     const forget = (filter: ForgetFilter): void => {
       this.#beginForget({ database, records, outputs }, filter);

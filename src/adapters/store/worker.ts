@@ -1,4 +1,5 @@
 import { serveCalls } from './call-loop.ts';
+import { HELPER } from './protocol.ts';
 import { Store } from './store.ts';
 
 /**
@@ -6,6 +7,6 @@ import { Store } from './store.ts';
  * main thread would hold up every stream for 20 ms.
  */
 serveCalls({
-  makeStore: (options) => new Store(options),
+  makeStore: (options) => new Store({ ...options, isHelper: options.extra === HELPER }),
   urgent: new Set(['recall', 'hold']),
 });
