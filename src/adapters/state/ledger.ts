@@ -10,7 +10,8 @@ import {
 import type { Ledger, LedgerRow } from '../../ports/ledger.ts';
 import { entryOf, quotedIn, rowOf, rowFrom } from '../journals/ledger-row.ts';
 import type { Statements } from '../store/driver.ts';
-import { isBusy, type StateFile } from './state-file.ts';
+import { isBusy } from '../store/driver.ts';
+import type { StateFile } from './state-file.ts';
 import type { StateWriter } from './state-writer.ts';
 
 /**

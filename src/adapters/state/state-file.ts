@@ -5,7 +5,8 @@ import {
   type Driver,
   isAtLeast,
   SAFE_WAL_VERSION,
-  sqliteCode,
+  isBusy,
+  isDamage,
   Statements,
 } from '../store/driver.ts';
 import { removeStaleLogs } from '../store/opened-file.ts';
@@ -61,11 +62,6 @@ const OPEN_MS = 1000;
 const OPEN_RETRY_MS = 20;
 /** A file that cannot be opened is tried again, but not by every call. */
 const REOPEN_MS = 1000;
-const SQLITE_BUSY = 5;
-const SQLITE_CORRUPT = 11;
-const SQLITE_NOTADB = 26;
-/** SQLITE_PROTOCOL: another process kept changing the log while this one began to read it. */
-const SQLITE_PROTOCOL = 15;
 
 export interface StateFileOptions {
   readonly folder: string;
@@ -320,17 +316,6 @@ function carry(rows: Statements, { outbox, ledger }: Carried): void {
       rows.run('INSERT OR IGNORE INTO ledger (key, value) VALUES (?, ?)', key, value);
     }
   });
-}
-
-function isDamage(error: unknown): boolean {
-  const code = sqliteCode(error);
-  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB;
-}
-
-/** Another connection holds a lock; to be tried again in a moment. */
-export function isBusy(error: unknown): boolean {
-  const code = sqliteCode(error);
-  return code === SQLITE_BUSY || code === SQLITE_PROTOCOL;
 }
 
 function createTables(rows: Statements): void {

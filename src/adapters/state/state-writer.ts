@@ -1,7 +1,8 @@
 import { close, fdatasync, fstatSync, openSync, statSync } from 'node:fs';
 import { failureText, type Statements } from '../store/driver.ts';
 import { within } from '../within.ts';
-import { isBusy, type StateFile } from './state-file.ts';
+import { isBusy } from '../store/driver.ts';
+import type { StateFile } from './state-file.ts';
 
 /**
  * Writes to `state.db` on the event loop. A commit takes 30 to 100 us. While another connection holds the

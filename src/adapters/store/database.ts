@@ -8,7 +8,8 @@ import {
   isAtLeast,
   SAFE_WAL_VERSION,
   type SqlValue,
-  sqliteCode,
+  isBusy,
+  isDamage,
   Statements,
 } from './driver.ts';
 import type { Descriptors } from './descriptors.ts';
@@ -38,9 +39,6 @@ const OPEN_ATTEMPTS = 50;
 /** As long as it takes to copy a backup of some gigabytes over the file: ten seconds in all. */
 const COPY_ATTEMPTS = 500;
 const OPEN_RETRY_MS = 20;
-const SQLITE_BUSY = 5;
-const SQLITE_CORRUPT = 11;
-const SQLITE_NOTADB = 26;
 
 export interface OpenOptions {
   readonly folder: string;
@@ -205,8 +203,7 @@ export function openDatabase(options: OpenOptions): Database {
 }
 
 export function isCorruption(error: unknown): boolean {
-  const code = sqliteCode(error);
-  return code === SQLITE_CORRUPT || code === SQLITE_NOTADB || error instanceof CheckFailedError;
+  return isDamage(error) || error instanceof CheckFailedError;
 }
 
 class CheckFailedError extends Error {
@@ -244,7 +241,7 @@ function openPatiently(options: OpenOptions): Database {
       earlier = error instanceof BeingWrittenError ? error : undefined;
       // Who says how long to wait has waited so long.
       const mayWait = options.busyMs === undefined;
-      const isMomentary = mayWait && (earlier !== undefined || sqliteCode(error) === SQLITE_BUSY);
+      const isMomentary = mayWait && (earlier !== undefined || isBusy(error));
       if (!isMomentary || attempt >= (earlier === undefined ? OPEN_ATTEMPTS : COPY_ATTEMPTS)) {
         earlier?.close();
         throw error;

@@ -69,8 +69,42 @@ function driverOf(name: Driver['name'], module: SqliteModule): Driver {
 
 /** The primary result code of SQLite, 0 when the error is not SQLite's. */
 export function sqliteCode(error: unknown): number {
-  const code: unknown = error instanceof Error ? Reflect.get(error, 'errcode') : undefined;
-  return typeof code === 'number' ? code & 0xff : 0;
+  if (!(error instanceof Error)) return 0;
+  const code: unknown = Reflect.get(error, 'errcode');
+  if (typeof code === 'number') return code & 0xff;
+  if (Reflect.get(error, 'code') !== 'ERR_SQLITE_ERROR') return 0;
+  return WORDS.find(([words]) => error.message.startsWith(words))?.[1] ?? 0;
+}
+
+/**
+ * SQLite's words for its codes (sqlite3ErrStr of sqlite3.c). The errors of `all()` have nothing else in
+ * `@photostructure/sqlite` 1.2.1.
+ */
+const WORDS: readonly (readonly [string, number])[] = [
+  ['database is locked', 5],
+  ['database table is locked', 6],
+  ['out of memory', 7],
+  ['attempt to write a readonly database', 8],
+  ['disk I/O error', 10],
+  ['database disk image is malformed', 11],
+  ['fts5: corrupt', 11],
+  ['database or disk is full', 13],
+  ['unable to open database file', 14],
+  ['locking protocol', 15],
+  ['file is not a database', 26],
+];
+
+/** The file is damaged, or is no database. */
+export function isDamage(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code === 11 || code === 26;
+}
+
+/** Another connection holds a lock; to be tried again in a moment. */
+export function isBusy(error: unknown): boolean {
+  const code = sqliteCode(error);
+  // 15: another process kept changing the log while this one began to read it.
+  return code === 5 || code === 15;
 }
 
 /** The primary result codes that happen to people: https://www.sqlite.org/rescode.html */

@@ -6,7 +6,7 @@ import {
 } from '../../../../src/adapters/files/private-files.ts';
 import { Database } from '../../../../src/adapters/store/database.ts';
 import type { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
-import { type Connection, type Driver, sqliteCode } from '../../../../src/adapters/store/driver.ts';
+import { type Connection, type Driver, isBusy } from '../../../../src/adapters/store/driver.ts';
 import { createTables } from '../../../../src/adapters/store/schema.ts';
 import { newEpoch, checkSchema, makeTables } from './schema.ts';
 
@@ -14,8 +14,6 @@ import { newEpoch, checkSchema, makeTables } from './schema.ts';
  * The service's one SQLite file. Unlike the embedded store's, a broken one is never set aside by
  * itself: an empty service would answer every client "unknown key". A person restores it.
  */
-
-const SQLITE_BUSY = 5;
 
 /** An error of opening the database, for people. */
 export class ServiceFileError extends Error {
@@ -80,7 +78,7 @@ export function takeServiceLock(folder: string, driver: Driver): Connection | un
     return connection;
   } catch (error) {
     connection.close();
-    if (sqliteCode(error) === SQLITE_BUSY) return undefined;
+    if (isBusy(error)) return undefined;
     throw error;
   }
 }
