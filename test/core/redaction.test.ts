@@ -187,6 +187,35 @@ test('what stands around a secret stays', () => {
   expect(text).toBe('Authorization: Bearer [masked: authorization] and then');
 });
 
+test.each([
+  ['password: |\n  Wolkenbruch-am-See\nport: 5432', 'Wolkenbruch-am-See'],
+  ['db:\n  passphrase: >-\n    Strandgut-Nord\n  x: 1', 'Strandgut-Nord'],
+  ["secret_key = '''\nkq83hfLLs02mvQz7\n'''", 'kq83hfLLs02mvQz7'],
+  ['password = """\r\nkelp-Forest9"""', 'kelp-Forest9'],
+  ['$ set -x PGPASSWORD harbourlight; psql -h db', 'harbourlight'],
+  ['% setenv DB_PASSWORD mooringline', 'mooringline'],
+  ['Das Passwort ist Vergissmeinnicht, bitte nimm das.', 'Vergissmeinnicht'],
+])(
+  'R41: a value on the next line, behind a prompt or in a sentence is masked: %j',
+  (text, secret) => {
+    expect(maskSecrets(text).text).not.toContain(secret);
+  },
+);
+
+test.each([
+  'password: |\n  The password of the user, at least 12 characters.\n',
+  'password: >\n  required\n',
+  'token = """\n    Return the token of the session.\n    """',
+  '$ set -euo pipefail',
+  'Mein Passwort ist abgelaufen.',
+  'Dein Passwort ist zugeschickt.',
+  'Das Passwort ist verschlüsselt.',
+  'Mijn wachtwoord is verlopen.',
+  'Het wachtwoord is veranderd.',
+])('a text on the next line, or what became of a password, stays: %j', (text) => {
+  expect(maskSecrets(text).text).toBe(text);
+});
+
 test('R26: a private key block is masked as a whole', () => {
   const lines = makeKeyLines(3, 20);
   const { text, masked } = maskSecrets(`before\n${BEGIN}\n${lines.join('\n')}\n${END}\nafter`);

@@ -94,9 +94,14 @@ const SUFFIX = '[\\w.-]{0,24}';
 const DESCRIPTION =
   /^(?:ids?|ur[il]s?|names?|paths?|files?|types?|sizes?|lengths?|count(?:er|s)?|hash(?:es)?|digests?|sha\d{0,3}|endpoints?|fields?|labels?|refs?|versions?|prefix|suffix|limits?|max|min|usage|used|expir(?:es|y|ation)\w{0,4}|ttl|at|audience|issuer|scopes?|status|policy|budgets?|arn|vault|fingerprint|checksum|formats?|regex|patterns?|placeholder|title|class|selectors?|params?|index|stores?|ring|hint|help|text|size|bytes|chars|tokens|per\w{0,12}|in|out|total\w{0,6})$/i;
 
+/** The value is on the next line: a block of YAML. */
+const BLOCK = '(?:[|>][+-]?[ \\t]{0,4}\\n[ \\t]{1,24})?';
+/** A literal of TOML or Python may begin on the next line. */
+const OPENING = '(?:[bru@$]?["\'`]{1,3}(?:(?<="""|\'\'\')\\r?\\n[ \\t]{0,24})?)?';
 const ASSIGN =
   '(?:["\'`]\\]?\\)?)?(?:[ \\t]{0,8}:[ \\t]{0,4}string|[ \\t]{1,4}string)?[ \\t]{0,8}' +
-  '(?:[?:.+|]{0,3}=>?|:)(?!=)[ \\t]{0,8}(?:[|>][+-]?[ \\t]{0,4}\\n[ \\t]{1,24})?';
+  '(?:[?:.+|]{0,3}=>?|:)(?!=)[ \\t]{0,8}' +
+  BLOCK;
 /** `public string Password { get; set; } = "…"`. */
 const PROPERTY = '[ \\t]{1,4}\\{[ \\w;]{0,40}\\}[ \\t]{0,4}=[ \\t]{0,4}(?=["\'])';
 /** `setProperty("API_TOKEN", "…")`. */
@@ -162,11 +167,13 @@ export const NAME_RULES: readonly SecretRule[] = [
     accepts: isFlagValue,
   }),
   named('Code, JSON, environment files, YAML, query and connection strings', {
-    pattern: after(`(?:${NAMES})${SUFFIX}${GIVEN}(?:[bru@$]?["'\`]{1,3})?`, '"\'`', 6),
+    pattern: after(`(?:${NAMES})${SUFFIX}${GIVEN}${OPENING}`, '"\'`', 6),
     rest: BARE_REST,
     quotedRest: QUOTED_REST,
     accepts: (candidate) =>
-      isQuoted(candidate) ? isLiteralSecret(candidate) : isBareSecret(candidate),
+      isQuoted(candidate)
+        ? isLiteralSecret(candidate)
+        : isBareSecret(candidate) || isQuotedLine(candidate),
   }),
   named('A password in quotes, with any characters but square brackets', {
     pattern: new RegExp(`(?<keep>${CHOSEN}${SUFFIX}${GIVEN}[bru@$]?["'\`])[^\\s"'\`[\\]]{6}`, 'iy'),
@@ -193,7 +200,7 @@ export const NAME_RULES: readonly SecretRule[] = [
     rest: BARE_REST,
     accepts: ({ context, secret, next }) =>
       /^[A-Z_\d]+=/.test(context) &&
-      /^[\s"';]?$/.test(next) &&
+      /^[\s"']?$/.test(next) &&
       isPlainName(context) &&
       isChosen(secret),
   }),
@@ -216,7 +223,7 @@ export const NAME_RULES: readonly SecretRule[] = [
   named('A chosen secret in a setting on a line of its own', {
     pattern: after(
       `(?<=(?:^|\\n)[ \\t]{0,40}(?:- )?(?:export |name: ?)?["']?[\\w.-]{0,40})${CHOSEN}${SUFFIX}` +
-        `(?:["']?: {1,4}|${NAMED_VALUE})${TO_LINE_END}`,
+        `(?:["']?: {1,4}${BLOCK}|${NAMED_VALUE})${TO_LINE_END}`,
       '"\'`(),;&|',
       6,
     ),
@@ -258,7 +265,7 @@ export const NAME_RULES: readonly SecretRule[] = [
   }),
   named('A blank between: set -x NAME value, ENV NAME value, #define NAME "value"', {
     pattern: after(
-      `(?<=(?:^|\\n)[ \\t]{0,8}(?:set(?: -{1,2}\\w{1,8}){1,3}|ENV|setenv|setx|#define) {1,4}\\w{0,40})(?:${NAMES})${SUFFIX} {1,8}["']?`,
+      `(?<=(?:^|\\n)[ \\t]{0,8}(?:[$%#>] )?(?:set(?: -{1,2}\\w{1,8}){1,3}|ENV|setenv|setx|#define) {1,4}\\w{0,40})(?:${NAMES})${SUFFIX} {1,8}["']?`,
       '"\'`',
       6,
     ),
@@ -444,6 +451,12 @@ function after(context: string, excluded: string, charsMin: number): RegExp {
 
 function isQuoted({ context }: Candidate): boolean {
   return /["'`]$/.test(context);
+}
+
+/** A line of its own in a literal that begins on the line before. */
+function isQuotedLine({ context, secret, next }: Candidate): boolean {
+  const isLine = /["']\r?\n[ \t]*$/.test(context) && /^[\r\n"']$/.test(next);
+  return isLine && isLiteralSecret({ context, secret, next: '' });
 }
 
 function isChosenIn(candidate: Candidate): boolean {

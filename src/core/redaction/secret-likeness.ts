@@ -155,7 +155,7 @@ const NAMING_WORD =
   /pass|pwd|kennwort|^secret|[_.]secret|token|hash|crypt|prompt|input|string|value$|[Cc]onfig|(?:current|new|old|user|your|default)[A-Z_-]|(?:Str|Text|Bytes?|Type|Field|Schema|Data|Dto|Props|Digest|Policy|Option|Object|Key|Provider|Manager|Service|Client|Handler|Factory|Ref|Param|Arg|Value|Array|List|Map|Spec|Entity|Model|Info|Name|Store|Session|State|Settings|Context|Builder|Result|Response|Request|Like)$/;
 /** Participles and adjectives describe a password: "the password is mandatory, encrypted, changeable". */
 const DESCRIBING_WORD =
-  /^(?:[a-z]+(?:ed|ing|able|ible|ive|ory|ary|ous|ful|less|ant|ent|lich|isch)|[a-z]+(?<!f)ly|written|chosen|broken|stolen|forgotten|overwritten|ge[a-z]+(?:t|en))$/;
+  /^(?:[a-z]+(?:ed|ing|able|ible|ive|ory|ary|ous|ful|less|ant|ent|lich|isch)|[a-z]+(?<!f)ly|written|chosen|broken|stolen|forgotten|overwritten|(?:ab|an|auf|aus|ein|um|weg|zu)?ge[a-z]+(?:t|en)|ver[a-zäöüß]{3,10}(?:en|t|d))$/;
 
 /** A value that is not in quotes: it may be a word of the sentence, or of code. */
 export function isBareChosen(secret: string): boolean {
