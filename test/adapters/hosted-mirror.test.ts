@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openHostedMemoryWithOutbox } from '../../src/adapters/memory-client/open-hosted-memory.ts';
@@ -19,10 +19,24 @@ const OTHER = outputRecordOf('Another project says pelican.', { space: 'other' }
 
 type Service = Awaited<ReturnType<typeof startMemoryService>>;
 
-async function machine(service: Service) {
-  const folder = tempFolder();
+interface MachineOptions {
+  readonly folder?: string;
+  readonly serviceKey?: string;
+  /** Called before outputs are dropped. */
+  readonly beforeDrop?: () => Promise<void>;
+}
+
+async function machine(service: Service, options: MachineOptions = {}) {
+  const { folder = tempFolder(), beforeDrop = async () => undefined } = options;
   const store = openEmbeddedStore({ folder, report: () => undefined });
-  const serviceKey = await service.makeKey();
+  const serviceKey = options.serviceKey ?? (await service.makeKey());
+  const drop = store.memory.dropOutputs.bind(store.memory);
+  Object.assign(store.memory, {
+    dropOutputs: async (space: string) => {
+      await beforeDrop();
+      await drop(space);
+    },
+  });
   const hosted = openHostedMemoryWithOutbox({
     settings: { kind: 'hosted', baseUrl: service.url, serviceKey, allowPrivate: true },
     recallMs: 10_000,
@@ -31,16 +45,17 @@ async function machine(service: Service) {
     state: store.state,
     report: () => undefined,
   });
-  onTestFinished(async () => {
+  const close = async (): Promise<void> => {
     await hosted.close();
     await store.close();
-  });
-  return { folder, hosted, near: store.memory, memory: hosted.memory };
+  };
+  onTestFinished(close);
+  return { folder, serviceKey, close, hosted, near: store.memory, memory: hosted.memory };
 }
 
 /** A machine that has left an output of each space out, so that it is near at hand and a file. */
-async function machineWithOutputs(service: Service) {
-  const here = await machine(service);
+async function machineWithOutputs(service: Service, options: MachineOptions = {}) {
+  const here = await machine(service, options);
   for (const output of [OUTPUT, OTHER]) {
     const { space, digest } = output;
     expect(await here.memory.capture([output], patience())).toEqual(['stored']);
@@ -91,6 +106,43 @@ test('R26: it goes with the next call in its space', async () => {
   await forgetElsewhere(service);
   await here.memory.capture([recordOf('We went on.')], patience());
   await expectForgotten(here);
+});
+
+test('R26: what could not be dropped at once goes with the next call', async () => {
+  const service = await startMemoryService();
+  let isFull = true;
+  let attempts = 0;
+  const beforeDrop = async (): Promise<void> => {
+    attempts += 1;
+    if (isFull) throw new Error('the disk is full');
+  };
+  const here = await machineWithOutputs(service, { beforeDrop });
+  await forgetElsewhere(service);
+  await here.memory.capture([recordOf('We went on.')], patience());
+  expect(attempts).toBeGreaterThan(0);
+  expect(bytesIn(here.folder)).toContain('zebrafishlantern');
+  isFull = false;
+  await here.memory.capture([recordOf('And on.')], patience());
+  await expectForgotten(here);
+});
+
+test('R26: what a process did not live to drop goes with the first call of the next one', async () => {
+  const service = await startMemoryService();
+  const never = new Promise<void>(() => undefined);
+  const { folder, serviceKey, memory, close } = await machineWithOutputs(service, {
+    beforeDrop: () => never,
+  });
+  await forgetElsewhere(service);
+  await memory.capture([recordOf('We went on.')], patience());
+  await close();
+  // Its process is this one, which lives: the journal is made an orphan's by its name.
+  for (const name of readdirSync(folder).filter((file) => file.startsWith('hosted_held_'))) {
+    const dead = name.replace(`-${process.pid}-`, '-2147483646-');
+    renameSync(join(folder, name), join(folder, dead));
+  }
+  const next = await machine(service, { folder, serviceKey });
+  await next.memory.capture([recordOf('And on.')], patience());
+  await expectForgotten(next);
 });
 
 test('R26: it goes without a call in its space too, where nobody works in it', async () => {

@@ -50,7 +50,7 @@ export interface AcknowledgementsOptions {
   /** Called with each generation that the service reports. */
   readonly onSeen?: (space: string, generation: string) => void;
   /** Something was forgotten in this space, here or on another machine. */
-  readonly onMoved?: (space: string) => void;
+  readonly onMoved?: (space: string) => Promise<void>;
   /**
    * Called when the service reports a lower commit sequence of this space than before; once a
    * space.
@@ -61,7 +61,14 @@ export interface AcknowledgementsOptions {
 export class Acknowledgements {
   readonly #now: () => number;
   readonly #onSeen: AcknowledgementsOptions['onSeen'];
-  readonly #onMoved: ((space: string) => void) | undefined;
+  readonly #onMoved: ((space: string) => Promise<void>) | undefined;
+  /**
+   * By space, the generation before a change that `onMoved` has not dealt with yet. The journal has it until
+   * then, so a restart finds the change again.
+   */
+  readonly #before = new Map<string, string>();
+  /** Spaces where `onMoved` failed: it is called again with the next answer. */
+  readonly #failed = new Set<string>();
   readonly #onBehind: ((space: string) => void) | undefined;
   readonly #behind = new Set<string>();
   readonly #journal: Journal | undefined;
@@ -100,10 +107,16 @@ export class Acknowledgements {
     if (known === undefined || known.generation !== generation) {
       this.#clear(space);
       this.#spaces.set(space, { generation, sequence, at: this.#now() });
-      this.#write([this.#lineOf(space, [])]);
-      if (known === undefined) return 'same';
-      this.#onMoved?.(space);
-      return 'moved';
+      if (known === undefined || this.#onMoved === undefined) {
+        this.#write([this.#lineOf(space, [])]);
+      } else {
+        if (!this.#before.has(space)) this.#before.set(space, known.generation);
+        void this.#move(space, this.#onMoved);
+      }
+      return known === undefined ? 'same' : 'moved';
+    }
+    if (this.#onMoved !== undefined && this.#failed.has(space)) {
+      void this.#move(space, this.#onMoved);
     }
     if (sequence < known.sequence) {
       if (!this.#behind.has(space)) this.#onBehind?.(space);
@@ -133,6 +146,29 @@ export class Acknowledgements {
     this.#journal?.close();
   }
 
+  /** Never rejects. */
+  async #move(space: string, onMoved: (space: string) => Promise<void>): Promise<void> {
+    const generation = this.generationOf(space);
+    this.#failed.delete(space);
+    try {
+      await onMoved(space);
+    } catch {
+      this.#failed.add(space);
+      return;
+    }
+    // A change that came meanwhile has a call of its own.
+    if (this.generationOf(space) !== generation) return;
+    this.#before.delete(space);
+    this.#write([this.#lineOf(space, this.#textsOf(space))]);
+  }
+
+  #textsOf(space: string): AcknowledgedText[] {
+    const start = keyOf(space, '');
+    return [...this.#texts]
+      .filter(([key]) => key.startsWith(start))
+      .map(([key, acknowledged]) => ({ text: key.slice(start.length), ...acknowledged }));
+  }
+
   #clear(space: string): void {
     const start = keyOf(space, '');
     for (const key of Array.from(this.#texts.keys())) {
@@ -142,7 +178,11 @@ export class Acknowledgements {
 
   #lineOf(space: string, texts: readonly AcknowledgedText[]): string {
     const { generation = '', sequence = 0 } = this.#spaces.get(space) ?? {};
-    const line: JournalLine = { space, generation, sequence, at: this.#now(), texts };
+    const before = this.#before.get(space);
+    const line: JournalLine =
+      before === undefined
+        ? { space, generation, sequence, at: this.#now(), texts }
+        : { space, generation: before, sequence: 0, at: this.#now(), texts: [] };
     return JSON.stringify(line);
   }
 
@@ -159,13 +199,7 @@ export class Acknowledgements {
   }
 
   #allLines(): string[] {
-    return [...this.#spaces.keys()].map((space) => {
-      const start = keyOf(space, '');
-      const texts = [...this.#texts]
-        .filter(([key]) => key.startsWith(start))
-        .map(([key, acknowledged]) => ({ text: key.slice(start.length), ...acknowledged }));
-      return this.#lineOf(space, texts);
-    });
+    return [...this.#spaces.keys()].map((space) => this.#lineOf(space, this.#textsOf(space)));
   }
 
   #adopt(options: JournalOptions): void {

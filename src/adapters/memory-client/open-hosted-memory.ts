@@ -53,8 +53,7 @@ export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory
       options.report(
         `The memory service lost commits of the space ${space}, or its commit sequence is wrong. svc leaves nothing out of prompts until the sequence has caught up, or something is forgotten there.`,
       ),
-    // An output that cannot be dropped now is dropped with the next deletion there.
-    onMoved: (space) => void mirror?.dropOutputs(space).catch(() => undefined),
+    ...(mirror === undefined ? {} : { onMoved: (space) => mirror.dropOutputs(space) }),
     ...(folder === undefined ? {} : { journal: { folder, name: nameOf('held', settings) } }),
   });
   const identity = new KeyIdentity({
