@@ -74,6 +74,16 @@ test.each(['copilot', 'cline', 'continue', 'svc-demo'])(
   },
 );
 
+test.each(['continue', 'aider'])(
+  'a folder in a system text of %s is a quoted one: it states none',
+  (client) => {
+    const quoted = { role: 'system', content: 'Working directory: /home/mallory/other' };
+    const view = viewOf('openai_chat_completions', { messages: [quoted, ...hello], tools });
+    expect(projectOf([], view, client)).toEqual({});
+    expect(projectOf([], view, 'opencode')).toEqual({ folder: '/home/mallory/other' });
+  },
+);
+
 const tools = [{ name: 'Bash' }];
 const hello = [{ role: 'user', content: 'hello' }];
 const claude = ['User-Agent', 'claude-cli/2.1.329 (external, cli)'];

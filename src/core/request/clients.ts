@@ -32,6 +32,8 @@ export interface ClientFacts {
   readonly isKnown: boolean;
   /** It states its project folder in every conversation. */
   readonly statesFolder: boolean;
+  /** It never states one: a line about a folder in its texts is a quoted one. */
+  readonly quotesFolders: boolean;
   /**
    * It states the folder in a part that describes its environment, so another line about a folder is a quoted one.
    * For every other client such a part is the quoted one.
@@ -46,6 +48,7 @@ export interface ClientFacts {
 const AGENT: ClientFacts = {
   isKnown: true,
   statesFolder: true,
+  quotesFolders: false,
   statesPlace: false,
   alwaysOffersTools: true,
   cacheKeyNamesSession: false,
@@ -54,6 +57,7 @@ const AGENT: ClientFacts = {
 const UNKNOWN: ClientFacts = {
   isKnown: false,
   statesFolder: false,
+  quotesFolders: false,
   statesPlace: false,
   alwaysOffersTools: false,
   cacheKeyNamesSession: false,
@@ -71,7 +75,8 @@ const CLIENTS: ReadonlyMap<string, ClientFacts> = new Map([
   ['pi', { ...AGENT, cacheKeyNamesSession: true }],
   ['cline', { ...AGENT, alwaysOffersTools: false }],
   [DEMO_CLIENT, { ...AGENT, statesFolder: false, alwaysOffersTools: false }],
-  ['continue', { ...AGENT, statesFolder: false, alwaysOffersTools: false }],
+  ['continue', { ...AGENT, statesFolder: false, quotesFolders: true, alwaysOffersTools: false }],
+  ['aider', { ...UNKNOWN, quotesFolders: true }],
 ]);
 
 export function clientFacts(client: string): ClientFacts {

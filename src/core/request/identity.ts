@@ -95,7 +95,9 @@ export function projectOf(
   client: string,
 ): { readonly folder?: string; readonly branch?: string } {
   const { workingFolder: named, branch } =
-    client === 'unknown' ? NOTHING_STATED : projectInTexts(view, client);
+    client === 'unknown' || clientFacts(client).quotesFolders
+      ? NOTHING_STATED
+      : projectInTexts(view, client);
   const folder = workspaceOf(firstValues(headers), named) ?? named;
   return {
     ...(folder !== undefined && folder !== CONTRADICTED && { folder }),
