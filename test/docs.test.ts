@@ -20,6 +20,16 @@ test.each(PAGES)('every link of %s leads to a file', (page) => {
   expect(missing).toEqual([]);
 });
 
+test('each fault of test/mended-faults.md has its test', () => {
+  const rows = read('test/mended-faults.md').matchAll(/^\| .+ \| `(.+)` \| (.+) \|$/gm);
+  const found = Array.from(rows, ([, file = '', name = '']) => [file, name] as const);
+  expect(found.length).toBeGreaterThan(50);
+  const missing = found.filter(
+    ([file, name]) => !existsSync(join(root, file)) || !read(file).includes(name),
+  );
+  expect(missing).toEqual([]);
+});
+
 test('no page sends a reader to the repository address of package.json, which is not public yet', () => {
   const { homepage } = JSON.parse(read('package.json')) as { homepage: string };
   const address = homepage.replace(/#.*/, '');
