@@ -4,7 +4,8 @@
 import { spawn } from 'node:child_process';
 
 const COMMAND = ['svc'];
-const ANSWER_MS = 2_000;
+/** svc answers within a second. A busy machine needs more to start it, and to end it earlier would lose what was said. */
+const ANSWER_MS = 5_000;
 /** Shorter ones are never cut (`hookCut` in the settings of svc). */
 const LONG_CHARS = 8_000;
 

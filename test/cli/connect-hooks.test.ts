@@ -8,6 +8,8 @@ import { tempFolder } from '../support/temp-folder.ts';
 
 vi.setConfig({ testTimeout: 90_000 });
 
+const ROOT = join(import.meta.dirname, '..', '..');
+
 const FILES = {
   claude: '.claude/settings.json',
   codex: '.codex/hooks.json',
@@ -145,9 +147,27 @@ test('a client without hooks that stay is refused with the reason', async () => 
   expect(stderr).toContain('its own transcript');
 });
 
+test('the plugin of opencode has the answer of a svc that a busy machine has started late', async () => {
+  const folder = tempFolder();
+  const [file, program] = [join(folder, 'svc.mjs'), join(folder, 'svc.sh')];
+  writeFileSync(program, `sleep 3; echo '{"text":"told"}'`);
+  const text = readFileSync(join(ROOT, 'plugins/opencode/svc.js'), 'utf8');
+  const command = `const COMMAND = ['sh', '${program}'];`;
+  writeFileSync(
+    file,
+    text.replace("const COMMAND = ['svc'];", () => command),
+  );
+  const { SvcMemory } = (await import(file)) as {
+    SvcMemory: (place: object) => Promise<Record<string, (...given: object[]) => Promise<void>>>;
+  };
+  const hooks = await SvcMemory({ client: {}, directory: '/' });
+  const parts: { readonly text: string }[] = [];
+  await hooks['chat.message']?.({ sessionID: 's' }, { message: { id: 'm' }, parts });
+  expect(parts.map((part) => part.text)).toEqual(['told']);
+});
+
 test('the plugins of the repository run the same events as connect --hooks', () => {
-  const root = join(import.meta.dirname, '..', '..');
-  const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+  const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
   for (const client of ['claude', 'codex']) {
     const { hooks } = JSON.parse(read(`plugins/${client}/hooks/hooks.json`)) as {
       hooks: Record<string, { hooks: { command: string }[] }[]>;
@@ -165,6 +185,6 @@ test('the plugins of the repository run the same events as connect --hooks', () 
     ['.agents/plugins/marketplace.json', './plugins/codex', '.codex-plugin/plugin.json'],
   ] as const) {
     expect(read(market)).toContain(`"${source}"`);
-    expect(existsSync(join(root, source, manifest))).toBe(true);
+    expect(existsSync(join(ROOT, source, manifest))).toBe(true);
   }
 });
