@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
+import { openHookStore } from '../../src/cli/compose-hook.ts';
 import { HOOK_TEXT_BYTES_MAX } from '../../src/core/hooks/hook-answer.ts';
 import { runCli } from '../support/cli.ts';
 import { HookStage } from '../support/hook-stage.ts';
@@ -255,4 +256,15 @@ test('the program ends with code 0 and prints nothing where it cannot answer', a
     const result = await runCli(['hook', ...args], { home, env, input: 'no json' });
     expect(result).toEqual({ stdout: '', stderr: '', code: 0 });
   }
+});
+
+test('what was said is kept also where to open the store takes longer than a prompt may wait', async () => {
+  const stage = new HookStage();
+  stage.wholeMs = undefined;
+  stage.openStore = async (options) => {
+    await sleep(1_000);
+    return openHookStore(options);
+  };
+  await stage.tell('s1', FACT, NOTED);
+  expect((await stage.records()).map(({ text }) => text)).toContain(FACT);
 });

@@ -15,6 +15,8 @@ export class HookStage {
   readonly project = join(this.home, 'shop');
   readonly environment: Readonly<Record<string, string>>;
   openStore: typeof openHookStore = openHookStore;
+  /** A busy machine must not make svc silent. Undefined: as a client runs it. */
+  wholeMs: number | undefined = 30_000;
   #uuid = 0;
 
   constructor(environment: Readonly<Record<string, string>> = {}) {
@@ -48,8 +50,7 @@ export class HookStage {
         print: async (answer) => {
           printed += answer;
         },
-        // A busy machine must not make svc silent here.
-        wholeMs: 30_000,
+        ...(this.wholeMs !== undefined && { wholeMs: this.wholeMs }),
       },
     );
     return printed;

@@ -23,16 +23,21 @@ import type { Close, HookCall, HookParts } from './hook-call.ts';
 
 /** A person waits. The process itself needs 50 ms to start, 150 on a busy machine, so the whole stays below a second. */
 const WHOLE_MS = 800;
-/** A late answer leaves so much to close the files: captures that are not in the memory by then wait in the outbox. */
+/** Nobody waits where an answer or a session has ended, and what is cut off there is lost. */
+const KEEP_MS = 2_500;
+/** After the answer: captures that are not in the memory by then wait in the outbox. */
+const CLOSE_MS_MAX = 400;
+/** A late answer leaves so much to close the files. */
 const CLOSE_MS_MIN = 50;
 
 export async function runHook(call: HookCall, parts: HookParts): Promise<void> {
-  const wholeMs = parts.wholeMs ?? WHOLE_MS;
+  const kind = hookClient(call.client)?.events[call.event];
+  const wholeMs = parts.wholeMs ?? (kind === 'stop' || kind === 'end' ? KEEP_MS : WHOLE_MS);
   const end = performance.now() + wholeMs;
   const close = await within(wholeMs, answerHook(call, parts)).catch(() => undefined);
   if (close === undefined) return;
-  const leftMs = Math.max(CLOSE_MS_MIN, end - performance.now());
-  await within(leftMs, close()).catch(() => undefined);
+  const leftMs = Math.min(CLOSE_MS_MAX, end - performance.now());
+  await within(Math.max(CLOSE_MS_MIN, leftMs), close()).catch(() => undefined);
 }
 
 async function answerHook(call: HookCall, parts: HookParts): Promise<Close | undefined> {
