@@ -47,6 +47,20 @@ test('the README says how shortening is switched off', () => {
   expect(read('README.md')).toContain('svc setup --yes --compression-mode passthrough');
 });
 
+test('messages name a page as svc help PAGE, because a person who installed the package does not know its folder', () => {
+  const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
+  const code = sources.flatMap((path) =>
+    /\.tsx?$/.test(path) ? read(`src/${path}`).replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, '') : [],
+  );
+  const named = code.flatMap((text) => [...text.matchAll(/\bdocs\/[\w-]+\.md/g)].map(([it]) => it));
+  expect(named).toEqual([]);
+  const pages = code.flatMap((text) =>
+    [...text.matchAll(/See: svc help ([\w-]+)|see: svc help ([\w-]+)/g)].map(([, a, b]) => a ?? b),
+  );
+  expect(pages.length).toBeGreaterThan(3);
+  expect(pages.filter((page) => !existsSync(join(root, `docs/${page}.md`)))).toEqual([]);
+});
+
 test('docs/page.md says what helps in every state of the page, and names every view', () => {
   const page = read('docs/page.md');
   const closed = Object.values(TEXTS.closed).map(({ title }) => title);

@@ -46,5 +46,16 @@ export const declareCommands: Declare = (program, context, finish) => {
       else printCompletion(shell, program, context.terminal);
     },
   };
-  declareAll([...COMMANDS, completion])(program, context, finish);
+  const help: CliCommand = {
+    name: 'help',
+    group: 'more',
+    description: 'Explain a command, or print a page of the documentation',
+    args: { '[words...]': 'a command, or the name of a page: modes, hooks, privacy, …' },
+    more: 'Without words it prints the help of svc. A name that does not exist prints the names of all pages.',
+    examples: ['svc help memory get', 'svc help modes', 'svc help states | less'],
+    async run({ args }) {
+      (await import('./program/help.ts')).printHelp(args, program, context.terminal);
+    },
+  };
+  declareAll([...COMMANDS, help, completion])(program, context, finish);
 };

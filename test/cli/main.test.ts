@@ -100,6 +100,21 @@ test('the help of svc fits on a screen, and lists the commands of a person in gr
   expect(stdout).toMatch(/For programs: .*mcp.*config token/);
 });
 
+test('svc help prints the help of a command or a page of the package, and names the pages otherwise', async () => {
+  const home = tempFolder();
+  const [bare, command, page, unknown] = [
+    await runCli(['help'], { home }),
+    await runCli(['help', 'memory', 'get'], { home }),
+    await runCli(['help', 'modes'], { home }),
+    await runCli(['help', '../package'], { home }),
+  ];
+  expect(bare.stdout).toContain('Usage: svc COMMAND');
+  expect(command.stdout).toContain('svc memory get [options] <ref>');
+  expect(page.stdout).toMatch(/^# Modes and headers\n/);
+  expect([unknown.code, unknown.stdout]).toEqual([2, '']);
+  expect(unknown.stderr).toContain('Pages: claude-code, ');
+});
+
 test('commands of earlier versions are gone', async () => {
   for (const words of [
     ['top'],

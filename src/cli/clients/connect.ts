@@ -4,7 +4,8 @@ import { configFolder } from '../../adapters/files/config-folder.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { isInstalled } from '../../adapters/foreign/client-files.ts';
 import type { Dialect } from '../../core/conversation/view.ts';
-import type { ClientChange } from '../../core/foreign/client-change.ts';
+import { UndoRecords } from '../../adapters/foreign/foreign-file.ts';
+import { type ClientChange, parseClientRecord } from '../../core/foreign/client-change.ts';
 import { parseRecall } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
@@ -37,7 +38,13 @@ import { factsOf, withPathToken } from './other-config.ts';
 import { codexName, noteProxy, requireOpenAi } from './print-config.ts';
 import { nameBound } from '../proxy/recent-trouble.ts';
 import { HOOKABLE, hookableOf } from './hook-files.ts';
-import { commandLine, hookCommand, startCommand, tokenCommand } from './token-command.ts';
+import {
+  commandLine,
+  holdsStart,
+  hookCommand,
+  startCommand,
+  tokenCommand,
+} from './token-command.ts';
 
 /**
  * `svc connect NAME` and `svc disconnect NAME`: change the client's own settings file, so that the client finds
@@ -119,6 +126,19 @@ export const CONNECTABLE: readonly ConnectableClient[] = [
   },
   ...OTHER_CLIENTS.flatMap(otherClient),
 ];
+
+/** The titles of the clients that start the proxy themselves, because of settings that svc wrote and recorded. */
+export async function startingClients(environment: Environment): Promise<readonly string[]> {
+  const all = await new UndoRecords(dataFolder(environment)).all();
+  const records = all.flatMap(([, value]) => parseClientRecord(value) ?? []);
+  return CONNECTABLE.flatMap(({ title, file }) => {
+    const { path } = file(environment);
+    const own = records.filter(({ named, changes }) => {
+      return named === path && holdsStart(JSON.stringify(changes));
+    });
+    return own.length === 0 ? [] : [title];
+  });
+}
 
 /** Throws CliError with the reason for a client that svc cannot connect. */
 export function connectableOf(name: string): ConnectableClient {

@@ -43,6 +43,11 @@ export function startsProxy(line: string): boolean {
   return [TOKEN, START].some((args) => line.trimEnd().endsWith(` ${args.join(' ')}`));
 }
 
+/** True for settings that hold one of these two commands, in whatever form a client's file has it. */
+export function holdsStart(text: string): boolean {
+  return [TOKEN, START].some((args) => new RegExp(args.join(String.raw`\W+`)).test(text));
+}
+
 const TOKEN = ['config', 'token', '--start'] as const;
 const START = ['start', '--detach', '--quiet'] as const;
 

@@ -55,7 +55,7 @@ function checkLogins({ environment, upstreams, hooked }: ClientsQuestion): reado
       upstream === undefined
         ? 'has a subscription login, and svc has no provider for it'
         : 'has a subscription login, but svc has a key, so the provider bills the key per token';
-    const fix = `to use the login: svc setup --login ${login} (see docs/logins.md)`;
+    const fix = `to use the login: svc setup --login ${login} (see: svc help logins)`;
     return [{ level: 'warning', subject: client, found, fix }];
   });
 }

@@ -110,9 +110,8 @@ and to import their earlier sessions, and changes everything at the end. Setting
 providers comes from a public catalog (models.dev), cached for a day, or from this package. SVC_CATALOG_URL=off
 turns the download off.
 
-Shortening works with models that do not bind their thinking to what was sent before. With Claude Opus 5.5, Sonnet 5.5,
-Haiku 5.5, Fable 5.1 and newer ones, and newer models of OpenAI, svc only adds memory and saves nothing. Such a
-conversation cannot continue without svc once svc added a memory to it. See docs/modes.md.
+With the newest models svc adds memory and shortens nothing, and a conversation with such a memory cannot continue without
+svc. Which models these are: svc help modes
 
 A key is never an argument, because other programs can read it there.`,
   examples: [
@@ -181,7 +180,8 @@ const CONNECT: CliCommand = {
   },
   more: `svc shows the change and asks first. The rest of the file stays, and svc keeps a copy of the file from
 before. The file holds no token: the client asks svc for it, and that command starts the proxy if none runs.
-With --hooks the setting hookCut also cuts long outputs of a shell (docs/hooks.md); it is off by default.`,
+With --hooks the setting hookCut also cuts long outputs of a shell; it is off by default.
+See: svc help hooks`,
   examples: [
     'svc connect claude',
     'svc connect codex --yes',
@@ -300,7 +300,7 @@ const CACHE: CliCommand = {
     '--days <number>': ['number of days up to now, at most 90', '7'],
     '--json': 'print one JSON object',
   },
-  more: 'The dearest cause is the first one.',
+  more: 'The most expensive cause comes first.',
   examples: ['svc cache', 'svc cache --days 30 --json'],
   run: async (call) => (await import('../requests/cache.ts')).showCache(call),
 };
@@ -339,19 +339,12 @@ const HOOK: CliCommand = {
   },
   more: `svc connect NAME --hooks puts this command into the client's settings. It reads the event as JSON from its
 stdin, and prints JSON or nothing. It always ends with code 0 within a second, so a client goes on without svc if
-something fails. See docs/hooks.md.`,
+something fails. See: svc help hooks`,
   // bin/svc.js starts hooks without this file. Only a program that was started in another way comes here.
   async run({ args }) {
     const { run } = await import('./quick-hook.ts');
     await run(args);
   },
-};
-
-/** The reader of command lines answers it. */
-const HELP: CliCommand = {
-  name: 'help',
-  group: 'more',
-  description: 'Explain a command: svc help COMMAND',
 };
 
 /** Says how to get the program of the service, which this package does not contain. */
@@ -680,7 +673,6 @@ export const COMMANDS: readonly CliCommand[] = [
   QUOTA,
   CACHE,
   DEMO,
-  HELP,
   ...CLIENT_COMMANDS,
   ...OTHER_CONFIGS,
   STATUSLINE,

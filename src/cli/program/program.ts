@@ -169,7 +169,7 @@ export interface CliCommand<Given extends object = object> {
 /** Declares commands in this order; one that holds others comes before them. */
 export function declareAll(commands: readonly CliCommand[]): Declare {
   return (program, context, finish) => {
-    for (const command of commands.filter(({ name }) => name !== 'help')) {
+    for (const command of commands) {
       const words = command.name.split(' ');
       const parent = words.slice(0, -1).reduce(childOf, program);
       const own = parent.command(words.at(-1) ?? '').description(command.description);

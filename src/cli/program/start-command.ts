@@ -44,7 +44,7 @@ export const START_COMMAND: CliCommand = {
 configuration that names those variables.
 
 On a company network, start obeys HTTPS_PROXY, HTTP_PROXY and NO_PROXY, and "proxy" of an upstream.
-NODE_EXTRA_CA_CERTS adds trusted certificates. See docs/networks.md.`,
+NODE_EXTRA_CA_CERTS adds trusted certificates. See: svc help networks`,
   examples: [
     'svc start',
     'svc start --detach',

@@ -31,7 +31,7 @@ export async function status({
     terminal.json(own.map((proxy) => ({ url: urlOf(proxy), ...proxy })));
   } else {
     for (const proxy of own) terminal.row(proxyText(proxy), '  ');
-    if (own.length === 0) terminal.note('svc is not running. Start it with: svc start');
+    if (own.length === 0) terminal.note(await stoppedText(context));
   }
   for (const run of unproven) terminal.warn(`${unprovenText(run)}.`);
   for (const proxy of own.filter(isOtherBuild)) {
@@ -58,6 +58,15 @@ export async function status({
     terminal.warn(`${found}. ${fix}`);
   }
   return own.length > 0 ? 0 : 1;
+}
+
+/** No proxy is needed before a client that starts it has begun. */
+async function stoppedText({ environment }: CommandContext): Promise<string> {
+  const { startingClients } = await import('../clients/connect.ts');
+  const names = await startingClients(environment);
+  if (names.length === 0) return 'svc is not running. Start it with: svc start';
+  const verb = names.length === 1 ? 'starts' : 'start';
+  return `svc is not running now. ${names.join(' and ')} ${verb} it when a session begins. To start it now: svc start --detach`;
 }
 
 /** As `stopProxies`; also names what cannot continue without them. */

@@ -30,7 +30,7 @@ import { count } from '../listing.ts';
 
 /** A person must know it before the first session, and not when svc is stopped. */
 const BOUND_NOTE =
-  'With the newest models svc adds memory and shortens nothing, and a conversation with such a memory cannot continue without svc. docs/modes.md says which models these are.';
+  'With the newest models svc adds memory and shortens nothing, and a conversation with such a memory cannot continue without svc. Which models these are: svc help modes';
 
 /**
  * Asks on a terminal for what a configuration needs, which clients shall use it and whether earlier sessions become
