@@ -20,9 +20,10 @@ export interface StatedProject {
 }
 
 // Claude Code: "Primary working directory: /x". opencode: "Working directory: /x". pi, Copilot CLI:
-// "Current working directory: /x". Cline: "Current Working Directory: /x". Gemini's family:
+// "Current working directory: /x". Cline: "Current Working Directory: /x", and in some of its prompts "4. Working
+// Directory: /x" (3.0.65, recorded 2026-11-27). Gemini's family:
 // "I'm currently working in the directory: /x". Codex: "<cwd>/x</cwd>".
-const LABEL = /^[ \t]*(?:[-*] )?(?:Primary |Current )?[Ww]$/;
+const LABEL = /^[ \t]*(?:(?:[-*]|\d\.) )?(?:Primary |Current )?[Ww]$/;
 const FOLDER_MARKS: readonly Mark[] = [
   ['orking directory: ', LABEL],
   ['orking Directory: ', LABEL],
