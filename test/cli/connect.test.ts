@@ -341,14 +341,15 @@ test('codex: the file says this provider, and its token command prints the token
 test.each(['claude', 'codex'] as const)(
   'with %s connected, svc status says what starts the proxy',
   async (client) => {
-    const { home, write, undo } = place(client);
+    const at = place(client);
+    const { home } = at;
     const env = { SVC_DATA_HOME: join(home, 'data') };
-    await write();
+    await at.write();
     const { code, stderr } = await runCli(['status'], { home, env });
     const title = { claude: 'Claude Code', codex: 'Codex' }[client];
     const said = `svc is not running now. ${title} starts it when a session begins. To start it now: svc start --detach\n`;
     expect([code, stderr]).toEqual([1, said]);
-    await undo();
+    await at.undo();
     const after = await runCli(['status'], { home, env });
     expect(after.stderr).toBe('svc is not running. Start it with: svc start\n');
   },

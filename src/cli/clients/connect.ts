@@ -131,12 +131,12 @@ export const CONNECTABLE: readonly ConnectableClient[] = [
 export async function startingClients(environment: Environment): Promise<readonly string[]> {
   const all = await new UndoRecords(dataFolder(environment)).all();
   const records = all.flatMap(([, value]) => parseClientRecord(value) ?? []);
-  return CONNECTABLE.flatMap(({ title, file }) => {
-    const { path } = file(environment);
+  return CONNECTABLE.flatMap((client) => {
+    const { path } = client.file(environment);
     const own = records.filter(({ named, changes }) => {
       return named === path && holdsStart(JSON.stringify(changes));
     });
-    return own.length === 0 ? [] : [title];
+    return own.length === 0 ? [] : [client.title];
   });
 }
 

@@ -13,7 +13,7 @@ export const PROXY_OPTIONS = {
   '--compression-mode <mode>': 'passthrough, shadow or deterministic',
   '--input-budget <tokens>': 'estimated input tokens above which svc considers shortening',
   '--recalled-tokens-max <tokens>':
-    'limit for the estimated tokens of recalled memory in a request',
+    'limit for the estimated tokens of recalled memory in a conversation',
 } as const;
 
 export function flagsOf(options: RawFlags): ProxyFlags {
