@@ -86,7 +86,7 @@ export function settingsWire(settings: StoredSettings): Readonly<Record<string, 
   return Object.fromEntries([...names, 'version'].map((name) => [name, told[camelOf(name)]]));
 }
 
-function camelOf(name: string): string {
+export function camelOf(name: string): string {
   return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 

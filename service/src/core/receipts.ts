@@ -167,38 +167,27 @@ const ESTIMATOR = 'svc-bytes/1';
  */
 export function boundedOpening(opening: ReceiptOpening): ReceiptOpening {
   const { sessionId, space, model } = opening;
-  const fits =
-    isShort(sessionId, SESSION_CHARS) && isShort(space, SPACE_CHARS) && isShort(model, NAME_CHARS);
-  if (fits) return opening;
   return {
     ...opening,
     sessionId: sessionId?.slice(0, SESSION_CHARS) ?? null,
     space: space?.slice(0, SPACE_CHARS) ?? null,
-    model: isShort(model, NAME_CHARS) ? model : null,
+    model: shortName(model) ?? null,
   };
-}
-
-function isShort(text: string | null | undefined, most: number): boolean {
-  return (text?.length ?? 0) <= most;
 }
 
 /** The same of the facts after the last byte. */
 export function boundedClosing(closing: ReceiptClosing): ReceiptClosing {
-  const { upstreamRequestId, upstreamResponseId, modelReported, providerUsage } = closing;
-  const usage = usageNumbers(providerUsage);
-  const fits =
-    isShort(upstreamRequestId, NAME_CHARS) &&
-    isShort(upstreamResponseId, NAME_CHARS) &&
-    isShort(modelReported, NAME_CHARS) &&
-    usage === providerUsage;
-  if (fits) return closing;
   return {
     ...closing,
-    upstreamRequestId: isShort(upstreamRequestId, NAME_CHARS) ? upstreamRequestId : undefined,
-    upstreamResponseId: isShort(upstreamResponseId, NAME_CHARS) ? upstreamResponseId : undefined,
-    modelReported: isShort(modelReported, NAME_CHARS) ? modelReported : undefined,
-    providerUsage: usage,
+    upstreamRequestId: shortName(closing.upstreamRequestId),
+    upstreamResponseId: shortName(closing.upstreamResponseId),
+    modelReported: shortName(closing.modelReported),
+    providerUsage: usageNumbers(closing.providerUsage),
   };
+}
+
+function shortName(text: string | null | undefined): string | undefined {
+  return text !== null && text !== undefined && text.length <= NAME_CHARS ? text : undefined;
 }
 
 /** The receipt in its published form, not yet signed. It always has a canonical form. */
@@ -210,8 +199,6 @@ export function receiptOf(
   const { provider } = opening;
   const decided = closing.decided ?? opening.decided;
   const total = wholeMs(closing.times.total);
-  const { upstreamRequestId, upstreamResponseId } = closing;
-  const ids = idsOrNull(upstreamRequestId, upstreamResponseId);
   // In the order of canonical JSON, which is then written in one go.
   return {
     api_key_id: opening.keyId,
@@ -261,8 +248,8 @@ export function receiptOf(
     streamed: opening.streamed,
     tenant_id: opening.tenant,
     upstream_host: provider?.host ?? null,
-    upstream_request_id: ids.request,
-    upstream_response_id: ids.response,
+    upstream_request_id: nameOrNull(closing.upstreamRequestId),
+    upstream_response_id: nameOrNull(closing.upstreamResponseId),
     upstream_status: closing.upstreamStatus ?? null,
   };
 }
@@ -356,16 +343,6 @@ const NAME = /^[\w.:@/+~-]{1,256}$/;
 function nameOrNull(text: string | undefined): string | null {
   if (text === undefined || !NAME.test(text)) return null;
   return maskSecrets(text).text === text ? text : '[masked]';
-}
-
-/** One look for secrets at both ids of an answer, which nearly always finds none. */
-function idsOrNull(request: string | undefined, response: string | undefined) {
-  if (request !== undefined && response !== undefined) {
-    const both = `${request}\n${response}`;
-    const areNames = NAME.test(request) && NAME.test(response);
-    if (areNames && maskSecrets(both).masked === 0) return { request, response };
-  }
-  return { request: nameOrNull(request), response: nameOrNull(response) };
 }
 
 /** Half a surrogate pair has no canonical form. */

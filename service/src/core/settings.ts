@@ -102,7 +102,6 @@ const serviceSettings = such(
       redis: such(members({}, addressAt(/^rediss?:\/\//), CLOSED), hasOneAddress, ONE_ADDRESS),
       /** Days that audit events are kept; for ever without it. */
       auditDays: integer(1, 36_500),
-      /** Where captures and receipts are when a client has the last byte of its answer. */
       /** Milliseconds that memory may take of a model request. */
       recallMs: integer(10, 10_000),
       /** Milliseconds that open calls have to finish at shutdown. */

@@ -1,6 +1,7 @@
 import {
   ACCOUNT_DEFAULTS,
   type AccountSettings,
+  camelOf,
   type StoredSettings,
 } from '../../core/account-settings.ts';
 import type { StoredAdmin } from '../../core/admins.ts';
@@ -37,10 +38,6 @@ export function readerOf<Fact>(
     });
     return Object.fromEntries(members) as Fact;
   };
-}
-
-function camelOf(column: string): string {
-  return column.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 export const keyOf = readerOf<StoredKey>({ tenant_id: 'tenant', id: 'keyId' }, [

@@ -141,15 +141,18 @@ export class ReceiptJournal implements Receipts {
       const { node } = this.#options;
       const seqs = [...this.#seqs];
       const heads = seqs.map(([tenant, lastSeq]) => ({ tenant, node, lastSeq }));
-      const isStored = await within(CLOSE_MS, storeHeads(this.#options, heads));
-      if (isStored === true) this.#journal.reset();
+      const stored = closeHeads(this.#options, heads).then(
+        () => true,
+        () => false,
+      );
+      if ((await within(CLOSE_MS, stored)) === true) this.#journal.reset();
     }
     this.#journal.close();
   }
 
   #write(opening: ReceiptOpening, closing?: ReceiptClosing): Kept {
     const seq = (this.#seqs.get(opening.tenant) ?? 0) + 1;
-    const line = textOf({ opened: opening, seq, closing });
+    const line = JSON.stringify({ opened: opening, seq, closing } satisfies ReceiptLine);
     if (!this.#hasRoom()) {
       throw new JournalFullError('The journal of receipts is full.');
     }
@@ -189,7 +192,7 @@ export class ReceiptJournal implements Receipts {
     const kept = this.#open.get(receiptId);
     if (kept === undefined) return;
     this.#open.delete(receiptId);
-    const line = textOf({ closed: receiptId, closing });
+    const line = JSON.stringify({ closed: receiptId, closing } satisfies ReceiptLine);
     try {
       this.#journal.append([line]);
     } catch {
@@ -334,10 +337,6 @@ function nameOf(node: string): string {
   return `${NAME_START}${node}`;
 }
 
-function textOf(line: ReceiptLine): string {
-  return JSON.stringify(line);
-}
-
 /** Signs the receipts that a journal holds, and the last numbers of its node, and stores them. */
 
 /**
@@ -374,14 +373,6 @@ async function storeBatch(
 }
 
 type Head = Omit<ClosedHead, 'body'>;
-
-/** False when they could not be stored. */
-async function storeHeads(storing: Storing, heads: readonly Head[]): Promise<boolean> {
-  return closeHeads(storing, heads).then(
-    () => true,
-    () => false,
-  );
-}
 
 async function closeHeads({ store, sign, now }: Storing, heads: readonly Head[]): Promise<void> {
   const at = isoTime(now());

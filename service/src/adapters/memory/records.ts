@@ -8,7 +8,6 @@ import type {
   ItemFilter,
   ItemKey,
   MissingReason,
-  ObjectKind,
   PageFilter,
   RetrieveAnswer,
   RetrieveQuestion,
@@ -19,12 +18,14 @@ import type {
 } from '../../ports/service-store.ts';
 import type { Rows, SqlValue } from '../../ports/rows.ts';
 import {
-  type ItemFacts,
+  factsOf,
+  type ItemRow,
   listedItem,
   objectOfItem,
   type OriginRow,
   originOf,
   outputItem,
+  type SaidItem,
   sourceIdOf,
   sourceNumber,
 } from './row-shapes.ts';
@@ -59,16 +60,11 @@ interface RetrievedRow extends OriginRow {
   readonly bytes: Uint8Array;
 }
 
-interface ItemRow extends OriginRow {
-  readonly record_id: number;
-  readonly message: number;
-  readonly kind: ObjectKind;
-  readonly created_at: number;
-  readonly role: 'user' | 'assistant';
+interface WholeRow extends ItemRow {
   readonly bytes: Uint8Array;
 }
 
-type OutputRow = Pick<ItemRow, 'record_id' | 'created_at' | 'bytes'> & OriginRow;
+type OutputRow = Pick<WholeRow, 'record_id' | 'created_at' | 'bytes'> & OriginRow;
 
 /** The index of an engine, for lists that ask for words. */
 export interface WordSearch {
@@ -164,8 +160,8 @@ export class Records {
     ];
     const rows =
       terms.length === 0
-        ? await this.#rows.all<ItemRow>(MEMORY.listItems, ...values)
-        : await this.#rows.all<ItemRow>(
+        ? await this.#rows.all<WholeRow>(MEMORY.listItems, ...values)
+        : await this.#rows.all<WholeRow>(
             search.statement,
             ...values,
             terms.length,
@@ -231,7 +227,7 @@ export class Records {
 
   /** A text with the item that it is of; undefined for a text that has gone. */
   async itemOf(space: string, digest: string): Promise<SaidItem | undefined> {
-    const row = await this.#rows.get<ItemRow>(MEMORY.itemOfText, this.#tenant, space, digest);
+    const row = await this.#rows.get<WholeRow>(MEMORY.itemOfText, this.#tenant, space, digest);
     return row === undefined ? undefined : { facts: factsOf(row), whole: wholeOf(row) };
   }
 
@@ -304,17 +300,7 @@ export class Records {
   }
 }
 
-export interface SaidItem {
-  readonly facts: ItemFacts;
-  readonly whole: string;
-}
-
-function factsOf(row: ItemRow): ItemFacts {
-  const { record_id: object, message, kind, role, created_at: createdAt } = row;
-  return { object, message, kind, role, createdAt, origin: originOf(row) };
-}
-
-function wholeOf({ bytes, message }: ItemRow): string {
+function wholeOf({ bytes, message }: WholeRow): string {
   return textsOf(recordOfBytes(bytes))[message]?.text ?? '';
 }
 

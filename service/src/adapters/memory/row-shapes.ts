@@ -25,6 +25,25 @@ export interface ItemFacts {
   readonly origin: Origin;
 }
 
+/** A text, with the record that it is of. */
+export interface ItemRow extends OriginRow {
+  readonly record_id: number;
+  readonly message: number;
+  readonly kind: ObjectKind;
+  readonly created_at: number;
+  readonly role: 'user' | 'assistant';
+}
+
+export function factsOf(row: ItemRow): ItemFacts {
+  const { record_id: object, message, kind, role, created_at: createdAt } = row;
+  return { object, message, kind, role, createdAt, origin: originOf(row) };
+}
+
+export interface SaidItem {
+  readonly facts: ItemFacts;
+  readonly whole: string;
+}
+
 /** As a list shows it: the beginning of a long text. */
 export function listedItem(facts: ItemFacts, whole: string): ServiceItem {
   const text = beginningOf(whole);
@@ -43,28 +62,28 @@ export function outputItem(
   return listedItem({ ...facts, message: 0, kind: 'tool_output', role: 'tool' }, whole);
 }
 
-/** `seen`: passages of each text so far, so that every item has an id of its own. */
-export function recalledItem(
-  facts: ItemFacts,
-  { whole, passage }: { readonly whole: string; readonly passage: RecalledPassage },
-  seen: Map<string, number>,
-): ServiceItem {
-  const item = itemOf(facts, passage.text);
-  const place = seen.get(item.itemId) ?? 0;
-  seen.set(item.itemId, place + 1);
-  return {
-    ...item,
-    itemId: place === 0 ? item.itemId : `${item.itemId}.${place}`,
-    isVerbatim: isWhole(facts, passage.text, whole),
-    score: passage.score / (1 + passage.score),
-  };
+/** A text with the passage of it that was found. */
+export interface FoundText extends SaidItem {
+  readonly passage: RecalledPassage;
 }
 
-/** The items that the question allows, and whether there were more. */
-export function allowedItems(
-  items: readonly ServiceItem[],
+/** The items that the question allows, and whether there were more. Each has an id of its own. */
+export function recalledItems(
+  found: readonly FoundText[],
   { kinds, scoreMin, itemsMax }: Pick<ServiceQuestion, 'kinds' | 'scoreMin' | 'itemsMax'>,
 ): { readonly items: ServiceItem[]; readonly isTruncated: boolean } {
+  const seen = new Map<string, number>();
+  const items = found.map(({ facts, whole, passage }): ServiceItem => {
+    const item = itemOf(facts, passage.text);
+    const place = seen.get(item.itemId) ?? 0;
+    seen.set(item.itemId, place + 1);
+    return {
+      ...item,
+      itemId: place === 0 ? item.itemId : `${item.itemId}.${place}`,
+      isVerbatim: isWhole(facts, passage.text, whole),
+      score: passage.score / (1 + passage.score),
+    };
+  });
   const allowed = items.filter(
     ({ kind, score = 0 }) => (kinds?.includes(kind) ?? true) && score >= scoreMin,
   );

@@ -5,7 +5,7 @@ import type { SharedSignals } from '../../../../src/adapters/store/exchange-sear
 import { Search } from '../../../../src/adapters/store/search.ts';
 import { runWaiting, waitFor } from '../../../../src/adapters/store/steps.ts';
 import type { Rows } from '../../ports/rows.ts';
-import { allowedItems, recalledItem } from '../memory/row-shapes.ts';
+import { recalledItems } from '../memory/row-shapes.ts';
 import { searchItems } from '../memory/statements.ts';
 import {
   answerTo,
@@ -106,14 +106,11 @@ async function searched(
 ): Promise<FoundItems> {
   const question = searchedFor(asked, excludeDigests);
   const { passages, ...more } = await runWaiting(search.recall(question, asked.otherSpaces));
-  const seen = new Map<string, number>();
-  const items = passages.flatMap((passage) => {
+  const found = passages.flatMap((passage) => {
     const item = source.itemOf(passage);
-    return item === undefined
-      ? []
-      : [recalledItem(item.facts, { whole: item.whole, passage }, seen)];
+    return item === undefined ? [] : [{ ...item, passage }];
   });
-  return { ...more, ...allowedItems(items, asked) };
+  return { ...more, ...recalledItems(found, asked) };
 }
 
 /** A prompt of a space that was compared. */

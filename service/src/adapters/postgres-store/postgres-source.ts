@@ -24,8 +24,7 @@ import type { TenantTermKeys } from './term-keys.ts';
 import { POSTINGS_MAX } from '../../../../src/adapters/store/postings.ts';
 import { textsOf } from '../../core/objects.ts';
 import { recordOfBytes } from '../../../../src/core/memory-api/records.ts';
-import type { ObjectKind } from '../../ports/service-store.ts';
-import { type OriginRow, originOf, type ItemFacts } from '../memory/row-shapes.ts';
+import { factsOf, type ItemRow, type SaidItem } from '../memory/row-shapes.ts';
 import { PASSAGES_PER_SPACE } from '../../../../src/adapters/store/schema.ts';
 import type { Connections } from './connections.ts';
 
@@ -413,7 +412,7 @@ function nameOf({ id }: Space, term: string): string {
 
 /** Texts with their records, as the statements of a recall give them. */
 
-interface SaidRow extends OriginRow {
+interface SaidRow extends ItemRow {
   readonly space_id: number;
   /** The number of the passage or text that was asked for. */
   readonly n: number;
@@ -422,19 +421,9 @@ interface SaidRow extends OriginRow {
   readonly said_ref: string;
   readonly said_digest: string;
   readonly said_source: 'unverified' | null;
-  readonly role: 'user' | 'assistant';
   readonly at: number;
-  readonly message: number;
-  readonly record_id: number;
-  readonly kind: ObjectKind;
-  readonly created_at: number;
   /** Null where another row of the same record has them. */
   readonly bytes: Uint8Array | null;
-}
-
-interface SaidItem {
-  readonly facts: ItemFacts;
-  readonly whole: string;
 }
 
 /** The texts of one recall. Whatever was read for the search is an item without a second look. */
@@ -463,11 +452,6 @@ class SaidTexts {
   itemOf(passage: Pick<RecalledPassage, 'space' | 'digest'>): SaidItem | undefined {
     return this.#items.get(itemKey(passage));
   }
-}
-
-function factsOf(row: SaidRow): ItemFacts {
-  const { record_id: object, message, kind, role, created_at: createdAt } = row;
-  return { object, message, kind, role, createdAt, origin: originOf(row) };
 }
 
 function recordKey({ space_id, record_id }: SaidRow): string {

@@ -12,7 +12,6 @@ import type {
   NewObject,
   ObjectState,
   ServiceAnswer,
-  ServiceItem,
 } from '../../ports/service-store.ts';
 import {
   CapturePlan,
@@ -23,7 +22,7 @@ import {
   threadOf,
 } from '../memory/capture-plan.ts';
 import type { Records } from '../memory/records.ts';
-import { allowedItems, recalledItem } from '../memory/row-shapes.ts';
+import { type FoundText, recalledItems } from '../memory/row-shapes.ts';
 import { bareState, Spaces } from '../memory/spaces.ts';
 import { MEMORY, searchItems } from '../memory/statements.ts';
 import {
@@ -172,18 +171,15 @@ async function recall(
     { ...question, space, olderSpaces },
     asked.otherSpaces.map(whole),
   );
-  const seen = new Map<string, number>();
-  const found: ServiceItem[] = [];
+  const found: FoundText[] = [];
   for (const passage of passages) {
     // oxlint-disable-next-line no-await-in-loop -- The file answers one after the other.
     const item = await records.itemOf(bare(passage.space), passage.digest);
-    if (item !== undefined) {
-      found.push(recalledItem(item.facts, { whole: item.whole, passage }, seen));
-    }
+    if (item !== undefined) found.push({ ...item, passage });
   }
   return {
     ...more,
-    ...allowedItems(found, asked),
+    ...recalledItems(found, asked),
     ...(exchanges === undefined ? {} : { exchanges: bared(exchanges) }),
     ...(sessions === undefined ? {} : { sessions: bared(sessions) }),
   };

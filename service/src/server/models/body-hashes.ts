@@ -1,5 +1,5 @@
 import type { AnswerWatcher, BodyWatch, KnownHashes } from '../../../../src/proxy/dependencies.ts';
-import { createHash, hash, type Hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import type { Completes } from '../../../../src/core/answer/answer-reader.ts';
 
 /** Hashes of the bodies of one request, in hex. A receipt tells them; the texts are nowhere. */
@@ -66,12 +66,8 @@ function sha256(pieces: readonly Uint8Array[]): string {
   return sum.digest('hex');
 }
 
-const NO_BYTES = Buffer.alloc(0);
-
 class HashingWatch implements AnswerWatcher {
-  /** The first chunk, while it is the only one: one call hashes it in half of the time. */
-  #only: Uint8Array | undefined;
-  #hash: Hash | undefined;
+  readonly #hash = createHash('sha256');
   #inner: AnswerWatcher | undefined;
 
   constructor(inner: AnswerWatcher | undefined) {
@@ -80,16 +76,11 @@ class HashingWatch implements AnswerWatcher {
 
   /** The hash of everything that was seen. To be called once. */
   digest(): string {
-    return this.#hash?.digest('hex') ?? hash('sha256', this.#only ?? NO_BYTES, 'hex');
+    return this.#hash.digest('hex');
   }
 
   data(chunk: Uint8Array): void {
-    if (this.#hash !== undefined) this.#hash.update(chunk);
-    else if (this.#only === undefined) this.#only = chunk;
-    else {
-      this.#hash = createHash('sha256').update(this.#only).update(chunk);
-      this.#only = undefined;
-    }
+    this.#hash.update(chunk);
     this.#ask((inner) => inner.data(chunk), undefined);
   }
 

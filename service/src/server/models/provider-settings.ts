@@ -17,11 +17,20 @@ export async function openSettings(
   tenant: string,
   provider: TenantProvider,
 ): Promise<UpstreamSettings> {
-  const opener = new Opener(parts, tenant);
   const { apiStyle, baseUrl, auth, name, credential } = provider;
-  const providerKey = credential === undefined ? '' : await opener.open(credential.secretId);
-  const values = (given: readonly CustomValue[]) => opener.valuesOf(given, providerKey);
-  const [headers, query] = await Promise.all([values(provider.headers), values(provider.query)]);
+  const open = (secretId: string) => openSecret(parts, tenant, secretId);
+  const providerKey = credential === undefined ? '' : await open(credential.secretId);
+  const valuesOf = async (values: readonly CustomValue[]): Promise<Record<string, string>> => {
+    const pairs = values.map(async ({ name: own, value, secretId }) => {
+      const text = secretId === undefined ? (value ?? '') : await open(secretId);
+      return [own, text.replaceAll('$API_KEY', () => providerKey)] as const;
+    });
+    return Object.fromEntries(await Promise.all(pairs));
+  };
+  const [headers, query] = await Promise.all([
+    valuesOf(provider.headers),
+    valuesOf(provider.query),
+  ]);
   await refuseOwnKeys(parts, [providerKey, ...Object.values(headers), ...Object.values(query)]);
   return { name, apiStyle, baseUrl, auth, providerKey, headers, query, allowPrivate: false };
 }
@@ -40,42 +49,24 @@ async function refuseOwnKeys(parts: OpeningParts, texts: readonly string[]): Pro
 /** The store, and where its master key comes from a program that program too. */
 const OPEN_MS = 5_000;
 
-class Opener {
-  readonly #parts: Pick<ServingParts, 'store' | 'vault'>;
-  readonly #tenant: string;
-
-  constructor(parts: Pick<ServingParts, 'store' | 'vault'>, tenant: string) {
-    this.#parts = parts;
-    this.#tenant = tenant;
-  }
-
-  async open(secretId: string): Promise<string> {
-    const { store, vault } = this.#parts;
-    try {
-      const opened = await withinDeadline(OPEN_MS, async () => {
-        const sealed = await store.of(this.#tenant).findSecret(secretId);
-        return sealed === undefined ? undefined : vault.open(sealed);
-      });
-      if (opened !== undefined) return opened.reveal();
-    } catch (error) {
-      if (!(error instanceof ServiceFault) && !(error instanceof MemoryError)) throw error;
-    }
-    throw new ServiceFault(
-      'VAULT_UNAVAILABLE',
-      'The credential of the provider cannot be decrypted.',
-    );
-  }
-
-  async valuesOf(
-    values: readonly CustomValue[],
-    key: string,
-  ): Promise<Readonly<Record<string, string>>> {
-    const pairs = values.map(async ({ name, value, secretId }) => {
-      const text = secretId === undefined ? (value ?? '') : await this.open(secretId);
-      return [name, text.replaceAll('$API_KEY', () => key)] as const;
+async function openSecret(
+  { store, vault }: OpeningParts,
+  tenant: string,
+  secretId: string,
+): Promise<string> {
+  try {
+    const opened = await withinDeadline(OPEN_MS, async () => {
+      const sealed = await store.of(tenant).findSecret(secretId);
+      return sealed === undefined ? undefined : vault.open(sealed);
     });
-    return Object.fromEntries(await Promise.all(pairs));
+    if (opened !== undefined) return opened.reveal();
+  } catch (error) {
+    if (!(error instanceof ServiceFault) && !(error instanceof MemoryError)) throw error;
   }
+  throw new ServiceFault(
+    'VAULT_UNAVAILABLE',
+    'The credential of the provider cannot be decrypted.',
+  );
 }
 
 /**
