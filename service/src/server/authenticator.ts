@@ -1,4 +1,4 @@
-import { createHmac, hash } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { Recent } from '../../../src/core/bytes/recent.ts';
 import type { FaultCode } from '../../../src/core/memory-api/faults.ts';
 import { parseServiceKey, type TokenPrefix } from '../../../src/core/memory-api/service-key.ts';
@@ -21,7 +21,6 @@ import type { ServiceParts } from './parts.ts';
 const USE_NOTED_MS = 60_000;
 /** Active keys of a large service. */
 const KEYS_MAX = 20_000;
-const SALT_BYTES = 32;
 
 export interface Credentials {
   readonly authorization: string | undefined;
@@ -55,16 +54,9 @@ export class Authenticator {
   readonly #parts: ServiceParts;
   readonly #failures = new FailureGuard();
   readonly #noted = new Recent<string, number>(KEYS_MAX);
-  /**
-   * Keys that were presented before, by a salted digest: no text of a key is kept. Whether a key is good
-   * is asked in each call.
-   */
-  readonly #parsed = new Recent<string, ParsedKey>(KEYS_MAX);
-  readonly #salt: string;
 
   constructor(parts: ServiceParts) {
     this.#parts = parts;
-    this.#salt = Buffer.from(parts.randomBytes(SALT_BYTES)).toString('hex');
   }
 
   /** Throws ServiceFault AUTH_MISSING, AUTH_INVALID or RATE_LIMIT_EXCEEDED. */
@@ -129,16 +121,11 @@ export class Authenticator {
     return { key: parsed, address };
   }
 
-  /** Undefined for a text that is no key. One digest takes a tenth of reading and hashing a key. */
+  /** Undefined for a text that is no key. */
   #parse(text: string, prefix: TokenPrefix): ParsedKey | undefined {
-    const digest = hash('sha256', `${this.#salt}${prefix} ${text}`, 'base64');
-    const known = this.#parsed.get(digest);
-    if (known !== undefined) return known;
     const publicId = parseServiceKey(text, prefix)?.publicId;
     if (publicId === undefined) return undefined;
-    const parsed = new ParsedKey(publicId, hashKey(this.#parts.pepper, text));
-    this.#parsed.set(digest, parsed);
-    return parsed;
+    return new ParsedKey(publicId, hashKey(this.#parts.pepper, text));
   }
 
   #judge({ address, key: { hash: presented } }: Presented, code: FaultCode | undefined): void {

@@ -38,16 +38,8 @@ export function openingOf(call: ModelCall, facts: KnownFacts): ReceiptOpening {
   };
 }
 
-/** Providers are remembered between requests. */
-const PROVIDERS = new WeakMap<TenantProvider, ReceiptProvider>();
-
-function providerOf(provider: TenantProvider): ReceiptProvider {
-  const known = PROVIDERS.get(provider);
-  if (known !== undefined) return known;
-  const { providerId: id, kind, baseUrl } = provider;
-  const told = { id, kind, host: new URL(baseUrl).hostname };
-  PROVIDERS.set(provider, told);
-  return told;
+function providerOf({ providerId: id, kind, baseUrl }: TenantProvider): ReceiptProvider {
+  return { id, kind, host: new URL(baseUrl).hostname };
 }
 
 /** For a request that stopped before a provider was chosen. */
