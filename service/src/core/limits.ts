@@ -84,7 +84,7 @@ export interface ModelCaller {
 /** A place that is not renewed for so long belongs to a process that is gone. */
 export const LEASE_MS = 30_000;
 
-/** The limits of all model calls of one caller, in a form that is the same for each of them. */
+/** The limits of a model call of one caller. */
 export interface ModelLimits {
   /** They count calls. */
   readonly calls: readonly RateAsk[];
@@ -93,9 +93,6 @@ export interface ModelLimits {
   /** For a call with a `leaseId`, which names it among those that run. */
   readonly places: Omit<LeaseAsk, 'leaseId'> | undefined;
   readonly budgets: readonly TokenBudget[];
-  /** The periods of the budgets: from the first, before the second. Milliseconds since 1970. */
-  readonly from: number;
-  readonly until: number;
 }
 
 /** A budget of tokens, without a call. */
@@ -108,11 +105,10 @@ export interface TokenBudget extends Omit<BudgetAsk, 'cost' | 'known'> {
 }
 
 export function limitsOfModelCalls(caller: ModelCaller): ModelLimits {
-  const { key, limits, requestsPerMinute, now } = caller;
+  const { key, limits, requestsPerMinute } = caller;
   const { tenant, keyId } = key;
   const tokens = limits.input_tokens_per_minute;
   const places = limits.concurrent_requests;
-  const today = Math.floor(now / DAY_MS) * DAY_MS;
   return {
     calls: [
       ...callRate(
@@ -151,8 +147,6 @@ export function limitsOfModelCalls(caller: ModelCaller): ModelLimits {
       ...budget(caller, { name: 'key_tokens_per_day', max: key.tokensPerDay, keyId }),
       ...budget(caller, { name: 'key_tokens_per_month', max: key.tokensPerMonth, keyId }),
     ],
-    from: today,
-    until: today + DAY_MS,
   };
 }
 

@@ -143,8 +143,6 @@ export class ModelAdmission {
   readonly #reading = new Map<string, Promise<number>>();
   /** The estimates of the calls that run, by bucket. Their receipts tell nothing yet. */
   readonly #running = new Map<string, number>();
-  /** A caller whose plan or key has changed is another object. */
-  readonly #limits = new WeakMap<Caller, ModelLimits>();
   /** The places of the calls that run, by tenant. */
   readonly #leases = new Map<string, Set<LeaseAsk>>();
   #heartbeat: NodeJS.Timeout | undefined;
@@ -239,17 +237,10 @@ export class ModelAdmission {
     }
   }
 
-  /** They are kept until the end of a day, because the budgets are those of the calendar. */
-  #limitsOf(caller: Caller): ModelLimits {
+  #limitsOf({ key, tenant: { limits } }: Caller): ModelLimits {
     const { clock, settings } = this.#parts;
-    const now = clock.now();
-    const before = this.#limits.get(caller);
-    if (before !== undefined && now >= before.from && now < before.until) return before;
-    const { key, tenant } = caller;
     const { requestsPerMinute } = settings;
-    const limits = limitsOfModelCalls({ key, limits: tenant.limits, requestsPerMinute, now });
-    this.#limits.set(caller, limits);
-    return limits;
+    return limitsOfModelCalls({ key, limits, requestsPerMinute, now: clock.now() });
   }
 
   /** Reads what is spent of a budget for a limiter that has no count of it. */

@@ -56,12 +56,8 @@ export class KeyHandlers {
   of(key: StoredKey): KeyHandler {
     const name = `${key.tenant}:${key.keyId}`;
     const known = this.#handlers.get(name);
-    if (known?.lastKey === key) return known;
     const rights = JSON.stringify([key.scopes, key.spaces ?? null]);
-    if (known?.rights === rights) {
-      known.lastKey = key;
-      return known;
-    }
+    if (known?.rights === rights) return known;
     const handler = new KeyHandler(this.#parts, {
       key,
       rights,
@@ -93,8 +89,6 @@ interface Holder {
 
 export class KeyHandler implements ShelvedHandler {
   readonly rights: string;
-  /** It had these rights when it was looked at last. A key that changes is another object. */
-  lastKey: StoredKey;
   readonly tenant: string;
   readonly #parts: ServingParts;
   readonly #choice: ProviderChoice;
@@ -109,7 +103,6 @@ export class KeyHandler implements ShelvedHandler {
     const { key, rights, choice, unforwarded, background, changed } = holder;
     const { tenant } = key;
     this.rights = rights;
-    this.lastKey = key;
     this.tenant = tenant;
     this.#parts = parts;
     this.#choice = choice;
