@@ -63,7 +63,11 @@ export class PostgresSource implements RecallSource {
   readonly #rows: Rows;
   readonly #tenant: string;
   readonly #keys: TenantTermKeys;
-  readonly #words: WordPlaces;
+  /** Counts of this recall that the database did not know yet. */
+  readonly #counted: WordCount[];
+  /** By space and term: in how many passages a frequent word is. */
+  readonly #many = new Map<string, number>();
+  readonly #places = new Map<string, Places>();
   readonly #said = new SaidTexts();
   readonly #passages = new Map<number, Passage>();
   /** When a record was said. */
@@ -81,7 +85,7 @@ export class PostgresSource implements RecallSource {
     this.#rows = rows;
     this.#tenant = tenant;
     this.#keys = keys;
-    this.#words = new WordPlaces(rows, tenant, { keys, counted });
+    this.#counted = counted;
   }
 
   /** Another node may write and delete at any time. */
@@ -106,16 +110,16 @@ export class PostgresSource implements RecallSource {
   }
 
   countTerms(space: Space, terms: readonly string[], most: number): Steps<readonly TermCount[]> {
-    return waitFor(this.#words.count(space, terms, most));
+    return waitFor(this.#count(space, terms, most));
   }
 
   /** countTerms() has counted it, with all others of its question. */
   countTerm(space: Space, term: string, most: number): Steps<number> {
-    return done(Math.min(this.#words.counted(space, term), most));
+    return done(Math.min(this.#many.get(nameOf(space, term)) ?? 0, most));
   }
 
   placesOf(space: Space, terms: readonly string[], from: number): Steps<readonly Places[]> {
-    return waitFor(this.#words.places(space, terms, from));
+    return waitFor(this.#placesFrom(space, terms, from));
   }
 
   saidIn(space: Space, { from, to }: Span, most: number): Steps<readonly number[]> {
@@ -209,6 +213,46 @@ export class PostgresSource implements RecallSource {
   /** Undefined for a passage that this recall has not given. */
   itemOf(passage: Pick<RecalledPassage, 'space' | 'digest'>): SaidItem | undefined {
     return this.#said.itemOf(passage);
+  }
+
+  /**
+   * One statement reads how many passages hold each word, and which: the index is the same, and the words
+   * that are chosen in the end need no second look.
+   */
+  async #count(space: Space, terms: readonly string[], most: number): Promise<TermCount[]> {
+    const { id, passages } = space;
+    const keys = this.#keys.keysOf(id, terms);
+    const values = [id, keys, COUNTED_MAX, passages] as const;
+    const rows = await this.#all<CountRow>(RECALL.countTerms, ...values);
+    const counts = terms.map((): TermCount => ({ found: 0, places: NO_PLACES }));
+    for (const { place, known, found, places: list } of rows) {
+      const places = placesFrom(list);
+      const count = known ?? found;
+      const name = nameOf(space, terms[place - 1] ?? '');
+      this.#many.set(name, count);
+      if (places.length > 0) this.#places.set(name, places);
+      if (known === null && count >= most) {
+        this.#counted.push({ space: id, key: keys[place - 1] ?? '', count, passages });
+      }
+      counts[place - 1] =
+        count < most ? { found: count, places } : { found: most, places: NO_PLACES };
+    }
+    return counts;
+  }
+
+  /** The places from `from` on. */
+  async #placesFrom(space: Space, terms: readonly string[], from: number): Promise<Places[]> {
+    const known = terms.map((term) =>
+      from === 0 ? this.#places.get(nameOf(space, term)) : undefined,
+    );
+    const unknown = terms.filter((_, place) => known[place] === undefined);
+    const read = new Map<string, Places>();
+    if (unknown.length > 0) {
+      const values = [space.id, this.#keys.keysOf(space.id, unknown), from] as const;
+      const rows = await this.#all<PlacesRow>(RECALL.placesOf, ...values);
+      for (const { place, places } of rows) read.set(unknown[place - 1] ?? '', placesFrom(places));
+    }
+    return terms.map((term, place) => known[place] ?? read.get(term) ?? NO_PLACES);
   }
 
   async #windows(ids: readonly number[], most: number): Promise<Window[]> {
@@ -318,6 +362,8 @@ function exchangeKey({
   return `${conversation} ${exchange}`;
 }
 
+type PlacesRow = Pick<CountRow, 'place' | 'places'>;
+
 interface CountRow {
   readonly place: number;
   readonly known: number | null;
@@ -327,84 +373,6 @@ interface CountRow {
 
 /** A search ignores a word in more passages than this, so its places are not needed. */
 const COUNTED_MAX = POSTINGS_MAX + 1;
-
-/**
- * In how many passages the words of one recall are, and in which. One statement reads both, since the
- * index is the same: the words that are chosen in the end need no second look.
- */
-class WordPlaces {
-  readonly #rows: Rows;
-  readonly #tenant: string;
-  readonly #keys: TenantTermKeys;
-  /** Counts of this recall that the database did not know yet. */
-  readonly #new: WordCount[];
-  /** By space and term: in how many passages a frequent word is. */
-  readonly #many = new Map<string, number>();
-  readonly #places = new Map<string, Places>();
-
-  constructor(
-    rows: Rows,
-    tenant: string,
-    { keys, counted }: { readonly keys: TenantTermKeys; readonly counted: WordCount[] },
-  ) {
-    this.#rows = rows;
-    this.#tenant = tenant;
-    this.#keys = keys;
-    this.#new = counted;
-  }
-
-  async count(space: Space, terms: readonly string[], most: number): Promise<TermCount[]> {
-    const { id, passages } = space;
-    const keys = this.#keys.keysOf(id, terms);
-    const rows = await this.#rows.all<CountRow>(
-      RECALL.countTerms,
-      this.#tenant,
-      id,
-      keys,
-      COUNTED_MAX,
-      passages,
-    );
-    const counts = terms.map((): TermCount => ({ found: 0, places: NO_PLACES }));
-    for (const { place, known, found, places: list } of rows) {
-      const places = placesFrom(list);
-      const count = known ?? found;
-      const name = nameOf(space, terms[place - 1] ?? '');
-      this.#many.set(name, count);
-      if (places.length > 0) this.#places.set(name, places);
-      if (known === null && count >= most) {
-        this.#new.push({ space: id, key: keys[place - 1] ?? '', count, passages });
-      }
-      counts[place - 1] =
-        count < most ? { found: count, places } : { found: most, places: NO_PLACES };
-    }
-    return counts;
-  }
-
-  /** 0 for a term that was not counted. */
-  counted(space: Space, term: string): number {
-    return this.#many.get(nameOf(space, term)) ?? 0;
-  }
-
-  /** The places from `from` on. */
-  async places(space: Space, terms: readonly string[], from: number): Promise<Places[]> {
-    const known = terms.map((term) =>
-      from === 0 ? this.#places.get(nameOf(space, term)) : undefined,
-    );
-    const unknown = terms.filter((_, place) => known[place] === undefined);
-    const read = new Map<string, Places>();
-    if (unknown.length > 0) {
-      const rows = await this.#rows.all<{ place: number; places: string }>(
-        RECALL.placesOf,
-        this.#tenant,
-        space.id,
-        this.#keys.keysOf(space.id, unknown),
-        from,
-      );
-      for (const { place, places } of rows) read.set(unknown[place - 1] ?? '', placesFrom(places));
-    }
-    return terms.map((term, place) => known[place] ?? read.get(term) ?? NO_PLACES);
-  }
-}
 
 function nameOf({ id }: Space, term: string): string {
   return `${id} ${term}`;
