@@ -81,13 +81,6 @@ export const LIMITS = [
     test: ADMISSION,
   },
   {
-    name: 'the budgets of a day are those of the day before',
-    file: 'service/src/server/admission.ts',
-    from: 'now >= before.from && now < before.until',
-    to: 'now >= before.from',
-    test: ADMISSION,
-  },
-  {
     name: 'a proxy of another build is ended in the middle of an answer',
     file: 'src/cli/proxy/proxy-process.ts',
     from: 'if (open > 0) {',

@@ -91,8 +91,8 @@ export const RECEIPTS = [
   {
     name: 'a receipt repeats a key that came as the id of an answer',
     file: 'service/src/core/receipts.ts',
-    from: 'areNames && maskSecrets(both).masked === 0',
-    to: 'areNames && both.length > 0',
+    from: 'maskSecrets(text).text === text ?',
+    to: "text !== '' ?",
     test: 'service/test/core/receipts.prop.test.ts',
   },
   {
