@@ -14,8 +14,8 @@ export const QUOTES = [
   {
     name: 'a piece of a text is quoted as a sentence',
     file: 'src/core/recall/conclusions.ts',
-    from: 'filter((line) => !isFragment(line)).slice(-LINES_MAX)',
-    to: 'slice(-LINES_MAX)',
+    from: 'isHalf || isFragment(text) ||',
+    to: 'isHalf ||',
     test: CONCLUSIONS,
   },
   {

@@ -2,6 +2,7 @@ import { Known } from '../bytes/recent.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import { isReply, isTelling, ownLinesOf, ownWordsOf } from './own-words.ts';
 import { SaidLines } from './said-lines.ts';
+import { HALF, NO_STATEMENT, pointsBack, sayingPart, withoutTicks } from './saying.ts';
 import {
   hasValue,
   isFragment,
@@ -68,8 +69,9 @@ export function quoteExchange(
   values: TermValues,
   { tokensMax, said = new SaidLines('') }: QuoteLimits,
 ): readonly Quote[] {
-  const lines = conclusionLines(exchange.answered).filter((line) => !said.has(line));
-  const request = requestSentence(exchange.asked, { values, said, tokensMax, lines });
+  const lines = linesIn(exchange.answered).filter(({ text }) => !said.has(text));
+  const texts = lines.map(({ text }) => text);
+  const request = requestSentence(exchange.asked, { values, said, tokensMax, lines: texts });
   const left = request === undefined ? tokensMax : tokensMax - MARK_TOKENS - tokensOf(request.text);
   const concluded = linesFor(lines, values, left);
   const isAnswered = concluded.length > 0;
@@ -93,18 +95,76 @@ export function isOneStatement(text: string): boolean {
 const FENCED = /^[ \t]*```[^\n]*\n([\s\S]*?)^[ \t]*```[^\n]*$/gm;
 const HEADING_OR_ROW = /^\s*(?:#{1,6}\s|\||\*\*[^*]+\*\*:?\s*$|[-=*_]{3,}\s*$)/;
 
+/** A line of an answer. */
+interface Line {
+  readonly text: string;
+  /** The line above its list, where the item alone does not say what it is about. */
+  readonly head?: string;
+}
+
 /** The lines of the end of an answer that say something alone, as they are quoted. */
 export function conclusionLines(answer: string): string[] {
+  return linesIn(answer).map(({ head, text }) => (head === undefined ? text : `${head} ${text}`));
+}
+
+/** Those of them that are whole without the head of their list. */
+export function soleLines(answer: string): string[] {
+  return linesIn(answer).flatMap(({ head, text }) => (head === undefined ? [text] : []));
+}
+
+function linesIn(answer: string): Line[] {
   // Keep a command of one line, because it is a value. Leave out longer code: the agent finds it in its file.
   const spoken = answer.replaceAll(FENCED, (_, code: string) =>
     code.trim().includes('\n') ? '' : code,
   );
-  const lines = conclusionOf(spoken)
-    .split('\n')
-    .filter((line) => !HEADING_OR_ROW.test(line))
-    .map(plainLine);
-  return [...new Set(lines)].filter((line) => !isFragment(line)).slice(-LINES_MAX);
+  const found = new Map<string, Line>();
+  let head = '';
+  for (const raw of conclusionOf(spoken).split('\n')) {
+    const plain = plainLine(raw);
+    if (plain === '') continue;
+    const isItem = ITEM.test(raw);
+    if (HEADING_OR_ROW.test(raw) || /[:：]$/.test(plain)) {
+      head = plain;
+      continue;
+    }
+    if (!isItem) head = '';
+    const text = sayingPart(plain);
+    const isHalf = HALF.test(text) || HALF.test(head);
+    if (text === '' || isHalf || isFragment(text) || NO_STATEMENT.test(text)) continue;
+    if (!isItem || !needsHead(text)) found.set(text, { text });
+    else if (isTellingHead(head)) found.set(text, { text, head });
+    else if (hasValue(text) || CONCLUDES.test(text)) found.set(text, { text });
+  }
+  return [...found.values()].slice(-LINES_MAX);
 }
+
+const ITEM = /^\s*(?:[-*•]|\d{1,3}[.)])\s/;
+
+/** Whether an item of a list goes on with what its head says: a verb without its subject, a place, a few words. */
+function needsHead(item: string): boolean {
+  if (/[.!。！]["'”’)\]`]*$/u.test(item)) return false;
+  return (
+    IS_PREDICATE.test(item) || BEGINS_INSIDE.test(item) || item.split(/\s+/).length <= ITEM_WORDS
+  );
+}
+
+const ITEM_WORDS = 7;
+/** "Verifies the message", "going through the list", "of the first kind". */
+const IS_PREDICATE = /^(?:[A-Z]?[a-z]+(?<!s|thi|it)s (?!are\b|is\b)|[A-Za-z]+ing\b|\p{Ll}+\s)/u;
+const BEGINS_INSIDE =
+  /^(?:when|during|while|if|for|in|on|at|to|from|with|without|after|before|because|as|via|only|not|no|and|or|but|used?)\b/i;
+
+/** A head of a few words ("Changes:") says nothing that an item needs. */
+function isTellingHead(head: string): boolean {
+  return (
+    /[:：]$/.test(head) &&
+    tellingIn(head).length >= HEAD_TELLING_MIN &&
+    tokensOf(head) <= HEAD_TOKENS
+  );
+}
+
+const HEAD_TELLING_MIN = 2;
+const HEAD_TOKENS = 20;
 
 /**
  * An agent says between its calls what it does next ("Good. Now let me look at the caller."). The
@@ -134,6 +194,10 @@ function endOf(text: string, chars: number): string {
 
 /** A line of an answer without its marks of Markdown. */
 export function plainLine(line: string): string {
+  return withoutTicks(withoutMarks(line));
+}
+
+function withoutMarks(line: string): string {
   return line
     .replace(/^\s*(?:(?:#{1,6}|[-*•>]|\d{1,3}[.)])\s+)+(?:\[[ xX]\]\s+)?/, '')
     .replace(/^\s*```.*$/, '')
@@ -143,26 +207,33 @@ export function plainLine(line: string): string {
     .trim();
 }
 
-/** The best lines, in their order. */
-function linesFor(lines: readonly string[], values: TermValues, tokensMax: number): string[] {
+/** The best lines, in their order; the first of a list behind its head. */
+function linesFor(lines: readonly Line[], values: TermValues, tokensMax: number): string[] {
   const ranked = lines
-    .flatMap((line, at) => {
-      const text = beginningOf(line, tokensMax - MARK_TOKENS);
+    .flatMap(({ text: line, head }, at) => {
+      const headTokens = head === undefined ? 0 : tokensOf(head);
+      const text = beginningOf(line, tokensMax - headTokens - MARK_TOKENS);
       if (text === '') return [];
       const facts = factsOf(text);
       const score = scoreOf(facts, values) + VALUE.beforeEnd * (lines.length - at);
-      return [{ text, at, score, tokens: facts.tokens + MARK_TOKENS }];
+      return [{ text, head, headTokens, at, score, tokens: facts.tokens + MARK_TOKENS }];
     })
     .toSorted((a, b) => b.score - a.score);
   const kept: typeof ranked = [];
+  const heads = new Set<string>();
   let left = tokensMax;
   for (const line of ranked) {
     if (line.score <= 0) break;
-    if (line.tokens > left) continue;
+    const isFirst = line.head !== undefined && !heads.has(line.head);
+    const tokens = line.tokens + (isFirst ? line.headTokens : 0);
+    if (tokens > left) continue;
     kept.push(line);
-    left -= line.tokens;
+    left -= tokens;
+    if (line.head !== undefined) heads.add(line.head);
   }
-  return kept.toSorted((a, b) => a.at - b.at).map(({ text }) => text);
+  return kept
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ text, head }) => (head !== undefined && heads.delete(head) ? `${head} ${text}` : text));
 }
 
 /** As many of the first sentences as fit: a paragraph begins with its point. '' where not even one does. */
@@ -275,7 +346,8 @@ function requestSentence(
     const kind = kindOf(text);
     const match = matchOf(text, values);
     // A statement that shares nothing with the question is about something else.
-    const rank = kind === 'statement' && match === 0 && !isOnly ? RANKS.order : RANKS[kind];
+    const isBeside = kind === 'statement' && match === 0 && !isOnly;
+    const rank = pointsBack(text) ? RANKS.question : isBeside ? RANKS.order : RANKS[kind];
     const most =
       kind === 'statement' && (isOnly || answersItself(text, lines, values))
         ? tokensMax - MARK_TOKENS

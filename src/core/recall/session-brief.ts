@@ -2,9 +2,9 @@ import { estimateTextTokens } from '../bytes/tokens.ts';
 import { shortReference } from '../memory/reference.ts';
 import {
   clip,
-  conclusionLines,
   isOneStatement,
   plainLine,
+  soleLines,
   type TermValues,
   withoutPoliteness,
 } from './conclusions.ts';
@@ -128,7 +128,7 @@ export function titleOf<Kind extends TitledExchange>(
   const asked = mostTelling(requests, { values, said, limits });
   if (asked !== undefined) return asked;
   const lines = exchanges.flatMap((exchange) =>
-    conclusionLines(exchange.answered)
+    soleLines(exchange.answered)
       .slice(0, LINES_MAX)
       .filter((sentence) => !KNOWS_NOTHING.test(sentence))
       .map((sentence) => ({ exchange, sentence, isOnly: false })),
@@ -173,7 +173,18 @@ const KIND_VALUES: Readonly<Record<SentenceKind, number>> = {
 };
 /** Its subject was named before it. */
 const POINTS_BACK =
-  /^(?:(?:(?:am|are|is|was|were|do|does|did|has|have|what|how) )?(?:it|its|this|that|these|those|they|them|he|she|same|about (?:it|this|that))|am i|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|we know)\b/i;
+  /^(?:(?:(?:am|are|is|was|were|isn['’]t|aren['’]t|wasn['’]t|do|does|did|doesn['’]t|has|have|if|or|what|how) )*(?:it|its|this|that|these|those|they|them|he|she|same|about (?:it|this|that))|am i|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|or|so that|if so|as far as|we know|still (?:some|the|no))\b/i;
+/** An order about what was said before: "break this up", "look at that, and go on". */
+const OBJECT_BACK =
+  /^(?:\S+ ){1,4}?(?:this|that|it|these|those|them)(?=$|[,.!?;…]|\s(?:and|again|also|as|at|by|down|for|here|in|instead|into|now|on|or|out|please|so|to|too|up|with|work)\b)/i;
+/** Words that could be of any subject, as stems. */
+const VAGUE = new Set(
+  termsOf(
+    'able another anything awesome back bit chunk comment complete completed different everything first good great kind ' +
+      'last little local lot more new nice other others part piece place plan point pretty proper remember second separate ' +
+      'similar simple small smaller some something step steps stuff task thing things third valid way whole wonder wondering',
+  ),
+);
 
 interface Found<Kind> {
   readonly exchange: Kind;
@@ -200,8 +211,9 @@ function mostTelling<Kind extends TitledExchange>(
     const title = titleFrom(own, isOnly, limits);
     const isCut = title !== own;
     if (POINTS_BACK.test(title) || isNoRequest(isCut ? title.slice(0, -1) : title)) continue;
+    if (OBJECT_BACK.test(title) && !hasValue(title)) continue;
     const terms = new Set(termsOf(title));
-    const naming = [...terms].filter(isTelling).length;
+    const naming = [...terms].filter((term) => isTelling(term) && !VAGUE.has(term)).length;
     let shared = 0;
     for (const term of terms) shared += values.get(term) ?? 0;
     const least = shared > 0 || hasValue(title) ? NAMING_SHARED_MIN : NAMING_MIN;

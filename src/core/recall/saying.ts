@@ -1,0 +1,141 @@
+import { hasValue, onlyAsks, sentencesOf, SPECIFIC } from './sentences.ts';
+
+/**
+ * The part of a line that tells somebody something who was not there. An agent ends its answers with what it does
+ * next, with the state of tests and commits, with offers and with remarks about what stood above. Quoted alone
+ * such a sentence takes the place of one that says something.
+ */
+
+const LEAD =
+  '(?:(?:ah|alright|also|and|but|excellent|first|good|great|hmm|next|now|ok(?:ay)?|perfect|right|so|sure|then|yes|well)\\b[,.!:—–-]*\\s*)*';
+
+/** The agent says what it does next. */
+const ANNOUNCES = [
+  new RegExp(
+    `^${LEAD}(?:let me(?! know)|let['’]s (?:now|first|check|look|see|run|start|verify)|(?:i['’]ll|i will|i['’]m going to|i am going to)\\b|(?:now )?i (?:need|want) to (?:check|find|fix|look|run|see|update|verify)|(?:continuing|proceeding|starting|moving on) (?:with|to)\\b)`,
+    'i',
+  ),
+  /^(?:(?:ok|gut|nun|jetzt|also|zuerst|dann|als nächstes)[,.!]?\s+)*(?:lass mich|ich (?:werde|schaue|sehe mir|prüfe)|schauen wir)\b/iu,
+  /^(?:(?:bon|bien|maintenant|ensuite|ok|d['’]abord)[,.!]?\s+)*(?:laissez-moi|je vais|voyons|regardons|passons)(?![\p{L}])/iu,
+  /^(?:(?:bien|ahora|luego|primero|vale|ok|agora|ora|poi)[,.!]?\s+)*(?:déjame|déjeme|permíteme|voy a|vamos a|deixe-me|vou|fammi|vediamo|procedo)(?![\p{L}])/iu,
+  /^(?:好的?|现在|接下来|首先|那么|[，,。])*(?:让我|我来|我将|我会先|我先)/u,
+  /^(?:では|次に|まず|それでは|これから)[、,]?.*(?:ます|しましょう)[。]?$/u,
+];
+
+/** The agent says what it looked at, and not what it saw there. */
+const NARRATES =
+  /^(?:(?:ah|good|great|ok(?:ay)?|now|yes)[,.!]*\s*)*(?:i (?:can )?(?:see|found|understand|notice)|i['’]ve (?:found|launched|read|reviewed|started)|found (?:it|another|the)|here (?:is|are)|here['’]s)\b/i;
+/** Whoever narrates a cause says something. */
+const CONCLUDES =
+  /root cause|because|caused by|due to|instead|turns out|since|weil|parce que|porque|perché|因为|原因|ため|から/i;
+
+/** The agent offers or asks for work. */
+const OFFERS =
+  /^(?:want me to|would you like|shall i|should i|do you want|let me know|feel free|ready (?:to|for)\b|möchtest du|soll ich|voulez-vous|souhaitez-vous|¿?quieres que|vuoi che|需要我|要我)/iu;
+
+/** Its subject is in the sentence before it. */
+const POINTS_BACK = [
+  /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:it(?! (?:turns out|seems (?:that|like)|appears|is (?:important|possible|necessary|better|worth)))|they|he|she|both|neither|the (?:former|latter|same (?:thing|issue|applies)))(?:['’](?:s|re|ll|d|ve))?\s/i,
+  /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:this|that|these|those)(?:['’]s|['’]re|\s(?:is|are|was|were|means?|works?|worked|fix(?:es|ed)?|happen(?:s|ed)?|makes?|made|gives?|gave|should|would|will|could|can|may|might|must|has|have|had|does|do|did|causes?|caused|lets?|allows?|ensures?|prevents?|keeps?|avoids?|matches|includes?|only|also|now|way|explains?|shows?|confirms?|looks?|seems?|needs?|uses?|adds?|leads?|resolves?|aligns?|requires?|provides?|handles?|covers?|gets?|runs?|breaks?|broke|solves?|appl(?:y|ies|ied)|removes?|creates?|replaces?|and|ones?|too|all)\b)/i,
+  /^(?:(?:und|aber|also|jetzt|nun)\s+)*(?:es|das|dies)\s+(?:ist|sind|war|wird|hat|funktioniert|geht|bedeutet|läuft|kann|muss|sollte|heißt|behebt|passiert)\b/iu,
+  /^(?:(?:et|mais|donc)\s+)*(?:c['’](?:est|était)|ce sont|ça|cela|ceci|il(?! (?:faut|y a|n['’]y))|elle|ils|elles)(?![\p{L}\p{N}])/iu,
+  /^(?:(?:y|pero|e|ma|mas)\s+)*(?:esto|eso|estos|estas|isso|isto|questo|ciò)\s+\p{L}/iu,
+  /^(?:但|所以|因此|而且|，)*(?:这|那|它|它们|这些|那些)(?:是|会|就|样|意味|可以|已|不|也|里|能)/u,
+  /^(?:これ|それ|あれ)(?:は|が|で|により|によって)/u,
+];
+
+/** Where each word is one of these, the sentence reports that a step went well, and names nothing. */
+const STATUS_WORDS = new Set(
+  `a all and any are as at be been before after build builds building built both changes check checked checks ci clean
+  cleanly code commit commits committed compile compiled compiles complete completed correctly deployed done e2e error
+  errors everything existing expected fail failed failing failures finally fine finished fmt for formatted format from good
+  green have has in integration is issue issues it its lint linter linting lints locally looks make merged new no none
+  nothing now of ok on once passed passes passing pass pipeline pr push pushed ran ready regressions remote repo run runs
+  running should so specs staged still success successful successfully suite suites succeed succeeds succeeded test tests
+  that the them there they this to together too type typecheck types unit up updated verified warning warnings was we were
+  with without working works you your zero branch main again also
+  alle tests laufen durch erfolgreich fertig der die das und ohne fehler ist sind grün build gebaut bestanden jetzt
+  tous les passent réussi sans erreur terminé fait compile maintenant tout est et le la
+  todas las pruebas pasan todo listo hecho sin errores compila correctamente está ahora y el los os testes passam tudo pronto
+  tutti i test passano fatto senza errori compila tutto è`.split(/\s+/),
+);
+/** A status is about one of these. */
+const STATUS =
+  /\b(?:tests?|build\w*|lint\w*|ci|pass(?:es|ed|ing)?|commit(?:s|ted)?|push(?:ed)?|merged|done|compil\w+|green|verified|finished|complete[d]?|ready|type ?checks?|fertig|erfolgreich|terminé|réussi|pruebas|pasan|compila|listo|testes|passano|fatto|work(?:s|ing)?)\b/iu;
+const WITHOUT_BLANKS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
+const STATUS_WITHOUT_BLANKS =
+  /^(?:所有|全部)?(?:单元)?(?:测试|构建|检查|代码)?(?:均|都|已)*(?:通过|成功|完成|提交)(?:了)?[。！]?$|^(?:すべての|全ての)?(?:テスト|ビルド|変更|コミット)?(?:は|が|を)?(?:すべて|全て)?(?:通りました|成功しました|完了しました|パスしました|コミットしました)[。！]?$/u;
+const HASH = /^[\da-f]{7,40}$/i;
+
+/** Besides these words a status may name one thing: "All gateway tests pass". */
+const STATUS_NAMES_MAX = 1;
+
+function isStatus(sentence: string): boolean {
+  if (STATUS_WITHOUT_BLANKS.test(sentence)) return true;
+  if (WITHOUT_BLANKS.test(sentence) || !STATUS.test(sentence)) return false;
+  const words = sentence.split(/[^\p{L}\p{N}=/._-]+/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
+  const named = words
+    .map((word) => word.replace(/[._-]+$/, ''))
+    .filter((word) => !/^\d+$/.test(word) && !HASH.test(word))
+    .filter((word) => !STATUS_WORDS.has(word.toLowerCase()));
+  return named.length === 0 || (named.length <= STATUS_NAMES_MAX && !named.some(hasValue));
+}
+
+/** "Done!", "Yes.", "Good catch!". */
+function isInterjection(sentence: string): boolean {
+  const words = WITHOUT_BLANKS.test(sentence) ? sentence.length / 2 : sentence.split(/\s+/).length;
+  return words <= INTERJECTION_WORDS && !hasValue(sentence) && /[.!。！]$/u.test(sentence);
+}
+
+const INTERJECTION_WORDS = 2;
+
+/** Whether a sentence of an agent tells nothing to who was not there. */
+export function saysNothing(sentence: string): boolean {
+  const tells = CONCLUDES.test(sentence);
+  if (!tells && ANNOUNCES.some((one) => one.test(sentence))) return true;
+  if (!tells && !SPECIFIC.test(sentence) && NARRATES.test(sentence)) return true;
+  return (
+    OFFERS.test(sentence) ||
+    onlyAsks(sentence) ||
+    pointsBack(sentence) ||
+    isInterjection(sentence) ||
+    isStatus(sentence)
+  );
+}
+
+export function pointsBack(sentence: string): boolean {
+  return POINTS_BACK.some((one) => one.test(sentence));
+}
+
+/** The line from its first sentence that says something to its last one; '' where none does. */
+export function sayingPart(line: string): string {
+  const sentences = sentencesOf(line);
+  const first = sentences.findIndex((one) => !saysNothing(one));
+  if (first === -1) return '';
+  const last = sentences.findLastIndex((one) => pointsBack(one) || !saysNothing(one));
+  if (first === 0 && last === sentences.length - 1) return line;
+  let from = 0;
+  let end = 0;
+  for (const [at, sentence] of sentences.slice(0, last + 1).entries()) {
+    const start = line.indexOf(sentence, end);
+    if (at === first) from = start;
+    end = start + sentence.length;
+  }
+  return line.slice(from, end);
+}
+
+/** Half of a comparison: it needs the other half, and the name of what is compared. */
+export const HALF =
+  /^(?:pros?|cons?|advantages?|disadvantages?|upsides?|downsides?|trade-?offs?|vorteile?|nachteile?|avantages?|inconvénients?|ventajas?|desventajas?|vantagens|desvantagens|vantaggi|svantaggi|优点|缺点|メリット|デメリット)\s*[:：(]/iu;
+
+/** A menu of the client, a line of a log, somebody's words in quotation marks, the state of a task. */
+export const NO_STATEMENT =
+  /^`?\/[a-z][\w:-]*(?: [^`]*)?`?\s*(?:[—–-]|$)|^(?:DEBUG|INFO|WARN(?:ING)?|ERROR|TRACE|FATAL)\b[: ]|^["“«][^"”»]*["”»][.!?]?$|^(?:\.\.\.|…)/;
+
+const MARK_OF_LIST = /^(?:(?:\p{Extended_Pictographic}|[✓✔✗✘☐]|\u{FE0F}|\u{200D})\s*)+/u;
+
+/** Without the signs with which an agent ticks off a list. */
+export function withoutTicks(line: string): string {
+  // Digits count as pictures to Unicode, and a number begins many a line.
+  return /^[\d#*©®]/.test(line) ? line : line.replace(MARK_OF_LIST, '');
+}
