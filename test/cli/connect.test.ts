@@ -341,16 +341,17 @@ test('codex: the file says this provider, and its token command prints the token
 test.each(['claude', 'codex'] as const)(
   'with %s connected, svc status says what starts the proxy',
   async (client) => {
-    const at = place(client);
-    const { home } = at;
-    const env = { SVC_DATA_HOME: join(home, 'data') };
-    await at.write();
-    const { code, stderr } = await runCli(['status'], { home, env });
+    // A port of its own: the other tests leave a proxy on the usual one.
+    const home = homeWith({ ...validConfig(), proxy: { port: await freePort() } });
+    const svc = (...args: readonly string[]) =>
+      runCli(args, { home, env: { SVC_DATA_HOME: join(home, 'data') } });
+    await svc('connect', client, '--yes');
+    const { code, stderr } = await svc('status');
     const title = { claude: 'Claude Code', codex: 'Codex' }[client];
     const said = `svc is not running now. ${title} starts it when a session begins. To start it now: svc start --detach\n`;
     expect([code, stderr]).toEqual([1, said]);
-    await at.undo();
-    const after = await runCli(['status'], { home, env });
+    await svc('disconnect', client, '--yes');
+    const after = await svc('status');
     expect(after.stderr).toBe('svc is not running. Start it with: svc start\n');
   },
 );
