@@ -12,6 +12,7 @@ import { DATA_FILE, readConversations } from './locomo.mjs';
 import { buildProduct } from '../lib/product.mjs';
 import { readDialogues } from './dialogues.mjs';
 import { readOptions, USAGE } from './options.mjs';
+import { measurePrecision } from './precision.mjs';
 import { measureRules } from './rules.mjs';
 import { measureSilence } from './silence.mjs';
 import { measureSpeed } from './speed.mjs';
@@ -55,7 +56,10 @@ async function run(options) {
     if (suites.includes('evidence')) results.evidence = await runEvidence(modules, options);
     if (suites.includes('dialogues')) results.dialogues = await runDialogues(modules);
     if (suites.includes('rules')) results.rules = await measureRules(modules, options);
-    if (suites.includes('silence')) results.silence = await runSilence(modules, options);
+    if (suites.includes('silence')) {
+      results.silence = await runSilence(modules, options);
+      results.precision = await measurePrecision(modules);
+    }
   } finally {
     remove();
   }
