@@ -85,7 +85,7 @@ function editsByItem({ view, placements, shortening }: NoteFacts): Map<number, I
       refs: [referenceOf(digest)],
     });
   }
-  const starts = shortening.omitted.length === 0 ? NO_PLACES : placesByStart(view.items);
+  const starts = new Map(view.items.map(({ start }, index) => [start, index]));
   for (const { span, texts, items, tokens } of shortening.omitted) {
     const refs = texts.map(({ digest }) => referenceOf(digest)).slice(0, REFS_MAX);
     add(starts.get(span.start) ?? 0, { edit: 'left_out', count: items, tokens, after: 0, refs });
@@ -98,17 +98,10 @@ function editsByItem({ view, placements, shortening }: NoteFacts): Map<number, I
   return byItem;
 }
 
-const NO_PLACES: ReadonlyMap<number, number> = new Map();
-
-function placesByStart(items: readonly Item[]): ReadonlyMap<number, number> {
-  return new Map(items.map(({ start }, index) => [start, index]));
-}
-
 /** Joins runs of unchanged items, and the oldest edits where there are too many. */
 class NoteWriter {
   readonly notes: ItemNote[] = [];
   #tooMany: number;
-  #run: { edit: 'same'; count: number; tokens: number } | undefined;
 
   constructor(tooMany: number) {
     this.#tooMany = tooMany;
@@ -117,9 +110,9 @@ class NoteWriter {
   add(note: ItemNote): void {
     const last = this.notes.at(-1);
     if (note.edit === 'same') {
-      if (last?.edit === 'same' && note.kind !== 'prompt' && last.kind !== 'prompt')
-        this.#join(note);
-      else this.notes.push(note);
+      const isRun = last?.edit === 'same' && note.kind !== 'prompt' && last.kind !== 'prompt';
+      if (isRun) this.notes.pop();
+      this.notes.push(isRun ? run(last, note) : note);
       return;
     }
     if (this.#tooMany <= 0) {
@@ -133,18 +126,10 @@ class NoteWriter {
     if (older === undefined) this.notes.push(note);
     else this.notes[first] = joined(older, note);
   }
+}
 
-  #join({ count, tokens }: ItemNote): void {
-    const last = this.notes.at(-1);
-    if (last === undefined) return;
-    // A run is one object that grows: a conversation has a thousand items that went out as they came.
-    if (last !== this.#run) {
-      this.#run = { edit: 'same', count: last.count, tokens: last.tokens };
-      this.notes[this.notes.length - 1] = this.#run;
-    }
-    this.#run.count += count;
-    this.#run.tokens += tokens;
-  }
+function run(one: ItemNote, other: ItemNote): ItemNote {
+  return { edit: 'same', count: one.count + other.count, tokens: one.tokens + other.tokens };
 }
 
 function joined(older: ItemNote, note: ItemNote): ItemNote {
