@@ -60,20 +60,6 @@ export const ORIGINS = [
     test: 'test/core/identity.test.ts',
   },
   {
-    name: 'a request has the facts that an earlier one stated in its headers',
-    file: 'src/core/request/stated-facts.ts',
-    from: 'READ_HEADERS.has(name.toLowerCase())) return false;',
-    to: 'READ_HEADERS.has(name)) return false;',
-    test: 'test/core/stated-facts.prop.test.ts',
-  },
-  {
-    name: 'a request has the folder that an earlier one stated in its items',
-    file: 'src/core/request/stated-facts.ts',
-    from: 'one?.userFolder === other?.userFolder &&',
-    to: '',
-    test: 'test/core/stated-facts.prop.test.ts',
-  },
-  {
     name: 'what comes after an answer names the project',
     file: 'src/core/conversation/exchanges.ts',
     from: 'return number <= 0 && !isAnswered;',
