@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { MASKED_CHARS_MAX, maskSecrets, stripPrivate } from '../../src/core/redaction/redaction.ts';
+import {
+  MASKED_CHARS_MAX,
+  MASKED_NAMES_MAX,
+  maskSecrets,
+  stripPrivate,
+} from '../../src/core/redaction/redaction.ts';
 import { plantForms } from '../support/planted-forms.ts';
 import { makeKeyLines, plantSecrets } from '../support/planted-secrets.ts';
 import { MATRIX_NEGATIVES, plantMatrix } from '../support/secret-matrix.ts';
@@ -342,6 +347,15 @@ const HOSTILE_PARTS = [
   '\\n',
   '\u{1F600}',
 ];
+
+test('R26: a text with more names of secrets than are read becomes one mask', () => {
+  const lines = (count: number): string =>
+    Array.from({ length: count }, (_, at) => `key_${at} and password = hunter${at}x!`).join('\n');
+  const { text, masked } = maskSecrets(lines(1_000));
+  expect(masked).toBe(1_000);
+  expect(text).not.toContain('hunter');
+  expect(maskSecrets(lines(MASKED_NAMES_MAX + 1)).text).toBe('[masked: oversized-text]');
+});
 
 test.each(HOSTILE_PARTS)('R26: 1 MiB of %j ends', (part) => {
   const text = part.repeat(Math.floor(MASKED_CHARS_MAX / part.length));

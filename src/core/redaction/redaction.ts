@@ -30,9 +30,18 @@ export interface MaskedText {
   readonly masked: number;
 }
 
+const OVERSIZED: MaskedText = { text: '[masked: oversized-text]', masked: 1 };
+
+/**
+ * Names of secrets, and beginnings of a vendor's keys, in one text. To look behind a name takes some 10 us, behind a
+ * beginning 4. A text with more becomes one mask too: it is a dump, and to read it all would hold up everybody for seconds.
+ */
+export const MASKED_NAMES_MAX = 5_000;
+const HEADS_MAX = 20_000;
+
 /** The text with `[masked: kind]` in place of every secret. */
 export function maskSecrets(text: string): MaskedText {
-  if (text.length > MASKED_CHARS_MAX) return { text: maskOf('oversized-text'), masked: 1 };
+  if (text.length > MASKED_CHARS_MAX) return OVERSIZED;
   const { view, toText } = decodeEscapes(text);
   const search = new Search(view);
   search.cover('svc-key', findOwnSecrets(view));
@@ -41,10 +50,13 @@ export function maskSecrets(text: string): MaskedText {
   if (inRuns.size + inText.size > 0) {
     for (const rule of SECRET_RULES) {
       if (!inRuns.has(rule) && !inText.has(rule)) continue;
-      search.cover(rule.kind, findAll(search.rest, rule));
+      search.cover(rule.kind, findAll(search, rule));
+      if (search.heads > HEADS_MAX) return OVERSIZED;
     }
   }
-  search.cover('secret', findNamed(search.rest));
+  const named = findNamed(search.rest);
+  if (named === undefined) return OVERSIZED;
+  search.cover('secret', named);
   return render(text, search.masks, toText);
 }
 
@@ -76,6 +88,8 @@ interface Mask extends Stretch {
 class Search {
   /** As long as the text; brackets cover the found secrets, and no rule reads across them. */
   rest: string;
+  /** Beginnings that were looked at. */
+  heads = 0;
   readonly masks: Mask[] = [];
 
   constructor(text: string) {
@@ -142,8 +156,10 @@ const WORD_REST = /[\w-]*/y;
 /** Characters of a candidate that a rule may judge. */
 const JUDGED_CHARS = 64;
 
-function findAll(text: string, rule: SecretRule): readonly Stretch[] {
+/** Ends at the beginning that is one too many. */
+function findAll(search: Search, rule: SecretRule): readonly Stretch[] {
   const { pattern } = rule;
+  const text = search.rest;
   const read = new RuleReader(text, rule);
   const found: Stretch[] = [];
   pattern.lastIndex = 0;
@@ -154,6 +170,8 @@ function findAll(text: string, rule: SecretRule): readonly Stretch[] {
       pattern.lastIndex = Math.max(end, match.index + 1);
       continue;
     }
+    search.heads += 1;
+    if (search.heads > HEADS_MAX) break;
     const secret = read.secretAt(match);
     if (secret !== undefined) found.push(secret);
     // A refused head is short, so looking again from its second character stays linear.
@@ -162,13 +180,19 @@ function findAll(text: string, rule: SecretRule): readonly Stretch[] {
   return found;
 }
 
-/** Values that their names give away: each name is read once, by the first rule that accepts it. */
-function findNamed(text: string): readonly Stretch[] {
+/**
+ * Values that their names give away: each name is read once, by the first rule that accepts it. Undefined for more names
+ * than are read.
+ */
+function findNamed(text: string): readonly Stretch[] | undefined {
   const first = findName(text, 0);
   if (first === -1) return [];
   const readers = NAME_RULES.map((rule) => new RuleReader(text, rule));
   const found: Stretch[] = [];
+  let names = 0;
   for (let at = first; at !== -1;) {
+    names += 1;
+    if (names > MASKED_NAMES_MAX) return undefined;
     let secret: Stretch | undefined;
     for (const reader of readers) {
       secret = reader.secretFrom(at);
