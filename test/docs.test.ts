@@ -21,13 +21,30 @@ test.each(PAGES)('every link of %s leads to a file', (page) => {
 });
 
 test('each fault of test/mended-faults.md has its test', () => {
-  const rows = read('test/mended-faults.md').matchAll(/^\| .+ \| `(.+)` \| (.+) \|$/gm);
+  const rows = read('test/mended-faults.md').matchAll(/^\| .+ \| `(\S+)` +\| (.+?) +\|$/gm);
   const found = Array.from(rows, ([, file = '', name = '']) => [file, name] as const);
   expect(found.length).toBeGreaterThan(50);
   const missing = found.filter(
     ([file, name]) => !existsSync(join(root, file)) || !read(file).includes(name),
   );
   expect(missing).toEqual([]);
+});
+
+test('each security control that a test cites is in test/controls.md', () => {
+  const listed = new Set(
+    Array.from(read('test/controls.md').matchAll(/^- (R\d+): /gm), ([, id]) => id),
+  );
+  const folders = ['test', 'service/test'];
+  const files = folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.test.ts'))
+      .map((name) => join(folder, name)),
+  );
+  const cited = files.flatMap((file) =>
+    Array.from(read(file).matchAll(/\b(?:test|describe)[^\n]*\b(R\d{1,2})\b/g), ([, id]) => id),
+  );
+  expect(cited.length).toBeGreaterThan(100);
+  expect([...new Set(cited)].filter((id) => !listed.has(id))).toEqual([]);
 });
 
 test('no page sends a reader to the repository address of package.json, which is not public yet', () => {
