@@ -183,3 +183,24 @@ test.each(['identity', 'gzip'])(
     expect([next.status, errorIn(next).code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
   },
 );
+
+// Gateways fill in zeros, or an empty object, where the server behind them has not counted.
+test.each([{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, {}])(
+  'a whole answer whose usage counts nothing is spent by estimate: %j',
+  async (usage) => {
+    const dialect = 'openai_chat_completions';
+    const stage = await openWithBudget(dialect, WORDS);
+    const end = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage };
+    stage.provider.reply = () => ({
+      status: 200,
+      headers: { 'content-type': 'text/event-stream' },
+      body: `${deltasOf(dialect)}data: ${JSON.stringify(end)}\n\ndata: [DONE]\n\n`,
+    });
+    const body = promptOf(dialect, 'Write three hundred words.', { stream: true });
+    const answer = await stage.send(dialect, body, stage);
+    const receipt = await receiptIn(stage, answer.headers['x-svc-receipt-id']);
+    expect(receipt).toMatchObject({ status: 'completed', output_tokens: null });
+    const next = await stage.send(dialect, body, stage);
+    expect([next.status, errorIn(next).code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
+  },
+);

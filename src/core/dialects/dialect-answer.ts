@@ -72,7 +72,7 @@ export abstract class DialectAnswer implements AnswerParser {
       isCutShort: this.isCutShort,
       thoughts: this.thoughts.ids,
       ...(this.#lostThoughts !== undefined && { lostThoughts: this.#lostThoughts }),
-      ...(this.usage !== undefined && { usage: this.usage }),
+      ...(this.usage !== undefined && hasCounts(this.usage) && { usage: this.usage }),
       ...(this.#id !== undefined && { id: this.#id }),
       ...(this.#model !== undefined && { model: this.#model }),
       ...(this.limits !== undefined && { limits: this.limits }),
@@ -362,4 +362,9 @@ function numbersIn(value: unknown, depth: number, room: Room): unknown {
   if (isSame) return value;
   // Canonical JSON has this order, so a receipt is written without sorting again.
   return Object.fromEntries(members.toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** Every prompt has tokens. Gateways fill in zeros, or an empty object, for what nobody has counted. */
+function hasCounts({ input, cacheRead, cacheWrite, output }: Usage): boolean {
+  return input + cacheRead + cacheWrite + output > 0;
 }
