@@ -204,6 +204,12 @@ export const NAME_RULES: readonly SecretRule[] = [
       isPlainName(context) &&
       isChosen(secret),
   }),
+  named('The same in front of the next command of a shell', {
+    pattern: after(`(?<=\\bexport \\w{0,40})${CHOSEN}${SUFFIX}=`, '"\'`();&|', 6),
+    rest: BARE_REST,
+    accepts: ({ context, secret, next }) =>
+      next === ';' && isPlainName(context) && isChosen(secret),
+  }),
   named('A chosen secret in a query, a form or a connection string', {
     pattern: after(
       `(?<=[?&;] ?[\\w.-]{0,24}|\\b(?:host|user|username|uid|dbname|port|server)=\\S{1,64} )${CHOSEN}${SUFFIX}=`,
@@ -402,7 +408,7 @@ export const NAME_RULES: readonly SecretRule[] = [
     rest: QUOTED_REST,
     accepts: ({ context, secret, next }) =>
       !isDescription(context) &&
-      (/[:：]\s*["'`*]{0,3}$/.test(context)
+      (/[:：]\s*["'`*]{0,3}$/.test(context) && !VERB_BEFORE_COLON.test(context)
         ? IN_SENTENCE.test(context) &&
           looksMade(secret) &&
           !isPlaceholder(secret) &&
@@ -477,6 +483,8 @@ const PLAIN_SUFFIX =
 const NOUN_OF_PASSWORDS = /(?:ion|ment|ing|ity|ence|ance|ies|ure|s)[.,;!"']*$/;
 /** More than a name and a colon: "here is the token: …". */
 const IN_SENTENCE = / [\w ]{0,40}:|：/;
+/** "The password for prod is: …" says what it is, as without the colon. */
+const VERB_BEFORE_COLON = new RegExp(`(?:${PASSWORDS})${OF_PLACE}${IS}${QUOTE_MARKS}$`, 'iu');
 
 /** As the form of a login's flag: anything that is no variable and no next flag. */
 function isFlagValue({ context, secret }: Candidate): boolean {
