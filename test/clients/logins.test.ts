@@ -146,6 +146,11 @@ describe.each(['claude', 'codex'] as const)('R46: %s with a login', (name) => {
     expect(said.stdout).toContain('as it is started always');
     const [call] = stage.provider.records.filter(({ method }) => method === 'POST');
     expect(headerIn(call?.headers ?? [], 'authorization')).toBe(`Bearer ${LOGIN[name]}`);
+    // Both ways at once: the settings stay, and svc run starts the client.
+    const prompt = ARGS[name]('Say this. [[final=as it is started by svc run]]');
+    const run = await svcCommand(stage, client, ['run', name, '--', ...prompt]).ended;
+    expect(run, run.stderr).toMatchObject({ status: 0 });
+    expect(run.stdout).toContain('as it is started by svc run');
     const undone = await svcCommand(stage, client, ['disconnect', name, '--yes']).ended;
     expect(undone, undone.stderr).toMatchObject({ status: 0 });
   });

@@ -63,6 +63,8 @@ describe.each(['claude', 'codex'] as const)('R46: the login of %s', (login) => {
     expect(ask({ target: inPath, headers: agent })).toBe(path);
     const withHeader = { ...agent, 'x-svc-local-token': LOCAL_TOKEN };
     expect(ask({ target: path, headers: withHeader })).toBe(path);
+    // A client with the settings of svc connect, started by svc run.
+    expect(ask({ target: inPath, headers: withHeader })).toBe(path);
   });
 
   test.each([
@@ -77,7 +79,18 @@ describe.each(['claude', 'codex'] as const)('R46: the login of %s', (login) => {
       { 'x-svc-local-token': PATH_TOKEN },
       '401 LOCAL_TOKEN_INVALID',
     ],
-    ['both places', inPath, { 'x-svc-local-token': LOCAL_TOKEN }, '400 REQUEST_MALFORMED'],
+    [
+      'a wrong token header beside the path',
+      inPath,
+      { 'x-svc-local-token': 'x' },
+      '400 REQUEST_MALFORMED',
+    ],
+    [
+      'a wrong path beside the token header',
+      `/t/svc_path_wrong${path}`,
+      { 'x-svc-local-token': LOCAL_TOKEN },
+      '400 REQUEST_MALFORMED',
+    ],
     [
       'the local token as a key beside it',
       inPath,

@@ -152,7 +152,10 @@ interface Access {
   readonly login: Login | undefined;
 }
 
-/** The local token, in one place, and where the upstream takes a login, that login and nothing else. */
+/**
+ * The local token, in one place, and where the upstream takes a login, that login and nothing else. Only `svc run` beside
+ * the settings of `svc connect` has it in the header and in the path, and then both must be right.
+ */
 function checkAccess({ headers, split, route, login }: Access, policy: GatePolicy): void {
   const inCredentials = isOneOf(credentialsOf(headers), policy.tokenDigests);
   const [inHeader] = headers.get(TOKEN_HEADER) ?? [];
@@ -167,8 +170,8 @@ function checkAccess({ headers, split, route, login }: Access, policy: GatePolic
   }
   const isInPath = isOneOf([split.pathToken ?? ''], policy.pathTokenDigests ?? []);
   const isInHeader = isOneOf([inHeader ?? ''], policy.tokenDigests);
-  const places = [split.pathToken, inHeader].filter((place) => place !== undefined).length;
-  if (places + (inCredentials ? 1 : 0) > 1) {
+  const isInBoth = split.pathToken !== undefined && inHeader !== undefined;
+  if (inCredentials || (isInBoth && !(isInPath && isInHeader))) {
     refuse('REQUEST_MALFORMED', 'The local token is in two places.');
   }
   // A path shows in process lists and settings files: it opens no route of svc's own.
