@@ -49,6 +49,26 @@ test('R46: a key gives way to a login only with --replace, and leaves the file',
   expect(wrong).toMatchObject({ code: 2, stdout: '' });
 });
 
+test('settings beside --login are written with it, and what is not for a login is refused before the question', async () => {
+  const home = homeWith({ ...validConfig(), upstreams: [] });
+  const beside = ['--port', '43299', '--memory-mode', 'read'];
+  const done = await runCli(['setup', '--login', 'claude', ...beside], { home, input: 'yes\n' });
+  expect([done.code, done.stderr]).toEqual([0, expect.stringContaining('svc run claude')]);
+  const text = readFileSync(join(home, '.config/svc/config.json'), 'utf8');
+  expect(JSON.parse(text)).toMatchObject({ proxy: { port: 43_299, memoryMode: 'read' } });
+  for (const more of [
+    ['--upstream', 'openai', '--key-env', 'OPENAI_API_KEY'],
+    ['--memory', 'embedded'],
+    ['--remove', 'openai'],
+    ['--port', 'many'],
+  ]) {
+    const refused = await runCli(['setup', '--login', 'codex', ...more], { home, input: 'yes\n' });
+    expect([more, refused.code]).toEqual([more, 2]);
+    expect(refused.stderr).not.toContain('svc never logs in');
+  }
+  expect(upstreamsIn(home)).toHaveLength(1);
+});
+
 test('doctor says that a login is there and who pays', async () => {
   const home = homeWith(validConfig());
   mkdirSync(join(home, '.claude'));

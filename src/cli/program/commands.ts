@@ -135,8 +135,8 @@ async function runSetup({
   const isWatched = process.stdin.isTTY && process.stderr.isTTY;
   if (options.login !== undefined) {
     const { setupLogin } = await import('../setup/setup.ts');
-    const { login, replace = false } = options;
-    await setupLogin({ login, replace }, context);
+    const { login } = options;
+    await setupLogin({ ...options, login, flags: flagsOf(options) }, context);
     return undefined;
   }
   const { openCatalog } = await import('../../adapters/catalog/catalog.ts');

@@ -92,6 +92,15 @@ async function warnOfAddress(before: Draft, after: Draft, context: CommandContex
   }
 }
 
+const OF_A_PROVIDER = [
+  'keyEnv',
+  'keyStdin',
+  'baseUrl',
+  'apiStyle',
+  'auth',
+  'allowPrivate',
+] as const satisfies readonly (keyof UpstreamFlags)[];
+
 async function chosenUpstreams(
   options: SetupOptions,
   draft: Draft | undefined,
@@ -99,8 +108,7 @@ async function chosenUpstreams(
 ): Promise<readonly UpstreamDraft[]> {
   const { context } = sources;
   if (options.upstream !== undefined) return chooseUpstreams(options, draft ?? {}, sources);
-  const needless = ['keyEnv', 'keyStdin', 'baseUrl', 'apiStyle', 'auth', 'allowPrivate'] as const;
-  if (needless.some((name) => options[name] !== undefined)) {
+  if (OF_A_PROVIDER.some((name) => options[name] !== undefined)) {
     throw new CliError(
       'Which provider are these options for? Name it with --upstream.',
       EXAMPLES,
@@ -181,9 +189,8 @@ async function chooseMemory(
   };
 }
 
-interface LoginOptions {
+interface LoginOptions extends SetupOptions {
   readonly login: string;
-  readonly replace?: boolean;
 }
 
 /** Stated before the question, from the providers' own terms and this program's own rules. */
@@ -206,11 +213,9 @@ export function loginUpstream({ login, baseUrl }: LoginFacts): UpstreamDraft {
  * Lets svc pass the client's own subscription login on: `svc setup --login claude|codex`. A person must opt in
  * knowingly: the question states the risk, and `--yes` does not answer it.
  */
-export async function setupLogin(
-  { login: name, replace = false }: LoginOptions,
-  context: CommandContext,
-): Promise<void> {
+export async function setupLogin(options: LoginOptions, context: CommandContext): Promise<void> {
   const { terminal } = context;
+  const { login: name, replace = false, flags } = options;
   // Without a terminal stdin must hold the answer.
   const confirm = context.asker?.();
   const known = Object.values(LOGINS).find(({ login }) => login === name);
@@ -218,6 +223,14 @@ export async function setupLogin(
     throw new CliError('--login: expected claude or codex.', 'See: svc setup --help', 2);
   }
   const { login } = known;
+  if (NOT_FOR_LOGINS.some((option) => options[option] !== undefined)) {
+    throw new CliError(
+      'With --login, setup changes no other provider and no place of memories.',
+      'Give these options to a second svc setup --yes',
+      2,
+    );
+  }
+  const settings = proxyChanges(flags);
   for (const line of LOGIN_RISK) terminal.note(line);
   const question = loginQuestion(known);
   const isWanted = confirm === undefined ? await answeredByInput(context) : await confirm(question);
@@ -227,13 +240,27 @@ export async function setupLogin(
       `Answer yes on a terminal, or: echo yes | svc setup --login ${login}`,
     );
   }
-  const changes = { upstreams: [loginUpstream(known)], settings: {}, removed: [], replace };
+  const before = (await readConfigFile(configFolder(context.environment)))?.value;
+  const changes = { upstreams: [loginUpstream(known)], settings, removed: [], replace };
   const saved = await saveConfig(changes, context);
   terminal.note(
     'Shortening is off for this login, because a subscription is not billed per token. Memory is on.',
   );
   noteNext(saved, terminal);
+  await warnOfAddress(isRecord(before) ? before : {}, saved, context);
 }
+
+/** Options of another change than that of a login. */
+const NOT_FOR_LOGINS = [
+  ...OF_A_PROVIDER,
+  'upstream',
+  'remove',
+  'memory',
+  'memoryUrl',
+  'memoryAllowPrivate',
+  'serviceKeyEnv',
+  'serviceKeyStdin',
+] as const;
 
 const ANSWER_CHARS_MAX = 100;
 
