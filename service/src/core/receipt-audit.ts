@@ -32,6 +32,8 @@ export interface AuditResult {
   readonly wrong: readonly WrongReceipt[];
   readonly missing: readonly MissingReceipts[];
   readonly unknown: readonly UnknownReceipts[];
+  /** Tenants of whose receipts nothing signed says how many there are: a cut tail would not be missed. */
+  readonly endless: readonly string[];
 }
 
 /** The numbers that one node gave to one tenant. */
@@ -40,6 +42,7 @@ interface Numbers {
   readonly node: string;
   seen: Uint8Array;
   last: number;
+  hasHead: boolean;
   /** The least and the greatest number of a receipt; heads do not count. */
   first: number;
   lastSeen: number;
@@ -84,7 +87,10 @@ export class ReceiptAudit {
     if (typeof tenant !== 'string' || typeof node !== 'string' || typeof last !== 'number') return;
     const numbers = this.#numbersOf(tenant, node);
     numbers.last = Math.max(numbers.last, last);
-    if (isHead) return;
+    if (isHead) {
+      numbers.hasHead = true;
+      return;
+    }
     numbers.first = Math.min(numbers.first, last);
     numbers.lastSeen = Math.max(numbers.lastSeen, last);
     if (!see(numbers, last)) this.#wrong.push({ id, outcome: 'twice' });
@@ -98,7 +104,9 @@ export class ReceiptAudit {
         : gapsIn(numbers, 1, numbers.last),
     );
     const unknown = isPartial ? [] : this.#unknown();
-    return { receipts: this.#receipts, heads: this.#heads, wrong: this.#wrong, missing, unknown };
+    const endless = isPartial ? [] : this.#endless();
+    const [receipts, heads, wrong] = [this.#receipts, this.#heads, this.#wrong];
+    return { receipts, heads, wrong, missing, unknown, endless };
   }
 
   #unknown(): readonly UnknownReceipts[] {
@@ -107,6 +115,12 @@ export class ReceiptAudit {
       const count = total - own.reduce((sum, { last }) => sum + last, 0);
       return count > 0 ? [{ tenant, count }] : [];
     });
+  }
+
+  #endless(): readonly string[] {
+    const open = [...this.#numbers.values()].filter(({ hasHead }) => !hasHead);
+    const tenants = new Set(open.map(({ tenant }) => tenant));
+    return [...tenants].filter((tenant) => !this.#totals.has(tenant));
   }
 
   #numbersOf(tenant: string, node: string): Numbers {
@@ -118,6 +132,7 @@ export class ReceiptAudit {
       node,
       seen: new Uint8Array(64),
       last: 0,
+      hasHead: false,
       first: Infinity,
       lastSeen: 0,
     };

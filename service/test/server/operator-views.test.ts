@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadDriver } from '../../../src/adapters/store/driver.ts';
@@ -177,6 +178,12 @@ test('receipts that were removed with the head of their node are missed by verif
   };
   const whole = await verify('whole');
   expect(whole.code, whole.stdout).toBe(0);
+  expect(whole.stderr).not.toContain('Nothing signed says');
+  // An export that lost its heads cannot be told whole.
+  await verify('headless');
+  writeFileSync(join(place.home, 'headless', 'heads.ndjson'), '');
+  const headless = await place.svc('receipts', 'verify', join(place.home, 'headless'));
+  expect(headless.stderr).toContain('Nothing signed says here how many receipts default has');
   const database = loadDriver().open(join(place.folder, 'service.db'));
   const last = '(SELECT max(node) FROM receipt_heads)';
   database.exec(`DELETE FROM receipts WHERE body LIKE '%' || ${last} || '%'`);
