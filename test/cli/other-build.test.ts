@@ -30,7 +30,10 @@ async function stage(upstream: object = {}) {
   const path = `${join(home, 'bin')}:${process.env['PATH'] ?? ''}`;
   const at = { home, env: { PATH: path, SVC_DATA_HOME: data } };
   onTestFinished(async () => void (await runCli(['stop'], at)));
-  const run = (...args: string[]) => runCli(args, at);
+  const run = (first: string | Readonly<Record<string, string>>, ...args: string[]) =>
+    typeof first === 'string'
+      ? runCli([first, ...args], at)
+      : runCli(args, { ...at, env: { ...at.env, ...first } });
   const running = async (): Promise<Running> => {
     const [proxy] = JSON.parse((await run('status', '--json')).stdout) as Running[];
     expect(proxy).toBeDefined();
@@ -79,6 +82,21 @@ test('a proxy that a person or a service manager started is named and goes on', 
   const { code, stderr } = await run('run', 'claude');
   expect([code, stderr]).toEqual([0, expect.stringContaining('Restart it yourself')]);
   expect((await running()).pid).toBe(old.pid);
+});
+
+test('a proxy of another build goes on where this one could not start, for want of its key', async () => {
+  const { run, running, age } = await stage({ providerKey: { env: 'WORK_KEY' } });
+  const withKey = { WORK_KEY: 'sk-work' };
+  expect((await run(withKey, 'start', '--detach')).code).toBe(0);
+  const old = await running();
+  age({});
+  const { code, stderr } = await run('ui', '--print');
+  expect([code, stderr.replaceAll(/\s+/g, ' ')]).toEqual([
+    0,
+    expect.stringContaining('It keeps running, because this one could not start.'),
+  ]);
+  expect((await running()).pid).toBe(old.pid);
+  expect((await run(withKey, 'run', 'claude')).stderr).toContain('this build replaces it');
 });
 
 test('an answer that is under way is not cut: the client starts on the old proxy', async () => {

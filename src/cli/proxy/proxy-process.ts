@@ -4,7 +4,8 @@ import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { probeProxy } from '../../adapters/processes/local-calls.ts';
 import { listRunFiles } from '../../adapters/processes/run-files.ts';
 import { flagNameOf, type ProxyFlags, PROXY_FLAG_NAMES } from '../../core/settings/config-proxy.ts';
-import { type Access, parseAccess } from '../../core/settings/config-schema.ts';
+import { type Access, parseAccess, parseConfig } from '../../core/settings/config-schema.ts';
+import { type Problem, problemText } from '../../core/settings/config-values.ts';
 import { CliError } from '../cli-error.ts';
 import { type CommandContext, scriptPath } from '../context.ts';
 import { count, urlOf } from '../listing.ts';
@@ -57,7 +58,11 @@ export async function ensureProxy(
   const proxies = new OwnProxies(folder, access);
   const [running] = (await proxies.find()).own.filter(wanted(flags, access));
   if (running !== undefined) {
-    const hasEnded = await endOtherBuild(running, proxies, { context, patienceMs });
+    const { problems: wrong } = parseConfig(file.value, environment, {
+      ...running.flags,
+      ...flags,
+    });
+    const hasEnded = await endOtherBuild(running, proxies, { context, patienceMs, wrong });
     if (!hasEnded) return { proxy: running, proxies, isNew: false };
   }
   // In the place of an older one it does as that one was told.
@@ -75,6 +80,13 @@ export async function ensureProxy(
   throw startError(background, logFile(folder));
 }
 
+interface Replacing {
+  readonly context: CommandContext;
+  readonly patienceMs: number;
+  /** Why a proxy cannot start from here: a shell may lack the variable of a key. */
+  readonly wrong: readonly Problem[];
+}
+
 /**
  * After an upgrade the proxy in the background still runs the old code. svc ends it, so that the new code takes its
  * place, but never in the middle of an answer. True when it was of another build and has ended.
@@ -82,7 +94,7 @@ export async function ensureProxy(
 async function endOtherBuild(
   proxy: OwnProxy,
   proxies: OwnProxies,
-  { context, patienceMs }: { readonly context: CommandContext; readonly patienceMs: number },
+  { context, patienceMs, wrong }: Replacing,
 ): Promise<boolean> {
   const { terminal } = context;
   if (!isOtherBuild(proxy)) return false;
@@ -91,6 +103,11 @@ async function endOtherBuild(
     terminal.note(
       'svc did not start it in the background, so it keeps running. Restart it yourself.',
     );
+    return false;
+  }
+  const [problem] = wrong;
+  if (problem !== undefined) {
+    terminal.note(`It keeps running, because this one could not start. ${problemText(problem)}`);
     return false;
   }
   const open = await proxies.openAfter(patienceMs, proxy);
