@@ -35,7 +35,8 @@ test.skipIf(claude.missing !== undefined).each(['key', 'login'] as const)(
       allowPrivate: true,
       ...(kind === 'key' ? { auth: 'x-api-key', providerKey: 'sk-x' } : { auth: 'client' }),
     };
-    const home = homeWith({ version: 1, upstreams: [upstream] });
+    // A busy machine must not make svc silent here.
+    const home = homeWith({ version: 1, proxy: { recallMs: 10_000 }, upstreams: [upstream] });
     if (kind === 'login') {
       mkdirSync(join(home, '.claude'));
       const file = join(home, '.claude/.credentials.json');
