@@ -296,6 +296,7 @@ describe.each([
   test('when a prompt is taken back', async (context) => {
     const missing = missingTmux();
     if (missing !== undefined) context.skip(missing);
+    if (name === 'codex') context.skip('Codex 0.169 does not say of each answer that it has ended');
     await expectNoMoreLost('rewind', async ({ stage, url, ask }) => {
       await ask({ prompt: FACT });
       const session = await screen(stage, url);
