@@ -82,13 +82,15 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
   };
 }
 
-/** Of each model the entry with the longest window: resellers cut it, and a limit that is too low costs more. */
+/**
+ * Chooses among the providers that list a model the one with the longest window. Resellers shorten the window, and a window
+ * that svc takes for too short costs more than one that it takes for too long.
+ */
 function factsByModel(entries: CatalogEntries): ReadonlyMap<string, ModelFacts> {
   const found = new Map<string, ModelFacts>();
   for (const { facts } of Object.values(entries)) {
     for (const [model, listed] of Object.entries(facts)) {
-      const { windowTokens = 0 } = found.get(model) ?? {};
-      if (!found.has(model) || (listed.windowTokens ?? 0) > windowTokens) found.set(model, listed);
+      if (listed.windowTokens > (found.get(model)?.windowTokens ?? 0)) found.set(model, listed);
     }
   }
   return found;

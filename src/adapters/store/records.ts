@@ -20,7 +20,7 @@ import type { Database } from './database.ts';
 import { type AddText, type IndexedPassage, PassageIndex, passagesOf } from './passage-index.ts';
 import { noteForgetting } from './forgetting.ts';
 import type { Holder, StoredBytes } from './possessions.ts';
-import { marksOf, ruleDigest, STRONGER_RULE_MARK } from './recall-marks.ts';
+import { marksOf, ruleDigest, type RuleMarks, STRONGER_RULE_MARK } from './recall-marks.ts';
 import { SPACES_MAX } from './schema.ts';
 
 /** Records in and out of the database. Everything here names a space, or says that it means all. */
@@ -127,10 +127,12 @@ export class Records implements Holder {
       space ?? null,
       Math.max(0, Math.min(limit, LIST_LIMIT_MAX)),
     );
+    const spaces = [...new Set(rows.map(({ space_id: id }) => id))];
+    const marks = new Map(spaces.map((id) => [id, marksOf(this.#database).rules([{ id }])]));
     const records = rows.map((found) => {
       const { id: _, space_id: spaceIn, pin, edited_at: editedAt, ...row } = found;
       const record = storedRecord(row);
-      const rules = this.#ruleMarks(spaceIn, record);
+      const rules = markedRules(record, marks.get(spaceIn) ?? NO_MARKS);
       return {
         ...record,
         ...(pin === null ? {} : { pin }),
@@ -139,16 +141,6 @@ export class Records implements Holder {
       };
     });
     return { records, next: rows.at(-1)?.id };
-  }
-
-  /** Of the rules that the record states, by sentence. */
-  #ruleMarks(id: number, { role, text }: SpokenRecord): (readonly [string, RuleMark])[] {
-    const marks = marksOf(this.#database).rules([{ id }]);
-    if (role !== 'user' || marks.size === 0) return [];
-    return rulesIn(text).flatMap((rule) => {
-      const mark = marks.get(ruleDigest(rule));
-      return mark === undefined ? [] : [[rule, mark] as const];
-    });
   }
 
   /** Every word must occur in the record; with words best first, without them newest first. */
@@ -291,6 +283,20 @@ const EDITED = `INSERT INTO marks (record, edited_at) SELECT id, ? FROM records 
 const RULE_MARK = `INSERT INTO rule_marks (space, rule, mark, at) VALUES (?, ?, ?, ?) ${STRONGER_RULE_MARK}`;
 
 const IMPORTED = 'INSERT INTO marks (record, imported_at) VALUES (?, ?)';
+
+const NO_MARKS: RuleMarks = new Map();
+
+/** The marked rules among those that a record states, by sentence. */
+function markedRules(
+  { role, text }: SpokenRecord,
+  marks: RuleMarks,
+): (readonly [string, RuleMark])[] {
+  if (role !== 'user' || marks.size === 0) return [];
+  return rulesIn(text).flatMap((rule) => {
+    const mark = marks.get(ruleDigest(rule));
+    return mark === undefined ? [] : [[rule, mark] as const];
+  });
+}
 
 interface Prepared {
   readonly record: MemoryRecord<SpeakerRole>;

@@ -58,11 +58,10 @@ export async function ensureProxy(
   const proxies = new OwnProxies(folder, access);
   const [running] = (await proxies.find()).own.filter(wanted(flags, access));
   if (running !== undefined) {
-    const { problems: wrong } = parseConfig(file.value, environment, {
-      ...running.flags,
-      ...flags,
-    });
-    const hasEnded = await endOtherBuild(running, proxies, { context, patienceMs, wrong });
+    const problemsHere = (): readonly Problem[] =>
+      parseConfig(file.value, environment, { ...running.flags, ...flags }).problems;
+    const replacing = { context, patienceMs, problemsHere };
+    const hasEnded = await endOtherBuild(running, proxies, replacing);
     if (!hasEnded) return { proxy: running, proxies, isNew: false };
   }
   // In the place of an older one it does as that one was told.
@@ -83,8 +82,8 @@ export async function ensureProxy(
 interface Replacing {
   readonly context: CommandContext;
   readonly patienceMs: number;
-  /** Why a proxy cannot start from here: a shell may lack the variable of a key. */
-  readonly wrong: readonly Problem[];
+  /** Says why a proxy cannot start from here: a shell may lack the variable of a key. */
+  readonly problemsHere: () => readonly Problem[];
 }
 
 /**
@@ -94,7 +93,7 @@ interface Replacing {
 async function endOtherBuild(
   proxy: OwnProxy,
   proxies: OwnProxies,
-  { context, patienceMs, wrong }: Replacing,
+  { context, patienceMs, problemsHere }: Replacing,
 ): Promise<boolean> {
   const { terminal } = context;
   if (!isOtherBuild(proxy)) return false;
@@ -105,7 +104,7 @@ async function endOtherBuild(
     );
     return false;
   }
-  const [problem] = wrong;
+  const [problem] = problemsHere();
   if (problem !== undefined) {
     terminal.note(`It keeps running, because this one could not start. ${problemText(problem)}`);
     return false;

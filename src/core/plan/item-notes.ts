@@ -85,10 +85,12 @@ function editsByItem({ view, placements, shortening }: NoteFacts): Map<number, I
       refs: [referenceOf(digest)],
     });
   }
-  const starts = new Map(view.items.map(({ start }, index) => [start, index]));
-  for (const { span, texts, items, tokens } of shortening.omitted) {
-    const refs = texts.map(({ digest }) => referenceOf(digest)).slice(0, REFS_MAX);
-    add(starts.get(span.start) ?? 0, { edit: 'left_out', count: items, tokens, after: 0, refs });
+  if (shortening.omitted.length > 0) {
+    const starts = new Map(view.items.map(({ start }, index) => [start, index]));
+    for (const { span, texts, items, tokens } of shortening.omitted) {
+      const refs = texts.map(({ digest }) => referenceOf(digest)).slice(0, REFS_MAX);
+      add(starts.get(span.start) ?? 0, { edit: 'left_out', count: items, tokens, after: 0, refs });
+    }
   }
   for (const { item, tokens } of placements) {
     const refs = [item.fingerprint];
