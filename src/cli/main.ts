@@ -1,6 +1,11 @@
+import { readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Command } from 'commander';
+import { CliError } from './cli-error.ts';
 import { type CliCommand, declareAll, type Declare, runProgram } from './program/program.ts';
 import type { OpenStore } from './compose-store.ts';
-import type { Call, Confirm } from './context.ts';
+import { type Call, type Confirm, scriptPath } from './context.ts';
+import type { Terminal } from './terminal.ts';
 import { COMMANDS } from './program/commands.ts';
 
 /** The command line. */
@@ -53,9 +58,34 @@ export const declareCommands: Declare = (program, context, finish) => {
     args: { '[words...]': 'a command, or the name of a page: modes, hooks, privacy, …' },
     more: 'Without words it prints the help of svc. A name that does not exist prints the names of all pages.',
     examples: ['svc help memory get', 'svc help modes', 'svc help states | less'],
-    async run({ args }) {
-      (await import('./program/help.ts')).printHelp(args, program, context.terminal);
-    },
+    run: async ({ args }) => printHelp(args, program, context.terminal),
   };
   declareAll([...COMMANDS, help, completion])(program, context, finish);
 };
+
+/** Prints the help of a command, or a page of the documents in this package. */
+function printHelp(words: readonly string[], program: Command, terminal: Terminal): void {
+  const command = words.reduce<Command | undefined>(
+    (parent, word) => parent?.commands.find((one) => one.name() === word),
+    program,
+  );
+  if (command !== undefined) return command.outputHelp();
+  const [topic = ''] = words;
+  const folder = docsFolder();
+  const topics = readdirSync(folder).flatMap((file) =>
+    file.endsWith('.md') ? [file.slice(0, -'.md'.length)] : [],
+  );
+  if (words.length > 1 || !topics.includes(topic)) {
+    throw new CliError(
+      'There is no command and no page of that name.',
+      `Pages: ${topics.join(', ')}. Commands: svc --help`,
+      2,
+    );
+  }
+  terminal.out(readFileSync(join(folder, `${topic}.md`), 'utf8').trimEnd());
+}
+
+/** npm starts bin/svc.js through a link. */
+function docsFolder(): string {
+  return join(dirname(realpathSync(scriptPath())), '..', 'docs');
+}
