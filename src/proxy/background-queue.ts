@@ -133,8 +133,9 @@ interface PaceOptions {
 }
 
 /**
- * Decides when background work runs: one piece after the other, for a share of the time at most. So a request waits
- * for one piece, however much work there is. In a service one pace serves the queues of all keys, which take turns.
+ * Decides when background work runs: one piece after the other, with a rest after each, so that all pieces together take
+ * a share of the time at most. A request that comes meanwhile waits until the running piece ends, and for no other. In a
+ * service all keys have queues of their own and share one pace; the queues take turns.
  */
 export class BackgroundPace {
   readonly #paceMs: number;

@@ -32,7 +32,7 @@ export interface AuditResult {
   readonly wrong: readonly WrongReceipt[];
   readonly missing: readonly MissingReceipts[];
   readonly unknown: readonly UnknownReceipts[];
-  /** Tenants of whose receipts nothing signed says how many there are: a cut tail would not be missed. */
+  /** Tenants for which no signed head says how many receipts there are. If the last ones were cut off, nothing shows it. */
   readonly endless: readonly string[];
 }
 

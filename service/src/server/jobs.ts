@@ -33,11 +33,6 @@ function repeat(work: () => Promise<void>, periodMs: number, isAtOnce = false) {
   };
 }
 
-/**
- * Deletes receipts that are older than the plan of their tenant keeps them, and events that are older
- * than the service does. Sums of days stay.
- */
-
 export interface RetentionParts {
   readonly store: ServiceStore;
   readonly clock: Clock;
@@ -57,7 +52,10 @@ const DROPPED_AT_ONCE = 500;
  */
 export const RECEIPTS_LEASE = 'job:receipts';
 
-/** Does nothing while another process does it. */
+/**
+ * Deletes receipts that are older than the plan of their tenant keeps them, and events that are older than the service
+ * keeps them. Sums of days stay. Another process may be doing it at this moment: then this one does nothing.
+ */
 export async function dropExpired(parts: RetentionParts): Promise<void> {
   const { store, randomBytes } = parts;
   const needs = { store: store.of(SERVICE_TENANT), randomBytes };
@@ -108,15 +106,13 @@ export async function dropOld(store: TenantStore, before: number): Promise<numbe
   }
 }
 
-/** Purges that were begun: one process erases the records of a purge, and another continues if it dies. */
-
 export interface PurgeParts {
   readonly store: ServiceStore;
   readonly clock: Clock;
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-/** Continues purges that no process works on. */
+/** Erases the records of purges that were begun. If the process that does it dies, another one continues. */
 export async function finishPurges(parts: PurgeParts): Promise<void> {
   for (const { tenant, purgeId } of await parts.store.unfinishedPurges()) {
     // oxlint-disable-next-line no-await-in-loop -- One after the other: calls pass in between.

@@ -179,7 +179,7 @@ test('receipts that were removed with the head of their node are missed by verif
   const whole = await verify('whole');
   expect(whole.code, whole.stdout).toBe(0);
   expect(whole.stderr).not.toContain('Nothing signed says');
-  // An export that lost its heads cannot be told whole.
+  // Without its heads nobody can say whether an export has all receipts.
   await verify('headless');
   writeFileSync(join(place.home, 'headless', 'heads.ndjson'), '');
   const headless = await place.svc('receipts', 'verify', join(place.home, 'headless'));

@@ -364,7 +364,11 @@ function numbersIn(value: unknown, depth: number, room: Room): unknown {
   return Object.fromEntries(members.toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-/** Every prompt has tokens. Gateways fill in zeros, or an empty object, for what nobody has counted. */
+/**
+ * Whether anybody counted. Every prompt has tokens, but a gateway may fill in zeros or an empty object (seen 2026-11-27). Then
+ * svc estimates, as for an absent count: OpenAI's specification has `usage: null` in all chunks but the last, which an
+ * interrupted stream lacks (`stream_options.include_usage`, specification 2.3.0).
+ */
 function hasCounts({ input, cacheRead, cacheWrite, output }: Usage): boolean {
   return input + cacheRead + cacheWrite + output > 0;
 }

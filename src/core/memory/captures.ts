@@ -159,8 +159,8 @@ const MARK = new RegExp(
 );
 
 /**
- * Leaves out the reasoning that a model wrote into its visible text. Servers of open models that know no parser for a
- * model send its raw output, and Gemini sends its thoughts as text where a client asks for them.
+ * Leaves out the reasoning that a model wrote into its visible text. A server of open models does so if it cannot tell a
+ * model's reasoning from its answer; Gemini does so if the client asks for thoughts.
  *
  * The forms are those of vLLM's reasoning parsers, of Gemini's OpenAI layer and of OpenAI's harmony format, as
  * documented in November 2026.

@@ -185,9 +185,10 @@ const STATEMENT_END = /\n|(?<=[.!?])\s/u;
 const SHARED_MIN = 2;
 
 /**
- * Compares an answer with the sentences of a request's memories. It recognises a sentence that changes a memory by one
- * ordinary word: "the cache lives in memcached" beside "the cache lives in redis". Every other word of it is known, so
- * a share of known words takes it for an echo. Other words for the same thing ("is kept in redis") are no correction.
+ * Tells corrections from echoes. An echo is a sentence of an answer that repeats a recalled memory, and is not stored. A
+ * sentence that changes one ordinary word of a memory is a correction: "the cache lives in memcached" where the memory
+ * says redis. All its other words are known, so counting known words would take it for an echo. Other words for the same
+ * thing ("is kept in redis") are no correction.
  */
 class Statements {
   /** The terms of each sentence, in their order. */

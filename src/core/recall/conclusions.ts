@@ -98,7 +98,7 @@ const HEADING_OR_ROW = /^\s*(?:#{1,6}\s|\||\*\*[^*]+\*\*:?\s*$|[-=*_]{3,}\s*$)/;
 /** A line of an answer. */
 interface Line {
   readonly text: string;
-  /** The line above its list, where the item alone does not say what it is about. */
+  /** For an item of a list that is unclear alone: the line above the list. */
   readonly head?: string;
 }
 
@@ -140,7 +140,10 @@ function linesIn(answer: string): Line[] {
 
 const ITEM = /^\s*(?:[-*•]|\d{1,3}[.)])\s/;
 
-/** Whether an item of a list goes on with what its head says: a verb without its subject, a place, a few words. */
+/**
+ * Whether an item of a list is unclear without the line above the list: it begins with a verb that has no subject
+ * ("Verifies the message"), begins in the middle ("when the lock is held"), or has a few words.
+ */
 function needsHead(item: string): boolean {
   if (/[.!。！]["'”’)\]`]*$/u.test(item)) return false;
   return (

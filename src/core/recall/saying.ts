@@ -124,7 +124,7 @@ export function sayingPart(line: string): string {
   return line.slice(from, end);
 }
 
-/** Half of a comparison: it needs the other half, and the name of what is compared. */
+/** A line that gives only the advantages or only the disadvantages of something: "Pros: fast". */
 export const HALF =
   /^(?:pros?|cons?|advantages?|disadvantages?|upsides?|downsides?|trade-?offs?|vorteile?|nachteile?|avantages?|inconvénients?|ventajas?|desventajas?|vantagens|desvantagens|vantaggi|svantaggi|优点|缺点|メリット|デメリット)\s*[:：(]/iu;
 

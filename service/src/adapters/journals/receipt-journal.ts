@@ -337,8 +337,6 @@ function nameOf(node: string): string {
   return `${NAME_START}${node}`;
 }
 
-/** Signs the receipts that a journal holds, and the last numbers of its node, and stores them. */
-
 /**
  * Signs canonical JSON of objects, all with one key, or rejects. It gives the JSON of the signed objects.
  */
@@ -386,7 +384,6 @@ async function closeHeads({ store, sign, now }: Storing, heads: readonly Head[])
 }
 
 /** The lines of a journal of receipts: a receipt is opened by one and closed by another, or both are one. */
-
 type ReceiptLine =
   | {
       readonly opened: ReceiptOpening;

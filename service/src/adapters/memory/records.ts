@@ -309,7 +309,6 @@ function wholeOf({ bytes, message }: WholeRow): string {
  * bytes and, where it holds one text and no more, the digest and the reference of that text. The reference
  * of a text is the beginning of its digest, and the tables have an index of it.
  */
-
 type NameValues = readonly [
   digest: string | null,
   ref: string | null,

@@ -333,8 +333,7 @@ function newest(digests: readonly string[], times: readonly number[]) {
   return { digests: [...latest.keys()], times: [...latest.values()] };
 }
 
-/** Where the records of a batch come from. */
-
+/** What one session and client gave to a batch. */
 interface SourceSum {
   readonly session: string;
   readonly client: string;

@@ -216,8 +216,8 @@ export class PostgresSource implements RecallSource {
   }
 
   /**
-   * One statement reads how many passages hold each word, and which: the index is the same, and the words
-   * that are chosen in the end need no second look.
+   * Counts for each word the passages that hold it. The same statement reads which passages these are, from the same
+   * index, so the words that the search chooses need no second statement.
    */
   async #count(space: Space, terms: readonly string[], most: number): Promise<TermCount[]> {
     const { id, passages } = space;
@@ -378,8 +378,7 @@ function nameOf({ id }: Space, term: string): string {
   return `${id} ${term}`;
 }
 
-/** Texts with their records, as the statements of a recall give them. */
-
+/** A text with its record, as the statements of a recall give it. */
 interface SaidRow extends ItemRow {
   readonly space_id: number;
   /** The number of the passage or text that was asked for. */
