@@ -138,7 +138,8 @@ test('bench:recall judges other coding sessions by their labels and facts', () =
     fileOf('facts.json', FACTS),
   ];
   const reading = join(tempFolder(), 'read.txt');
-  const written = ['--json', json, '--read', reading];
+  // Without its own sessions the reading takes a minute of those beside the repository, where they are.
+  const written = ['--json', json, '--read', reading, '--sessions', tempFolder()];
   const { stdout, status } = benchRecall(
     '--suite',
     'coding',
