@@ -4,7 +4,7 @@ import type { Workplace } from '../ports/provenance.ts';
 import { commonPrefix } from '../core/bytes/common-prefix.ts';
 import type { Dialect, RequestIdentity, RequestView } from '../core/conversation/view.ts';
 import { finish, type Steps } from '../core/bytes/steps.ts';
-import { type ItemForm, PLAIN_FORM } from '../core/dialects/descriptor.ts';
+import { type HasFrames, NO_FRAMES } from '../core/dialects/descriptor.ts';
 import { type Earlier, isReadAs, type ReadAs, viewSteps } from '../core/request/request-view.ts';
 import { Recent } from '../core/bytes/recent.ts';
 import {
@@ -49,8 +49,8 @@ export class Conversations {
   }
 
   /** The view of a decoded body; undefined when viewRequest() in core/request/request-view.ts cannot read it. */
-  view(bytes: Buffer, dialect: Dialect, form: ItemForm = PLAIN_FORM): RequestView | undefined {
-    const view = finish(this.viewSteps(bytes, { dialect, form }));
+  view(bytes: Buffer, dialect: Dialect, hasFrames: HasFrames = NO_FRAMES): RequestView | undefined {
+    const view = finish(this.viewSteps(bytes, { dialect, hasFrames }));
     return view === 'too_large' ? undefined : view;
   }
 

@@ -1,5 +1,5 @@
 import { finish, type Steps } from '../core/bytes/steps.ts';
-import { itemFormOf } from '../core/request/identity.ts';
+import { framesOf } from '../core/request/identity.ts';
 import { statedFactsOf } from '../core/request/stated-facts.ts';
 import { headerOf } from '../core/http/header-rules.ts';
 import { LOCAL_TENANT } from '../core/ledger/entries.ts';
@@ -43,8 +43,8 @@ export function* readSteps(
   const { route, headers, body } = request;
   if (route.kind !== 'model' || body === undefined) return 'unparseable';
   const { dialect } = route;
-  const form = itemFormOf(headers, body);
-  const view = yield* conversations.viewSteps(body, { dialect, form });
+  const hasFrames = framesOf(headers, body);
+  const view = yield* conversations.viewSteps(body, { dialect, hasFrames });
   if (view === undefined) return 'unparseable';
   if (view === 'too_large') return view;
   const stated = statedFactsOf(headers, view);

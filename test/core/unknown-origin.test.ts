@@ -2,10 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import { readUserText } from '../../src/core/conversation/human-text.ts';
 import { readItem } from '../../src/core/dialects/dialects.ts';
-import { itemFormOf } from '../../src/core/request/identity.ts';
 import { viewRequest } from '../../src/core/request/request-view.ts';
 import { captureAssistant } from '../../src/core/memory/captures.ts';
-import { identify } from '../../src/core/request/identity.ts';
+import { framesOf, identify } from '../../src/core/request/identity.ts';
 import { viewOf } from '../support/view-of.ts';
 
 /** What stands with role user and was not typed, and what was typed where nobody expects it. */
@@ -18,7 +17,7 @@ describe('typed while the agent works', () => {
     role: 'user',
     content: [{ type: 'tool_result', tool_use_id: '1', content: `a.ts\nb.ts\n\n${tail}` }],
   });
-  const FRAMES = { hasFrames: true };
+  const FRAMES = () => true;
   const read = (tail: string) => readItem('anthropic_messages', output(tail), FRAMES);
   const reminder = (text: string): string => `<system-reminder>\n${text}\n</system-reminder>`;
 
@@ -44,8 +43,10 @@ describe('typed while the agent works', () => {
     const claude = "You are Claude Code, Anthropic's official CLI for Claude.";
     const typedBy = (agent: string, system: string): string => {
       const bytes = Buffer.from(JSON.stringify({ ...body, system }));
-      const form = itemFormOf(['user-agent', agent], bytes);
-      return viewRequest(bytes, 'anthropic_messages', undefined, form)?.items[0]?.humanText ?? '-';
+      const hasFrames = framesOf(['user-agent', agent], bytes);
+      return (
+        viewRequest(bytes, 'anthropic_messages', undefined, hasFrames)?.items[0]?.humanText ?? '-'
+      );
     };
     for (const agent of ['opencode/1.18.33', 'pi/0.73.1', 'node', 'codex_cli_rs/0.169.0']) {
       expect(typedBy(agent, body.system)).toBe('');

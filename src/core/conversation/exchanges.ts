@@ -222,19 +222,20 @@ const NOTHING: SoFar = {
   hasSystem: false,
   hasReference: false,
   humans: undefined,
+  hookMarks: undefined,
+  holdsFrame: false,
   humanCount: 0,
   textChars: 0,
   exchange: { number: -1, start: 0, hasHuman: false, isAnswered: false },
 };
 
 /**
- * Adds what one item says to what the conversation said before it. `index` is the item's own, `tokens` its estimate,
- * `cacheMs` the longest cache lifetime that it asks for. `before` undefined: it is the first one.
+ * Adds what one item says to what the conversation said before it. `before` undefined: it is the first one.
  */
 export function addItem(
   before: SoFar | undefined,
   traits: ItemTraits,
-  { index, tokens, cacheMs }: ItemFacts,
+  { index, tokens, cacheMs, holdsHookMark }: ItemFacts,
 ): SoFar {
   const so = before ?? NOTHING;
   const isFirstSystem = traits.role === 'system' && !so.hasSystem;
@@ -250,6 +251,8 @@ export function addItem(
     hasSystem: so.hasSystem || isFirstSystem,
     hasReference: so.hasReference || traits.isReference,
     humans: isHuman ? { index, before: so.humans } : so.humans,
+    hookMarks: holdsHookMark ? { index, before: so.hookMarks } : so.hookMarks,
+    holdsFrame: so.holdsFrame || traits.holdsFrame === true,
     humanCount: so.humanCount + (isHuman ? 1 : 0),
     textChars: so.textChars + traits.humanText.length + traits.assistantText.length,
     exchange: addToExchange(so.exchange, traits, index),
@@ -258,8 +261,12 @@ export function addItem(
 
 interface ItemFacts {
   readonly index: number;
+  /** Its estimate. */
   readonly tokens: number;
+  /** The longest cache lifetime that it asks for. */
   readonly cacheMs: number;
+  /** Its bytes hold the beginning of a text of svc's hooks. */
+  readonly holdsHookMark: boolean;
 }
 
 /**

@@ -46,6 +46,8 @@ export interface ItemTraits {
   readonly isSummary?: true | undefined;
   /** The person's text came inside a tool's output, where a file could write it too. */
   readonly isUnverified?: true | undefined;
+  /** An output ends with a frame in which Claude Code puts what the person types meanwhile. */
+  readonly holdsFrame?: true | undefined;
   /** The project folder that the client states in this item's text, when it does. */
   readonly workingFolder?: string | undefined;
   /** The folder in a part in which some clients describe their environment. CONTRADICTED: two such parts differ. */
@@ -93,7 +95,11 @@ export interface SoFar {
   /** An item refers to one that only the provider holds. */
   readonly hasReference: boolean;
   /** Items with human text, the newest first. */
-  readonly humans: HumanChain | undefined;
+  readonly humans: ItemChain | undefined;
+  /** Items in which a text of svc's hooks may stand, the newest first. */
+  readonly hookMarks: ItemChain | undefined;
+  /** An item has such an output; see ItemTraits. */
+  readonly holdsFrame: boolean;
   /** How many items have human text. */
   readonly humanCount: number;
   /** Characters that persons and assistants wrote. */
@@ -107,10 +113,10 @@ export interface StatedFolder {
   readonly statedBy: string;
 }
 
-interface HumanChain {
+export interface ItemChain {
   /** Index of the item. */
   readonly index: number;
-  readonly before: HumanChain | undefined;
+  readonly before: ItemChain | undefined;
 }
 
 export interface ExchangeStart {
@@ -133,8 +139,8 @@ export interface Shell {
 
 export interface RequestView {
   readonly dialect: Dialect;
-  /** Typed texts are also read from frames at the end of tool outputs. */
-  readonly hasFrames: boolean;
+  /** Typed texts were read from frames at the end of tool outputs; undefined where there is no frame. */
+  readonly readsFrames: boolean | undefined;
   readonly bytes: Buffer;
   /** The list's own span, brackets included; for a Responses `input` string, the string's. */
   readonly list: Span;

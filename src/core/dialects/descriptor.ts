@@ -22,7 +22,7 @@ export interface DialectDescriptor extends DialectApi {
    * Reads one element of the list. `value` is its parsed JSON, whatever that is. An item that no
    * client sends today reads as one about which nothing is known; this never throws.
    */
-  readItem(value: unknown, form?: ItemForm): ItemTraits;
+  readItem(value: unknown, hasFrames?: HasFrames): ItemTraits;
   /** The calls in an item of the list, each with its arguments as the client wrote them. */
   callArguments(item: Fields): readonly CallArguments[];
   /** The objects in an item that answer a call: blocks of its content, or the item itself. */
@@ -46,13 +46,13 @@ export interface DialectDescriptor extends DialectApi {
   pictureTokens(size: PictureSize | undefined, detail: string): number;
 }
 
-/** How the client of a request writes its items. */
-export interface ItemForm {
-  /** It puts what the person types meanwhile into frames at the end of a tool's output: Claude Code. */
-  readonly hasFrames: boolean;
-}
+/**
+ * Whether the client of a request puts what the person types meanwhile into frames at the end of a tool's output:
+ * Claude Code does. Asked only where an output ends with such a frame.
+ */
+export type HasFrames = () => boolean;
 
-export const PLAIN_FORM: ItemForm = { hasFrames: false };
+export const NO_FRAMES: HasFrames = () => false;
 
 export type CallArguments = readonly [id: string, args: unknown];
 

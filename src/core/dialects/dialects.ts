@@ -7,7 +7,7 @@ import {
 } from '../conversation/view.ts';
 import { MESSAGES } from './anthropic/dialect.ts';
 import { CHAT } from './chat/dialect.ts';
-import type { DialectDescriptor, ItemForm } from './descriptor.ts';
+import type { DialectDescriptor, HasFrames } from './descriptor.ts';
 import { RESPONSES } from './responses/dialect.ts';
 import {
   asList,
@@ -31,8 +31,8 @@ export function dialectOf(name: Dialect): DialectDescriptor {
 }
 
 /** The facts about one element of `messages` or `input`. */
-export function readItem(name: Dialect, value: unknown, form?: ItemForm): ItemTraits {
-  return DESCRIPTORS[name].readItem(value, form);
+export function readItem(name: Dialect, value: unknown, hasFrames?: HasFrames): ItemTraits {
+  return DESCRIPTORS[name].readItem(value, hasFrames);
 }
 
 export interface Call {

@@ -1,7 +1,7 @@
 import { asRecord } from '../bytes/json-fields.ts';
 import { parseJson } from '../bytes/json-scan.ts';
 import { isModelWork } from '../conversation/exchanges.ts';
-import type { Item, RequestView } from '../conversation/view.ts';
+import type { Item, ItemChain, RequestView } from '../conversation/view.ts';
 import { textsOf } from '../dialects/system-text.ts';
 import type { AddressOf, ConversationOwner } from '../ledger/entries.ts';
 import { textDigest } from '../memory/reference.ts';
@@ -26,9 +26,6 @@ export interface HookBlock {
 }
 
 const NONE: HookTexts = { placed: [], isAtPrompt: false };
-const OPENING = Buffer.from('<svc-memory id=');
-/** Three steps of a request ask, and each look through 4 MB takes 0.8 ms. */
-const FOUND = new WeakMap<RequestView, HookTexts>();
 
 /** `keyOf` is asked only where the request has such a text at all. Absent: no client has hooks of svc. */
 export function hookTextsIn(
@@ -36,26 +33,27 @@ export function hookTextsIn(
   client: string,
   keyOf: (() => string | undefined) | undefined,
 ): HookTexts {
-  if (keyOf === undefined) return NONE;
-  const known = FOUND.get(view);
-  if (known !== undefined) return known;
-  const key = view.bytes.includes(OPENING) ? keyOf() : undefined;
-  const found = key === undefined ? NONE : findTexts(view, client, key);
-  FOUND.set(view, found);
-  return found;
-}
-
-function findTexts(view: RequestView, client: string, key: string): HookTexts {
-  const prompt = newestPromptIndex(view);
-  const found = view.items.flatMap((item, at) => {
-    const blocks = mayHold(item) ? blocksOf(view, item, { client, key }) : [];
-    return blocks.map((block) => ({ block, item, at }));
+  const marked = view.items.at(-1)?.soFar.hookMarks;
+  const key = marked === undefined ? undefined : keyOf?.();
+  if (key === undefined) return NONE;
+  const found = indexesOf(marked).flatMap((at) => {
+    const item = view.items[at];
+    if (item === undefined || !mayHold(item)) return [];
+    return blocksOf(view, item, { client, key }).map((block) => ({ block, item, at }));
   });
+  const prompt = newestPromptIndex(view);
   const end = view.items.findIndex((item, at) => at > prompt && isModelWork(item));
   return {
     placed: found,
     isAtPrompt: found.some(({ at }) => at >= prompt && (end === -1 || at < end) && prompt !== -1),
   };
+}
+
+/** In ascending order. */
+function indexesOf(newest: ItemChain | undefined): readonly number[] {
+  const indexes: number[] = [];
+  for (let chain = newest; chain !== undefined; chain = chain.before) indexes.push(chain.index);
+  return indexes.toReversed();
 }
 
 /** A message of the person or of the client, without the result of a tool. */
@@ -68,8 +66,6 @@ function blocksOf(
   item: Item,
   { client, key }: { readonly client: string; readonly key: string },
 ): readonly string[] {
-  const start = bytes.indexOf(OPENING, item.start);
-  if (start === -1 || start >= item.end) return [];
   const texts = textsOf(asRecord(parseJson(bytes, item)?.value)['content']);
   return texts
     .filter((text) => isHookPlace(client, item, text))

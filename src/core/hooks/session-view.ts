@@ -95,7 +95,7 @@ function factsOfItems(
 ): SessionFacts {
   const list = client === 'codex' ? 'input' : 'messages';
   const body = Buffer.from(JSON.stringify({ model: '', [list]: items }));
-  const view = finish(viewSteps(body, { dialect, form: { hasFrames: true } }, undefined));
+  const view = finish(viewSteps(body, { dialect, hasFrames: () => true }, undefined));
   if (view === undefined || view === 'too_large') return { ...NOTHING_SAID, isOpening: isWhole };
   return factsOfView(view, isWhole);
 }

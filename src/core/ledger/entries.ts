@@ -330,6 +330,8 @@ function isOfKind<Kind extends LedgerKind>(
 
 /** After an hour another provider, model or account may take what this one refused. */
 const REFUSAL_MS = 3_600_000;
+/** The newest prompts of a conversation: nobody types more in that hour. */
+const REFUSAL_PROMPTS = 64;
 
 /** Identifies the conversation for which a kind of change is off, because the provider refused a changed request. */
 export interface RefusalPlace extends ConversationOwner, ScopeOwner {
@@ -351,7 +353,8 @@ export function refusalAddresses(
   const { tenant, scope, conversation } = place;
   if (place.isStated) return [{ kind: 'refusal', change, tenant, conversation }];
   const addresses: RefusalAddress[] = [];
-  for (let at = view.items.at(-1)?.soFar.humans; at !== undefined; at = at.before) {
+  let at = view.items.at(-1)?.soFar.humans;
+  for (; at !== undefined && addresses.length < REFUSAL_PROMPTS; at = at.before) {
     const fingerprint = view.items[at.index]?.fingerprint;
     if (fingerprint === undefined) continue;
     addresses.push({ kind: 'refusal-at', change, tenant, scope, fingerprint });

@@ -154,7 +154,7 @@ export class TranscriptReader {
     this.#folder ??= step.folder;
     this.#branch = step.branch ?? this.#branch;
     if (message !== undefined) {
-      const item = readItem('anthropic_messages', message, { hasFrames });
+      const item = readItem('anthropic_messages', message, () => hasFrames);
       if (item.humanText !== '') this.#followFork(parent);
       this.#add(item, at, step.isCut);
     }

@@ -15,7 +15,7 @@ import {
   parseJson,
 } from '../bytes/json-fields.ts';
 import { findMember, parseJson as parsePart, valueEnd } from '../bytes/json-scan.ts';
-import { type ItemForm, PLAIN_FORM } from '../dialects/descriptor.ts';
+import type { HasFrames } from '../dialects/descriptor.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { orderOfSystem, textsOf } from '../dialects/system-text.ts';
 import { headerOf, type RawHeaders } from '../http/header-rules.ts';
@@ -201,19 +201,19 @@ function clientOf(names: Names, body: Fields): string {
   return clientOfAgent(names.get('user-agent') ?? '');
 }
 
-/** Present in every body with a frame of Claude Code in it. */
-const FRAME_WORDS = Buffer.from('<system-reminder>\\nThe user sent ');
-
 /**
- * How the client of a body writes its items. Only Claude Code frames typed text in tool outputs: from any
- * other client such a frame is a file's. Its system prompt is read only where a frame is in the body.
+ * Only Claude Code frames typed text in tool outputs: from any other client such a frame is a file's. The client is
+ * found at the first question, because its system prompt may have to be read for that.
  */
-export function itemFormOf(headers: RawHeaders, body: Buffer): ItemForm {
-  if (!body.includes(FRAME_WORDS)) return PLAIN_FORM;
+export function framesOf(headers: RawHeaders, body: Buffer): HasFrames {
+  let isClaude: boolean | undefined;
+  return () => (isClaude ??= clientOf(firstValues(headers), systemIn(body)) === 'claude-code');
+}
+
+function systemIn(body: Buffer): { readonly system: unknown } {
   const start = findMember(body, 'system');
   const end = start === -1 ? -1 : valueEnd(body, start);
-  const system = end === -1 ? undefined : parsePart(body, { start, end })?.value;
-  return { hasFrames: clientOf(firstValues(headers), { system }) === 'claude-code' };
+  return { system: end === -1 ? undefined : parsePart(body, { start, end })?.value };
 }
 
 function statedClient(names: Names): string | undefined {

@@ -9,7 +9,7 @@
 import { commonPrefix } from '../bytes/common-prefix.ts';
 import { markedMs } from '../conversation/cache-marks.ts';
 import type { Dialect, Item, ItemTraits, RequestView, Shell, SoFar } from '../conversation/view.ts';
-import { type ItemForm, PLAIN_FORM } from '../dialects/descriptor.ts';
+import { type HasFrames, NO_FRAMES } from '../dialects/descriptor.ts';
 import { dialectOf, readItem } from '../dialects/dialects.ts';
 import { chainFingerprint, digestItem, digestTextInput } from '../conversation/fingerprint.ts';
 import {
@@ -61,6 +61,8 @@ export const READ_LIMITS = {
 const ELEMENT_LIMITS = { levels: DEPTH_MAX - 2, parts: 1 << 17 };
 
 const EMPTY_LIST = Buffer.from('[]');
+/** A text of svc's hooks begins so, where the client has stored it; see own-blocks.ts. */
+const HOOK_MARK = Buffer.from('<svc-memory id=');
 
 /**
  * The view of a decoded body. `previous` may be any earlier view; the nearer it is, the less is
@@ -71,11 +73,11 @@ export function viewRequest(
   bytes: Buffer,
   dialect: Dialect,
   previous?: RequestView,
-  form: ItemForm = PLAIN_FORM,
+  hasFrames: HasFrames = NO_FRAMES,
 ): RequestView | undefined {
   const shared = previous === undefined ? 0 : commonPrefix(previous.bytes, bytes);
   const earlier = previous === undefined ? undefined : { previous, shared };
-  return viewFrom(bytes, { dialect, form }, earlier);
+  return viewFrom(bytes, { dialect, hasFrames }, earlier);
 }
 
 /** An earlier view, and how many of its first bytes the new body has too. */
@@ -84,15 +86,16 @@ export interface Earlier {
   readonly shared: number;
 }
 
-/** The dialect of a body, and how its client writes the items. */
+/** The dialect of a body, and whether its client writes frames. */
 export interface ReadAs {
   readonly dialect: Dialect;
-  readonly form: ItemForm;
+  readonly hasFrames: HasFrames;
 }
 
 /** Whether an earlier view read its items likewise. */
-export function isReadAs(view: RequestView, { dialect, form }: ReadAs): boolean {
-  return view.dialect === dialect && view.hasFrames === form.hasFrames;
+export function isReadAs(view: RequestView, { dialect, hasFrames }: ReadAs): boolean {
+  if (view.dialect !== dialect) return false;
+  return view.readsFrames === undefined || view.readsFrames === hasFrames();
 }
 
 /** viewRequest() for a caller that has compared the bodies already. */
@@ -114,7 +117,7 @@ export function* viewSteps(
   as: ReadAs,
   earlier: Earlier | undefined,
 ): Steps<RequestView | 'too_large' | undefined> {
-  const { dialect, form } = as;
+  const { dialect, hasFrames } = as;
   const isAlike = earlier !== undefined && isReadAs(earlier.previous, as);
   const known = isAlike ? compareWith(earlier, bytes) : undefined;
   const { listKey, takesTextInput } = dialectOf(dialect);
@@ -123,16 +126,17 @@ export function* viewSteps(
   const isTextInput = takesTextInput && opensString(bytes, start);
   const read = isTextInput
     ? yield* readTextInput(bytes, { dialect, start })
-    : yield* readList(bytes, { dialect, form, start, items: known?.items ?? [] });
+    : yield* readList(bytes, { dialect, hasFrames, start, items: known?.items ?? [] });
   if (read === undefined || read === 'too_large') return read;
   const { list, items } = read;
   if (bytes.length - list.end > READ_LIMITS.shellBytes) return 'too_large';
   const shell = yield* readShell(bytes, { dialect, list, previous: known?.previous });
   if (shell === undefined) return undefined;
-  const tokens = shell.tokens + (items.at(-1)?.soFar.tokens ?? 0);
+  const soFar = items.at(-1)?.soFar;
+  const tokens = shell.tokens + (soFar?.tokens ?? 0);
   return {
     dialect,
-    hasFrames: form.hasFrames,
+    readsFrames: soFar?.holdsFrame === true ? hasFrames() : undefined,
     bytes,
     list,
     isTextInput,
@@ -177,7 +181,7 @@ interface ListStart extends ReadAs {
 
 function* readList(
   bytes: Buffer,
-  { dialect, form, start, items: all }: ListStart,
+  { dialect, hasFrames, start, items: all }: ListStart,
 ): Steps<ListRead | 'too_large' | undefined> {
   if (!opensList(bytes, start)) return undefined;
   const pace = new Pace();
@@ -185,7 +189,7 @@ function* readList(
   let at = last === undefined ? firstElement(bytes, start) : nextElement(bytes, last.end);
   while (at !== -1) {
     if (all.length === READ_LIMITS.items) return 'too_large';
-    const read = yield* readOne(bytes, at, { dialect, form, index: all.length, last });
+    const read = yield* readOne(bytes, at, { dialect, hasFrames, index: all.length, last });
     if (read === undefined || read === 'too_large') return read;
     last = read;
     const { textChars, humanCount } = last.soFar;
@@ -219,7 +223,7 @@ function* readOne(
   const parsed = parseJson(bytes, span);
   if (parsed === undefined) return undefined;
   if (isLong) yield;
-  const traits = readItem(place.dialect, parsed.value, place.form);
+  const traits = readItem(place.dialect, parsed.value, place.hasFrames);
   const media = mediaIn(place.dialect, parsed.value);
   const cacheMs = markedMs(parsed.value);
   if (isLong) yield;
@@ -231,7 +235,12 @@ function* readOne(
     digest: digestItem(bytes, span, { hasTypedMessages: dialectOf(place.dialect).takesTextInput }),
     fingerprintBefore: place.last?.fingerprint ?? '',
     tokens,
-    soFar: addItem(place.last?.soFar, traits, { index: place.index, tokens, cacheMs }),
+    soFar: addItem(place.last?.soFar, traits, {
+      index: place.index,
+      tokens,
+      cacheMs,
+      holdsHookMark: bytes.subarray(start, end).includes(HOOK_MARK),
+    }),
   });
 }
 
@@ -289,6 +298,7 @@ function makeItem(traits: ItemTraits, facts: ItemFacts): Item {
     isInterruption: traits.isInterruption,
     isSummary: traits.isSummary,
     isUnverified: traits.isUnverified,
+    holdsFrame: traits.holdsFrame,
     workingFolder: traits.workingFolder,
     statedBy: traits.statedBy,
     branch: traits.branch,
@@ -321,7 +331,7 @@ function* readTextInput(
     digest: digestTextInput(bytes, list),
     fingerprintBefore: '',
     tokens,
-    soFar: addItem(undefined, traits, { index: 0, tokens, cacheMs: 0 }),
+    soFar: addItem(undefined, traits, { index: 0, tokens, cacheMs: 0, holdsHookMark: false }),
   });
   return { list, items: [item] };
 }

@@ -4,8 +4,8 @@ import {
   type CachePrices,
   type CallArguments,
   type DialectDescriptor,
-  type ItemForm,
-  PLAIN_FORM,
+  type HasFrames,
+  NO_FRAMES,
   type ResultPlace,
 } from '../descriptor.ts';
 import { MESSAGES_API } from '../apis.ts';
@@ -246,12 +246,12 @@ function isOtherDelta(data: string): boolean {
 }
 
 /** Messages: `role` and a string, or a list of typed blocks. Newer clients also send role system. */
-function readMessagesItem(value: unknown, form: ItemForm = PLAIN_FORM): ItemTraits {
+function readMessagesItem(value: unknown, hasFrames: HasFrames = NO_FRAMES): ItemTraits {
   const message = asRecord(value);
   const content = message['content'];
   switch (message['role']) {
     case 'user':
-      return readUser(content, form);
+      return readUser(content, hasFrames);
     case 'assistant':
       return readAssistant(content);
     case 'system':
@@ -261,7 +261,7 @@ function readMessagesItem(value: unknown, form: ItemForm = PLAIN_FORM): ItemTrai
   }
 }
 
-function readUser(content: unknown, { hasFrames }: ItemForm): ItemTraits {
+function readUser(content: unknown, hasFrames: HasFrames): ItemTraits {
   const texts: string[] = typeof content === 'string' ? [content] : [];
   const toolResultIds: string[] = [];
   const framed: string[] = [];
@@ -272,7 +272,7 @@ function readUser(content: unknown, { hasFrames }: ItemForm): ItemTraits {
     if (type === 'text' && typeof text === 'string') texts.push(text);
     if (!isResult(type)) continue;
     toolResultIds.push(asText(block['tool_use_id']));
-    const typed = hasFrames && type === 'tool_result' ? typedInResult(block) : '';
+    const typed = type === 'tool_result' ? typedInResult(block) : '';
     if (typed !== '') framed.push(typed);
   }
   const said = readUserText(texts, toolResultIds.length > 0);
@@ -280,10 +280,12 @@ function readUser(content: unknown, { hasFrames }: ItemForm): ItemTraits {
     ...NO_TRAITS,
     role: 'user',
     ...said,
-    ...(framed.length > 0 && {
-      humanText: [...framed, said.humanText].filter((text) => text !== '').join('\n'),
-      isUnverified: true,
-    }),
+    ...(framed.length > 0 && { holdsFrame: true as const }),
+    ...(framed.length > 0 &&
+      hasFrames() && {
+        humanText: [...framed, said.humanText].filter((text) => text !== '').join('\n'),
+        isUnverified: true,
+      }),
     toolResultIds,
     ...projectInUser(texts),
   };
