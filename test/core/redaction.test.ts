@@ -9,6 +9,7 @@ import {
 import { plantForms } from '../support/planted-forms.ts';
 import { makeKeyLines, plantSecrets } from '../support/planted-secrets.ts';
 import { MATRIX_NEGATIVES, plantMatrix } from '../support/secret-matrix.ts';
+import { UNSEEN_FORMS, UNSEEN_NEGATIVES, UNSEEN_SECRETS } from '../support/unseen-forms.ts';
 import { plantFurther, plantWorded, WORDED_NEGATIVES } from '../support/worded-forms.ts';
 
 const BEGIN = ['-----BEGIN', 'RSA PRIVATE KEY-----'].join(' ');
@@ -157,6 +158,31 @@ test.each(Array.from({ length: 20 }, (_, at) => at + 1))(
 test.each(WORDED_NEGATIVES)('a line that names a password and holds none stays: %s', (line) => {
   expect(maskSecrets(line)).toEqual({ text: line, masked: 0 });
 });
+
+test.each(UNSEEN_FORMS)(
+  'R41: a form that once leaked is masked, whatever the secret: %s',
+  (form) => {
+    const lines = UNSEEN_SECRETS.map((secret) => form.replace('%s', () => secret));
+    const readable = lines.filter((line, at) =>
+      maskSecrets(line).text.includes(UNSEEN_SECRETS[at] ?? ''),
+    );
+    expect(readable).toEqual([]);
+  },
+);
+
+test.each(UNSEEN_NEGATIVES)(
+  'a line that looks like such a form and holds no secret stays: %s',
+  (line) => {
+    expect(maskSecrets(line)).toEqual({ text: line, masked: 0 });
+  },
+);
+
+test.each(['PIN: 4711-8822', 'my PIN is 88 23 91'])(
+  'R41: a code in groups is masked: %s',
+  (line) => {
+    expect(maskSecrets(line).text).toMatch(/ \[masked: one-time-code\]$/);
+  },
+);
 
 test('R41: every form with every value that fits is masked, but for three in a hundred', () => {
   const all = plantMatrix(3, 0.2);
@@ -334,6 +360,15 @@ const HOSTILE_PARTS = [
   '<password a="b" ',
   '<entry key="password" a="b">',
   'curl -b a="',
+  'aws configure set ',
+  'secret generic --from-literal=a=',
+  ' -u a -p ',
+  'BasicAuth(',
+  'user a\npassword ',
+  '${PASSWORD:-',
+  ' and pass ',
+  '(password . "',
+  'password -> ',
   'user a, password ',
   'set the password to ',
   'credentials: a/',

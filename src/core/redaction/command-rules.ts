@@ -4,6 +4,96 @@ import { isArgument, isLogin } from './password-arguments.ts';
 import { isSimplePassword } from './secret-likeness.ts';
 import { NO_REST, QUOTED_REST, type SecretRule } from './secret-rule.ts';
 
+/** The rest of one command, up to the next one of the line. */
+const ARGUMENTS = '[^\\n|;&[\\]]{0,200}?';
+const VALUE = '[^\\s"\'`\\\\<>[\\]]';
+
+/** Programs with the option that takes a password. Each one has a letter for it that others use for a port or a path. */
+const OPTIONS: readonly (readonly [
+  keywords: readonly string[],
+  programs: string,
+  option: string,
+])[] = [
+  [['mysql', 'mariadb'], 'mysql\\w{0,8}|mariadb[\\w-]{0,12}', '-p'],
+  [['sshpass'], 'sshpass', '-p ?'],
+  [
+    [' login'],
+    '(?:docker|podman|helm|az|skopeo|buildah|oc|nerdctl)\\b[^\\n|;&[\\]]{0,40} login',
+    '-p[= ]',
+  ],
+  [['redis-cli'], 'redis-cli', '(?:-a|--pass)[= ]'],
+  [['ldap'], 'ld(?:ap)\\w{3,8}', '-w ?'],
+  [['mongo'], 'mongo(?:sh|dump|restore|export|import)?', '-p[= ]?'],
+  [['lftp'], 'lftp', '-u ["\']?[\\w.@-]{1,64},'],
+  [['openssl'], 'openssl', '-k '],
+  [['openssl'], 'openssl passwd', '-(?:[156]|apr1) '],
+  [['keytool', 'jarsigner'], 'keytool|jarsigner', '-(?:src|dest)?(?:store|key)pass '],
+  [['ssh-keygen'], 'ssh-keygen', '-[NP] ?'],
+  [['freerdp'], '[xw]?freerdp', '/p:'],
+  [['cmdkey'], 'cmdkey(?:\\.exe)?', '/pass:'],
+  [['schtasks'], 'schtasks(?:\\.exe)?', '/rp '],
+  [['snmp'], 'snmp\\w{3,8}', '-[AXc] '],
+  [['zip'], '(?:un)?zip', '-P ?'],
+  [['7z', 'rar '], '7z\\w?|(?:un)?rar', '-h?p'],
+  [
+    ['smbclient', 'rpcclient', 'net '],
+    'smbclient|rpcclient|net',
+    '-U ?["\']?[^\\s%"\'[\\]]{1,64}%',
+  ],
+  [['sqlcmd', 'bcp '], 'sqlcmd|bcp', '-P ?'],
+  [['secret set'], 'gh secret set', '(?:-b ?|--body[= ])'],
+];
+
+/** What stands in front of a password that has a place and no option. */
+const PLACES: readonly (readonly [keywords: readonly string[], before: string])[] = [
+  [['requirepass', 'masterauth'], '\\b(?:requirepass|masterauth) '],
+  [['mysqladmin'], `\\bmysqladmin ${ARGUMENTS} password `],
+  [
+    ['htpasswd', 'mosquitto_passwd'],
+    '\\b(?:htpasswd|mosquitto_passwd) -\\w{0,6}b\\w{0,6}(?: -\\w{1,4}){0,3} [^\\s[\\]]{1,128} [^\\s[\\]]{1,64} ',
+  ],
+  [
+    ['rabbitmqctl'],
+    '\\brabbitmqctl (?:-\\S{1,40} ){0,4}(?:add_user|change_password|authenticate_user) [^\\s[\\]]{1,64} ',
+  ],
+  [
+    ['configure set'],
+    `\\baws ${ARGUMENTS}configure set [\\w.-]{0,40}(?:secret_access_key|session_token) `,
+  ],
+  [
+    ['net use'],
+    '\\bnet use (?:[a-z*]:? )?[\\s\\\\]{1,4}[^\\s[\\]]{1,128} (?:/user:[^\\s[\\]]{1,64} )?(?![/*])',
+  ],
+  [['net user'], '\\bnet user [\\w.-]{1,64} (?![/*])(?=[^\\s[\\]]{4,64} /\\w)'],
+  [['> auth '], '(?:redis|:\\d{2,5})> auth (?:[\\w-]{1,32} )?'],
+  [['wpa_passphrase'], '\\bwpa_passphrase [^\\s[\\]]{1,64} '],
+  [['nmcli'], `\\bnmcli ${ARGUMENTS} password `],
+  [['insecure-password'], '\\binsecure-password '],
+  [['user '], '(?<=^|\\n)user [\\w-]{1,64} on (?:[~+&@*\\w]{1,40} ){0,4}>'],
+  [
+    ['secret ', 'password '],
+    '\\b(?:enable|username [^\\s[\\]]{1,64}(?: privilege \\d{1,2})?) (?:secret|password) \\d ',
+  ],
+  [['snmp-server'], '\\bsnmp-server community (?=\\S{4,64} r[ow]\\b)'],
+  [['pass:'], '-pass(?:in|out)?[ =]["\']?pass:'],
+  [
+    ['--from-literal'],
+    '--from-literal(?<=\\bsecret generic [^\\n|;&]{0,400})[= ]["\']?[\\w.-]{1,64}=',
+  ],
+  [
+    ['password '],
+    '\\b(?:machine [^\\s[\\]]{1,128}|default)\\s{1,8}login [^\\s[\\]]{1,128}\\s{1,8}password ',
+  ],
+  [
+    ['password '],
+    '(?<=^|\\n)[ \\t]{0,8}(?:login|user(?:name)?) [^\\s[\\]]{1,128}[ \\t]{0,4}\\r?\\n[ \\t]{0,8}password (?=\\S{4,128}\\s{0,4}(?:\\n|$))',
+  ],
+];
+
+/** Commands that read a password from the pipe. */
+const READERS =
+  '(?:[^\\n|[\\]]{0,120}--password-stdin|(?:sudo )?(?:sudo (?:-\\w )?-S|passwd --stdin|cryptsetup |(?:npx )?wrangler secret put))';
+
 export const COMMAND_RULES: readonly SecretRule[] = [
   command(
     /(?<keep>(?:^|[\s"'`])(?:-u|--user|--proxy-user)(?:=|[ \t]{0,5})["']?(?:"[^"\n]{0,64}"|[^\s:"'[\]]{0,64}):["']?)[^\s"'`\\<>[\]]{3}/g,
@@ -20,18 +110,6 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     { source: 'curl and its like, with a password of letters alone' },
   ),
   command(
-    /(?<keep>\b(?:echo|printf)(?: -\w{1,3}){0,2} ["']?)[^\s"'`\\<>[\]]{5,256}(?=["']? ?\| ?[^\n|[\]]{0,120}--password-stdin)/g,
-    ['password-stdin'],
-    { rest: NO_REST, source: 'A password piped to a registry login' },
-  ),
-  command(
-    /(?<keep>\b(?:requirepass|masterauth) ["']?)[^\s"'`\\<>[\]]{4}/g,
-    ['requirepass', 'masterauth'],
-    {
-      source: 'The configuration of Redis',
-    },
-  ),
-  command(
     /(?<keep>(?:^|\s)(?:-u|--user)(?:=|[ \t]{0,5})["'])[^\s"'`\\<>[\]:]{6,64}(?=:["'])/g,
     ['-u', '--user'],
     {
@@ -40,88 +118,25 @@ export const COMMAND_RULES: readonly SecretRule[] = [
       source: 'curl with a token for the user and no password',
     },
   ),
-  command(
-    /(?<keep>\b(?:mysql\w{0,8}|mariadb[\w-]{0,12})\b[^\n|;&[\]]{0,200}? -p["']?)[^\s"'`\\<>[\]]{4}/g,
-    ['mysql', 'mariadb'],
-    {
-      source: 'MySQL: the password follows -p with nothing between',
-    },
+  ...OPTIONS.map(([keywords, programs, option]) =>
+    command(
+      new RegExp(`(?<keep>\\b(?:${programs})\\b(?:${ARGUMENTS}) ${option}["']?)${VALUE}{4}`, 'g'),
+      keywords,
+      { source: `An option with a password: ${programs}` },
+    ),
   ),
-  command(/(?<keep>\bsshpass (?:-\w )?-p ?["']?)[^\s"'`\\<>[\]]{3}/g, ['sshpass'], {
-    source: 'sshpass',
-  }),
-  command(
-    /(?<keep>\b(?:docker|podman|helm|az|skopeo|buildah|oc|nerdctl)\b[^\n|;&[\]]{0,40} login\b[^\n|;&[\]]{0,160}? -p[= ]["']?)[^\s"'`\\<>[\]]{4}/g,
-    [' login'],
-    {
-      source: 'Registry logins',
-    },
+  ...PLACES.map(([keywords, before]) =>
+    command(new RegExp(`(?<keep>${before}["']?)${VALUE}{4}`, 'gi'), keywords, {
+      source: 'A password at its place in a command, or in a line of settings without a sign',
+    }),
   ),
   command(
-    /(?<keep>\bredis-cli\b[^\n|;&[\]]{0,160}? (?:-a|--pass)[= ]["']?)[^\s"'`\\<>[\]]{4}/g,
-    ['redis-cli'],
-    { source: 'Redis' },
-  ),
-  command(
-    /(?<keep>\bld(?:ap)\w{3,8}\b[^\n|;&[\]]{0,200}? -w ?["']?)[^\s"'`\\<>[\]]{4}/g,
-    ['ldap'],
-    { source: 'OpenLDAP' },
-  ),
-  command(
-    /(?<keep>\bhtpasswd -\w{0,6}b\w{0,6}(?: -\w{1,4}){0,3} [^\s[\]]{1,128} [^\s[\]]{1,64} ["']?)[^\s"'`\\<>[\]]{4}/g,
-    ['htpasswd'],
-    { source: 'htpasswd with the password as an argument' },
-  ),
-  command(
-    /(?<keep>\bmongo(?:sh|dump|restore|export|import)?\b[^\n|;&[\]]{0,200}? -p[= ]?["']?)[^\s"'`\\<>[\]]{4}/g,
-    ['mongo'],
-    { source: 'MongoDB' },
-  ),
-  command(/(?<keep>\bopenssl\b[^\n|;&[\]]{0,200}? -k ["']?)[^\s"'`\\<>[\]]{4}/g, ['openssl'], {
-    source: 'OpenSSL: the password of a symmetric cipher',
-  }),
-  command(
-    /(?<keep>\bkeytool\b[^\n|;&[\]]{0,200}? -(?:src|dest)?(?:store|key)pass ["']?)[^\s"'`\\<>[\]]{4}/g,
-    ['keytool'],
-    { source: 'Keystores of Java' },
-  ),
-  command(
-    /(?<keep>\bssh-keygen\b[^\n|;&[\]]{0,160}? -N ?["']?)[^\s"'`\\<>[\]]{4}/g,
-    ['ssh-keygen'],
-    { source: 'OpenSSH: the passphrase of a new key' },
-  ),
-  command(
-    /(?<keep>\b[xw]?freerdp\b[^\n|;&[\]]{0,160}? \/p:["']?)[^\s"'`\\<>[\]]{4}/g,
-    ['freerdp'],
-    { source: 'Remote desktop' },
-  ),
-  command(/(?<keep>-pass(?:in|out)?[ =]["']?pass:)[^\s"'`\\<>[\]]{4}/g, ['pass:'], {
-    source: 'OpenSSL',
-  }),
-  command(
-    /(?<keep>\b(?:unzip|zip)\b[^\n|;&[\]]{0,120}? -P ["']?|\b7z\w? [^\n|;&[\]]{0,120}? -p)[^\s"'`\\<>[\]]{4}/g,
-    ['zip', '7z'],
-    { source: 'Archives with a password' },
-  ),
-  command(
-    /(?<keep>\b(?:smbclient|rpcclient|net|mount\.cifs)\b[^\n|;&[\]]{0,160}? -U ?["']?[^\s%"'[\]]{1,64}%)[^\s"'`\\<>[\]]{4}/g,
-    ['smbclient', 'rpcclient', 'net '],
-    { source: 'Samba: user%password' },
-  ),
-  command(
-    /(?<keep>\b(?:sqlcmd|bcp)\b[^\n|;&[\]]{0,200}? -P ?["']?)[^\s"'`\\<>[\]]{4}/g,
-    ['sqlcmd', 'bcp '],
-    { source: 'SQL Server' },
-  ),
-  command(
-    /(?<keep>\becho (?:-n )?["']?)[^\s"'`\\<>[\]]{5,64}(?=["']? ?\| ?sudo (?:-\w )?-S)/g,
-    ['sudo'],
-    { rest: NO_REST, source: 'A password piped to sudo' },
-  ),
-  command(
-    /(?<keep>\bmachine [^\s[\]]{1,128}\s{1,8}login [^\s[\]]{1,128}\s{1,8}password ["']?)[^\s"'`\\<>[\]]{4}/g,
-    ['machine '],
-    { source: '.netrc' },
+    new RegExp(
+      `(?<keep>\\b(?:echo|printf)(?: -\\w{1,3}){0,2} ["']?)${VALUE}{5,256}(?=["']? ?\\| ?${READERS})`,
+      'g',
+    ),
+    ['password-stdin', 'sudo', 'passwd --stdin', 'cryptsetup', 'secret put'],
+    { rest: NO_REST, source: 'A password that a command reads from a pipe' },
   ),
   command(
     /(?<keep>\becho ["']?[\w.-]{1,64}:)[^\s"'`\\<>[\]]{5,64}(?=["']? ?\| ?(?:sudo )?chpasswd)/g,
@@ -129,12 +144,25 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     { rest: NO_REST, source: 'A password piped to chpasswd' },
   ),
   command(
-    /(?<keep>\bauth ?(?:= ?)?\( ?["'`][^"'`\n[\]]{1,64}["'`], {0,2}["'`])[^\s"'`\\<>[\]]{5}/g,
-    ['auth'],
-    { source: 'A user and a password as two arguments' },
+    /(?<keep>\bConvertTo-SecureString (?:-String )?["'])[^\s"'`\\<>[\]]{4}/gi,
+    ['convertto-securestring'],
+    { source: 'PowerShell: the text of a secure string' },
   ),
   command(
-    /(?<keep>\b(?:identified\b[^\n"'[\]]{0,40}? by|(?:(?:user|role) ["'`]?\w{1,64}["'`]? (?:with )?)?password) ["'])[^\s"'`\\<>[\]]{5}/gi,
+    /(?<keep>(?<=\s)[-/](?:[uUn]|-?user(?:name)?)[ =:]["']?[\w.@\\-]{1,64}["']? [-/]-?[pP](?:w|ass|assword)?[ =:]["']?)(?!\d{1,5}(?:[:\s]|$))[^\s"'`\\<>[\]]{4}/g,
+    [' -p', ' /p'],
+    { source: 'Any program: next to a user, -p is the password and no port' },
+  ),
+  command(
+    /(?<keep>(?<!\w)(?:auth ?= ?|(?:login|\w{0,24}(?:BasicAuth|PlainAuth|Authentication|Credentials?)|DBI->connect|new PDO|mysqli?(?:_connect)?|getConnection)(?:\]::new)? ?)\( ?(?:[^\n()[\]]{1,160}?, {0,2}|""?, {0,2})?["'`][^"'`\n[\]]{1,64}["'`], {0,2}["'`])[^\s"'`\\<>[\]]{5}/g,
+    ['auth', 'login', 'connect', 'pdo', 'mysqli', 'credential'],
+    {
+      accepts: ({ secret, next }) => /^["'`]$/.test(next) && isArgument(secret),
+      source: 'A user and a password as two arguments of a login',
+    },
+  ),
+  command(
+    /(?<keep>\b(?:identified\b[^\n"'[\]]{0,40}? by|(?:(?:user|role) ["'`]?\w{1,64}["'`]? (?:\w{1,16} ){0,3})?password) ["'])[^\s"'`\\<>[\]]{5}/gi,
     ['identified', 'password '],
     {
       accepts: ({ context, secret, next }) =>
@@ -142,6 +170,15 @@ export const COMMAND_RULES: readonly SecretRule[] = [
         isArgument(secret) &&
         (/ by|(?:user|role) /i.test(context) || isSimplePassword(secret)),
       source: 'SQL: IDENTIFIED BY and WITH PASSWORD',
+    },
+  ),
+  command(
+    /(?<keep>\b(?:create|alter) user \S{1,64} identified by |\bset password\b[^\n=[\]]{0,80}= ?password\(["'])[^\s"'`\\<>[\](),;]{4}/gi,
+    ['identified by', 'set password'],
+    {
+      rest: /[^\s"'`\\<>[\](),;]*/y,
+      accepts: ({ secret }) => isArgument(secret) && !/^(?:values|external|:)/i.test(secret),
+      source: 'SQL of Oracle, without quotes, and of MySQL',
     },
   ),
 ];

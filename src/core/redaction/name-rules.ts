@@ -27,8 +27,8 @@ const FOREIGN_NAMES =
 const SPOKEN_NAMES = `pass(?:wor[dt]|wd|phrase|code)|passw|${FOREIGN_NAMES}`;
 /** `pass` alone is a verb, and ends other words: it needs a word of a setting before it, or a sign behind it. */
 const PASSWORDS =
-  `${SPOKEN_NAMES}|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<![\\w-])pass(?=["'>]|</key>|[ ]{0,4}:?=|: |\\s{1,40}value:)|` +
-  '(?<=(?:db|database|sql|pg|mysql|redis|mongo|smtp|imap|mail|ftp|ssh|ldap|bind|proxy|http|user|admin|root|sudo|become|auth|login|key|store|wifi|my))' +
+  `${SPOKEN_NAMES}|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<![\\w-])pass(?=["'>]|(?<=[\\s({]:pass) ["']|</key>|[ ]{0,4}:?=|: |\\s{1,40}value:)|` +
+  '(?<=(?:db|database|sql|pg|mysql|redis|mongo|smtp|imap|mail|ftp|ssh|ldap|bind|proxy|http|user|admin|root|sudo|become|auth|login|key|store|wifi|remote|local|my))' +
   'pass(?![a-z])|\\bpw|(?<![a-z])psk(?![a-z])';
 /** Names of settings that hold a secret, with `_`, `-`, `.` or nothing between the words. */
 const NAMES =
@@ -55,14 +55,16 @@ const NAME_PART = new RegExp(
   `pass|kennwort|contrase|senha|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|пароль|密[码碼]|パスワード|비밀|pwd|pw|psk|secret|token|cred|auth|key|connection|_pat|_dsn|${VENDORS}`,
   'gi',
 );
-const SECRET_NAME = new RegExp(`${NAMES}|${VENDORS}`, 'gi');
+/** "user anna and pass …": one rule alone reads it, because most often the word is a verb there. */
+const PASS_OF_LOGIN = '(?<=\\b(?:and|with) )pass(?= )';
+const SECRET_NAME = new RegExp(`${NAMES}|${VENDORS}|${PASS_OF_LOGIN}`, 'gi');
 /** From the start of the longest name to the part of it, and a character for looking back. */
 const BEFORE_PART_CHARS = 16;
 const AFTER_PART_CHARS = 24;
 
 /** A name that is said to be public, or to be of use for one request only, holds no secret. */
 const PUBLIC_BEFORE =
-  /(?:public|csrf|xsrf|authenticity|pagination|next|page|continuation|sync)[_.-]?$/i;
+  /(?:public|csrf|xsrf|authenticity|pagination|next|page|continuation|(?<!r)sync)[_.-]?$/i;
 const PUBLIC_CHARS = 16;
 
 /** The next name from `from` on that may have a secret; -1 when there is none. */
@@ -99,8 +101,8 @@ const BLOCK = '(?:[|>][+-]?[ \\t]{0,4}\\n[ \\t]{1,24})?';
 /** A literal of TOML or Python may begin on the next line. */
 const OPENING = '(?:[bru@$]?["\'`]{1,3}(?:(?<="""|\'\'\')\\r?\\n[ \\t]{0,24})?)?';
 const ASSIGN =
-  '(?:["\'`]\\]?\\)?)?(?:[ \\t]{0,8}:[ \\t]{0,4}string|[ \\t]{1,4}string)?[ \\t]{0,8}' +
-  '(?:[?:.+|]{0,3}=>?|:)(?!=)[ \\t]{0,8}' +
+  "(?:[\"'`]\\]?\\)?)?(?:[ \\t]{0,8}:[ \\t]{0,4}(?:&(?:'static )?str|string)|[ \\t]{1,4}(?:as )?string)?[ \\t]{0,8}" +
+  '(?:[?:.+|]{0,3}=>?|:)(?![=?])[ \\t]{0,8}' +
   BLOCK;
 /** `public string Password { get; set; } = "…"`. */
 const PROPERTY = '[ \\t]{1,4}\\{[ \\w;]{0,40}\\}[ \\t]{0,4}=[ \\t]{0,4}(?=["\'])';
@@ -153,7 +155,8 @@ const OF_PLACE =
 /** What joins a name and its value in a sentence, in the languages of `SPOKEN_NAMES`. */
 const IS =
   '(?: (?:is|was|ist|war|lautet|est|es|è|é|jest|är|er)(?: now| jetzt| nun)?:?[ ]{1,2}|[是は은는][ ]?)';
-const COLON = '(?:[ ]?: [ ]?|：[ ]?)';
+/** In bold, the colon of Markdown is within the marks or behind them. */
+const COLON = '(?:[ ]?:(?:\\*\\*)? [ ]?|：[ ]?)';
 const QUOTE_MARKS = '["\'`*]{0,3}';
 
 export const NAME_RULES: readonly SecretRule[] = [
@@ -195,6 +198,21 @@ export const NAME_RULES: readonly SecretRule[] = [
       !isDescription(context) &&
       isPassPhrase(secret, /phrase/i.test(context)),
   }),
+  named('A default in a shell, a compose file or Spring: ${DB_PASSWORD:-…}', {
+    pattern: after(
+      `(?<=\\$\\{[\\w.-]{0,40})(?:${NAMES})${SUFFIX}(?::?[-=]|:)(?=[^\\s{}]{6,80}\\})`,
+      '"\'`',
+      6,
+    ),
+    rest: QUOTED_REST,
+    accepts: ({ context, secret }) =>
+      !isDescription(context) &&
+      !/^[$/~?+-]/.test(secret) &&
+      (looksMade(secret) ||
+        (IS_CHOSEN.test(context) &&
+          isPlainName(context) &&
+          (isSimplePassword(secret) || isChosen(secret)))),
+  }),
   named('A chosen secret in the environment: the name is in capitals', {
     pattern: after(`${CHOSEN}${SUFFIX}=["']?`, '"\'`();&|', 6),
     rest: BARE_REST,
@@ -212,7 +230,7 @@ export const NAME_RULES: readonly SecretRule[] = [
   }),
   named('A chosen secret in a query, a form or a connection string', {
     pattern: after(
-      `(?<=[?&;] ?[\\w.-]{0,24}|\\b(?:host|user|username|uid|dbname|port|server)=\\S{1,64} )${CHOSEN}${SUFFIX}=`,
+      `(?<=[?&;] ?[\\w.-]{0,24}|[\\s"']user(?:name)?=[^\\s(,]{1,64},|\\b(?:host|user|username|uid|dbname|port|server)=\\S{1,64} )${CHOSEN}${SUFFIX}=`,
       '"\'`(),;&|',
       6,
     ),
@@ -228,8 +246,8 @@ export const NAME_RULES: readonly SecretRule[] = [
   }),
   named('A chosen secret in a setting on a line of its own', {
     pattern: after(
-      `(?<=(?:^|\\n)[ \\t]{0,40}(?:- )?(?:export |name: ?)?["']?[\\w.-]{0,40})${CHOSEN}${SUFFIX}` +
-        `(?:["']?: {1,4}${BLOCK}|${NAMED_VALUE})${TO_LINE_END}`,
+      `(?<=(?:^|\\n)[ \\t]{0,40}(?:[-*] )?(?:\\*\\*|export |name: ?)?["']?[\\w.-]{0,40})${CHOSEN}${SUFFIX}` +
+        `(?:["']?(?::\\*\\*|\\*\\*:|:) {1,4}${BLOCK}|${NAMED_VALUE})${TO_LINE_END}`,
       '"\'`(),;&|',
       6,
     ),
@@ -271,7 +289,7 @@ export const NAME_RULES: readonly SecretRule[] = [
   }),
   named('A blank between: set -x NAME value, ENV NAME value, #define NAME "value"', {
     pattern: after(
-      `(?<=(?:^|\\n)[ \\t]{0,8}(?:[$%#>] )?(?:set(?: -{1,2}\\w{1,8}){1,3}|ENV|setenv|setx|#define) {1,4}\\w{0,40})(?:${NAMES})${SUFFIX} {1,8}["']?`,
+      `(?<=(?:^|\\n)[ \\t]{0,8}(?:[$%#>] )?(?:set(?: -{1,2}\\w{1,8}){1,3}|ENV|setenv|setx|#define|fastcgi_param) {1,4}\\w{0,40})(?:${NAMES})${SUFFIX} {1,8}["']?`,
       '"\'`',
       6,
     ),
@@ -282,6 +300,16 @@ export const NAME_RULES: readonly SecretRule[] = [
       !isPlaceholder(secret) &&
       (looksMade(secret) ||
         (IS_CHOSEN.test(context) && (isSimplePassword(secret) || isChosen(secret)))),
+  }),
+  named('A note with an arrow or a dash: "admin password -> …"', {
+    pattern: after(
+      `(?:${PASSWORDS})${OF_PLACE} (?:->|→|=>|–|—) ${QUOTE_MARKS}${TO_CLAUSE_END}`,
+      '"\'`(),;&|*',
+      6,
+    ),
+    rest: BARE_REST,
+    accepts: ({ secret }) =>
+      isSimplePassword(secret) && !MEMBER_ACCESS.test(secret) && !VARIABLE.test(secret),
   }),
   named('A note: "password for prod: …"', {
     pattern: after(
@@ -294,28 +322,39 @@ export const NAME_RULES: readonly SecretRule[] = [
   }),
   named('In quotes behind a function or a verb: define("DB_PASSWORD", "…"), use the password "…"', {
     pattern: after(
-      `(?:(?<=\\b(?:define|set|put|set(?:Property|Item|Env))\\([ \\t]?["'][\\w.]{0,40})${CHOSEN}${SUFFIX}["'][ \\t]{0,2},[ \\t]{0,4}|` +
+      `(?:(?<=\\b(?:define|set|put|set(?:Property|Item|Env)|fill(?:_?[iI]n)?|type)\\([ \\t]?["'][\\w.#-]{0,40})${CHOSEN}${SUFFIX}["'][ \\t]{0,2},[ \\t]{0,4}|` +
+        `(?:${PASSWORDS})["']\\){1,2}\\.(?:fill|type|send_?[kK]eys|val)\\(|` +
         `(?<=\\b(?:use|using|with|try|enter|mit) (?:the |an? |das )?(?:\\w{1,16} )?)(?:${PASSWORDS}) )["'\`]`,
       '"\'`',
       6,
     ),
     rest: QUOTED_REST,
-    accepts: isChosenIn,
+    accepts: isQuotedPassword,
+  }),
+  named('In quotes behind a name alone: Clojure and Lisp, Erlang, Scheme, Gradle', {
+    pattern: after(
+      `(?<=[({]|[({\\s]:|(?:^|\\n)[ \\t]{0,40}\\w{0,24}|\\b(?:setq?|def\\w{0,12}) \\*?[\\w.-]{0,24})${CHOSEN}${SUFFIX}(?:,| \\.|\\*)? ["']`,
+      '"\'`',
+      6,
+    ),
+    rest: QUOTED_REST,
+    accepts: isQuotedPassword,
   }),
   named('A login in a sentence: "as anna with password …"', {
     pattern: after(
-      `(?<=\\b(?:user(?:name)?|as|login|account|benutzer)[: ]{1,2}["'\`]?[\\w.@-]{2,40}["'\`]?(?: ?[,/|] ?| and | with | mit | und | )(?:the |an? |das )?)` +
-        `(?:${PASSWORDS})(?: |: ?|=)${QUOTE_MARKS}${TO_CLAUSE_END}`,
+      `(?<=\\b(?:user(?:name)?|as|login|account|benutzer)[: ]{1,2}["'\`]?[\\w.@-]{2,40}["'\`]?(?: ?[,/|] ?| and | with | mit | und | \\(| )(?:the |an? |das )?)` +
+        `(?:${PASSWORDS}|${PASS_OF_LOGIN})(?: |: ?|=)${QUOTE_MARKS}${TO_CLAUSE_END}`,
       '"\'`(),;&|*',
       6,
     ),
     rest: BARE_REST,
-    accepts: ({ secret }) =>
-      isSimplePassword(secret) || (isBareChosen(secret) && !NOUN_OF_PASSWORDS.test(secret)),
+    accepts: ({ context, secret }) =>
+      isSimplePassword(secret) ||
+      (isBareChosen(secret) && (/[:=]\W{0,4}$/.test(context) || !NOUN_OF_PASSWORDS.test(secret))),
   }),
   named('A login in one line: "credentials: anna / …"', {
     pattern: after(
-      `(?:credentials|creds)(?: (?:are|is)|:) {1,2}["'\`]?(?!user|name|login|read|key)[\\w.@-]{2,40} ?[/:] ?["'\`]?`,
+      `(?:(?:credentials|creds)(?: (?:are|is)|:)|(?<=\\buser(?:name)?/)pass(?:word)?:) {1,2}["'\`]?(?!user|name|login|read|key)[\\w.@-]{2,40} ?[/:] ?["'\`]?`,
       '"\'`(),;&|*',
       6,
     ),
@@ -438,7 +477,7 @@ const VARIABLE =
 const IN_TEMPLATE = /\$\{|\{\{|<%|=>|<\//;
 /** A name with a number, as code has it. */
 const COUNTED_NAME = /^[a-z_]+\d{1,2}$/i;
-const MEMBER_ACCESS = /^[A-Za-z_$][\w$]{0,40}[.?!]{1,2}[A-Za-z_$]/;
+const MEMBER_ACCESS = /^[A-Za-z_$][\w$]{0,40}(?:[?!]?\.|\?\.?\[)[A-Za-z_$]/;
 
 function named(
   source: string,
@@ -470,6 +509,10 @@ function isChosenIn(candidate: Candidate): boolean {
   return isQuoted(candidate) ? /^["'`]$/.test(next) && isChosen(secret) : isBareChosen(secret);
 }
 
+function isQuotedPassword({ secret, next }: Candidate): boolean {
+  return /^["'`]$/.test(next) && (isChosen(secret) || isSimplePassword(secret));
+}
+
 /** The name ends with the word for the secret, or with a word that says which one it is. */
 function isPlainName(context: string): boolean {
   const suffix = nameOf(context).replace(OF_NAMES, '');
@@ -480,7 +523,8 @@ const PLAIN_SUFFIX =
   /^(?:[_.-]?(?:key|base|value|prod(?:uction)?|stag(?:e|ing)|dev(?:elopment)?|test|live|main|old|new|current|default|confirm(?:ation)?|again|db|\d{1,3}))*$/i;
 
 /** What follows "with password" and is a subject: authentication, hashing, managers. */
-const NOUN_OF_PASSWORDS = /(?:ion|ment|ing|ity|ence|ance|ies|ure|s)[.,;!"']*$/;
+const NOUN_OF_PASSWORDS =
+  /(?:ion|ment|ing|ity|ence|ance|ies|ure|s|policy|field|check|login|access|rules?)[.,;!"']*$/;
 /** More than a name and a colon: "here is the token: …". */
 const IN_SENTENCE = / [\w ]{0,40}:|：/;
 /** "The password for prod is: …" says what it is, as without the colon. */

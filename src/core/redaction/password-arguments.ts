@@ -5,7 +5,7 @@ import type { Candidate } from './secret-rule.ts';
 
 /** Words that people write into documents in place of a password. */
 const EXAMPLE_PASSWORD =
-  /^(?:pass(?:word|wd)?|pwd|pw|secret|token|user|root|admin|postgres|guest|test|yyy|p)$/i;
+  /^(?:pass(?:word|wd|phrase)?|pwd|pw|secret|token|user|root|admin|postgres|guest|test|yyy|p)$/i;
 
 export function isUrlPassword({ secret }: Candidate): boolean {
   // A backslash begins a pattern for addresses.
@@ -26,7 +26,7 @@ export function isArgument(secret: string): boolean {
 
 export function isLogin({ secret, context }: Candidate): boolean {
   const name = /["'=\s]([^\s"'=:]{1,64}):?["']?$/.exec(context)?.[1] ?? '';
-  if (/^[$<]|\{\{|\$\(/.test(name) || !isArgument(secret)) return false;
+  if (/^[$<]|\{\{|\$\(/.test(name) || !isArgument(secret) || secret.includes('://')) return false;
   // `-u www:data` is a user and a group; `-u 1000:1000` as well.
   return hasMixedCharacters(secret) || looksRandom(secret);
 }

@@ -175,6 +175,14 @@ const URLS: readonly SecretRule[] = [
     source: 'RFC 3986 userinfo: database and proxy URLs',
   },
   {
+    kind: 'url-password',
+    keywords: ['@tcp(', '@unix('],
+    pattern: /(?<keep>["'`=][\w.-]{1,64}:)[^\s/"'`<>[\]]{1,256}(?=@(?:tcp|unix)\()/g,
+    rest: NO_REST,
+    accepts: isUrlPassword,
+    source: 'The data source of MySQL in Go',
+  },
+  {
     kind: 'url-token',
     keywords: ['://'],
     pattern: /(?<keep>:\/\/)[\w-]{20,256}(?=@)/g,
