@@ -185,10 +185,15 @@ test('R43: a .git file counts only where the worktree points back to this folder
   expect(await spaceOf(join(base, 'tree'))).toBe(space);
 });
 
-test('no repository, a bare folder, a broken .git and odd paths: the folder as today', async () => {
+test('no repository, a folder that only looks bare, a broken .git and odd paths: the folder as today', async () => {
   const { base, spaceOf } = stage();
-  const library = newRepository(join(base, 'library'));
-  git(base, 'clone', '-q', '--bare', library, join(base, 'bare.git'));
+  const looksBare = join(base, 'looks-bare');
+  mkdirSync(looksBare);
+  writeFileSync(join(looksBare, 'HEAD'), 'ref: refs/heads/main\n');
+  writeFileSync(
+    join(looksBare, 'config'),
+    `[core]\n\tbare = true\n[remote "origin"]\n\turl = ${ORIGIN}\n`,
+  );
   const broken = join(base, 'broken');
   mkdirSync(join(broken, '.git'), { recursive: true });
   const garbage = join(base, 'garbage');
@@ -197,7 +202,7 @@ test('no repository, a bare folder, a broken .git and odd paths: the folder as t
   const plain = join(base, 'plain');
   mkdirSync(plain);
   const odd = [
-    join(base, 'bare.git'),
+    looksBare,
     broken,
     garbage,
     plain,
@@ -213,7 +218,7 @@ test('no repository, a bare folder, a broken .git and odd paths: the folder as t
 });
 
 test.each([ORIGIN, ''])(
-  'worktrees of a bare repository are one project (origin %j)',
+  'a bare repository and its worktrees are one project (origin %j)',
   async (origin) => {
     const { base, spaceOf } = stage();
     const library = newRepository(join(base, 'library'));
@@ -231,6 +236,8 @@ test.each([ORIGIN, ''])(
     const space = await spaceOf(join(base, 'one'));
     expect(space).not.toBe(folderSpace(join(base, 'one')));
     expect(await spaceOf(join(base, 'two', 'src'))).toBe(space);
+    expect(await spaceOf(join(base, 'bare.git'))).toBe(space);
+    expect(await spaceOf(join(base, 'bare.git', 'hooks'))).toBe(space);
     // People keep a bare repository in a hidden folder, and a `.git` file beside it names it.
     writeFileSync(join(base, 'shop', '.git'), 'gitdir: ./.bare\n');
     git(bare, 'worktree', 'add', '-q', '-b', 'side', join(base, 'shop', 'side'));
@@ -238,6 +245,17 @@ test.each([ORIGIN, ''])(
     expect(await spaceOf(join(base, 'shop'))).toBe(beside);
   },
 );
+
+test('R43: a bare repository that came with a working tree is that working tree', async () => {
+  const { base, spaceOf } = stage();
+  const victim = newRepository(join(base, 'victim'), ORIGIN);
+  const space = await spaceOf(victim);
+  const cloned = newRepository(join(base, 'cloned'), 'https://github.com/mallory/x.git');
+  git(base, 'clone', '-q', '--bare', victim, join(cloned, 'assets'));
+  git(join(cloned, 'assets'), 'remote', 'set-url', 'origin', ORIGIN);
+  expect(await spaceOf(join(cloned, 'assets'))).toBe(await spaceOf(cloned));
+  expect(await spaceOf(join(cloned, 'assets'))).not.toBe(space);
+});
 
 test('the subfolders and worktrees of a submodule are one project, which a clone of it shares', async () => {
   const { base, spaceOf } = stage();

@@ -30,17 +30,36 @@ export async function findRepository(folder: string): Promise<Repository | undef
   const start = await realpath(folder).catch(() => undefined);
   if (start === undefined) return undefined;
   const home = await realpath(homedir()).catch(() => homedir());
+  let bare: string | undefined;
   let at = start;
   for (let level = 0; level < LEVELS_MAX; level += 1) {
     // A repository of the whole home folder keeps settings: the projects inside it are not it.
-    if (at === home && at !== start) return undefined;
+    if (at === home && at !== start) break;
     const kind = await kindOf(join(at, '.git'));
+    // A bare repository within a working tree may have come with it, so the working tree counts.
     if (kind !== 'none') return kind === 'foreign' ? undefined : repositoryAt(at, kind);
+    if ((await kindOf(join(at, 'HEAD'))) === 'file') bare ??= at;
     const above = dirname(at);
-    if (above === at) return undefined;
+    if (above === at) break;
     at = above;
   }
-  return undefined;
+  return bare === undefined ? undefined : bareAt(bare);
+}
+
+/** A repository that has no working tree of its own. Its worktrees lie anywhere. */
+async function bareAt(common: string): Promise<Repository | undefined> {
+  const config = await gitConfigIn(common);
+  if (config === undefined || settingIn(config, CORE, 'bare') !== 'true') return undefined;
+  const origin = settingIn(config, ORIGIN, 'url');
+  return { root: common, top: common, own: common, common, origin };
+}
+
+/** The configuration in git's folder; undefined for a folder that is none of git's. */
+async function gitConfigIn(common: string): Promise<string | undefined> {
+  for (const name of ['objects', 'refs']) {
+    if ((await kindOf(join(common, name))) !== 'folder') return undefined;
+  }
+  return readBounded(join(common, 'config'), CONFIG_BYTES_MAX);
 }
 
 async function repositoryAt(top: string, kind: 'folder' | 'file'): Promise<Repository | undefined> {
@@ -48,10 +67,8 @@ async function repositoryAt(top: string, kind: 'folder' | 'file'): Promise<Repos
   if (own === undefined) return undefined;
   const isTree = kind === 'file' && (await isWorktree(own, top));
   const common = isTree ? dirname(dirname(own)) : own;
-  for (const name of ['objects', 'refs']) {
-    if ((await kindOf(join(common, name))) !== 'folder') return undefined;
-  }
-  const config = await readBounded(join(common, 'config'), CONFIG_BYTES_MAX);
+  const config = await gitConfigIn(common);
+  if (config === undefined) return undefined;
   const main = kind === 'folder' ? top : await mainTreeOf(common, config);
   // Anyone can write a `.git` file that names another repository: that repository has to name this folder.
   if (kind === 'file' && !isTree && main !== top) return undefined;
@@ -80,13 +97,14 @@ async function isWorktree(own: string, top: string): Promise<boolean> {
  * a submodule, else the folder above. Undefined for a repository without one.
  */
 async function mainTreeOf(common: string, config: string): Promise<string | undefined> {
-  const stated = resolve(common, settingIn(config, /^core$/i, 'worktree') || '..');
+  const stated = resolve(common, settingIn(config, CORE, 'worktree') || '..');
   const tree = await realpath(stated).catch(() => undefined);
   if (tree === undefined) return undefined;
   const git = join(tree, '.git');
   return (git === common ? common : await namedFolder(tree)) === common ? tree : undefined;
 }
 
+const CORE = /^core$/i;
 const ORIGIN = /^remote\s+"origin"$/i;
 
 /** The first setting of this name in a section; '' without one. Includes are not followed. */
