@@ -7,7 +7,7 @@ import { withoutReminders } from '../conversation/human-text.ts';
 import { NO_BLOCKS, type OwnBlocks, withoutOwnBlocks } from '../recall/own-blocks.ts';
 import { maskSecrets, stripPrivate } from '../redaction/redaction.ts';
 import { hasTerms } from '../recall/terms.ts';
-import { announcesStep } from './next-steps.ts';
+import { announcesStep, offersWork, SAYS_WHY } from './next-steps.ts';
 
 /**
  * Decides which parts of a conversation become memories: the person's typed text and the
@@ -210,9 +210,6 @@ function literal(mark: string): string {
   return mark.replaceAll(/[[\]|/]/g, String.raw`\$&`);
 }
 
-/** A sentence that says why, or what was found, says more than what comes next. */
-const SAYS_WHY =
-  /\b(?:because|since|so that|now that|weil|damit|porque|parce que|instead|rather than|otherwise|unless|therefore|the (?:problem|issue|cause|bug|reason)|root cause|turns out)\b/i;
 const ANNOUNCEMENT_CHARS_MAX = 200;
 
 /** Texts that clients write in the assistant's name where it said nothing. */
@@ -309,15 +306,13 @@ const STATUS: readonly Status[] = [
     /^(?:all )?(?:done|committed|pushed|merged|shipped|fixed|saved|updated|confirmed|got it|noted|good|great|perfect|excellent|nice|right|sure|correct|yes|no|ok|okay|agreed|makes sense|understood|you(?:'|’)re (?:right|welcome)|(?:good|great|fair|excellent) (?:question|point|catch|call|idea|news)|sounds good|no problem|committed and pushed|build succeeds|success|completed?|finished|both (?:done|merged|pushed)|that(?:'|’)s all|all set|all good)(?: (?:now|successfully|cleanly))?[.! ]*$/u,
   ),
 ];
-const OFFER =
-  /^(?:(?:want|would you like|do you want|shall|should) (?:me|i|us|we|to)\b|(?:let me know|ready (?:for|to|when|whenever)|feel free|just (?:say|tell)|give it a (?:try|shot)|what (?:would you like|should i|else|'s next)|anything else|how would you like|is there anything|waiting for|try (?:it|again|now))\b)/i;
 const STATUS_CHARS_MAX = 140;
 
 /** The text without announcements, status and offers: what a reader of next week would look for. */
 function lastingPart(text: string): string {
   const kept = proseKept(
     text,
-    (sentence) => !isAnnouncement(sentence) && !OFFER.test(sentence) && !isStatus(sentence),
+    (sentence) => !isAnnouncement(sentence) && !offersWork(sentence) && !isStatus(sentence),
   );
   return kept
     .replaceAll(/\[masked: [a-z-]+\]/g, '')

@@ -1,3 +1,4 @@
+import { SAYS_WHY } from '../memory/next-steps.ts';
 import { Known } from '../bytes/recent.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import { isReply, isTelling, ownLinesOf, ownWordsOf } from './own-words.ts';
@@ -43,14 +44,11 @@ const MARK_TOKENS = 4;
 
 const ON_THE_WAY =
   /\b(?:let me (?!know)|i['’]ll (?:now|first|start|also|check|look|add|update|run|fix)|now i (?:need|will)|i need to (?:check|look|see|find|update|fix))/i;
-const CONCLUDES =
-  /root cause|because|decid|instead|never\b|must\b|fix(?:ed)?:|design|note:|turns out|caused by|reason/i;
-const ANNOUNCES =
-  /^(?:(?:ok(?:ay)?|now|next|first|then|so)\b[,.!]? )?(?:let me|let's|i['’]ll|i will|i need to|i should|now i|good\b|great\b|perfect\b|excellent\b|pushed\W*$|committed\W*$|all (?:done|clean|clear|green)|all tests pass|done\b\W|here['’]?s|summary|want me to|would you like|shall i|should i)/i;
+/** Words of a decision or a rule. */
+const DECIDES = /decid|never\b|must\b|fix(?:ed)?:|design|note:|reason/i;
 
 const VALUE = {
   concludes: 1.5,
-  announces: -3,
   asks: -3,
   specific: 0.5,
   // For each line from it to the end: the end of an answer is its conclusion.
@@ -133,7 +131,7 @@ function linesIn(answer: string): Line[] {
     if (text === '' || isHalf || isFragment(text) || NO_STATEMENT.test(text)) continue;
     if (!isItem || !needsHead(text)) found.set(text, { text });
     else if (isTellingHead(head)) found.set(text, { text, head });
-    else if (hasValue(text) || CONCLUDES.test(text)) found.set(text, { text });
+    else if (hasValue(text) || concludes(text)) found.set(text, { text });
   }
   return [...found.values()].slice(-LINES_MAX);
 }
@@ -294,12 +292,15 @@ function factsOf(line: string): LineFacts {
 
 function readLine(line: string): LineFacts {
   const gains = [
-    CONCLUDES.test(line) ? VALUE.concludes : 0,
-    ANNOUNCES.test(line) ? VALUE.announces : 0,
+    concludes(line) ? VALUE.concludes : 0,
     kindOf(line) === 'question' ? VALUE.asks : 0,
     SPECIFIC.test(line) ? VALUE.specific : 0,
   ];
   return { tokens: estimateTextTokens(line), telling: tellingIn(line), gains };
+}
+
+function concludes(line: string): boolean {
+  return SAYS_WHY.test(line) || DECIDES.test(line);
 }
 
 function tellingIn(text: string): readonly string[] {

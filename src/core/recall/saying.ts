@@ -1,3 +1,4 @@
+import { announcesStep, offersWork, SAYS_WHY } from '../memory/next-steps.ts';
 import { hasValue, onlyAsks, sentencesOf, SPECIFIC } from './sentences.ts';
 
 /**
@@ -9,10 +10,10 @@ import { hasValue, onlyAsks, sentencesOf, SPECIFIC } from './sentences.ts';
 const LEAD =
   '(?:(?:ah|alright|also|and|but|excellent|first|good|great|hmm|next|now|ok(?:ay)?|perfect|right|so|sure|then|yes|well)\\b[,.!:—–-]*\\s*)*';
 
-/** The agent says what it does next. */
+/** The agent says what it does next, in forms that announcesStep leaves in a memory. */
 const ANNOUNCES = [
   new RegExp(
-    `^${LEAD}(?:let me(?! know)|let['’]s (?:now|first|check|look|see|run|start|verify)|(?:i['’]ll|i will|i['’]m going to|i am going to)\\b|(?:now )?i (?:need|want) to (?:check|find|fix|look|run|see|update|verify)|(?:continuing|proceeding|starting|moving on) (?:with|to)\\b)`,
+    `^${LEAD}(?:let me(?! know)|(?:i['’]ll|i will|i['’]m going to|i am going to)\\b|(?:continuing|proceeding|starting|moving on) (?:with|to)\\b)`,
     'i',
   ),
   /^(?:(?:ok|gut|nun|jetzt|also|zuerst|dann|als nächstes)[,.!]?\s+)*(?:lass mich|ich (?:werde|schaue|sehe mir|prüfe)|schauen wir)\b/iu,
@@ -25,14 +26,6 @@ const ANNOUNCES = [
 /** The agent says what it looked at, and not what it saw there. */
 const NARRATES =
   /^(?:(?:ah|good|great|ok(?:ay)?|now|yes)[,.!]*\s*)*(?:i (?:can )?(?:see|found|understand|notice)|i['’]ve (?:found|launched|read|reviewed|started)|found (?:it|another|the)|here (?:is|are)|here['’]s)\b/i;
-/** Whoever narrates a cause says something. */
-const CONCLUDES =
-  /root cause|because|caused by|due to|instead|turns out|since|weil|parce que|porque|perché|因为|原因|ため|から/i;
-
-/** The agent offers or asks for work. */
-const OFFERS =
-  /^(?:want me to|would you like|shall i|should i|do you want|let me know|feel free|ready (?:to|for)\b|möchtest du|soll ich|voulez-vous|souhaitez-vous|¿?quieres que|vuoi che|需要我|要我)/iu;
-
 /** Its subject is in the sentence before it. */
 const POINTS_BACK = [
   /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:it(?! (?:turns out|seems (?:that|like)|appears|is (?:important|possible|necessary|better|worth)))|they|he|she|both|neither|the (?:former|latter|same (?:thing|issue|applies)))(?:['’](?:s|re|ll|d|ve))?\s/i,
@@ -44,6 +37,9 @@ const POINTS_BACK = [
   /^(?:これ|それ|あれ)(?:は|が|で|により|によって)/u,
 ];
 
+/** People begin a request with what was named before it: "is this right?", "the other one". */
+const REQUEST_POINTS_BACK =
+  /^(?:(?:(?:am|are|is|was|were|isn['’]t|aren['’]t|wasn['’]t|do|does|did|doesn['’]t|has|have|if|or|what|how) )*(?:it|its|this|that|these|those|they|them|he|she|same|about (?:it|this|that))|am i|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|or|so that|if so|as far as|we know|still (?:some|the|no))\b/i;
 /** Where each word is one of these, the sentence reports that a step went well, and names nothing. */
 const STATUS_WORDS = new Set(
   `a all and any are as at be been before after build builds building built both changes check checked checks ci clean
@@ -91,11 +87,11 @@ const INTERJECTION_WORDS = 2;
 
 /** Whether a sentence of an agent tells nothing to who was not there. */
 export function saysNothing(sentence: string): boolean {
-  const tells = CONCLUDES.test(sentence);
-  if (!tells && ANNOUNCES.some((one) => one.test(sentence))) return true;
+  const tells = SAYS_WHY.test(sentence);
+  if (!tells && announces(sentence)) return true;
   if (!tells && !SPECIFIC.test(sentence) && NARRATES.test(sentence)) return true;
   return (
-    OFFERS.test(sentence) ||
+    offersWork(sentence) ||
     onlyAsks(sentence) ||
     pointsBack(sentence) ||
     isInterjection(sentence) ||
@@ -103,8 +99,17 @@ export function saysNothing(sentence: string): boolean {
   );
 }
 
+function announces(sentence: string): boolean {
+  return announcesStep(sentence.toLowerCase()) || ANNOUNCES.some((one) => one.test(sentence));
+}
+
 export function pointsBack(sentence: string): boolean {
   return POINTS_BACK.some((one) => one.test(sentence));
+}
+
+/** Whether the subject of a person's sentence, or of a title, was named before it. */
+export function requestPointsBack(sentence: string): boolean {
+  return REQUEST_POINTS_BACK.test(sentence) || pointsBack(sentence);
 }
 
 /** The line from its first sentence that says something to its last one; '' where none does. */

@@ -11,6 +11,7 @@ import {
 import { ANSWER_MARK } from './recall-block.ts';
 import { isReply, isTelling, ownLinesOf } from './own-words.ts';
 import { SaidLines } from './said-lines.ts';
+import { requestPointsBack } from './saying.ts';
 import { hasValue, isNoRequest, kindOf, type SentenceKind, sentencesOf } from './sentences.ts';
 import { termsOf } from './terms.ts';
 
@@ -171,9 +172,6 @@ const KIND_VALUES: Readonly<Record<SentenceKind, number>> = {
   statement: 0,
   question: -1,
 };
-/** Its subject was named before it. */
-const POINTS_BACK =
-  /^(?:(?:(?:am|are|is|was|were|isn['’]t|aren['’]t|wasn['’]t|do|does|did|doesn['’]t|has|have|if|or|what|how) )*(?:it|its|this|that|these|those|they|them|he|she|same|about (?:it|this|that))|am i|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|or|so that|if so|as far as|we know|still (?:some|the|no))\b/i;
 /** An order about what was said before: "break this up", "look at that, and go on". */
 const OBJECT_BACK =
   /^(?:\S+ ){1,4}?(?:this|that|it|these|those|them)(?=$|[,.!?;…]|\s(?:and|again|also|as|at|by|down|for|here|in|instead|into|now|on|or|out|please|so|to|too|up|with|work)\b)/i;
@@ -210,7 +208,7 @@ function mostTelling<Kind extends TitledExchange>(
     const own = withoutPoliteness(plainLine(sentence));
     const title = titleFrom(own, isOnly, limits);
     const isCut = title !== own;
-    if (POINTS_BACK.test(title) || isNoRequest(isCut ? title.slice(0, -1) : title)) continue;
+    if (requestPointsBack(title) || isNoRequest(isCut ? title.slice(0, -1) : title)) continue;
     if (OBJECT_BACK.test(title) && !hasValue(title)) continue;
     const terms = new Set(termsOf(title));
     const naming = [...terms].filter((term) => isTelling(term) && !VAGUE.has(term)).length;
