@@ -167,6 +167,30 @@ describe.each(['claude', 'codex'] as const)('bound thinking under %s', (name) =>
     expect(strict).toMatchObject(NOTHING_LOST);
   });
 
+  test('is kept behind a rule that a command falls under: a fact at the end of its output, and again in a resumed session', async () => {
+    const { stage, strict } = await openStrict('new', {
+      sessionBrief: false,
+      // A prompt gets three quarters of it, in which the rule has no room.
+      recalledTokensMax: 75,
+    });
+    for (let file = 1; file <= 7; file += 1) {
+      writeFileSync(join(stage.project, `dock_${file}.sh`), `echo berth ${file}\n`);
+    }
+    await ask(stage, 'through svc', { prompt: `${ACTION_RULE} [[final=Noted.]]` });
+    await ask(stage, 'through svc', {
+      prompt: 'Please count all of them. [[plan=bash:sh dock_{i}.sh*7]]',
+    });
+    const placed = lastBody(stage);
+    const [block = ''] = blocksWith(ACTION_RULE, placed);
+    expect(block).toMatch(/\\n- \d{4}-\d\d-\d\d, the user: Never run/);
+    // Behind the output of the client's shell, in the same text.
+    expect(placed).toMatch(new RegExp(`berth \\d[^"]*${literal(block)}`));
+    expect(placed.split(ACTION_RULE)).toHaveLength(2);
+    await ask(stage, 'through svc', { prompt: END, isResumed: true });
+    expect(blocksWith(ACTION_RULE, lastBody(stage))).toEqual([block]);
+    expect(strict).toMatchObject(NOTHING_LOST);
+  });
+
   test.each(WAYS)('is kept when the model changes and comes back, %s', async (way) => {
     const { stage, strict } = await openStrict();
     await ask(stage, way, { prompt: FACT });
@@ -436,10 +460,20 @@ const OTHER_QUESTION = 'Which plotter prints the invoices of the bakery?';
 const LOOK_FACT =
   'The ships of q7_2.py and q7_3.py wait on the walrus canal, because its crane pulls both of them at noon.';
 
-/** The blocks with that fact. */
+/** Its prompt names no file of it, and each command of the loop is another file. */
+const ACTION_RULE = 'Never run `dock_3.sh` at noon, because the crane is taken then.';
+
 function looksIn(body: string): readonly string[] {
+  return blocksWith('q7_3.py wait on', body);
+}
+
+function blocksWith(text: string, body: string): readonly string[] {
   const blocks = body.match(/<svc-memory [^]*?<\/svc-memory>/g) ?? [];
-  return blocks.filter((block) => block.includes('q7_3.py wait on'));
+  return blocks.filter((block) => block.includes(text));
+}
+
+function literal(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
 }
 
 async function openStrict(
