@@ -130,6 +130,24 @@ test('the person’s statement comes before the order and the question beside it
   ]);
 });
 
+test.each([
+  ['its subject was named before it', 'am I reading this right for the stream of the gateway?'],
+  ['it asks about one place more', 'in the gateway stream of the quay?'],
+  ['its value is masked', 'the gateway stream takes the token [masked: secret]'],
+])('a request is not quoted where %s', (_, asked) => {
+  const answer = 'The gateway stream of the quay closes after 30 seconds.';
+  const values = valuesOf('gateway stream quay');
+  expect(quoteExchange({ asked, answered: answer }, values, { tokensMax: 60 })).toEqual([
+    { role: 'assistant', text: answer },
+  ]);
+});
+
+test('an abbreviation ends no sentence', () => {
+  const asked = 'The bot of the quay has comments re. the gateway stream, esp. its tail.';
+  const quotes = quoteExchange({ asked, answered: '' }, valuesOf('gateway'), { tokensMax: 60 });
+  expect(quotes).toEqual([{ role: 'user', text: asked }]);
+});
+
 test('headings, rows, numbers without their item, code and unclosed brackets are not quoted', () => {
   const pieces = [
     '## The stream decoder of the parser',
@@ -139,6 +157,7 @@ test('headings, rows, numbers without their item, code and unclosed brackets are
     'The stream decoder of the parser does this:',
     '3.',
     'Stream decoder',
+    'The stream decoder of the parser drops its tail and',
     'Of the `stream decoder the parser drops',
     'The stream decoder (of the parser, which',
     '→ the stream decoder of the parser',

@@ -25,6 +25,7 @@ const EMPTY = {
     'Tests pass (78 tests), lint passes (0 issues).',
     'Everything works as expected now.',
     'CI is green.',
+    'All 12 unit tests pass, TypeScript compiles clean, and a comment has been posted on the PR.',
     'Alle Tests laufen durch.',
     'Tous les tests passent.',
     'Todas las pruebas pasan.',
@@ -46,6 +47,7 @@ const EMPTY = {
     'This fixes the crash of the gateway.',
     'These should stay in step with the schema.',
     'They are different from the ones in the store.',
+    'The same fix should be applied to the handler above it.',
     'Das funktioniert jetzt auch unter Windows.',
     'C’est la cause de la panne.',
     'Esto resuelve el problema del servidor.',
@@ -56,7 +58,10 @@ const EMPTY = {
     'I see the project folder of the tests.',
     "Good, I've launched 7 review agents.",
     'Found another issue!',
+    'I found the issue!',
+    'Good — I can see the failure of the harbour.',
   ],
+  'a value that was masked': ['Looks like the code of the quay is [masked: one-time-code].'],
 } as const;
 
 describe.each(Object.entries(EMPTY))('%s says nothing alone', (_, sentences) => {
@@ -68,6 +73,10 @@ describe.each(Object.entries(EMPTY))('%s says nothing alone', (_, sentences) => 
 const TELLING = [
   'The gateway listens on port 6543, because pgbouncer owns 6432.',
   'Tests pass with DOCKER=1 only.',
+  'All tests pass where `DOCKER=1` is set.',
+  'The same lock is held by the nightly job.',
+  'The issue is the clock of the harbour.',
+  'The login takes `quay_token`, whose value is [masked: secret].',
   'The build needs pnpm and the folder of the service.',
   'This function returns before the last chunk was decoded.',
   'These tests of the decoder need a database.',
@@ -146,19 +155,28 @@ test('an item that goes on with the head of its list is quoted behind it, or not
   ]);
 });
 
-test.each(['Pros:', '**Cons:**', 'Nachteile:', 'Avantages :', 'Ventajas:', '优点：'])(
-  'of %s and its half of a comparison nothing is quoted',
-  (head) => {
-    const item = 'Takes more vertical space in the list of the harbour.';
-    const answer = `${head}\n- ${item}\n\nThe list of the harbour is grouped by quay.\n- ${head.replaceAll('*', '')} ${item}`;
-    expect(conclusionLines(answer)).toEqual(['The list of the harbour is grouped by quay.']);
-  },
-);
+test.each([
+  'Pros:',
+  '**Cons:**',
+  'Before:',
+  'After:',
+  'Vorher:',
+  'Antes:',
+  'Nachteile:',
+  'Avantages :',
+  'Ventajas:',
+  '优点：',
+])('of %s and its half of a comparison nothing is quoted', (head) => {
+  const item = 'Takes more vertical space in the list of the harbour.';
+  const answer = `${head}\n- ${item}\n\nThe list of the harbour is grouped by quay.\n- ${head.replaceAll('*', '')} ${item}`;
+  expect(conclusionLines(answer)).toEqual(['The list of the harbour is grouped by quay.']);
+});
 
 test('ticks are taken off, and menus, logs and quotations are no lines', () => {
   const answer = [
     '✅ The gateway of the quay listens on port 6543',
     '- ✅ Build passes',
+    '- Commit: `e94d2718` - "add the boats of the quay, small refactor"',
     '- `/quay:check` — review the pending boats of the quay',
     'DEBUG quay skipped: failed to find the boat',
     '"I want to restore the boats of the quay to this point"',

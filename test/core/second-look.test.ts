@@ -147,6 +147,19 @@ test('a line that shares nothing with the work is not quoted, nor one about a fi
   expect(told(RULE, { copies: 2 })).toHaveLength(2);
 });
 
+test('of a line that is too long those sentences are quoted that fit, each whole', () => {
+  const before =
+    'The pumps of the walrus shop were built by another team in the spring of that year. ';
+  const [quoted, ...others] = told(`${before.repeat(4)}${RULE} ${before}`);
+  expect(others).toEqual([]);
+  expect(quoted).toBe(RULE);
+  const endless = RULE.replace(
+    'never',
+    `never, ${'whatever the tide of the walrus says, '.repeat(9)}`,
+  );
+  expect(told(endless)).toEqual([]);
+});
+
 test('a memory that knows only questions is asked names, and what it says of something else is dropped', () => {
   expect(wordsOf(ACTION).split('\n')).toEqual([...ACTION.files, ...ACTION.names, ...ACTION.errors]);
   const passages = [{ text: RULE }, { text: 'The tide job must never write at night.' }];

@@ -100,9 +100,9 @@ function doesWhole(rest: string): boolean {
   );
 }
 
-/** A sentence that says why, or what was found, says more than what comes next. */
+/** A sentence that says why, or what was found, says more than what comes next. "I found the issue!" says neither. */
 export const SAYS_WHY =
-  /\b(?:because|caused by|due to|since|so that|now that|weil|damit|porque|parce que|instead|rather than|otherwise|unless|therefore|the (?:problem|issue|cause|bug|reason)|root cause|turns out)\b|perché|因为|原因|ため|から/i;
+  /\b(?:because|caused by|due to|since|so that|now that|weil|damit|porque|parce que|instead|rather than|otherwise|unless|therefore|root cause|turns out)\b|\bthe (?:problem|issue|cause|bug|reason)(?::| (?:is|was|lies|seems|with|could|may|might|must)\b)|perché|因为|原因|ため|から/i;
 
 const OFFER =
   /^(?:(?:want|would you like|do you want|shall|should) (?:me|i|us|we|to)\b|(?:let me know|ready (?:for|to|when|whenever)|feel free|just (?:say|tell)|give it a (?:try|shot)|what (?:would you like|should i|else|'s next)|anything else|how would you like|is there anything|waiting for|try (?:it|again|now))\b|möchtest du|soll ich|voulez-vous|souhaitez-vous|¿?quieres que|vuoi che|需要我|要我)/i;

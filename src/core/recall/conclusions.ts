@@ -3,7 +3,15 @@ import { Known } from '../bytes/recent.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import { isReply, isTelling, ownLinesOf, ownWordsOf } from './own-words.ts';
 import { SaidLines } from './said-lines.ts';
-import { HALF, NO_STATEMENT, pointsBack, sayingPart, withoutTicks } from './saying.ts';
+import {
+  HALF,
+  isMasked,
+  NO_STATEMENT,
+  pointsBack,
+  requestPointsBack,
+  sayingPart,
+  withoutTicks,
+} from './saying.ts';
 import {
   hasValue,
   isFragment,
@@ -346,7 +354,9 @@ function requestSentence(
   let best: (Requested & { score: number }) | undefined;
   for (const [at, whole] of sentencesOf(own).entries()) {
     const text = withoutPoliteness(plainLine(whole));
-    if (isReply(text) || isNoRequest(text) || said.has(text)) continue;
+    if (isReply(text) || isNoRequest(text) || isMasked(text) || said.has(text)) continue;
+    // Its subject was named before it, and the answer says what it is about.
+    if (requestPointsBack(text) && !hasValue(text)) continue;
     const kind = kindOf(text);
     const match = matchOf(text, values);
     // A statement that shares nothing with the question is about something else.

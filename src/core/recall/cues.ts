@@ -1,5 +1,7 @@
-import { clip, conclusionLines, plainLine, type Quote } from './conclusions.ts';
-import { sentencesOf } from './sentences.ts';
+import { estimateTextTokens } from '../bytes/tokens.ts';
+import { conclusionLines, plainLine, type Quote } from './conclusions.ts';
+import { saysNothing } from './saying.ts';
+import { isPiece, sentencesOf } from './sentences.ts';
 import { isTelling } from './own-words.ts';
 import type { Action } from './second-look.ts';
 import { readTerms, termsOf } from './terms.ts';
@@ -114,13 +116,24 @@ function linesAbout({ asked, answered }: Spoken, cues: readonly ValuedCue[]): re
     ...sentencesOf(asked).map((text) => ({ role: 'user' as const, text: plainLine(text) })),
     ...conclusionLines(answered).map((text) => ({ role: 'assistant' as const, text })),
   ];
-  return lines.flatMap((line): ToldLine[] => {
+  const whole = lines.flatMap(({ role, text }) =>
+    fittingParts(text).map((part) => ({ role, text: part })),
+  );
+  return whole.flatMap((line): ToldLine[] => {
     const { text } = line;
     if (text.length > LINE_CHARS_MAX || !STATES.test(text) || SAYS_NOTHING.test(text)) return [];
     const terms = new Set(termsOf(text));
     const told = held.filter((cue) => speaksOf(text, terms, cue));
     return told.length === 0 ? [] : [{ ...line, terms, cues: told }];
   });
+}
+
+/** The line, or where it is too long to be quoted whole, those of its sentences that can be and stand alone. */
+function fittingParts(line: string): readonly string[] {
+  if (estimateTextTokens(line) <= QUOTE_TOKENS_MAX) return [line];
+  return sentencesOf(line).filter(
+    (one) => estimateTextTokens(one) <= QUOTE_TOKENS_MAX && !saysNothing(one) && !isPiece(one),
+  );
 }
 
 /** The share of an error's words that a line must have to speak of the same error. */
@@ -181,7 +194,7 @@ export function tellAbout<Texts extends Spoken & { readonly at: number }>(
     .slice(0, EXCHANGES_MAX)
     .map(({ texts, line: { role, text } }) => ({
       texts,
-      quotes: [{ role, text: clip(text, QUOTE_TOKENS_MAX) }],
+      quotes: [{ role, text }],
     }));
 }
 

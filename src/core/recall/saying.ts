@@ -8,7 +8,7 @@ import { hasValue, onlyAsks, sentencesOf, SPECIFIC } from './sentences.ts';
  */
 
 const LEAD =
-  '(?:(?:ah|alright|also|and|but|excellent|first|good|great|hmm|next|now|ok(?:ay)?|perfect|right|so|sure|then|yes|well)\\b[,.!:—–-]*\\s*)*';
+  '(?:(?:ah|alright|also|and|but|excellent|first|good|great|hmm|next|now|ok(?:ay)?|perfect|right|so|sure|then|yes|well)\\b[\\s,.!:—–-]*)*';
 
 /** The agent says what it does next, in forms that announcesStep leaves in a memory. */
 const ANNOUNCES = [
@@ -24,11 +24,14 @@ const ANNOUNCES = [
 ];
 
 /** The agent says what it looked at, and not what it saw there. */
-const NARRATES =
-  /^(?:(?:ah|good|great|ok(?:ay)?|now|yes)[,.!]*\s*)*(?:i (?:can )?(?:see|found|understand|notice)|i['’]ve (?:found|launched|read|reviewed|started)|found (?:it|another|the)|here (?:is|are)|here['’]s)\b/i;
+const NARRATES = new RegExp(
+  `^${LEAD}(?:i (?:can )?(?:see|found|understand|notice)|i['’]ve (?:found|launched|read|reviewed|started)|found (?:it|another|the)|here (?:is|are)|here['’]s)\\b`,
+  'i',
+);
+
 /** Its subject is in the sentence before it. */
 const POINTS_BACK = [
-  /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:it(?! (?:turns out|seems (?:that|like)|appears|is (?:important|possible|necessary|better|worth)))|they|he|she|both|neither|the (?:former|latter|same (?:thing|issue|applies)))(?:['’](?:s|re|ll|d|ve))?\s/i,
+  /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:it(?! (?:turns out|seems (?:that|like)|appears|is (?:important|possible|necessary|better|worth)))|they|he|she|both|neither|the (?:former|latter|same (?:thing|issue|applies|(?:\w+ )?(?:should|must|can|could|will|would|needs?|applies|goes|happens|holds))))(?:['’](?:s|re|ll|d|ve))?\s/i,
   /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:this|that|these|those)(?:['’]s|['’]re|\s(?:is|are|was|were|means?|works?|worked|fix(?:es|ed)?|happen(?:s|ed)?|makes?|made|gives?|gave|should|would|will|could|can|may|might|must|has|have|had|does|do|did|causes?|caused|lets?|allows?|ensures?|prevents?|keeps?|avoids?|matches|includes?|only|also|now|way|explains?|shows?|confirms?|looks?|seems?|needs?|uses?|adds?|leads?|resolves?|aligns?|requires?|provides?|handles?|covers?|gets?|runs?|breaks?|broke|solves?|appl(?:y|ies|ied)|removes?|creates?|replaces?|and|ones?|too|all)\b)/i,
   /^(?:(?:und|aber|also|jetzt|nun)\s+)*(?:es|das|dies)\s+(?:ist|sind|war|wird|hat|funktioniert|geht|bedeutet|läuft|kann|muss|sollte|heißt|behebt|passiert)\b/iu,
   /^(?:(?:et|mais|donc)\s+)*(?:c['’](?:est|était)|ce sont|ça|cela|ceci|il(?! (?:faut|y a|n['’]y))|elle|ils|elles)(?![\p{L}\p{N}])/iu,
@@ -66,8 +69,13 @@ const HASH = /^[\da-f]{7,40}$/i;
 /** Besides these words a status may name one thing: "All gateway tests pass". */
 const STATUS_NAMES_MAX = 1;
 
+/** Whatever follows is of the same kind: "All 12 tests pass, and the branch is pushed." */
+const ALL_PASS =
+  /^(?:all|both)(?: the| \d+)?(?: [\w-]+){0,2} (?:tests?|checks|specs|suites?) (?:now )?(?:pass(?:ed)?|succeed(?:ed)?|are (?:now )?(?:green|passing))\b(?!.*(?:`|\w=\w))/iu;
+
 function isStatus(sentence: string): boolean {
   if (STATUS_WITHOUT_BLANKS.test(sentence)) return true;
+  if (ALL_PASS.test(sentence) && !SAYS_WHY.test(sentence)) return true;
   if (WITHOUT_BLANKS.test(sentence) || !STATUS.test(sentence)) return false;
   const words = sentence.split(/[^\p{L}\p{N}=/._-]+/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
   const named = words
@@ -85,6 +93,14 @@ function isInterjection(sentence: string): boolean {
 
 const INTERJECTION_WORDS = 2;
 
+const MASK = /\[masked: [a-z-]+\]/g;
+
+/** Whether the one value of a sentence is a secret that was masked: "Your code is [masked: one-time-code]." */
+export function isMasked(sentence: string): boolean {
+  const open = sentence.replaceAll(MASK, '');
+  return open !== sentence && !hasValue(open);
+}
+
 /** Whether a sentence of an agent tells nothing to who was not there. */
 export function saysNothing(sentence: string): boolean {
   const tells = SAYS_WHY.test(sentence);
@@ -95,6 +111,7 @@ export function saysNothing(sentence: string): boolean {
     onlyAsks(sentence) ||
     pointsBack(sentence) ||
     isInterjection(sentence) ||
+    isMasked(sentence) ||
     isStatus(sentence)
   );
 }
@@ -129,13 +146,13 @@ export function sayingPart(line: string): string {
   return line.slice(from, end);
 }
 
-/** A line that gives only the advantages or only the disadvantages of something: "Pros: fast". */
+/** A line that gives only the advantages of something, or only how it was before a change: "Pros: fast". */
 export const HALF =
-  /^(?:pros?|cons?|advantages?|disadvantages?|upsides?|downsides?|trade-?offs?|vorteile?|nachteile?|avantages?|inconvénients?|ventajas?|desventajas?|vantagens|desvantagens|vantaggi|svantaggi|优点|缺点|メリット|デメリット)\s*[:：(]/iu;
+  /^(?:pros?|cons?|advantages?|disadvantages?|upsides?|downsides?|trade-?offs?|vorteile?|nachteile?|avantages?|inconvénients?|ventajas?|desventajas?|vantagens|desvantagens|vantaggi|svantaggi|before|after|vorher|nachher|avant|après|antes|después|prima|dopo|优点|缺点|メリット|デメリット)\s*[:：(]/iu;
 
-/** A menu of the client, a line of a log, somebody's words in quotation marks, the state of a task. */
+/** A menu of the client, a line of a log, a commit, somebody's words in quotation marks, the state of a task. */
 export const NO_STATEMENT =
-  /^`?\/[a-z][\w:-]*(?: [^`]*)?`?\s*(?:[—–-]|$)|^(?:DEBUG|INFO|WARN(?:ING)?|ERROR|TRACE|FATAL)\b[: ]|^["“«][^"”»]*["”»][.!?]?$|^(?:\.\.\.|…)/;
+  /^`?\/[a-z][\w:-]*(?: [^`]*)?`?\s*(?:[—–-]|$)|^[Cc]ommit:? `?[\da-f]{7,40}\b|^(?:DEBUG|INFO|WARN(?:ING)?|ERROR|TRACE|FATAL)\b[: ]|^["“«][^"”»]*["”»][.!?]?$|^(?:\.\.\.|…)/;
 
 const MARK_OF_LIST = /^(?:(?:\p{Extended_Pictographic}|[✓✔✗✘☐]|\u{FE0F}|\u{200D})\s*)+/u;
 

@@ -11,7 +11,7 @@ import { hasTerms } from './terms.ts';
  * is no end.
  */
 const SENTENCE_END =
-  /\n+|(?<!(?:^|\n)\s*(?:\d{1,3}|[A-Za-z])\.|(?:^|\s)(?:e\.g|i\.e|vs|etc|cf|approx|resp|z\.B|d\.h|bzw)\.)(?<=[.!?]["'”’)\]*_`]{0,3})\s+|(?<=[。！？])/u;
+  /\n+|(?<!(?:^|\n)\s*(?:\d{1,3}|[A-Za-z])\.|(?:^|\s)(?:e\.g|i\.e|vs|etc|cf|approx|resp|re|incl|esp|z\.B|d\.h|bzw)\.)(?<=[.!?]["'”’)\]*_`]{0,3})\s+|(?<=[。！？])/u;
 
 export function sentencesOf(text: string): string[] {
   return text
@@ -69,7 +69,8 @@ const DRAWN = /[─│├└┌╭╰╮╯┼═║]/;
 /** A cell of a table needs its head, an arrow the steps before it. */
 const ROW_OR_STEP = /^\||\|$|\s\|\s|^[→⇒↳]|^[-=]>\s/;
 /** It goes on behind the line: a heading, half a list, a text that was cut when it was said. */
-const GOES_ON = /[:：,，、([{–—&|/\\]$|(?:…|\.\.\.|\s-)$/;
+const GOES_ON =
+  /[:：,，、([{–—&|/\\]$|(?:…|\.\.\.|\s-)$|\s(?:an|and|because|but|its|my|or|our|than|the|their|which|your|und|oder)$/;
 /** Without a verb, so few words are a heading or a label. */
 const LABEL_WORDS = 4;
 /** Scripts without blanks: two characters are about a word. */
@@ -86,9 +87,15 @@ export function isFragment(line: string): boolean {
 /** Output of a tool, a path, a slash command, an answer to a menu, a remark in brackets, a shell's prompt. */
 const PASTED = /\S {2,}\S|\t|^[^\p{L}\p{N}"'“`#]|^\d+[,.)]|^\S+$|^\S+@\S+ /u;
 
+/** It asks about one place more, after a question that is not here: "in the hooks of the gateway?" */
+const ASKS_ON =
+  /^(?:about|also|as|at|by|enough|for|from|in|like|of|on|plus|via|with)\b(?! (?:how|what|which|who|whose)\b)[^,]*[?？]$/i;
+const ASKS_ON_WORDS = 7;
+
 /** Whether a sentence of a request is only a label, a piece, or text that was pasted. */
 export function isNoRequest(sentence: string): boolean {
-  return PASTED.test(sentence) || isFragment(sentence);
+  const isRest = ASKS_ON.test(sentence) && sentence.split(/\s+/).length <= ASKS_ON_WORDS;
+  return isRest || PASTED.test(sentence) || isFragment(sentence);
 }
 
 /** Whether a line needs those around it. */
