@@ -1,6 +1,7 @@
 /**
  * Measures `svc hook claude UserPromptSubmit` from exec to exit at 10,000 memories, without and with a running proxy, and
- * each event where another process holds the locks of both databases: that ends within a second too. In front of each hook `node -e 0` runs: the ratio to it says more than milliseconds where the machine has other work.
+ * each event where another process holds the locks of both databases: that ends within a second too. In front of each hook
+ * `node -e 0` runs: the ratio to it says more than milliseconds where the machine has other work.
  * node bench/hooks.mjs [--node FILE] [--times N]
  */
 import { execFileSync, spawn } from 'node:child_process';

@@ -20,6 +20,7 @@ const BYTES_MAX = 1_500;
 const ENDS_MS = 20_000;
 const FACT = 'The staging database of the marmalade service listens on port 6543, not on 5432.';
 const ASKED = 'Which port does the staging database of the marmalade service use?';
+const ANSWER = 'The staging database of the marmalade service listens on port 6544 since June.';
 
 type Write = (stdin: Writable, event: string) => void;
 
@@ -35,6 +36,7 @@ function run(
   {
     write = whole,
     env = stage.environment,
+    client = 'claude',
     event = 'UserPromptSubmit',
     session = 's9',
     mounts = '',
@@ -46,11 +48,11 @@ function run(
     cwd: stage.project,
     prompt_id: 'p1',
     prompt: ASKED,
-    last_assistant_message: 'It listens on port 6543.',
+    last_assistant_message: ANSWER,
   };
   return new Promise((resolve, reject) => {
     const { PATH = '' } = process.env;
-    const hook = [process.execPath, BIN, 'hook', 'claude', event];
+    const hook = [process.execPath, BIN, 'hook', client, event];
     const [file = '', ...args] =
       mounts === '' ? hook : [...OWN_MOUNTS, 'sh', '-c', `${mounts} && exec "$@"`, 'sh', ...hook];
     const child = spawn(file, args, { env: { ...env, PATH } });
@@ -90,6 +92,9 @@ const EVENTS = [
   'SessionEnd',
 ];
 
+/** What was said is kept at these. */
+const KEEPING = ['Stop', 'SessionEnd'];
+
 const SILENT: Told = { text: '', code: 0 };
 
 test('a pipe that stays open behind the event gets the answer', async () => {
@@ -126,20 +131,52 @@ test('an output of a tool of 20 MB ends the hook like any other', async () => {
   expect(await run(await stageWithFact(), { write, event: 'PostToolUse' })).toEqual(SILENT);
 });
 
-test.each(EVENTS)(
-  'where another process holds the locks of both files %s ends the same way',
+/** As a backup does that copies them: nobody else may even read. Returns what lets go of them. */
+function holdLocks(stage: HookStage): () => void {
+  const databases = ['state.db', 'memory.db'].map((name) => {
+    const database = loadDriver().open(join(stage.data, name));
+    database.exec('PRAGMA locking_mode = EXCLUSIVE');
+    database.exec('BEGIN EXCLUSIVE');
+    return database;
+  });
+  const release = (): void => {
+    for (const database of databases.splice(0)) database.close();
+  };
+  onTestFinished(release);
+  return release;
+}
+
+/** By a process of its own: this one would not let go of the files. */
+async function stageWithFiles(): Promise<HookStage> {
+  const stage = new HookStage();
+  const { home, project: cwd, environment: env } = stage;
+  expect((await runCli(['memory', 'add', FACT], { home, env, cwd })).code).toBe(0);
+  return stage;
+}
+
+test.each(EVENTS.filter((event) => !KEEPING.includes(event)))(
+  'where another process holds the locks of both files %s is silent',
   async (event) => {
-    const stage = new HookStage();
-    // By a process of its own: this one would not let go of the files.
-    const { home, project: cwd, environment: env } = stage;
-    expect((await runCli(['memory', 'add', FACT], { home, env, cwd })).code).toBe(0);
-    for (const name of ['state.db', 'memory.db']) {
-      const database = loadDriver().open(join(stage.data, name));
-      database.exec('PRAGMA locking_mode = EXCLUSIVE');
-      database.exec('BEGIN EXCLUSIVE');
-      onTestFinished(() => database.close());
-    }
-    expect((await run(stage, { event })).code).toBe(0);
+    const stage = await stageWithFiles();
+    holdLocks(stage);
+    expect(await run(stage, { event })).toEqual(SILENT);
+  },
+);
+
+test.each([
+  { client: 'claude', event: 'Stop' },
+  { client: 'claude', event: 'SessionEnd' },
+  { client: 'opencode', event: 'stop' },
+])(
+  'what $event of $client brings while another process holds the locks of both files is kept once they are free',
+  async ({ client, event }) => {
+    const stage = await stageWithFiles();
+    const release = holdLocks(stage);
+    stage.write('s9', ASKED, { type: 'text', text: ANSWER });
+    expect(await run(stage, { client, event })).toEqual(SILENT);
+    release();
+    const texts = async () => (await stage.records()).map(({ text }) => text);
+    await expect.poll(texts, { timeout: 40_000 }).toEqual(expect.arrayContaining([ASKED, ANSWER]));
   },
 );
 

@@ -15,7 +15,8 @@ const ASKED = 'Which port does the staging database of the marmalade service use
 function machine(service: FakeService): HookStage {
   const stage = new HookStage();
   stage.clone('https://git.example/shop.git');
-  stage.configure({ memory: settingsFor(service) });
+  // A busy machine must not make svc silent.
+  stage.configure({ memory: settingsFor(service), proxy: { recallMs: 10_000 } });
   return stage;
 }
 

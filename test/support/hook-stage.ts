@@ -8,6 +8,8 @@ import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import type { SpokenRecord } from '../../src/ports/memory.ts';
 import { tempFolder } from './temp-folder.ts';
 
+const BIN = join(import.meta.dirname, '..', '..', 'bin', 'svc.js');
+
 /** A person's home, a project and a data folder, in which `svc hook` answers as a client would run it. */
 export class HookStage {
   readonly home = tempFolder();
@@ -43,7 +45,7 @@ export class HookStage {
         event,
         stdin: Readable.from([Buffer.from(text)]),
         environment: this.environment,
-        script: '/nowhere/svc.js',
+        script: BIN,
       },
       {
         openStore: (options) => this.openStore(options),

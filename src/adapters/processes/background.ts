@@ -13,6 +13,8 @@ export interface Background {
   isRunning(): boolean;
   /** Its output since it was started. */
   said(): string;
+  /** Resolves once the process can read all of its input. */
+  readonly hasInput: Promise<void>;
   /** Detaches it: this process may end before it does. */
   release(): void;
 }
@@ -22,6 +24,8 @@ export interface BackgroundStart {
   readonly command: readonly string[];
   readonly dataFolder: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Absent: the process has no input. */
+  readonly input?: string;
 }
 
 /** Tells the process that svc may stop it and start a new one instead. */
@@ -31,7 +35,8 @@ export const DETACHED = 'SVC_DETACHED';
 const LOG_BYTES_MAX = 1024 * 1024;
 
 /** Throws FileError when there can be no log. */
-export function startBackground({ command, dataFolder, environment }: BackgroundStart): Background {
+export function startBackground(start: BackgroundStart): Background {
+  const { command, dataFolder, environment, input } = start;
   makePrivateFolder(dataFolder);
   const path = logFile(dataFolder);
   const log = openPrivateFile(path);
@@ -42,11 +47,17 @@ export function startBackground({ command, dataFolder, environment }: Background
       // Not the folder of the caller: it would be kept busy, and a project must not steer svc (T5).
       cwd: dataFolder,
       env: { ...environment, [DETACHED]: '1' },
-      stdio: ['ignore', log, log],
+      stdio: [input === undefined ? 'ignore' : 'pipe', log, log],
       detached: true,
       windowsHide: true,
     });
-    return backgroundOf(child, () => readFileSync(path).subarray(from).toString('utf8'));
+    const hasInput = new Promise<void>((resolve) => {
+      // It may end before it has read everything.
+      child.stdin?.on('error', () => resolve()).end(input, resolve);
+      if (child.stdin === null) resolve();
+    });
+    const said = (): string => readFileSync(path).subarray(from).toString('utf8');
+    return backgroundOf(child, { said, hasInput });
   } finally {
     closeSync(log);
   }
@@ -56,7 +67,10 @@ export function logFile(dataFolder: string): string {
   return join(dataFolder, 'proxy.log');
 }
 
-function backgroundOf(child: ChildProcess, said: () => string): Background {
+function backgroundOf(
+  child: ChildProcess,
+  parts: Pick<Background, 'said' | 'hasInput'>,
+): Background {
   let hasFailed = false;
   child.on('error', () => {
     hasFailed = true;
@@ -64,7 +78,7 @@ function backgroundOf(child: ChildProcess, said: () => string): Background {
   return {
     pid: child.pid ?? 0,
     isRunning: () => !hasFailed && child.exitCode === null && child.signalCode === null,
-    said,
+    ...parts,
     release: () => child.unref(),
   };
 }

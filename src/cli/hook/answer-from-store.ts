@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/config-folder.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
@@ -18,33 +19,38 @@ import { ownSecretsOf } from '../../core/settings/own-secrets.ts';
 import { cutOutput } from '../../core/shortening/cut-output.ts';
 import { commandLine, memoryCommand } from '../clients/token-command.ts';
 import { type HookStore, type HookStoreOptions, openHookStore } from '../compose-hook.ts';
-import type { Close, HookCall, HookParts } from './hook-call.ts';
+import type { HookCall, HookEnd, HookParts } from './hook-call.ts';
 import { beginFork, keepSession } from './keep-session.ts';
 import { startWhereWanted } from './start-where-wanted.ts';
 
-/** Answers a hook that no proxy answers, and keeps what a session has said. Returns what is still to be closed. */
+/** Answers a hook that no proxy answers, and keeps what a session has said. */
 export async function answerFromStore(
   request: HookRequest,
   call: HookCall,
   parts: HookParts,
-): Promise<Close | undefined> {
+): Promise<HookEnd> {
   const { input: value, folder } = request;
   const { wholeMs } = parts;
   const client = hookClient(request.client);
   const event = client && readHookEvent(client, request.event, { value, folder });
   const setup = await setupOf(call.environment);
-  if (client === undefined || event === undefined || setup === undefined) return undefined;
+  if (client === undefined || event === undefined || setup === undefined) return 'done';
   const { kind, isFork } = event;
   const keeps = kind === 'stop' || kind === 'end';
   const started = kind === 'start' ? startWhereWanted(call, setup) : undefined;
   if (keeps ? !setup.writes : !setup.reads && !isFork) {
     await started;
-    return undefined;
+    return 'done';
   }
   const options = { ...setup, ...(wholeMs !== undefined && { answerMs: wholeMs }) };
   const store = (await parts.openStore?.(options)) ?? (await openHookStore(options));
-  if (keeps) await keepSession(client, event, store);
-  else {
+  if (keeps) {
+    const end = performance.now() + (wholeMs ?? 0);
+    while ((await keepSession(client, event, store)) === 'late') {
+      if (performance.now() > end) return 'late';
+      await sleep(RETRY_MS);
+    }
+  } else {
     const [said, output] = await Promise.all([
       setup.reads ? store.answer(request) : '',
       cutOf({ client, event, setup, store }, call).catch(() => undefined),
@@ -57,6 +63,9 @@ export async function answerFromStore(
   await started;
   return () => store.close();
 }
+
+/** Between two looks at a lock that other programs hold. */
+const RETRY_MS = 200;
 
 interface Cutting {
   readonly client: HookClient;

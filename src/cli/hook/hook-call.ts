@@ -4,6 +4,9 @@ import type { HookStore, HookStoreOptions } from '../compose-hook.ts';
 
 /** One run of `svc hook`. */
 
+/** The third argument of a hook that was handed over: nobody waits for it. */
+export const IN_BACKGROUND = '--background';
+
 export interface HookCall {
   readonly client: string;
   readonly event: string;
@@ -17,9 +20,9 @@ export interface HookParts {
   print(answer: string): Promise<void>;
   /** Absent: the one of this machine. */
   openStore?(options: HookStoreOptions): Promise<HookStore>;
-  /** Milliseconds for everything up to the answer; absent: as long as a person may wait. */
+  /** Milliseconds for everything; absent: as long as a person may wait. */
   readonly wholeMs?: number;
 }
 
-/** What is still to be closed after the answer. */
-export type Close = () => Promise<void>;
+/** `late`: what was said is not kept yet. A function closes what the answer has opened. */
+export type HookEnd = 'done' | 'late' | (() => Promise<void>);

@@ -8,12 +8,12 @@ import { within } from '../../adapters/within.ts';
 import { callProxy, probeProxy } from '../../adapters/processes/local-calls.ts';
 import { listRunFiles } from '../../adapters/processes/run-files.ts';
 import { asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
-import { type HookClient, hookClient, type HookKind } from '../../core/hooks/hook-clients.ts';
+import { hookClient, type HookKind, kindOf } from '../../core/hooks/hook-clients.ts';
 import type { HookRequest, TranscriptTail } from '../../core/hooks/hook-question.ts';
 import { HOOK_PATH } from '../../core/http/routes.ts';
 import { type Access, parseAccess } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import type { Close, HookCall, HookParts } from './hook-call.ts';
+import { type HookCall, type HookEnd, type HookParts, IN_BACKGROUND } from './hook-call.ts';
 
 /**
  * `svc hook CLIENT EVENT`: the same memory in the client's own transcript, with no proxy in the path. Whatever goes
@@ -23,54 +23,85 @@ import type { Close, HookCall, HookParts } from './hook-call.ts';
 
 /** A person waits. The process itself needs 50 ms to start, 150 on a busy machine, so the whole stays below a second. */
 const WHOLE_MS = 800;
-/** Nobody waits where an answer or a session has ended, and what is cut off there is lost. */
-const KEEP_MS = 2_500;
+/** What was said and is not kept by then is handed over, which takes some milliseconds. */
+const KEEP_MS = 650;
+const HAND_OVER_MS = 150;
 /** After the answer: captures that are not in the memory by then wait in the outbox. */
 const CLOSE_MS_MAX = 400;
 /** A late answer leaves so much to close the files. */
 const CLOSE_MS_MIN = 50;
 
 export async function runHook(call: HookCall, parts: HookParts): Promise<void> {
-  const kind = hookClient(call.client)?.events[call.event];
-  const wholeMs = parts.wholeMs ?? (kind === 'stop' || kind === 'end' ? KEEP_MS : WHOLE_MS);
+  const client = hookClient(call.client);
+  const kind = client && kindOf(client, call.event);
+  if (client === undefined || kind === undefined) return;
+  const keeps = kind === 'stop' || kind === 'end';
+  const wholeMs = parts.wholeMs ?? (keeps ? KEEP_MS : WHOLE_MS);
   const end = performance.now() + wholeMs;
-  const close = await within(wholeMs, answerHook(call, parts)).catch(() => undefined);
-  if (close === undefined) return;
-  const leftMs = Math.min(CLOSE_MS_MAX, end - performance.now());
-  await within(Math.max(CLOSE_MS_MIN, leftMs), close()).catch(() => undefined);
+  const input = await readValue(call.stdin);
+  if (input === undefined) return;
+  const request = requestOf(call, { kind, hasTranscript: client.transcript !== undefined }, input);
+  const answered = answerHook(request, kind, call, parts);
+  const ended = await within(end - performance.now(), answered).catch(() => 'done' as const);
+  if (ended === 'done') return;
+  if (ended === undefined || ended === 'late') {
+    const isHandedOver = keeps && parts.wholeMs === undefined;
+    if (isHandedOver) await within(HAND_OVER_MS, handOver(call, input)).catch(() => undefined);
+    return;
+  }
+  const leftMs = end - performance.now();
+  const closeMs = parts.wholeMs === undefined ? Math.min(CLOSE_MS_MAX, leftMs) : leftMs;
+  await within(Math.max(CLOSE_MS_MIN, closeMs), ended()).catch(() => undefined);
 }
 
-async function answerHook(call: HookCall, parts: HookParts): Promise<Close | undefined> {
-  const client = hookClient(call.client);
-  if (client === undefined || !Object.hasOwn(client.events, call.event)) return undefined;
-  const input = await readValue(call.stdin);
-  if (input === undefined) return undefined;
-  const request = requestOf(call, client, input);
-  const told = await askProxy(request, client.events[call.event], call.environment);
+async function answerHook(
+  request: HookRequest,
+  kind: HookKind,
+  call: HookCall,
+  parts: HookParts,
+): Promise<HookEnd> {
+  const told = await askProxy(request, kind, call.environment);
   if (told !== undefined) {
     if (told !== '') await parts.print(told);
-    return undefined;
+    return 'done';
   }
   const { answerFromStore } = await import('./answer-from-store.ts');
   return answerFromStore(request, call, parts);
 }
 
-/** Bytes of a transcript's end: the last exchanges of a long session. */
-const TAIL_BYTES = 1 << 20;
-/** The calls since the prompt. A client runs this hook for each of them. */
-const LOOK_TAIL_BYTES = 1 << 18;
+/** Starts a process in the background that keeps what was said, however long another program holds the locks. */
+async function handOver(call: HookCall, input: unknown): Promise<void> {
+  const { script, client, event, environment } = call;
+  const { startBackground } = await import('../../adapters/processes/background.ts');
+  const background = startBackground({
+    command: [script, 'hook', client, event, IN_BACKGROUND],
+    dataFolder: dataFolder(environment),
+    environment,
+    input: JSON.stringify(input),
+  });
+  await background.hasInput;
+  background.release();
+}
+
+/** Bytes of a transcript's end that an event needs. Other events need none of it, or read the file themselves. */
+const TAIL_BYTES: Partial<Record<HookKind, number>> = {
+  // The last exchanges of a long session.
+  start: 1 << 20,
+  prompt: 1 << 20,
+  // The calls since the prompt. A client runs this hook for each of them.
+  tool: 1 << 18,
+};
 
 function requestOf(
   call: HookCall,
-  { events, transcript }: HookClient,
+  { kind, hasTranscript }: { readonly kind: HookKind; readonly hasTranscript: boolean },
   input: unknown,
 ): HookRequest {
   const { client, event } = call;
   const fields = asRecord(input);
   const path = asText(fields['transcript_path'] ?? fields['transcriptPath']);
-  const isAsked = events[event] === 'prompt' || events[event] === 'start';
-  const bytesMax = isAsked ? TAIL_BYTES : LOOK_TAIL_BYTES;
-  const tail = transcript === undefined || path === '' ? undefined : tailOf(path, bytesMax);
+  const bytesMax = hasTranscript && path !== '' ? TAIL_BYTES[kind] : undefined;
+  const tail = bytesMax === undefined ? undefined : tailOf(path, bytesMax);
   return { client, event, input, folder: folderOf(call), tail };
 }
 
@@ -88,7 +119,7 @@ function folderOf({ client, environment }: HookCall): string {
 /** What the running proxy answers; undefined where none can. */
 async function askProxy(
   request: HookRequest,
-  kind: HookKind | undefined,
+  kind: HookKind,
   environment: Environment,
 ): Promise<string | undefined> {
   // What is captured is written by the hook itself, which has read the transcript.

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type LastLines, lastLines } from '../../adapters/files/last-lines.ts';
 import type { HookClient } from '../../core/hooks/hook-clients.ts';
 import type { HookEvent } from '../../core/hooks/hook-event.ts';
-import { LOCAL_TENANT } from '../../core/ledger/entries.ts';
+import { type LedgerMiss, LOCAL_TENANT } from '../../core/ledger/entries.ts';
 import { captureAssistant, captureHuman } from '../../core/memory/captures.ts';
 import type { MemoryRecord, SpeakerRole } from '../../core/memory/record.ts';
 import { TranscriptReader } from '../../core/memory/transcripts.ts';
@@ -21,37 +21,38 @@ const TRANSCRIPT_BYTES_MAX = 24 * 1024 * 1024;
 /** A client writes its transcript some milliseconds after it runs the hook. */
 const WRITTEN_MS = 300;
 const POLL_MS = 20;
-/** Then they wait in the outbox. */
-const STORE_MS = 500;
 const LEDGER_MS = 200;
 
+/** Returns `late` where another process holds the lock of the state: then nothing is kept yet. */
 export async function keepSession(
   client: HookClient,
   event: HookEvent,
   store: HookStore,
-): Promise<void> {
+): Promise<'done' | LedgerMiss> {
   const kept = await keptOf(event, store);
+  if (typeof kept === 'string') return kept;
   const { records, next } =
     client.transcript === undefined || event.transcript === ''
       ? await saidInEvent(client, event, { kept, store })
       : await saidInTranscript(client.transcript.client, event, { kept, store });
-  if (records.length === 0 || event.folder === '') return;
+  if (records.length === 0 || event.folder === '') return 'done';
   const { space, branch, isMemoryOff } = await store.projects.find(event.folder);
-  if (isMemoryOff === true) return;
+  if (isMemoryOff === true) return 'done';
   const placed = records.map((record) => ({
     ...record,
     space,
     ...(branch !== undefined && { branch }),
   }));
-  if (!store.outbox.keep(placed)) return;
-  await note(event, store, next);
-  await store.outbox.flush(STORE_MS);
+  if (!store.outbox.keep(placed)) return 'done';
+  // The note is written behind the records, so they are in the file if it is.
+  return (await note(event, store, next)) ? 'done' : 'late';
 }
 
 /** A fork begins with what the other session has kept, and says it with the times of that one. */
 export async function beginFork(event: HookEvent, store: HookStore): Promise<void> {
-  const { bytes, exchanges } = await keptOf(event, store);
-  if (bytes === 0) await note(event, store, { bytes, exchanges, since: Date.now() });
+  const kept = await keptOf(event, store);
+  if (typeof kept !== 'string' && kept.bytes === 0)
+    await note(event, store, { ...kept, since: Date.now() });
 }
 
 interface Kept {
@@ -63,18 +64,19 @@ interface Kept {
   readonly since: number;
 }
 
-async function keptOf({ session }: HookEvent, { ledger }: HookStore): Promise<Kept> {
+async function keptOf({ session }: HookEvent, { ledger }: HookStore): Promise<Kept | LedgerMiss> {
   const address = addressOf(session);
   const found = await ledger.find([address], LEDGER_MS);
+  if (found.missing !== undefined) return found.missing;
   const [bytes = 0, exchanges = 0, since = 0] = (found.get(address)?.note ?? '')
     .split(' ')
     .map(Number);
   return { bytes, exchanges, since };
 }
 
-async function note({ session }: HookEvent, { ledger }: HookStore, kept: Kept): Promise<void> {
+async function note({ session }: HookEvent, { ledger }: HookStore, kept: Kept): Promise<boolean> {
   const words = [kept.bytes, kept.exchanges, kept.since].join(' ');
-  await ledger.record([{ ...addressOf(session), note: words, at: Date.now() }]);
+  return ledger.commit([{ ...addressOf(session), note: words, at: Date.now() }]);
 }
 
 function addressOf(conversation: string) {

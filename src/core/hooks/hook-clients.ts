@@ -69,6 +69,11 @@ export const HOOK_CLIENTS = {
   pi: { client: 'pi', events: pluginEvents(), form: 'plugin' },
 } as const satisfies Readonly<Record<string, HookClient>>;
 
+/** Undefined for an event that svc leaves alone. */
+export function kindOf({ events }: HookClient, event: string): HookKind | undefined {
+  return Object.hasOwn(events, event) ? events[event] : undefined;
+}
+
 export type HookClientName = keyof typeof HOOK_CLIENTS;
 
 export function hookClient(name: string): HookClient | undefined {

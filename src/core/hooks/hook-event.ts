@@ -1,6 +1,6 @@
 import { asList, asRecord, asText, type Fields } from '../bytes/json-fields.ts';
 import { readUserText } from '../conversation/human-text.ts';
-import type { HookClient, HookKind } from './hook-clients.ts';
+import { type HookClient, type HookKind, kindOf } from './hook-clients.ts';
 
 /** Reads what a client's hook writes on standard input. A field of another type reads as if it were absent. */
 
@@ -46,11 +46,11 @@ const CALLS_MAX = 64;
  * the client says elsewhere that the session began.
  */
 export function readHookEvent(
-  { events }: HookClient,
+  client: HookClient,
   name: string,
   { value, folder = '' }: { readonly value: unknown; readonly folder?: string | undefined },
 ): HookEvent | undefined {
-  const kind = Object.hasOwn(events, name) ? events[name] : undefined;
+  const kind = kindOf(client, name);
   const fields = asRecord(value);
   const session = first(fields, ['session_id', 'sessionId'], ID_CHARS_MAX);
   const isSubAgents = first(fields, ['agent_id', 'agentId'], ID_CHARS_MAX) !== '';
