@@ -358,9 +358,12 @@ export function whereOf(filter: Omit<ListFilter, 'limit'>): Conditions {
     filter.refs && JSON.stringify(filter.refs),
   );
   conditions.add('r.role = ?', filter.role);
-  conditions.add('r.conversation = ?', filter.conversation);
-  conditions.add('r.at >= ?', filter.since);
-  conditions.add('r.at <= ?', filter.until);
+  // The index of conversations begins with the space.
+  const inSpaces = filter.space === undefined ? 'r.space IN (SELECT id FROM spaces) AND ' : '';
+  conditions.add(`${inSpaces}r.conversation = ?`, filter.conversation);
+  const at = timeBeside(filter);
+  conditions.add(`${at} >= ?`, filter.since);
+  conditions.add(`${at} <= ?`, filter.until);
   if (filter.words !== undefined) {
     const terms = listTerms(filter.words);
     // Words that say nothing find nothing: forgetting "the" must not forget all.
@@ -370,12 +373,16 @@ export function whereOf(filter: Omit<ListFilter, 'limit'>): Conditions {
   return conditions;
 }
 
+export function newestFirst(filter: Pick<ListFilter, 'conversation'>): string {
+  return `${timeBeside(filter)} DESC, r.id DESC`;
+}
+
 /**
  * The plus keeps the database from walking through a whole project in the order of time: a conversation
  * is found in its own index, a thousand times sooner.
  */
-export function newestFirst({ conversation }: Pick<ListFilter, 'conversation'>): string {
-  return `${conversation === undefined ? '' : '+'}r.at DESC, r.id DESC`;
+function timeBeside({ conversation }: Pick<ListFilter, 'conversation'>): string {
+  return conversation === undefined ? 'r.at' : '+r.at';
 }
 
 const HAS_TERM = `r.id IN (SELECT p.record FROM passage_terms f JOIN passages p ON p.id = f.rowid
