@@ -142,17 +142,18 @@ const withoutLater: NonNullable<Options['esbuildPlugins']>[number] = {
 
 // The page's server is loaded when somebody asks for the page first, and the catalog of models when a request names a
 // model that svc does not know.
-// The store is loaded by a hook only where no proxy runs.
-const ASKED_FOR = {
-  'compose-ui': 'ui',
-  'served-catalog': 'catalog',
-  'answer-from-store': 'hook-store',
-};
+// The store is loaded by a hook only where no proxy runs, and the HTTP client only where the memory is a service.
+const ASKED_FOR = [
+  [/\/compose-ui\.ts$/, 'ui'],
+  [/\/served-catalog\.ts$/, 'catalog'],
+  [/\/answer-from-store\.ts$/, 'hook-store'],
+  [/^undici$/, 'undici'],
+] as const;
 const withoutAskedFor: NonNullable<Options['esbuildPlugins']>[number] = {
   name: 'without-asked-for',
   setup(build) {
-    for (const [name, file] of Object.entries(ASKED_FOR)) {
-      build.onResolve({ filter: new RegExp(`/${name}\\.ts$`) }, ({ kind }) =>
+    for (const [filter, file] of ASKED_FOR) {
+      build.onResolve({ filter }, ({ kind }) =>
         kind === 'entry-point' ? undefined : { path: `./${file}.cjs`, external: true },
       );
     }
@@ -179,6 +180,8 @@ export const standalone: Options = {
   splitting: false,
   esbuildOptions(options, context) {
     common.esbuildOptions?.(options, context);
+    // A name with an alias never comes to a plugin.
+    delete options.alias?.['undici'];
     // require() instead: import() would load the loader of ES modules.
     options.supported = { ...options.supported, 'dynamic-import': false };
   },
@@ -200,6 +203,7 @@ export default defineConfig([
       'hook-store': 'src/cli/hook/answer-from-store.ts',
       'running-access': 'src/cli/clients/running-access.ts',
       ui: 'src/cli/compose-ui.ts',
+      undici: 'src/adapters/network/undici-pool.cjs',
       catalog: 'src/adapters/catalog/served-catalog.ts',
       conf: 'node_modules/conf/dist/source/index.js',
       'store-worker': 'src/adapters/store/worker.ts',

@@ -13,7 +13,8 @@ import type { ConsoleActor } from '../server/console/operation.ts';
 import { ServiceFault } from '../server/fault.ts';
 import { urlOf } from '../../../src/cli/listing.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
-import { catalogIn, systemClock } from '../../../src/cli/compose-common.ts';
+import { openCatalog } from '../../../src/adapters/catalog/catalog.ts';
+import { systemClock } from '../../../src/cli/compose-common.ts';
 import { openLinks } from './compose-models.ts';
 
 /** The composition root of commands that manage a service: its operations in this process, or over HTTP. */
@@ -45,7 +46,9 @@ async function openLocal(
   const pepper = await readPepper(folder);
   const store = await openStoreOfService({ folder, environment });
   const masterKeys = serviceMasterKeys(folder, environment);
-  const listCatalog = () => catalogIn(folder, environment);
+  // As it is on this machine: a command does not wait for the network.
+  const listCatalog = async () =>
+    (await openCatalog({ folder, environment, now: Date.now })).providers();
   const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
   const settings = { egress: egressOf(await serviceSettings(folder, {})) };
   const links = openLinks(settings.egress);

@@ -221,9 +221,9 @@ export class ExchangeSearch {
     const earlier = asked.earlier.slice(-SIGNALS_MAX);
     // A project that nothing was stored of yet may still hear of what all projects share.
     if (home !== undefined) this.#signals.add(home.id, question.humanText, signal);
-    // A prompt that mentions an earlier session always searches the memory, however quiet recall is
-    // otherwise.
-    return speaks(signal, earlier, speaksOfThePast(own) ? 0 : question.agent.quietShare);
+    // A prompt that mentions an earlier session always searches the memory, however quiet recall is otherwise. It is
+    // asked last, because the first prompt of a process takes 10 ms to compile the pattern.
+    return speaks(signal, earlier, question.agent.quietShare) || speaksOfThePast(own);
   }
 
   /** Best first. Each place is for an exchange that says something new; a request without an answer comes last. */

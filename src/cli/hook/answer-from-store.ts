@@ -21,7 +21,6 @@ import { commandLine, memoryCommand } from '../clients/token-command.ts';
 import { type HookStore, type HookStoreOptions, openHookStore } from '../compose-hook.ts';
 import type { HookCall, HookEnd, HookParts } from './hook-call.ts';
 import { beginFork, keepSession } from './keep-session.ts';
-import { startWhereWanted } from './start-where-wanted.ts';
 
 /** Answers a hook that no proxy answers, and keeps what a session has said. */
 export async function answerFromStore(
@@ -37,7 +36,10 @@ export async function answerFromStore(
   if (client === undefined || event === undefined || setup === undefined) return 'done';
   const { kind, isFork } = event;
   const keeps = kind === 'stop' || kind === 'end';
-  const started = kind === 'start' ? startWhereWanted(call, setup) : undefined;
+  const started =
+    kind === 'start'
+      ? import('./start-where-wanted.ts').then((it) => it.startWhereWanted(call, setup))
+      : undefined;
   if (keeps ? !setup.writes : !setup.reads && !isFork) {
     await started;
     return 'done';

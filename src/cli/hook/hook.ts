@@ -5,13 +5,13 @@ import { configFolder } from '../../adapters/files/config-folder.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { lastLines } from '../../adapters/files/last-lines.ts';
 import { within } from '../../adapters/within.ts';
-import { callProxy, probeProxy } from '../../adapters/processes/local-calls.ts';
-import { listRunFiles } from '../../adapters/processes/run-files.ts';
+import type { Probe } from '../../adapters/processes/local-calls.ts';
+import { listRunFiles, type RunFile } from '../../adapters/processes/run-files.ts';
 import { asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
 import { hookClient, type HookKind, kindOf } from '../../core/hooks/hook-clients.ts';
 import type { HookRequest, TranscriptTail } from '../../core/hooks/hook-question.ts';
 import { HOOK_PATH } from '../../core/http/routes.ts';
-import { type Access, parseAccess } from '../../core/settings/config-schema.ts';
+import { parseAccess } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { type HookCall, type HookEnd, type HookParts, IN_BACKGROUND } from './hook-call.ts';
 
@@ -130,8 +130,12 @@ async function askProxy(
   // The hook stores what it cuts itself, as it does with what is captured.
   if (kind === 'tool' && mayCut(file?.value, environment)) return undefined;
   const { access } = parseAccess(file?.value ?? {}, environment);
-  const proxy = access && (await proxyOf(dataFolder(environment), access));
-  if (access === undefined || proxy === undefined) return undefined;
+  const runs = access && (await listRunFiles(dataFolder(environment)));
+  if (access === undefined || runs === undefined || runs.length === 0) return undefined;
+  // Only now: it loads Node's HTTP.
+  const { callProxy, probeProxy } = await import('../../adapters/processes/local-calls.ts');
+  const proxy = await runningOf(runs, (run) => probeProxy(run, access.localToken));
+  if (proxy === undefined) return undefined;
   // The client of this session may be set to a proxy that does not run.
   if (kind === 'start' && proxy.port !== access.port) return undefined;
   // The output of a tool may be as large as the client lets it be, and the transcript has it.
@@ -150,12 +154,10 @@ function mayCut(config: unknown, environment: Environment): boolean {
   return hookCut === true || Boolean(environment['SVC_HOOK_CUT']);
 }
 
-async function proxyOf(folder: string, { localToken }: Access) {
-  const runs = await listRunFiles(folder);
+async function runningOf(runs: readonly RunFile[], probe: (run: RunFile) => Promise<Probe>) {
   for (const run of runs.toReversed()) {
     // oxlint-disable-next-line no-await-in-loop -- The newest first; seldom more than one.
-    if ((await probeProxy(run, localToken)).pid === run.pid)
-      return { host: run.host, port: run.port };
+    if ((await probe(run)).pid === run.pid) return { host: run.host, port: run.port };
   }
   return undefined;
 }
