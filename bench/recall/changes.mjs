@@ -109,8 +109,8 @@ const PARTS = [
     kind: 'coding',
     name: 'a past is no sign',
     file: 'src/adapters/store/exchange-search.ts',
-    from: 'speaksOfThePast(own) ? 0 : question.agent.quietShare',
-    to: 'question.agent.quietShare',
+    from: ' || speaksOfThePast(own)',
+    to: '',
   },
 ];
 
