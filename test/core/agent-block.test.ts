@@ -189,6 +189,15 @@ test('a second look says a rule as a fact with its day, and only once in a conve
   }
 });
 
+test('a rule is said without the marks of the list that it stood in', () => {
+  const told = {
+    standing: [{ text: '- **Locks**: Never use npm.', at }],
+    exchanges: [],
+    sessions: [],
+  };
+  expect(writeAgentBlock(told, limits).text).toContain('\n- Locks: Never use npm.\n');
+});
+
 test('a later block of a request says in fewer words that it is data', () => {
   const told = { standing: [], exchanges: [exchange('m_aaaaaaaa', 'one')], sessions: [] };
   const [first, later] = [[], ['an earlier block']].map((e) => writeAgentBlock(told, limits, e));

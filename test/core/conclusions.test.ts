@@ -142,10 +142,24 @@ test.each([
   ]);
 });
 
-test('an abbreviation ends no sentence', () => {
-  const asked = 'The bot of the quay has comments re. the gateway stream, esp. its tail.';
-  const quotes = quoteExchange({ asked, answered: '' }, valuesOf('gateway'), { tokensMax: 60 });
-  expect(quotes).toEqual([{ role: 'user', text: asked }]);
+test('an offer goes also where a cut puts it at the end, and a remark goes from the head of a list', () => {
+  const fact = 'The stream decoder of the parser drops its tail at the quay.';
+  const line = `${fact} Want me to fix it? ${'The tail of it is kept by the harbour for a week. '.repeat(4)}`;
+  const quotes = quoteExchange({ asked: 'yes', answered: line }, valuesOf('decoder'), {
+    tokensMax: 30,
+  });
+  expect(quotes).toEqual([{ role: 'assistant', text: fact }]);
+  const list =
+    'Done. The stream decoder of the parser has two ports:\n- first `6431`, then the other';
+  expect(conclusionLines(list)).toEqual([
+    'The stream decoder of the parser has two ports: first `6431`, then the other',
+  ]);
+});
+
+test('a predicate whose subject is in the head of its list is not quoted without it', () => {
+  const answer =
+    '**Steps:**\n- Splits by the `---` separator\n- `parser.ts` splits by the `---` separator';
+  expect(conclusionLines(answer)).toEqual(['`parser.ts` splits by the `---` separator']);
 });
 
 test('headings, rows, numbers without their item, code and unclosed brackets are not quoted', () => {

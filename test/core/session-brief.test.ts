@@ -96,6 +96,10 @@ test('a sentence that fits comes before a longer one that would be cut', () => {
 test('where the person only steered, the answer names the subject and says whose words it is', () => {
   const answered = 'The harbour depot moved to Bergen.';
   expect(titleOf([{ ref, asked: 'ok, go', answered }], VALUES)).toBe(`assistant: ${answered}`);
+  const remark = 'Research on the other planner of the tide is thorough and complete.';
+  expect(titleOf([{ ref, asked: 'ok, go', answered: remark }], new Map())).toBe('');
+  const named = 'Research on `tide_planner.ts` is thorough and complete.';
+  expect(titleOf([{ ref, asked: 'ok, go', answered: named }], new Map())).toContain('tide_planner');
 });
 
 test.each([

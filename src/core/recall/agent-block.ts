@@ -1,5 +1,5 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import { isUnanswered } from './conclusions.ts';
+import { isUnanswered, plainLine } from './conclusions.ts';
 import { SESSIONS_LINE } from './own-blocks.ts';
 import { isSameLine } from './said-lines.ts';
 import { isStatement } from './sentences.ts';
@@ -217,7 +217,8 @@ interface Brief {
 
 function briefLines(memories: AgentMemories, { limits, earlier }: BriefGiven): Brief {
   const kept: string[] = [];
-  for (const { text, at } of memories.standing) {
+  for (const { text: said, at } of memories.standing) {
+    const text = plainLine(said);
     const plain = lineOf({ role: 'user', text });
     const line = limits.datesRules === true ? `- ${dayOf(at)}, the user: ${quoteOf(text)}` : plain;
     if (earlier.some((block) => block.includes(quoteOf(text)))) continue;

@@ -130,7 +130,7 @@ function linesIn(answer: string): Line[] {
     if (plain === '') continue;
     const isItem = ITEM.test(raw);
     if (HEADING_OR_ROW.test(raw) || /[:：]$/.test(plain)) {
-      head = plain;
+      head = sayingPart(plain);
       continue;
     }
     if (!isItem) head = '';
@@ -139,7 +139,8 @@ function linesIn(answer: string): Line[] {
     if (text === '' || isHalf || isFragment(text) || NO_STATEMENT.test(text)) continue;
     if (!isItem || !needsHead(text)) found.set(text, { text });
     else if (isTellingHead(head)) found.set(text, { text, head });
-    else if (hasValue(text) || concludes(text)) found.set(text, { text });
+    else if (!LACKS_SUBJECT.test(text) && (hasValue(text) || concludes(text)))
+      found.set(text, { text });
   }
   return [...found.values()].slice(-LINES_MAX);
 }
@@ -160,6 +161,9 @@ function needsHead(item: string): boolean {
 const ITEM_WORDS = 7;
 /** "Verifies the message", "going through the list", "of the first kind". */
 const IS_PREDICATE = /^(?:[A-Z]?[a-z]+(?<!s|thi|it)s (?!are\b|is\b)|[A-Za-z]+ing\b|\p{Ll}+\s)/u;
+/** It says of something that only the head names what it does. A value makes up for other openings, not for this one. */
+const LACKS_SUBJECT =
+  /^[A-Z]?[a-z]+(?<!s|thi|it|alway)s (?:(?:a|all|an|by|each|for|from|if|into|it|only|the|to|with)\b|`)/;
 const BEGINS_INSIDE =
   /^(?:when|during|while|if|for|in|on|at|to|from|with|without|after|before|because|as|via|only|not|no|and|or|but|used?)\b/i;
 
@@ -261,7 +265,9 @@ function beginningOf(line: string, tokensMax: number): string {
     text = longer;
     end = from + sentence.length;
   }
-  return text.length < BEGINNING_CHARS_MIN || isFragment(text) ? '' : text;
+  // The offer that stood in the middle is now at the end.
+  const saying = sayingPart(text);
+  return saying.length < BEGINNING_CHARS_MIN || isFragment(saying) ? '' : saying;
 }
 
 /** A shorter beginning ("Pushed.") is no point. */

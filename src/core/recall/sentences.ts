@@ -11,7 +11,7 @@ import { hasTerms } from './terms.ts';
  * is no end.
  */
 const SENTENCE_END =
-  /\n+|(?<!(?:^|\n)\s*(?:\d{1,3}|[A-Za-z])\.|(?:^|\s)(?:e\.g|i\.e|vs|etc|cf|approx|resp|re|incl|esp|z\.B|d\.h|bzw)\.)(?<=[.!?]["'”’)\]*_`]{0,3})\s+|(?<=[。！？])/u;
+  /\n+|(?<!(?:^|\n)\s*(?:\d{1,3}|[A-Za-z])\.|(?:^|\s)(?:e\.g|i\.e|vs|etc|cf|approx|resp|z\.B|d\.h|bzw)\.)(?<=[.!?]["'”’)\]*_`]{0,3})\s+|(?<=[。！？])/u;
 
 export function sentencesOf(text: string): string[] {
   return text

@@ -131,12 +131,24 @@ export function titleOf<Kind extends TitledExchange>(
   const lines = exchanges.flatMap((exchange) =>
     soleLines(exchange.answered)
       .slice(0, LINES_MAX)
-      .filter((sentence) => !KNOWS_NOTHING.test(sentence))
+      .filter((sentence) => isAbout(sentence, values) && !KNOWS_NOTHING.test(sentence))
       .map((sentence) => ({ exchange, sentence, isOnly: false })),
   );
   const answered = mostTelling(lines, { values, said, limits });
   return answered && { ...answered, title: `${ANSWER_MARK}${answered.title}` };
 }
+
+/** An agent's remark on its own work ("Research is thorough.") has neither a value, a name nor a word of the prompt. */
+function isAbout(sentence: string, values: TermValues): boolean {
+  return (
+    hasValue(sentence) ||
+    HAS_NAME.test(sentence) ||
+    termsOf(sentence).some((term) => values.has(term))
+  );
+}
+
+/** A capital inside the sentence; many scripts have none. */
+const HAS_NAME = /\s\p{Lu}|\p{Lo}/u;
 
 /** The sentence, or its first words and an ellipsis. */
 function titleFrom(own: string, isOnly: boolean, { cutMax, wholeMax }: TitleLimits): string {
