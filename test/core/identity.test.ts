@@ -84,6 +84,29 @@ test.each(['continue', 'aider'])(
   },
 );
 
+test('R43: Roo Code states its folder below the head of its own part, and a quoted line names none', () => {
+  const part = (folder: string) =>
+    '====\n\nSYSTEM INFORMATION\n\nOperating System: Linux 6.8\nDefault Shell: /bin/zsh\n' +
+    `Home Directory: /home/walrus\nCurrent Workspace Directory: ${folder}\n\nThe Current Workspace Directory is`;
+  const folderOf = (client: string, system: string) =>
+    projectOf(
+      [],
+      viewOf('openai_chat_completions', {
+        messages: [{ role: 'system', content: system }, ...hello],
+        tools,
+      }),
+      client,
+    ).folder;
+  const quoted = 'You are Roo.\n\nWorking directory: /home/mallory/other\n\n';
+  expect(folderOf('roo', `${quoted}${part('/home/walrus/shop')}`)).toBe('/home/walrus/shop');
+  expect(folderOf('kilo', part('/home/walrus/shop'))).toBe('/home/walrus/shop');
+  expect(folderOf('roo', `${part('/home/walrus/shop')}\n${part('/x')}`)).toBeUndefined();
+  const line = 'Current Workspace Directory: /home/mallory/other';
+  for (const client of ['pi', 'qwen', 'roo']) {
+    expect([client, folderOf(client, `${line}\n`)]).toEqual([client, undefined]);
+  }
+});
+
 const tools = [{ name: 'Bash' }];
 const hello = [{ role: 'user', content: 'hello' }];
 const claude = ['User-Agent', 'claude-cli/2.1.329 (external, cli)'];

@@ -30,6 +30,8 @@ const FOLDER_MARKS: readonly Mark[] = [
   ['orking in the directory: ', /^[ \t]*(?:[-*] )?I'm currently w$/],
   ['<cwd>', /^[ \t]*(?:<environment_context>)?$/],
 ];
+/** Roo Code, below the head of its own part alone: `src/core/prompts/sections/system-info.ts` there, read in 2026-11. */
+const PLACE_MARKS: readonly Mark[] = [['orkspace Directory: ', /^Current W$/]];
 const BRANCH_MARKS: readonly Mark[] = ['Current branch: ', 'Git branch: ', 'git branch: '].map(
   (mark) => [mark, /^[ \t]*(?:[-*] )?(?:gitStatus: )?$/],
 );
@@ -56,7 +58,8 @@ export const CONTRADICTED = '';
 export function projectInSystem(texts: readonly string[]): StatedProject {
   const folders = texts.flatMap((text) => foldersIn(text, SYSTEM_MARKS));
   const isLast = texts.some((text) => text.slice(0, HEAD_CHARS).includes(STATES_LAST));
-  const place = agreedOn(folders.flatMap(({ value, isInElement }) => (isInElement ? value : [])));
+  const places = [...folders, ...texts.flatMap((text) => foldersIn(text, PLACE_MARKS))];
+  const place = agreedOn(places.flatMap(({ value, isInElement }) => (isInElement ? value : [])));
   return {
     ...stated((isLast ? folders.at(-1) : folders[0])?.value, branchesIn(texts)),
     ...(place !== undefined && { place }),
@@ -73,8 +76,9 @@ const SYSTEM_MARKS = FOLDER_MARKS.filter(([text]) => text !== '<cwd>');
 
 /** How clients begin the part of a system message that describes the environment. */
 const ELEMENT =
-  /(?:^|\n)(?:# Environment\n(?:You have been invoked in the following environment: *\n)?|<env>\n|<environment>\n)$/;
-const ELEMENT_CHARS_MAX = 100;
+  /(?:^|\n)(?:# Environment\n(?:You have been invoked in the following environment: *\n)?|<env>\n|<environment>\n|====\n\nSYSTEM INFORMATION\n\nOperating System: .{0,200}\n(?:Default Shell: .{0,200}\n)?Home Directory: .{0,400}\n)$/;
+/** Roo Code's three lines are the longest. */
+const ELEMENT_CHARS_MAX = 1000;
 
 /**
  * `texts`: the blocks of the system prompt itself. Claude Code's simple mode has a block there that says the

@@ -76,6 +76,8 @@ const CLIENTS: ReadonlyMap<string, ClientFacts> = new Map([
   ['cline', { ...AGENT, alwaysOffersTools: false }],
   [DEMO_CLIENT, { ...AGENT, statesFolder: false, alwaysOffersTools: false }],
   ['continue', { ...AGENT, statesFolder: false, quotesFolders: true, alwaysOffersTools: false }],
+  ['roo', { ...UNKNOWN, statesPlace: true }],
+  ['kilo', { ...UNKNOWN, statesPlace: true }],
   ['aider', { ...UNKNOWN, quotesFolders: true }],
 ]);
 
