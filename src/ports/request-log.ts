@@ -91,8 +91,9 @@ export interface RequestSum {
   readonly looks: number;
   readonly lookTokens: number;
   readonly lookTokensRepeated: number;
-  /** Requests for which memory could not answer. */
+  /** Requests for which memory could not answer, and those of them for which it was too late. */
   readonly degraded: number;
+  readonly late: number;
   /** The provider's own counts, of the requests that carry them. */
   readonly usage: Usage;
   /** Price of the requests that `usage` counts. */

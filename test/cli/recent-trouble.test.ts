@@ -130,6 +130,20 @@ test('status says that the provider was not reached and that memory failed, unti
   expect(well).not.toMatch(/did not reach|could not help/);
 });
 
+test('doctor names the requests that went without memory, as status does', async () => {
+  const state = { at: Date.now() - 60_000, memoryState: 'degraded_timeout' };
+  const svc = await homeAfter([
+    requestRow({ id: 'r1', ...state }),
+    requestRow({ id: 'r2', ...state }),
+  ]);
+  const { stderr } = await svc('status');
+  expect(stderr).toContain('Memory was too late for the last 2 requests (degraded_timeout');
+  const { stdout, code } = await svc('doctor', '--offline');
+  expect(stdout).toMatch(/warning +Requests: Memory was too late for the last 2 requests/);
+  expect(stdout).toContain('"recallMs"');
+  expect(code).toBe(0);
+});
+
 test('where there is no request log, status makes none and has no bad news', async () => {
   const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
   const { stderr } = await runCli(['status'], { home });

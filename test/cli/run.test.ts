@@ -266,9 +266,13 @@ test('a run ends with one line of what svc did in it, and none where the client 
   const store = openEmbeddedStore({ folder: join(at.home, 'data'), report: () => undefined });
   store.requestLog.add(row);
   store.requestLog.add({ ...row, id: 'r2', client: 'codex' });
+  const without = requestRow({ at: row.at });
+  store.requestLog.add({ ...without, id: 'r3', memoryState: 'degraded_timeout' });
+  store.requestLog.add({ ...without, id: 'r4', memoryState: 'degraded_unavailable' });
   await store.close();
   const { stderr } = await runCli(['run', 'claude'], at);
   expect(stderr.trim().split('\n').at(-1)).toBe(
-    'svc in this run: 1 request, memories for 1 prompt, 41k tokens kept, 1 cache miss of 52k tokens. See: svc ui',
+    'svc in this run: 3 requests, memories for 1 prompt, memory too late for 1 request, ' +
+      'no memory for 1 request (why: svc doctor), 41k tokens kept, 1 cache miss of 52k tokens. See: svc ui',
   );
 });

@@ -190,7 +190,7 @@ test('money leads for keys and tokens for logins, and what doctor asked is nobod
   );
   expect(logins).toBe('  Logins    100k tokens with your logins');
   expect(price).toContain('59 % of direct, or 65 % with all calls that read left-out text again');
-  expect(stdout).toContain('in 1 of 2 prompts with memories, the model used them ');
+  expect(stdout).toContain('the model used the memories of 1 of 2 prompts that got some');
 });
 
 test('dollars are not shown where models without a list price took more than a tenth of the tokens', async () => {
@@ -224,7 +224,7 @@ test('a block that only names earlier sessions is counted apart from what was re
   expect(stdout).toContain(
     '1 of 2 questions found something (50 %), 1 more only got the list of earlier sessions',
   );
-  expect(stdout).toContain('in 0 of 1 prompts with memories');
+  expect(stdout).toContain('the memories of 0 of 1 prompts that got some');
 });
 
 test('one request in full shows the added block word for word, and says when it was forgotten', async () => {

@@ -256,7 +256,7 @@ test('what a catalog only names is shown and cannot be chosen; what it cannot te
   await answer('The key of merge-gateway:', '$NOT_SET_HERE');
   await answer('Where should memories be stored?');
   await asked('Cache tools and system prompt for an hour after a pause?');
-  expect(session.notes()).toContain('2 instead of 1.25 of the input price');
+  expect(session.notes()).toContain('2 instead of 1.25 times the input price');
   prompts.keypress('enter');
   await answer('Write ');
   expect(await session.ended).toBe(0);

@@ -39,6 +39,9 @@ export interface RunTotals {
   readonly requests: number;
   /** Prompts that got memories. */
   readonly recalled: number;
+  /** Requests that memory was too late for, and those for which it failed otherwise. */
+  readonly late: number;
+  readonly failed: number;
   readonly paid: number;
   readonly direct: number;
   readonly misses: number;
@@ -50,6 +53,9 @@ const RUN_SQL = `
 SELECT count(*) AS requests,
   count(DISTINCT CASE WHEN NOT coalesce(row ->> '$.recall.isBrief', 0)
     THEN row ->> '$.conversation' || ' ' || (row ->> '$.recall.exchange') END) AS recalled,
+  count(CASE WHEN row ->> '$.memoryState' = 'degraded_timeout' THEN 1 END) AS late,
+  count(CASE WHEN row ->> '$.memoryState' LIKE 'degraded_%'
+    AND row ->> '$.memoryState' <> 'degraded_timeout' THEN 1 END) AS failed,
   coalesce(sum(row ->> '$.price.paid'), 0) AS paid,
   coalesce(sum(row ->> '$.price.direct'), 0) AS direct,
   count(row ->> '$.miss.tokens') AS misses,

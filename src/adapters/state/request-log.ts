@@ -286,6 +286,7 @@ SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
   coalesce(sum(row ->> '$.secondLooks.tokens'), 0) - coalesce(sum(row ->> '$.secondLooks.written'), 0)
     AS lookTokensRepeated,
   sum(row ->> '$.memoryState' LIKE 'degraded%') AS degraded,
+  sum(row ->> '$.memoryState' = 'degraded_timeout') AS late,
   ${total('input', '$.usage.input')}, ${total('output', '$.usage.output')},
   ${total('cacheRead', '$.usage.cacheRead')}, ${total('cacheWrite', '$.usage.cacheWrite')},
   ${total('paid', '$.price.paid')}, ${total('direct', '$.price.direct')},

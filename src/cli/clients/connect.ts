@@ -338,7 +338,7 @@ async function carryOut(
   const variables = startsProxy ? await keyVariables(environment) : [];
   if (variables.length > 0) {
     terminal.warn(
-      `A proxy that ${title} starts may not see ${variables.join(', ')}. Store the key in the file: svc setup --yes --upstream NAME --key-stdin`,
+      `${title} starts the proxy in its own environment, which may lack ${variables.join(', ')}. Store the key in svc's configuration instead: svc setup --yes --upstream NAME --key-stdin`,
     );
   }
   // The file names this program: one that may be gone tomorrow does not help there.

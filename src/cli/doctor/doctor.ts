@@ -15,6 +15,7 @@ import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { FileError } from '../../adapters/files/file-error.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { lateCaptures } from '../proxy/late-captures.ts';
+import { recentMemoryTrouble } from '../proxy/recent-trouble.ts';
 
 /** `svc doctor`: what is right, what is not, and the command that mends it. No secret, ever. */
 
@@ -67,7 +68,7 @@ async function runChecks(
     ...config,
     ...(await checkStore(environment)),
     ...(offline ? [] : await checkHosted(environment)),
-    ...checkLateCaptures(environment, isRunning),
+    ...checkRecent(environment, isRunning),
     ...(access === undefined ? [] : [await checkPort(access)]),
     ...proxies,
     ...providers,
@@ -92,11 +93,20 @@ async function runChecks(
   ];
 }
 
-/** Captures that no memory has taken for longer than that should last. */
-function checkLateCaptures(environment: Environment, isRunning: boolean): readonly Check[] {
+/** What `svc status` warns of: captures that no memory has taken in time, and requests that went without memory. */
+function checkRecent(environment: Environment, isRunning: boolean): readonly Check[] {
   try {
-    const late = lateCaptures(dataFolder(environment), { now: Date.now(), isRunning });
-    return late.map((one) => ({ level: 'warning', subject: 'Captures', ...one }));
+    const folder = dataFolder(environment);
+    const now = Date.now();
+    const late = lateCaptures(folder, { now, isRunning });
+    return [
+      ...late.map((one): Check => ({ level: 'warning', subject: 'Captures', ...one })),
+      ...recentMemoryTrouble(folder, now).map((one): Check => ({
+        level: 'warning',
+        subject: 'Requests',
+        ...one,
+      })),
+    ];
   } catch (error) {
     // That the folder is not known is told where the store is looked at.
     if (error instanceof FileError) return [];

@@ -71,9 +71,10 @@ function print(
   { block, quietShare }: { readonly block: string; readonly quietShare: number },
   terminal: Terminal,
 ): void {
-  const below = `${Math.round(100 * look.shareBelow)} % of the last ${look.prompts} prompts here match less`;
+  const percent = (share: number): string => `${Math.round(100 * share)} %`;
   terminal.out(
-    `Match ${signal.toFixed(2)}: ${below}; ${Math.round(100 * quietShare)} % are needed.`,
+    `Match ${signal.toFixed(2)}: more than ${percent(look.shareBelow)} of the last ${look.prompts} prompts here. ` +
+      `Recall speaks from ${percent(quietShare)} on.`,
   );
   terminal.out(GATES[gate]);
   for (const { ref, at, score, text, verdict } of candidates) {

@@ -28,12 +28,37 @@ export function recentTrouble(folder: string, now: number): readonly string[] {
       ({ last, number }) =>
         `The last ${requestsOf(number)} did not reach the provider (${last.end}, ${timeText(last.at)}). Check: svc doctor`,
     ),
-    ...runOf(rows, ({ memoryState }) => memoryState.startsWith('degraded_')).map(
-      ({ last, number }) =>
-        `Memory could not help in the last ${requestsOf(number)} (${last.memoryState}, ${timeText(last.at)}). Check: svc doctor`,
-    ),
+    ...memoryTrouble(rows).map(({ found }) => `${found}. Check: svc doctor`),
     ...fullDisk(folder),
   ];
+}
+
+interface Trouble {
+  readonly found: string;
+  readonly fix: string;
+}
+
+/** The newest requests went without the memory that they asked for. */
+function memoryTrouble(rows: readonly RecentRequest[]): readonly Trouble[] {
+  return runOf(rows, ({ memoryState }) => memoryState.startsWith('degraded_')).map(
+    ({ last, number }) => {
+      const requests = `the last ${requestsOf(number)} (${last.memoryState}, ${timeText(last.at)})`;
+      return last.memoryState === 'degraded_timeout'
+        ? {
+            found: `Memory was too late for ${requests}`,
+            fix: 'A busy machine does that now and then. If it lasts, give memory more time: set "recallMs" under "proxy" in the configuration.',
+          }
+        : {
+            found: `Memory could not help in ${requests}`,
+            fix: 'See what each state means: svc help states',
+          };
+    },
+  );
+}
+
+/** For `svc doctor`, which otherwise looks at what is true now and not at what happened. */
+export function recentMemoryTrouble(folder: string, now: number): readonly Trouble[] {
+  return memoryTrouble(recentRequests(folder, now - HOUR_MS));
 }
 
 function requestsOf(number: number): string {

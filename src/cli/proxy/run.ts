@@ -87,12 +87,14 @@ export async function runClient({ args: [name = '', ...given], context }: Call):
 
 /** What svc did since the client began; other windows of the same client are in it. */
 function runText(totals: RunTotals): string {
-  const { requests, recalled, paid, direct, misses, missedTokens } = totals;
+  const { requests, recalled, late, failed, paid, direct, misses, missedTokens } = totals;
   const kept = Math.round(direct - paid);
   const price = kept < 0 ? `${short(-kept)} tokens more than direct` : `${short(kept)} tokens kept`;
   return [
     `svc in this run: ${count(requests, 'request')}`,
     `memories for ${count(recalled, 'prompt')}`,
+    ...(late === 0 ? [] : [`memory too late for ${count(late, 'request')}`]),
+    ...(failed === 0 ? [] : [`no memory for ${count(failed, 'request')} (why: svc doctor)`]),
     ...(direct === 0 || kept === 0 ? [] : [price]),
     ...(misses === 0
       ? []

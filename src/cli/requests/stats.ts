@@ -149,13 +149,13 @@ function show(
       'Recall',
       `${total.recalled} of ${total.asked} questions found something (${percent(recallRate(total))}), ` +
         `${total.briefs} more only got the list of earlier sessions, ` +
-        `${short(total.recalledTokens)} tokens added, memory failed ${total.degraded} times`,
+        `${short(total.recalledTokens)} tokens added, memory failed ${total.degraded} times${lateText(total)}`,
     ],
     ...(total.looks === 0 ? [] : [['Second looks', secondLooksText(total)]]),
     [
       'Used',
-      `in ${total.promptsUsed} of ${total.prompts} prompts with memories, the model used them ` +
-        'as far as svc can see: it read one in full, or named something that only the memories name',
+      `the model used the memories of ${total.promptsUsed} of ${total.prompts} prompts that got some. ` +
+        'svc counts that it read one in full, or named something that only the memories name',
     ],
     [
       'Requests',
@@ -175,6 +175,13 @@ function show(
   showGroups('Day', byDay, terminal);
   showGroups('Client', byClient, terminal);
   showGroups('Project', byProject, terminal);
+}
+
+function lateText({ degraded, late }: Total): string {
+  if (late === 0) return '';
+  return late === degraded
+    ? ', because it was too late'
+    : `, ${late} of them because it was too late`;
 }
 
 function showGroups(title: string, groups: readonly Group[], terminal: Terminal): void {
@@ -318,6 +325,7 @@ function totalOf(sums: readonly RequestSum[]): Total {
     lookTokens: add(({ lookTokens }) => lookTokens),
     lookTokensRepeated: add((sum) => sum.lookTokensRepeated),
     degraded: add(({ degraded }) => degraded),
+    late: add(({ late }) => late),
     usage: {
       input: add(({ usage }) => usage.input),
       cacheRead: add(({ usage }) => usage.cacheRead),
