@@ -155,6 +155,13 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
       await ui.close();
       await server.stop(runtime.now.live.proxy.drainMs);
       await handler.drain(KEEP_LAST_MS);
+      const lost = handler.keepLast();
+      if (lost > 0) {
+        terminal.warn(
+          `${lost === 1 ? '1 capture is' : `${lost} captures are`} lost: the disk of ${options.dataFolder} did not take ` +
+            'them before svc stopped.',
+        );
+      }
       await opened.close();
     },
   };

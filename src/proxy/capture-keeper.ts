@@ -213,6 +213,12 @@ export class CaptureKeeper {
     return false;
   }
 
+  /** Tries once more to store what is held. Returns how many records are lost when the process ends now. */
+  keepLast(): number {
+    this.#keepHeld();
+    return this.#held.reduce((sum, records) => sum + records.length, 0);
+  }
+
   #keepHeld(): void {
     for (let first = this.#held[0]; first !== undefined; first = this.#held[0]) {
       if (!this.#dependencies.outbox.keep(first)) return;

@@ -49,6 +49,7 @@ export function createHandler(dependencies: ProxyDependencies): ProxyHandler {
   const handler: Handler = (request, outgoing) => requests.handle(request, outgoing);
   return Object.assign(handler, {
     drain: (withinMs: number) => requests.drain(withinMs),
+    keepLast: () => requests.keepLast(),
     heldBytes: () => requests.heldBytes(),
     leave: () => requests.leave(),
   });
@@ -60,6 +61,8 @@ export interface ProxyHandler extends Handler {
    * `withinMs` milliseconds at most. Never rejects.
    */
   drain(withinMs: number): Promise<void>;
+  /** Stores what a full disk has refused, if it can by now. Returns how many captures are lost. Call it after `drain`. */
+  keepLast(): number;
   /** An estimate of the memory that its caches and its background work hold. */
   heldBytes(): number;
   /** Drops its caches and its background work permanently. Requests that run in it continue to their end. */
@@ -103,6 +106,10 @@ class RequestHandler {
 
   drain(withinMs: number): Promise<void> {
     return this.#background.drain(withinMs);
+  }
+
+  keepLast(): number {
+    return this.#keeper.keepLast();
   }
 
   heldBytes(): number {

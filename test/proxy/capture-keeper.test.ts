@@ -118,6 +118,17 @@ test('captures of a time in which the disk is full are held, and kept once it ha
   expect(texts.filter((text) => text.startsWith('The staging'))).toEqual([0, 1, 2, 3].map(port));
 });
 
+test('what is held is tried once more at the end, and what is lost then is counted', () => {
+  const { keeper, read, kept, disk } = open('anthropic_messages');
+  disk.isFull = true;
+  const reading = read([said('user', 'On which port does the walrus database listen, please?')]);
+  keeper.keepAnswer(reading, { ...WHOLE, text: 'The walrus database listens on port 6431.' }, []);
+  expect(keeper.keepLast()).toBe(2);
+  disk.isFull = false;
+  expect(keeper.keepLast()).toBe(0);
+  expect(kept.flat()).toHaveLength(2);
+});
+
 test('held captures are kept without a further request, and never take more than their bound', () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());

@@ -75,7 +75,8 @@ function runOf(
   return last === undefined || end === 0 ? [] : [{ last, number: end === -1 ? rows.length : end }];
 }
 
-function fullDisk(folder: string): readonly string[] {
+/** What svc captures on a full disk it holds in memory, up to a bound. */
+export function fullDisk(folder: string): readonly string[] {
   try {
     const { bavail, bsize } = statfsSync(folder);
     const free = bavail * bsize;

@@ -4,7 +4,13 @@ import { urlOf, timeText } from '../listing.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { projectsWithoutMemory } from '../memory/spaces.ts';
-import { replacedText, nameBound, recentTrouble, refusedKeyText } from './recent-trouble.ts';
+import {
+  fullDisk,
+  replacedText,
+  nameBound,
+  recentTrouble,
+  refusedKeyText,
+} from './recent-trouble.ts';
 import { lateCaptures } from './late-captures.ts';
 import {
   isOtherBuild,
@@ -88,6 +94,11 @@ export async function stopProxies(
   const proxies = await OwnProxies.of(environment);
   const { own, unproven } = await proxies.find();
   const chosen = own.filter(({ port }) => options.port === undefined || options.port === `${port}`);
+  if (chosen.length > 0) {
+    for (const line of fullDisk(dataFolder(environment))) {
+      terminal.warn(`${line} What svc holds until then is lost when it stops.`);
+    }
+  }
   for (const run of unproven) terminal.warn(`${unprovenText(run)}, so svc does not stop it.`);
   if (chosen.length === 0) {
     const where = options.port === undefined ? '' : ` on port ${options.port}`;
