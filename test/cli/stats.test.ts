@@ -224,7 +224,7 @@ test('a block that only names earlier sessions is counted apart from what was re
   expect(stdout).toContain(
     '1 of 2 questions found something (50 %), 1 more only got the list of earlier sessions',
   );
-  expect(stdout).toContain('the memories of 0 of 1 prompts that got some');
+  expect(stdout).toContain('the memories of 0 of 1 prompt that got some');
 });
 
 test('one request in full shows the added block word for word, and says when it was forgotten', async () => {

@@ -9,7 +9,7 @@ import { questionText } from '../../core/memory/captures.ts';
 import { writeAgentBlock } from '../../core/recall/agent-block.ts';
 import type { AgentCandidate, AgentLook } from '../../core/recall/agent-facts.ts';
 import { CliError } from '../cli-error.ts';
-import { timeText } from '../listing.ts';
+import { count, timeText } from '../listing.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { configError } from '../setup/load-config.ts';
 import type { Call } from '../context.ts';
@@ -71,9 +71,8 @@ function print(
   { block, quietShare }: { readonly block: string; readonly quietShare: number },
   terminal: Terminal,
 ): void {
-  const percent = (share: number): string => `${Math.round(100 * share)} %`;
   terminal.out(
-    `Match ${signal.toFixed(2)}: more than ${percent(look.shareBelow)} of the last ${look.prompts} prompts here. ` +
+    `Match ${signal.toFixed(2)}: more than ${percent(look.shareBelow)} of the last ${count(look.prompts, 'prompt')} here. ` +
       `Recall speaks from ${percent(quietShare)} on.`,
   );
   terminal.out(GATES[gate]);
@@ -84,6 +83,10 @@ function print(
     terminal.out(`    ${oneLine(text, TEXT_CHARS)}`);
   }
   if (block !== '') terminal.out(`\n${block}`);
+}
+
+function percent(share: number): string {
+  return `${Math.round(100 * share)} %`;
 }
 
 const GATES: Readonly<Record<AgentLook['gate'], string>> = {

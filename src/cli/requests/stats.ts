@@ -2,7 +2,7 @@ import { thoughtSumsText } from '../../core/conversation/lost-thoughts.ts';
 import { type Money, moneyOf } from '../../core/settings/money.ts';
 import { isPriced } from '../../core/settings/priced-share.ts';
 import type { RequestSum } from '../../ports/request-log.ts';
-import { limitOf } from '../listing.ts';
+import { count, limitOf } from '../listing.ts';
 import type { TrialMeasure, TrialReport } from '../../core/meter/hold-out.ts';
 import { namesOf } from '../memory/named.ts';
 import { withLog } from '../store.ts';
@@ -149,14 +149,10 @@ function show(
       'Recall',
       `${total.recalled} of ${total.asked} questions found something (${percent(recallRate(total))}), ` +
         `${total.briefs} more only got the list of earlier sessions, ` +
-        `${short(total.recalledTokens)} tokens added, memory failed ${total.degraded} times${lateText(total)}`,
+        `${short(total.recalledTokens)} tokens added, memory failed ${count(total.degraded, 'time')}${lateText(total)}`,
     ],
     ...(total.looks === 0 ? [] : [['Second looks', secondLooksText(total)]]),
-    [
-      'Used',
-      `the model used the memories of ${total.promptsUsed} of ${total.prompts} prompts that got some. ` +
-        'svc counts that it read one in full, or named something that only the memories name',
-    ],
+    ...(total.prompts === 0 ? [] : [['Used', usedText(total)]]),
     [
       'Requests',
       `${short(total.originalInputTokens)} tokens came in, ${short(total.forwardedInputTokens)} left ` +
@@ -167,7 +163,7 @@ function show(
       `${short(usage.input)} tokens at full price, ${short(usage.cacheRead)} from its cache ` +
         `(${percent(cacheRate(total))}), ${short(usage.cacheWrite)} written to it, ${short(usage.output)} answered`,
     ],
-    ['Again', `a model read left-out outputs again ${total.readings} times`],
+    ['Again', `a model read left-out outputs again ${count(total.readings, 'time')}`],
   ];
   const thoughts = thoughtSumsText(total.thoughts);
   if (thoughts !== undefined) lines.push(['Thinking', thoughts]);
@@ -175,6 +171,13 @@ function show(
   showGroups('Day', byDay, terminal);
   showGroups('Client', byClient, terminal);
   showGroups('Project', byProject, terminal);
+}
+
+function usedText({ prompts, promptsUsed }: Total): string {
+  return (
+    `the model used the memories of ${promptsUsed} of ${count(prompts, 'prompt')} that got some. ` +
+    'svc counts that it read one in full, or named something that only the memories name'
+  );
 }
 
 function lateText({ degraded, late }: Total): string {
