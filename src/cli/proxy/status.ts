@@ -96,7 +96,7 @@ export async function stopProxies(
   const chosen = own.filter(({ port }) => options.port === undefined || options.port === `${port}`);
   if (chosen.length > 0) {
     for (const line of fullDisk(dataFolder(environment))) {
-      terminal.warn(`${line} What svc holds until then is lost when it stops.`);
+      terminal.warn(`${line} Captures that the disk has refused are lost when svc stops.`);
     }
   }
   for (const run of unproven) terminal.warn(`${unprovenText(run)}, so svc does not stop it.`);
