@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { makingError } from '../../src/adapters/files/private-folder.ts';
 import { expect, test, vi } from 'vitest';
 import { configFolder } from '../../src/adapters/files/config-folder.ts';
 import { cacheFolder, dataFolder } from '../../src/adapters/files/data-folder.ts';
@@ -39,3 +40,13 @@ test('R4: a local token is 32 random bytes', () => {
   for (const token of tokens) expect(token).toMatch(/^svc_local_[A-Za-z0-9_-]{43}$/);
   expect(new Set(tokens).size).toBe(100);
 });
+
+test('a folder that cannot be made for lack of one above it lies in a file system that is read-only', () => {
+  // Node looks at the path after EROFS, and reports ENOENT.
+  const { message, hint } = makingError('/home/walrus/data', failed('ENOENT'));
+  expect(message).toBe('/home/walrus/data cannot be made: its file system is read-only.');
+  expect(hint).toContain('SVC_DATA_HOME');
+  expect(makingError('/x', failed('EEXIST')).message).toBe('/x is not a folder.');
+});
+
+const failed = (code: string): Error => Object.assign(new Error(code), { code });

@@ -15,11 +15,11 @@ import { type FolderKind, mustTighten } from './folder-purpose.ts';
 import {
   FILE_MODE,
   FOLDER_MODE,
-  folderError,
   foreignError,
   isOwn,
   isPrivate,
   linkError,
+  makingError,
 } from './private-folder.ts';
 
 /**
@@ -38,7 +38,7 @@ export function makePrivateFolder(folder: string, kind?: FolderKind): void {
   try {
     if (mkdirSync(folder, { recursive: true, mode: FOLDER_MODE }) !== undefined) return;
   } catch (error) {
-    throw folderError(folder, error);
+    throw makingError(folder, error);
   }
   const stat = lstatSync(folder);
   if (stat.isSymbolicLink()) throw linkError(folder);

@@ -26,17 +26,17 @@ export async function ensurePrivateFolder(path: string, kind?: FolderKind): Prom
     const made = await mkdir(path, { recursive: true, mode: FOLDER_MODE });
     if (made !== undefined) return;
   } catch (error) {
-    // Node looks at the path after EROFS, and reports that there is none.
-    if (codeOf(error) !== 'ENOENT') throw folderError(path, error);
-    throw new FileError(
-      `${path} cannot be made: its file system is read-only.`,
-      folderHint('EROFS'),
-      {
-        cause: error,
-      },
-    );
+    throw makingError(path, error);
   }
   await tightenFolder(path, kind);
+}
+
+/** An error for people, from the system's error about a folder that was to be made with all above it. */
+export function makingError(path: string, cause: unknown): FileError {
+  // Node looks at the path after EROFS, and reports that there is none.
+  if (codeOf(cause) !== 'ENOENT') return folderError(path, cause);
+  const message = `${path} cannot be made: its file system is read-only.`;
+  return new FileError(message, folderHint('EROFS'), { cause });
 }
 
 /** The folder's mode bits for others, or undefined when there is no folder. */

@@ -30,7 +30,7 @@ const FOLDER_MARKS: readonly Mark[] = [
   ['orking in the directory: ', /^[ \t]*(?:[-*] )?I'm currently w$/],
   ['<cwd>', /^[ \t]*(?:<environment_context>)?$/],
 ];
-/** Roo Code, below the head of its own part alone: `src/core/prompts/sections/system-info.ts` there, read in 2026-11. */
+/** Roo Code, below the head of its own part alone: `getSystemInfoSection` of RooCodeInc/Roo-Code, read in 2026-11. */
 const PLACE_MARKS: readonly Mark[] = [['orkspace Directory: ', /^Current W$/]];
 const BRANCH_MARKS: readonly Mark[] = ['Current branch: ', 'Git branch: ', 'git branch: '].map(
   (mark) => [mark, /^[ \t]*(?:[-*] )?(?:gitStatus: )?$/],
