@@ -47,6 +47,8 @@ test.each([
   'Bitte keine Kommentare auf Deutsch im Code.',
   '不，我们这里用 pnpm，不用 npm。',
   'Никогда не пуши в main.',
+  'never force unwrap optionals in this code base, use guard let',
+  'Use metric units and UTC times in everything that you produce for me.',
 ])('a rule: %s', (text) => {
   expect(rulesIn(text)).toEqual([text]);
 });
@@ -88,6 +90,9 @@ test.each([
   '它总是失败，每次都报错。',
   '常にエラーになります。',
   'Please apply them from now on.',
+  'Never got that error in this repository before.',
+  'always the same failure here',
+  'never works here',
   `Always use ${'a very long story '.repeat(20)}`,
 ])('no rule: %s', (text) => {
   expect(rulesIn(text)).toEqual([]);

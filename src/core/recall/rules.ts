@@ -44,7 +44,7 @@ const CONVENTION_WORK =
 
 const FOR_GOOD =
   'from now on|from here on(?: out)?|from this (?:point|moment|day)(?: on| forward)?|going forward|moving forward|henceforth|in (?:the )?future|' +
-  'until i say otherwise|as a rule|at all times|without exception|no exceptions|every (?:single )?time|each time|whenever|any ?more|no longer';
+  'until i say otherwise|in (?:everything|anything|whatever) (?:that )?you (?:create|do|make|produce|say|write)|as a rule|at all times|without exception|no exceptions|every (?:single )?time|each time|whenever|any ?more|no longer';
 
 // The opening of a sentence. It says nothing about what is demanded.
 const OPENING = new RegExp(
@@ -158,6 +158,9 @@ const HABIT =
 /** "We don't mock the database", "no more inline styles": with HERE a custom. */
 const NEVER_OURS =
   /\bwe (?:never|don'?t|do not) (?!care|get|have|know|need|see|support|think|want)\w+|^no more \w+/i;
+/** "Never force unwrap an optional": with HERE an order, whatever the verb. */
+const NEVER_DO =
+  /^(?:please )?(?:never|always) (?!(?:again|been|came|did|ever|found|gave|got|had|heard|knew|made|mind|ran|said|saw|seen|the|thought|told|took|was|went|were)\b)[a-z]+(?<!ed|ing|s) /i;
 /** What comes with each thing that is written. */
 const COMES_WITH = new RegExp(
   '^(?:every|each|all) [^.;,]{1,40}\\b(?:must|should|needs? to|has to|have to|needs?|gets?) (?:(?:have|come with|get) )?(?:an? |its own |their own )?' +
@@ -289,8 +292,12 @@ function isRule(sentence: string, isAnnounced: boolean): boolean {
   if (PRACTICE_IS.test(said))
     return KIND.test(plain) || ALL_OF.test(plain) || VALUE.test(plain) || isForGoodIn(plain);
   if (COMES_WITH.test(said) && !isAsked) return true;
-  if (!isAsked && HERE.test(plain) && (NOT_BUT_HERE.test(plain) || NEVER_OURS.test(said))) {
-    return !ONE_OFF.test(plain);
+  if (
+    !isAsked &&
+    HERE.test(plain) &&
+    (NOT_BUT_HERE.test(plain) || NEVER_OURS.test(said) || NEVER_DO.test(said))
+  ) {
+    return !ONE_OFF.test(plain) && !(NEVER_DO.test(said) && PAST.test(plain));
   }
   const isGeneral = ALL_OF.test(plain) || KIND.test(plain);
   const isForGood = isForGoodIn(plain) || (isGeneral && LASTING.test(plain));
