@@ -157,9 +157,8 @@ test('an offer goes also where a cut puts it at the end, and a remark goes from 
 });
 
 test('a predicate whose subject is in the head of its list is not quoted without it', () => {
-  const answer =
-    '**Steps:**\n- Splits by the `---` separator\n- `parser.ts` splits by the `---` separator';
-  expect(conclusionLines(answer)).toEqual(['`parser.ts` splits by the `---` separator']);
+  const answer = '**Steps:**\n- Splits the text at `---`\n- `parser.ts` splits the text at `---`';
+  expect(conclusionLines(answer)).toEqual(['`parser.ts` splits the text at `---`']);
 });
 
 test('headings, rows, numbers without their item, code and unclosed brackets are not quoted', () => {

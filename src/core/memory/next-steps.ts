@@ -1,5 +1,5 @@
 /**
- * Whether a sentence announces the assistant's next step: "Good, now let me check the tests". It is read
+ * Whether a sentence offers work, or announces the assistant's next step: "Good, now let me check the tests". It is read
  * word by word. One pattern for all of it took V8 40 ms to compile, at the end of the first answer after
  * a start.
  */

@@ -162,8 +162,7 @@ const ITEM_WORDS = 7;
 /** "Verifies the message", "going through the list", "of the first kind". */
 const IS_PREDICATE = /^(?:[A-Z]?[a-z]+(?<!s|thi|it)s (?!are\b|is\b)|[A-Za-z]+ing\b|\p{Ll}+\s)/u;
 /** It says of something that only the head names what it does. A value makes up for other openings, not for this one. */
-const LACKS_SUBJECT =
-  /^[A-Z]?[a-z]+(?<!s|thi|it|alway)s (?:(?:a|all|an|by|each|for|from|if|into|it|only|the|to|with)\b|`)/;
+const LACKS_SUBJECT = /^[A-Z]?[a-z]+(?<!s|thi|it|alway)s (?:(?:a|all|an|each|if|it|the)\b|`)/;
 const BEGINS_INSIDE =
   /^(?:when|during|while|if|for|in|on|at|to|from|with|without|after|before|because|as|via|only|not|no|and|or|but|used?)\b/i;
 
@@ -361,9 +360,9 @@ function requestSentence(
   for (const [at, whole] of sentencesOf(own).entries()) {
     const text = withoutPoliteness(plainLine(whole));
     if (isReply(text) || isNoRequest(text) || isMasked(text) || said.has(text)) continue;
-    // Its subject was named before it, and the answer says what it is about.
-    if (requestPointsBack(text) && !hasValue(text)) continue;
     const kind = kindOf(text);
+    const isBack = kind === 'statement' ? pointsBack(text) : requestPointsBack(text);
+    if (isBack && !hasValue(text)) continue;
     const match = matchOf(text, values);
     // A statement that shares nothing with the question is about something else.
     const isBeside = kind === 'statement' && match === 0 && !isOnly;

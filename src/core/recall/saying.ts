@@ -43,6 +43,7 @@ const POINTS_BACK = [
 /** People begin a request with what was named before it: "is this right?", "the other one". */
 const REQUEST_POINTS_BACK =
   /^(?:(?:(?:am|are|is|was|were|isn['’]t|aren['’]t|wasn['’]t|do|does|did|doesn['’]t|has|have|if|or|what|how) )*(?:it|its|this|that|these|those|they|them|he|she|same|about (?:it|this|that))|am i|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|or|so that|if so|as far as|we know|still (?:some|the|no))\b/i;
+
 /** Where each word is one of these, the sentence reports that a step went well, and names nothing. */
 const STATUS_WORDS = new Set(
   `a all and any are as at be been before after build builds building built both changes check checked checks ci clean
@@ -104,10 +105,9 @@ export function isMasked(sentence: string): boolean {
 /** Whether a sentence of an agent tells nothing to who was not there. */
 export function saysNothing(sentence: string): boolean {
   const tells = SAYS_WHY.test(sentence);
-  if (!tells && announces(sentence)) return true;
+  if (!tells && (announces(sentence) || offersWork(sentence))) return true;
   if (!tells && !SPECIFIC.test(sentence) && NARRATES.test(sentence)) return true;
   return (
-    offersWork(sentence) ||
     onlyAsks(sentence) ||
     pointsBack(sentence) ||
     isInterjection(sentence) ||
