@@ -194,6 +194,12 @@ test.each([
   expect(new Set(found.map(({ at }) => at))).toEqual(new Set(ats));
 });
 
+test('a rule about everything that the agent produces holds for each prompt', () => {
+  const text = 'Use metric units in everything that you produce for me.';
+  const rules = rulesInForce([{ text, at: 1 }]);
+  expect(rulesFor(rules, { text: 'Plot the temperatures.', kind: 'prompt' }, 200)).toHaveLength(1);
+});
+
 test('an action falls under the rules for it, and no rule for answers', () => {
   const found = rulesFor(rulesInForce(RULES), { text: 'git commit -m', kind: 'action' }, 200);
   expect(found.map(({ at }) => at)).toEqual([3]);

@@ -259,6 +259,13 @@ function areApart(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean
 type Scope = 'code' | 'test' | 'git' | 'answer' | 'packages' | 'other';
 
 function scopeOf(text: string, constructs: ReadonlySet<string>): Scope {
+  // Whatever is asked, an answer comes of it.
+  if (
+    /\b(?:everything|anything|whatever) (?:that )?you (?:create|do|make|produce|say|write)\b/i.test(
+      text,
+    )
+  )
+    return 'answer';
   if (
     /\b(?:answer|reply|respond|explain|speak|talk to me|summari[sz]e|tone|emojis?|language of (?:the )?answers?)\b/i.test(
       text,
