@@ -130,6 +130,8 @@ interface Open {
   readonly isForeign: boolean;
   /** The ledger's, before it was asked. */
   readonly generation: number;
+  /** The decision that other conversations share was taken back after a refusal, and is made anew. */
+  readonly isReopened?: boolean;
 }
 
 /** The one second look of a prompt is due in this request. */
@@ -415,8 +417,9 @@ export class Recaller {
       const state = placements.length === 0 ? 'skipped_unsupported' : 'recalled';
       return { replayed: settled({ placements, state, ...marks }), ...PASSING };
     }
-    const replayed = { kind: 'open', ...open, carrier: prompt, isForeign, firstUnsent } as const;
-    return { replayed, ...PASSING };
+    const isReopened = found.get(prompt.shared)?.isOpen === true;
+    const asPrompt = { carrier: prompt, isForeign, firstUnsent, isReopened };
+    return { replayed: { kind: 'open', ...open, ...asPrompt }, ...PASSING };
   }
 
   /** The second look that is due in this request; undefined if none is. */
@@ -468,9 +471,9 @@ export class Recaller {
     placements: readonly Placement[],
     decided: BlockFact | undefined,
   ): Promise<Recalled> {
-    const { carrier, placements: before, isForeign } = open;
+    const { carrier, placements: before, isForeign, isReopened } = open;
     const at = this.#dependencies.clock.now();
-    const entries = entriesFor(carrier, { ...(decided ?? NO_BLOCK), at });
+    const entries = entriesFor(carrier, { ...(decided ?? NO_BLOCK), at }, isReopened);
     const forHooks =
       decided === undefined ? [] : this.#forHooks(open.reading, carrier, { ...decided, at });
     const isKnown = await this.#dependencies.ledger.commit([...entries, ...forHooks]);

@@ -90,6 +90,21 @@ test('a refusal that has nothing to do with svc switches nothing off', async () 
   expect(sent()).toEqual([2, 1, 0, 2]);
 });
 
+test('a block that is placed after a refusal is found under another name of the conversation too', async () => {
+  const { ask, first, refuse, next, provider, honest, strict } = await oneBlock();
+  refuse(() => false, { status: 400 });
+  expect((await next()).status).toBe(400);
+  provider.reply = honest;
+  const placed = await next();
+  expect(blocksIn(placed.sent)).toBe(2);
+  strict.refusals.length = 0;
+  const headers = { 'session-id': 'session-two' };
+  const third = said('user', 'Paint the mountains in winter.');
+  const resumed = await ask([asked, first, second, placed.item, third], { headers });
+  expect([resumed.status, strict.refusals]).toEqual([200, []]);
+  expect(blocksIn(resumed.sent)).toBeGreaterThanOrEqual(2);
+});
+
 test('a provider that cannot be reached for the second form leaves its first answer', async () => {
   const { provider, next, sent } = await oneBlock();
   provider.reply = ({ body }) => ({

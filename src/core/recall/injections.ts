@@ -454,13 +454,14 @@ function tokensOf(placements: readonly Placed[]): number {
   return placements.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
-/** The entries of one placement, as the ledger records them. */
+/** The entries of one placement, as the ledger records them. `isReopened`: the shared decision was taken back. */
 export function entriesFor(
   { own, shared }: Pick<BlockItem, 'own' | 'shared'>,
   fact: BlockFact & { readonly at: number },
+  isReopened = false,
 ): readonly BlockEntry[] {
   return [
     { ...own, ...fact },
-    { ...shared, ...fact },
+    { ...shared, ...fact, ...(isReopened && { replaces: true as const }) },
   ];
 }
