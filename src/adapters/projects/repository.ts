@@ -36,8 +36,11 @@ export async function findRepository(folder: string): Promise<Repository | undef
     // A repository of the whole home folder keeps settings: the projects inside it are not it.
     if (at === home && at !== start) break;
     const kind = await kindOf(join(at, '.git'));
+    if (kind === 'foreign') return undefined;
     // A bare repository within a working tree may have come with it, so the working tree counts.
-    if (kind !== 'none') return kind === 'foreign' ? undefined : repositoryAt(at, kind);
+    const tree = kind === 'none' ? undefined : await repositoryAt(at, kind);
+    if (tree !== undefined) return tree;
+    if (kind !== 'none') break;
     if ((await kindOf(join(at, 'HEAD'))) === 'file') bare ??= at;
     const above = dirname(at);
     if (above === at) break;
