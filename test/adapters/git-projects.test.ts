@@ -238,6 +238,9 @@ test.each([ORIGIN, ''])(
     expect(await spaceOf(join(base, 'two', 'src'))).toBe(space);
     expect(await spaceOf(join(base, 'bare.git'))).toBe(space);
     expect(await spaceOf(join(base, 'bare.git', 'hooks'))).toBe(space);
+    // Something left an empty `.git` above it, which is no repository.
+    mkdirSync(join(base, '.git'));
+    expect(await spaceOf(join(base, 'bare.git', 'info'))).toBe(space);
     // People keep a bare repository in a hidden folder, and a `.git` file beside it names it.
     writeFileSync(join(base, 'shop', '.git'), 'gitdir: ./.bare\n');
     git(bare, 'worktree', 'add', '-q', '-b', 'side', join(base, 'shop', 'side'));
@@ -302,6 +305,17 @@ test('two copies of a template without an origin are two projects, and a moved o
   git(base, 'clone', '-q', template, join(base, 'three'));
   git(join(base, 'three'), 'remote', 'remove', 'origin');
   expect([one, two]).not.toContain(await spaceOf(join(base, 'three')));
+});
+
+test('a repository that moves stays its project, though a clone of it stays behind', async () => {
+  const { base, spaceOf } = stage();
+  const root = newRepository(join(base, 'shop'));
+  const space = await spaceOf(root);
+  git(base, 'clone', '-q', root, join(base, 'clone'));
+  expect(await spaceOf(join(base, 'clone'))).toBe(space);
+  renameSync(root, join(base, 'moved'));
+  expect(await spaceOf(join(base, 'moved'))).toBe(space);
+  expect(await spaceOf(join(base, 'clone'))).toBe(space);
 });
 
 test('a project keeps its memory when its origin is added, changed or removed', async () => {

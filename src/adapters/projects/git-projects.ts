@@ -271,15 +271,16 @@ async function knownAs(
 
 /**
  * True while one of the project's folders still holds its commit in another repository. Then a repository
- * with the same commit is a copy, such as a second project from one template, and no moved project.
+ * with the same commit is a copy, such as a second project from one template, and no moved project. A clone of
+ * one of these folders does not count: it stays where it is when the folder moves.
  */
 async function isInUse({ folders, head }: KnownProject, common: string): Promise<boolean> {
   for (const folder of folders) {
     // oxlint-disable-next-line no-await-in-loop -- One is enough.
     const there = await findRepository(folder);
+    if (there === undefined || there.common === common || isIn(folders, there.origin)) continue;
     // oxlint-disable-next-line no-await-in-loop
-    if (there !== undefined && there.common !== common && (await holdsAny(there.common, [head])))
-      return true;
+    if (await holdsAny(there.common, [head])) return true;
   }
   return false;
 }
