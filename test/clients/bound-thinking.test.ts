@@ -91,8 +91,9 @@ const CLIENTS = {
     screen: async (stage: Stage, url: string): Promise<Screen> => {
       const session = await openCodexScreen(CODEX, stage, { url, model: CODEX_MODEL });
       return {
-        say: (prompt) => session.say(prompt),
-        takeBack: (_, count) => rewindCodex(session, count),
+        // What is said before belongs to the prompt that is worked on.
+        say: (prompt) => session.idle().then(() => session.say(prompt)),
+        takeBack: () => rewindCodex(session),
       };
     },
   },
@@ -100,8 +101,8 @@ const CLIENTS = {
 
 interface Screen {
   readonly say: (prompt: string) => Promise<void>;
-  /** Takes the newest prompt back, which is the `count`th. */
-  readonly takeBack: (prompt: string, count: number) => Promise<void>;
+  /** Takes `prompt`, the newest one, back. */
+  readonly takeBack: (prompt: string) => Promise<void>;
 }
 
 describe.each(['claude', 'codex'] as const)('bound thinking under %s', (name) => {
@@ -320,7 +321,6 @@ describe.each([
   test('when a prompt is taken back', async (context) => {
     const missing = missingTmux();
     if (missing !== undefined) context.skip(missing);
-    if (name === 'codex') context.skip('Codex 0.169 does not say of each answer that it has ended');
     await expectNoMoreLost('rewind', async ({ stage, url, ask }) => {
       await ask({ prompt: FACT });
       const session = await screen(stage, url);
@@ -332,7 +332,7 @@ describe.each([
       };
       await say(`${QUESTION} [[plan=bash:echo one-{i}*3]]`, 'one-3');
       await say('Paint it. [[plan=bash:echo two-{i}*3]]', 'two-3');
-      await session.takeBack('Paint it.', 2);
+      await session.takeBack('Paint it.');
       await say('On which port? [[plan=bash:echo three-{i}*3]]', 'three-3');
       await say('Once more. [[plan=bash:echo four-{i}*3]]', 'four-3');
     });

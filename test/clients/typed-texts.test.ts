@@ -109,10 +109,10 @@ describe('Codex', () => {
     const session = await openCodexScreen(codex, stage);
     await session.say(HERON);
     await callWith(stage, HERON);
-    await session.shows('Worked for');
+    await session.idle();
     await session.say(WALRUS);
     await callWith(stage, WALRUS);
-    await rewindCodex(session, 2);
+    await rewindCodex(session);
     await session.say(OTTER);
     const { clientBody, forwardedBody } = await callWith(stage, OTTER);
     expect(clientBody.includes(WALRUS)).toBe(false);

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, vi } from 'vitest';
 import { isAlive } from '../../../src/adapters/processes/run-files.ts';
@@ -7,13 +7,18 @@ import type { SpokenRecord } from '../../../src/ports/memory.ts';
 import { clientEnvironment } from './claude-code.ts';
 import { codexConfig } from './codex.ts';
 import { type InstalledClient, binaryOf } from './installed-client.ts';
-import { type CallPair, callPairs, type Stage } from './stage.ts';
+import { type CallPair, callPairs, type ClientPlace, type Stage } from './stage.ts';
 import { svcCommand } from './svc-command.ts';
 
 /** A client on a screen, typed at as a person does. */
 export interface ScreenSession extends TmuxSession {
   /** Types a text and sends it once the client shows it; an Enter that comes with a text is part of it. */
   say(text: string): Promise<void>;
+}
+
+export interface CodexScreen extends ScreenSession {
+  /** Waits until Codex has ended its work on everything that was said. A key that comes before interrupts it. */
+  idle(): Promise<void>;
 }
 
 /** Another server than the stage's, and another model than the client's own. */
@@ -26,7 +31,7 @@ const COLUMNS = 140;
 
 export async function openClaudeScreen(
   client: InstalledClient,
-  stage: Stage,
+  stage: ClientPlace,
   { url = stage.url, model }: ScreenChoice = {},
 ): Promise<ScreenSession> {
   const trust = { [stage.project]: { hasTrustDialogAccepted: true } };
@@ -47,9 +52,9 @@ export async function openClaudeScreen(
 
 export async function openCodexScreen(
   client: InstalledClient,
-  stage: Stage,
+  stage: ClientPlace,
   { url = stage.url, model }: ScreenChoice = {},
-): Promise<ScreenSession> {
+): Promise<CodexScreen> {
   const folder = join(stage.home, '.codex');
   mkdirSync(folder, { recursive: true });
   const choice = model === undefined ? {} : { model };
@@ -62,7 +67,26 @@ export async function openCodexScreen(
     SVC_LOCAL_PROXY_TOKEN: stage.svc.token,
   });
   await session.shows('›');
-  return session;
+  // Of earlier sessions of this home.
+  let ends = endsIn(folder);
+  const say = (text: string): Promise<void> => {
+    ends += 1;
+    return session.say(text);
+  };
+  const idle = (): Promise<void> =>
+    vi.waitFor(() => expect(endsIn(folder)).toBe(ends), { timeout: 60_000 });
+  return { ...session, say, idle };
+}
+
+/** The screen of Codex 0.169.0 does not say of each prompt that its work has ended. Its session files do. */
+function endsIn(folder: string): number {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const texts = files
+    .filter((file) => /^sessions.*\.jsonl$/.test(file))
+    .map((file) => readFileSync(join(folder, file), 'utf8'));
+  // Codex may copy them into another file when a prompt is taken back.
+  const ends = texts.join('').matchAll(/"type":"task_complete",.*?"turn_id":"([^"]+)"/g);
+  return new Set(Array.from(ends, ([, id]) => id)).size;
 }
 
 /** Takes `prompt`, the newest one, back with the conversation from it on. */
@@ -85,11 +109,9 @@ export async function rewindClaude(session: ScreenSession, prompt: string): Prom
   session.press('C-u');
 }
 
-/** Takes the newest prompt, the `count`th, back with the conversation from it on. */
-export async function rewindCodex(session: ScreenSession, count: number): Promise<void> {
-  await vi.waitFor(() => expect(session.screen().split('Worked for').length).toBe(count + 1), {
-    timeout: 30_000,
-  });
+/** Takes the newest prompt back, with the conversation from it on. */
+export async function rewindCodex(session: CodexScreen): Promise<void> {
+  await session.idle();
   session.press('Escape');
   await session.shows('esc again to edit');
   session.press('Escape');
@@ -100,7 +122,7 @@ export async function rewindCodex(session: ScreenSession, count: number): Promis
 }
 
 function openScreen(
-  stage: Stage,
+  stage: ClientPlace,
   command: string,
   more: Readonly<Record<string, string>>,
 ): ScreenSession {
