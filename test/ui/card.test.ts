@@ -46,7 +46,7 @@ describe.skipIf(missing !== undefined)('the card to share', () => {
       expect(svg).toMatch(/^<svg [^>]*xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
       expect(svg).toMatch(/>(?:\d+\u00A0%|Even)<\/text>/);
       expect(svg).toMatch(/7 days to .*, 2 requests, by the providers’ own counts\./);
-      expect(svg).toContain('Direct is a model. The price includes rereads and cache writes.');
+      expect(svg).toContain('Direct is an estimate. The price includes rereads and cache writes.');
       expect(svg).not.toMatch(/tidewater|class=|<script|href|127\.0\.0\.1/);
 
       const png = await saved(page, 'Save as PNG', colorScheme);

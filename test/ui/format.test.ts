@@ -10,6 +10,7 @@ import {
   whole,
   withTenth,
 } from '../../src/ui/format.ts';
+import { NOW } from '../../src/ui/texts/now.ts';
 
 /** Numbers and times read as the browser's own formatters write them, without the time to make those. */
 
@@ -54,4 +55,9 @@ test('numbers have a comma after every third digit', () => {
     '85k',
     '1.3M',
   ]);
+});
+
+test('a reset of today is in the middle of a line', () => {
+  expect(NOW.today.window('5h', '58 %', 'Today 18:38')).toBe('5h: 58 %, resets today 18:38');
+  expect(NOW.today.window('7d', '83 %', '2 Dec 10:38')).toBe('7d: 83 %, resets 2 Dec 10:38');
 });

@@ -53,7 +53,9 @@ export const NOW = {
     quota: 'Plan left',
     left: (parts: readonly string[]) => parts.join('; '),
     window: (name: string, left: string, reset: string | null) =>
-      reset === null ? `${name}: ${left}` : `${name}: ${left}, resets ${reset}`,
+      reset === null
+        ? `${name}: ${left}`
+        : `${name}: ${left}, resets ${reset.replace(/^Today/, 'today')}`,
     noQuota: 'No answer to a login has stated it',
   },
   start: 'Start a client with: svc run claude',

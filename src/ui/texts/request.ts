@@ -115,10 +115,10 @@ export const REQUEST = {
   read: 'Read from the cache',
   written: 'Written to the cache',
   writtenHour: 'Written to the cache for an hour',
-  directModel: 'Direct, by the model',
+  directModel: 'Direct, estimated',
   together: 'Total',
   priceNote:
-    '“With svc” is the provider’s own count. “Direct” is a model: it assumes the same cache and no shortening.',
+    '“With svc” is the provider’s own count. “Direct” is an estimate: it assumes the same cache and no shortening.',
   timeTitle: 'Where the time went',
   timeShare: (own: string, all: string) => `svc took ${own} of ${all}`,
   steps: {

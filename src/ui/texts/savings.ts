@@ -66,7 +66,7 @@ export const SAVINGS = {
       : `${change < 0 ? 'less' : 'more'} for input than without svc`,
   cardScope: (days: number, date: string, requests: number) =>
     `${count(days, 'day')} to ${date}, ${count(requests, 'request')}, by the providers’ own counts.`,
-  cardModel: 'Direct is a model. The price includes rereads and cache writes.',
+  cardModel: 'Direct is an estimate. The price includes rereads and cache writes.',
   cardLabel: (share: string, days: number, requests: number) =>
     `${share} for input, ${count(days, 'day')}, ${count(requests, 'request')}`,
   saveSvg: 'Save as SVG',
@@ -74,7 +74,7 @@ export const SAVINGS = {
   how: 'How to read this',
   howText: [
     'A price is in input tokens at full price. What comes from the provider’s cache counts a tenth. What is written to it counts 1.25, or 2 for an hour.',
-    'svc cannot measure the direct price, so it is a model: it assumes the same cache and no shortening.',
+    'svc cannot measure the direct price. It estimates it, with the same cache and no shortening.',
     'Every number opens the requests behind it.',
   ],
 };
