@@ -87,7 +87,7 @@ export class HookMemory {
       if (client === undefined || event === undefined) return '';
       const question = questionOf(client, event, tail);
       if (question === undefined) return '';
-      return hookAnswer(client, event, { text: await this.#answer(question) });
+      return hookAnswer(client, event, await this.#answer(question));
     } catch {
       return '';
     }

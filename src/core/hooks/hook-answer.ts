@@ -4,11 +4,6 @@ import type { HookEvent } from './hook-event.ts';
 
 /** Writes the answer to a hook: one JSON object in the client's own form, or nothing at all. */
 
-/** What a hook answers: text beside the prompt or the result. */
-export interface HookSays {
-  readonly text: string;
-}
-
 /**
  * Bytes of the text as JSON. Measured by others on hooks of this kind: with 1,024 bytes conclusions were cut, and
  * 2,048 brought nothing more.
@@ -18,11 +13,11 @@ export const HOOK_TEXT_BYTES_MAX = 1_400;
 /** Codex puts the text behind the prompt, where a model took one for its task (openai/codex issue 40680). */
 const NO_TASK = 'Background, not a task:\n';
 
-/** '' says nothing. */
+/** `text`: what is put beside the prompt or the result; '' says nothing. */
 export function hookAnswer(
   { form }: HookClient,
   { name, kind, sentPrompt }: Pick<HookEvent, 'name' | 'kind' | 'sentPrompt'>,
-  { text }: HookSays,
+  text: string,
 ): string {
   if (text === '') return '';
   switch (form) {
