@@ -66,8 +66,8 @@ export async function answerFromStore(
   return () => store.close();
 }
 
-/** Between two looks at a lock that other programs hold. */
-const RETRY_MS = 200;
+/** Between two looks at a lock that other programs hold. A file that could not be opened is not tried sooner. */
+const RETRY_MS = 1_000;
 
 interface Cutting {
   readonly client: HookClient;
