@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -243,6 +243,17 @@ test('R28: the log and the file of a background proxy are private', async () => 
   const names = readdirSync(folder).filter((name) => name.startsWith('proxy'));
   expect(names.toSorted()).toEqual([expect.stringMatching(/^proxy-\d+\.json$/), 'proxy.log']);
   for (const name of names) expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+});
+
+test('status says that a proxy has no file in the data folder: its memories may be elsewhere', async () => {
+  const at = stage({ ...validConfig(), proxy: { port: await freePort() } });
+  await runCli(['start', '--detach'], at);
+  expect((await runCli(['status'], at)).stderr).toBe('');
+  const folder = at.env['SVC_DATA_HOME'] ?? '';
+  renameSync(folder, `${folder}-away`);
+  const { stdout, stderr, code } = await runCli(['status'], at);
+  expect([code, stdout]).toEqual([0, expect.stringContaining('svc runs on')]);
+  expect(stderr).toContain(`has no file in ${folder}. It uses another data folder`);
 });
 
 function upstream(): object {

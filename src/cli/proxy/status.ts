@@ -49,6 +49,12 @@ export async function status({
     terminal.warn(refusedKeyText(name));
   }
   const folder = dataFolder(context.environment);
+  for (const proxy of own.filter(({ startedAt }) => startedAt === undefined)) {
+    terminal.warn(
+      `The proxy on ${urlOf(proxy)} has no file in ${folder}. It uses another data folder, or svc could not write there, ` +
+        'or the folder was replaced or unmounted since.',
+    );
+  }
   const now = Date.now();
   const off = await projectsWithoutMemory(context);
   if (off.length > 0) {
