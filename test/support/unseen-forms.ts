@@ -100,6 +100,7 @@ export const UNSEEN_FORMS: readonly string[] = [
   'username anna and pass %s',
   "CREATE ROLE app LOGIN PASSWORD '%s';",
   'alter user app identified by %s replace old_one;',
+  'await request(app).get("/x").auth("anna", "%s");',
 ];
 
 /** Words, names, words with marks, and one of six characters. */

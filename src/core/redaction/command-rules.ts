@@ -154,7 +154,7 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     { source: 'Any program: next to a user, -p is the password and no port' },
   ),
   command(
-    /(?<keep>(?<!\w)(?:auth ?= ?|(?:login|\w{0,24}(?:BasicAuth|PlainAuth|Authentication|Credentials?)|DBI->connect|new PDO|mysqli?(?:_connect)?|getConnection)(?:\]::new)? ?)\( ?(?:[^\n()[\]]{1,160}?, {0,2}|""?, {0,2})?["'`][^"'`\n[\]]{1,64}["'`], {0,2}["'`])[^\s"'`\\<>[\]]{5}/g,
+    /(?<keep>(?:\.auth ?|(?<!\w)auth ?= ?|(?<!\w)(?:login|\w{0,24}(?:BasicAuth|PlainAuth|Authentication|Credentials?)|DBI->connect|new PDO|mysqli?(?:_connect)?|getConnection)(?:\]::new)? ?)\( ?(?:[^\n()[\]]{1,160}?, {0,2}|""?, {0,2})?["'`][^"'`\n[\]]{1,64}["'`], {0,2}["'`])[^\s"'`\\<>[\]]{5}/g,
     ['auth', 'login', 'connect', 'pdo', 'mysqli', 'credential'],
     {
       accepts: ({ secret, next }) => /^["'`]$/.test(next) && isArgument(secret),
