@@ -419,3 +419,9 @@ test('R26: a random password that begins like a placeholder is masked, a placeho
   expect(maskSecrets('password = "my-password"').masked).toBe(0);
   expect(maskSecrets('api_key: your_api_key_here').masked).toBe(0);
 });
+
+test('a password of three characters is masked where nothing but a password can follow', () => {
+  expect(maskSecrets('sshpass -p abc ssh anna@host').text).toBe(
+    'sshpass -p [masked: password] ssh anna@host',
+  );
+});

@@ -8,14 +8,13 @@ import { NO_REST, QUOTED_REST, type SecretRule } from './secret-rule.ts';
 const ARGUMENTS = '[^\\n|;&[\\]]{0,200}?';
 const VALUE = '[^\\s"\'`\\\\<>[\\]]';
 
-/** Programs with the option that takes a password. Each one has a letter for it that others use for a port or a path. */
+/** Programs and their option for a password. Other programs use its letter for a port or a path, so each is named. */
 const OPTIONS: readonly (readonly [
   keywords: readonly string[],
   programs: string,
   option: string,
 ])[] = [
   [['mysql', 'mariadb'], 'mysql\\w{0,8}|mariadb[\\w-]{0,12}', '-p'],
-  [['sshpass'], 'sshpass', '-p ?'],
   [
     [' login'],
     '(?:docker|podman|helm|az|skopeo|buildah|oc|nerdctl)\\b[^\\n|;&[\\]]{0,40} login',
@@ -36,15 +35,15 @@ const OPTIONS: readonly (readonly [
   [['zip'], '(?:un)?zip', '-P ?'],
   [['7z', 'rar '], '7z\\w?|(?:un)?rar', '-h?p'],
   [
-    ['smbclient', 'rpcclient', 'net '],
-    'smbclient|rpcclient|net',
+    ['smbclient', 'rpcclient', 'net ', 'mount.cifs'],
+    'smbclient|rpcclient|net|mount\\.cifs',
     '-U ?["\']?[^\\s%"\'[\\]]{1,64}%',
   ],
   [['sqlcmd', 'bcp '], 'sqlcmd|bcp', '-P ?'],
   [['secret set'], 'gh secret set', '(?:-b ?|--body[= ])'],
 ];
 
-/** What stands in front of a password that has a place and no option. */
+/** What stands in front of a password that is told by its place in a line, and by no option. */
 const PLACES: readonly (readonly [keywords: readonly string[], before: string])[] = [
   [['requirepass', 'masterauth'], '\\b(?:requirepass|masterauth) '],
   [['mysqladmin'], `\\bmysqladmin ${ARGUMENTS} password `],
@@ -125,6 +124,9 @@ export const COMMAND_RULES: readonly SecretRule[] = [
       { source: `An option with a password: ${programs}` },
     ),
   ),
+  command(new RegExp(`(?<keep>\\bsshpass\\b${ARGUMENTS} -p ?["']?)${VALUE}{3}`, 'g'), ['sshpass'], {
+    source: 'sshpass: only a password follows, however short',
+  }),
   ...PLACES.map(([keywords, before]) =>
     command(new RegExp(`(?<keep>${before}["']?)${VALUE}{4}`, 'gi'), keywords, {
       source: 'A password at its place in a command, or in a line of settings without a sign',
