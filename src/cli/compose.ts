@@ -35,6 +35,7 @@ import { nameBoundInShadow } from './proxy/recent-trouble.ts';
 import { InFlight, KeptRequests } from '../proxy/in-flight.ts';
 import type { ConfiguredUpstream, Handler } from '../proxy/dependencies.ts';
 import { newRequestId, reportTo, systemClock } from './compose-common.ts';
+import { count } from './listing.ts';
 import type { UiParts } from './compose-ui.ts';
 import type { Terminal } from './terminal.ts';
 import { upstreamFor, findUpstream, type LiveSettings } from '../proxy/upstream-choice.ts';
@@ -158,7 +159,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
       const lost = handler.keepLast();
       if (lost > 0) {
         terminal.warn(
-          `${lost === 1 ? '1 capture is' : `${lost} captures are`} lost: the disk of ${options.dataFolder} did not take ` +
+          `${count(lost, 'capture is', 'captures are')} lost: the disk of ${options.dataFolder} did not take ` +
             'them before svc stopped.',
         );
       }

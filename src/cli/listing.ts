@@ -29,6 +29,11 @@ export function count(number: number, noun: string, nouns = `${noun}s`): string 
   return `${number} ${number === 1 ? noun : nouns}`;
 }
 
+/** `42 %` of a share from 0 to 1; a dash where there is none. */
+export function percent(share: number | null | undefined): string {
+  return typeof share === 'number' ? `${Math.round(100 * share)} %` : '–';
+}
+
 /** Local time to the second: `2026-11-20 16:45:02`. */
 export function timeText(at: number): string {
   const time = new Date(at);

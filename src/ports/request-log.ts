@@ -91,8 +91,9 @@ export interface RequestSum {
   readonly looks: number;
   readonly lookTokens: number;
   readonly lookTokensRepeated: number;
-  /** Requests for which memory could not answer, and those of them for which it was too late. */
+  /** Requests that went without memory, because it failed. */
   readonly degraded: number;
+  /** Those of them for which it did not answer in time. */
   readonly late: number;
   /** The provider's own counts, of the requests that carry them. */
   readonly usage: Usage;

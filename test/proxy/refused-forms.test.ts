@@ -90,6 +90,8 @@ test('a refusal that has nothing to do with svc switches nothing off', async () 
   expect(sent()).toEqual([2, 1, 0, 2]);
 });
 
+// The provider refuses a thought if a block in front of it is missing later ("Fix a thinking block bound to a different
+// conversation", platform.claude.com, read on 2026-11-28), and so does the stand-in.
 test('a block that is placed after a refusal is found under another name of the conversation too', async () => {
   const { ask, first, refuse, next, provider, honest, strict } = await oneBlock();
   refuse(() => false, { status: 400 });

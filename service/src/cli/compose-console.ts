@@ -46,7 +46,7 @@ async function openLocal(
   const pepper = await readPepper(folder);
   const store = await openStoreOfService({ folder, environment });
   const masterKeys = serviceMasterKeys(folder, environment);
-  // As it is on this machine: a command does not wait for the network.
+  // The catalog of the cache or of the package: a command does not wait for the network.
   const listCatalog = async () =>
     (await openCatalog({ folder, environment, now: Date.now })).providers();
   const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });

@@ -49,7 +49,7 @@ export async function findRepository(folder: string): Promise<Repository | undef
   return bare === undefined ? undefined : bareAt(bare);
 }
 
-/** A repository that has no working tree of its own. Its worktrees lie anywhere. */
+/** Reads a bare repository, which has no working tree of its own. Its worktrees may be in any folder. */
 async function bareAt(common: string): Promise<Repository | undefined> {
   const config = await gitConfigIn(common);
   if (config === undefined || settingIn(config, CORE, 'bare') !== 'true') return undefined;

@@ -39,8 +39,9 @@ export interface RunTotals {
   readonly requests: number;
   /** Prompts that got memories. */
   readonly recalled: number;
-  /** Requests that memory was too late for, and those for which it failed otherwise. */
+  /** Requests that went without memory, because it did not answer in time. */
   readonly late: number;
+  /** Requests that went without memory for another reason. */
   readonly failed: number;
   readonly paid: number;
   readonly direct: number;

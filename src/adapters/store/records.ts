@@ -358,7 +358,7 @@ export function whereOf(filter: Omit<ListFilter, 'limit'>): Conditions {
     filter.refs && JSON.stringify(filter.refs),
   );
   conditions.add('r.role = ?', filter.role);
-  // The index of conversations begins with the space.
+  // The index `records_by_conversation` begins with the space. SQLite uses it only if the query names spaces.
   const inSpaces = filter.space === undefined ? 'r.space IN (SELECT id FROM spaces) AND ' : '';
   conditions.add(`${inSpaces}r.conversation = ?`, filter.conversation);
   const at = timeBeside(filter);

@@ -24,5 +24,8 @@ export interface HookParts {
   readonly wholeMs?: number;
 }
 
-/** `late`: what was said is not kept yet. A function closes what the answer has opened. */
+/**
+ * How a hook has ended. `done`: nothing is left to do. `late`: the session's words are not stored yet, because another
+ * program holds a lock. A function: it closes the store, which the hook has opened for its answer.
+ */
 export type HookEnd = 'done' | 'late' | (() => Promise<void>);

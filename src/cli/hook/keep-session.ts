@@ -23,7 +23,10 @@ const WRITTEN_MS = 300;
 const POLL_MS = 20;
 const LEDGER_MS = 200;
 
-/** Returns `late` where another process holds the lock of the state: then nothing is kept yet. */
+/**
+ * Stores what a session has said since the last time. Returns `late` while another process holds the lock of the state,
+ * so that the caller may try again, and `unavailable` where the state cannot be read. In both cases nothing is stored.
+ */
 export async function keepSession(
   client: HookClient,
   event: HookEvent,

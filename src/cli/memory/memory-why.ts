@@ -9,7 +9,7 @@ import { questionText } from '../../core/memory/captures.ts';
 import { writeAgentBlock } from '../../core/recall/agent-block.ts';
 import type { AgentCandidate, AgentLook } from '../../core/recall/agent-facts.ts';
 import { CliError } from '../cli-error.ts';
-import { count, timeText } from '../listing.ts';
+import { count, percent, timeText } from '../listing.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { configError } from '../setup/load-config.ts';
 import type { Call } from '../context.ts';
@@ -83,10 +83,6 @@ function print(
     terminal.out(`    ${oneLine(text, TEXT_CHARS)}`);
   }
   if (block !== '') terminal.out(`\n${block}`);
-}
-
-function percent(share: number): string {
-  return `${Math.round(100 * share)} %`;
 }
 
 const GATES: Readonly<Record<AgentLook['gate'], string>> = {

@@ -1,7 +1,7 @@
 import { runHook } from '../hook/hook.ts';
 import { IN_BACKGROUND } from '../hook/hook-call.ts';
 
-/** Other programs hold locks for as long as a backup takes. */
+/** A hook in the background waits so long for a lock: a backup may hold it. */
 const BACKGROUND_MS = 60_000;
 
 /**

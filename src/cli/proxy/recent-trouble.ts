@@ -75,7 +75,7 @@ function runOf(
   return last === undefined || end === 0 ? [] : [{ last, number: end === -1 ? rows.length : end }];
 }
 
-/** What svc captures on a full disk it holds in memory, up to a bound. */
+/** Warns of a full disk: svc then holds in memory what it captures, up to a bound. */
 export function fullDisk(folder: string): readonly string[] {
   try {
     const { bavail, bsize } = statfsSync(folder);

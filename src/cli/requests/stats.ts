@@ -2,7 +2,7 @@ import { thoughtSumsText } from '../../core/conversation/lost-thoughts.ts';
 import { type Money, moneyOf } from '../../core/settings/money.ts';
 import { isPriced } from '../../core/settings/priced-share.ts';
 import type { RequestSum } from '../../ports/request-log.ts';
-import { count, limitOf } from '../listing.ts';
+import { count, limitOf, percent } from '../listing.ts';
 import type { TrialMeasure, TrialReport } from '../../core/meter/hold-out.ts';
 import { namesOf } from '../memory/named.ts';
 import { withLog } from '../store.ts';
@@ -260,10 +260,6 @@ function cacheRate({ usage: { input, cacheRead, cacheWrite } }: Total): number |
 
 function recallRate({ asked, recalled }: Total): number | undefined {
   return asked === 0 ? undefined : recalled / asked;
-}
-
-function percent(rate: number | undefined): string {
-  return rate === undefined ? '–' : `${Math.round(rate * 100)} %`;
 }
 
 interface Rates {

@@ -2,7 +2,7 @@ import { namesOf } from '../memory/named.ts';
 import { withLog } from '../store.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestRow } from '../../ports/request-log.ts';
-import { urlOf, limitOf } from '../listing.ts';
+import { limitOf, percent, urlOf } from '../listing.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { OwnProxies } from '../proxy/own-proxies.ts';
 import type { CliStore } from '../compose-store.ts';
@@ -306,8 +306,4 @@ function tail(text: string, charsMax: number): string {
 function agoText(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   return seconds < 60 ? `${seconds} s` : `${Math.round(seconds / 60)} min`;
-}
-
-function percent(rate: number | null): string {
-  return rate === null ? '–' : `${Math.round(rate * 100)} %`;
 }

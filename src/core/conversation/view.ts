@@ -98,7 +98,7 @@ export interface SoFar {
   readonly humans: ItemChain | undefined;
   /** Items in which a text of svc's hooks may stand, the newest first. */
   readonly hookMarks: ItemChain | undefined;
-  /** An item has such an output; see ItemTraits. */
+  /** An item has an output that ends with a frame; see ItemTraits. */
   readonly holdsFrame: boolean;
   /** How many items have human text. */
   readonly humanCount: number;

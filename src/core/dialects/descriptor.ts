@@ -47,8 +47,9 @@ export interface DialectDescriptor extends DialectApi {
 }
 
 /**
- * Whether the client of a request puts what the person types meanwhile into frames at the end of a tool's output:
- * Claude Code does. Asked only where an output ends with such a frame.
+ * Says whether the client of a request is one that appends to a tool's output what the person has typed during the
+ * call, inside a `<system-reminder>` frame. Claude Code is. To tell the client may take reading the system prompt, so
+ * this is called only when an output ends with such a frame.
  */
 export type HasFrames = () => boolean;
 

@@ -69,7 +69,7 @@ export const HOOK_CLIENTS = {
   pi: { client: 'pi', events: pluginEvents(), form: 'plugin' },
 } as const satisfies Readonly<Record<string, HookClient>>;
 
-/** Undefined for an event that svc leaves alone. */
+/** Returns what svc does at a client's event; undefined if it does nothing there. */
 export function kindOf({ events }: HookClient, event: string): HookKind | undefined {
   return Object.hasOwn(events, event) ? events[event] : undefined;
 }

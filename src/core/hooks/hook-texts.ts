@@ -26,6 +26,8 @@ export interface HookBlock {
 }
 
 const NONE: HookTexts = { placed: [], isAtPrompt: false };
+/** Three steps of a request ask. To read the texts of 100 prompts takes some milliseconds. */
+const FOUND = new WeakMap<RequestView, HookTexts>();
 
 /** `keyOf` is asked only where the request has such a text at all. Absent: no client has hooks of svc. */
 export function hookTextsIn(
@@ -34,12 +36,24 @@ export function hookTextsIn(
   keyOf: (() => string | undefined) | undefined,
 ): HookTexts {
   const marked = view.items.at(-1)?.soFar.hookMarks;
-  const key = marked === undefined ? undefined : keyOf?.();
-  if (key === undefined) return NONE;
+  if (marked === undefined || keyOf === undefined) return NONE;
+  const known = FOUND.get(view);
+  if (known !== undefined) return known;
+  const key = keyOf();
+  const texts = key === undefined ? NONE : findTexts(view, marked, { client, key });
+  FOUND.set(view, texts);
+  return texts;
+}
+
+function findTexts(
+  view: RequestView,
+  marked: ItemChain,
+  by: { readonly client: string; readonly key: string },
+): HookTexts {
   const found = indexesOf(marked).flatMap((at) => {
     const item = view.items[at];
     if (item === undefined || !mayHold(item)) return [];
-    return blocksOf(view, item, { client, key }).map((block) => ({ block, item, at }));
+    return blocksOf(view, item, by).map((block) => ({ block, item, at }));
   });
   const prompt = newestPromptIndex(view);
   const end = view.items.findIndex((item, at) => at > prompt && isModelWork(item));
@@ -50,9 +64,10 @@ export function hookTextsIn(
 }
 
 /** In ascending order. */
-function indexesOf(newest: ItemChain | undefined): readonly number[] {
+function indexesOf(newest: ItemChain): readonly number[] {
   const indexes: number[] = [];
-  for (let chain = newest; chain !== undefined; chain = chain.before) indexes.push(chain.index);
+  for (let chain: ItemChain | undefined = newest; chain !== undefined; chain = chain.before)
+    indexes.push(chain.index);
   return indexes.toReversed();
 }
 

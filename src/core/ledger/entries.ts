@@ -330,7 +330,7 @@ function isOfKind<Kind extends LedgerKind>(
 
 /** After an hour another provider, model or account may take what this one refused. */
 const REFUSAL_MS = 3_600_000;
-/** The newest prompts of a conversation: nobody types more in that hour. */
+/** So many of the newest prompts are looked up: nobody types more in that hour. */
 const REFUSAL_PROMPTS = 64;
 
 /** Identifies the conversation for which a kind of change is off, because the provider refused a changed request. */

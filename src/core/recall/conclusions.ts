@@ -161,7 +161,10 @@ function needsHead(item: string): boolean {
 const ITEM_WORDS = 7;
 /** "Verifies the message", "going through the list", "of the first kind". */
 const IS_PREDICATE = /^(?:[A-Z]?[a-z]+(?<!s|thi|it)s (?!are\b|is\b)|[A-Za-z]+ing\b|\p{Ll}+\s)/u;
-/** It says of something that only the head names what it does. A value makes up for other openings, not for this one. */
+/**
+ * "Verifies a message": the subject is in the heading above the list. A path or a number makes other openings clear, and
+ * not this one.
+ */
 const LACKS_SUBJECT = /^[A-Z]?[a-z]+(?<!s|thi|it|alway)s (?:(?:a|all|an|each|if|it|the)\b|`)/;
 const BEGINS_INSIDE =
   /^(?:when|during|while|if|for|in|on|at|to|from|with|without|after|before|because|as|via|only|not|no|and|or|but|used?)\b/i;
@@ -264,7 +267,7 @@ function beginningOf(line: string, tokensMax: number): string {
     text = longer;
     end = from + sentence.length;
   }
-  // The offer that stood in the middle is now at the end.
+  // An offer in the middle of the line may be its end now, where it says nothing.
   const saying = sayingPart(text);
   return saying.length < BEGINNING_CHARS_MIN || isFragment(saying) ? '' : saying;
 }

@@ -128,7 +128,7 @@ function linesAbout({ asked, answered }: Spoken, cues: readonly ValuedCue[]): re
   });
 }
 
-/** The line, or where it is too long to be quoted whole, those of its sentences that can be and stand alone. */
+/** Returns a line that is short enough to be quoted whole; of a longer one, those sentences that are, and make sense alone. */
 function fittingParts(line: string): readonly string[] {
   if (estimateTextTokens(line) <= QUOTE_TOKENS_MAX) return [line];
   return sentencesOf(line).filter(

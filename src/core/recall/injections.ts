@@ -454,7 +454,10 @@ function tokensOf(placements: readonly Placed[]): number {
   return placements.reduce((sum, { tokens }) => sum + tokens, 0);
 }
 
-/** The entries of one placement, as the ledger records them. `isReopened`: the shared decision was taken back. */
+/**
+ * The entries of one placement, as the ledger records them. `isReopened`: a refusal took the shared decision back, so
+ * this one replaces it.
+ */
 export function entriesFor(
   { own, shared }: Pick<BlockItem, 'own' | 'shared'>,
   fact: BlockFact & { readonly at: number },

@@ -1,6 +1,6 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import { isTelling } from './own-words.ts';
-import { rulesIn, withdrawalsIn } from './rules.ts';
+import { rulesIn, WHATEVER_YOU_MAKE, withdrawalsIn } from './rules.ts';
 import { termsOf } from './terms.ts';
 
 /**
@@ -258,14 +258,11 @@ function areApart(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean
 /** What a rule is about, as far as a prompt can say that it falls under it. */
 type Scope = 'code' | 'test' | 'git' | 'answer' | 'packages' | 'other';
 
+const ABOUT_ALL = new RegExp(`\\b${WHATEVER_YOU_MAKE}\\b`, 'i');
+
 function scopeOf(text: string, constructs: ReadonlySet<string>): Scope {
-  // Whatever is asked, an answer comes of it.
-  if (
-    /\b(?:everything|anything|whatever) (?:that )?you (?:create|do|make|produce|say|write)\b/i.test(
-      text,
-    )
-  )
-    return 'answer';
+  // Each prompt ends in an answer, so a rule about all that the agent makes holds for each.
+  if (ABOUT_ALL.test(text)) return 'answer';
   if (
     /\b(?:answer|reply|respond|explain|speak|talk to me|summari[sz]e|tone|emojis?|language of (?:the )?answers?)\b/i.test(
       text,

@@ -42,9 +42,13 @@ const WORK =
 const CONVENTION_WORK =
   'annotate|begin|capitali[sz]e|document|end|include|incorporate|indent|name|prefix|start|suffix|type|use|wrap|write';
 
+/** Of a rule about all that the agent makes: "in everything you write". */
+export const WHATEVER_YOU_MAKE =
+  '(?:everything|anything|whatever) (?:that )?you (?:create|do|make|produce|say|write)';
+
 const FOR_GOOD =
   'from now on|from here on(?: out)?|from this (?:point|moment|day)(?: on| forward)?|going forward|moving forward|henceforth|in (?:the )?future|' +
-  'until i say otherwise|in (?:everything|anything|whatever) (?:that )?you (?:create|do|make|produce|say|write)|as a rule|at all times|without exception|no exceptions|every (?:single )?time|each time|whenever|any ?more|no longer';
+  `until i say otherwise|in ${WHATEVER_YOU_MAKE}|as a rule|at all times|without exception|no exceptions|every (?:single )?time|each time|whenever|any ?more|no longer`;
 
 // The opening of a sentence. It says nothing about what is demanded.
 const OPENING = new RegExp(
@@ -292,12 +296,11 @@ function isRule(sentence: string, isAnnounced: boolean): boolean {
   if (PRACTICE_IS.test(said))
     return KIND.test(plain) || ALL_OF.test(plain) || VALUE.test(plain) || isForGoodIn(plain);
   if (COMES_WITH.test(said) && !isAsked) return true;
-  if (
-    !isAsked &&
-    HERE.test(plain) &&
-    (NOT_BUT_HERE.test(plain) || NEVER_OURS.test(said) || NEVER_DO.test(said))
-  ) {
-    return !ONE_OFF.test(plain) && !(NEVER_DO.test(said) && PAST.test(plain));
+  if (!isAsked && HERE.test(plain)) {
+    const isOrder = NEVER_DO.test(said);
+    if (isOrder || NOT_BUT_HERE.test(plain) || NEVER_OURS.test(said)) {
+      return !ONE_OFF.test(plain) && !(isOrder && PAST.test(plain));
+    }
   }
   const isGeneral = ALL_OF.test(plain) || KIND.test(plain);
   const isForGood = isForGoodIn(plain) || (isGeneral && LASTING.test(plain));

@@ -40,7 +40,7 @@ const POINTS_BACK = [
   /^(?:これ|それ|あれ)(?:は|が|で|により|によって)/u,
 ];
 
-/** People begin a request with what was named before it: "is this right?", "the other one". */
+/** A request that begins so is about something that was named before it: "is this right?", "the other one". */
 const REQUEST_POINTS_BACK =
   /^(?:(?:(?:am|are|is|was|were|isn['’]t|aren['’]t|wasn['’]t|do|does|did|doesn['’]t|has|have|if|or|what|how) )*(?:it|its|this|that|these|those|they|them|he|she|same|about (?:it|this|that))|am i|the (?:same|other|last|first|second|next)(?: \w+)?|like|since|which|because|or|so that|if so|as far as|we know|still (?:some|the|no))\b/i;
 
@@ -70,7 +70,7 @@ const HASH = /^[\da-f]{7,40}$/i;
 /** Besides these words a status may name one thing: "All gateway tests pass". */
 const STATUS_NAMES_MAX = 1;
 
-/** Whatever follows is of the same kind: "All 12 tests pass, and the branch is pushed." */
+/** A report of success. What follows it is more of the same: "All 12 tests pass, and the branch is pushed." */
 const ALL_PASS =
   /^(?:all|both)(?: the| \d+)?(?: [\w-]+){0,2} (?:tests?|checks|specs|suites?) (?:now )?(?:pass(?:ed)?|succeed(?:ed)?|are (?:now )?(?:green|passing))\b(?!.*(?:`|\w=\w))/iu;
 

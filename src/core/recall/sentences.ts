@@ -87,7 +87,7 @@ export function isFragment(line: string): boolean {
 /** Output of a tool, a path, a slash command, an answer to a menu, a remark in brackets, a shell's prompt. */
 const PASTED = /\S {2,}\S|\t|^[^\p{L}\p{N}"'“`#]|^\d+[,.)]|^\S+$|^\S+@\S+ /u;
 
-/** It asks about one place more, after a question that is not here: "in the hooks of the gateway?" */
+/** The rest of a question that began in another sentence: "in the hooks of the gateway?" */
 const ASKS_ON =
   /^(?:about|also|as|at|by|enough|for|from|in|like|of|on|plus|via|with)\b(?! (?:how|what|which|who|whose)\b)[^,]*[?？]$/i;
 const ASKS_ON_WORDS = 7;

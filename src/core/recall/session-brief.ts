@@ -138,7 +138,10 @@ export function titleOf<Kind extends TitledExchange>(
   return answered && { ...answered, title: `${ANSWER_MARK}${answered.title}` };
 }
 
-/** An agent's remark on its own work ("Research is thorough.") has neither a value, a name nor a word of the prompt. */
+/**
+ * Says whether a sentence names what it is about: a value, a name, or a word of the prompt. An agent's remark on its own
+ * work ("Research is thorough.") names nothing.
+ */
 function isAbout(sentence: string, values: TermValues): boolean {
   return (
     hasValue(sentence) ||
