@@ -145,7 +145,10 @@ export interface Relayed {
 /** The bond of thinking that svc did not relay. */
 const FOREIGN = { isBound: true, placed: 'foreign', isWhole: true } as const;
 
-function bondOf({ blocks, isShortened }: ThoughtFact, thoughtAt: number): Bond {
+/** The bond of a conversation that is bound, by its newest thinking. */
+function bondOf({ isBound, blocks, isShortened }: ThoughtFact, thoughtAt: number): Bond {
+  // The bound thinking came later and is not in this request, or is that of a conversation that began alike.
+  if (!isBound) return { ...UNBOUND, isBound: true, thoughtAt };
   return { isBound: true, thoughtAt, placed: blocks, isWhole: !isShortened };
 }
 
