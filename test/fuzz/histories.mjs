@@ -9,6 +9,12 @@ const KINDS = {
     about: 'Clients and providers that bind thinking, with restarts and kills.',
     numbers: { requests: 20_000, seed: 1, 'shrink-seconds': 300 },
   },
+  hosted: {
+    test: 'service/test/long/conversation-fuzz.prop.test.ts',
+    about:
+      'The same against two nodes of the service with one PostgreSQL, which must be installed.',
+    numbers: { requests: 2_000, seed: 1, 'shrink-seconds': 300 },
+  },
   hooks: {
     test: 'test/long/hook-histories.prop.test.ts',
     about: 'A client with the hooks of svc, with the proxy, and with both.',

@@ -3,14 +3,57 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadDriver } from '../../../src/adapters/store/driver.ts';
+import { openEmbeddedStore } from '../../../src/adapters/store/embedded-store.ts';
 import { DIALECTS } from '../../../src/core/conversation/view.ts';
 import { BIN } from '../cli.ts';
 import { LOCAL_TOKEN, validConfig } from '../config.ts';
 import { homeWith } from '../home.ts';
 import { FACTS } from '../records.ts';
+import { startRecordingProvider } from '../story.ts';
+import type { FuzzedPlace, FuzzedProxy } from './place.ts';
+
+/** Two processes of the built program with one home, its store, and a plain provider. */
+export async function openLocalPlace(): Promise<FuzzedPlace> {
+  const provider = await startRecordingProvider();
+  const first = new RunningProxy(provider.url);
+  const proxies = [first, new RunningProxy(provider.url, first)] as const;
+  const { folder } = first;
+  const store = openEmbeddedStore({ folder, report: () => undefined });
+  return {
+    provider,
+    mayBeLate: false,
+    proxies,
+    capture: (records) => store.memory.capture(records, AbortSignal.timeout(30_000)).then(noop),
+    retrieve: async (key) => {
+      const held = await store.memory.retrieve(key, AbortSignal.timeout(30_000));
+      return held?.text;
+    },
+    lock: () => first.lock(),
+    unlock: () => first.unlock(),
+    import: (space) => first.import(space),
+    askProvider: (path, body, headers) => post(provider.url + path, body, headers),
+    close: async () => {
+      for (const proxy of proxies) await proxy.close();
+      await store.close();
+    },
+  };
+}
+
+const noop = (): void => undefined;
+
+async function post(
+  url: string,
+  body: Buffer,
+  headers: Readonly<Record<string, string>>,
+): Promise<Response> {
+  const signal = AbortSignal.timeout(60_000);
+  const answer = await fetch(url, { method: 'POST', headers, body, signal });
+  await answer.arrayBuffer();
+  return answer;
+}
 
 /** The built program as a process of its own, which can be killed, and what else happens to its store. */
-export class RunningProxy {
+export class RunningProxy implements FuzzedProxy {
   readonly home: string;
   readonly folder: string;
   /** What the newest process reported to the person. */
@@ -79,18 +122,11 @@ export class RunningProxy {
     body: Buffer,
     headers: Readonly<Record<string, string>>,
   ): Promise<Response> {
-    const answer = await fetch(`${this.#url}${path}`, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        authorization: `Bearer ${LOCAL_TOKEN}`,
-        ...headers,
-      },
-      body,
-      signal: AbortSignal.timeout(60_000),
+    return post(`${this.#url}${path}`, body, {
+      'content-type': 'application/json',
+      authorization: `Bearer ${LOCAL_TOKEN}`,
+      ...headers,
     });
-    await answer.arrayBuffer();
-    return answer;
   }
 
   /** Another process writes, until it is released. */

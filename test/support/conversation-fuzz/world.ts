@@ -1,11 +1,6 @@
-import {
-  type EmbeddedStore,
-  openEmbeddedStore,
-} from '../../../src/adapters/store/embedded-store.ts';
 import { textDigest } from '../../../src/core/memory/reference.ts';
 import { PATHS, said, toolRound, type WireItem } from '../dialect-wire.ts';
 import { recordOf } from '../records.ts';
-import { type RecordingProvider, startRecordingProvider } from '../story.ts';
 import { longOutput } from '../tool-session.ts';
 import {
   answered,
@@ -19,12 +14,12 @@ import {
 } from './branch.ts';
 import { type Judged, judgeBody, textsIn } from './judge.ts';
 import { expectPricedPrefix, type Sent } from './prefix.ts';
-import { RunningProxy } from './running.ts';
+import type { FuzzedPlace } from './place.ts';
 import { BINDING_BETA } from '../strict-provider/messages-shape.ts';
 import { type BranchKind, isBinding, modelsOf, type Probe, type Step } from './steps.ts';
 import { StrictPair } from './strict-pair.ts';
 
-/** One home with a real proxy, its store, and the conversations that a history has with it. */
+/** The conversations that a history has with two processes of svc. */
 
 const FACTS = [
   'The staging database of the walrus shop listens on port',
@@ -57,6 +52,8 @@ export interface Counts {
   exchanges: number;
   batches: number;
   stops: number;
+  /** The memory did not answer in time. */
+  late: number;
   /** Refused directly too: the client edited its own history, and left its thinking out then. */
   refusedDirectly: number;
   /** Caused by leaving svc, after svc had placed a block. */
@@ -70,33 +67,27 @@ export class World {
   readonly counts: Counts;
   readonly #branches: Branch[] = [];
   readonly #held = new Set<string>();
-  readonly #provider: RecordingProvider;
-  readonly #proxies: [RunningProxy, RunningProxy];
-  readonly #store: EmbeddedStore;
+  readonly #place: FuzzedPlace;
   #pair = new StrictPair({ account: 'new', isStrictest: true });
   #hasSecond = false;
   #number = 0;
   #lockedFor = 0;
 
-  private constructor(provider: RecordingProvider, counts: Counts) {
+  private constructor(place: FuzzedPlace, counts: Counts) {
     this.counts = counts;
-    this.#provider = provider;
-    provider.reply = (request) => this.#pair.reply(request);
-    const first = new RunningProxy(provider.url);
-    this.#proxies = [first, new RunningProxy(provider.url, first)];
-    this.#store = openEmbeddedStore({ folder: first.folder, report: () => undefined });
+    this.#place = place;
+    place.provider.reply = (request) => this.#pair.reply(request);
   }
 
-  static async open(counts: Counts): Promise<World> {
-    const world = new World(await startRecordingProvider(), counts);
+  static async open(place: FuzzedPlace, counts: Counts): Promise<World> {
+    const world = new World(place, counts);
     for (let fact = 0; fact < FACTS.length; fact += 1) await world.#learn();
-    await world.#proxies[0].start();
+    await place.proxies[0].start();
     return world;
   }
 
   async close(): Promise<void> {
-    for (const proxy of this.#proxies) await proxy.close();
-    await this.#store.close();
+    await this.#place.close();
     this.counts.price += Math.round(this.#pair.through.price / 1_000);
     this.counts.directPrice += Math.round(this.#pair.direct.price / 1_000);
   }
@@ -110,11 +101,11 @@ export class World {
       case 'learn':
         return this.#learn();
       case 'lock':
-        await this.#proxies[0].lock();
+        await this.#place.lock();
         this.#lockedFor = LOCKED_REQUESTS;
         return;
       case 'import':
-        return this.#proxies[0].import(SPACES[this.#number % SPACES.length] ?? 'default');
+        return this.#place.import(SPACES[this.#number % SPACES.length] ?? 'default');
       case 'restart':
       case 'kill':
         return this.#restart(step.kind === 'kill' ? 'SIGKILL' : 'SIGTERM');
@@ -212,14 +203,14 @@ export class World {
       const place = { space, conversation: `earlier-${this.#number}` };
       return [recordOf(text, place), recordOf<'assistant'>(rule, { ...place, role: 'assistant' })];
     });
-    await this.#store.memory.capture(records, AbortSignal.timeout(30_000));
+    await this.#place.capture(records);
   }
 
-  async #restart(signal: NodeJS.Signals): Promise<void> {
+  async #restart(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     // A proxy that ends in order waits for the database; one that is killed does not.
     if (signal === 'SIGTERM') this.#unlock();
     this.counts.stops += 1;
-    const proxy = this.#proxies[this.#hasSecond && this.#number % 2 === 1 ? 1 : 0];
+    const proxy = this.#place.proxies[this.#hasSecond && this.#number % 2 === 1 ? 1 : 0];
     await proxy.stop(signal);
     this.#unlock();
     await proxy.start();
@@ -228,20 +219,20 @@ export class World {
   async #startSecond(): Promise<void> {
     if (this.#hasSecond) return;
     this.#unlock();
-    await this.#proxies[1].start();
+    await this.#place.proxies[1].start();
     this.#hasSecond = true;
   }
 
   #unlock(): void {
     this.#lockedFor = 0;
-    this.#proxies[0].unlock();
+    this.#place.unlock();
   }
 
   /** The client sends the same once more when the proxy is back. */
   async #killDuring(branch: Branch, at: number, afterMs: number): Promise<void> {
     const client = bodyOf(branch);
     this.#expect(branch, client);
-    const proxy = this.#proxies[branch.proxy];
+    const proxy = this.#place.proxies[branch.proxy];
     const sending = proxy.send(PATHS[branch.kind.dialect], client, headersOf(branch)).then(
       () => undefined,
       () => undefined,
@@ -252,7 +243,7 @@ export class World {
     await proxy.stop('SIGKILL');
     await proxy.start();
     await sending;
-    const forwarded = this.#provider.seen.at(-1)?.body;
+    const forwarded = this.#place.provider.seen.at(-1)?.body;
     const isCompared = branch.memory === 'on' && !this.#pair.isRefused;
     if (forwarded === undefined || !isCompared) return this.#send(branch, at);
     const judged = judgeBody(branch.kind.dialect, client, forwarded);
@@ -264,6 +255,12 @@ export class World {
     const client = bodyOf(branch);
     const text = this.#expect(branch, client);
     const response = await this.#ask(branch, client);
+    if (this.#isLate(response)) {
+      // The history went out without its blocks, as documented: nothing can be said of what follows.
+      this.counts.late += 1;
+      this.#branches.splice(at, 1);
+      return;
+    }
     if (this.#pair.isRefused) return this.#heal(branch, at);
     const { status, headers } = response;
     if (status !== 200) throw new Error(`the answer has status ${status}`);
@@ -282,7 +279,7 @@ export class World {
   /** What keeps the thinking of a branch, and what svc changed besides. */
   async #expectLaws(branch: Branch, client: Buffer, headers: Headers): Promise<readonly Sent[]> {
     const { dialect } = branch.kind;
-    const forwarded = this.#provider.seen.at(-1)?.body ?? Buffer.alloc(0);
+    const forwarded = this.#place.provider.seen.at(-1)?.body ?? Buffer.alloc(0);
     this.#expectOwnProject(branch.kind, forwarded.toString());
     const judged = judgeBody(dialect, client, forwarded);
     const elided = elidedItems(judged);
@@ -372,7 +369,7 @@ export class World {
       headers,
       isCounted: !('x-svc-compression-mode' in headers),
     });
-    const forwarded = this.#provider.seen.at(-1)?.body ?? client;
+    const forwarded = this.#place.provider.seen.at(-1)?.body ?? client;
     judgeBody(branch.kind.dialect, client, forwarded);
   }
 
@@ -392,18 +389,18 @@ export class World {
   ): Promise<Response> {
     this.counts.requests += 1;
     const all = { ...headersOf(branch), ...headers };
-    if (branch.isAway) return askProvider(this.#provider.url + path, client, all);
-    const response = await this.#proxies[branch.proxy].send(path, client, all);
+    if (branch.isAway) return this.#place.askProvider(path, client, all);
+    const response = await this.#place.proxies[branch.proxy].send(path, client, all);
     if (this.#lockedFor > 0) {
       this.#lockedFor -= 1;
       if (this.#lockedFor === 0) this.#unlock();
     }
-    const times = this.#provider.seen.length;
+    const times = this.#place.provider.seen.length;
     if (times === 0) throw new Error(`the provider was not asked, status ${response.status}`);
     if (times > 1 && !this.#pair.hasRefused) {
       throw new Error(`the provider was asked ${times} times`);
     }
-    const caused = isCounted ? this.#pair.caused(branch.given) : [];
+    const caused = isCounted && !this.#isLate(response) ? this.#pair.caused(branch.given) : [];
     if (caused.length > 0) {
       throw new Error(
         `request ${this.counts.requests} (${branch.kind.dialect}, ${branch.model}, ${JSON.stringify(all)}, memory ${response.headers.get('x-svc-memory-state')}, continuity ${response.headers.get('x-svc-continuity-state')}): svc broke bound thinking: ${caused.join('; ')}`,
@@ -412,10 +409,15 @@ export class World {
     return response;
   }
 
+  #isLate({ headers }: Response): boolean {
+    const state = headers.get('x-svc-memory-state');
+    return this.#place.mayBeLate && state === 'degraded_unavailable';
+  }
+
   /** The provider answers the next request with a text of its project, which may be captured there. */
   #expect(branch: Branch, client: Buffer, isCount = false): string {
     this.#number += 1;
-    this.#provider.seen.length = 0;
+    this.#place.provider.seen.length = 0;
     const text = longOutput(`Answer ${this.#number} of ${markOf(branch.kind)}:`, 240);
     const betas = branch.kind.dropsBlocks ? [BINDING_BETA] : [];
     const json: unknown = JSON.parse(client.toString());
@@ -454,8 +456,7 @@ export class World {
   ): Promise<void> {
     const name = JSON.stringify(key);
     if (this.#held.has(name)) return;
-    const held = await this.#store.memory.retrieve(key, AbortSignal.timeout(30_000));
-    if (held?.text !== text)
+    if ((await this.#place.retrieve(key)) !== text)
       throw new Error(`${name} left and is not stored: ${text.slice(0, 80)}`);
     this.#held.add(name);
   }
@@ -481,16 +482,6 @@ function markOf(kind: BranchKind): string {
 function modelOf({ dialect }: BranchKind, choice: number): string {
   const models = modelsOf(dialect);
   return models[choice % models.length] ?? 'gemini-2.5-pro';
-}
-
-async function askProvider(
-  url: string,
-  body: Buffer,
-  headers: Readonly<Record<string, string>>,
-): Promise<Response> {
-  const answer = await fetch(url, { method: 'POST', headers, body });
-  await answer.arrayBuffer();
-  return answer;
 }
 
 function prompted(kind: BranchKind, prompt: number): WireItem {
