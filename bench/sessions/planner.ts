@@ -24,13 +24,12 @@ import {
   type ItemTools,
   outputsOf,
   readItemTools,
-  seenOutputsOf,
   type ToolOutput,
 } from '../../src/core/shortening/outputs.ts';
 import { cachePrices, inputRoom } from '../../src/core/shortening/pricing.ts';
 import { dialectOf } from '../../src/core/dialects/dialects.ts';
 import { maskSecrets } from '../../src/core/redaction/redaction.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest, seenOutputsOf } from '../../test/support/view-of.ts';
 import { replacementsOf } from '../../src/core/shortening/replacements.ts';
 import { stubOf } from '../../src/core/shortening/stubs.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';

@@ -2,9 +2,8 @@ import type { ConversationPlace } from '../core/recall/injections.ts';
 import type { Place } from '../ports/projects.ts';
 import type { Workplace } from '../ports/provenance.ts';
 import { commonPrefix } from '../core/bytes/common-prefix.ts';
-import type { Dialect, RequestIdentity, RequestView } from '../core/conversation/view.ts';
-import { finish, type Steps } from '../core/bytes/steps.ts';
-import { type HasFrames, NO_FRAMES } from '../core/dialects/descriptor.ts';
+import type { RequestIdentity, RequestView } from '../core/conversation/view.ts';
+import type { Steps } from '../core/bytes/steps.ts';
 import { type Earlier, isReadAs, type ReadAs, viewSteps } from '../core/request/request-view.ts';
 import { Recent } from '../core/bytes/recent.ts';
 import {
@@ -48,13 +47,7 @@ export class Conversations {
     this.states.clear();
   }
 
-  /** The view of a decoded body; undefined when viewRequest() in core/request/request-view.ts cannot read it. */
-  view(bytes: Buffer, dialect: Dialect, hasFrames: HasFrames = NO_FRAMES): RequestView | undefined {
-    const view = finish(this.viewSteps(bytes, { dialect, hasFrames }));
-    return view === 'too_large' ? undefined : view;
-  }
-
-  /** The same in steps, between which other requests may be served. */
+  /** The view of a decoded body, as viewSteps() in core/request/request-view.ts reads it. */
   *viewSteps(bytes: Buffer, as: ReadAs): Steps<RequestView | 'too_large' | undefined> {
     const nearest = this.#nearest(bytes, as);
     const view = yield* viewSteps(bytes, as, nearest);

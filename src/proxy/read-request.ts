@@ -1,8 +1,7 @@
-import { finish, type Steps } from '../core/bytes/steps.ts';
+import type { Steps } from '../core/bytes/steps.ts';
 import { framesOf } from '../core/request/identity.ts';
 import { statedFactsOf } from '../core/request/stated-facts.ts';
 import { headerOf } from '../core/http/header-rules.ts';
-import { LOCAL_TENANT } from '../core/ledger/entries.ts';
 import type { Unread } from '../core/plan/plan.ts';
 import { SPACE_HEADER } from '../core/request/space.ts';
 import type { Place, Project, Projects } from '../ports/projects.ts';
@@ -15,20 +14,9 @@ interface Readers {
   readonly projects?: Pick<Projects, 'known'>;
 }
 
-const LOCAL_READERS: Readers = { tenant: LOCAL_TENANT };
-
 function workplaceOf(stated: Place, project: Project | undefined): Workplace | undefined {
   const { root } = project ?? {};
   return typeof stated !== 'string' || root === undefined ? undefined : { folder: stated, root };
-}
-
-/** readSteps() at once; undefined for a body that was not read. */
-export function readRequest(
-  conversations: Conversations,
-  request: ClientRequest,
-): Reading | undefined {
-  const reading = finish(readSteps(conversations, request));
-  return typeof reading === 'string' ? undefined : reading;
 }
 
 /**
@@ -38,7 +26,7 @@ export function readRequest(
 export function* readSteps(
   conversations: Conversations,
   request: ClientRequest,
-  { tenant, projects }: Readers = LOCAL_READERS,
+  { tenant, projects }: Readers,
 ): Steps<Reading | Unread> {
   const { route, headers, body } = request;
   if (route.kind !== 'model' || body === undefined) return 'unparseable';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Dialect, RequestView } from '../../src/core/conversation/view.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import { cacheLifetimeMs } from '../../src/core/shortening/pricing.ts';
 
 const MINUTE_MS = 60_000;

@@ -12,13 +12,9 @@ import {
   type ElisionPlace,
   repeatedOutputs,
 } from '../../src/core/shortening/elisions.ts';
-import {
-  readItemTools,
-  seenOutputsOf,
-  type ToolOutput,
-} from '../../src/core/shortening/outputs.ts';
+import { readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
-import { viewOf } from '../support/view-of.ts';
+import { viewOf, seenOutputsOf } from '../support/view-of.ts';
 
 type SaidRound = Pick<Round, 'id' | 'output'>;
 

@@ -13,7 +13,7 @@ import {
   UNBOUND,
 } from '../../src/core/recall/injections.ts';
 import { type BlockFact, FoundEntries, type LedgerEntry } from '../../src/core/ledger/entries.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 
 const place = {

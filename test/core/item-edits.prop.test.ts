@@ -9,7 +9,7 @@ import {
   type Edit,
   insertBlock,
 } from '../../src/core/plan/item-edits.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import { recordedBodies } from '../support/recorded-bodies.ts';
 import { bodyOf, bodyParts } from '../support/json-texts.ts';
 

@@ -6,7 +6,7 @@ import {
   type ContentForm,
   insertBlock,
 } from '../../src/core/plan/item-edits.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 
 function inserted(dialect: Dialect, text: string, form: ContentForm): string {
   const view = viewRequest(Buffer.from(text), dialect);

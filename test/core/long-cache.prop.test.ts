@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { applyEdits } from '../../src/core/plan/item-edits.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import { afterPause, longCacheEdits, wasServed } from '../../src/core/shortening/long-cache.ts';
 import { recordings } from '../support/recordings.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import { humanItems } from '../../src/core/recall/injections.ts';
 
 /** Counts how often the items of a view are walked. */

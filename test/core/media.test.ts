@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { pictureSize } from '../../src/core/bytes/picture-size.ts';
 import { estimateTokens } from '../../src/core/bytes/tokens.ts';
 import type { Dialect } from '../../src/core/conversation/view.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 
 function png(width: number, height: number, bytes = 60_000): string {
   const head = Buffer.alloc(33);

@@ -25,7 +25,7 @@ import {
   type ShorteningFacts,
 } from '../../src/core/shortening/removal.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import { longOutput } from '../support/tool-session.ts';
 import { bodyOf, plainItem, type PlainItem } from '../support/plain-chat.ts';
 

@@ -9,7 +9,7 @@ import { outputsOf, readItemTools } from '../../src/core/shortening/outputs.ts';
 import { findOmissions, readExchangeTexts } from '../../src/core/shortening/omissions.ts';
 import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import { replacementsOf } from '../../src/core/shortening/replacements.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import { bodyOf, plainItem } from '../support/plain-chat.ts';
 import { longOutput, sessionBody } from '../support/tool-session.ts';
 

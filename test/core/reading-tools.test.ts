@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import { canReadMemory } from '../../src/core/shortening/removal.ts';
 
 test.each([

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { expect, test } from 'vitest';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import { recallObstacle } from '../../src/core/shortening/removal.ts';
 
 const messages = [{ role: 'user', content: 'why does the parser drop the last token?' }];

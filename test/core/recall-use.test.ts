@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { recallUse } from '../../src/core/recall/recall-use.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 
 const REF = 'm_abcdefghijklmnop';

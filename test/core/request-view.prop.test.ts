@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
 import { dialectOf } from '../../src/core/dialects/dialects.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import { isUnderstandable } from '../support/json-oracle.ts';
 import { type BodyParts, bodyOf, bodyParts, itemText, valueText } from '../support/json-texts.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import { recordedBodies } from '../support/recorded-bodies.ts';
 
 const view = (text: string) => viewRequest(Buffer.from(text), 'openai_responses');

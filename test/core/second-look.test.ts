@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { cuesOf, frequencyOf, passagesAbout, tellAbout } from '../../src/core/recall/cues.ts';
 import { type Action, actionOf, newestResult, wordsOf } from '../../src/core/recall/second-look.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import { DIALECTS, requestWith, said, toolRound, type WireItem } from '../support/dialect-wire.ts';
 import type { Dialect } from '../../src/core/conversation/view.ts';
 

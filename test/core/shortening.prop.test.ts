@@ -6,7 +6,7 @@ import { outputsOf, readItemTools, type ToolOutput } from '../../src/core/shorte
 import type { LeftOut } from '../../src/core/ledger/entries.ts';
 import { cachePrices } from '../../src/core/shortening/pricing.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import {
   isElidable,
   readFacts,

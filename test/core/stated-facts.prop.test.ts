@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 import { IDENTITY_HEADERS } from '../../src/core/request/identity.ts';
 import { statedFactsOf } from '../../src/core/request/stated-facts.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 
 /** A request that continues another one shares items and shell with it, and states what it would state alone. */
 

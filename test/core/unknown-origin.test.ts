@@ -2,10 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import { readUserText } from '../../src/core/conversation/human-text.ts';
 import { readItem } from '../../src/core/dialects/dialects.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
 import { captureAssistant } from '../../src/core/memory/captures.ts';
 import { framesOf, identify } from '../../src/core/request/identity.ts';
-import { viewOf } from '../support/view-of.ts';
+import { viewOf, viewRequest } from '../support/view-of.ts';
 
 /** What stands with role user and was not typed, and what was typed where nobody expects it. */
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Dialect } from '../../src/core/conversation/view.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import { type BodyPair, expectStablePrefix } from '../clients/support/laws.ts';
 import { bodyOf, conversations, type Conversation, stepsOf } from '../support/conversations.ts';
 import { DIALECTS, PATHS } from '../support/dialect-wire.ts';

@@ -3,7 +3,7 @@ import { FoundEntries, keyOf, type LedgerEntry } from '../../src/core/ledger/ent
 import type { Ledger } from '../../src/ports/ledger.ts';
 import { CacheWatch } from '../../src/proxy/cache-watch.ts';
 import { Conversations, type Reading } from '../../src/proxy/conversations.ts';
-import { readRequest } from '../../src/proxy/read-request.ts';
+import { readRequest } from '../support/view-of.ts';
 import { requestWith, said } from '../support/dialect-wire.ts';
 import { manualClock } from '../support/manual-clock.ts';
 

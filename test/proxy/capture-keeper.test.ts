@@ -4,7 +4,7 @@ import { FoundEntries } from '../../src/core/ledger/entries.ts';
 import { CaptureKeeper } from '../../src/proxy/capture-keeper.ts';
 import { Conversations, type Reading } from '../../src/proxy/conversations.ts';
 import type { MemoryRecord } from '../../src/ports/memory.ts';
-import { readRequest } from '../../src/proxy/read-request.ts';
+import { readRequest } from '../support/view-of.ts';
 import { DIALECTS, requestWith, said, type WireItem } from '../support/dialect-wire.ts';
 import type { Dialect } from '../../src/core/conversation/view.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewIn, viewRequest } from '../support/view-of.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 import { Conversations } from '../../src/proxy/conversations.ts';
 
@@ -27,42 +27,42 @@ function keptOf(earlier: RequestView | undefined, later: RequestView | undefined
 describe('a conversation that goes on', () => {
   test('is read from where it differs', () => {
     const conversations = new Conversations();
-    const earlier = conversations.view(body('a', 5), 'anthropic_messages');
-    const later = conversations.view(body('a', 7), 'anthropic_messages');
+    const earlier = viewIn(conversations, body('a', 5), 'anthropic_messages');
+    const later = viewIn(conversations, body('a', 7), 'anthropic_messages');
     expect(later).toEqual(viewRequest(body('a', 7), 'anthropic_messages'));
     expect(keptOf(earlier, later)).toBe(5);
   });
 
   test('is found among others, and after it was rewound', () => {
     const conversations = new Conversations();
-    const long = conversations.view(body('a', 9), 'anthropic_messages');
-    conversations.view(body('b', 9), 'anthropic_messages');
-    expect(keptOf(long, conversations.view(body('a', 3), 'anthropic_messages'))).toBe(3);
-    expect(keptOf(long, conversations.view(body('a', 10), 'anthropic_messages'))).toBe(9);
+    const long = viewIn(conversations, body('a', 9), 'anthropic_messages');
+    viewIn(conversations, body('b', 9), 'anthropic_messages');
+    expect(keptOf(long, viewIn(conversations, body('a', 3), 'anthropic_messages'))).toBe(3);
+    expect(keptOf(long, viewIn(conversations, body('a', 10), 'anthropic_messages'))).toBe(9);
   });
 
   test('is read from the view that shares most, though a newer one is all in it', () => {
     const conversations = new Conversations();
-    const long = conversations.view(body('a', 40), 'anthropic_messages');
+    const long = viewIn(conversations, body('a', 40), 'anthropic_messages');
     const fork = JSON.parse(body('a', 20).toString()) as { messages: unknown[] };
     fork.messages.push('another way');
-    conversations.view(Buffer.from(JSON.stringify(fork)), 'anthropic_messages');
-    expect(keptOf(long, conversations.view(body('a', 41), 'anthropic_messages'))).toBe(40);
+    viewIn(conversations, Buffer.from(JSON.stringify(fork)), 'anthropic_messages');
+    expect(keptOf(long, viewIn(conversations, body('a', 41), 'anthropic_messages'))).toBe(40);
   });
 
   test('is not pushed out by another one that begins the same way', () => {
     const conversations = new Conversations();
-    const parent = conversations.view(body('a', 9), 'anthropic_messages');
+    const parent = viewIn(conversations, body('a', 9), 'anthropic_messages');
     const child = JSON.parse(body('a', 9).toString()) as { messages: unknown[] };
     child.messages = [child.messages[0], 'task'];
-    conversations.view(Buffer.from(JSON.stringify(child)), 'anthropic_messages');
-    expect(keptOf(parent, conversations.view(body('a', 9), 'anthropic_messages'))).toBe(9);
+    viewIn(conversations, Buffer.from(JSON.stringify(child)), 'anthropic_messages');
+    expect(keptOf(parent, viewIn(conversations, body('a', 9), 'anthropic_messages'))).toBe(9);
   });
 
   test('does not mix with the same bytes in another dialect', () => {
     const conversations = new Conversations();
-    const one = conversations.view(body('a', 3), 'anthropic_messages');
-    const other = conversations.view(body('a', 3), 'openai_chat_completions');
+    const one = viewIn(conversations, body('a', 3), 'anthropic_messages');
+    const other = viewIn(conversations, body('a', 3), 'openai_chat_completions');
     expect(keptOf(one, other)).toBe(0);
     expect(other?.dialect).toBe('openai_chat_completions');
   });
@@ -72,10 +72,10 @@ describe('the limits', () => {
   test('the sixteen conversations used last are remembered', () => {
     const conversations = new Conversations();
     const views = Array.from({ length: 17 }, (_, at) =>
-      conversations.view(body(`conversation ${at}`, 2), 'anthropic_messages'),
+      viewIn(conversations, body(`conversation ${at}`, 2), 'anthropic_messages'),
     );
     const again = (at: number) =>
-      keptOf(views[at], conversations.view(body(`conversation ${at}`, 2), 'anthropic_messages'));
+      keptOf(views[at], viewIn(conversations, body(`conversation ${at}`, 2), 'anthropic_messages'));
     expect(again(1)).toBe(2);
     expect(again(0)).toBe(0);
   });
@@ -83,7 +83,7 @@ describe('the limits', () => {
   test('24 MiB of bodies are remembered', () => {
     const conversations = new Conversations();
     const mebibytes = (name: string, count: number) =>
-      conversations.view(body(name, 2, count * 1024 * 1024), 'anthropic_messages');
+      viewIn(conversations, body(name, 2, count * 1024 * 1024), 'anthropic_messages');
     const [a, b] = [mebibytes('a', 11), mebibytes('b', 12)];
     expect(keptOf(b, mebibytes('b', 12))).toBe(5);
     expect(keptOf(a, mebibytes('a', 11))).toBe(5);
@@ -94,15 +94,19 @@ describe('the limits', () => {
 
   test('a body that is larger than all of it is viewed, and pushes nothing out', () => {
     const conversations = new Conversations();
-    const small = conversations.view(body('a', 3), 'anthropic_messages');
-    expect(conversations.view(body('b', 1, 25 * 1024 * 1024), 'anthropic_messages')).toBeDefined();
-    expect(keptOf(small, conversations.view(body('a', 3), 'anthropic_messages'))).toBe(3);
+    const small = viewIn(conversations, body('a', 3), 'anthropic_messages');
+    expect(
+      viewIn(conversations, body('b', 1, 25 * 1024 * 1024), 'anthropic_messages'),
+    ).toBeDefined();
+    expect(keptOf(small, viewIn(conversations, body('a', 3), 'anthropic_messages'))).toBe(3);
   });
 });
 
 test('what is not JSON has no view and is not remembered', () => {
   const conversations = new Conversations();
-  const earlier = conversations.view(body('a', 3), 'anthropic_messages');
-  expect(conversations.view(Buffer.from('{"messages":[1,'), 'anthropic_messages')).toBeUndefined();
-  expect(keptOf(earlier, conversations.view(body('a', 3), 'anthropic_messages'))).toBe(3);
+  const earlier = viewIn(conversations, body('a', 3), 'anthropic_messages');
+  expect(
+    viewIn(conversations, Buffer.from('{"messages":[1,'), 'anthropic_messages'),
+  ).toBeUndefined();
+  expect(keptOf(earlier, viewIn(conversations, body('a', 3), 'anthropic_messages'))).toBe(3);
 });

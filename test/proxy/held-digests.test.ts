@@ -2,7 +2,7 @@ import { TEXTS } from '../../src/adapters/texts.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { groupExchanges } from '../../src/core/conversation/exchanges.ts';
-import { viewRequest } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 import { HeldDigests } from '../../src/proxy/recall.ts';
 

@@ -1,7 +1,8 @@
 import { TEXTS } from '../../src/adapters/texts.ts';
+import { viewIn, seenOutputsOf } from '../support/view-of.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { outputsOf, readItemTools, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
+import { outputsOf, readItemTools } from '../../src/core/shortening/outputs.ts';
 import { finish } from '../../src/core/bytes/steps.ts';
 import { DIALECTS, type Item } from '../../src/core/conversation/view.ts';
 import { referenceOf, textDigest } from '../../src/core/memory/reference.ts';
@@ -48,7 +49,7 @@ test('outputs that are listed from where the last request ended are those of the
         rounds = keep < 8 ? rounds.slice(0, keep) : rounds;
         rounds = [...rounds, ...more.map((round, at) => roundOf(round, rounds.length + at))];
         const bytes = Buffer.from(JSON.stringify(sessionBody(dialect, rounds)));
-        const view = conversations.view(bytes, dialect);
+        const view = viewIn(conversations, bytes, dialect);
         if (view === undefined) throw new Error('The body cannot be read.');
         const toolsOf = (item: Item) => readItemTools(view, item);
         finish(items.candidateSteps(view, []));

@@ -1,7 +1,9 @@
 import { NO_FRAMES } from '../../src/core/dialects/descriptor.ts';
 import { describe, expect, test } from 'vitest';
 import { finish, type Steps } from '../../src/core/bytes/steps.ts';
-import { READ_LIMITS, viewRequest, viewSteps } from '../../src/core/request/request-view.ts';
+import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
+import { READ_LIMITS, viewSteps } from '../../src/core/request/request-view.ts';
+import { viewRequest } from '../support/view-of.ts';
 import { Conversations } from '../../src/proxy/conversations.ts';
 import { readSteps } from '../../src/proxy/read-request.ts';
 import { Slices } from '../../src/proxy/deadline.ts';
@@ -75,7 +77,7 @@ describe('R39: reading a request holds up no other one', () => {
       body: makeBody(),
       startedAt: 0,
     };
-    const steps = readSteps(new Conversations(), request);
+    const steps = readSteps(new Conversations(), request, { tenant: LOCAL_TENANT });
     let read: unknown;
     const delay = await longestDelay(async () => {
       read = await new Slices(clock).run(steps);

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { folderSpace } from '../../src/core/request/space.ts';
 import { Conversations } from '../../src/proxy/conversations.ts';
-import { readRequest, settleProject } from '../../src/proxy/read-request.ts';
+import { settleProject } from '../../src/proxy/read-request.ts';
+import { readRequest } from '../support/view-of.ts';
 
 /** A service reads no folder of its callers. */
 

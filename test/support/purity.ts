@@ -4,7 +4,7 @@ import { Conversations, type Reading } from '../../src/proxy/conversations.ts';
 import { CaptureKeeper } from '../../src/proxy/capture-keeper.ts';
 import { AnswerWatch } from '../../src/proxy/relay.ts';
 import type { Placement } from '../../src/core/recall/injections.ts';
-import { readRequest } from '../../src/proxy/read-request.ts';
+import { readRequest } from './view-of.ts';
 import { termsOf } from '../../src/core/recall/terms.ts';
 import { FoundEntries, keyOf, type LedgerEntry } from '../../src/core/ledger/entries.ts';
 import type { MemoryRecord, SpeakerRole } from '../../src/ports/memory.ts';

@@ -6,10 +6,9 @@
  * by itself, and so is the shell: the body with its list emptied. The parts make the next request
  * of the same conversation cheap: the bytes that both share are not read again.
  */
-import { commonPrefix } from '../bytes/common-prefix.ts';
 import { markedMs } from '../conversation/cache-marks.ts';
 import type { Dialect, Item, ItemTraits, RequestView, Shell, SoFar } from '../conversation/view.ts';
-import { type HasFrames, NO_FRAMES } from '../dialects/descriptor.ts';
+import type { HasFrames } from '../dialects/descriptor.ts';
 import { dialectOf, readItem } from '../dialects/dialects.ts';
 import { chainFingerprint, digestItem, digestTextInput } from '../conversation/fingerprint.ts';
 import {
@@ -34,7 +33,7 @@ import {
 } from '../bytes/json-scan.ts';
 import { addItem } from '../conversation/exchanges.ts';
 import { estimateSteps, estimateTokens } from '../bytes/tokens.ts';
-import { finish, Pace, STEP_BYTES, type Steps } from '../bytes/steps.ts';
+import { Pace, STEP_BYTES, type Steps } from '../bytes/steps.ts';
 import { Buffer } from 'node:buffer';
 import { asList, asRecord, asText, type Fields, isRecord } from '../bytes/json-fields.ts';
 import { pictureSize } from '../bytes/picture-size.ts';
@@ -64,22 +63,6 @@ const EMPTY_LIST = Buffer.from('[]');
 /** A text of svc's hooks begins so, where the client has stored it; see own-blocks.ts. */
 const HOOK_MARK = Buffer.from('<svc-memory id=');
 
-/**
- * The view of a decoded body. `previous` may be any earlier view; the nearer it is, the less is
- * read, and the result is the same. Undefined when the body is not one JSON object with exactly one
- * list (or, in Responses, one string) of the dialect, or nests deeper than 512 levels.
- */
-export function viewRequest(
-  bytes: Buffer,
-  dialect: Dialect,
-  previous?: RequestView,
-  hasFrames: HasFrames = NO_FRAMES,
-): RequestView | undefined {
-  const shared = previous === undefined ? 0 : commonPrefix(previous.bytes, bytes);
-  const earlier = previous === undefined ? undefined : { previous, shared };
-  return viewFrom(bytes, { dialect, hasFrames }, earlier);
-}
-
 /** An earlier view, and how many of its first bytes the new body has too. */
 export interface Earlier {
   readonly previous: RequestView;
@@ -98,19 +81,11 @@ export function isReadAs(view: RequestView, { dialect, hasFrames }: ReadAs): boo
   return view.readsFrames === undefined || view.readsFrames === hasFrames();
 }
 
-/** viewRequest() for a caller that has compared the bodies already. */
-function viewFrom(
-  bytes: Buffer,
-  as: ReadAs,
-  earlier: Earlier | undefined,
-): RequestView | undefined {
-  const view = finish(viewSteps(bytes, as, earlier));
-  return view === 'too_large' ? undefined : view;
-}
-
 /**
- * viewFrom() in steps of some milliseconds, between which other requests may be served. 'too_large': the
- * body has more of something than READ_LIMITS allow.
+ * The view of a decoded body, read in steps of some milliseconds, between which other requests may be served. `earlier`
+ * may hold any earlier view; the nearer it is, the less is read, and the result is the same. Undefined when the body is
+ * not one JSON object with exactly one list (or, in Responses, one string) of the dialect, or nests deeper than 512
+ * levels. 'too_large': the body has more of something than READ_LIMITS allow.
  */
 export function* viewSteps(
   bytes: Buffer,

@@ -275,16 +275,8 @@ export function outputsOf(
 
 /**
  * All outputs but those of the newest item. The model has not seen those yet, so they are never
- * left out, and svc can read them after the request is sent.
+ * left out, and svc can read them after the request is sent. `outputsBefore`: those of the items before `end`.
  */
-export function seenOutputsOf(
-  view: RequestView,
-  toolsOf: (item: Item) => ItemTools,
-): readonly ToolOutput[] {
-  return seenOutputs(view, (end) => outputsOf({ items: view.items.slice(0, end) }, toolsOf));
-}
-
-/** seenOutputsOf() for a caller that has the outputs of the items before `end` at hand. */
 export function seenOutputs(
   { items, bytes }: RequestView,
   outputsBefore: (end: number) => readonly ToolOutput[],
