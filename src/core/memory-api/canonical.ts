@@ -9,42 +9,16 @@ import type { ContentRecord } from './records.ts';
 
 /** Undefined for what has no canonical form: half a surrogate pair, NaN, a function. */
 export function canonicalJson(value: unknown): string | undefined {
-  if (!isInOrder(value)) return written(value);
-  // A seventh of the time of writing it member by member.
-  const text = JSON.stringify(value);
-  // Half a surrogate pair is escaped in such a text, or the text tells of an escape: either is rare.
-  return text.includes('\\ud') ? written(value) : text;
-}
-
-/** Whether JavaScript's own JSON of the value is its canonical form, half surrogate pairs apart. */
-function isInOrder(value: unknown): boolean {
-  if (typeof value === 'number') return Number.isFinite(value);
-  if (typeof value !== 'object') return typeof value === 'string' || typeof value === 'boolean';
-  if (value === null) return true;
-  if (Array.isArray(value)) {
-    for (const member of value) if (!isInOrder(member)) return false;
-    return true;
-  }
-  if (Object.getPrototypeOf(value) !== Object.prototype) return false;
-  let last = '';
-  for (const name of Object.keys(value)) {
-    if (name < last || !isInOrder(Reflect.get(value, name))) return false;
-    last = name;
-  }
-  return true;
-}
-
-function written(value: unknown): string | undefined {
   if (value === null || typeof value === 'boolean') return String(value);
   if (typeof value === 'number') return Number.isFinite(value) ? JSON.stringify(value) : undefined;
   if (typeof value === 'string') return isWellFormed(value) ? JSON.stringify(value) : undefined;
-  if (Array.isArray(value)) return joined(value.map(written), '[', ']');
+  if (Array.isArray(value)) return joined(value.map(canonicalJson), '[', ']');
   if (typeof value !== 'object') return undefined;
   // Names are sorted by UTF-16 units, which is what a sort of strings does.
   const names = Object.keys(value).toSorted();
   const parts = names.map((name) => {
-    const key = written(name);
-    const member = written(Reflect.get(value, name));
+    const key = canonicalJson(name);
+    const member = canonicalJson(Reflect.get(value, name));
     return key === undefined || member === undefined ? undefined : `${key}:${member}`;
   });
   return joined(parts, '{', '}');
