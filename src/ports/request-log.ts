@@ -1,5 +1,6 @@
 import type { Dialect } from '../core/conversation/view.ts';
-import type { LostThoughts, ThoughtSums } from '../core/conversation/lost-thoughts.ts';
+import type { LostThoughts } from '../core/conversation/lost-thoughts.ts';
+import type { ThoughtSums } from '../core/plan/states.ts';
 import type { Cleared, Usage } from '../core/dialects/answer.ts';
 import type { ItemNote } from '../core/plan/item-notes.ts';
 import type { QuotaReport, QuotaRow } from '../core/meter/quota.ts';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { openHostedMemory } from '../../src/adapters/memory-client/open-hosted-memory.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
-import { outputProof } from '../../src/core/shortening/proofs.ts';
+import { textProof } from '../../src/core/shortening/proofs.ts';
 import { writeRecallBlock } from '../../src/core/recall/recall-block.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import type { ForgetFilter } from '../../src/ports/memory.ts';
@@ -157,7 +157,7 @@ test('409: a space that has moved on is captured anew, and what was acknowledged
   expect(service.count(RECALL)).toBe(0);
   expect(await hosted.memory.capture([output], patience())).toEqual(['duplicate']);
   expect(await hosted.memory.hold(question, patience())).toEqual([
-    { digest: output.digest, proof: outputProof(question.nonce, output.text) },
+    { digest: output.digest, proof: textProof(question.nonce, 'tool', output.text) },
   ]);
 });
 

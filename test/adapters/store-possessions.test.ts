@@ -8,7 +8,7 @@ import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { Outputs } from '../../src/adapters/store/outputs.ts';
 import { proveHeld } from '../../src/adapters/store/possessions.ts';
 import { Records } from '../../src/adapters/store/records.ts';
-import { outputProof, textProof } from '../../src/core/shortening/proofs.ts';
+import { textProof } from '../../src/core/shortening/proofs.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import type { Holding, HoldQuestion } from '../../src/ports/memory.ts';
 import { outputRecordOf, recordOf } from '../support/records.ts';
@@ -70,7 +70,7 @@ test('law 2: each proof is of its own nonce, also of bytes that were read before
   for (const nonce of [randomBytes(32), randomBytes(32)]) {
     const digests = [output.digest, record.digest, output.digest];
     expect(hold({ space: SPACE, digests, nonce }, NOW)).toEqual([
-      { digest: output.digest, proof: outputProof(nonce, output.text) },
+      { digest: output.digest, proof: textProof(nonce, 'tool', output.text) },
       { digest: record.digest, proof: textProof(nonce, 'user', record.text) },
     ]);
   }

@@ -16,7 +16,7 @@ import { replacedAt } from '../../src/adapters/files/marks.ts';
 import { findWaiting } from '../../src/adapters/state/waiting-captures.ts';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { loadDriver } from '../../src/adapters/store/driver.ts';
-import { outputProof } from '../../src/core/shortening/proofs.ts';
+import { textProof } from '../../src/core/shortening/proofs.ts';
 import type { Holding } from '../../src/ports/memory.ts';
 import { blockEntry, foundBlock } from '../support/ledger-entries.ts';
 import { outputRecordOf, recordOf } from '../support/records.ts';
@@ -283,8 +283,8 @@ test('law 2: a byte of the file that another program changed is in the proof', a
   writeFileSync(path, bytes);
   const [changed] = await store.hold();
   expect([changed?.digest, whole?.digest]).toEqual([LATER.digest, LATER.digest]);
-  expect(whole?.proof).toBe(outputProof(NONCE, LATER.text));
-  expect(changed?.proof).toBe(outputProof(NONCE, 'THE second log'));
+  expect(whole?.proof).toBe(textProof(NONCE, 'tool', LATER.text));
+  expect(changed?.proof).toBe(textProof(NONCE, 'tool', 'THE second log'));
   expect(store.lines).toEqual([]);
 });
 

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { CodeFiles } from '../../src/adapters/projects/code-files.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
-import { linesOf } from '../../src/core/bytes/lines.ts';
+import { linesOf } from '../../src/cli/memory/excerpt.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { folderSpace } from '../../src/core/request/space.ts';
 import { BIN, runCli } from '../support/cli.ts';

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { definitionOf, definitionsIn, fewDefinitions } from '../../src/core/bytes/definitions.ts';
+import { definitionsIn, fewDefinitions } from '../../src/core/bytes/definitions.ts';
+import { definitionOf } from '../../src/cli/memory/excerpt.ts';
 
 const namesIn = (text: string) => definitionsIn(text).map(({ name, line }) => `${line} ${name}`);
 

@@ -1,12 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { AnswerReader } from '../../src/core/answer/answer-reader.ts';
 import type { Dialect } from '../../src/core/conversation/view.ts';
-import {
-  isThoughtRefusal,
-  type LostThoughts,
-  lostThoughtsText,
-  thoughtSumsText,
-} from '../../src/core/conversation/lost-thoughts.ts';
+import { isThoughtRefusal, type LostThoughts } from '../../src/core/conversation/lost-thoughts.ts';
+import { lostThoughtsText, thoughtSumsText } from '../../src/core/plan/states.ts';
 
 const textCharsMax = 1 << 20;
 const event = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { outputProof, textProof } from '../../src/core/shortening/proofs.ts';
+import { textProof } from '../../src/core/shortening/proofs.ts';
 import type { Memory } from '../../src/ports/memory.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { saidAgainTests } from './said-again.ts';
@@ -308,7 +308,7 @@ export function memorySuite(
           { space: 'project', digests: [output.digest, 'A'.repeat(43)], nonce },
           patience(),
         );
-        expect(held).toEqual([{ digest: output.digest, proof: outputProof(nonce, text) }]);
+        expect(held).toEqual([{ digest: output.digest, proof: textProof(nonce, 'tool', text) }]);
         const kept = await memory.retrieve(output, patience());
         expect(kept).toMatchObject({ ...output, role: 'tool', ref: expect.stringMatching(/^m_/) });
         expect(await memory.retrieve({ ref: kept?.ref ?? '' }, patience())).toEqual(kept);

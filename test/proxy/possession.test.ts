@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { textDigest } from '../../src/core/memory/reference.ts';
-import { outputProof } from '../../src/core/shortening/proofs.ts';
+import { textProof } from '../../src/core/shortening/proofs.ts';
 import type { Holding, HoldQuestion, Memory } from '../../src/ports/memory.ts';
 import { type AskedText, PossessionCheck } from '../../src/proxy/possession.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
@@ -26,7 +26,7 @@ class Watched {
     const proofs = TEXTS.filter(({ digest }) => digests.includes(digest) && this.held.has(digest));
     return Promise.resolve(
       proofs.map(({ digest, text }) => {
-        return { digest, proof: outputProof(nonce, this.isLying ? `${text}!` : text) ?? '' };
+        return { digest, proof: textProof(nonce, 'tool', this.isLying ? `${text}!` : text) ?? '' };
       }),
     );
   }

@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { realpath, stat, readdir } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { forgetOldest } from '../../core/bytes/recent.ts';
-import { originIdentity, projectSpace, folderSpace } from '../../core/request/space.ts';
+import { folderSpace } from '../../core/request/space.ts';
 import type { Place, Project, Projects } from '../../ports/projects.ts';
 import { within } from '../within.ts';
 import {
@@ -471,4 +472,44 @@ async function contentsOf(folder: string, isBelow: boolean): Promise<Contents> {
     .filter((entry) => entry.isDirectory() && !SKIPPED.test(entry.name))
     .map(({ name }) => join(folder, name));
   return { folder, isOther, folders };
+}
+
+const URL_CHARS_MAX = 2048;
+const DEFAULT_PORTS: ReadonlySet<string> = new Set(['22', '80', '443', '9418']);
+
+/**
+ * Names a project by the address of its `origin`, so that clones and machines agree. The many ways in which people
+ * write one address are one identity, and no credential in it is kept. `host/path` in small letters; undefined for a
+ * path of this machine and for what is no address.
+ */
+function originIdentity(url: string): string | undefined {
+  const text = url.trim();
+  if (text === '' || text.length > URL_CHARS_MAX || /[\s\0\\]/.test(text)) return undefined;
+  const [, host = '', port = '', path = ''] =
+    /^[a-z][a-z0-9+.-]*:\/\/(?:[^@/]*@)?(\[[^\]/]*\]|[^:/]+)(?::(\d{1,5}))?\/(.+)$/i.exec(text) ??
+    scpForm(text);
+  if (host === '' || /^file:/i.test(text)) return undefined;
+  const plain = path
+    .replace(/[?#].*$/, '')
+    .replace(/^[/~]+/, '')
+    .replace(/\/+$/, '')
+    .replace(/\.git$/i, '')
+    .replace(/\/+$/, '');
+  if (plain === '') return undefined;
+  const place = port === '' || DEFAULT_PORTS.has(port) ? host : `${host}:${port}`;
+  return `${place}/${plain}`.toLowerCase();
+}
+
+/** `git@host:path`, which is no URL. */
+function scpForm(text: string): readonly string[] {
+  const [, host = '', path = ''] = /^(?:[^@/:]+@)?([^/:@]+):(?!\/\/)(.+)$/.exec(text) ?? [];
+  // One letter is a drive of Windows.
+  return host.length < 2 ? [] : ['', host, '', path];
+}
+
+/** The space of a project with this identity: its name is readable, its hash unique. */
+function projectSpace(identity: string): string {
+  const name = folderSpace(identity).replace(/-[0-9a-f]{10}$/, '');
+  const digest = createHash('sha256').update(`origin ${identity}`).digest('hex');
+  return `${name}-${digest.slice(0, 10)}`;
 }

@@ -13,8 +13,7 @@ import type { Terminal } from '../terminal.ts';
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { SseReader } from '../../core/answer/sse.ts';
-import { CLIENT_HEADER } from '../../core/http/local-token.ts';
-import { DEMO_CLIENT } from '../../core/request/clients.ts';
+import { DEMO_CLIENT, CLIENT_HEADER } from '../../core/request/clients.ts';
 import { once } from 'node:events';
 import { urlOf } from '../listing.ts';
 import {
@@ -219,7 +218,7 @@ async function ask(
 function streamedText(dialect: DialectDescriptor, body: string): string {
   let said = '';
   const reader = new SseReader(
-    ({ data }) => {
+    (data) => {
       if (data !== '[DONE]') said += sampleOf(dialect.name).pieceOf(JSON.parse(data));
     },
     { eventCharsMax: EVENT_CHARS_MAX },

@@ -8,7 +8,7 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import type { WhoAmI } from '../../core/memory-api/contract.ts';
 import { PROOF_FEATURE } from '../../core/memory-api/words.ts';
 import { OUTPUT_PLACE, textDigest } from '../../core/memory/reference.ts';
-import { outputProof } from '../../core/shortening/proofs.ts';
+import { textProof } from '../../core/shortening/proofs.ts';
 import type { MemoryMode } from '../../core/settings/settings.ts';
 import type { Check } from './checks.ts';
 import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
@@ -104,7 +104,7 @@ async function probe(memory: OpenHostedMemory['memory'], identity: WhoAmI): Prom
       const nonce = randomBytes(32);
       const question = { space: PROBE_SPACE, digests: [digest], nonce };
       const [held] = await memory.hold(question, patience());
-      if (held?.proof !== outputProof(nonce, text))
+      if (held?.proof !== textProof(nonce, 'tool', text))
         return 'it did not prove a record that it accepted';
     }
     const forgotten = await memory.forget({ refs: [kept.ref], space: PROBE_SPACE }, patience());

@@ -1,12 +1,6 @@
-import { definitionOf } from '../../core/bytes/definitions.ts';
+import { definitionsIn } from '../../core/bytes/definitions.ts';
 import { findLines } from './found-lines.ts';
-import {
-  beginningOf,
-  countLines,
-  type LineRange,
-  linesOf,
-  parseLineRange,
-} from '../../core/bytes/lines.ts';
+import { countLines, lineStart } from '../../core/bytes/lines.ts';
 import { estimateTextTokens } from '../../core/bytes/tokens.ts';
 import { EXCERPT_TOKENS_MAX } from '../../core/memory/reference.ts';
 
@@ -189,4 +183,58 @@ function foundLine(line: string, at: number, isHit: boolean): string {
 
 function quoted(words: string): string {
   return `"${beginningOf(words, 60).text}"`;
+}
+
+/** Both counted from 1, both included. */
+export interface LineRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** `FROM-TO` as people and models write it; undefined for anything else. */
+export function parseLineRange(text: string): LineRange | undefined {
+  const [, from, to] = /^(\d{1,9})-(\d{1,9})$/.exec(text) ?? [];
+  const range = { from: Number(from ?? 0), to: Number(to ?? 0) };
+  return range.from >= 1 && range.to >= range.from ? range : undefined;
+}
+
+/** Those lines of the text; '' when it has none of them. */
+export function linesOf(text: string, { from, to }: LineRange): string {
+  const start = lineStart(text, 0, from - 1);
+  return text.slice(start, lineStart(text, start, to - from + 1));
+}
+
+export interface Beginning {
+  readonly text: string;
+  /** The lines that are there from their first character to their last. */
+  readonly wholeLines: number;
+}
+
+/**
+ * As many whole lines as `charsMax` characters hold. A first line that is longer is cut, between
+ * characters and never inside one.
+ */
+export function beginningOf(text: string, charsMax: number): Beginning {
+  if (text.length <= charsMax) return { text, wholeLines: countLines(text) };
+  const lastEnd = text.lastIndexOf('\n', charsMax - 1);
+  if (lastEnd !== -1) {
+    const lines = text.slice(0, lastEnd + 1);
+    return { text: lines, wholeLines: countLines(lines) };
+  }
+  const splitsPair = /[\uD800-\uDBFF]/.test(text.charAt(charsMax - 1));
+  return { text: text.slice(0, splitsPair ? charsMax - 1 : charsMax), wholeLines: 0 };
+}
+
+/** The line that defines this name and, with it, where the next one begins that is as far left. */
+export function definitionOf(
+  text: string,
+  symbol: string,
+): { readonly line: number; readonly next: number | undefined } | undefined {
+  const name = symbol.slice(Math.max(symbol.lastIndexOf('.'), symbol.lastIndexOf(':')) + 1);
+  const all = definitionsIn(text);
+  const at = all.findIndex((one) => one.name === symbol || one.name === name);
+  const found = all[at];
+  if (found === undefined) return undefined;
+  const next = all.slice(at + 1).find(({ indent }) => indent <= found.indent);
+  return { line: found.line, next: next?.line };
 }

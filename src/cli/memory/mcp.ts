@@ -6,7 +6,14 @@ import { z } from 'zod';
 import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
 import { dataFolder } from '../../adapters/files/data-folder.ts';
 import { PATTERN_CHARS_MAX } from './found-lines.ts';
-import { CONTEXT_MAX, excerptOf, type ExcerptRequest, type PartWords } from './excerpt.ts';
+import {
+  CONTEXT_MAX,
+  excerptOf,
+  type ExcerptRequest,
+  type PartWords,
+  beginningOf,
+  parseLineRange,
+} from './excerpt.ts';
 import {
   EXCERPT_TOKENS_MAX,
   isReferenceStart,
@@ -21,7 +28,7 @@ import { retrieveFrom } from './memory.ts';
 import type { CliStore } from '../compose-store.ts';
 import { type ChangeReader, changeReader } from './memory-code.ts';
 import { MemoryError } from '../../core/errors.ts';
-import { beginningOf, countLines, parseLineRange } from '../../core/bytes/lines.ts';
+import { countLines } from '../../core/bytes/lines.ts';
 import type { Memory, StoredRecord } from '../../ports/memory.ts';
 import { timeText } from '../listing.ts';
 import { typedSpace } from './named.ts';

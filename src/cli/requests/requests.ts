@@ -10,10 +10,9 @@ import { oneLine, type Terminal } from '../terminal.ts';
 import { nameOf } from '../memory/named.ts';
 import { withLog, withStore } from '../store.ts';
 import { bar, table } from '../text-table.ts';
-import { lostThoughtsText } from '../../core/conversation/lost-thoughts.ts';
 import { missText } from '../../core/meter/cache-words.ts';
 import { planLimitText } from '../../core/meter/quota-words.ts';
-import { stateText } from '../../core/plan/states.ts';
+import { stateText, lostThoughtsText } from '../../core/plan/states.ts';
 import type { Call } from '../context.ts';
 
 /**

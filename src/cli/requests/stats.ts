@@ -1,4 +1,4 @@
-import { thoughtSumsText } from '../../core/conversation/lost-thoughts.ts';
+import { thoughtSumsText } from '../../core/plan/states.ts';
 import { type Money, moneyOf } from '../../core/settings/money.ts';
 import { isPriced } from '../../core/settings/priced-share.ts';
 import type { RequestSum } from '../../ports/request-log.ts';

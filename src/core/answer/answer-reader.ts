@@ -44,7 +44,7 @@ export class AnswerReader {
     this.#end = new EventEnd(descriptor.endMarks);
     this.#thoughtEnd = new EventEnd(descriptor.thoughtMarks);
     this.#form = formOf(options.contentType);
-    const onEvent = ({ data }: { data: string }): void => {
+    const onEvent = (data: string): void => {
       this.#events += 1;
       this.#parser.readEvent(data);
     };

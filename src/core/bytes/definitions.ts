@@ -58,20 +58,6 @@ function isSpread(at: number, count: number, most: number): boolean {
   return Math.floor((at * most) / count) !== Math.floor(((at - 1) * most) / count);
 }
 
-/** The line that defines this name and, with it, where the next one begins that is as far left. */
-export function definitionOf(
-  text: string,
-  symbol: string,
-): { readonly line: number; readonly next: number | undefined } | undefined {
-  const name = symbol.slice(Math.max(symbol.lastIndexOf('.'), symbol.lastIndexOf(':')) + 1);
-  const all = definitionsIn(text);
-  const at = all.findIndex((one) => one.name === symbol || one.name === name);
-  const found = all[at];
-  if (found === undefined) return undefined;
-  const next = all.slice(at + 1).find(({ indent }) => indent <= found.indent);
-  return { line: found.line, next: next?.line };
-}
-
 // Line numbers that file tools put in front of a line: ` 12→`, `12<tab>`.
 const NUMBERED = /^ {0,8}\d{1,7}(?:→|\t)/;
 

@@ -65,55 +65,7 @@ export function isThoughtRefusal(body: string): boolean {
   return REFUSAL.test(body);
 }
 
-/** Sums over the requests of the log. */
-export interface ThoughtSums {
-  /** Thoughts that the provider dropped, and those among them that no longer fit what is before them. */
-  readonly dropped: number;
-  readonly unfit: number;
-  /** Requests that the provider refused because thoughts no longer fit. */
-  readonly refused: number;
-  /** The part of `unfit` and `refused` where svc was the first to change something. */
-  readonly bySvc: number;
-}
-
 /** Whether thoughts no longer fit what is before them, so that it matters who changed that. */
 export function isUnfit({ prefix, allowed, refused }: LostThoughts): boolean {
   return prefix !== undefined || allowed !== undefined || refused !== undefined;
-}
-
-/** Tells a person what became of the thoughts of one request. `by`: who changed something first. */
-export function lostThoughtsText(lost: LostThoughts, by?: 'client' | 'svc'): string {
-  const { prefix = 0, model = 0, account = 0, allowed = 0, other = 0, refused } = lost;
-  const deeds = [
-    ...(refused === undefined ? [] : [`refused the request, because ${CHANGED}`]),
-    ...(prefix === 0 ? [] : [`dropped ${blocks(prefix)}, because ${CHANGED}`]),
-    ...(model === 0 ? [] : [`dropped ${blocks(model)} that another model had made`]),
-    ...(account === 0 ? [] : [`dropped ${blocks(account)} that another account had made`]),
-    ...(allowed === 0 ? [] : [`used ${blocks(allowed)}, although ${CHANGED}`]),
-    ...(other === 0 ? [] : [`reported ${other} in a way that svc does not know`]),
-  ];
-  const who = isUnfit(lost) ? ` ${WHO[by ?? 'unknown']}` : '';
-  return `The provider ${deeds.join(', and ')}.${who}`;
-}
-
-const CHANGED = 'something before the thinking had changed';
-const WHO = {
-  client: 'The client changed it first.',
-  svc: 'svc changed it first.',
-  unknown: 'svc does not know who changed it.',
-} as const;
-
-function blocks(count: number): string {
-  return count === 1 ? '1 thinking block' : `${count} thinking blocks`;
-}
-
-/** The same for many requests; undefined where nothing was lost. */
-export function thoughtSumsText(sums: ThoughtSums): string | undefined {
-  const { dropped, unfit, refused, bySvc } = sums;
-  if (dropped + refused === 0) return undefined;
-  const requests = refused === 1 ? '1 request' : `${refused} requests`;
-  return (
-    `Providers dropped ${blocks(dropped)}, ${unfit} of them because something before them had changed, ` +
-    `and refused ${requests} for that reason. svc had changed something first in ${bySvc} of these cases.`
-  );
 }

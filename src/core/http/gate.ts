@@ -10,13 +10,8 @@ import {
   indexHeaders,
   type RequestHead,
 } from './http-form.ts';
-import {
-  CLIENT_HEADER,
-  isOneOf,
-  type SplitTarget,
-  splitTarget,
-  TOKEN_HEADER,
-} from './local-token.ts';
+import { isOneOf, type SplitTarget, splitTarget, TOKEN_HEADER } from './local-token.ts';
+import { CLIENT_HEADER } from '../request/clients.ts';
 import { carriesLogin, checkLogin, type Login } from './logins.ts';
 import { explainUnknownPath, findPath, isTelemetry, type PathEntry, type Route } from './routes.ts';
 import type { Dialect } from '../conversation/view.ts';

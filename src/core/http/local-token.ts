@@ -7,8 +7,6 @@ import { createHmac, hash, timingSafeEqual } from 'node:crypto';
  */
 
 export const TOKEN_HEADER = 'x-svc-local-token';
-/** Names the client where its own headers do not. The gate fills it in from the address. */
-export const CLIENT_HEADER = 'x-svc-client';
 
 const PATH_TOKEN_PREFIX = 'svc_path_';
 const PATH = /^\/t\/([^/?#]*)(.*)$/s;

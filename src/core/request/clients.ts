@@ -1,5 +1,8 @@
 /** The clients that svc knows: how they name themselves, and what it may rely on in each. */
 
+/** Names the client where its own headers do not. The gate fills it in from the address. */
+export const CLIENT_HEADER = 'x-svc-client';
+
 /** The client that a User-Agent names; 'unknown' where svc does not know the name. */
 export function clientOfAgent(agent: string): string {
   const head = agent.slice(0, AGENT_CHARS_MAX);

@@ -19,8 +19,7 @@ import type { HasFrames } from '../dialects/descriptor.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import { orderOfSystem, textsOf } from '../dialects/system-text.ts';
 import { headerOf, type RawHeaders } from '../http/header-rules.ts';
-import { CLIENT_HEADER } from '../http/local-token.ts';
-import { clientFacts, clientOfAgent, isPiPrompt } from './clients.ts';
+import { clientFacts, clientOfAgent, isPiPrompt, CLIENT_HEADER } from './clients.ts';
 import {
   CONTRADICTED,
   NOTHING_STATED,

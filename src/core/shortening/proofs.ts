@@ -27,8 +27,3 @@ export function textProof(nonce: Uint8Array, role: TextRole, text: string): stri
   const bytes = textBytes(role, text);
   return bytes === undefined ? undefined : proofOf(nonce, bytes);
 }
-
-/** The proof of a tool output. */
-export function outputProof(nonce: Uint8Array, text: string): string | undefined {
-  return textProof(nonce, 'tool', text);
-}

@@ -1,12 +1,11 @@
 import type { ComponentChildren } from 'preact';
-import { lostThoughtsText } from '../../core/conversation/lost-thoughts.ts';
 import { missText } from '../../core/meter/cache-words.ts';
 import { planLimitText } from '../../core/meter/quota-words.ts';
 import { requestReport } from '../../core/meter/request-report.ts';
 import type { ItemNote } from '../../core/plan/item-notes.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import type { KeptTexts, RequestAnswer } from '../../ports/ui-api.ts';
-import { stateText } from '../../core/plan/states.ts';
+import { stateText, lostThoughtsText } from '../../core/plan/states.ts';
 import { Strip } from '../charts/strip.tsx';
 import { hrefOf, route } from '../client/router.ts';
 import { shortSpace } from '../client/space-names.ts';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { thoughtSumsText } from '../../core/conversation/lost-thoughts.ts';
+import { thoughtSumsText } from '../../core/plan/states.ts';
 import type { SavingsAnswer, SavingsSum } from '../../ports/ui-api.ts';
 import { ShareCard } from '../charts/card.tsx';
 import { DaysChart } from '../charts/days.tsx';
