@@ -1,18 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type CacheMiss, cacheMissOf, PrefixHistory } from '../../src/core/meter/cache-miss.ts';
-import { type OwnChanges, sketchOf } from '../../src/core/meter/prefix.ts';
+import type { CacheMiss } from '../../src/core/meter/cache-miss.ts';
+import type { OwnChanges } from '../../src/core/meter/prefix.ts';
 import type { Dialect } from '../../src/core/conversation/view.ts';
-import { CACHE_DEFAULT_MS } from '../../src/core/conversation/cache-marks.ts';
-import { cacheLifetimeMs, cachePrices, hasLongCache } from '../../src/core/shortening/pricing.ts';
+import { hasLongCache } from '../../src/core/shortening/pricing.ts';
 import { DIALECTS } from '../support/dialect-wire.ts';
+import { type Body, type Json, MissStage, prose, toolOf } from '../support/miss-stage.ts';
 import { recordedBodies } from '../support/recorded-bodies.ts';
-import type { PromptUsage } from '../support/scripted-provider/prompt-cache.ts';
-import { chargeMessages, PromptCache } from '../support/strict-provider/prompt-cache.ts';
-import { readMessages } from '../support/strict-provider/messages-prefix.ts';
-import { READINGS, strictSettings } from '../support/strict-provider/settings.ts';
-import { StrictProvider } from '../support/strict-provider/strict-provider.ts';
-import { viewOf } from '../support/view-of.ts';
 
 /**
  * Conversations with one known edit each, against a provider that caches as the real ones do: the culprit
@@ -22,9 +16,6 @@ import { viewOf } from '../support/view-of.ts';
 
 const RIGHT_SHARE = 0.98;
 const COUNT = Number(process.env['SVC_TEST_CULPRITS'] ?? 200);
-
-type Body = Record<string, unknown>;
-type Json = Record<string, unknown>;
 
 /** Where an event takes place: an early message of the person, and the newest one at that time. */
 interface Where {
@@ -212,16 +203,6 @@ function serverTools(dialect: Dialect): Json[] {
   return ['issues', 'pulls'].map((name) => toolOf(dialect, `mcp__github__${name}`, 'Lists them.'));
 }
 
-function toolOf(dialect: Dialect, name: string, description: string): Json {
-  if (dialect === 'anthropic_messages') {
-    return { name, description, input_schema: { type: 'object' } };
-  }
-  const described = { name, description, parameters: { type: 'object' } };
-  return dialect === 'openai_responses'
-    ? { type: 'function', ...described }
-    : { type: 'function', function: described };
-}
-
 function withSystem(body: Body, dialect: Dialect, change: (text: string) => string): Body {
   const edited = (text: unknown): string =>
     change(String(text).replace(' Today is 2026-11-24.', ''));
@@ -301,98 +282,6 @@ function resultsOf(count: number): Json[] {
   ];
 }
 
-/** A provider whose clock the test moves. */
-class Stage {
-  readonly #dialect: Dialect;
-  /** By the model: each has a cache of its own. */
-  #providers = new Map<unknown, { readonly cache: PromptCache; readonly strict: StrictProvider }>();
-  #now = 0;
-  readonly #history = new PrefixHistory();
-
-  constructor(dialect: Dialect) {
-    this.#dialect = dialect;
-  }
-
-  #providerOf(model: unknown) {
-    const now = (): number => this.#now;
-    const known = this.#providers.get(model) ?? {
-      cache: new PromptCache(now),
-      strict: new StrictProvider(strictSettings({ now })),
-    };
-    this.#providers.set(model, known);
-    return known;
-  }
-
-  #usageOf(json: Body): PromptUsage | undefined {
-    const dialect = this.#dialect;
-    const { cache, strict } = this.#providerOf(json['model']);
-    if (hasLongCache(dialect)) {
-      return chargeMessages(cache, readMessages(withSettings(json), READINGS), new Set());
-    }
-    const judged = strict.judge({ dialect, isCount: false, betas: [], json });
-    return judged.kind === 'refused' ? undefined : judged.usage;
-  }
-
-  forget(): void {
-    this.#providers.clear();
-  }
-
-  pause(minutes: number): void {
-    this.#now += minutes * 60_000;
-  }
-
-  /** Undefined where the provider refuses the request. */
-  send(client: Body, sent: Body, own: OwnChanges): Sent | undefined {
-    const dialect = this.#dialect;
-    this.#now += 20_000;
-    const charged = this.#usageOf(sent);
-    if (charged === undefined) return undefined;
-    const usage = { ...charged, output: 1 };
-    const view = viewOf(dialect, client);
-    const sketch = sketchOf(view);
-    const at = this.#now;
-    const comparison = this.#history.compare(sketch, at);
-    const miss = cacheMissOf({
-      comparison,
-      hasCache: this.#history.hasCache,
-      own,
-      usage,
-      prices: cachePrices({ dialect, facts: undefined }),
-      forwardedTokens: viewOf(dialect, sent).tokens,
-      elidedTokens: 0,
-      isCleared: false,
-      at,
-      wallAt: at,
-    });
-    const items = view.items.at(-1)?.soFar.cacheMs ?? 0;
-    const lifetimeMs = hasLongCache(dialect)
-      ? Math.max(CACHE_DEFAULT_MS, items)
-      : cacheLifetimeMs(view);
-    this.#history.keep(
-      { sketch, own, usage, at, answeredAt: at + 1_000, wallAt: at, lifetimeMs },
-      comparison.before,
-    );
-    return { miss, usage };
-  }
-}
-
-/**
- * What counts for Anthropic's cache of the messages beside them, written where the first message begins:
- * tool_choice, effort, thinking and images anywhere ("Prompt caching", what invalidates it, 2026-11).
- */
-function withSettings(json: Body): Body {
-  const { tool_choice, output_config, thinking } = json;
-  const list = json['messages'] as readonly Json[];
-  const images = list.filter((item) => JSON.stringify(item).includes('"image"')).length;
-  const beside = { tool_choice, output_config, thinking, images };
-  return { ...json, messages: list.map((item, at) => (at === 0 ? { ...item, beside } : item)) };
-}
-
-interface Sent {
-  readonly miss: CacheMiss | undefined;
-  readonly usage: PromptUsage;
-}
-
 interface Case {
   readonly dialect: Dialect;
   readonly bodies: readonly Body[];
@@ -402,12 +291,12 @@ interface Case {
   readonly seed: number;
 }
 
-/** 'right', 'no-miss', 'refused', or what was said in place of the truth. */
+/** 'right', 'no-miss', or what was said in place of the truth. */
 type Verdict = string;
 
 /** Plays the conversation; the verdict about the request at which it happened. */
 function play({ dialect, bodies, event, at, seed }: Case): Verdict {
-  const stage = new Stage(dialect);
+  const stage = new MissStage(dialect);
   const place = messageAt(bodies[at - 1] ?? {}, dialect, seed);
   const newest =
     listOf(bodies[at] ?? {}, dialect).filter(({ role }) => role !== 'system').length - 1;
@@ -417,16 +306,14 @@ function play({ dialect, bodies, event, at, seed }: Case): Verdict {
     if (index === at) stage.pause(event.pauses?.(dialect) ?? 0);
     if (index === at && event.forgets === true) stage.forget();
     const others = index === at && event.isBeside === true ? otherClient(dialect, seed) : [];
-    const beside = others.map((other) => stage.send(other, other, new Map())?.miss);
+    const beside = others.map((other) => stage.send(other, other, new Map()).miss);
     const blamed = beside.find((miss) => miss !== undefined);
     if (blamed !== undefined) return `beside: ${JSON.stringify(blamed)}`;
     const client = isOn && event.client !== undefined ? event.client(body, where) : body;
     const isOwn = isOn && event.isSvc === true;
     const sent = isOwn ? withItem(client, dialect, place, ' [svc: earlier sessions]') : client;
     const own: OwnChanges = isOwn ? new Map([[place, '\nblock part x']]) : new Map();
-    const result = stage.send(client, sent, own);
-    if (result === undefined) return 'refused';
-    const { miss, usage } = result;
+    const { miss, usage } = stage.send(client, sent, own);
     if (index < at && miss !== undefined)
       return `${event.name} (${dialect}) too early: ${JSON.stringify(miss)}`;
     if (index > at && miss !== undefined)
@@ -453,27 +340,6 @@ function play({ dialect, bodies, event, at, seed }: Case): Verdict {
 
 function otherClient(dialect: Dialect, seed: number): Body[] {
   return conversation({ dialect, rounds: 2, size: 500, seed: seed + 7 });
-}
-
-const WORDS = [
-  'parser',
-  'staging',
-  'port',
-  'runbook',
-  'deploy',
-  'cache',
-  'queue',
-  'index',
-  'token',
-];
-
-/** About so many words that no other text has. */
-function prose(seed: number, count: number): string {
-  let state = seed + 1;
-  return Array.from({ length: count }, () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return `${WORDS[state % WORDS.length]}${state % 97}`;
-  }).join(' ');
 }
 
 interface Shape {
@@ -616,7 +482,7 @@ interface Score {
 }
 
 function scoreOf(verdicts: readonly Verdict[]): Score {
-  const judged = verdicts.filter((verdict) => verdict !== 'no-miss' && verdict !== 'refused');
+  const judged = verdicts.filter((verdict) => verdict !== 'no-miss');
   const wrong = judged.filter((verdict) => verdict !== 'right');
   return { judged: judged.length, right: judged.length - wrong.length, wrong };
 }
