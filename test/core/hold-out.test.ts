@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   isCorrection,
@@ -5,6 +6,7 @@ import {
   reportTrial,
   type Trial,
   type TrialConversation,
+  type TrialResult,
   trialOf,
 } from '../../src/core/meter/hold-out.ts';
 
@@ -38,34 +40,73 @@ test.each([
   expect(isCorrection(text)).toBe(expected);
 });
 
-function group(trial: Trial, count: number, tokens: number): TrialConversation[] {
-  return Array.from({ length: count }, (_, at) => ({
-    trial,
-    requests: 10,
-    tokens: tokens * (1 + (at % 5) / 10),
-    corrections: at % 2,
-    paid: 100,
-  }));
+/** A few conversations are a hundred times as long as most. `nth`: of the draw. */
+function group(trial: Trial, count: number, { nth, factor = 1 }: Draw): TrialConversation[] {
+  const random = fc.sample(fc.array(fc.integer({ min: 1, max: 9_999 }), LENGTHS(count)), {
+    numRuns: 1,
+    seed: 7 * nth + (trial === 'with' ? 1 : 2),
+  })[0];
+  return (random ?? []).map((drawn, at) => {
+    const length = factor * Math.exp(1.2 * logistic(drawn / 10_000));
+    return {
+      trial,
+      requests: 1 + Math.floor(9 * length),
+      tokens: 100_000 * length,
+      corrections: at % 2,
+      paid: 50_000 * length,
+    };
+  });
+}
+
+interface Draw {
+  readonly nth: number;
+  readonly factor?: number;
+}
+
+const LENGTHS = (count: number) => ({ minLength: count, maxLength: count, size: 'max' as const });
+
+function logistic(share: number): number {
+  return Math.log(share / (1 - share)) / 1.8;
+}
+
+function changesOf(nth: number, factor: number): readonly (TrialResult['change'] | undefined)[] {
+  const rows = [...group('with', 270, { nth, factor }), ...group('without', 30, { nth })];
+  return reportTrial(rows).results.map(({ change }) => change);
 }
 
 describe('the report', () => {
-  test('gives an interval that holds the true difference', () => {
-    const { conversations, results } = reportTrial([
-      ...group('with', 300, 800),
-      ...group('without', 40, 1_000),
-    ]);
-    expect(conversations).toEqual({ with: 300, without: 40 });
-    const { change } = results.find(({ measure }) => measure === 'tokens') ?? {};
-    expect(change?.low).toBeLessThan(-0.2);
-    expect(change?.high).toBeGreaterThan(-0.2);
-    expect(change?.high).toBeLessThan(-0.1);
+  test('gives an interval that holds the true difference in some 95 of 100 logs', () => {
+    const DRAWS = 60;
+    for (const factor of [1, 0.6]) {
+      const held = Array.from({ length: DRAWS }, (_, nth) => {
+        const [, tokens] = changesOf(nth, factor);
+        return tokens !== undefined && tokens.low <= factor - 1 && tokens.high >= factor - 1;
+      }).filter(Boolean).length;
+      // Of 60 draws at 95 %, fewer than 51 come once in 700.
+      expect(held).toBeGreaterThanOrEqual(51);
+    }
+  }, 60_000);
+
+  test('finds a large difference, and gives the same interval each time', () => {
+    const [, tokens] = changesOf(1, 0.3);
+    expect(tokens?.high).toBeLessThan(0);
+    expect(tokens?.low).toBeGreaterThan(-1);
+    expect(changesOf(1, 0.3)[1]).toEqual(tokens);
   });
 
-  test('does not tell where one group is small, or the interval holds nothing', () => {
-    const few = reportTrial([...group('with', 300, 500), ...group('without', 29, 1_000)]);
+  test('gives none where one group is small or the numbers are all the same', () => {
+    const few = reportTrial([
+      ...group('with', 300, { nth: 1, factor: 0.1 }),
+      ...group('without', 29, { nth: 1 }),
+    ]);
     for (const result of few.results) expect(result).not.toHaveProperty('change');
-    const same = reportTrial([...group('with', 300, 1_000), ...group('without', 40, 1_000)]);
-    for (const result of same.results) expect(result).not.toHaveProperty('change');
+    const same = [...group('with', 40, { nth: 1 }), ...group('without', 40, { nth: 1 })].map(
+      (one) => ({ ...one, requests: 5, corrections: 0 }),
+    );
+    const { conversations, results } = reportTrial(same);
+    expect(conversations).toEqual({ with: 40, without: 40 });
+    const told = results.filter(({ change }) => change !== undefined).map(({ measure }) => measure);
+    expect(told).toEqual(['tokens', 'paid']);
     expect(reportTrial([]).conversations).toEqual({ with: 0, without: 0 });
   });
 });

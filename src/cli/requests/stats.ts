@@ -59,7 +59,7 @@ export async function showStats({ options, context }: Call<StatsOptions>): Promi
   } else if (sums.length === 0) terminal.note('svc handled no request in these days.');
   else {
     const names = namesOf(sums, context);
-    const byProject = groups.byProject.map((one) => ({ ...one, name: names.of(one.name) }));
+    const byProject = groups.byProject.map((one) => ({ ...one, name: names.wordsOf(one.name) }));
     show(days, { total, ...groups, byProject }, terminal);
     showTrial(trial, terminal);
   }
@@ -122,8 +122,13 @@ function mean(value: number): string {
 }
 
 function rangeOf({ low, high }: { readonly low: number; readonly high: number }): string {
-  const [from, to] = high <= 0 ? [-high, -low] : [low, high];
-  return `${percent(from)} to ${percent(to)} ${high <= 0 ? 'less' : 'more'} with svc (95 % interval)`;
+  const ends =
+    low < 0 && high > 0
+      ? `no clear difference, ${percent(-low)} less to ${percent(high)} more`
+      : high <= 0
+        ? `${percent(-high)} to ${percent(-low)} less`
+        : `${percent(low)} to ${percent(high)} more`;
+  return `${ends} with svc (95 % interval)`;
 }
 
 interface Shown {
