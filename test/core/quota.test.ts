@@ -226,6 +226,16 @@ describe('a report', () => {
     expect(short?.windows[0]?.fullAt).toBeUndefined();
   });
 
+  test('gives no time that is past, and no pace of an hour that is long over', () => {
+    const rows = [readingAt(0, 0.2), readingAt(30, 0.6), readingAt(60, 0.96)];
+    const fullAt = (minutes: number): number | undefined =>
+      reportQuota(rows, NOW + minutes * 60_000)[0]?.windows[0]?.fullAt;
+    expect(fullAt(61)).toBeGreaterThan(NOW + 61 * 60_000);
+    expect(fullAt(90)).toBeUndefined();
+    const slow = reportQuota([readingAt(0, 0.2), readingAt(60, 0.4)], NOW + 150 * 60_000);
+    expect(slow[0]?.windows[0]?.fullAt).toBeUndefined();
+  });
+
   test('gives a range of who moved it: between its own requests, and beside those of others', () => {
     const other = { space: 'docs', conversation: 'c2' };
     const rows = [

@@ -251,7 +251,7 @@ export interface QuotaReport {
 export interface WindowReport extends QuotaWindow {
   /** It has reset since: how much is used now is not known. */
   readonly isOver: boolean;
-  /** At the pace of the last hour. Undefined where that is not known; Infinity where it lasts until the reset. */
+  /** At the pace of the last hour, and later than now. Undefined where that is not known; Infinity where it lasts until the reset. */
   readonly fullAt: number | undefined;
   /** The newest readings did not state it. */
   readonly isGone: boolean;
@@ -354,13 +354,13 @@ function fullAt(points: readonly Point[], now: number): number | undefined {
   if (first === undefined) return undefined;
   const spanMs = last.row.at - first.row.at;
   const moved = last.window.share - first.window.share;
-  // The clock has jumped, or nothing was used in the last hour.
-  if (spanMs < PACE_SPAN_MS || moved < PACE_SHARE || last.row.at > now + PACE_SPAN_MS) {
-    return undefined;
-  }
+  // The clock has jumped, nothing was used in that hour, or the hour is long over.
+  const isPast = Math.abs(now - last.row.at) > HOUR_MS;
+  if (spanMs < PACE_SPAN_MS || moved < PACE_SHARE || isPast) return undefined;
   const full = last.row.at + ((1 - last.window.share) * spanMs) / moved;
   const { resetAt } = last.window;
-  return resetAt !== undefined && full > resetAt ? Infinity : full;
+  if (resetAt !== undefined && full > resetAt) return Infinity;
+  return full > now ? full : undefined;
 }
 
 function moversOf(points: readonly Point[]): WindowReport['movers'] {
