@@ -1,5 +1,6 @@
 import { type HookTexts, hookTextsIn, proxyBlockAddress } from '../core/hooks/hook-texts.ts';
-import { GLOBAL_SPACE, isUnplaced } from '../core/request/space.ts';
+import { GLOBAL_SPACE } from '../core/request/space.ts';
+import { isUnplaced } from '../core/request/space-names.ts';
 import { estimateTextTokens } from '../core/bytes/tokens.ts';
 import type { MemoryState } from '../core/plan/continuity.ts';
 import { type Exchange, groupExchanges, isModelWork } from '../core/conversation/exchanges.ts';

@@ -122,7 +122,7 @@ function quotaRow(minutesAgo: number, share: number, changes: Partial<QuotaRow> 
 const QUOTA = [
   quotaRow(50, 0.3),
   quotaRow(40, 0.34),
-  quotaRow(30, 0.36, { space: 'docs', conversation: 'c2' }),
+  quotaRow(30, 0.36, { space: 'unplaced/claude-code', conversation: 'c2' }),
   quotaRow(20, 0.42),
 ];
 
@@ -131,7 +131,7 @@ test('svc quota says what is left, until when, and who used it', async () => {
   expect(stdout).toContain('Claude, account abcdef, as of ');
   expect(stdout).toMatch(/5-hour window: 58 % left, resets .*; at the pace of the last hour/);
   expect(stdout).toContain('(it decides)');
-  expect(stdout).toContain('by project: shop 4 to 12, docs 0 to 8');
+  expect(stdout).toContain('by project: shop 4 to 12, no project (claude-code) 0 to 8');
   expect(stdout).toContain('weekly window: 90 % left');
   expect(stderr).toContain('other machines and programs');
   const none = await runOn([], ['quota']);

@@ -11,6 +11,16 @@ test('a person reads the name of a project without its hash', () => {
   ).toEqual(['shop', 'global', 'team/shared', 'my-app']);
 });
 
+test('a report says in words that a request had no project', () => {
+  const names = new SpaceNames([SHOP, 'unplaced/claude-code']);
+  expect([SHOP, 'unplaced/claude-code'].map((it) => names.wordsOf(it))).toEqual([
+    'shop',
+    'no project (claude-code)',
+  ]);
+  // A command takes the name of the space.
+  expect(names.of('unplaced/claude-code')).toBe('unplaced/claude-code');
+});
+
 test('two projects of one name keep their hashes, and so does one beside a space of that name', () => {
   const names = new SpaceNames([SHOP, OTHER_SHOP, 'docs', 'project/docs-0123456789']);
   expect(names.of(SHOP)).toBe(SHOP);

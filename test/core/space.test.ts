@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { ProxyError } from '../../src/core/errors.ts';
-import { folderSpace, isUnplaced, spaceOf } from '../../src/core/request/space.ts';
+import { folderSpace, spaceOf } from '../../src/core/request/space.ts';
+import { isUnplaced } from '../../src/core/request/space-names.ts';
 
 const spaceIn = (headers: readonly string[], folder: string | undefined, statesFolder = false) =>
   spaceOf(headers, { folder, client: 'claude-code', statesFolder });

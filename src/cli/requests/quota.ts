@@ -32,7 +32,7 @@ export async function showQuota({ options, context }: Call<QuotaOptions>): Promi
       windows.flatMap(({ movers }) => movers.space.map(({ name }) => ({ space: name }))),
     );
     const names = namesOf(spaces, context);
-    for (const one of reports) showLogin(one, (space) => names.of(space), terminal);
+    for (const one of reports) showLogin(one, (space) => names.wordsOf(space), terminal);
   }
 }
 

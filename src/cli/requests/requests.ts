@@ -7,7 +7,7 @@ import type { CliStore } from '../compose-store.ts';
 import { retrieveFrom } from '../memory/memory.ts';
 import { carriedBlocks } from '../../local/ui/request-page.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
-import { nameOf } from '../memory/named.ts';
+import { namesOf } from '../memory/named.ts';
 import { withLog, withStore } from '../store.ts';
 import { bar, table } from '../text-table.ts';
 import { missText } from '../../core/meter/cache-words.ts';
@@ -60,7 +60,7 @@ export async function listRequests(call: Call<RequestsOptions>): Promise<void> {
     else {
       for (const row of rows) {
         // With the name of its project that a person reads.
-        const named = { ...row, space: nameOf(row.space, context) };
+        const named = { ...row, space: namesOf([row], context).wordsOf(row.space) };
         // oxlint-disable-next-line no-await-in-loop -- Seldom more than one.
         await showOne(named, store, terminal);
       }

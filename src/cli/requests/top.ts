@@ -61,7 +61,7 @@ function linesOf(activity: Activity, context: CommandContext): readonly string[]
   const { open, conversations } = activity;
   const names = namesOf([...open, ...conversations], context);
   const named = <Row extends { readonly space: string }>(rows: readonly Row[]): readonly Row[] =>
-    rows.map((row) => ({ ...row, space: names.of(row.space) }));
+    rows.map((row) => ({ ...row, space: names.wordsOf(row.space) }));
   const shown = { ...activity, open: named(open), conversations: named(conversations) };
   const size = { columns: terminal.columns(SIZE.columns), rows: terminal.rows(SIZE.rows) };
   return activityLines(shown, { colors: terminal.colors, ...size, now: Date.now() });

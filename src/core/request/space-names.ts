@@ -3,6 +3,16 @@
  * keeps its whole name where another known space has the same short one. Programs get whole names.
  */
 
+/**
+ * Where texts of clients go whose folder svc did not understand. Nothing recalls from there; a person
+ * may merge it into a project.
+ */
+export const UNPLACED_SPACES = 'unplaced/';
+
+export function isUnplaced(space: string): boolean {
+  return space.startsWith(UNPLACED_SPACES);
+}
+
 const PROJECT = /^project\/(.+)-[0-9a-f]{10}$/;
 
 export class SpaceNames {
@@ -16,6 +26,12 @@ export class SpaceNames {
   add(space: string): void {
     const short = shortOf(space);
     this.#spaces.set(short, (this.#spaces.get(short) ?? new Set()).add(space));
+  }
+
+  /** What a report about requests says. Unlike `of` it need not be a name that a command takes. */
+  wordsOf(space: string): string {
+    if (!isUnplaced(space)) return this.of(space);
+    return `no project (${space.slice(UNPLACED_SPACES.length)})`;
   }
 
   /** What a person reads. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ProxyError } from '../errors.ts';
+import { UNPLACED_SPACES } from './space-names.ts';
 import { headerCount, headerOf, type RawHeaders } from '../http/header-rules.ts';
 
 /** Memories of the user's own choice that every project may recall. */
@@ -19,16 +20,6 @@ const SPACE = /^[a-z0-9][a-z0-9._/-]{0,127}$/;
 const SLUG_CHARS_MAX = 40;
 // 10 hexadecimal digits are 40 bits: among a person's thousand projects a clash has odds of 1 in 2 million.
 const HASH_CHARS = 10;
-
-/**
- * Where texts of clients go whose folder svc did not understand. Nothing recalls from there; a person
- * may merge it into a project.
- */
-const UNPLACED_SPACES = 'unplaced/';
-
-export function isUnplaced(space: string): boolean {
-  return space.startsWith(UNPLACED_SPACES);
-}
 
 interface StatedPlace {
   readonly folder: string | undefined;

@@ -14,5 +14,5 @@ export function shortSpace(space: string): string {
     spaces.add(space);
     if (spaces.of(space) === space) names.value = { spaces };
   }
-  return names.value.spaces.of(space);
+  return names.value.spaces.wordsOf(space);
 }

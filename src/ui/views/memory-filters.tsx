@@ -3,6 +3,7 @@ import type { Shelf } from '../../ports/memory-desk.ts';
 import type { DaysAnswer } from '../../ports/ui-api.ts';
 import { post } from '../client/api.ts';
 import { goTo, hrefOf, hrefWith, route } from '../client/router.ts';
+import { isUnplaced } from '../../core/request/space-names.ts';
 import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
 import { atOfDay, day, whole } from '../format.ts';
@@ -174,7 +175,12 @@ function ProjectActs({ shelves, space, reload }: Omit<RailProps, 'version'>) {
           <form onSubmit={(event) => void send(typed(event, 'to'), false)}>
             <label>
               {project.name}
-              <input name="to" required maxLength={128} defaultValue={shortSpace(space)} />
+              <input
+                name="to"
+                required
+                maxLength={128}
+                defaultValue={isUnplaced(space) ? '' : shortSpace(space)}
+              />
             </label>
             <button type="submit">{project.renameButton}</button>
           </form>
