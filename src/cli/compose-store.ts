@@ -1,5 +1,5 @@
 import { readConfigFile } from '../adapters/files/config-file.ts';
-import { configFolder } from '../adapters/files/config-folder.ts';
+import { configFolder } from '../adapters/files/own-folders.ts';
 import type { HostedSettings } from '../adapters/memory-client/open-hosted-memory.ts';
 import { CodeFiles } from '../adapters/projects/code-files.ts';
 import { readOutputFile } from '../adapters/files/output-files.ts';

@@ -1,4 +1,4 @@
-import { dataFolder } from '../adapters/files/data-folder.ts';
+import { dataFolder } from '../adapters/files/own-folders.ts';
 import { MemoryError } from '../core/errors.ts';
 import { CliError } from './cli-error.ts';
 import type { CliStore } from './compose-store.ts';

@@ -2,7 +2,7 @@ import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Dialect } from '../core/conversation/view.ts';
 import type { ProxyError } from '../core/errors.ts';
 import { errorBody } from '../core/http/gate.ts';
-import { PROOF_HEADER } from '../core/http/proxy-proof.ts';
+import { PROOF_HEADER } from '../core/http/local-token.ts';
 import { UI_PATH } from '../core/http/ui-gate.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 

@@ -1,10 +1,15 @@
 import type { ConversationPlace } from '../core/recall/injections.ts';
 import type { Place } from '../ports/projects.ts';
 import type { Workplace } from '../ports/provenance.ts';
-import { commonPrefix } from '../core/bytes/common-prefix.ts';
 import type { RequestIdentity, RequestView } from '../core/conversation/view.ts';
 import type { Steps } from '../core/bytes/steps.ts';
-import { type Earlier, isReadAs, type ReadAs, viewSteps } from '../core/request/request-view.ts';
+import {
+  type Earlier,
+  isReadAs,
+  type ReadAs,
+  viewSteps,
+  commonPrefix,
+} from '../core/request/request-view.ts';
 import { Recent } from '../core/bytes/recent.ts';
 import {
   conversationKeyOf,

@@ -33,8 +33,8 @@ import {
   SERVICE_BLOCK_MS,
   spokenEntries,
   unansweredItem,
+  firstUnsentItem,
 } from '../core/recall/injections.ts';
-import { firstUnsentItem } from '../core/recall/first-unsent.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import type { BatchMoment } from '../core/shortening/elisions.ts';
 import { isOmitted, type Leaving } from '../core/shortening/omissions.ts';

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import * as zlib from 'node:zlib';
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { createBodyDecoder } from '../../src/adapters/encoding/body-decoder.ts';
-import { hasNativeZstd } from '../../src/adapters/encoding/native-zstd.ts';
+import { createBodyDecoder, hasNativeZstd } from '../../src/adapters/encoding/body-decoder.ts';
 import { ProxyError } from '../../src/core/errors.ts';
 import {
   bomb,

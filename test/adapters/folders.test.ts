@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { makingError } from '../../src/adapters/files/private-folder.ts';
 import { expect, test, vi } from 'vitest';
-import { configFolder } from '../../src/adapters/files/config-folder.ts';
-import { cacheFolder, dataFolder } from '../../src/adapters/files/data-folder.ts';
+import { cacheFolder, dataFolder, configFolder } from '../../src/adapters/files/own-folders.ts';
 import { createLocalToken } from '../../src/adapters/processes/local-token.ts';
 
 // spec: 2.4-config-home, 2.4-xdg-config-home, 2.4-home-config

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { findLines } from '../../src/cli/memory/found-lines.ts';
+import { findLines } from '../../src/cli/memory/excerpt.ts';
 
 /** Patterns that mean the same to JavaScript, which is the oracle. */
 const atom = fc.constantFrom(

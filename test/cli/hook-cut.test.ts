@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { asRecord, asText } from '../../src/core/bytes/json-fields.ts';
-import { CUT_TOKENS_MIN } from '../../src/core/shortening/cut-output.ts';
+import { CUT_TOKENS_MIN } from '../../src/core/hooks/shell-output.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';
 import { runCli } from '../support/cli.ts';
 import { HookStage } from '../support/hook-stage.ts';

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import * as fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import { shortLines } from '../../src/cli/memory/mcp-lines.ts';
+import { shortLines } from '../../src/cli/memory/mcp.ts';
 import { BIN } from '../support/cli.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 

@@ -1,8 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { installUnit, uninstallUnit } from '../../src/cli/proxy/unit.ts';
-import { launchdPlist, systemdUnit } from '../../src/core/foreign/unit-text.ts';
+import { installUnit, uninstallUnit, launchdPlist, systemdUnit } from '../../src/cli/proxy/unit.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';
 import { homeWith } from '../support/home.ts';
 import { screen } from '../support/screen.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { commonPrefix } from '../../src/core/bytes/common-prefix.ts';
+import { commonPrefix } from '../../src/core/request/request-view.ts';
 
 test('the common prefix ends at the first byte that differs', () => {
   const sizes = fc.constantFrom(0, 1, 63, 64, 65, 300, 65_535, 65_536, 65_537, 200_000);

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { FoundEntries, type LedgerEntry, LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
-import { firstUnsentItem } from '../../src/core/recall/first-unsent.ts';
 import {
   entriesFor,
   humanItems,
@@ -8,6 +7,7 @@ import {
   replayBlocks,
   unansweredItem,
   UNBOUND,
+  firstUnsentItem,
 } from '../../src/core/recall/injections.ts';
 import { viewOf } from '../support/view-of.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { assert, integer, property, record, string, uint8Array } from 'fast-check';
 import { expect, test } from 'vitest';
-import { makeProof, readProof } from '../../src/core/http/proxy-proof.ts';
+import { makeProof, readProof } from '../../src/core/http/local-token.ts';
 
 const digestOf = (token: string): Buffer => createHash('sha256').update(token).digest();
 const asked = record({

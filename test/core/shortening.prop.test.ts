@@ -15,8 +15,8 @@ import {
   settle,
   type ShorteningFacts,
 } from '../../src/core/shortening/removal.ts';
-import { elisionEdits, replacementsOf } from '../../src/core/shortening/replacements.ts';
 import { stubOf, writeNote } from '../../src/core/shortening/stubs.ts';
+import { elisionEdits, replacementsOf } from '../../src/core/shortening/replacements.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
 
 function factsOf(view: RequestView, other: Partial<RequestFacts> = {}): ShorteningFacts {

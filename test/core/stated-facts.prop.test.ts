@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 import { IDENTITY_HEADERS } from '../../src/core/request/identity.ts';
-import { statedFactsOf } from '../../src/core/request/stated-facts.ts';
+import { statedFactsOf } from '../../src/proxy/read-request.ts';
 import { viewRequest } from '../support/view-of.ts';
 
 /** A request that continues another one shares items and shell with it, and states what it would state alone. */

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { DIALECTS, type Dialect } from '../../src/core/conversation/view.ts';
-import { createBodyDecoder } from '../../src/adapters/encoding/body-decoder.ts';
-import { hasNativeZstd } from '../../src/adapters/encoding/native-zstd.ts';
+import { createBodyDecoder, hasNativeZstd } from '../../src/adapters/encoding/body-decoder.ts';
 import { ProxyError } from '../../src/core/errors.ts';
 import { answerTo, requestWith, said } from '../support/dialect-wire.ts';
 import { decoded, hostile } from '../support/hostile.ts';

@@ -32,7 +32,7 @@ export const STATE = [
   },
   {
     name: 'an output that another conversation sent whole becomes a stub there',
-    file: 'src/core/recall/first-unsent.ts',
+    file: 'src/core/recall/injections.ts',
     from: 'humans.findLastIndex((human) => wasBrought(human, found))',
     to: '-1',
     test: EDITED,

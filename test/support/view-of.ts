@@ -1,10 +1,9 @@
-import { commonPrefix } from '../../src/core/bytes/common-prefix.ts';
 import { finish } from '../../src/core/bytes/steps.ts';
 import type { Dialect, Item, RequestView } from '../../src/core/conversation/view.ts';
 import { NO_FRAMES } from '../../src/core/dialects/descriptor.ts';
 import { dialectOf } from '../../src/core/dialects/dialects.ts';
 import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
-import { viewSteps } from '../../src/core/request/request-view.ts';
+import { viewSteps, commonPrefix } from '../../src/core/request/request-view.ts';
 import {
   type ItemTools,
   outputsOf,

@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { base32 } from '../../../src/core/memory/reference.ts';
 
 /** `prefix_` and 26 characters of lower-case base 36, of 130 random bits. */
 export function newId(prefix: string, randomBytes: (count: number) => Uint8Array): string {
@@ -9,4 +10,54 @@ export function newId(prefix: string, randomBytes: (count: number) => Uint8Array
     rest /= 36n;
   }
   return `${prefix}_${id}`;
+}
+
+/**
+ * Names of receipts: `rcpt_` and a UUID of version 7 (RFC 9562) in Crockford's base 32, lower case.
+ * The text sorts as the time in it, so a page of receipts is found by their names alone.
+ */
+
+const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
+/** 26 digits hold 130 bits. */
+const LEADING_BITS = 2;
+/** The digits with the leading bits and the time. */
+const TIME_DIGITS = 10;
+
+export const RECEIPT_ID = /^rcpt_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
+
+/** The time has 48 bits: until the year 10889. */
+const TIME_MAX = 2 ** 48 - 1;
+
+/** `at`: milliseconds since 1970 when the request came. */
+export function newReceiptId(at: number, randomBytes: (count: number) => Uint8Array): string {
+  const bytes = Buffer.alloc(16);
+  bytes.writeUIntBE(clamp(at), 0, 6);
+  bytes.set(randomBytes(10), 6);
+  bytes.writeUInt8(0x70 | (bytes.readUInt8(6) & 0x0f), 6);
+  bytes.writeUInt8(0x80 | (bytes.readUInt8(8) & 0x3f), 8);
+  return idOf(bytes);
+}
+
+/** The first id that a request of this moment may have: for a list from a time on. */
+export function firstReceiptIdAt(at: number): string {
+  const bytes = Buffer.alloc(16);
+  bytes.writeUIntBE(clamp(at), 0, 6);
+  return idOf(bytes);
+}
+
+/** Milliseconds since 1970; undefined for what is no id. */
+export function timeOfReceiptId(id: string): number | undefined {
+  if (!RECEIPT_ID.test(id)) return undefined;
+  const start = 'rcpt_'.length;
+  let at = 0;
+  for (const digit of id.slice(start, start + TIME_DIGITS)) at = at * 32 + DIGITS.indexOf(digit);
+  return at;
+}
+
+function idOf(bytes: Uint8Array): string {
+  return `rcpt_${base32(bytes, DIGITS, LEADING_BITS)}`;
+}
+
+function clamp(at: number): number {
+  return Math.min(Math.max(0, Math.floor(at)), TIME_MAX);
 }

@@ -2,12 +2,7 @@ import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
-import {
-  firstReceiptIdAt,
-  newReceiptId,
-  RECEIPT_ID,
-  timeOfReceiptId,
-} from '../../src/core/receipt-id.ts';
+import { firstReceiptIdAt, newReceiptId, RECEIPT_ID, timeOfReceiptId } from '../../src/core/ids.ts';
 import { receiptOf, receiptText } from '../../src/core/receipts.ts';
 import { closingOf, openingOf } from '../support/receipt-facts.ts';
 

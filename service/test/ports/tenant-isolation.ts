@@ -11,7 +11,7 @@ import {
   removeProvider,
   revokeKeyOf,
 } from '../support/service-control.ts';
-import { newReceiptId } from '../../src/core/receipt-id.ts';
+import { newReceiptId } from '../../src/core/ids.ts';
 import { RECEIVED_AT, rowOfReceipt } from '../support/receipt-facts.ts';
 import { itemsOf, newPurgeId, objectOf, questionTo } from '../support/service-objects.ts';
 

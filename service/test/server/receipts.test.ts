@@ -1,7 +1,7 @@
 import { flattenedVerify, importJWK } from 'jose';
 import { expect, test } from 'vitest';
 import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
-import { newReceiptId } from '../../src/core/receipt-id.ts';
+import { newReceiptId } from '../../src/core/ids.ts';
 import { NOTHING_DECIDED } from '../../src/core/receipts.ts';
 import { JournalFullError } from '../../src/ports/receipt-store.ts';
 import { openConsole, type OpenedConsole } from '../support/console.ts';

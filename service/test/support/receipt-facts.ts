@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { objectSigner, publicJwk, publicPartOf } from '../../src/core/jws.ts';
-import { newReceiptId } from '../../src/core/receipt-id.ts';
+import { newReceiptId } from '../../src/core/ids.ts';
 import {
   NOTHING_DECIDED,
   type ReceiptClosing,

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { request } from 'node:http';
 import { asList, asRecord, isRecord, parseJson } from '../../core/bytes/json-fields.ts';
-import { CHALLENGE_HEADER, PROOF_HEADER, readProof } from '../../core/http/proxy-proof.ts';
+import { CHALLENGE_HEADER, PROOF_HEADER, readProof } from '../../core/http/local-token.ts';
 import { OPEN_REQUESTS_PATH } from '../../core/http/routes.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { codeOf } from '../files/file-error.ts';

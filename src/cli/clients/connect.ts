@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { readConfigFile } from '../../adapters/files/config-file.ts';
-import { configFolder } from '../../adapters/files/config-folder.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
 import { isInstalled } from '../../adapters/foreign/client-files.ts';
 import type { Dialect } from '../../core/conversation/view.ts';
 import { UndoRecords } from '../../adapters/foreign/foreign-file.ts';

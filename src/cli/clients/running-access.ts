@@ -1,5 +1,5 @@
 import { probeProxy } from '../../adapters/processes/local-calls.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { FileError } from '../../adapters/files/file-error.ts';
 import { listRunFiles, type RunFile } from '../../adapters/processes/run-files.ts';
 import type { Access } from '../../core/settings/config-schema.ts';

@@ -1,8 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { findProgram } from '../../adapters/foreign/client-files.ts';
-import { configFolder } from '../../adapters/files/config-folder.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { clientHome } from './client-home.ts';

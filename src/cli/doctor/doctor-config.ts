@@ -5,7 +5,6 @@ import {
   type LooseMode,
   repairModes,
 } from '../../adapters/files/config-file.ts';
-import { configFolder } from '../../adapters/files/config-folder.ts';
 import { findLeftovers, removeLeftovers } from '../../adapters/files/config-writer.ts';
 import { FileError } from '../../adapters/files/file-error.ts';
 import { upstreamEntries } from '../../core/settings/config-draft.ts';
@@ -22,7 +21,7 @@ import {
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { Check } from './checks.ts';
 import { looseDataFiles, tightenDataFiles } from '../../adapters/files/data-files.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
 import { folderMode, isPrivate, tightenFolder } from '../../adapters/files/private-folder.ts';
 import type { CommandContext } from '../context.ts';
 import { CliError } from '../cli-error.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readConfigFile } from '../../adapters/files/config-file.ts';
-import { configFolder } from '../../adapters/files/config-folder.ts';
+import { configFolder } from '../../adapters/files/own-folders.ts';
 import { SERVICE_FULL } from '../../adapters/memory-client/hosted-memory.ts';
 import type { OpenHostedMemory } from '../../adapters/memory-client/open-hosted-memory.ts';
 import { parseMemory } from '../../core/settings/config-schema.ts';

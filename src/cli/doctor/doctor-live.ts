@@ -1,6 +1,5 @@
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
 import { readConfigFile } from '../../adapters/files/config-file.ts';
-import { configFolder } from '../../adapters/files/config-folder.ts';
 import { upstreamEntries } from '../../core/settings/config-draft.ts';
 import { type Access, parseUpstream } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';

@@ -1,5 +1,5 @@
 import { findSetAside, findUnwritable, looseDataFiles } from '../../adapters/files/data-files.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { FileError, folderHint } from '../../adapters/files/file-error.ts';
 import { checkFolder, folderMode, isPrivate } from '../../adapters/files/private-folder.ts';
 import type { Environment } from '../../core/settings/config-values.ts';

@@ -1,5 +1,4 @@
 import { configPath } from '../../adapters/files/config-file.ts';
-import { configFolder } from '../../adapters/files/config-folder.ts';
 import type { ExitCode } from '../cli-error.ts';
 import { storedUpstreams } from '../setup/load-config.ts';
 import type { CommandContext, Call } from '../context.ts';
@@ -11,7 +10,7 @@ import { checkProviders, checkRunning, checkModelCalls, type Consent } from './d
 import { checkHosted } from './doctor-hosted.ts';
 import { checkStore } from './doctor-store.ts';
 import { createUpstream } from '../../adapters/network/undici-upstream.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
 import { FileError } from '../../adapters/files/file-error.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { lateCaptures } from '../proxy/late-captures.ts';

@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readConfigFile } from '../../adapters/files/config-file.ts';
-import { configFolder } from '../../adapters/files/config-folder.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { configFolder, dataFolder } from '../../adapters/files/own-folders.ts';
 import { withOutput } from '../../core/hooks/hook-answer.ts';
 import { type HookClient, hookClient } from '../../core/hooks/hook-clients.ts';
 import { type HookEvent, readHookEvent } from '../../core/hooks/hook-event.ts';
 import type { HookRequest } from '../../core/hooks/hook-question.ts';
-import { shellOutputOf } from '../../core/hooks/shell-output.ts';
+import { shellOutputOf, cutOutput } from '../../core/hooks/shell-output.ts';
 import { rememberOwnSecrets } from '../../core/redaction/own-secrets.ts';
 import {
   type Access,
@@ -16,7 +15,6 @@ import {
 } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { ownSecretsOf } from '../../core/settings/own-secrets.ts';
-import { cutOutput } from '../../core/shortening/cut-output.ts';
 import { commandLine, memoryCommand } from '../clients/token-command.ts';
 import { type HookStore, type HookStoreOptions, openHookStore } from '../compose-hook.ts';
 import type { HookCall, HookEnd, HookParts } from './hook-call.ts';

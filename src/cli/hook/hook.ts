@@ -1,9 +1,8 @@
 import { isAbsolute } from 'node:path';
 import type { Readable } from 'node:stream';
 import { readConfigFile } from '../../adapters/files/config-file.ts';
-import { configFolder } from '../../adapters/files/config-folder.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
-import { lastLines } from '../../adapters/files/last-lines.ts';
+import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
+import { lastLines } from '../../adapters/files/lines.ts';
 import { within } from '../../adapters/within.ts';
 import type { Probe } from '../../adapters/processes/local-calls.ts';
 import { listRunFiles, type RunFile } from '../../adapters/processes/run-files.ts';

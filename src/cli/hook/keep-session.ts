@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type LastLines, lastLines } from '../../adapters/files/last-lines.ts';
+import { type LastLines, lastLines } from '../../adapters/files/lines.ts';
 import type { HookClient } from '../../core/hooks/hook-clients.ts';
 import type { HookEvent } from '../../core/hooks/hook-event.ts';
 import { type LedgerMiss, LOCAL_TENANT } from '../../core/ledger/entries.ts';

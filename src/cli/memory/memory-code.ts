@@ -6,7 +6,7 @@ import { type FileVerdict, type Holds, holdsNow } from '../../core/memory/outgro
 import type { Code, HeldProvenance, ProvenanceStore } from '../../ports/provenance.ts';
 import type { CliStore } from '../compose-store.ts';
 import { oneLine } from '../terminal.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import type { StoredRecord } from '../../ports/memory.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { count, timeText, limitOf, dayText } from '../listing.ts';

@@ -13,7 +13,7 @@ import {
   readTranscript,
   type TranscriptFile,
 } from '../../adapters/foreign/transcript-files.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects.ts';
 import type { TranscriptRecord } from '../../core/memory/transcripts.ts';
 import { count } from '../listing.ts';

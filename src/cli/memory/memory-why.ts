@@ -1,5 +1,5 @@
 import { configPath, readConfigFile } from '../../adapters/files/config-file.ts';
-import { configFolder } from '../../adapters/files/config-folder.ts';
+import { configFolder } from '../../adapters/files/own-folders.ts';
 import { parseRecall } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import type { ProxySettings } from '../../core/settings/settings.ts';

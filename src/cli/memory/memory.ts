@@ -7,7 +7,7 @@ import {
   nameOf,
 } from './named.ts';
 import { deadline, withStore } from '../store.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { CONTEXT_MAX, type Excerpt, excerptOf, type PartWords } from './excerpt.ts';
 import type { ForgetFilter, Memory, StoredRecord } from '../../ports/memory.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';

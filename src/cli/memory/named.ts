@@ -1,4 +1,4 @@
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { spaceNames } from '../../adapters/projects/registry.ts';
 import { isShortReference } from '../../core/memory/reference.ts';
 import type { SpaceNames } from '../../core/request/space-names.ts';

@@ -1,7 +1,7 @@
 import { deadline, withStore } from '../store.ts';
 import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import {
   changeRegistry,
   readRegistry,

@@ -140,7 +140,7 @@ async function runSetup({
     return undefined;
   }
   const { openCatalog } = await import('../../adapters/catalog/catalog.ts');
-  const { cacheFolder } = await import('../../adapters/files/data-folder.ts');
+  const { cacheFolder } = await import('../../adapters/files/own-folders.ts');
   const { environment } = context;
   const place = { folder: cacheFolder(environment), environment, now: Date.now };
   if (Object.keys(options).length === 0 && isWatched) {

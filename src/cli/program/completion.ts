@@ -1,5 +1,5 @@
 import { readConfigFile } from '../../adapters/files/config-file.ts';
-import { configFolder } from '../../adapters/files/config-folder.ts';
+import { configFolder } from '../../adapters/files/own-folders.ts';
 import { namesOf } from '../memory/named.ts';
 import { withLog } from '../store.ts';
 import { asList, asRecord, asText } from '../../core/bytes/json-fields.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import {
   askOpenRequests,
   callProxy,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Background, logFile, startBackground } from '../../adapters/processes/background.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { probeProxy } from '../../adapters/processes/local-calls.ts';
 import { listRunFiles } from '../../adapters/processes/run-files.ts';
 import { flagNameOf, type ProxyFlags, PROXY_FLAG_NAMES } from '../../core/settings/config-proxy.ts';

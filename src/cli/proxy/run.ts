@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import spawn from 'cross-spawn';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { isInstalled } from '../../adapters/foreign/client-files.ts';
 import { type RunTotals, runTotals } from '../../adapters/state/recent-requests.ts';
 import { apiOf } from '../../core/dialects/apis.ts';

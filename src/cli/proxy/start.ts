@@ -4,8 +4,7 @@ import {
   repairModes,
   watchConfig,
 } from '../../adapters/files/config-file.ts';
-import { configFolder } from '../../adapters/files/config-folder.ts';
-import { cacheFolder, dataFolder } from '../../adapters/files/data-folder.ts';
+import { cacheFolder, dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
 import { DETACHED } from '../../adapters/processes/background.ts';
 import { HeapBound } from '../../adapters/processes/heap-bound.ts';
 import { removeRunFile, writeRunFile } from '../../adapters/processes/run-files.ts';

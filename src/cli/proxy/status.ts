@@ -1,4 +1,4 @@
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { parseProxySetting } from '../../core/settings/config-proxy.ts';
 import { urlOf, timeText } from '../listing.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { replaceFile } from '../../adapters/files/replace-file.ts';
 import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { UI_LINK_PATH } from '../../core/http/routes.ts';

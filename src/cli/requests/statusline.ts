@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { moneyOf } from '../../core/settings/money.ts';
 import { isPriced } from '../../core/settings/priced-share.ts';
 import type { QuotaReading } from '../../core/meter/quota.ts';

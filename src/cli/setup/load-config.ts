@@ -1,5 +1,5 @@
 import { type ConfigFile, configPath, readConfigFile } from '../../adapters/files/config-file.ts';
-import { configFolder } from '../../adapters/files/config-folder.ts';
+import { configFolder } from '../../adapters/files/own-folders.ts';
 import type { ProxyFlags } from '../../core/settings/config-proxy.ts';
 import { type Access, parseAccess, parseConfig } from '../../core/settings/config-schema.ts';
 import {

@@ -1,5 +1,5 @@
 import { type ConfigFile, configPath } from '../../adapters/files/config-file.ts';
-import { configFolder } from '../../adapters/files/config-folder.ts';
+import { configFolder } from '../../adapters/files/own-folders.ts';
 import { updateConfigFile } from '../../adapters/files/config-writer.ts';
 import { createLocalToken } from '../../adapters/processes/local-token.ts';
 import {

@@ -1,6 +1,5 @@
 import { readConfigFile, repairModes } from '../../adapters/files/config-file.ts';
-import { configFolder } from '../../adapters/files/config-folder.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
 import { UndoRecords } from '../../adapters/foreign/foreign-file.ts';
 import {
   type Draft,

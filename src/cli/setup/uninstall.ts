@@ -1,6 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { configFolder } from '../../adapters/files/config-folder.ts';
-import { cacheFolder, dataFolder } from '../../adapters/files/data-folder.ts';
+import { cacheFolder, dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
 import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { keptNames, ownNamesIn } from '../../adapters/files/folder-purpose.ts';
 import {

@@ -6,7 +6,7 @@ import type { CommandContext } from '../context.ts';
 import type { OpenUpstream, KeyCheck } from '../doctor/key-check.ts';
 import type { Changes } from './setup-save.ts';
 import type { Prompts, PromptStreams } from './wizard-prompts.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { readProxySettings } from '../../core/settings/config-proxy.ts';
 import {
   type Environment,

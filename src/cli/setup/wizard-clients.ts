@@ -8,7 +8,7 @@ import type { StartedClient } from './setup-save.ts';
 import type { Answers, Wiring } from './wizard-answers.ts';
 import { mkdirSync, rmSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { questionText } from '../../core/memory/captures.ts';
 import type { TranscriptRecord } from '../../core/memory/transcripts.ts';
 import type { RecalledExchange } from '../../core/recall/agent-facts.ts';

@@ -6,7 +6,7 @@ import type { Draft } from '../../core/settings/config-draft.ts';
 import { parseProxySetting, type ProxySettingName } from '../../core/settings/config-proxy.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../../core/settings/settings.ts';
 import { storedSettings, type Answers, askNext, askSecret, noteUnset } from './wizard-answers.ts';
-import { dataFolder } from '../../adapters/files/data-folder.ts';
+import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';
 import { Findings, namedVariable } from '../../core/settings/config-values.ts';
 import { type NetworkProxy, readNetworkProxy } from '../../core/settings/network-proxy.ts';

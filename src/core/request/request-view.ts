@@ -1,11 +1,3 @@
-/**
- * Reads a request body once and remembers the result.
- *
- * The bytes stay the truth: nothing here changes or rebuilds them. A body is a view only when it is
- * valid JSON through and through, and that is proven in parts. Every element of the list is parsed
- * by itself, and so is the shell: the body with its list emptied. The parts make the next request
- * of the same conversation cheap: the bytes that both share are not read again.
- */
 import { markedMs } from '../conversation/cache-marks.ts';
 import type { Dialect, Item, ItemTraits, RequestView, Shell, SoFar } from '../conversation/view.ts';
 import type { HasFrames } from '../dialects/descriptor.ts';
@@ -37,6 +29,15 @@ import { Pace, STEP_BYTES, type Steps } from '../bytes/steps.ts';
 import { Buffer } from 'node:buffer';
 import { asList, asRecord, asText, type Fields, isRecord } from '../bytes/json-fields.ts';
 import { pictureSize } from '../bytes/picture-size.ts';
+
+/**
+ * Reads a request body once and remembers the result.
+ *
+ * The bytes stay the truth: nothing here changes or rebuilds them. A body is a view only when it is
+ * valid JSON through and through, and that is proven in parts. Every element of the list is parsed
+ * by itself, and so is the shell: the body with its list emptied. The parts make the next request
+ * of the same conversation cheap: the bytes that both share are not read again.
+ */
 
 /**
  * Limits on the bodies that svc reads. A longer one is relayed unchanged: reading it would hold up
@@ -514,4 +515,30 @@ function* parseValue(
   }
   // After the last element comes the end of the list, or this is no JSON.
   return skipSpace(bytes, at) === end - 1 ? { value: values } : undefined;
+}
+
+// A block is long enough that the native call costs nothing beside the comparison. It is short
+// enough that finding the exact byte inside the differing block costs little more.
+const BLOCK_BYTES = 65_536;
+
+// Below this, a loop is as fast as a call.
+const LOOP_BYTES = 64;
+
+/** Length in bytes of what two buffers begin with in common. */
+export function commonPrefix(one: Buffer, other: Buffer): number {
+  const length = Math.min(one.length, other.length);
+  let at = 0;
+  let block = BLOCK_BYTES;
+  while (at < length) {
+    const end = Math.min(length, at + block);
+    if (one.compare(other, at, end, at, end) === 0) {
+      at = end;
+    } else if (end - at > LOOP_BYTES) {
+      block = (end - at) >> 2;
+    } else {
+      while (one[at] === other[at]) at += 1;
+      return at;
+    }
+  }
+  return length;
 }

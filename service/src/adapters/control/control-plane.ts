@@ -1,4 +1,4 @@
-import { firstReceiptIdAt } from '../../core/receipt-id.ts';
+import { firstReceiptIdAt } from '../../core/ids.ts';
 import type { KeyPage, Page, Lease, StandingLease } from '../../ports/control-store.ts';
 import type { Rows, Transactions } from '../../ports/rows.ts';
 import type {

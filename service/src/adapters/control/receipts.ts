@@ -1,5 +1,5 @@
 import { isoTime } from '../../../../src/core/memory/times.ts';
-import { firstReceiptIdAt, timeOfReceiptId } from '../../core/receipt-id.ts';
+import { firstReceiptIdAt, timeOfReceiptId } from '../../core/ids.ts';
 import type {
   ClosedHead,
   ReceiptFilter,

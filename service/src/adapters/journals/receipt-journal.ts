@@ -27,7 +27,7 @@ import { canonicalJson } from '../../../../src/core/memory-api/canonical.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
 import { type ReceiptRow, receiptRow } from '../../core/receipt-rows.ts';
 import { asRecord } from '../../../../src/core/bytes/json-fields.ts';
-import { RECEIPT_ID } from '../../core/receipt-id.ts';
+import { RECEIPT_ID } from '../../core/ids.ts';
 import { isTenantId } from '../../core/tenants.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { MemoryError } from '../../../../src/core/errors.ts';
 import { isTenantId } from '../../core/tenants.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
-import { firstReceiptIdAt } from '../../core/receipt-id.ts';
+import { firstReceiptIdAt } from '../../core/ids.ts';
 import type {
   KeptDays,
   ServerFacts,

@@ -4,7 +4,7 @@ import { lstat, open, rm } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { shellQuote } from '../../../../src/core/foreign/shell-quote.ts';
 import type { Environment } from '../../../../src/core/settings/config-values.ts';
-import { dataFolder } from '../../../../src/adapters/files/data-folder.ts';
+import { dataFolder } from '../../../../src/adapters/files/own-folders.ts';
 import { codeOf, FileError } from '../../../../src/adapters/files/file-error.ts';
 import {
   ensurePrivateFolder,

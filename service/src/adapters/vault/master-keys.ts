@@ -13,7 +13,7 @@ import {
 } from '../../../../src/adapters/files/private-folder.ts';
 import { randomBytes } from 'node:crypto';
 import { parseServiceSettings } from '../../core/settings.ts';
-import { configFolder } from '../../../../src/adapters/files/config-folder.ts';
+import { configFolder } from '../../../../src/adapters/files/own-folders.ts';
 import { parseJson } from '../../../../src/core/bytes/json-fields.ts';
 import { readPrivate, SETTINGS_FILE, writePrivate } from '../service-store/service-files.ts';
 

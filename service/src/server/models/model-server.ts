@@ -31,7 +31,7 @@ import {
   type AccountSettings,
   MODEL_BODY_BYTES,
 } from '../../core/account-settings.ts';
-import { newReceiptId } from '../../core/receipt-id.ts';
+import { newReceiptId } from '../../core/ids.ts';
 import type { ReceiptKind } from '../../core/receipts.ts';
 import { listedModels, modelListBody } from '../../core/routing.ts';
 import type { Caller, ChangedFact } from '../../ports/control-store.ts';

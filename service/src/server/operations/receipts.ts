@@ -8,7 +8,7 @@ import {
   time,
 } from '../../../../src/core/memory-api/shape.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
-import { RECEIPT_ID, timeOfReceiptId } from '../../core/receipt-id.ts';
+import { RECEIPT_ID, timeOfReceiptId } from '../../core/ids.ts';
 import { headOf, RECEIPT_STATUSES, totalOf } from '../../core/receipts.ts';
 import type { ReceiptFilter } from '../../ports/receipt-store.ts';
 import type { TenantStore } from '../../ports/service-store.ts';

@@ -1,7 +1,30 @@
-import { homedir } from 'node:os';
+import envPaths from 'env-paths';
 import { isAbsolute, join, resolve } from 'node:path';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { FileError } from './file-error.ts';
+import { homedir } from 'node:os';
+
+/** The folders of svc: for the store, the ledger and the request log, for the catalog's cache, and for the configuration. */
+
+/** $SVC_DATA_HOME, else the system's folder for a program's data. */
+export function dataFolder(environment: Environment): string {
+  const own = environment['SVC_DATA_HOME'];
+  return own ? absolute(own, 'SVC_DATA_HOME') : systemFolder('data');
+}
+
+/** With $SVC_DATA_HOME set everything svc keeps is in there, the cache too. */
+export function cacheFolder(environment: Environment): string {
+  const own = environment['SVC_DATA_HOME'];
+  return own ? join(absolute(own, 'SVC_DATA_HOME'), 'cache') : systemFolder('cache');
+}
+
+function systemFolder(kind: 'data' | 'cache'): string {
+  const folder = envPaths('svc', { suffix: '' })[kind];
+  if (isAbsolute(folder)) return resolve(folder);
+  const shared = kind === 'data' ? 'XDG_DATA_HOME' : 'XDG_CACHE_HOME';
+  const variable = process.env[shared] ? shared : 'HOME';
+  throw new FileError(`${variable} is not an absolute path.`, 'Correct it, or set SVC_DATA_HOME.');
+}
 
 /**
  * Where the configuration is. The current folder is never looked at: a repository that someone
@@ -19,7 +42,7 @@ export function configFolder(environment: Environment): string {
 }
 
 /** An absolute path from the environment; one that depends on the current folder is refused. */
-export function absolute(path: string, variable: string): string {
+function absolute(path: string, variable: string): string {
   if (isAbsolute(path)) return resolve(path);
   throw new FileError(`${variable} is not an absolute path.`, `Set it to one that starts with /.`);
 }
