@@ -184,3 +184,15 @@ test('a question that takes too long says that entries may be missing', async ()
   const names = Array.from({ length: 2000 }, (_, at) => `${at}`);
   expect((await ledger.find(names.map(blockAddress), 0)).missing).toBe('late');
 });
+
+test('law 7: what is forgotten while a long conversation is looked up takes nothing else from it', async () => {
+  const { ledger } = open(tempFolder());
+  const names = Array.from({ length: 2_000 }, (_, at) => `item ${at}`);
+  const entries = names.map((name) => blockEntry(name));
+  await ledger.record(entries);
+  const looking = ledger.find(names.map(blockAddress), 30_000);
+  ledger.forget();
+  const found = await looking;
+  expect(found.missing).toBeUndefined();
+  expect(names.filter((name) => !found.has(blockAddress(name)))).toEqual([]);
+});

@@ -3,7 +3,7 @@ import { rowOf } from '../../../src/adapters/journals/ledger-row.ts';
 import { JournalLedger, type LedgerStore } from '../../src/adapters/journals/ledger.ts';
 import type { LedgerEntry } from '../../../src/core/ledger/entries.ts';
 import type { LedgerRow } from '../../../src/ports/ledger.ts';
-import { blockEntry, foundBlock } from '../../../test/support/ledger-entries.ts';
+import { blockAddress, blockEntry, foundBlock } from '../../../test/support/ledger-entries.ts';
 import { tempFolder } from '../../../test/support/temp-folder.ts';
 
 /** The table of several nodes: an entry that is written once stays, else the latest wins. */
@@ -114,4 +114,33 @@ test('a purge on another node takes what this one remembers', async () => {
   node.forget();
   expect(node.generation()).not.toBe(before);
   expect(await foundBlock(node, 'a')).toBe('');
+});
+
+test('law 7: what is forgotten anywhere while the table is asked takes nothing else from a request', async () => {
+  const table = new SharedTable();
+  const node = openNode(table);
+  await node.commit([blockEntry('kept'), blockEntry('purged')]);
+  const addresses = [blockAddress('kept'), blockAddress('purged')];
+  const looking = node.find(addresses, 30_000);
+  const row = rowOf(blockEntry('purged'));
+  table.rows.set(row.key, { ...row, block: '' });
+  node.forget();
+  const found = await looking;
+  expect([found.missing, ...addresses.map((one) => found.get(one)?.block)]).toEqual([
+    undefined,
+    blockEntry('kept').block,
+    '',
+  ]);
+});
+
+test('a table that forgets without end is late in time', async () => {
+  const table = new SharedTable();
+  const node = openNode(table);
+  const { findEntries } = table;
+  table.findEntries = async (keys) => {
+    node.forget();
+    return findEntries.call(table, keys);
+  };
+  const found = await node.find([blockAddress('a')], 50);
+  expect(found.missing).toBe('late');
 });

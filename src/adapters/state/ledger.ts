@@ -111,13 +111,11 @@ export class StateLedger implements Ledger {
         await sleep(RETRY_MS);
       }
       generation ??= this.#generation;
+      // Something was forgotten between two steps, maybe one of these: all are looked up again.
+      if (this.#generation !== generation) return this.find(addresses, end - performance.now());
       if (at === keys.length) break;
       await nextRound();
       if (performance.now() > end) return new FoundEntries(entries(), 'late');
-    }
-    // Something was forgotten between two steps, maybe one of these.
-    if (generation !== undefined && this.#generation !== generation) {
-      return new FoundEntries([], 'unavailable');
     }
     return new FoundEntries(entries());
   }

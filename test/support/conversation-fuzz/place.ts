@@ -17,8 +17,11 @@ export interface FuzzedProxy {
 /** Two processes of svc with one memory, and what else a history does to them. */
 export interface FuzzedPlace {
   readonly provider: RecordingProvider;
-  /** The memory is a database of its own, for which a busy machine may wait too long. */
-  readonly mayBeLate: boolean;
+  /**
+   * Milliseconds after which svc may give a memory up that is a database of its own: the history then goes out without
+   * its blocks, as documented.
+   */
+  readonly givesUpMs: number;
   readonly proxies: readonly [FuzzedProxy, FuzzedProxy];
   readonly capture: (records: readonly MemoryRecord<SpeakerRole>[]) => Promise<void>;
   /** The text that the memory holds. */

@@ -21,7 +21,7 @@ export async function openLocalPlace(): Promise<FuzzedPlace> {
   const store = openEmbeddedStore({ folder, report: () => undefined });
   return {
     provider,
-    mayBeLate: false,
+    givesUpMs: Infinity,
     proxies,
     capture: (records) => store.memory.capture(records, AbortSignal.timeout(30_000)).then(noop),
     retrieve: async (key) => {

@@ -72,6 +72,8 @@ export class World {
   #hasSecond = false;
   #number = 0;
   #lockedFor = 0;
+  /** The memory did not answer the newest request in time. */
+  #isLate = false;
 
   private constructor(place: FuzzedPlace, counts: Counts) {
     this.counts = counts;
@@ -255,8 +257,8 @@ export class World {
     const client = bodyOf(branch);
     const text = this.#expect(branch, client);
     const response = await this.#ask(branch, client);
-    if (this.#isLate(response)) {
-      // The history went out without its blocks, as documented: nothing can be said of what follows.
+    if (this.#isLate) {
+      // Nothing can be said of what follows.
       this.counts.late += 1;
       this.#branches.splice(at, 1);
       return;
@@ -389,8 +391,12 @@ export class World {
   ): Promise<Response> {
     this.counts.requests += 1;
     const all = { ...headersOf(branch), ...headers };
+    this.#isLate = false;
     if (branch.isAway) return this.#place.askProvider(path, client, all);
+    const began = performance.now();
     const response = await this.#place.proxies[branch.proxy].send(path, client, all);
+    const isUnknown = response.headers.get('x-svc-memory-state') === 'degraded_unavailable';
+    this.#isLate = isUnknown && performance.now() - began >= this.#place.givesUpMs;
     if (this.#lockedFor > 0) {
       this.#lockedFor -= 1;
       if (this.#lockedFor === 0) this.#unlock();
@@ -400,18 +406,13 @@ export class World {
     if (times > 1 && !this.#pair.hasRefused) {
       throw new Error(`the provider was asked ${times} times`);
     }
-    const caused = isCounted && !this.#isLate(response) ? this.#pair.caused(branch.given) : [];
+    const caused = isCounted && !this.#isLate ? this.#pair.caused(branch.given) : [];
     if (caused.length > 0) {
       throw new Error(
         `request ${this.counts.requests} (${branch.kind.dialect}, ${branch.model}, ${JSON.stringify(all)}, memory ${response.headers.get('x-svc-memory-state')}, continuity ${response.headers.get('x-svc-continuity-state')}): svc broke bound thinking: ${caused.join('; ')}`,
       );
     }
     return response;
-  }
-
-  #isLate({ headers }: Response): boolean {
-    const state = headers.get('x-svc-memory-state');
-    return this.#place.mayBeLate && state === 'degraded_unavailable';
   }
 
   /** The provider answers the next request with a text of its project, which may be captured there. */

@@ -125,6 +125,7 @@ export class JournalLedger implements Ledger {
   async find(addresses: readonly LedgerAddress[], withinMs: number): Promise<FoundEntries> {
     const generation = this.generation();
     const now = performance.now();
+    const end = now + withinMs;
     const byKey = new Map(addresses.map((address) => [keyOf(address), address]));
     const rows = new Map<string, LedgerRow>();
     const unknown: string[] = [];
@@ -136,9 +137,10 @@ export class JournalLedger implements Ledger {
     // Rows that come later serve the next request.
     const isAnswered =
       unknown.length === 0 || (await within(withinMs, this.#ask(unknown, byKey, rows)));
-    // Something was forgotten meanwhile, maybe one of these.
+    // Something was forgotten meanwhile, maybe one of these: all are looked up again.
     if (unknown.length > 0 && this.generation() !== generation) {
-      return new FoundEntries([], 'unavailable');
+      const left = end - performance.now();
+      return left > 0 ? this.find(addresses, left) : new FoundEntries([], 'late');
     }
     const entries = Array.from(rows.values(), (row) => {
       const address = byKey.get(row.key);
