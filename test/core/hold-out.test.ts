@@ -1,14 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { isCorrection, modesWithout, type Trial, trialOf } from '../../src/core/meter/hold-out.ts';
 import {
-  isCorrection,
-  modesWithout,
   reportTrial,
-  type Trial,
   type TrialConversation,
   type TrialResult,
-  trialOf,
-} from '../../src/core/meter/hold-out.ts';
+} from '../../src/core/meter/trial-report.ts';
 
 test('one in ten conversations is held out, always the same ones, with the agents of its session', () => {
   const keys = Array.from({ length: 4_000 }, (_, at) => `session-${at}`);

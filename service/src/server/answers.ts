@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Dialect } from '../../../src/core/conversation/view.ts';
-import { apiOf } from '../../../src/core/dialects/apis.ts';
+import { apiOf, type DialectApi } from '../../../src/core/dialects/apis.ts';
 import { ProxyError } from '../../../src/core/errors.ts';
-import { pathOf } from '../../../src/core/http/gate.ts';
+import { errorTypeOf, pathOf } from '../../../src/core/http/gate.ts';
 import { headerOf } from '../../../src/core/http/header-rules.ts';
 import type { RequestHead } from '../../../src/core/http/http-form.ts';
 import { errorDialect } from '../../../src/core/http/routes.ts';
@@ -105,6 +105,41 @@ export interface ErrorContext {
   readonly close: boolean;
 }
 
+interface ModelError {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  readonly requestId: string;
+  readonly service: {
+    /** Null for a caller without a valid key. */
+    readonly receipt_id: string | null;
+    readonly retry: { readonly action: string; readonly after_ms?: number };
+  };
+}
+
+/** The shape in which the dialect's SDKs expect an error. `dialect` undefined: a path that has none. */
+export function modelErrorBody(
+  dialect: Dialect | undefined,
+  { status, code, message, requestId, service }: ModelError,
+): object {
+  const { provider } = apiOf(dialect ?? SHAPE_WITHOUT_DIALECT);
+  const type = modelErrorType(provider, status);
+  const svc = { code, ...service };
+  return provider === 'anthropic'
+    ? { type: 'error', error: { type, message, svc }, request_id: requestId }
+    : { error: { message, type, param: null, code, svc: service } };
+}
+
+function modelErrorType(provider: DialectApi['provider'], status: number): string {
+  if (provider === 'anthropic') {
+    if (status === 413) return 'invalid_request_error';
+    return status === 429 ? 'rate_limit_error' : errorTypeOf(provider, status);
+  }
+  if (status === 409) return 'conflict_error';
+  if (status === 429) return 'rate_limit_error';
+  return status >= 500 ? 'api_error' : errorTypeOf(provider, status);
+}
+
 /** Bytes of the body. */
 export function answerModelError(
   outgoing: ServerResponse,
@@ -124,8 +159,9 @@ export function answerModelError(
   const message = `svc: ${said}${hint === undefined ? '' : ` ${hint}`}`;
   const retry = { action, ...(afterMs === undefined ? {} : { after_ms: Math.ceil(afterMs) }) };
   const service = { receipt_id: hasReceipt ? requestId : null, retry };
-  const shape = apiOf(dialect ?? SHAPE_WITHOUT_DIALECT);
-  const body = JSON.stringify(shape.errorBody({ status, code, message, requestId, service }));
+  const body = JSON.stringify(
+    modelErrorBody(dialect, { status, code, message, requestId, service }),
+  );
   outgoing.statusCode = status;
   for (let at = 0; at + 1 < context.evidence.length; at += 2) {
     const name = context.evidence[at] ?? '';

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { DIALECTS } from '../../../src/core/conversation/view.ts';
 import { DIALECT_APIS } from '../../../src/core/dialects/apis.ts';
+import { modelErrorBody } from '../../src/server/answers.ts';
 import { serviceError } from '../../src/server/fault.ts';
 import { findPath } from '../../../src/core/http/routes.ts';
 import { FAULTS } from '../../../src/core/memory-api/faults.ts';
@@ -37,10 +38,9 @@ function statusOf(code: string): number {
 }
 
 function bodyOf(dialect: (typeof DIALECTS)[number], code: string): Record<string, unknown> {
-  const api = DIALECT_APIS.find(({ name }) => name === dialect);
   const service = { receipt_id: RECEIPT, retry: { action: 'after_delay', after_ms: 2000 } };
   const error = { status: statusOf(code), code, message: 'm', requestId: RECEIPT, service };
-  return { ...api?.errorBody(error) };
+  return { ...modelErrorBody(dialect, error) };
 }
 
 test('the document has the routes of the table, and no other', () => {

@@ -11,7 +11,7 @@ import {
   type TrialReport,
   reportTrial,
   type TrialConversation,
-} from '../../core/meter/hold-out.ts';
+} from '../../core/meter/trial-report.ts';
 import { type QuotaReport, type QuotaRow, reportQuota } from '../../core/meter/quota.ts';
 import type { StateWriter } from './state-writer.ts';
 import { shortReference } from '../../core/memory/reference.ts';

@@ -1,4 +1,4 @@
-import type { TrialReport } from '../../core/meter/hold-out.ts';
+import type { TrialReport } from '../../core/meter/trial-report.ts';
 import type { QuotaReport } from '../../core/meter/quota.ts';
 import type {
   CaptureState,

@@ -3,7 +3,7 @@ import { type Money, moneyOf } from '../../core/settings/money.ts';
 import { isPriced } from '../../core/settings/priced-share.ts';
 import type { RequestSum } from '../../ports/request-log.ts';
 import { count, limitOf, percent } from '../listing.ts';
-import type { TrialMeasure, TrialReport } from '../../core/meter/hold-out.ts';
+import type { TrialMeasure, TrialReport } from '../../core/meter/trial-report.ts';
 import { namesOf } from '../memory/named.ts';
 import { withLog } from '../store.ts';
 import { bar, short, table } from '../text-table.ts';

@@ -15,7 +15,7 @@ import { CLIENT_HEADER } from '../request/clients.ts';
 import { carriesLogin, checkLogin, type Login } from './logins.ts';
 import { explainUnknownPath, findPath, isTelemetry, type PathEntry, type Route } from './routes.ts';
 import type { Dialect } from '../conversation/view.ts';
-import { apiOf } from '../dialects/apis.ts';
+import { apiOf, type DialectApi } from '../dialects/apis.ts';
 
 /**
  * The gate: everything about a request that can be decided from its head, decided before one byte
@@ -203,6 +203,26 @@ export function errorBody(
 ): string {
   const { status, code } = error;
   const message = `svc: ${error.message} ${error.hint}`;
-  const shape = apiOf(dialect ?? SHAPE_WITHOUT_DIALECT);
-  return JSON.stringify(shape.errorBody({ status, code, message, requestId }));
+  const { provider } = apiOf(dialect ?? SHAPE_WITHOUT_DIALECT);
+  const type = errorTypeOf(provider, status);
+  return JSON.stringify(
+    provider === 'anthropic'
+      ? { type: 'error', error: { type, message, code }, request_id: requestId }
+      : { error: { message, type, param: null, code } },
+  );
+}
+
+/**
+ * The provider's own name for errors of this status: SDKs build their error classes from the status, and clients
+ * show the type.
+ */
+export function errorTypeOf(provider: DialectApi['provider'], status: number): string {
+  if (status === 401) return 'authentication_error';
+  if (status === 403) return 'permission_error';
+  if (provider === 'openai') return status >= 500 ? 'server_error' : 'invalid_request_error';
+  if (status === 404) return 'not_found_error';
+  if (status === 413) return 'request_too_large';
+  if (status === 503) return 'overloaded_error';
+  if (status === 504) return 'timeout_error';
+  return status >= 500 ? 'api_error' : 'invalid_request_error';
 }

@@ -1,0 +1,150 @@
+import type { Trial } from './hold-out.ts';
+
+/** Compares both groups of the hold-out, by the sums over their conversations. */
+
+/** Sums over one conversation. */
+export interface TrialConversation {
+  readonly trial: Trial;
+  readonly requests: number;
+  /** Input and output tokens as the provider counted them. */
+  readonly tokens: number;
+  readonly corrections: number;
+  /** In input tokens at full price. */
+  readonly paid: number;
+}
+
+export const TRIAL_MEASURES = ['requests', 'tokens', 'corrections', 'paid'] as const;
+export type TrialMeasure = (typeof TRIAL_MEASURES)[number];
+
+export interface TrialResult {
+  readonly measure: TrialMeasure;
+  /** Means of a conversation. */
+  readonly with: number;
+  readonly without: number;
+  /** Of with against without, a 95 % interval: -0.2 is a fifth less. Undefined as long as there are too few to tell. */
+  readonly change?: { readonly low: number; readonly high: number };
+}
+
+export interface TrialReport {
+  readonly conversations: Readonly<Record<Trial, number>>;
+  readonly results: readonly TrialResult[];
+}
+
+/** The smallest group for an interval, because the sums of conversations differ by a factor of a hundred. */
+const CONVERSATIONS_MIN = 30;
+
+export function reportTrial(all: readonly TrialConversation[]): TrialReport {
+  const groups = { with: of(all, 'with'), without: of(all, 'without') };
+  const isEnough = Math.min(groups.with.length, groups.without.length) >= CONVERSATIONS_MIN;
+  const results = TRIAL_MEASURES.map((measure) => {
+    const [one, other] = [valuesOf(groups.with, measure), valuesOf(groups.without, measure)];
+    const change = isEnough ? changeOf(one, other) : undefined;
+    const means = { with: meanOf(one), without: meanOf(other) };
+    return { measure, ...means, ...(change === undefined ? {} : { change }) };
+  });
+  return {
+    conversations: { with: groups.with.length, without: groups.without.length },
+    results,
+  };
+}
+
+function of(all: readonly TrialConversation[], trial: Trial): readonly TrialConversation[] {
+  return all.filter((one) => one.trial === trial);
+}
+
+function valuesOf(group: readonly TrialConversation[], measure: TrialMeasure): readonly number[] {
+  return group.map((one) => one[measure]);
+}
+
+function meanOf(values: readonly number[]): number {
+  return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** Random divisions of all conversations into two groups; more move the ends of an interval little. */
+const DIVISIONS = 999;
+/** Of each tail of a 95 % interval. */
+const TAIL = 0.025;
+
+/**
+ * The 95 % interval of the quotient of both means. A few conversations are a hundred times as long as most, so
+ * the factor of the normal distribution would promise too much. The factors are those of random divisions
+ * of the same conversations, between which there is no difference (a studentized permutation test).
+ */
+function changeOf(one: readonly number[], other: readonly number[]): TrialResult['change'] {
+  const found = quotientOf(momentsOf(one), momentsOf(other));
+  if (found === undefined) return undefined;
+  const all = [...one, ...other];
+  const total = momentsOf(all);
+  const random = randomNumbers();
+  const divided: number[] = [];
+  for (let time = 0; time < DIVISIONS; time += 1) {
+    const part = momentsOf(drawnFirst(all, other.length, random));
+    const rest = {
+      count: one.length,
+      sum: total.sum - part.sum,
+      squares: total.squares - part.squares,
+    };
+    const quotient = quotientOf(rest, part);
+    if (quotient === undefined) return undefined;
+    divided.push(quotient.log / quotient.error);
+  }
+  divided.sort((first, second) => first - second);
+  const at = Math.floor(TAIL * (DIVISIONS + 1)) - 1;
+  const [least = 0, most = 0] = [divided[at], divided[DIVISIONS - 1 - at]];
+  return {
+    low: Math.exp(found.log - most * found.error) - 1,
+    high: Math.exp(found.log - least * found.error) - 1,
+  };
+}
+
+interface Moments {
+  readonly count: number;
+  readonly sum: number;
+  readonly squares: number;
+}
+
+function momentsOf(values: readonly number[]): Moments {
+  let [sum, squares] = [0, 0];
+  for (const value of values) {
+    sum += value;
+    squares += value * value;
+  }
+  return { count: values.length, sum, squares };
+}
+
+/** The logarithm of the quotient of two means with its standard error. Undefined where a mean or the error is 0. */
+function quotientOf(
+  one: Moments,
+  other: Moments,
+): { readonly log: number; readonly error: number } | undefined {
+  const error = Math.sqrt(relativeVariance(one) + relativeVariance(other));
+  const log = Math.log(one.sum / one.count) - Math.log(other.sum / other.count);
+  return Number.isFinite(log) && error > 0 ? { log, error } : undefined;
+}
+
+/** Of a mean, as a share of its square. */
+function relativeVariance({ count, sum, squares }: Moments): number {
+  return sum === 0 ? 0 : Math.max(0, (squares * count) / (sum * sum) - 1) / (count - 1);
+}
+
+/** Shuffles the beginning of the list, and returns it. */
+function drawnFirst(values: number[], count: number, random: () => number): readonly number[] {
+  for (let at = 0; at < count; at += 1) {
+    const from = at + Math.floor(random() * (values.length - at));
+    const [here = 0, there = 0] = [values[at], values[from]];
+    values[at] = there;
+    values[from] = here;
+  }
+  return values.slice(0, count);
+}
+
+/** The same numbers at each call, so that the same log gives the same report (mulberry32). */
+function randomNumbers(): () => number {
+  let state = 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
