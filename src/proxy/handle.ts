@@ -14,7 +14,8 @@ import {
   type Unread,
   untouchedPlan,
 } from '../core/plan/plan.ts';
-import type { CompressionMode, HandlerSettings } from '../core/settings/settings.ts';
+import type { HandlerSettings } from '../core/settings/settings.ts';
+import type { CompressionMode } from '../core/http/modes.ts';
 import { estimateSteps } from '../core/bytes/tokens.ts';
 import { CaptureKeeper, ProvenanceKeeper } from './capture-keeper.ts';
 import { CacheWatch, LongCacheWatch } from './cache-watch.ts';

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/core/settings/config-schema.ts';
 import { problemText } from '../../src/core/settings/config-values.ts';
-import { COMPRESSION_MODES, MEMORY_MODES } from '../../src/core/settings/settings.ts';
+import { COMPRESSION_MODES, MEMORY_MODES } from '../../src/core/http/modes.ts';
 import { DIALECTS } from '../../src/core/conversation/view.ts';
 
 const text = fc.oneof(

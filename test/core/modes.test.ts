@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ProxyError } from '../../src/core/errors.ts';
-import { decideModes } from '../../src/core/http/modes.ts';
 import {
+  decideModes,
   COMPRESSION_MODES,
   MEMORY_MODES,
   type MemoryMode,
-} from '../../src/core/settings/settings.ts';
+} from '../../src/core/http/modes.ts';
 
 const ALL = { read: true, write: true };
 const limits = {

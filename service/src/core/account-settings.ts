@@ -1,5 +1,6 @@
 import { flag, type Infer, integer, members, oneOf } from '../../../src/core/memory-api/shape.ts';
-import { COMPRESSION_MODES, type HandlerSettings } from '../../../src/core/settings/settings.ts';
+import { type HandlerSettings } from '../../../src/core/settings/settings.ts';
+import { COMPRESSION_MODES } from '../../../src/core/http/modes.ts';
 
 /**
  * How a service handles the requests of one tenant, where a request does not say otherwise. A setting is

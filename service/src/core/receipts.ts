@@ -4,7 +4,7 @@ import type { Usage } from '../../../src/core/dialects/answer.ts';
 import { isoTime } from '../../../src/core/memory/times.ts';
 import type { ContinuityState, MemoryState } from '../../../src/core/plan/continuity.ts';
 import { maskSecrets } from '../../../src/core/redaction/redaction.ts';
-import type { CompressionMode, MemoryMode } from '../../../src/core/settings/settings.ts';
+import type { CompressionMode, MemoryMode } from '../../../src/core/http/modes.ts';
 import type { ProviderKind } from './providers.ts';
 
 /**

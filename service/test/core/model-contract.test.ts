@@ -5,7 +5,7 @@ import { modelErrorBody } from '../../src/server/answers.ts';
 import { serviceError } from '../../src/server/fault.ts';
 import { findPath } from '../../../src/core/http/routes.ts';
 import { FAULTS } from '../../../src/core/memory-api/faults.ts';
-import { COMPRESSION_MODES, MEMORY_MODES } from '../../../src/core/settings/settings.ts';
+import { COMPRESSION_MODES, MEMORY_MODES } from '../../../src/core/http/modes.ts';
 import { contractProblem } from '../support/contract-answers.ts';
 import { ODDITIES, nameOf, placesIn, withChange } from '../../../test/support/contract-changes.ts';
 import { consoleContract, schemaOf } from '../../../test/support/memory-api.ts';

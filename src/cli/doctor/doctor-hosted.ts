@@ -9,7 +9,7 @@ import type { WhoAmI } from '../../core/memory-api/contract.ts';
 import { PROOF_FEATURE } from '../../core/memory-api/words.ts';
 import { OUTPUT_PLACE, textDigest } from '../../core/memory/reference.ts';
 import { textProof } from '../../core/shortening/proofs.ts';
-import type { MemoryMode } from '../../core/settings/settings.ts';
+import type { MemoryMode } from '../../core/http/modes.ts';
 import type { Check } from './checks.ts';
 import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 

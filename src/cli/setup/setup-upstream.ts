@@ -14,7 +14,8 @@ import {
 } from '../../core/settings/catalog.ts';
 import { isCredential, isEnvironmentName } from '../../core/settings/config-values.ts';
 import { DIALECTS, type Dialect } from '../../core/conversation/view.ts';
-import type { Credential, UpstreamAuth } from '../../core/settings/settings.ts';
+import type { Credential } from '../../core/settings/settings.ts';
+import type { UpstreamAuth } from '../../core/http/header-rules.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 

@@ -4,7 +4,7 @@ import { DIALECTS } from '../../core/conversation/view.ts';
 import { hasLongCache } from '../../core/shortening/pricing.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import { parseProxySetting, type ProxySettingName } from '../../core/settings/config-proxy.ts';
-import { COMPRESSION_MODES, MEMORY_MODES } from '../../core/settings/settings.ts';
+import { COMPRESSION_MODES, MEMORY_MODES } from '../../core/http/modes.ts';
 import { storedSettings, type Answers, askNext, askSecret, noteUnset } from './wizard-answers.ts';
 import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';

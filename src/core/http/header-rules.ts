@@ -1,5 +1,3 @@
-import type { UpstreamAuth } from '../settings/settings.ts';
-
 /**
  * Decides which headers cross svc, in both directions. A header that is not named here crosses
  * unchanged: order, case, repeats and unknown vendor names are kept. Values are latin1 text, one
@@ -7,6 +5,9 @@ import type { UpstreamAuth } from '../settings/settings.ts';
  *
  * These rules run on every request: one lower-cased copy and one set look-up a header, no pattern.
  */
+
+/** 'client': the official client's own login, which svc passes on and never keeps. */
+export type UpstreamAuth = 'x-api-key' | 'bearer' | 'none' | 'client';
 
 /** The settings of an upstream that `forwardHeaders` needs. */
 interface CredentialRules {

@@ -1,11 +1,11 @@
 import { ProxyError } from '../errors.ts';
 import { headerCount, headerOf, type RawHeaders } from './header-rules.ts';
-import {
-  COMPRESSION_MODES,
-  type CompressionMode,
-  MEMORY_MODES,
-  type MemoryMode,
-} from '../settings/settings.ts';
+
+export const MEMORY_MODES = ['off', 'read', 'write', 'read-write'] as const;
+export type MemoryMode = (typeof MEMORY_MODES)[number];
+
+export const COMPRESSION_MODES = ['passthrough', 'shadow', 'deterministic'] as const;
+export type CompressionMode = (typeof COMPRESSION_MODES)[number];
 
 /** The modes of memory and shortening for this request, after everything that may lower them. */
 export interface Modes {

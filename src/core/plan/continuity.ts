@@ -1,5 +1,5 @@
 import type { Modes } from '../http/modes.ts';
-import type { CompressionMode } from '../settings/settings.ts';
+import type { CompressionMode } from '../http/modes.ts';
 
 /**
  * Maps the outcome of shortening in one request to its `x-svc-continuity-state`. Every state comes

@@ -10,7 +10,7 @@ import { referenceOf } from '../memory/reference.ts';
 import type { LedgerEntry } from '../ledger/entries.ts';
 import type { Modes } from '../http/modes.ts';
 import { isOmitted, type Omission, omit, type Omitting } from '../shortening/omissions.ts';
-import type { CompressionMode } from '../settings/settings.ts';
+import type { CompressionMode } from '../http/modes.ts';
 import type { ToolOutput } from '../shortening/outputs.ts';
 import { elisionEdits, type Replacement } from '../shortening/replacements.ts';
 import type { RequestView } from '../conversation/view.ts';

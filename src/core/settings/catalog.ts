@@ -2,7 +2,7 @@ import type { CatalogEntries, CatalogEntry } from './catalog-entries.ts';
 import { defaultAuth, parseBaseUrl } from './config-upstreams.ts';
 import { isOwnMachineUrl } from './own-machine.ts';
 import type { Dialect } from '../conversation/view.ts';
-import type { UpstreamAuth } from './settings.ts';
+import type { UpstreamAuth } from '../http/header-rules.ts';
 
 /**
  * The providers that setup offers: their names, addresses, key variables and dialects. Discovery

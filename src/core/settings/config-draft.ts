@@ -3,7 +3,8 @@ import { CONFIG_VERSION } from './config-schema.ts';
 import type { Environment } from './config-values.ts';
 import { isRecord } from '../bytes/json-fields.ts';
 import type { Dialect } from '../conversation/view.ts';
-import type { Credential, UpstreamAuth } from './settings.ts';
+import type { Credential } from './settings.ts';
+import type { UpstreamAuth } from '../http/header-rules.ts';
 import { WELL_KNOWN, type WellKnown } from './catalog.ts';
 
 /**

@@ -3,14 +3,16 @@ import {
   type BoundShortening,
   CACHE_TTLS,
   type CacheTtl,
-  COMPRESSION_MODES,
-  type CompressionMode,
-  MEMORY_MODES,
-  type MemoryMode,
   type ProxySettings,
   SECOND_LOOKS,
   type SecondLook,
 } from './settings.ts';
+import {
+  COMPRESSION_MODES,
+  type CompressionMode,
+  MEMORY_MODES,
+  type MemoryMode,
+} from '../http/modes.ts';
 import { describe, type Environment, type Findings } from './config-values.ts';
 import { isRecord } from '../bytes/json-fields.ts';
 

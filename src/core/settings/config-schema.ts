@@ -1,11 +1,6 @@
 import { parseServiceKey } from '../memory-api/service-key.ts';
-import type {
-  MemoryMode,
-  MemorySettings,
-  ProxySettings,
-  Settings,
-  UpstreamSettings,
-} from './settings.ts';
+import type { MemorySettings, ProxySettings, Settings, UpstreamSettings } from './settings.ts';
+import type { MemoryMode } from '../http/modes.ts';
 import { type ProxyFlags, readProxySettings } from './config-proxy.ts';
 import { parseServiceUrl, readUpstreams } from './config-upstreams.ts';
 import { readNetworkProxy } from './network-proxy.ts';

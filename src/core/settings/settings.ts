@@ -1,12 +1,9 @@
 import type { Dialect } from '../conversation/view.ts';
 import type { NetworkProxy } from './network-proxy.ts';
+import type { UpstreamAuth } from '../http/header-rules.ts';
+import type { CompressionMode, MemoryMode } from '../http/modes.ts';
 
 /** The settings of one running proxy, after file, environment and flags have been joined. */
-export const MEMORY_MODES = ['off', 'read', 'write', 'read-write'] as const;
-export type MemoryMode = (typeof MEMORY_MODES)[number];
-
-export const COMPRESSION_MODES = ['passthrough', 'shadow', 'deterministic'] as const;
-export type CompressionMode = (typeof COMPRESSION_MODES)[number];
 
 /** `client`: as the client marks it. `auto`: an hour for tools and system prompt, where that pays. */
 export const CACHE_TTLS = ['client', 'auto'] as const;
@@ -70,9 +67,6 @@ export type HandlerSettings = Omit<
 
 /** A credential as the file has it: the text itself, or the environment variable that holds it. */
 export type Credential = string | { readonly env: string };
-
-/** 'client': the official client's own login, which svc passes on and never keeps. */
-export type UpstreamAuth = 'x-api-key' | 'bearer' | 'none' | 'client';
 
 export interface UpstreamSettings {
   readonly name: string;
