@@ -25,11 +25,12 @@ import {
   outputsOf,
   readItemTools,
   type ToolOutput,
+  seenOutputsOf,
 } from '../../src/core/shortening/outputs.ts';
 import { cachePrices, inputRoom } from '../../src/core/shortening/pricing.ts';
 import { dialectOf } from '../../src/core/dialects/dialects.ts';
 import { maskSecrets } from '../../src/core/redaction/redaction.ts';
-import { viewRequest, seenOutputsOf } from '../../test/support/view-of.ts';
+import { viewRequest } from '../../test/support/view-of.ts';
 import { stubOf } from '../../src/core/shortening/stubs.ts';
 import { replacementsOf } from '../../src/core/shortening/replacements.ts';
 import { estimateTextTokens } from '../../src/core/bytes/tokens.ts';

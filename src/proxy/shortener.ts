@@ -54,10 +54,9 @@ import { clearableOutputs, clearingEdit } from '../core/shortening/provider-clea
 import {
   countReadings,
   type ItemTools,
-  OutputList,
   outputsOf,
   readItemTools,
-  seenOutputs,
+  seenOutputsOf,
   type ToolOutput,
 } from '../core/shortening/outputs.ts';
 import { replacementsOf } from '../core/shortening/replacements.ts';
@@ -447,11 +446,6 @@ function kindOf({ compression }: Modes): ElisionKind {
   return compression === 'shadow' ? 'shadow' : 'real';
 }
 
-/** Claude Code moves its cache mark within the newest items: these are listed again in each request. */
-const UNSETTLED_ITEMS = 6;
-/** A step may bring a few dozen results at once. */
-const STEP_ITEMS_MAX = 128;
-
 // To mask a text takes some ten times as long as to read it.
 const MASKING = 10;
 
@@ -461,8 +455,6 @@ const MASKING = 10;
  */
 export class ReadItems {
   readonly #tools = new WeakMap<Item, ItemTools>();
-  /** Lists of a conversation's settled outputs, by the last item that each has read. */
-  readonly #lists = new WeakMap<Item, OutputList>();
   readonly #captures: Pick<Texts, 'captureHuman' | 'captureAssistant'>;
   /** By the last item of an exchange: masking its texts is most of the work. */
   readonly #texts = new WeakMap<Item, { readonly texts: ExchangeTexts }>();
@@ -477,9 +469,8 @@ export class ReadItems {
    */
   *readSteps(view: RequestView, end = view.items.length): Steps<void> {
     const pace = new Pace();
-    for (let at = this.#listOf(view.items)?.itemCount ?? 0; at < end; at += 1) {
-      const item = view.items[at];
-      if (item === undefined || this.#tools.has(item)) continue;
+    for (const item of view.items.slice(0, end)) {
+      if (this.#tools.has(item)) continue;
       if (item.toolCalls.length + item.toolResultIds.length === 0) continue;
       this.toolsOf(view, item);
       if (pace.isDue(item.end - item.start)) yield;
@@ -502,39 +493,11 @@ export class ReadItems {
   }
 
   outputsOf(view: RequestView): readonly ToolOutput[] {
-    return this.#outputsBefore(view, view.items.length);
+    return outputsOf(view, (item) => this.toolsOf(view, item));
   }
 
   seenOutputsOf(view: RequestView): readonly ToolOutput[] {
-    return seenOutputs(view, (end) => this.#outputsBefore(view, end));
-  }
-
-  /** Reads the list of the settled items on, and the newest items on a copy of it. */
-  #outputsBefore(view: RequestView, end: number): readonly ToolOutput[] {
-    const { items } = view;
-    const toolsOf = (item: Item): ItemTools => this.toolsOf(view, item);
-    const settled = this.#listOf(items) ?? new OutputList();
-    const last = items[settled.itemCount - 1];
-    settled.readOn(items, items.length - UNSETTLED_ITEMS, toolsOf);
-    const newLast = items[settled.itemCount - 1];
-    if (last !== undefined && last !== newLast) this.#lists.delete(last);
-    if (newLast !== undefined) this.#lists.set(newLast, settled);
-    if (settled.itemCount > end) return outputsOf({ items: items.slice(0, end) }, toolsOf);
-    const whole = settled.copy();
-    whole.readOn(items, end, toolsOf);
-    return whole.list();
-  }
-
-  /** The list of the first items of the request; undefined when this process has none. */
-  #listOf(items: readonly Item[]): OutputList | undefined {
-    const first = Math.max(0, items.length - STEP_ITEMS_MAX);
-    for (let at = items.length - 1; at >= first; at -= 1) {
-      const item = items[at];
-      const list = item === undefined ? undefined : this.#lists.get(item);
-      // An item object belongs to one place, after exactly the same items.
-      if (list?.itemCount === at + 1) return list;
-    }
-    return undefined;
+    return seenOutputsOf(view, (item) => this.toolsOf(view, item));
   }
 
   textsOf(view: RequestView, exchange: Exchange): ExchangeTexts {

@@ -12,9 +12,13 @@ import {
   type ElisionPlace,
   repeatedOutputs,
 } from '../../src/core/shortening/elisions.ts';
-import { readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
+import {
+  readItemTools,
+  type ToolOutput,
+  seenOutputsOf,
+} from '../../src/core/shortening/outputs.ts';
 import { longOutput, type Round, sessionBody } from '../support/tool-session.ts';
-import { viewOf, seenOutputsOf } from '../support/view-of.ts';
+import { viewOf } from '../support/view-of.ts';
 
 type SaidRound = Pick<Round, 'id' | 'output'>;
 

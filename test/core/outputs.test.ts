@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest';
 import { type Dialect, DIALECTS, type RequestView } from '../../src/core/conversation/view.ts';
-import { outputsOf, readItemTools, type ToolOutput } from '../../src/core/shortening/outputs.ts';
-import { viewRequest, seenOutputsOf } from '../support/view-of.ts';
+import {
+  outputsOf,
+  readItemTools,
+  type ToolOutput,
+  seenOutputsOf,
+} from '../../src/core/shortening/outputs.ts';
+import { viewRequest } from '../support/view-of.ts';
 import { type Round, sessionBody } from '../support/tool-session.ts';
 
 function viewOfRounds(dialect: Dialect, rounds: readonly Round[]): RequestView {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { RequestView } from '../../src/core/conversation/view.ts';
 import { applyEdits } from '../../src/core/plan/item-edits.ts';
-import { viewRequest, seenOutputsOf } from '../support/view-of.ts';
-import { readItemTools } from '../../src/core/shortening/outputs.ts';
+import { viewRequest } from '../support/view-of.ts';
+import { readItemTools, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
 import {
   type Clearable,
   clearableOutputs,

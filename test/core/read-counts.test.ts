@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { countReadings, readItemTools } from '../../src/core/shortening/outputs.ts';
+import { countReadings, readItemTools, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
 import { referenceOf } from '../../src/core/memory/reference.ts';
 import { longOutput } from '../support/tool-session.ts';
-import { viewOf, seenOutputsOf } from '../support/view-of.ts';
+import { viewOf } from '../support/view-of.ts';
 
 const call = (id: string, command: string) => ({
   role: 'assistant',

@@ -3,7 +3,6 @@
 const STANDING = 'test/proxy/possession.test.ts';
 const RELAY = 'src/proxy/relay.ts';
 const RELAYED = 'test/proxy/relay.test.ts';
-const LISTED = 'test/proxy/read-items.prop.test.ts';
 const PROOF_STATE = 'src/adapters/store/proof-state.ts';
 const PROOFS = 'test/adapters/proof-state.test.ts';
 
@@ -85,20 +84,6 @@ export const UNASKED = [
     from: 'this.#proven.get(space) ?? NO_DIGESTS',
     to: 'this.#proven.values().next().value ?? NO_DIGESTS',
     test: STANDING,
-  },
-  {
-    name: 'outputs of the newest items are listed for good',
-    file: 'src/core/shortening/outputs.ts',
-    from: 'copy.#outputs = [...this.#outputs];',
-    to: 'copy.#outputs = this.#outputs;',
-    test: LISTED,
-  },
-  {
-    name: 'what the newest items read again is counted for good',
-    file: 'src/core/shortening/outputs.ts',
-    from: 'copy.#counts = this.#counts.copy();',
-    to: 'copy.#counts = this.#counts;',
-    test: LISTED,
   },
   {
     name: 'a refused shortened request is forgotten',

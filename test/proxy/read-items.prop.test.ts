@@ -1,8 +1,8 @@
 import { TEXTS } from '../../src/adapters/texts.ts';
-import { viewIn, seenOutputsOf } from '../support/view-of.ts';
+import { viewIn } from '../support/view-of.ts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { outputsOf, readItemTools } from '../../src/core/shortening/outputs.ts';
+import { outputsOf, readItemTools, seenOutputsOf } from '../../src/core/shortening/outputs.ts';
 import { finish } from '../../src/core/bytes/steps.ts';
 import { DIALECTS, type Item } from '../../src/core/conversation/view.ts';
 import { referenceOf, textDigest } from '../../src/core/memory/reference.ts';
@@ -38,7 +38,7 @@ const HISTORY = fc.array(
   { minLength: 2, maxLength: 12 },
 );
 
-test('outputs that are listed from where the last request ended are those of the whole request', () => {
+test('outputs of remembered items are those of the items read anew', () => {
   fc.assert(
     fc.property(HISTORY, fc.constantFrom(...DIALECTS), (history, dialect) => {
       const conversations = new Conversations();

@@ -1,15 +1,9 @@
 import { finish } from '../../src/core/bytes/steps.ts';
-import type { Dialect, Item, RequestView } from '../../src/core/conversation/view.ts';
+import type { Dialect, RequestView } from '../../src/core/conversation/view.ts';
 import { NO_FRAMES } from '../../src/core/dialects/descriptor.ts';
 import { dialectOf } from '../../src/core/dialects/dialects.ts';
 import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
 import { viewSteps, commonPrefix } from '../../src/core/request/request-view.ts';
-import {
-  type ItemTools,
-  outputsOf,
-  seenOutputs,
-  type ToolOutput,
-} from '../../src/core/shortening/outputs.ts';
 import type { Conversations, Reading } from '../../src/proxy/conversations.ts';
 import type { ClientRequest } from '../../src/proxy/dependencies.ts';
 import { readSteps } from '../../src/proxy/read-request.ts';
@@ -54,12 +48,4 @@ export function readRequest(
 ): Reading | undefined {
   const reading = finish(readSteps(conversations, request, { tenant: LOCAL_TENANT }));
   return typeof reading === 'string' ? undefined : reading;
-}
-
-/** All outputs but those of the newest item. */
-export function seenOutputsOf(
-  view: RequestView,
-  toolsOf: (item: Item) => ItemTools,
-): readonly ToolOutput[] {
-  return seenOutputs(view, (end) => outputsOf({ items: view.items.slice(0, end) }, toolsOf));
 }

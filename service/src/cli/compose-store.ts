@@ -17,8 +17,8 @@ import type { ServerFacts, ServiceStore } from '../ports/service-store.ts';
 import { withTenantsChanged } from '../server/change-watch.ts';
 
 /**
- * The servers that a service uses: the database in the place of its file, and what counts its limits.
- * The environment goes before service.json. Clients of both are code that other services never read.
+ * Opens the servers that a service may use: PostgreSQL instead of its file, and Redis for its limits. Their addresses
+ * come from the environment, else from service.json. Their clients are imported only where a service uses them.
  */
 
 /** Where a service has its files, and what says where its data are. */

@@ -67,7 +67,7 @@ function mapped<Value>(of: (row: Rows[Name]) => Value, nameOf = (name: string) =
 
 export const ACCOUNT_DEFAULTS = mapped(({ otherwise }) => otherwise, camelOf) as AccountSettings;
 
-/** A change as it is asked for: what is left out stays. */
+/** The body of a change. A setting that it does not name keeps its value. */
 export const settingsUpdate = members(
   {},
   mapped(({ shape }) => shape) as { readonly [Key in Name]: Rows[Key]['shape'] },

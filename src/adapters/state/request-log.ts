@@ -21,7 +21,7 @@ import { Conditions, type Statements } from '../store/driver.ts';
 
 /** The request log in `state.db`: a row is one statement; lists and sums are the store thread's. */
 
-/** A list shows what was written before it; a lock is held for a few milliseconds. */
+/** How long a list waits for the rows that are still being written. The lock is usually free within milliseconds. */
 const WRITE_MS = 1000;
 const SAME_QUOTA_MS = 5 * 60_000;
 /** Pruning takes 11 ms, and reads no row that matters within so many. */

@@ -21,7 +21,7 @@ const WARNING_MS = 60_000;
 const SYNC_MS = 500;
 /** From this size on the store's thread moves the write-ahead log into the file. */
 const LOG_BYTES_MAX = 4 * 1024 * 1024;
-/** From this size on the log is moved on the event loop, because no thread has done it. */
+/** From this size on the event loop moves the log itself: the store's thread should have done it long ago. */
 const LOG_BYTES_ALONE = 16 * 1024 * 1024;
 
 /** Throws what SQLite throws; it is then called again. */

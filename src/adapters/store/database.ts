@@ -25,8 +25,8 @@ import { isPrivate } from '../files/private-folder.ts';
 
 /**
  * Statements after which a text that was read may be deleted or changed. The tables that are
- * missing here hold no texts, and nearly every write deletes rows from them. A space counts on when
- * a purge begins.
+ * missing here hold no texts, and nearly every write deletes rows from them. A space
+ * raises its counter when a purge begins.
  */
 const TAKES_TEXTS =
   /^\s*(?:DELETE(?! FROM (?:signals|ledger|tenant_ledger|requests)\b)|UPDATE (?:outputs|records|tenant_spaces SET counter))\b/i;

@@ -48,7 +48,7 @@ export class Descriptors {
     this.#users += 1;
   }
 
-  /** Closes all with the last user. */
+  /** Removes a user. With the last one all files are closed. */
   removeUser(): void {
     this.#users -= 1;
     if (this.#users > 0) return;

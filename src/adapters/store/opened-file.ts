@@ -55,7 +55,7 @@ export class OpenedFile {
   #isSettled: boolean;
   #header: Header;
 
-  /** To be called once the connection has read, which is when its log exists. */
+  /** Call it after the connection's first read, because its log does not exist before. */
   constructor(path: string, descriptors: Descriptors) {
     this.#path = path;
     this.#descriptor = descriptors.open(path);

@@ -431,7 +431,7 @@ const SAID_MAX = 4;
  * a block and 200 finds 0.9 % less.
  */
 const UNIT_TOKENS_MAX = 128;
-/** As `passageTokens` counts ASCII; terms are not needed to see that two passages are short. */
+/** Estimates tokens from the length alone, as `passageTokens` does for ASCII: enough to see whether two passages are short. */
 const CHARS_PER_TOKEN = 3.6;
 
 /**

@@ -223,7 +223,7 @@ async function forgetByReference(
   const what = refs.length === 1 ? 'this memory' : `these ${refs.length} memories`;
   const space =
     options.space ?? (spaces.length > 1 ? await projectAmong(spaces, context) : spaces[0]);
-  // Left-out outputs are in no list: a reference to one names it wherever it is.
+  // `list` has no left-out outputs, so the space of one is unknown: it is forgotten by its reference alone.
   if (space === undefined) return { filter: { refs: whole }, question: `Forget ${what}?` };
   const names = namesOf(held, context);
   const others = spaces.filter((one) => one !== space).map((one) => names.of(one));

@@ -160,7 +160,7 @@ function filesOfOne(command: string): readonly string[] {
   const printer = name.slice(name.lastIndexOf('/') + 1);
   if (!PRINTERS.has(printer)) return [];
   const isSed = printer === 'sed';
-  // Without -n it is used to change a text, and with -i it changes the file.
+  // sed prints parts of a file with -n only. Without it, sed edits a text, and with -i the file.
   if (isSed && (!words.includes('-n') || words.some((word) => word.startsWith('-i')))) return [];
   const files = words.filter((word, at) => !isOption(word) && !words[at - 1]?.includes('>'));
   return files.slice(isSed ? 1 : 0).map(unquoted);

@@ -58,7 +58,7 @@ export class TranscriptReader {
   #branch: string | undefined;
   #isSubAgents = false;
 
-  /** `own`: how svc knows the blocks of its hooks. What an answer repeats from a block before it is no memory. */
+  /** `own` recognises the blocks that svc's hooks have added. Text that an answer repeats from them is not stored again. */
   constructor(client: TranscriptClient, own: OwnBlocks = NO_BLOCKS) {
     this.#client = client;
     this.#own = own;

@@ -30,7 +30,7 @@ export interface RankingWeights {
   readonly when: number;
   /** A date in the question and the same date in or of the passage. */
   readonly date: number;
-  /** Weight of a month or year of the passage, as if it were said in it. */
+  /** Weight of a word of the question that names the month or year in which the passage was said. */
   readonly dateField: number;
   /** Penalty for likeness to a passage that was chosen before. */
   readonly similar: number;
@@ -69,7 +69,7 @@ export const RANKING: RankingWeights = {
   nextScore: 0.4,
   // LoCoMo: 0 loses 0.4, 0.15 loses 0.2.
   furtherScore: 0.1,
-  // LoCoMo: 0 loses 0.7, 0.6 and more tears answers from their questions and loses 2.
+  // LoCoMo: 0 loses 0.7. From 0.6 on answers are shown without their questions, which loses 2.
   partShare: 0.2,
   // LoCoMo: 0.2 to 0.8 within 0.3.
   pair: 0.4,

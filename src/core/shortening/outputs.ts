@@ -200,93 +200,59 @@ function countMembers(bytes: Buffer, open: number): number {
 // 72 random bits: two outputs of one conversation never share them, and the text is proven anyway.
 const MARK_CHARS = 12;
 
-/**
- * Lists the outputs of the first items of a conversation that are one text, in order. The list of its earlier items
- * is continued, not read again: a request that adds two items to a thousand reads two.
- */
-export class OutputList {
-  /** The calls of the list that this one is a copy of. */
-  #earlierCalls: ReadonlyMap<string, ItemCall> | undefined;
-  readonly #calls = new Map<string, ItemCall>();
-  #counts = new ReadCounts();
-  #outputs: ToolOutput[] = [];
-  /** The file that the call of each names. */
-  #paths: string[] = [];
-  #isReferring = false;
-  #itemCount = 0;
-
-  /** How many items it has read. */
-  get itemCount(): number {
-    return this.#itemCount;
-  }
-
-  /** A list that is read on while this one stays. A copy is not copied again. */
-  copy(): OutputList {
-    const copy = new OutputList();
-    copy.#earlierCalls = this.#calls;
-    copy.#counts = this.#counts.copy();
-    copy.#outputs = [...this.#outputs];
-    copy.#paths = [...this.#paths];
-    copy.#isReferring = this.#isReferring;
-    copy.#itemCount = this.#itemCount;
-    return copy;
-  }
-
-  /** Reads on, up to the item at `end`. `toolsOf` is readItemTools, or something that remembers it. */
-  readOn(items: readonly Item[], end: number, toolsOf: (item: Item) => ItemTools): void {
-    for (; this.#itemCount < end; this.#itemCount += 1) {
-      const item = items[this.#itemCount];
-      if (item !== undefined && hasTools(item)) this.#add(toolsOf(item));
-    }
-  }
-
-  list(): readonly ToolOutput[] {
-    return this.#isReferring ? markReferred(this.#outputs, this.#paths) : this.#outputs;
-  }
-
-  #add({ calls, outputs }: ItemTools): void {
-    for (const call of calls) this.#calls.set(call.id, call);
-    for (const output of outputs) {
-      const call = this.#calls.get(output.callId) ?? this.#earlierCalls?.get(output.callId);
-      const timesRead = this.#counts.count(call?.references ?? [], output.digest);
-      this.#outputs.push({
-        ...output,
-        mark: output.digest.slice(0, MARK_CHARS),
-        item: this.#itemCount,
-        tool: call?.tool ?? '',
-        timesRead,
-        isClients: output.isClientStub,
-      });
-      this.#paths.push(call?.path ?? '');
-      this.#isReferring ||= output.isClientStub && output.text.startsWith(UNCHANGED);
-    }
-  }
-}
-
-/** All outputs of a request that are one text, in order. */
+/** All outputs of a request that are one text, in order. `toolsOf` is readItemTools, or something that remembers it. */
 export function outputsOf(
   { items }: Pick<RequestView, 'items'>,
   toolsOf: (item: Item) => ItemTools,
 ): readonly ToolOutput[] {
-  const list = new OutputList();
-  list.readOn(items, items.length, toolsOf);
-  return list.list();
+  const calls = new Map<string, ItemCall>();
+  const counts = new ReadCounts();
+  const listed: ToolOutput[] = [];
+  // The file that the call of each names.
+  const paths: string[] = [];
+  let isReferring = false;
+  for (const [at, item] of items.entries()) {
+    if (!hasTools(item)) continue;
+    const tools = toolsOf(item);
+    for (const call of tools.calls) calls.set(call.id, call);
+    for (const output of tools.outputs) {
+      const call = calls.get(output.callId);
+      listed.push({
+        callId: output.callId,
+        content: output.content,
+        text: output.text,
+        digest: output.digest,
+        tokens: output.tokens,
+        gist: output.gist,
+        isStorable: output.isStorable,
+        isClientStub: output.isClientStub,
+        mark: output.digest.slice(0, MARK_CHARS),
+        item: at,
+        tool: call?.tool ?? '',
+        timesRead: counts.count(call?.references ?? [], output.digest),
+        isClients: output.isClientStub,
+      });
+      paths.push(call?.path ?? '');
+      isReferring ||= output.isClientStub && output.text.startsWith(UNCHANGED);
+    }
+  }
+  return isReferring ? markReferred(listed, paths) : listed;
 }
 
 /**
  * All outputs but those of the newest item. The model has not seen those yet, so they are never
- * left out, and svc can read them after the request is sent. `outputsBefore`: those of the items before `end`.
+ * left out, and svc can read them after the request is sent.
  */
-export function seenOutputs(
+export function seenOutputsOf(
   { items, bytes }: RequestView,
-  outputsBefore: (end: number) => readonly ToolOutput[],
+  toolsOf: (item: Item) => ItemTools,
 ): readonly ToolOutput[] {
   const newest = items.at(-1);
   if (newest === undefined) return [];
   // It may refer to an earlier one.
   const isReferring = bytes.subarray(newest.start, newest.end).includes(UNCHANGED);
-  if (!isReferring) return outputsBefore(items.length - 1);
-  return outputsBefore(items.length).filter(({ item }) => item < items.length - 1);
+  if (!isReferring) return outputsOf({ items: items.slice(0, -1) }, toolsOf);
+  return outputsOf({ items }, toolsOf).filter(({ item }) => item < items.length - 1);
 }
 
 function hasTools({ toolCalls, toolResultIds }: Item): boolean {
@@ -319,13 +285,6 @@ class ReadCounts {
   readonly #times = new Map<string, number>();
   /** The answer of a reading is a text of its own, and leaves under a reference of its own. */
   readonly #origins = new Map<string, string>();
-
-  copy(): ReadCounts {
-    const copy = new ReadCounts();
-    for (const [origin, times] of this.#times) copy.#times.set(origin, times);
-    for (const [reference, origin] of this.#origins) copy.#origins.set(reference, origin);
-    return copy;
-  }
 
   /** `references`: those that the output's call names. How often its text has been read, this time too. */
   count(references: readonly string[], digest: string): number {

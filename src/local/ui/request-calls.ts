@@ -37,7 +37,7 @@ const RECENT_MAX = 1000;
 const CONVERSATIONS_MIN = 5;
 /** Among so many requests the last conversations are looked for after a quiet day. */
 const EARLIER_MAX = 500;
-/** Beginnings of prompts that are asked for together. */
+/** One call asks for the first words of at most so many prompts. */
 const TITLES_MAX = 40;
 const TITLE_CHARS = 160;
 const PROMPTS_READ_MAX = 200;

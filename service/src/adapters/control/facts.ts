@@ -24,7 +24,10 @@ import type { MasterKeyRow, SealedSecret, SigningKeyRow } from '../../ports/vaul
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** `names`: of members that are called otherwise than their columns. `json`: columns with the JSON of a value. */
+/**
+ * Makes a function that reads a row as a fact. `names`: the member of each column whose name is not its own in camel
+ * case. `json`: the columns that hold a value as JSON.
+ */
 export function readerOf<Fact>(
   names: Readonly<Record<string, string>> = {},
   json: readonly string[] = [],

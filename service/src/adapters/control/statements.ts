@@ -224,7 +224,7 @@ const GROUP_COLUMNS: Readonly<Record<UsageGroup, string>> = {
   model: 'model',
 };
 
-/** The sums by these groups; `isBehind`: behind a row whose values come last. */
+/** The sums by these groups. `isBehind`: only the groups behind one, whose values are the last parameters. */
 export function usageSums(groups: readonly UsageGroup[], isBehind: boolean): string {
   const columns = groups.map((group) => GROUP_COLUMNS[group]).join(', ');
   const last = groups.map((_, at) => `$${at + 6}`).join(', ');

@@ -34,7 +34,7 @@ interface TokenText extends Token {
   readonly next: TokenText | undefined;
 }
 
-/** By the low half. */
+/** The key is the low half of a token. */
 type TokenTexts = Map<number, TokenText>;
 
 export class TermKeys {

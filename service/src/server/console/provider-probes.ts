@@ -142,7 +142,7 @@ export const probeOperations: readonly ConsoleOperation[] = [
 const LIST_BYTES_MAX = 1 << 20;
 const MODELS_MAX = 5_000;
 const PROBE_MS = 10_000;
-/** A person presses a button; a search through a network's ports would need far more. */
+/** Enough for a person who presses a button, and far too few to search a network for open ports. */
 const PROBES = { perMinute: 6, burst: 6 };
 const TEST_TOKENS = 16;
 
