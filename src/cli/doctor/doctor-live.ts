@@ -230,7 +230,7 @@ async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Pro
     }
     return { state: 'unknown', found: `svc cannot tell whether it serves ${apiStyle} (${status})` };
   } catch (error) {
-    return { state: 'unknown', found: failureOf(error, 'the provider').found };
+    return { state: 'unknown', found: failureOf(error).found };
   }
 }
 

@@ -54,7 +54,7 @@ export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): 
       : await askWithoutList(settings, open);
     return { ...read, ...clock };
   } catch (error) {
-    return failureOf(error, 'the provider');
+    return failureOf(error);
   }
 }
 
@@ -146,10 +146,10 @@ function modelsIn(body: string): readonly string[] | undefined {
   return Array.isArray(data) ? data.map((one) => asText(asRecord(one)['id'])) : undefined;
 }
 
-/** `who` did not answer, for people: 'the provider'. */
-export function failureOf(error: unknown, who: string): KeyCheck {
+/** Says for people why the provider did not answer. */
+export function failureOf(error: unknown): KeyCheck {
   if (!(error instanceof ProxyError)) {
-    return { state: 'unreachable', found: `${who} does not answer in time` };
+    return { state: 'unreachable', found: 'the provider does not answer in time' };
   }
   if (error.code === 'UPSTREAM_ADDRESS_REFUSED') {
     const found = 'its address is private, which svc uses only if you allow it';
@@ -157,7 +157,7 @@ export function failureOf(error: unknown, who: string): KeyCheck {
   }
   const code = /\(([A-Z][A-Z0-9_]+)\)/.exec(error.message)?.[1];
   if (error.code === 'UPSTREAM_TIMEOUT' && code === undefined) {
-    return { state: 'unreachable', found: `${who} does not answer in time` };
+    return { state: 'unreachable', found: 'the provider does not answer in time' };
   }
   return { state: 'unreachable', found: code === undefined ? error.message : meaningOf(code) };
 }

@@ -71,7 +71,7 @@ export async function listRequests(call: Call<RequestsOptions>): Promise<void> {
 async function showOne(row: RequestRow, store: CliStore, terminal: Terminal): Promise<void> {
   for (const line of requestDetails(row)) terminal.row(line, ' '.repeat(14));
   await showBlocks(row, store, terminal);
-  await quote('Left out', row.elidedRefs ?? [], { store, terminal });
+  await quoteLeftOut(row.elidedRefs ?? [], { store, terminal });
 }
 
 /** The added texts, word for word: the client's bytes had none of them. */
@@ -89,15 +89,14 @@ async function showBlocks(
   }
 }
 
-/** The texts behind references, each on one line. */
-async function quote(
-  title: string,
+/** The texts behind the references of left-out outputs, each on one line. */
+async function quoteLeftOut(
   refs: readonly string[],
   { store, terminal }: { readonly store: CliStore; readonly terminal: Terminal },
 ): Promise<void> {
   if (refs.length === 0) return;
   terminal.out('');
-  terminal.out(`${title}:`);
+  terminal.out('Left out:');
   const columns = Math.max(20, Math.min(terminal.columns(QUOTE_COLUMNS), QUOTE_COLUMNS) - 22);
   for (const ref of refs) {
     // oxlint-disable-next-line no-await-in-loop -- Some ten short reads, in the order of the block.

@@ -98,7 +98,7 @@ const query = members(
 );
 
 const agentFacts = members(
-  { session_id: name, quiet_share: fraction(0, 1), brief_tokens: integer(0, RECALL_TOKENS_MAX) },
+  { session_id: name, quiet_share: fraction, brief_tokens: integer(0, RECALL_TOKENS_MAX) },
   { branch },
 );
 
@@ -113,7 +113,7 @@ const recallFields = members(
     asked_at: time,
     max_items: integer(1, RECALL_ITEMS_MAX),
     kinds: listOf(itemKind, { max: 5 }),
-    min_score: fraction(0, 1),
+    min_score: fraction,
     exclude_digests: listOf(digest, { max: EXCLUDED_MAX }),
     candidates: listOf(digest, { max: CANDIDATES_MAX }),
     nonce: hash,
@@ -161,7 +161,7 @@ const memoryItem = members(
   },
   {
     verbatim: flag,
-    score: fraction(0, 1),
+    score: fraction,
     updated_at: time,
     superseded_by: orNull(name),
   },

@@ -63,12 +63,10 @@ export function integer(min: number, max: number = Number.MAX_SAFE_INTEGER): Sha
       : wrong(place, 'is not a whole number in the allowed range');
 }
 
-export function fraction(min: number, max: number): Shape<number> {
-  return (value, place) =>
-    typeof value === 'number' && value >= min && value <= max
-      ? value
-      : wrong(place, 'is not a number in the allowed range');
-}
+export const fraction: Shape<number> = (value, place) =>
+  typeof value === 'number' && value >= 0 && value <= 1
+    ? value
+    : wrong(place, 'is not a number in the allowed range');
 
 export const flag: Shape<boolean> = (value, place) =>
   typeof value === 'boolean' ? value : wrong(place, 'is neither true nor false');

@@ -120,7 +120,7 @@ function piStep(fields: Fields): TranscriptStep {
   const place = { id: textOrNone(fields['id']), parent: textOrNone(fields['parentId']) };
   const { role, content, stopReason } = asRecord(fields['message']);
   if (type !== 'message') return place;
-  if (role === 'toolResult') return { ...place, message: resultOf('call'), at };
+  if (role === 'toolResult') return { ...place, message: RESULT, at };
   if (role !== 'user' && role !== 'assistant') return place;
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : asList(content);
   const calls = parts.flatMap((part) => {
@@ -128,7 +128,7 @@ function piStep(fields: Fields): TranscriptStep {
     return kind === 'toolCall' ? [id] : [];
   });
   const isCut = stopReason === 'length' || stopReason === 'error' || stopReason === 'aborted';
-  return { ...place, message: messageOf(role, textsIn(parts, 'text'), calls), at, isCut };
+  return { ...place, message: messageOf(role, textsIn(parts), calls), at, isCut };
 }
 
 /** Qwen Code 0.24.4: lines in the manner of Claude Code, with the parts of Gemini. */
@@ -142,7 +142,7 @@ function qwenStep(fields: Fields): TranscriptStep {
     parent: textOrNone(fields['parentUuid']),
   };
   const parts = asList(asRecord(fields['message'])['parts']).map(asRecord);
-  if (type === 'tool_result') return { ...place, message: resultOf('call'), at };
+  if (type === 'tool_result') return { ...place, message: RESULT, at };
   // What the client says with the role of the user has another provenance.
   const isTyped = type === 'user' && (provenance === undefined || provenance === 'real_user');
   if (!isTyped && type !== 'assistant') return place;
@@ -161,7 +161,7 @@ function geminiStep(fields: Fields): TranscriptStep {
   const said = displayContent ?? content;
   const parts = typeof said === 'string' ? [{ text: said }] : asList(said).map(asRecord);
   if (parts.some(({ functionResponse }) => functionResponse !== undefined)) {
-    return { ...place, message: resultOf('call'), at };
+    return { ...place, message: RESULT, at };
   }
   const texts = parts.flatMap(({ text, thought }) => (thought === true ? [] : [text]));
   const calls = asList(fields['toolCalls']).map((call) => asRecord(call)['id']);
@@ -177,9 +177,9 @@ function continueStep(fields: Fields): TranscriptStep {
     folder: textOrNone(fields['workspaceDirectory']),
     at: fields['at'],
   };
-  if (role === 'tool') return { ...place, message: resultOf('call') };
+  if (role === 'tool') return { ...place, message: RESULT };
   if (role !== 'user' && role !== 'assistant') return place;
-  const texts = typeof content === 'string' ? [content] : textsIn(asList(content), 'text');
+  const texts = typeof content === 'string' ? [content] : textsIn(asList(content));
   const calls = asList(message['toolCalls']).map((call) => asRecord(call)['id']);
   return { ...place, message: messageOf(role, texts, calls) };
 }
@@ -222,7 +222,7 @@ function opencodeStep(fields: Fields): TranscriptStep {
   });
   const calls = finish === 'tool-calls' ? ['call'] : [];
   const isCut = error !== undefined || finish === 'length';
-  return { ...place, message: messageOf(role, textsIn(parts, 'text'), calls), isCut };
+  return { ...place, message: messageOf(role, textsIn(parts), calls), isCut };
 }
 
 function messageOf(
@@ -245,13 +245,14 @@ function messageOf(
 }
 
 /** A tool's result: it answers a call, and nothing of it is remembered. */
-function resultOf(id: string) {
-  return { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: '' }] };
-}
+const RESULT = {
+  role: 'user',
+  content: [{ type: 'tool_result', tool_use_id: 'call', content: '' }],
+} as const;
 
-function textsIn(parts: readonly unknown[], kind: string): readonly unknown[] {
+function textsIn(parts: readonly unknown[]): readonly unknown[] {
   return parts.flatMap((part) => {
     const { type, text } = asRecord(part);
-    return type === kind ? [text] : [];
+    return type === 'text' ? [text] : [];
   });
 }

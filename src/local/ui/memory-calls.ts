@@ -256,7 +256,7 @@ async function edit(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswe
 async function move(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswer> {
   const { memory } = parts;
   const desk = deskOf(parts);
-  const [space, to] = [spaceIn(body, 'space'), newSpaceIn(body, 'to')];
+  const [space, to] = [spaceIn(body, 'space'), newSpaceIn(body)];
   const { records } = await desk.browse({ space, refs: refsIn(body), limit: 500 });
   let moved = 0;
   for (const { ref } of records) {
@@ -340,7 +340,7 @@ async function undo(
 async function spaces(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswer> {
   deskOf(parts);
   const isMerge = isRecord(body) && body['isMerge'] === true;
-  await parts.moveSpace({ from: spaceIn(body, 'space'), to: newSpaceIn(body, 'to'), isMerge });
+  await parts.moveSpace({ from: spaceIn(body, 'space'), to: newSpaceIn(body), isMerge });
   return {};
 }
 
@@ -348,8 +348,8 @@ function spaceIn(body: unknown, name: string): string {
   return memberText(body, name, SPACE_CHARS);
 }
 
-function newSpaceIn(body: unknown, name: string): string {
-  const space = spaceIn(body, name);
+function newSpaceIn(body: unknown): string {
+  const space = spaceIn(body, 'to');
   if (isSpace(space)) return space;
   throw new UiRefusal(
     400,

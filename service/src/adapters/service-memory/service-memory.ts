@@ -76,7 +76,7 @@ export class ServiceMemory implements RequestMemory {
         ...NO_PROOFS,
         space: isSpace(question.space) ? question.space : GLOBAL_SPACE,
         olderSpaces: olderSpaces.filter(isSpace),
-        otherSpaces: this.#mayUse(GLOBAL_SPACE) ? [GLOBAL_SPACE] : [],
+        otherSpaces: mayUse(this.#parts.key ?? {}, GLOBAL_SPACE) ? [GLOBAL_SPACE] : [],
         text: humanText,
         recent: assistantText,
         excludeDigests,
@@ -122,10 +122,6 @@ export class ServiceMemory implements RequestMemory {
     return coverage.flatMap(({ digest, state, pop }) =>
       state === 'durable' && pop !== undefined ? [{ digest, proof: pop }] : [],
     );
-  }
-
-  #mayUse(space: string): boolean {
-    return mayUse(this.#parts.key ?? {}, space);
   }
 
   async #captureBatch(
