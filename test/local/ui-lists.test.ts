@@ -7,7 +7,7 @@ import { requestRoutes } from '../../src/local/ui/request-calls.ts';
 import { savingsRoutes } from '../../src/local/ui/savings-calls.ts';
 import type { ApiCall, UiRoute } from '../../src/local/ui/ui-routes.ts';
 import type { RequestLog, RequestRow, RequestSum } from '../../src/ports/request-log.ts';
-import type { MemoryAnswer } from '../../src/ports/ui-api.ts';
+import type { MemoryAnswer, SavingsAnswer } from '../../src/ports/ui-api.ts';
 import { InFlight } from '../../src/proxy/in-flight.ts';
 import { FakeMemory } from '../support/fake-memory.ts';
 import { recordOf } from '../support/records.ts';
@@ -85,6 +85,22 @@ test('savings are summed a day at a time, and only days that can have changed ar
   // The log drops old rows by and by.
   now += 601_000;
   expect(await get(14)).toBe(14);
+});
+
+test('rows that a clock ahead has dated tomorrow are neither of today nor of the days before', async () => {
+  const store = openEmbeddedStore({ folder: tempFolder(), report: () => undefined });
+  onTestFinished(() => store.close());
+  const DAY_MS = 86_400_000;
+  const miss = { by: 'time', tokens: 9_000, price: 9_000 } as const;
+  store.requestLog.add(requestRow({ id: 'today', at: NOW }));
+  store.requestLog.add(requestRow({ id: 'tomorrow', at: NOW + DAY_MS, miss }));
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- This call needs no other part.
+  const parts = { requestLog: store.requestLog, now: () => NOW } as never;
+  const today = await call(requestRoutes(parts), 'GET today');
+  expect(today).toMatchObject({ requests: 1, misses: { times: 0 }, culprits: [] });
+  const routes = savingsRoutes(store.requestLog, () => NOW);
+  const { sums } = (await call(routes, 'GET savings', 'days=7')) as SavingsAnswer;
+  expect(sums.map(({ requests }) => requests)).toEqual([1]);
 });
 
 test('a session of any length is named by its first prompt, and its memories by all requests that quoted them', async () => {

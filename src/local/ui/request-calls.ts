@@ -10,6 +10,7 @@ import type {
   TitlesAnswer,
   TodayAnswer,
 } from '../../ports/ui-api.ts';
+import { dayAfter } from './savings-calls.ts';
 import { listed, type LiveRequests } from './live-requests.ts';
 import {
   type ApiCall,
@@ -69,10 +70,11 @@ const CULPRITS_MAX = 5;
 async function today({ requestLog, now: clock }: RequestCallParts): Promise<TodayAnswer> {
   const time = clock();
   const since = new Date(time).setHours(0, 0, 0, 0);
+  const until = dayAfter(since);
   const weekAgo = time - WEEK_MS;
   const [sums, ofWeek, quota] = await Promise.all([
-    requestLog.sum({ since }),
-    requestLog.find({ since: weekAgo, isMiss: true, limit: MISSES_MAX }),
+    requestLog.sum({ since, until }),
+    requestLog.find({ since: weekAgo, until, isMiss: true, limit: MISSES_MAX }),
     requestLog.quota(time),
   ]);
   const add = (valueOf: (sum: RequestSum) => number): number =>

@@ -40,7 +40,7 @@ class DaySums {
     const newest = row?.id ?? '';
     const sums: RequestSum[] = [];
     for (const [at, since] of days.entries()) {
-      const until = days[at - 1];
+      const until = days[at - 1] ?? dayAfter(since);
       const isOver = at > 1;
       const kept = this.#kept.get(since);
       const isFresh = kept !== undefined && now >= kept.at && now - kept.at < KEPT_MS;
@@ -49,10 +49,7 @@ class DaySums {
         continue;
       }
       // oxlint-disable-next-line no-await-in-loop -- Other calls of the store may come in between.
-      const found = await this.#requestLog.sum({
-        since,
-        ...(until === undefined ? {} : { until }),
-      });
+      const found = await this.#requestLog.sum({ since, until });
       this.#kept.set(since, { at: now, newest, sums: found });
       sums.push(...found);
     }
@@ -64,6 +61,11 @@ class DaySums {
     const oldest = now - (DAYS_MAX + 1) * DAY_MS;
     for (const since of this.#kept.keys()) if (since < oldest) this.#kept.delete(since);
   }
+}
+
+/** A clock that was ahead has left rows of a later day: they are not of today. */
+export function dayAfter(begin: number): number {
+  return new Date(begin).setDate(new Date(begin).getDate() + 1);
 }
 
 const DAY_MS = 86_400_000;
