@@ -61,6 +61,8 @@ const ROWS = [
 
 test('svc cache ranks the causes of a week by tokens, with dollars of what a key paid', async () => {
   const { stdout } = await runOn(ROWS, ['cache']);
+  const one = await runOn([requestRow({ at, miss: LATE })], ['cache']);
+  expect(one.stdout).toMatch(/^1 cache miss in the last 7 days/);
   expect(stdout.split('\n').slice(0, 3)).toEqual([
     '3 cache misses in the last 7 days: 380k tokens were charged again',
     '  MCP server jira connected late and changed `tools`: 2 times, 340k tokens, $0.57',
@@ -125,6 +127,17 @@ const QUOTA = [
   quotaRow(30, 0.36, { space: 'unplaced/claude-code', conversation: 'c2' }),
   quotaRow(20, 0.42),
 ];
+
+test('svc quota states what its ranges are once, and no decision of a window that is over', async () => {
+  const windows = [{ name: '5h', share: 0.4, resetAt: at - 60_000 }];
+  const over = quotaRow(300, 0.4, {
+    login: 'mnopqrstuvwx',
+    reading: { provider: 'claude', windows, deciding: '5h' },
+  });
+  const { stdout, stderr } = await runOn([], ['quota'], [...QUOTA, over]);
+  expect(stderr.match(/Ranges are/g)).toHaveLength(1);
+  expect(stdout).toContain('how much is used now is not known\n');
+});
 
 test('svc quota says what is left, until when, and who used it', async () => {
   const { stdout, stderr } = await runOn([], ['quota'], QUOTA);

@@ -1,5 +1,5 @@
 import { type Culprit, rankCulprits } from '../../core/meter/culprits.ts';
-import { limitOf } from '../listing.ts';
+import { count, limitOf } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
 import { withLog } from '../store.ts';
 import { short } from '../text-table.ts';
@@ -36,7 +36,7 @@ export async function showCache({ options, context }: Call<CacheOptions>): Promi
   const most = rows.length < ROWS_MAX ? '' : 'The newest ';
   const tokens = culprits.reduce((sum, culprit) => sum + culprit.tokens, 0);
   terminal.out(
-    `${most}${rows.length} cache misses in the last ${days} days: ${short(tokens)} tokens were charged again`,
+    `${most}${count(rows.length, 'cache miss', 'cache misses')} in the last ${days} days: ${short(tokens)} tokens were charged again`,
   );
   for (const culprit of culprits.slice(0, CAUSES_MAX)) {
     terminal.row(`  ${culpritText(culprit)}`, '    ');
@@ -46,6 +46,6 @@ export async function showCache({ options, context }: Call<CacheOptions>): Promi
 
 function culpritText({ cause, times, tokens, dollars }: Culprit): string {
   const money = dollars === undefined ? '' : `, $${dollars.toFixed(2)}`;
-  const count = times === 1 ? 'once' : `${times} times`;
-  return `${oneLine(cause, 160)}: ${count}, ${short(tokens)} tokens${money}`;
+  const often = times === 1 ? 'once' : `${times} times`;
+  return `${oneLine(cause, 160)}: ${often}, ${short(tokens)} tokens${money}`;
 }

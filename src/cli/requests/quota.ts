@@ -33,6 +33,9 @@ export async function showQuota({ options, context }: Call<QuotaOptions>): Promi
     );
     const names = namesOf(spaces, context);
     for (const one of reports) showLogin(one, (space) => names.wordsOf(space), terminal);
+    terminal.note(
+      'Ranges are in hundredths of a window, from differences between answers. What other machines and programs used meanwhile is in them.',
+    );
   }
 }
 
@@ -60,7 +63,7 @@ function showLogin(
   terminal.out(terminal.colors.bold(`${PROVIDERS[provider]}, ${account}, as of ${timeText(at)}`));
   const out = (line: string): void => terminal.row(line, '      ');
   for (const window of windows) {
-    const decides = window.name === deciding ? ' (it decides)' : '';
+    const decides = window.name === deciding && !window.isOver ? ' (it decides)' : '';
     out(`  ${windowText(oneLine(window.name, 40))}: ${leftText(window)}${decides}`);
     for (const kind of MOVER_KINDS) {
       const movers = window.movers[kind].map((mover) =>
@@ -70,9 +73,6 @@ function showLogin(
       out(`    by ${KINDS[kind]}: ${movers.slice(0, MOVERS_SHOWN).map(moverText).join(', ')}`);
     }
   }
-  terminal.note(
-    'Ranges are in hundredths of a window, from differences between answers. What other machines and programs used meanwhile is in them.',
-  );
 }
 
 const MOVERS_SHOWN = 4;
