@@ -126,7 +126,7 @@ test.each([
 test('for people there are tables with bars, and nothing is an answer too', async () => {
   const { stdout } = await runOn(rowsOfThreeDays(), ['stats', '--days', '1']);
   expect(stdout).toContain('Today: 3 requests');
-  expect(stdout).toContain('Recall    1 of 3 questions found something (33 %)');
+  expect(stdout).toContain('Recall    1 of 3 requests carried memories (33 %)');
   expect(stdout).toMatch(
     /^Client {7}requests +in +to provider +answered +cached +kept +again +recalled$/m,
   );
@@ -222,7 +222,7 @@ test('a block that only names earlier sessions is counted apart from what was re
   ];
   const { stdout } = await runOn(rows, ['stats']);
   expect(stdout).toContain(
-    '1 of 2 questions found something (50 %), 1 more only got the list of earlier sessions',
+    '1 of 2 requests carried memories (50 %), 1 more only the list of earlier sessions',
   );
   expect(stdout).toContain('the memories of 0 of 1 prompt that got some');
 });
@@ -256,12 +256,12 @@ test('money that nobody can know is not called nothing', async () => {
 });
 
 test('no line of the sums breaks a word on a narrow screen', () => {
-  const text = `  Recall    ${'questions found something '.repeat(8)}`.trimEnd();
+  const text = `  Recall    ${'requests carried memories '.repeat(8)}`.trimEnd();
   for (const columns of [40, 60, 80]) {
     const lines = wrapped(text, columns, ' '.repeat(12));
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
     expect(lines.map((line) => line.trim()).join(' ')).toBe(text.trim());
-    expect(lines[0]).toMatch(/^ {2}Recall {4}questions/);
+    expect(lines[0]).toMatch(/^ {2}Recall {4}requests/);
   }
 });
 

@@ -16,7 +16,7 @@ import { addPast } from '../support/ui-past.ts';
 import { type PageStage, startPageStage } from '../support/ui-stage.ts';
 
 /**
- * Every view in both themes, at 360 and 1600 px and at 200 % zoom: axe-core finds nothing, nothing scrolls
+ * Every view in both themes, at 360, 768 and 1600 px and at 200 % zoom: axe-core finds nothing, nothing scrolls
  * sideways, and no policy is broken. `npm run ui:shots` keeps the pictures.
  */
 
@@ -44,6 +44,7 @@ const VIEWS: readonly (readonly [name: string, hash: string, ready: string])[] =
 const LOOKS: readonly (readonly [name: string, look: PageLook])[] = [
   ['light', { colorScheme: 'light' }],
   ['dark', { colorScheme: 'dark' }],
+  ['768-light', { colorScheme: 'light', viewport: { width: 768, height: 1000 } }],
   ['360-dark', { colorScheme: 'dark', viewport: { width: 360, height: 780 } }],
   ['zoomed', { colorScheme: 'light', viewport: { width: 640, height: 450 } }],
   ['360-light', { colorScheme: 'light', viewport: { width: 360, height: 780 } }],
@@ -241,6 +242,26 @@ describe.skipIf(missing !== undefined)('every view', () => {
     );
     const shown = await page.locator('.talk').count();
     expect(shown).toBe(new Set(all.map(({ conversation }) => conversation)).size);
+  });
+
+  test('a request that only carries earlier memories is not called unchanged', async () => {
+    const stage = await startPageStage();
+    for (const text of FACTS) {
+      await runCli(['memory', 'add', text, '--space', 'tidewater'], { home: stage.home });
+    }
+    const { session } = await stage.sayRecalled(QUESTION);
+    const earlier = [{ prompt: QUESTION, answer: 'Into the planner.' }];
+    const headers = await stage.say({ session, prompt: 'ok', earlier });
+    expect(headers.get('x-svc-memory-state')).toBe('recalled');
+    await allRows(stage);
+    const { page } = await openUi(browser, { home: stage.home });
+    await show(page, '#/requests', 'tbody tr');
+    expect(await page.locator('tbody tr').first().innerText()).toContain(
+      'Recalled for earlier prompts',
+    );
+    const id = headers.get('x-svc-request-id') ?? '';
+    await show(page, `#/request?id=${id}`, '.diff');
+    expect(await page.locator('h1').innerText()).toContain('Carried memories for earlier prompts');
   });
 
   test('savings say the same as svc stats, and their bars open the requests behind them', async () => {

@@ -146,14 +146,14 @@ function show(
   const { usage } = total;
   const failed = total.failed === 0 ? '' : `, ${total.failed} failed or stopped`;
   const when = days === 1 ? 'Today' : `Last ${days} days`;
-  terminal.out(`${when}: ${total.requests} requests${failed}`);
+  terminal.out(`${when}: ${count(total.requests, 'request')}${failed}`);
   const lines = [
     ...moneyLines(total),
     ['Price', priceText(total)],
     [
       'Recall',
-      `${total.recalled} of ${total.asked} questions found something (${percent(recallRate(total))}), ` +
-        `${total.briefs} more only got the list of earlier sessions, ` +
+      `${total.recalled} of ${count(total.asked, 'request')} carried memories (${percent(recallRate(total))}), ` +
+        `${total.briefs} more only the list of earlier sessions, ` +
         `${short(total.recalledTokens)} tokens added, memory failed ${count(total.degraded, 'time')}${lateText(total)}`,
     ],
     ...(total.looks === 0 ? [] : [['Second looks', secondLooksText(total)]]),

@@ -34,7 +34,7 @@ export const NOW = {
     recalled: 'Recalled',
     recalledOf: (recalled: number, asked: number) => `${whole(recalled)} of ${whole(asked)}`,
     prompts: (requests: number, degraded: number) =>
-      `questions to the memory, in ${count(requests, 'request')}` +
+      `requests of conversations carried memories, ${count(requests, 'request')} in all` +
       (degraded === 0 ? '' : `; it failed ${count(degraded, 'time')}`),
     saved: 'Saved',
     more: 'Added',
@@ -92,6 +92,7 @@ export const NOW = {
   allRequests: (number: number) => `All ${count(number, 'request')}`,
   recalled: 'Recalled',
   memories: (number: number) => count(number, 'memory', 'memories'),
+  carried: 'for earlier prompts',
   staysOut: (number: number) => `${count(number, 'item')} left out`,
   unchanged: 'sent unchanged',
   cost: 'Cost so far',

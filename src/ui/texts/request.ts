@@ -3,6 +3,7 @@ import { count, percent, whole } from '../format.ts';
 /** The words of one request, and of a list of requests. */
 
 export const REQUEST = {
+  carried: 'carried memories for earlier prompts',
   added: (memories: number) =>
     memories === 0 ? 'added a block of memories' : `added ${count(memories, 'memory', 'memories')}`,
   leftOut: (items: number) => `left out ${count(items, 'old item')}`,

@@ -73,7 +73,7 @@ export const SAVINGS = {
   savePng: 'Save as PNG',
   how: 'How to read this',
   howText: [
-    'A price is in input tokens at full price. What comes from the provider’s cache counts a tenth. What is written to it counts 1.25, or 2 for an hour.',
+    'A price is in input tokens at full price. What comes from the provider’s cache counts a tenth, or less with some models. What is written to it counts 1.25, or 2 for an hour.',
     'svc cannot measure the direct price. It estimates it, with the same cache and no shortening.',
     'Every number opens the requests behind it.',
   ],

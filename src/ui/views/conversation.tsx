@@ -115,11 +115,12 @@ function MemoryDid({ row }: { readonly row: RequestRow }) {
     return <span class="state warn">{row.memoryState}</span>;
   }
   if (row.status >= 400) return <span class="state bad">{row.status}</span>;
-  if (row.memoryState === 'recalled' && row.recall !== undefined) {
+  if (row.memoryState === 'recalled') {
+    const count = row.recall?.refs.length;
     return (
       <>
         <span class="state added">{TEXTS.now.recalled}</span>{' '}
-        {row.recall.refs.length > 0 && TEXTS.now.memories(row.recall.refs.length)}
+        {count === undefined ? TEXTS.now.carried : count > 0 && TEXTS.now.memories(count)}
       </>
     );
   }

@@ -104,7 +104,8 @@ function Path({ row, place }: Pick<RequestAnswer, 'row' | 'place'>) {
 
 function headline(row: RequestRow): string {
   const parts: string[] = [];
-  if (row.recalledTokens > 0) parts.push(WORDS.added(row.recall?.refs.length ?? 0));
+  if (row.recalledTokens > 0)
+    parts.push(row.recall === undefined ? WORDS.carried : WORDS.added(row.recall.refs.length));
   if (row.elidedItems > 0 && row.items !== undefined) parts.push(WORDS.leftOut(row.elidedItems));
   if (parts.length === 0) parts.push(WORDS.unchanged);
   const { price } = row;
