@@ -8,6 +8,7 @@ import {
 } from '../../src/core/redaction/redaction.ts';
 import { plantForms } from '../support/planted-forms.ts';
 import { makeKeyLines, plantSecrets } from '../support/planted-secrets.ts';
+import { BLIND_FORMS, BLIND_NEGATIVES } from '../support/blind-secret-forms.ts';
 import { MATRIX_NEGATIVES, plantMatrix } from '../support/secret-matrix.ts';
 import { UNSEEN_FORMS, UNSEEN_NEGATIVES, UNSEEN_SECRETS } from '../support/unseen-forms.ts';
 import { plantFurther, plantWorded, WORDED_NEGATIVES } from '../support/worded-forms.ts';
@@ -176,6 +177,20 @@ test.each(UNSEEN_NEGATIVES)(
     expect(maskSecrets(line)).toEqual({ text: line, masked: 0 });
   },
 );
+
+test.each(BLIND_FORMS.flatMap(({ forms, values }) => forms.map((form) => ({ form, values }))))(
+  'R41: a form that was written blind is masked, whatever the secret: $form',
+  ({ form, values }) => {
+    const readable = values.filter((value) =>
+      maskSecrets(form.replaceAll('%s', () => value)).text.includes(value),
+    );
+    expect(readable).toEqual([]);
+  },
+);
+
+test.each(BLIND_NEGATIVES)('a line of the blind tables that holds no secret stays: %s', (line) => {
+  expect(maskSecrets(line)).toEqual({ text: line, masked: 0 });
+});
 
 test.each(['PIN: 4711-8822', 'my PIN is 88 23 91'])(
   'R41: a code in groups is masked: %s',

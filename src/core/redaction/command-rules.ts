@@ -1,14 +1,21 @@
 /** Passwords as arguments of commands, as a shell's history and scripts have them. */
 
 import { isArgument, isLogin } from './password-arguments.ts';
-import { isSimplePassword } from './secret-likeness.ts';
+import { isPassPhrase, isSimplePassword } from './secret-likeness.ts';
 import { NO_REST, QUOTED_REST, type SecretRule } from './secret-rule.ts';
 
 /** The rest of one command, up to the next one of the line. */
 const ARGUMENTS = '[^\\n|;&[\\]]{0,200}?';
 const VALUE = '[^\\s"\'`\\\\<>[\\]]';
 
-/** Programs and their option for a password. Other programs use its letter for a port or a path, so each is named. */
+/** In a sentence about an option a verb follows it: "zip -P asks for the password". */
+const VERB =
+  '(?:asks?|prompts?|reads?|sets?|takes?|means|needs|wants|uses?|expects?|option|flag|instead|will|would|can)\\b';
+
+/**
+ * The words with which the programs begin, the programs, and their option for a password. Other programs use its letter for a port or a path, so each is
+ * named.
+ */
 const OPTIONS: readonly (readonly [
   keywords: readonly string[],
   programs: string,
@@ -16,7 +23,7 @@ const OPTIONS: readonly (readonly [
 ])[] = [
   [['mysql', 'mariadb'], 'mysql\\w{0,8}|mariadb[\\w-]{0,12}', '-p'],
   [
-    [' login'],
+    ['docker', 'podman', 'helm', 'az ', 'skopeo', 'buildah', 'oc ', 'nerdctl'],
     '(?:docker|podman|helm|az|skopeo|buildah|oc|nerdctl)\\b[^\\n|;&[\\]]{0,40} login',
     '-p[= ]',
   ],
@@ -28,19 +35,29 @@ const OPTIONS: readonly (readonly [
   [['openssl'], 'openssl passwd', '-(?:[156]|apr1) '],
   [['keytool', 'jarsigner'], 'keytool|jarsigner', '-(?:src|dest)?(?:store|key)pass '],
   [['ssh-keygen'], 'ssh-keygen', '-[NP] ?'],
-  [['freerdp'], '[xw]?freerdp', '/p:'],
+  [['freerdp', 'xfreerdp', 'wfreerdp'], '[xw]?freerdp', '/p:'],
   [['cmdkey'], 'cmdkey(?:\\.exe)?', '/pass:'],
   [['schtasks'], 'schtasks(?:\\.exe)?', '/rp '],
   [['snmp'], 'snmp\\w{3,8}', '-[AXc] '],
-  [['zip'], '(?:un)?zip', '-P ?'],
-  [['7z', 'rar '], '7z\\w?|(?:un)?rar', '-h?p'],
+  [['snmp'], 'snmp\\w{3,8}', '-A \\S{4,64}[^\\n|;&]{0,80}? -X '],
+  [['useradd', 'usermod'], 'useradd|usermod', '(?:-p|--password)[= ]'],
+  [
+    ['dsconf', 'dsctl', 'dsidm', 'ipa ', 'ipa-'],
+    'ds(?:conf|ctl|idm)|ipa(?:-\\w{1,16}){0,4}',
+    '-w ',
+  ],
+  [['hydra', 'medusa', 'doveadm'], 'hydra|medusa|doveadm pw', '-p '],
+  [['security '], 'security (?:add|find)-\\w{1,12}-password', '-w '],
+  [['rclone'], 'rclone', 'pass(?:word)? '],
+  [['zip ', 'unzip'], '(?:un)?zip', '-P ?'],
+  [['7z ', '7za', '7zr', '7zz', 'rar ', 'unrar'], '7z\\w?|(?:un)?rar', '-h?p'],
   [
     ['smbclient', 'rpcclient', 'net ', 'mount.cifs'],
     'smbclient|rpcclient|net|mount\\.cifs',
     '-U ?["\']?[^\\s%"\'[\\]]{1,64}%',
   ],
   [['sqlcmd', 'bcp '], 'sqlcmd|bcp', '-P ?'],
-  [['secret set'], 'gh secret set', '(?:-b ?|--body[= ])'],
+  [['gh secret set'], 'gh secret set', '(?:-b ?|--body[= ])'],
 ];
 
 /** What stands in front of a password that is told by its place in a line, and by no option. */
@@ -49,7 +66,7 @@ const PLACES: readonly (readonly [keywords: readonly string[], before: string])[
   [['mysqladmin'], `\\bmysqladmin ${ARGUMENTS} password `],
   [
     ['htpasswd', 'mosquitto_passwd'],
-    '\\b(?:htpasswd|mosquitto_passwd) -\\w{0,6}b\\w{0,6}(?: -\\w{1,4}){0,3} [^\\s[\\]]{1,128} [^\\s[\\]]{1,64} ',
+    '\\b(?:htpasswd|mosquitto_passwd) -\\w{0,6}b\\w{0,6}(?: -\\w{1,4}){0,3}(?:(?<=-\\w{0,6}n\\w{0,6})| [^\\s[\\]]{1,128}) [^\\s[\\]]{1,64} ',
   ],
   [
     ['rabbitmqctl'],
@@ -65,6 +82,16 @@ const PLACES: readonly (readonly [keywords: readonly string[], before: string])[
   ],
   [['net user'], '\\bnet user [\\w.-]{1,64} (?![/*])(?=[^\\s[\\]]{4,64} /\\w)'],
   [['> auth '], '(?:redis|:\\d{2,5})> auth (?:[\\w-]{1,32} )?'],
+  [
+    ['bw unlock', 'encrypt_string'],
+    '\\bbw unlock |\\bencrypt_string (?:--?[\\w-]{1,20}[= ]\\S{1,40} ){0,2}(?!-)',
+  ],
+  [
+    ['sp_addlogin', 'sp_password'],
+    '\\bsp_(?:addlogin|password) ["\'][^"\'\\n[\\]]{1,64}["\'], {0,2}',
+  ],
+  [['snmp-server'], '\\bsnmp-server community (?=\\S{4,64}\\s{0,2}(?:\\n|$))'],
+  [['user-pass '], '\\bhttp-proxy-user-pass [^\\s[\\]]{1,64} '],
   [['wpa_passphrase'], '\\bwpa_passphrase [^\\s[\\]]{1,64} '],
   [['nmcli'], `\\bnmcli ${ARGUMENTS} password `],
   [['insecure-password'], '\\binsecure-password '],
@@ -88,6 +115,8 @@ const PLACES: readonly (readonly [keywords: readonly string[], before: string])[
     '(?<=^|\\n)[ \\t]{0,8}(?:login|user(?:name)?) [^\\s[\\]]{1,128}[ \\t]{0,4}\\r?\\n[ \\t]{0,8}password (?=\\S{4,128}\\s{0,4}(?:\\n|$))',
   ],
 ];
+
+const LITERAL_REST = /[^\n"'`\\<>[\]]*/y;
 
 /** Commands that read a password from the pipe. */
 const READERS =
@@ -119,9 +148,12 @@ export const COMMAND_RULES: readonly SecretRule[] = [
   ),
   ...OPTIONS.map(([keywords, programs, option]) =>
     command(
-      new RegExp(`(?<keep>\\b(?:${programs})\\b(?:${ARGUMENTS}) ${option}["']?)${VALUE}{4}`, 'g'),
+      new RegExp(
+        `(?<keep>\\b(?:${programs})\\b(?:${ARGUMENTS}) ${option}["']?)(?!${VERB})${VALUE}{4}`,
+        'y',
+      ),
       keywords,
-      { source: `An option with a password: ${programs}` },
+      { source: `An option with a password: ${programs}`, isAtKeyword: true },
     ),
   ),
   command(new RegExp(`(?<keep>\\bsshpass\\b${ARGUMENTS} -p ?["']?)${VALUE}{3}`, 'g'), ['sshpass'], {
@@ -141,6 +173,14 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     { rest: NO_REST, source: 'A password that a command reads from a pipe' },
   ),
   command(
+    /(?<keep>(?:-file[= ]|\b(?:passwd|wrangler|secret|kinit|sudo|cryptsetup|gpg|openssl|docker|restic|borg|secret-tool|pass|keyring)\b[^\n|;&<[\]]{0,200} )<(?:<<|\((?:echo|printf)(?: -n)?) ?["']?)[^\s"'`\\<>[\]()]{4}/g,
+    ['<'],
+    {
+      rest: /[^\s"'`\\<>[\]()]*/y,
+      source: 'A password that a command reads from a string of the shell',
+    },
+  ),
+  command(
     /(?<keep>\becho ["']?[\w.-]{1,64}:)[^\s"'`\\<>[\]]{5,64}(?=["']? ?\| ?(?:sudo )?chpasswd)/g,
     ['chpasswd'],
     { rest: NO_REST, source: 'A password piped to chpasswd' },
@@ -151,26 +191,28 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     { source: 'PowerShell: the text of a secure string' },
   ),
   command(
-    /(?<keep>(?<=\s)[-/](?:[uUn]|-?user(?:name)?)[ =:]["']?[\w.@\\-]{1,64}["']? [-/]-?[pP](?:w|ass|assword)?[ =:]["']?)(?!\d{1,5}(?:[:\s]|$))[^\s"'`\\<>[\]]{4}/g,
+    /(?<keep>(?<=\s)[-/](?:[uUn]|-?user(?:name)?)[ =:]["']?[\w.@\\-]{1,64}["']? (?<!\b(?:mysql\w{0,8}|mariadb|psql|ssh|scp)\b[^\n|;&]{0,200})[-/]-?[pP](?:w|ass|assword)?[ =:]["']?)(?!\d{1,5}(?:[:\s]|$))[^\s"'`\\<>[\]]{4}/g,
     [' -p', ' /p'],
     { source: 'Any program: next to a user, -p is the password and no port' },
   ),
   command(
-    /(?<keep>(?:\.auth ?|(?<!\w)auth ?= ?|(?<!\w)(?:login|\w{0,24}(?:BasicAuth|PlainAuth|Authentication|Credentials?)|DBI->connect|new PDO|mysqli?(?:_connect)?|getConnection)(?:\]::new)? ?)\( ?(?:[^\n()[\]]{1,160}?, {0,2}|""?, {0,2})?["'`][^"'`\n[\]]{1,64}["'`], {0,2}["'`])[^\s"'`\\<>[\]]{5}/g,
+    /(?<keep>(?:\.auth ?|(?<!\w)auth ?= ?|(?<!\w)(?:login|\w{0,24}(?:[bB]asic_?[aA]uth|PlainAuth|set_auth|Credentials\.basic|Authentication|Credentials?)|DBI->connect|new PDO|mysqli?(?:_connect)?|getConnection)(?:\]::new)? ?)\( ?(?:[^\n()[\]]{1,160}?, {0,2}|""?, {0,2})?["'`][^"'`\n[\]]{1,64}["'`], {0,2}["'`])[^\n"'`\\<>[\]]{5}/g,
     ['auth', 'login', 'connect', 'pdo', 'mysqli', 'credential'],
     {
-      accepts: ({ secret, next }) => /^["'`]$/.test(next) && isArgument(secret),
+      rest: LITERAL_REST,
+      accepts: ({ secret, next }) => /^["'`]$/.test(next) && isLiteralArgument(secret),
       source: 'A user and a password as two arguments of a login',
     },
   ),
   command(
-    /(?<keep>\b(?:identified\b[^\n"'[\]]{0,40}? by|(?:(?:user|role) ["'`]?\w{1,64}["'`]? (?:\w{1,16} ){0,3})?password) ["'])[^\s"'`\\<>[\]]{5}/gi,
+    /(?<keep>\b(?:identified\b[^\n"'[\]]{0,40}? by|(?:(?:user|role) ["'`]?\w{1,64}["'`]? (?:\w{1,16} ){0,3})?password) ["'])[^\n"'`\\<>[\]]{5}/gi,
     ['identified', 'password '],
     {
+      rest: LITERAL_REST,
       accepts: ({ context, secret, next }) =>
         /^["']$/.test(next) &&
-        isArgument(secret) &&
-        (/ by|(?:user|role) /i.test(context) || isSimplePassword(secret)),
+        isLiteralArgument(secret) &&
+        (/ by|(?:user|role) /i.test(context) || isSimplePassword(secret) || / /.test(secret)),
       source: 'SQL: IDENTIFIED BY and WITH PASSWORD',
     },
   ),
@@ -184,6 +226,11 @@ export const COMMAND_RULES: readonly SecretRule[] = [
     },
   ),
 ];
+
+/** A password or a pass phrase in quotes. */
+function isLiteralArgument(secret: string): boolean {
+  return /\s/.test(secret) ? isPassPhrase(secret, false) : isArgument(secret);
+}
 
 function command(
   pattern: RegExp,

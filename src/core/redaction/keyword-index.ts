@@ -13,6 +13,8 @@ const BEGIN_CHARS = 3;
 
 interface HasKeywords {
   readonly keywords: readonly string[];
+  /** The rule wants to know where its keywords are. */
+  readonly isAtKeyword?: boolean;
 }
 
 interface Entry<Rule> {
@@ -33,11 +35,11 @@ export class KeywordIndex<Rule extends HasKeywords> {
     for (const entry of all) if (entry.keyword.length >= BEGIN_CHARS) this.#add(entry);
   }
 
-  /** The rules with a keyword that the text contains. */
-  rulesFor(text: string): ReadonlySet<Rule> {
-    const found = new Set<Rule>();
+  /** The rules with a keyword that the text contains, and the places of the keywords for the rules that ask. */
+  rulesFor(text: string): ReadonlyMap<Rule, readonly number[]> {
+    const found = new Map<Rule, number[]>();
     if (text === '') return found;
-    for (const { keyword, rule } of this.#short) if (text.includes(keyword)) found.add(rule);
+    for (const { keyword, rule } of this.#short) if (text.includes(keyword)) found.set(rule, []);
     let hash = 0;
     for (let at = 0; at < text.length; at += 1) {
       hash = ((hash << SHIFT) ^ text.charCodeAt(at)) & HASH_MASK;
@@ -49,7 +51,10 @@ export class KeywordIndex<Rule extends HasKeywords> {
 
   #compare(list: number, text: string, { at, found }: Place<Rule>): void {
     for (const { keyword, rule } of this.#lists[list] ?? []) {
-      if (text.startsWith(keyword, at)) found.add(rule);
+      if (!text.startsWith(keyword, at)) continue;
+      let places = found.get(rule);
+      if (places === undefined) found.set(rule, (places = []));
+      if (rule.isAtKeyword === true) places.push(at);
     }
   }
 
@@ -66,5 +71,5 @@ export class KeywordIndex<Rule extends HasKeywords> {
 
 interface Place<Rule> {
   readonly at: number;
-  readonly found: Set<Rule>;
+  readonly found: Map<Rule, number[]>;
 }

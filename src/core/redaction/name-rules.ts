@@ -12,89 +12,28 @@ import {
   isPublicExample,
   isSimplePassword,
   isTechnical,
+  isValidation,
   isBareChosen,
   isChosen,
   isPassPhrase,
   looksMade,
   looksRandom,
 } from './secret-likeness.ts';
+import {
+  CHOSEN,
+  FOREIGN_NAMES,
+  IS_CHOSEN,
+  isDescription,
+  isPlainName,
+  NAMES,
+  PASS_OF_LOGIN,
+  PASSWORDS,
+  SPOKEN_NAMES,
+  SUFFIX,
+  VENDORS,
+  WEAK_NAME,
+} from './secret-names.ts';
 import { BARE_REST, type Candidate, QUOTED_REST, type SecretRule } from './secret-rule.ts';
-
-/** The word for a password in other languages, in which people write notes and no code. */
-const FOREIGN_NAMES =
-  'passwort|passord|kennwort|mot de passe|contrase[ñn]a|senha|palavra-passe|wachtwoord|has[łl]o(?![a-z])|' +
-  'heslo|l[öo]senord|adgangskode|salasana|пароль|密[码碼]|パスワード|비밀번호';
-const SPOKEN_NAMES = `pass(?:wor[dt]|wd|phrase|code)|passw|${FOREIGN_NAMES}`;
-/** `pass` alone is a verb, and ends other words: it needs a word of a setting before it, or a sign behind it. */
-const PASSWORDS =
-  `${SPOKEN_NAMES}|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<![\\w-])pass(?=["'>]|(?<=[\\s({]:pass) ["']|</key>|[ ]{0,4}:?=|: |\\s{1,40}value:)|` +
-  '(?<=(?:db|database|sql|pg|mysql|redis|mongo|smtp|imap|mail|ftp|ssh|ldap|bind|proxy|http|user|admin|root|sudo|become|auth|login|key|store|wifi|remote|local|my))' +
-  'pass(?![a-z])|\\bpw|(?<![a-z])psk(?![a-z])';
-/** Names of settings that hold a secret, with `_`, `-`, `.` or nothing between the words. */
-const NAMES =
-  `${PASSWORDS}|secret|token|credentials?|\\bcreds|(?<![a-z])auth(?![a-z])|client[_-]key[_-]data|unseal[_ -]?key(?: \\d{1,2})?|` +
-  '(?:api|access|account|auth|private|secret|encryption|signing|master|shared|service|session|' +
-  'consumer|client|license|subscription|deploy|webhook|jwt|app|pre-?shared|integration)[_.-]?key|api key|' +
-  'connection[_-]?string|(?<=[a-z0-9])_(?:key|pat|dsn)(?![a-z])';
-/** Such a name promises less: only a random value is a secret. */
-const WEAK_NAME = /^_/;
-
-/** Vendors whose keys have no form of their own: a random value that is assigned to their name. */
-const VENDORS =
-  '(?<![a-z])(?:adafruit|airtable|algolia|alibaba|asana|atlassian|beamer|bitbucket|bittrex|cloudflare|codecov|cohere|' +
-  'coinbase|confluence|confluent|contentful|datadog|droneci|dropbox|etsy|fastly|finicity|finnhub|flickr|' +
-  'freshbooks|gitter|heroku|hubspot|intercom|jfrog|artifactory|jira|kraken|kucoin|launchdarkly|linkedin|' +
-  'mailchimp|mailgun|mattermost|meraki|message[_-]?bird|netlify|new[_-]?relic|nytimes|okta|plaid|privateai|' +
-  'rapidapi|sendbird|snyk|squarespace|sumologic|telegram|travis|trello|twitch|twitter|zendesk)|contribsys__com';
-
-/** Names of secrets that people choose: the value may be a word. */
-const CHOSEN = `(?:${PASSWORDS}|secret)`;
-
-/** A part of every name, looked for first: the names themselves take ten times as long. */
-const NAME_PART = new RegExp(
-  `pass|kennwort|contrase|senha|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|пароль|密[码碼]|パスワード|비밀|pwd|pw|psk|secret|token|cred|auth|key|connection|_pat|_dsn|${VENDORS}`,
-  'gi',
-);
-/** "user anna and pass …": one rule alone reads it, because most often the word is a verb there. */
-const PASS_OF_LOGIN = '(?<=\\b(?:and|with) )pass(?= )';
-const SECRET_NAME = new RegExp(`${NAMES}|${VENDORS}|${PASS_OF_LOGIN}`, 'gi');
-/** From the start of the longest name to the part of it, and a character for looking back. */
-const BEFORE_PART_CHARS = 16;
-const AFTER_PART_CHARS = 24;
-
-/** A name that is said to be public, or to be of use for one request only, holds no secret. */
-const PUBLIC_BEFORE =
-  /(?:public|csrf|xsrf|authenticity|pagination|next|page|continuation|(?<!r)sync)[_.-]?$/i;
-const PUBLIC_CHARS = 16;
-
-/** The next name from `from` on that may have a secret; -1 when there is none. */
-export function findName(text: string, from: number): number {
-  NAME_PART.lastIndex = from;
-  for (let part = NAME_PART.exec(text); part !== null; part = NAME_PART.exec(text)) {
-    const name = nameAround(text, part.index, from);
-    if (name !== undefined && !PUBLIC_BEFORE.test(before(text, name))) return name;
-  }
-  return -1;
-}
-
-/** Where the name begins that has its part at `partAt`. */
-function nameAround(text: string, partAt: number, from: number): number | undefined {
-  const windowStart = Math.max(0, partAt - BEFORE_PART_CHARS);
-  const window = text.slice(windowStart, partAt + AFTER_PART_CHARS);
-  SECRET_NAME.lastIndex = Math.max(from - windowStart, windowStart === 0 ? 0 : 1);
-  const name = SECRET_NAME.exec(window);
-  return name === null || windowStart + name.index > partAt ? undefined : windowStart + name.index;
-}
-
-function before(text: string, at: number): string {
-  return text.slice(Math.max(0, at - PUBLIC_CHARS), at);
-}
-
-/** The suffixes that a name may have: `_access_key`, `ForStaging`, `_123`. */
-const SUFFIX = '[\\w.-]{0,24}';
-/** Such a name says what a secret is like, or where it is, and not the secret. */
-const DESCRIPTION =
-  /^(?:ids?|ur[il]s?|names?|paths?|files?|types?|sizes?|lengths?|count(?:er|s)?|hash(?:es)?|digests?|sha\d{0,3}|endpoints?|fields?|labels?|refs?|versions?|prefix|suffix|limits?|max|min|usage|used|expir(?:es|y|ation)\w{0,4}|ttl|at|audience|issuer|scopes?|status|policy|budgets?|arn|vault|fingerprint|checksum|formats?|regex|patterns?|placeholder|title|class|selectors?|params?|index|stores?|ring|hint|help|text|size|bytes|chars|tokens|per\w{0,12}|in|out|total\w{0,6})$/i;
 
 /** The value is on the next line: a block of YAML. */
 const BLOCK = '(?:[|>][+-]?[ \\t]{0,4}\\n[ \\t]{1,24})?';
@@ -188,7 +127,7 @@ export const NAME_RULES: readonly SecretRule[] = [
   }),
   named('Several words in quotes, as in a pass phrase', {
     pattern: new RegExp(
-      `(?<keep>(?:${SPOKEN_NAMES}|pwd|secret)${SUFFIX}(?:${GIVEN}|${OF_PLACE}(?:${IS}|${COLON}))["'\`])[^\\s"'\`[\\]<>{}\\\\]{2,24} (?=[^"'\`\\n[\\]]{4,120}["'\`])`,
+      `(?<keep>(?:${SPOKEN_NAMES}|pwd|pw|secret)${SUFFIX}(?:${GIVEN}|${OF_PLACE}(?:${IS}|${COLON}))["'\`])[^\\s"'\`[\\]<>{}\\\\]{2,24} (?=[^"'\`\\n[\\]]{4,120}["'\`])`,
       'iuy',
     ),
     rest: /[^"'`\n[\]<>{}\\]*/y,
@@ -513,15 +452,6 @@ function isQuotedPassword({ secret, next }: Candidate): boolean {
   return /^["'`]$/.test(next) && (isChosen(secret) || isSimplePassword(secret));
 }
 
-/** The name ends with the word for the secret, or with a word that says which one it is. */
-function isPlainName(context: string): boolean {
-  const suffix = nameOf(context).replace(OF_NAMES, '');
-  return PLAIN_SUFFIX.test(suffix);
-}
-
-const PLAIN_SUFFIX =
-  /^(?:[_.-]?(?:key|base|value|prod(?:uction)?|stag(?:e|ing)|dev(?:elopment)?|test|live|main|old|new|current|default|confirm(?:ation)?|again|db|\d{1,3}))*$/i;
-
 /** What follows "with password" and is a subject: authentication, hashing, managers. */
 const NOUN_OF_PASSWORDS =
   /(?:ion|ment|ing|ity|ence|ance|ies|ure|s|policy|field|check|login|access|rules?)[.,;!"']*$/;
@@ -540,20 +470,6 @@ function isFlagValue({ context, secret }: Candidate): boolean {
 /** In a table of flags more blanks follow, and a description. */
 const BARE_FLAG = /^(?:pass(?:word|phrase|wd)|(?:(?<=-)|^)secret)[ \t=]["']?$/i;
 
-/** `tokenId: …` and `secretName: …` name something that is no secret. */
-function isDescription(context: string): boolean {
-  const suffix = nameOf(context).replace(OF_NAMES, '');
-  const lastWord = /(?:[A-Z]?[a-z\d]{1,24}|[A-Z\d]{1,24})[_.-]?$/.exec(suffix)?.[0] ?? '';
-  return lastWord !== '' && DESCRIPTION.test(lastWord.replace(/[_.-]$/, ''));
-}
-
-function nameOf(context: string): string {
-  return /^[\w.-]{1,80}/.exec(context)?.[0] ?? '';
-}
-
-/** A context does not have what stands before the name. */
-const OF_NAMES = new RegExp(`^(?:${NAMES}|pass)`, 'i');
-const IS_CHOSEN = new RegExp(`^(?:${CHOSEN}|pass)`, 'i');
 const IS_PASSWORD = new RegExp(`^(?:${PASSWORDS}|pass|secret|credential|creds)`, 'i');
 
 function isLiteralSecret({ context, secret, next }: Candidate): boolean {
@@ -563,7 +479,7 @@ function isLiteralSecret({ context, secret, next }: Candidate): boolean {
   if (isNumber(context, secret)) return true;
   if (/^auth/i.test(context)) return looksRandom(secret) || isEncodedLogin(secret);
   if (isBase32Seed(secret)) return true;
-  if (VALIDATION.test(secret)) return false;
+  if (isValidation(secret)) return false;
   if (!isSimplePassword(secret)) {
     if (looksMade(secret) && !IN_LIST.test(context)) return true;
     return HOLDS_CHOSEN.test(context) && isPlainOrPassword(context) && isChosen(secret);
@@ -583,9 +499,6 @@ const IN_LIST = /["'`][ \t]*,[ \t]*["'`]$/;
 function isPlainOrPassword(context: string): boolean {
   return isPlainName(context) || !/^secret/i.test(context);
 }
-/** Rules of a form for its field: "required|min:8". */
-const VALIDATION = /^[a-z_]+(?::[\w,]+)?(?:\|[a-z_]+(?::[\w,]+)?)+$/;
-
 /** `sm_pat_x1` and `ns2:TypeName`: words and a number, as variables, fields and types are called. */
 function isIdentifier(secret: string): boolean {
   if (/^\d+:/.test(secret)) return !BOT_TOKEN.test(secret);

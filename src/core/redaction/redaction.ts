@@ -10,7 +10,9 @@
 
 import { decodeEscapes, findOwnSecrets } from './own-secrets.ts';
 import { KeywordIndex } from './keyword-index.ts';
-import { findName, NAME_RULES } from './name-rules.ts';
+import { NAME_RULES } from './name-rules.ts';
+import { findName } from './secret-names.ts';
+import { readNamedValue } from './named-values.ts';
 import type { SecretRule, Stretch } from './secret-rule.ts';
 import { SECRET_RULES } from './secret-rules.ts';
 
@@ -46,11 +48,11 @@ export function maskSecrets(text: string): MaskedText {
   const search = new Search(view);
   search.cover('svc-key', findOwnSecrets(view));
   const inRuns = RUN_KEYWORDS.rulesFor(findLongRuns(view));
-  const inText = TEXT_KEYWORDS.rulesFor(view.toLowerCase());
+  const inText = TEXT_KEYWORDS.rulesFor(lowered(view));
   if (inRuns.size + inText.size > 0) {
     for (const rule of SECRET_RULES) {
       if (!inRuns.has(rule) && !inText.has(rule)) continue;
-      search.cover(rule.kind, findAll(search, rule));
+      search.cover(rule.kind, findAll(search, rule, inText.get(rule) ?? []));
       if (search.heads > HEADS_MAX) return OVERSIZED;
     }
   }
@@ -156,14 +158,22 @@ const WORD_REST = /[\w-]*/y;
 /** Characters of a candidate that a rule may judge. */
 const JUDGED_CHARS = 64;
 
+/** In small letters, and as long as before: İ alone would become two characters. */
+function lowered(text: string): string {
+  const lower = text.toLowerCase();
+  return lower.length === text.length ? lower : text.replaceAll('İ', 'I').toLowerCase();
+}
+
 /** Ends at the beginning that is one too many. */
-function findAll(search: Search, rule: SecretRule): readonly Stretch[] {
+function findAll(search: Search, rule: SecretRule, places: readonly number[]): readonly Stretch[] {
   const { pattern } = rule;
   const text = search.rest;
   const read = new RuleReader(text, rule);
   const found: Stretch[] = [];
+  const next =
+    rule.isAtKeyword === true ? finderAt(pattern, text, places) : () => pattern.exec(text);
   pattern.lastIndex = 0;
-  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+  for (let match = next(); match !== null; match = next()) {
     if (rule.findAll !== undefined) {
       const { secrets, end } = rule.findAll(match.index + match[0].length, text);
       found.push(...secrets);
@@ -178,6 +188,26 @@ function findAll(search: Search, rule: SecretRule): readonly Stretch[] {
     pattern.lastIndex = secret?.end ?? match.index + 1;
   }
   return found;
+}
+
+/** The next match of a sticky pattern at one of the places, from its last index on. */
+function finderAt(
+  pattern: RegExp,
+  text: string,
+  places: readonly number[],
+): () => RegExpExecArray | null {
+  let place = 0;
+  return () => {
+    const from = pattern.lastIndex;
+    for (; place < places.length; place += 1) {
+      const at = places[place] ?? 0;
+      if (at < from) continue;
+      pattern.lastIndex = at;
+      const match = pattern.exec(text);
+      if (match !== null) return match;
+    }
+    return null;
+  };
 }
 
 /**
@@ -198,6 +228,7 @@ function findNamed(text: string): readonly Stretch[] | undefined {
       secret = reader.secretFrom(at);
       if (secret !== undefined) break;
     }
+    secret ??= readNamedValue(text, at);
     if (secret !== undefined) found.push(secret);
     at = findName(text, secret?.end ?? at + 1);
   }

@@ -149,18 +149,49 @@ const WORDED_CHARS_MIN = 6;
 const WORDED_FORM = /^\p{L}[\p{L}!@#%^*+~?._-]{5,63}$/u;
 /** Names of types, states, algorithms and of the password itself, as data and sentences have them. */
 const PLAIN_WORD =
-  /^(?:string|varchar|number|integer|boolean|buffer|object|unknown|option(?:al)?|undefined|required|mandatory|invalid|incorrect|correct|missing|strong|secure|insecure|unsafe|expired?|hidden|visible|invisible|readonly|read-only|unset|empty|default|plain-?text|public|private|random|unique|different|similar|identical|obvious|strict|simple|simply|always|already|another|anything|nothing|something|whatever|either|neither|rather|perhaps|really|mostly|across|inside|outside|before|during|between|without|within|through|because|against|longer|shorter|stronger|weaker|wrong|case-(?:in)?sensitive|opaque|ascii|base-?64|argon|column|field|flags?|options?|arguments?|parameters?|switch(?:es)?|label|database|username|e-?mail|postgres|superuser|administrator|letters|characters|generate|disable|enable|contrase\p{L}+|wachtwoord|salasana|parola|l\p{L}senord|adgangskode|incorrect\p{L}{1,3}|requerid[oa]|obligato\p{L}+|inv[aá]lid[oa]|errat[ao]|sbagliat[ao]|onjuist|verplicht|неверн\p{L}+|обязател\p{L}+|falsch|richtig|sicher|unsicher|notwendig|erforderlich)$/iu;
+  /^(?:string|varchar|function|symbol|bigint|property|number|integer|boolean|buffer|object|unknown|option(?:al)?|undefined|required|mandatory|continue|proceed|regain|restore|recover|unlock|prevent|protect|complete|ensure|invalid|incorrect|correct|missing|strong|secure|insecure|unsafe|expired?|hidden|visible|invisible|readonly|read-only|unset|empty|default|plain-?text|public|private|random|unique|different|similar|identical|obvious|strict|simple|simply|always|already|another|anything|nothing|something|whatever|either|neither|rather|perhaps|really|mostly|across|inside|outside|before|during|between|without|within|through|because|against|longer|shorter|stronger|weaker|wrong|case-(?:in)?sensitive|opaque|ascii|base-?64|argon|column|field|flags?|options?|arguments?|parameters?|switch(?:es)?|label|database|username|e-?mail|postgres|superuser|administrator|letters|characters|generate|disable|enable|contrase\p{L}+|wachtwoord|salasana|parola|l\p{L}senord|adgangskode|incorrect\p{L}{1,3}|requerid[oa]|obligato\p{L}+|inv[aá]lid[oa]|errat[ao]|sbagliat[ao]|onjuist|verplicht|неверн\p{L}+|обязател\p{L}+|falsch|richtig|sicher|unsicher|notwendig|erforderlich)$/iu;
 /** Words of code and of prose that a value is made of when it names a password. */
 const NAMING_WORD =
   /pass|pwd|kennwort|^secret|[_.]secret|token|hash|crypt|prompt|input|string|value$|[Cc]onfig|(?:current|new|old|user|your|default)[A-Z_-]|(?:Str|Text|Bytes?|Type|Field|Schema|Data|Dto|Props|Digest|Policy|Option|Object|Key|Provider|Manager|Service|Client|Handler|Factory|Ref|Param|Arg|Value|Array|List|Map|Spec|Entity|Model|Info|Name|Store|Session|State|Settings|Context|Builder|Result|Response|Request|Like)$/;
 /** Participles and adjectives describe a password: "the password is mandatory, encrypted, changeable". */
 const DESCRIBING_WORD =
-  /^(?:[a-z]+(?:ed|ing|able|ible|ive|ory|ary|ous|ful|less|ant|ent|lich|isch)|[a-z]+(?<!f)ly|written|chosen|broken|stolen|forgotten|overwritten|(?:ab|an|auf|aus|ein|um|weg|zu)?ge[a-z]+(?:t|en)|ver[a-zäöüß]{3,10}(?:en|t|d))$/;
+  /^(?:(?:non|un|over|multi|pre|self|case|read|write|lower|upper|soft|well|base|zero|one|two|short|long)-[a-z]+|[a-z]+(?:ed|ing|able|ible|ive|ory|ary|ous|ful|less|ant|ent|lich|isch)|[a-z]+(?<!f)ly|written|chosen|broken|stolen|forgotten|overwritten|(?:ab|an|auf|aus|ein|um|weg|zu)?ge[a-z]+(?:t|en)|ver[a-zäöüß]{3,10}(?:en|t|d))$/;
 
 /** A value that is not in quotes: it may be a word of the sentence, or of code. */
 export function isBareChosen(secret: string): boolean {
   const bare = secret.replace(SENTENCE_END, '');
-  return isChosen(secret) && !DESCRIBING_WORD.test(bare) && !BARE_PRIMITIVE.test(bare);
+  return (
+    isChosen(secret) &&
+    !DESCRIBING_WORD.test(bare) &&
+    !BARE_PRIMITIVE.test(bare) &&
+    !/^[a-z_$]\w{0,40}(?:[?!]?\.[A-Za-z_$]{1,40}\d?){1,8}$/.test(bare)
+  );
+}
+
+/** How code calls what it gives to a password: a variable, a parameter, a column. */
+const CODE_WORD =
+  /^(?:pass|pwd|pw\d?|p\d|secret|token|hash|user|new|old|current|input|form|req|args?|db|opts?|value|values?|data|line|text|str|string|buf(?:fer)?|bytes?|result|res|response|body|param(?:eter)?s?|field|element|event|target|state|props|context|ctx|config|conf|settings?|options?|env|self|this|undefined|null|none|nil|true|false|plain(?:text)?|cipher\w*|encoded|decoded|raw|tmp|temp|item|entry|row|record|column|payload|reader|writer|stdin|prompt|random|generate\w*|get\w*|read\w*|load\w*|find\w*|make\w*|create\w*|fetch\w*)(?:[A-Z_.\d]|[,;)]|$)/;
+
+/** Whether a word is more likely a variable than a secret. */
+export function isCodeWord(word: string): boolean {
+  return (
+    CODE_WORD.test(word) ||
+    /^[a-z]+(?:_[a-z]+)+\d?$/.test(word) ||
+    /^[a-z]+[A-Z]\w*(?:Value|Input|Text|Field|Param|Arg|Ref|State)$/.test(word)
+  );
+}
+
+/** `field1`, `test_2`, `web01`, `HS256`, `ES2020`: things that are counted, and names of algorithms. */
+const VERSIONED_WORD =
+  /^(?:pass(?:word|wd)?|pwd|pw|secret|token|hash|user|field|test|param|option|step|line|column|col|version|ver|type|key|node|web|host|server|rev|arg|input|item|section|chapter|figure|table|page|level|phase|stage|part|group|case|example|level|rule|slot|row|v|p|t|x|r|h|e?s|rs|hs|es|ps|ed|k|n|no)[_-]?\d{1,4}$/i;
+
+export function isVersionedWord(word: string): boolean {
+  return VERSIONED_WORD.test(word);
+}
+
+/** Names with dots between: `foo.bar.baz`, `Config.DbPassword`. A password has digits or marks as well. */
+export function isMemberAccess(value: string): boolean {
+  return /^[A-Za-z_$]{1,40}\d?(?:[?!]?\.[A-Za-z_$]{1,40}\d?){1,8}[,;)]?$/.test(value);
 }
 
 /** Sums, times and references that settings hold without quotes. */
@@ -211,17 +242,38 @@ export function isPassPhrase(text: string, isCalledPhrase: boolean): boolean {
   const words = text.split(' ');
   if (words.length < (isCalledPhrase ? 3 : 4) || words.length > 12) return false;
   if (!words.every((word) => PHRASE_WORD.test(word)) || isPlaceholder(text)) return false;
-  return !ABOUT_PASSWORDS.test(text) && (isCalledPhrase || !SENTENCE_WORD.test(text));
+  if (ABOUT_PASSWORDS.test(text)) return false;
+  // Small letters throughout and no stop: then only a verb or a pronoun makes a sentence of it.
+  return (
+    isCalledPhrase || !(/^[\p{Ll}\d '-]+$/u.test(text) ? CLAUSE_WORD : SENTENCE_WORD).test(text)
+  );
 }
 
 const PHRASE_WORD = /^[\p{L}\d][\p{L}\d'-]{0,20}[.!]?$/u;
 /** A text of an interface or of documents names what it is about. */
 const ABOUT_PASSWORDS =
   /pass|kennw|secret|token|\bkeys?\b|login|character|letter|field|confirm|forgot|\b(?:enter|must|your|please|invalid|required|should|ihr|bitte)\b/i;
+const CLAUSE_WORD =
+  /\b(?:is|are|be|been|was|were|has|have|had|do|does|did|can|could|may|might|must|shall|should|will|would|not|no|never|you|we|they|it|this|that|if|when|which|used?|set|see|get|gets|ist|muss|nicht|sie|est|doit|es|debe|to be|e\.g)\b/i;
 const SENTENCE_WORD =
   /\b(?:the|an?|is|are|be|was|can|could|not|no|you|we|this|that|to|of|for|with|and|or|at|in|on|if|it|ist|muss|nicht|sie|zu|und|oder|mit|für|le|la|est|doit|el|es|su|debe)\b/i;
 
 /** As a person chooses one: too short to look random, and no word of code. */
 export function isSimplePassword(secret: string): boolean {
   return hasMixedCharacters(secret) && !isPlaceholder(secret) && !isTechnical(secret);
+}
+
+/** What is said of a password, or made with one: "password manager", "password prompts". */
+const NOUN_OF_SECRETS =
+  /^(?:\w+(?:ion|ions|ment|ments|ing|ings|ity|ities|ence|ance|ies|ures?|ness|ship|izer|iser|ators?|ers|ors|ists?|ses)|manager|tests?|hints?|inputs?|attempts?|limits?|formats?|scripts?|events?|clients?|agents?|alerts?|lists?|sets?|components?|requirements?|accounts?|objects?|constraints?|defaults?|arguments?|contents?|managers|policy|field|prompt|prompts|database|file|files|store|storage|string|strings|callback|entry|entries|record|history|vault|keeper|reader|handler|helper|hasher|service|module|plugin|provider|endpoint|change|changes|update|updates|dialog|screen|window|option|column|setting|length|strength|format|leak|leaks|breach|dump|spray|attack|attacks|guess|guesses|rules?|resets?|requests?|response|challenge|grant|login|logins|access|complexity|manual|safely|securely|before|after|again|twice|here|below|above|instead|while|until|unless|since|though|although|because|whether|where|which|their|there|these|those|them|they|would|could|should|shall|might|cannot|never|often|every|either|neither|other|others|people|person|admin|users?|owner|accounts?|anonymous|combo|combos|combination|pair|pairs|table|tables|value|values|rotate|rotates|hunter)$/i;
+
+export function isNounOfSecrets(word: string): boolean {
+  return NOUN_OF_SECRETS.test(word);
+}
+
+/** Rules of a form for its field: "required|min:8". */
+const VALIDATION = /^[a-z_]+(?::[\w,]+)?(?:\|[a-z_]+(?::[\w,]+)?)+$/;
+
+export function isValidation(value: string): boolean {
+  return VALIDATION.test(value);
 }

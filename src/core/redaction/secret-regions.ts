@@ -4,7 +4,9 @@ import {
   hasMixedCharacters,
   isPlaceholder,
   isSimplePassword,
+  isBareChosen,
   isChosen,
+  isPassPhrase,
   looksRandom,
 } from './secret-likeness.ts';
 import type { FoundAll, Stretch } from './secret-rule.ts';
@@ -40,7 +42,11 @@ export function findCookies(headEnd: number, text: string): FoundAll {
 function isSession(name: string, value: string): boolean {
   if (COOKIE_ATTRIBUTE.test(name) || isPlaceholder(value.slice(0, 64))) return false;
   if (looksRandom(value.slice(0, 64))) return true;
-  return value.length >= SESSION_CHARS_MIN && SESSION_NAME.test(name) && hasMixedCharacters(value);
+  return (
+    value.length >= SESSION_CHARS_MIN &&
+    SESSION_NAME.test(name) &&
+    (hasMixedCharacters(value) || isBareChosen(value))
+  );
 }
 
 /**
@@ -88,7 +94,7 @@ const HEAD_CHARS_MAX = 400;
 const ROW_CHARS_MAX = 4096;
 /** Below the head of a table of Markdown, psql or MySQL. */
 const RULE_LINE = /^[|\s:+-]*-[|\s:+-]*$/;
-const CSV_HEAD = /^"?[\w-]{1,32}"?(?:,"?[\w-]{1,32}"?){1,32}\r?$/;
+const CSV_HEAD = /^"?[\w-]{1,32}"?(?:[,;\t]"?[\w-]{1,32}"?){1,32}\r?$/;
 
 /** The cells below a column whose head ends at `headEnd`. */
 export function findTableCells(headEnd: number, text: string): FoundAll {
@@ -99,13 +105,13 @@ export function findTableCells(headEnd: number, text: string): FoundAll {
   const start = isFirst ? 0 : Math.max(0, headEnd - HEAD_CHARS_MAX) + lineStart + 1;
   const head = lineAt(text, start);
   if (head === undefined) return nothing;
-  const separator = head.includes('|') ? '|' : ',';
+  const separator = ['|', '\t', ';'].find((mark) => head.includes(mark)) ?? ',';
   const columns = head.split(separator).length;
   const column = text.slice(start, headEnd).split(separator).length - 1;
   let at = start + head.length + 1;
   const below = lineAt(text, at);
   if (below === undefined || columns < 2) return nothing;
-  if (separator === ',' ? !CSV_HEAD.test(head) : !RULE_LINE.test(below)) return nothing;
+  if (separator === '|' ? !RULE_LINE.test(below) : !CSV_HEAD.test(head)) return nothing;
   const secrets: Stretch[] = [];
   for (let row = lineAt(text, at); row !== undefined && row !== ''; row = lineAt(text, at)) {
     const cells = row.split(separator);
@@ -136,4 +142,51 @@ function cellSecret(cell: string, from: number): Stretch | undefined {
   const isSecret = isSimplePassword(value) || isChosen(value) || looksRandom(value);
   if (!isAlone || !isSecret) return undefined;
   return { start: from + lead.length, end: from + whole.length };
+}
+
+const COLUMNS = /([^()[\]]{1,600})\)\s{1,40}(?:values?)\s{0,40}/iy;
+const SECRET_COLUMN =
+  /(?:pass(?:w(?:or)?d|wort|phrase|code)?|pwd|kennwort|secret|api_?key|token)$/i;
+const ROW = /[\s,]{0,40}\(/y;
+/** A value of SQL: in quotes, or up to the comma. */
+const CELL =
+  /\s{0,20}(?:[nN]?'((?:[^'\n[\]]|''){0,400})'|"([^"\n[\]]{0,400})"|[^'",()[\]]{0,200}(?:\([^()[\]]{0,200}\))?)\s{0,20}(,|\))/y;
+const ROWS_MAX = 200;
+const CELLS_MAX = 40;
+
+/** The passwords of `INSERT INTO users (name, password) VALUES ('ops', '…')`; `headEnd` is behind the first bracket. */
+export function findInsertedValues(headEnd: number, text: string): FoundAll {
+  const secrets: Stretch[] = [];
+  COLUMNS.lastIndex = headEnd;
+  const [head = '', list = ''] = COLUMNS.exec(text) ?? [];
+  if (head === '') return { secrets, end: headEnd };
+  const isSecret = list
+    .split(',')
+    .map((name) => SECRET_COLUMN.test(name.replaceAll(/["'`\s]/g, '')));
+  let at = headEnd + head.length;
+  for (let row = 0; row < ROWS_MAX; row += 1) {
+    ROW.lastIndex = at;
+    if (!ROW.test(text)) break;
+    at = ROW.lastIndex;
+    for (let cell = 0; cell < CELLS_MAX; cell += 1) {
+      CELL.lastIndex = at;
+      const found = CELL.exec(text);
+      if (found === null) return { secrets, end: at };
+      const value = found[1] ?? found[2] ?? '';
+      if (isSecret[cell] === true && isInserted(value)) {
+        const start = at + found[0].indexOf(value);
+        secrets.push({ start, end: start + value.length });
+      }
+      at += found[0].length;
+      if (found[3] === ')') break;
+    }
+  }
+  return { secrets, end: at };
+}
+
+function isInserted(value: string): boolean {
+  if (value.length < 4 || isPlaceholder(value)) return false;
+  return (
+    isSimplePassword(value) || isChosen(value) || looksRandom(value) || isPassPhrase(value, false)
+  );
 }

@@ -15,6 +15,8 @@ export interface SecretRule {
    * format has it. For any other place: in lower case, looked for in the lower-cased text.
    */
   readonly keywords: readonly string[];
+  /** The pattern is sticky and begins with a keyword: it is tried there and nowhere else. Three characters or more. */
+  readonly isAtKeyword?: boolean;
   /** The whole head lies in an unbroken run of 14 characters or more. */
   readonly isRun?: boolean;
   /** Sticky, one class. Matches the rest of a secret once its head was found. Default: `[\w-]*`. */

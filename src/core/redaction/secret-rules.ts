@@ -4,6 +4,7 @@
  */
 
 import { COMMAND_RULES } from './command-rules.ts';
+import { PAIR_RULES } from './pair-rules.ts';
 import { findCards, findCodes, findRecoveryCodes, findSeedWords } from './spoken-secrets.ts';
 import { findKeyBlockEnd, findPuttyKeyEnd } from './secret-pem.ts';
 import { isChosen, isMadeUp, isSimplePassword, looksRandom } from './secret-likeness.ts';
@@ -147,9 +148,9 @@ const KUBERNETES: readonly SecretRule[] = [
 const TABLES: readonly SecretRule[] = [
   {
     kind: 'password',
-    keywords: ['passw', 'pwd', 'kennwort'],
+    keywords: ['pass', 'pw', 'kennwort', 'secret', 'contraseña', 'senha'],
     pattern:
-      /(?<=[|,][ \t"]{0,16}|(?:^|\n)[ \t"]{0,16})(?:\w{1,16}[_ ])?(?:passw(?:or[dt]|d)|pwd|kennwort)(?=[ \t"]{0,32}(?:[|,]|\r?\n))/gi,
+      /(?:passw(?:or[dt]|d)|pass|pwd?|kennwort|secret|contraseña|senha|mot de passe)(?=[ "*`]{0,32}(?:[|,;\t]|\r?\n))(?<=(?:[|,;\t][ "*`]{0,16}|(?:^|\n)[ "]{0,16})(?:\w{1,16}[_ ])?(?:passw(?:or[dt]|d)|pass|pwd?|kennwort|secret|contraseña|senha|mot de passe))/gi,
     findAll: findTableCells,
     source: 'A column of a Markdown table, of a database client and of CSV',
   },
@@ -160,6 +161,7 @@ export const SECRET_RULES: readonly SecretRule[] = [
   ...VENDOR_FORMATS,
   ...WIRE_RULES,
   ...COMMAND_RULES,
+  ...PAIR_RULES,
   ...STORED_HASHES,
   ...KUBERNETES,
   ...TABLES,

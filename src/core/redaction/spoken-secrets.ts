@@ -8,7 +8,7 @@ import { endOfMatch, type FoundAll, type Stretch } from './secret-rule.ts';
 const CODE_LEAD =
   /["'`*]{0,3}(?:[^\d\n[\]:=]{0,40}?(?:[:=]|\b(?:is|was|are|ist)\b)[ \t"'`*#]{0,6}|[ \t]{1,2})/y;
 const CODE =
-  /(?:[A-Z]-)?(?:\d{3}[ -]\d{3}|\d{4}[ -]\d{4}|\d\d(?: \d\d){2,3}|\d{4,8})(?![\w%]|[.,]\d|-\d)/y;
+  /(?:[A-Z]-)?(?:\d{3}[ -]\d{3}|\d{4}[ -]\d{4}|\d\d(?: \d\d){2,3}|\d{4,8})(?![\w%]|[.,]\d|-\d| \d{1,2} [a-z])/y;
 
 /** The code that follows "OTP", "verification code" and their like. */
 export function findCodes(headEnd: number, text: string): FoundAll {

@@ -1,0 +1,544 @@
+/**
+ * Reads the value that stands beside the name of a secret, whatever joins the two: a sign, a call, a blank, a word. The
+ * rules of `name-rules.ts` come first. What they do not know is read here by the place: a literal, the rest of a line of
+ * settings, a word of a note or of a sentence.
+ */
+
+import {
+  isBareChosen,
+  isChosen,
+  isCodeWord,
+  isMemberAccess,
+  isNounOfSecrets,
+  isPassPhrase,
+  isPlaceholder,
+  isSimplePassword,
+  isTechnical,
+  isValidation,
+  isVersionedWord,
+  looksMade,
+  looksRandom,
+} from './secret-likeness.ts';
+import { IS_CHOSEN, isDescription, isPlainName, NAMES, SPOKEN_NAMES } from './secret-names.ts';
+import { endOfMatch, type Stretch } from './secret-rule.ts';
+
+/** A name of a secret and its surroundings. */
+interface Named {
+  readonly text: string;
+  /** Where the name begins. What stands before it on its line: at most `BEFORE_CHARS`. */
+  readonly at: number;
+  readonly before: string;
+  readonly name: string;
+  /** The name with the words before it that are joined to it: `DB_PASSWORD` for `PASSWORD`. */
+  readonly whole: string;
+  readonly nameEnd: number;
+  /** A person chooses such a secret, and it may be a word. */
+  readonly isPassword: boolean;
+}
+
+/** A dot belongs to the name of a setting, and to a call of what has the name. */
+const NAME = new RegExp(
+  `(?:${NAMES}|pass)[\\w-]{0,24}(?:\\.(?!should|to\\b)\\w{1,20}(?=["'\`]?[ \\t]{0,4}[:=]))?`,
+  'iy',
+);
+const BEFORE_CHARS = 120;
+
+/** The value of the name that begins at an index. Undefined when it has none, or one that is no secret. */
+export function readNamedValue(text: string, at: number): Stretch | undefined {
+  const end = text.startsWith('[masked: ', at - 9) ? undefined : endOfMatch(NAME, text, at);
+  if (end === undefined) return undefined;
+  const name = text.slice(at, end).replace(/[.-]+$/, '');
+  // A field of a form that is given a text.
+  const isFilled = /^\.(?:set_?[tv]|fill|type|send)/i.test(text.slice(end, end + 6));
+  if (isDescription(name) && !isFilled) return undefined;
+  const line = text.slice(Math.max(0, at - BEFORE_CHARS), at);
+  const before = line.slice(line.lastIndexOf('\n') + 1);
+  const named: Named = {
+    text,
+    at,
+    before,
+    name,
+    whole: (/[\w.-]*$/.exec(before)?.[0] ?? '') + name,
+    nameEnd: at + name.length,
+    isPassword: IS_CHOSEN.test(name) && (isFilled || isPlainName(name)),
+  };
+  return (
+    readLiteral(named) ??
+    readLine(named) ??
+    readNote(named) ??
+    readRow(named) ??
+    readBehindBlank(named) ??
+    readSentence(named) ??
+    readBefore(named)
+  );
+}
+
+// Literals.
+
+const REMARK = '(?: \\([^()\\n]{1,30}\\))?';
+const TYPE =
+  "(?:[ \\t]{0,4}:[ \\t]{0,4}(?:&(?:'static )?)?[A-Za-z][\\w.:]{0,24}(?:\\[\\w{1,12}\\])?\\??(?=[ \\t]{0,4}=)|[ \\t]{1,4}(?:as )?string|(?:\\[\\d{0,5}\\]){1})?";
+const SIGN =
+  '(?::=|={1,3}>?|!={1,2}|=>|->|<-|→|:|\\|\\||\\?\\?=?|\\?:|\\bor\\b|\\belse\\b|\\bin ?\\(|(?:\\.should )?==|\\bby lazy \\{|\\{(?=[ ]?"))';
+/** What wraps a secret and changes nothing: constructors of strings and of secrets. */
+const WRAPPER =
+  '(?:\\[\\]byte\\(|by lazy \\{ ?|(?:new )?(?:(?:MD5|SHA[12]?|ENCRYPT|HASHBYTES)|String(?:::from|\\.valueOf)?|Some|Just|Optional\\.of|Ok|b64encode|btoa|Buffer\\.from|(?:\\w{1,20}(?:\\.|::))?\\w{0,16}(?:Secret|Sensitive|Redacted|Password|Secure)\\w{0,12}(?:(?:::|\\.)(?:new|from|of|make))?)\\([ \\t]{0,4})?';
+const OPEN = '[bBrRuUfNL@$]{0,2}(?:"""|\'\'\'|["\'`])';
+/** `Password string \`env:"DB_PASSWORD" default:"…"\``. */
+const STRUCT_TAG =
+  '[ \\t]{1,8}string[ \\t]{1,8}`[^`\\n[\\]]{0,80}\\b(?:env[dD]efault|default):(?=")';
+/** `get("input[name=password]").type("…")`, `fill("#password", "…")`. */
+/** `{"name": "DB_PASSWORD", "type": "string", "value": "…"}`. */
+const MEMBER_VALUE =
+  '["\'],\\s{0,40}(?:["\']?\\w{1,20}["\']?:\\s{0,4}["\'][^"\'\\n[\\]]{0,60}["\'],\\s{0,40}){1,3}["\']?value["\']?:\\s{0,4}';
+/** `password.equals("…")`. */
+const COMPARED =
+  '\\.(?:equals\\w{0,12}|eq|compare(?:To)?|(?:should|to) ?(?:==|eq)?|toBe|toEqual)[ (]{0,2}(?=["\'])';
+const FIELD =
+  '["\'\\])]{0,4}(?:\\.\\w{1,16}\\(\\)){0,2}\\.(?:fill|type|val|set_?[vV]alue|set_?[tT]ext|send_?[kK]eys|enterText|typeText|press_?[sS]equentially)\\((?=["\'`])';
+const VALUE_OF = new RegExp(
+  `(?:${STRUCT_TAG}|${FIELD}|${COMPARED}|${MEMBER_VALUE})${OPEN}|(?:["'\`]\\]?\\)?)?\\*{0,2}${REMARK}${TYPE}[ \\t]{0,12}${SIGN}\\s{0,12}${WRAPPER}${OPEN}`,
+  'y',
+);
+/** `os.getenv("DB_PASSWORD", "…")`, `keyring.set_password("svc", "ops", "…")`, `.password("…")`. */
+const DEFAULT_OF = /["'`][ \t]{0,4},[ \t]{0,4}(?=["'`])/y;
+const CALL =
+  /\([ \t]{0,4}(?:[\w$.]{1,40},[ \t]{0,4}|["'][^"'\n[\]]{1,64}["'],[ \t]{0,4}){0,3}(?=["'`])/y;
+/** Functions that are given a password. Others read one, or find a text by its name. */
+const GIVES =
+  /(?:^|[^\w]|(?:set|with|use|using|change|update|check|verify|validate|compare|match(?:es)?|hash|encrypt|encode|create|add|type|enter|fill|is_?valid|authenticate|reset|make)_?\w{0,12})$/i;
+/** A function that is called with a name, a prompt or a rule. */
+const TAKES_NAME = /(?:^|[^.\w:>])$/;
+
+function readLiteral(named: Named): Stretch | undefined {
+  const { text, nameEnd } = named;
+  const opened = endOfMatch(VALUE_OF, text, nameEnd);
+  if (opened !== undefined) return literalAt(named, opened, true);
+  const element = endOfMatch(ELEMENT, text, nameEnd);
+  if (element !== undefined) return phraseOfElement(named, element);
+  const fallback = endOfMatch(DEFAULT_OF, text, nameEnd);
+  if (
+    fallback !== undefined &&
+    /(?:getenv|environ|env|fetch|config|settings|default|property|append|set\w{0,12}|put|add\w{0,12}|header|\w{0,8}param|attr|with\w{0,8}|define|insert|field)\w{0,12}(?:\.\w{1,12})?\(["'`][\w.:-]{0,40}$/i.test(
+      named.before,
+    )
+  ) {
+    return literalAt(named, fallback + 1, false);
+  }
+  const call = endOfMatch(CALL, text, nameEnd);
+  if (
+    call === undefined ||
+    !named.isPassword ||
+    !GIVES.test(named.before) ||
+    TAKES_NAME.test(named.before)
+  )
+    return undefined;
+  return literalAt(named, call + 1, true);
+}
+
+const ELEMENT = /(?:["'][^"'<>\n[\]]{0,80})?>(?:<!\[CDATA\[)?(?=\p{Ll})/uy;
+
+/** A pass phrase as the text of an element. A label of a form has a capital, or names a password. */
+function phraseOfElement({ text, isPassword }: Named, start: number): Stretch | undefined {
+  const window = text.slice(start, start + LITERAL_CHARS_MAX);
+  const length = window.search(/[\n<\]]/);
+  const phrase = window.slice(0, Math.max(0, length));
+  const isSecret =
+    isPassword &&
+    /^[\p{Ll}\d '-]+$/u.test(phrase) &&
+    / /.test(phrase) &&
+    isPassPhrase(phrase, false);
+  return isSecret ? { start, end: start + length } : undefined;
+}
+
+const LITERAL_CHARS_MAX = 160;
+
+function literalAt(named: Named, start: number, mayBePhrase: boolean): Stretch | undefined {
+  const { text } = named;
+  const quote = text.charAt(start - 1);
+  const window = text.slice(start, start + LITERAL_CHARS_MAX);
+  const length = window.search(/[\n"'`[\]]/);
+  if (length < 4 || window.charAt(length) !== quote) return undefined;
+  const secret = window.slice(0, length);
+  if (!isLiteralSecret(named, secret, mayBePhrase)) return undefined;
+  return { start, end: start + length };
+}
+
+const TEMPLATE = /[$#%]\{|\{\{|<%|<\/|%\(|^[$%]/;
+
+/** A variable of the environment for a token: its name is in capitals. */
+function isAssignedKey(whole: string): boolean {
+  return (
+    (ASSIGNED_KEY.test(whole) && !/^accesskey$/i.test(whole)) ||
+    /^[A-Z\d_]+_(?:TOKEN|SECRET)$/.test(whole)
+  );
+}
+
+function isLiteralSecret(
+  { text, at, name, whole, isPassword }: Named,
+  secret: string,
+  mayBePhrase: boolean,
+): boolean {
+  if (TEMPLATE.test(secret) || whole.toLowerCase().endsWith(secret.toLowerCase())) return false;
+  if (/\s/.test(secret)) {
+    return (
+      isPassword &&
+      mayBePhrase &&
+      !isPlaceholder(secret) &&
+      (!/^pass$/i.test(name) ||
+        /\b(?:user(?:name)?|auth|login|host)\b["']?\s{0,4}[:=,]|_$/i.test(
+          text.slice(Math.max(0, at - 60), at),
+        )) &&
+      isPassPhrase(secret, /phrase/i.test(name))
+    );
+  }
+  if (isValidation(secret)) return false;
+  if (isPassword) return isChosen(secret) || isSimplePassword(secret) || looksMade(secret);
+  return isAssignedKey(whole) && (isChosen(secret) || looksMade(secret));
+}
+
+/** A key that somebody is given. A `token` alone is more often a word of a grammar or of a theme. */
+const ASSIGNED_KEY =
+  /(?:(?:api|access|secret|auth|client|bearer|bot|session|npm|git\w{2,4}|deploy|license|app|signing|encryption|master|private)[ _.-]?(?:key|token|secret)|credential)$/i;
+
+// Lines of settings.
+
+/** What may stand before the name when its line is one setting. */
+const BEFORE_SETTING =
+  /^[ \t>]*(?:[-*+•#;$%]+ {0,2}|\/\/ ?|\d{1,2}[.)] )?(?:\*\*|__|["'`])?(?:(?:export|set|setx|env|ENV|ARG|let|local|global|declare -x|Environment=|my|The|Your|the|your) ?["']?)?[\w.:/ ()-]{0,48}$/;
+const SETTING =
+  /["'`]?\*{0,2}_{0,2}(?: \([^()\n]{1,30}\))?[ \t]{0,12}(?::=|=>?|->|<-|→|[:：]\*{0,2}|\n[ \t]{0,4}:|[ \t]–|[ \t]—)[ \t]{0,12}(?:[|>][+-]?[ \t]{0,4}\n[ \t]{1,24})?["'`*]{0,3}/y;
+const TO_END =
+  /[^\s"'`<>[\]]{4,200}(?=["'`*]{0,3}(?:[ \t]{0,8}(?:\r?\n|$)|[ \t]{1,8}(?:#|\/\/|\(|;|--)))/y;
+
+function readLine(named: Named): Stretch | undefined {
+  const { text, nameEnd, before } = named;
+  const start = endOfMatch(SETTING, text, nameEnd);
+  if (start === undefined || !BEFORE_SETTING.test(before)) return undefined;
+  const end = endOfMatch(TO_END, text, start);
+  if (end === undefined) return undefined;
+  const secret = text.slice(start, end);
+  const sign = text.slice(nameEnd, start);
+  if (!isClosed(text, start, end) || /\b(?:const|let|var|val|def|return)\b/.test(before))
+    return undefined;
+  if (isReference(secret) || /[;,({]$/.test(secret) || named.whole.endsWith(secret))
+    return undefined;
+  if (named.isPassword) {
+    // With blanks around the sign a line of a program may give one variable to another.
+    if (/ :?=>? |<-/.test(sign) && (isCodeWord(secret) || isMember(before))) return undefined;
+    // `pass: …` is also how a program reports on a test.
+    if (/^pass$/i.test(named.name) && /: /.test(sign) && !/[^\w.-]/.test(secret)) return undefined;
+    return isBareChosen(secret) || isSimpleBare(secret) ? trimmed(text, start, end) : undefined;
+  }
+  const isHeader = /^[ \t"'-]*(?:-H ["']?)?(?:x-)[\w-]*$/i.test(before) && sign.includes(':');
+  if (!isHeader && !isAssignedKey(named.whole)) return undefined;
+  if (/ = /.test(sign) && isCodeWord(secret)) return undefined;
+  return isBareChosen(secret) || isSimpleBare(secret) ? trimmed(text, start, end) : undefined;
+}
+
+/** `this.password = value` and `user.password = value` are code. */
+function isMember(before: string): boolean {
+  return /(?:\b(?:self|this|user|account|props|state|params|args|req|form|input|values|options|opts)\.|[@$])\w{0,24}$/.test(
+    before,
+  );
+}
+
+/** A path, a variable, a call, a member of an object. */
+function isReference(secret: string): boolean {
+  return (
+    /^[$%@~&*/.|?+-]|^![A-Z]\w+$/.test(secret) ||
+    /^[\w$.?!]{0,60}\(|\)\(|\$\{|\{\{|=>|::|:\/\//.test(secret) ||
+    isValidation(secret) ||
+    isMemberAccess(secret)
+  );
+}
+
+function isSimpleBare(secret: string): boolean {
+  const bare = secret.replace(/[.,;:!?)]+$/, '');
+  return (
+    bare.length >= 4 &&
+    isSimplePassword(bare) &&
+    !isTechnical(bare) &&
+    !NAMES_A_SECRET.test(bare) &&
+    !isReference(bare) &&
+    !isVersionedWord(bare)
+  );
+}
+
+/** `AuthenticationMD5Password`, `password1`: what a program calls a secret. */
+const NAMES_A_SECRET = /^[\w$]*(?:pass|token|secret|credential)[\w$]*$/i;
+
+/** Without the marks that end a sentence. */
+function trimmed(text: string, start: number, end: number): Stretch {
+  const marks = /[.,;:)*]+$/.exec(text.slice(start, end))?.[0].length ?? 0;
+  return { start, end: end - marks };
+}
+
+/** Whether a value that begins behind a quote ends with one: otherwise it is the first word of a text. */
+function isClosed(text: string, start: number, end: number): boolean {
+  const quote = text.charAt(start - 1);
+  return !/["'`]/.test(quote) || text.charAt(end) === quote;
+}
+
+// Notes: a name and a value among other words.
+
+const NOTE =
+  /["'`]?\*{0,2}(?: \([^()\n]{1,30}\))?(?: (?:for|of|on|at|für|von|auf|pour|para|per|da|de|do|du|от|для|к) [\p{L}\w.@ -]{1,32}?)?[ \t]{0,2}(?:[:：=]|->|→|=>|–|—|\.{3,24})[ \t]{0,2}["'`*]{0,3}/uy;
+const NOTE_VALUE = /[^\s"'`<>[\]{},;&|()]{4,80}/y;
+const AFTER_NOTE =
+  /^["'`*]{0,3}(?:$|[\n.,;)/]|[ \t]+(?:$|[\n(#/|–—]|(?:and|or|for|on|in|at|to|is|please|und|für|et|y|e|but|then|also|user|login)\b))/;
+
+function readNote(named: Named): Stretch | undefined {
+  const { text, nameEnd, before } = named;
+  const start = endOfMatch(NOTE, text, nameEnd);
+  if (start === undefined) return undefined;
+  const end = endOfMatch(NOTE_VALUE, text, start);
+  if (end === undefined) return undefined;
+  const secret = text.slice(start, end);
+  const bare = trimmed(text, start, end);
+  if (isReference(secret) || text.charAt(bare.end) === '(' || !isClosed(text, start, bare.end))
+    return undefined;
+  if (!named.isPassword) {
+    const isQuery = /[?&][\w.-]{0,24}$/.test(before) && text.charAt(start - 1) === '=';
+    if (!isQuery || !ASSIGNED_KEY.test(named.whole)) return undefined;
+    const value = secret.split('&', 1)[0] ?? '';
+    return isChosen(value) || isSimplePassword(value)
+      ? { start, end: start + value.length }
+      : undefined;
+  }
+  const value = text.slice(start, bare.end);
+  const isVariable = /^[A-Z\d_]+$/.test(named.whole) && text.charAt(start - 1) === '=';
+  const isProse =
+    !isCode(before) && (isVariable || !(text.charAt(bare.end) === ';' && isIdentifierLike(value)));
+  if (
+    LIST_BEFORE.test(before) &&
+    /^(?:[,&;]\w|$|[\s"'])/.test(text.slice(bare.end, bare.end + 2)) &&
+    isBareChosen(value) &&
+    !isCodeWord(value)
+  )
+    return bare;
+  // `PASS: TestHeader2` is how a program reports on a test, `…:secret:app-x1` is a part of an address.
+  if (
+    /^pass$/i.test(named.name) &&
+    text.slice(nameEnd, start).endsWith(' ') &&
+    isIdentifierLike(value)
+  )
+    return undefined;
+  if (before.endsWith(':')) return undefined;
+  if (isSimpleBare(value)) return !isProse && isIdentifierLike(value) ? undefined : bare;
+  const opened = before.charAt(before.length - 1);
+  if (
+    /["'`]/.test(opened) &&
+    text.charAt(bare.end) === opened &&
+    isBareChosen(value) &&
+    !isCodeWord(value)
+  )
+    return bare;
+  return isProse &&
+    !/^pass$/i.test(named.name) &&
+    isBareChosen(value) &&
+    !isCodeWord(value) &&
+    AFTER_NOTE.test(text.slice(bare.end, bare.end + 12))
+    ? bare
+    : undefined;
+}
+
+/** `username=ops,password=`: a list of settings, and no arguments of a call. */
+const LIST_BEFORE = /^[^()]*[\s,&;?"'][\w.-]{1,24}=[^\s,&;()]{1,64}[,&;][\w.-]{0,24}$/;
+
+function isIdentifierLike(value: string): boolean {
+  return /^[A-Za-z_$][\w$]*$/.test(value) && !looksRandom(value) && !/\d[A-Za-z]/.test(value);
+}
+
+/** Signs of code before the name on its line. */
+function isCode(before: string): boolean {
+  return /[{};=<]|\w\(|\b(?:const|let|var|def|fn|func|function|class|type|interface)\b/.test(
+    before,
+  );
+}
+
+// A blank between: directives, abbreviations, sentences.
+
+const BLANK =
+  /["'`]?(?: - |[ \t]{1,4}-Value[ \t]{1,4}|[ \t]{1,4}(?:for [\w.-]{1,24} (?=\S{4,64}$))?|\((?=\S{4,64}\)))["'`*]{0,3}/y;
+const BLANK_VALUE = /[^\s"'`<>[\]{}]{4,80}/y;
+const ENDS_CLAUSE =
+  /^["'`*]{0,3}(?:[ \t]{0,4}(?:$|\r?\n)|[.,;!)](?:\s|$)| (?:to|for|and|or|on|in|at|as|when|please|when|if|instead|und|für|um|auf|et|pour|y|para|e|per)\b| (?:#|\()| (?:everywhere|now|today|again|here|yesterday|instead)\b)/;
+/** Words in front of the name that make what follows it a value: "use the password X". */
+const LEADS =
+  /(?:\b(?:the|with|using|use|and|mit|und|dem|das|le|la|el|con|avec|type|enter|try|via|by|my|our|as|vault|wifi|root|admin|db|database|server|router|master|user(?:name)?|login)\b[^\n]{0,24}|[,/|(+&] ?)$/i;
+
+function readBehindBlank(named: Named): Stretch | undefined {
+  const { text, nameEnd, before, name } = named;
+  const start = endOfMatch(BLANK, text, nameEnd);
+  if (start === undefined) return undefined;
+  const end = endOfMatch(BLANK_VALUE, text, start);
+  if (end === undefined) return undefined;
+  const secret = text.slice(start, end);
+  if (
+    isReference(secret) ||
+    /[=:(]/.test(secret.slice(0, -1)) ||
+    isDescription(`${name}_${secret}`)
+  )
+    return undefined;
+  if (/^pass$/i.test(name) && !/[_.]$|\buser \S{1,40}, $/.test(before)) return undefined;
+  if (/^ (?:is|was|ist|est|es|è|é) /.test(text.slice(end, end + 8))) return undefined;
+  const bare = trimmed(text, start, end);
+  const value = text.slice(bare.start, bare.end);
+  const rest = text.slice(bare.end, bare.end + 14);
+  if (isSimpleBare(value) && !isIdentifierWithMarks(value)) {
+    return named.isPassword ||
+      (/\d/.test(value) &&
+        /[a-z]\d|\d[a-z]/i.test(value) &&
+        value.length >= 8 &&
+        KEY_NOUN.test(name))
+      ? bare
+      : undefined;
+  }
+  if (!isBareChosen(value) || isCodeWord(value) || isNounOfSecrets(value)) return undefined;
+  const isSet =
+    /^[ \t]{0,8}(?:[$%#>] )?(?:set(?: -{1,2}\w{1,8}){1,3}|ENV|setenv|setx|export|fastcgi_param) {1,4}\w{0,40}$/.test(
+      before,
+    );
+  if (isSet && /^[A-Z\d_]+$/.test(named.whole) && /^["'`]?[ \t]{0,4}(?:;|\r?\n|$)/.test(rest))
+    return bare;
+  if (!named.isPassword) return undefined;
+  const isDirective =
+    /^[ \t]{0,12}(?:[$#] )?[\w.-]{0,40}$/.test(before) &&
+    /[_.-]|^(?:rootpw|bindpw)$/.test(`${/[\w.-]*$/.exec(before)?.[0] ?? ''}${name}`) &&
+    /^["'`]?[ \t]{0,4}(?:\r?\n|$)/.test(rest);
+  const isOrder =
+    /^[ \t]{0,8}(?:set|neighbor \S{1,40}|peer \S{1,40})[ ][\w-]{0,24}$|\bconfig(?: set)? [\w/.:-]{0,60}$/.test(
+      before,
+    ) && /^["'`]?[ \t]{0,4}(?:\r?\n|$)/.test(rest);
+  if (isDirective || isOrder) return bare;
+  const isFlag =
+    /(?:^|\s)--?[\w-]{0,30}$/.test(before) &&
+    text.charAt(nameEnd) === ' ' &&
+    /^["'`]?(?:\s|$)/.test(rest);
+  if (isFlag && /(?:pass|pw|passwd|password|passphrase|secret)$/i.test(name)) return bare;
+  if (
+    /^(?:pw|pwd|pswd|mdp|p\/w)$/i.test(name) &&
+    !/[\w$.-]$/.test(before) &&
+    ENDS_CLAUSE.test(rest)
+  )
+    return bare;
+  const isComplained =
+    /["'`]$/.test(text.slice(nameEnd, start)) &&
+    /\b(?:invalid|wrong|bad|weak|incorrect|says|the|my) (?:\w{1,16} )?$/.test(before);
+  if (isComplained && text.charAt(bare.end) === text.charAt(start - 1)) return bare;
+  const isSpoken = LEADS.test(before) && SPOKEN.test(name) && !/[\w$.-]$/.test(before);
+  return isSpoken && ENDS_CLAUSE.test(rest) ? bare : undefined;
+}
+
+const SPOKEN = new RegExp(`^(?:${SPOKEN_NAMES}|pwd|pw)$`, 'iu');
+const KEY_NOUN = /(?:token|key|secret)$/i;
+
+/** `web-01`, `utf_8`, `x/y`, `a=b`: words and numbers with marks between, as names of things have them. */
+function isIdentifierWithMarks(value: string): boolean {
+  return (
+    /^[a-z]+(?:[-_/.][a-z\d]+)+$/i.test(value) ||
+    /^[\d.,:%/-]+\w{0,3}$/.test(value) ||
+    /^(?:[A-Z]{2,5}-?\d{1,6}|RFC\d+)$/.test(value)
+  );
+}
+
+// A row of a table with two cells.
+
+const ROW =
+  /["'`*]{0,3}(?: \([^()\n]{1,30}\))?[ \t]{1,40}\|[ \t]{1,40}["'`*]{0,3}(?=[^\s|]{4,80}[ \t]{1,80}\|[ \t]{0,4}(?:\r?\n(?!\|?[ \t]{0,4}:?--)|$))/y;
+
+function readRow({ text, nameEnd, before, isPassword }: Named): Stretch | undefined {
+  if (!isPassword || !/^[ \t]{0,4}\|[ \t]{1,4}[^|]{0,40}$/.test(before)) return undefined;
+  const start = endOfMatch(ROW, text, nameEnd);
+  const end = start === undefined ? undefined : endOfMatch(BLANK_VALUE, text, start);
+  if (start === undefined || end === undefined) return undefined;
+  const value = text.slice(start, end);
+  const isSecret =
+    isSimpleBare(value) || (isBareChosen(value) && !isCodeWord(value) && !isNounOfSecrets(value));
+  return isSecret && !isReference(value) ? trimmed(text, start, end) : undefined;
+}
+
+// Sentences.
+
+const GIVEN_BY_VERB =
+  /(?: [\w. -]{1,32}?)?(?: (?:was|has been|is|got|wurde))?(?: (?:changed|set|reset|updated|rotated|geändert|gesetzt))?(?: from \S{1,64})?(?: to|,? (?:then |and |just |please )?(?:type|enter|use|try|say|give|send|answer|write)(?: in)?:?) ["'`*]{0,3}/y;
+const SETS =
+  /\b(?:set|chang\w{1,3}|reset|updat\w{1,3}|rotat\w{1,3}|made|put|turn\w{0,2}) (?:\w{1,16} ){0,3}[\w.-]{0,24}$/i;
+const IS =
+  /(?: \([^()\n]{1,24}\))?(?: (?:I|we|you|they) \w{1,12}(?: \w{1,12})?)?(?: (?:for|of|on|at) [\w. -]{1,32}?)? (?:(?:will|should|must) be|is|was|ist|war|lautet|est|es|è|é|jest|(?<=has[łl]o )to)(?: now| jetzt| still)?:? ["'`*]{0,3}/y;
+/** What else is said of a token: "the token is missing". */
+const WHEN = /^["'`*]{0,3} (?:yesterday|today|tonight|now|last|this|again|heute|gestern)\b/;
+
+function readSentence(named: Named): Stretch | undefined {
+  const { text, nameEnd, before, whole, isPassword } = named;
+  if (isCode(before) || !(isPassword || isAssignedKey(whole))) return undefined;
+  const byVerb = isPassword ? endOfMatch(GIVEN_BY_VERB, text, nameEnd) : undefined;
+  const given =
+    byVerb !== undefined &&
+    (SETS.test(before) || !/^ (?:[\w. -]{1,32} )?to ["'`*]{0,3}$/.test(text.slice(nameEnd, byVerb)))
+      ? byVerb
+      : undefined;
+  const start = given ?? endOfMatch(IS, text, nameEnd);
+  if (start === undefined) return undefined;
+  const end = endOfMatch(BLANK_VALUE, text, start);
+  if (end === undefined || !isClosed(text, start, trimmed(text, start, end).end)) return undefined;
+  const bare = trimmed(text, start, end);
+  const value = text.slice(start, bare.end);
+  const rest = text.slice(bare.end, bare.end + 14);
+  if (isReference(value) || !(ENDS_CLAUSE.test(rest) || WHEN.test(rest))) return undefined;
+  const isWord =
+    isBareChosen(value) &&
+    !isCodeWord(value) &&
+    !isNounOfSecrets(value) &&
+    !SAID_OF_TOKENS.test(value);
+  if (/ be /.test(text.slice(nameEnd, start)) && !isSimpleBare(value)) return undefined;
+  return isWord || (isPassword && isSimpleBare(value) && !isIdentifierWithMarks(value))
+    ? bare
+    : undefined;
+}
+
+const SAID_OF_TOKENS =
+  /^(?:single|double|scoped|opaque|global|stale|cached|fresh|unique|bearer|static|active|inactive|optional|useless|temporary|permanent|available|unavailable|present|absent|current|longer|needed|enough|correct|stored|nowhere|everywhere|elsewhere|critical|special|primary|secondary|foreign|exactly|usually|anyone\w*|someone\w*|nobody|yours|theirs|mine|itself|myself|yourself|simply|lowercase|uppercase|numeric|alphanumeric|hexadecimal|base64|plaintext|cleartext|internal|external|allowed|blank|expire|rotate|continue|proceed|unlock|connect|authenticate|access|decrypt|encrypt|verify|confirm|cancel|login|log)$/i;
+
+// A value in front of its name.
+
+const AFTER_NAME = /^["'`*]{0,2}(?:[ \t]{0,2}(?:$|\n)|[.,;!)]| for | of )/;
+const VALUE_BEFORE =
+  /(?<value>["'`][^\s"'`[\]]{4,64}["'`]|(?<![\w"'`.-])[^\s"'`<>[\](){}]{4,64}) (?:(?:is|was|as|ist|est|es|è|é) (?:now )?(?:the|my|our|its|a|your|das|mein|le|la|el) (?:\w{1,16} ){0,2}|as |\(the )$/;
+
+/** `"…".equals(password)`, `"…" == password`. */
+const COMPARED_BEFORE =
+  /["']([^"'\s[\]]{4,64})["'](?:\.equals(?:IgnoreCase)?\(| ={2,3} | != )[\w.]{0,40}$/;
+
+function readBefore(named: Named): Stretch | undefined {
+  const { text, at, nameEnd, before } = named;
+  const compared = COMPARED_BEFORE.exec(before);
+  if (compared?.[1] !== undefined && named.isPassword) {
+    const start = at - before.length + compared.index + 1;
+    return isLiteralSecret(named, compared[1], false)
+      ? { start, end: start + compared[1].length }
+      : undefined;
+  }
+  if (
+    !named.isPassword ||
+    !SPOKEN.test(named.name) ||
+    !AFTER_NAME.test(text.slice(nameEnd, nameEnd + 4))
+  )
+    return undefined;
+  const found = VALUE_BEFORE.exec(before);
+  const value = found?.groups?.['value'];
+  if (found === null || value === undefined) return undefined;
+  const isInQuotes = /^["'`]/.test(value);
+  const secret = isInQuotes ? value.slice(1, -1) : value;
+  const start = at - before.length + found.index + (isInQuotes ? 1 : 0);
+  const isSecret = isInQuotes
+    ? isChosen(secret) || isSimplePassword(secret)
+    : isSimpleBare(secret) ||
+      (isBareChosen(secret) &&
+        !isCodeWord(secret) &&
+        !isNounOfSecrets(secret) &&
+        (/\b(?:with|use|using|try|mit) $/i.test(before.slice(0, found.index)) ||
+          !/^[A-Z][a-z]+$/.test(secret)));
+  return isSecret && !isReference(secret) ? { start, end: start + secret.length } : undefined;
+}

@@ -1,0 +1,293 @@
+/**
+ * Passwords that no name stands beside: the second of two arguments, of two words with a colon or a stroke between, of
+ * two columns. The word for a login, the program or the form of the line gives them away.
+ */
+
+import { isArgument } from './password-arguments.ts';
+import {
+  isBareChosen,
+  isChosen,
+  isCodeWord,
+  isNounOfSecrets,
+  isPassPhrase,
+  isPlaceholder,
+  isSimplePassword,
+  isTechnical,
+  looksMade,
+} from './secret-likeness.ts';
+import { findInsertedValues } from './secret-regions.ts';
+import { type Candidate, type FoundAll, NO_REST, type SecretRule } from './secret-rule.ts';
+
+const USER = '["\'`]?[\\w.@+-]{2,64}["\'`]?';
+const BARE_VALUE = '[^\\s"\'`\\\\<>[\\](){},;]{4,80}';
+/** A word for two things that belong together: a name, and the secret of it. */
+const LOGIN_WORDS =
+  '(?:basic[ _-]?auth(?:entication)?|http[ _-]?auth|stats auth|auth(?:entication)?|creds?|credentials?|logins?|log ?in(?: (?:with|as))?|sign(?:ed)?[ -]?in(?: (?:with|as))?|account|zugang(?:sdaten)?|anmeldung|identifiants|credenciales|accesso)';
+const USER_WORDS =
+  '(?:id|user(?:[ _-]?(?:name|id))?|login|account|benutzer(?:name)?|계정|아이디|email|e-mail|mail)';
+const SECRET_WORDS = '(?:pw|pwd|pass(?:w(?:or)?d|wort|code|phrase)?|kennwort|비번|비밀번호)';
+const CLAUSE_END =
+  '(?=["\'`*]{0,3}(?:[.,;)!](?:\\s|$)|\\s{0,4}(?:\\n|$)|[ \\t]{1,4}(?:\\(|#|//|--|and|or|for|on|to|in|at|as|if|when|und|für|auf|et|y|e)(?![\\w-])))';
+
+export const PAIR_RULES: readonly SecretRule[] = [
+  atKeyword('A login as two words: "creds: ops:…", "login ops / …", "stats auth ops:…"', {
+    keywords: [
+      'basic',
+      'http auth',
+      'http_auth',
+      'http-auth',
+      'stats auth',
+      'auth',
+      'cred',
+      'login',
+      'log in',
+      'sign',
+      'account',
+      'zugang',
+      'anmeldung',
+      'identifiants',
+      'accesso',
+    ],
+    pattern: new RegExp(
+      `(?<keep>(?<![\\w.$/@-])${LOGIN_WORDS}(?: (?:is|are|with|as|sind|for|on) (?:\\w{1,16} ){0,2}?)?(?:[ ]?[:=→]|[ ]->)?[ ]{1,2}(?!\\w{1,12}://)${USER}(?: ?[:/] ?| // | (?:and|with|und|mit) (?=[^\\s]{0,60}\\d))["'\`]?)${BARE_VALUE}${CLAUSE_END}`,
+      'iy',
+    ),
+    accepts: isPairSecret,
+  }),
+  atKeyword('The words for both in front: "ID/PW: ops/…", "user and password: ops …"', {
+    keywords: [
+      'id/',
+      'id /',
+      'id (',
+      'id(',
+      'id:',
+      'id|',
+      'id,',
+      'id &',
+      'id p',
+      'id and',
+      'user',
+      'login',
+      'account',
+      'benutzer',
+      '계정/',
+      '계정,',
+      '계정(',
+      '아이디',
+      'mail',
+    ],
+    pattern: new RegExp(
+      `(?<keep>(?<![\\w-])${USER_WORDS}(?: ?[/|,&:(+-] ?| and | und | )${SECRET_WORDS}(?![\\wäöüß])\\)?(?: (?:are|is|for [\\w.-]{1,24}))?[ \\t]{0,2}(?:[:=(→-]|->)?[ \\t]{0,2}["'\`]?(?!none|the|is|are|must|or|and|not)[\\w.@+-]{2,40}["'\`]?(?: ?[/:,|(] ?| // | and | )["'\`]?)${BARE_VALUE}${CLAUSE_END}`,
+      'iy',
+    ),
+    accepts: (candidate) =>
+      isPairSecret(candidate) &&
+      (/(?:[/:,|(] ?|\/\/ | and )["'`]?$/.test(candidate.context) ||
+        isSimplePassword(candidate.secret)),
+  }),
+  {
+    kind: 'password',
+    isAtKeyword: true,
+    keywords: [
+      ' for basic',
+      ' for the basic',
+      ' for auth',
+      ' for http',
+      ' for login',
+      ' for the login',
+      ' as login',
+      ' as credentials',
+      ' as basic',
+      ' to log in',
+      ' to sign in',
+      ' für basic',
+      ' für den login',
+    ],
+    pattern:
+      / (?:for|as|to|für) (?:(?:the|a|den|basic|http) ){0,2}(?:basic|auth\w{0,12}|log ?in|sign ?in|credentials)\b/iy,
+    findAll: findPairBefore,
+    source: 'The login in front of its word: "use ops:… for basic auth"',
+  },
+  {
+    kind: 'url-password',
+    keywords: ['@'],
+    pattern: /@(?=(?:[\w-]{1,40}\.){1,5}[a-z]{2,12}\b|[\w.-]{1,40}:\d{2,5}\b)/g,
+    findAll: findLoginBefore,
+    source: 'A user and a password in front of a host, without a scheme',
+  },
+  pair('Postfix: a host and a login on one line of sasl_passwd', {
+    keywords: [':'],
+    pattern: new RegExp(
+      `(?<keep>:(?<=(?:^|\\n)\\[?[\\w.-]{3,64}\\]?:)(?:\\d{2,5}|smtps?|submissions?)[ \\t]{1,8}[\\w.@+-]{2,64}:)${BARE_VALUE}(?=[ \\t]{0,4}(?:\\r?\\n|$))`,
+      'g',
+    ),
+    accepts: isOfFile,
+  }),
+  pair('PPP: chap-secrets and pap-secrets', {
+    keywords: ['* ', '*\t', '*"'],
+    pattern:
+      /(?<keep>[ \t]"?\*(?<=(?:^|\n)"?[\w.@\\+-]{1,64}"?[ \t]{1,16}"?\*)"?[ \t]{1,16}"?)(?![#*])[^\s"'`\\<>[\]]{4,80}(?="?[ \t]{1,16}(?:"?\*"?|\d{1,3}(?:\.\d{1,3}){3})[ \t]{0,4}(?:\r?\n|$))/g,
+    accepts: isOfFile,
+  }),
+  pair('strongSwan: ipsec.secrets', {
+    keywords: ['psk ', 'xauth ', 'eap '],
+    pattern:
+      /(?<keep>:[ \t](?:PSK|XAUTH|EAP)[ \t]{1,4}"?)[^\s"'`\\<>[\]]{4,80}(?="?[ \t]{0,4}(?:\r?\n|$))/g,
+    accepts: isOfFile,
+  }),
+  pair('Dovecot: a password without a hash', {
+    keywords: ['{plain}', '{cleartext}'],
+    pattern: /(?<keep>:\{(?:PLAIN|CLEARTEXT)\})[^\s:"'`\\<>[\]]{4,80}/g,
+    accepts: isOfFile,
+  }),
+  atKeyword('Lines of a protocol: Redis AUTH, FTP and POP3 PASS, IMAP LOGIN', {
+    keywords: ['auth ', 'pass ', 'login '],
+    pattern:
+      /(?<keep>(?:AUTH (?<=(?:^|[\n>] ?)AUTH )(?:[\w-]{2,32} )?|PASS (?<=(?:^|\n)USER \S{1,64}\s{1,4}PASS )|LOGIN (?<=(?:^|\n)(?:\w{1,8} )?LOGIN )[\w.@+-]{2,64} ))["']?[^\s"'`\\<>[\]]{4,80}(?=["']?[ \t]{0,4}(?:\r?\n|$))/y,
+    accepts: (candidate) => isPairSecret(candidate) && !/^[A-Z-\d]+$/.test(candidate.secret),
+  }),
+  pair('Caddy: a user and a password on the line of basicauth, or in its block', {
+    keywords: ['basicauth', 'basic_auth'],
+    pattern:
+      /(?<keep>\bbasic_?auth(?: [^\s{[\]]{1,64}){0,2}(?: \{\s{1,24}| (?:\/\S{0,40} )?)[\w.@+-]{2,64} )[^\s"'`\\<>[\]{}]{4,160}/g,
+    accepts: ({ secret }) => isArgument(secret),
+  }),
+  atKeyword('RADIUS, TACACS and other shared keys of network devices', {
+    keywords: [
+      'radius',
+      'tacacs',
+      'key-string',
+      'crypto isakmp',
+      'pre-shared-key',
+      'message-digest-key',
+      'enable ',
+      'secret ',
+    ],
+    pattern:
+      /(?<keep>\b(?:(?:radius|tacacs)(?:-server)?\b[^\n[\]]{0,80}?\bkey|key-string|crypto isakmp key|pre-shared-key(?: (?:local|remote|ascii-text))?|message-digest-key \d{1,3} md5|(?:enable|(?<=(?:^|\n) ?username [^\n]{1,64}? )) ?secret)(?: \d)? )["']?[^\s"'`\\<>[\]]{4,64}/iy,
+    accepts: ({ secret }) => {
+      const bare = secret.replace(/^["']/, '');
+      return isArgument(bare) && !isNounOfSecrets(bare);
+    },
+  }),
+  atKeyword('The key of a wireless network', {
+    keywords: ['wifi', 'wi-fi', 'wlan', 'ssid', 'hotspot', 'wpa'],
+    pattern: new RegExp(
+      `(?<keep>\\b(?:wi-?fi|wlan|ssid|hotspot|wpa\\d?)(?![\\w-])[^\\n[\\]]{0,48}?[ ,;/(](?:key|code|schlüssel|clave|clé)(?: is|:| =|=) ?["'\`]?)${BARE_VALUE}`,
+      'iy',
+    ),
+    accepts: isPairSecret,
+  }),
+  atKeyword('A product or recovery key in a sentence', {
+    keywords: ['license', 'licence', 'product', 'activation', 'recovery', 'unlock', 'backup'],
+    pattern: new RegExp(
+      `(?<keep>\\b(?:licen[sc]e|product|activation|recovery|unlock|backup)[ _-](?:key|code)(?: (?:is|was)|:| =|=) ?["'\`]?)${BARE_VALUE}`,
+      'iy',
+    ),
+    accepts: (candidate) => isPairSecret(candidate) && !/^[a-z]+$/.test(candidate.secret),
+  }),
+  {
+    kind: 'password',
+    keywords: ['insert', 'replace into'],
+    pattern:
+      /\b(?:insert|replace)(?: ignore)? into\b[^\n()[\]]{1,128}\((?=[^()[\]]{0,400}?(?:pass|pwd|secret|token|api_?key))/gi,
+    findAll: findInsertedValues,
+    source: 'SQL: the column of a list says which value is a password',
+  },
+  atKeyword('The literal that a function of passwords is given', {
+    keywords: [
+      'bcrypt',
+      'argon',
+      'scrypt',
+      'passlib',
+      'pwd_context',
+      'hasher',
+      'crypt',
+      'ph.',
+      'password_hash',
+      'password_verify',
+      'hashpw',
+      'checkpw',
+      'generate_password_hash',
+      'make_password',
+      'check_password_hash',
+      'pbkdf2',
+      'authenticate',
+      'hash',
+      'pgp_sym',
+      'createhmac',
+      'sensitive',
+      'secret',
+      'redacted',
+      'securestring',
+      'jwt.',
+      'pragma',
+    ],
+    pattern:
+      /(?<keep>\b(?:(?:bcrypt|bcryptjs|argon2\w{0,2}|argon|scrypt|passlib|pwd_context|hasher|crypt|ph)\w{0,8}(?:\.|::|->)\w{0,12}(?:hash|compare|verify|check)\w{0,12}|(?:password_hash|password_verify|hashpw|checkpw|generate_password_hash|make_password|check_password_hash|scryptSync|pbkdf2Sync|pbkdf2_hmac|crypt|authenticate)|hash_?[pP]assword|pgp_sym_(?:en|de)crypt|createHmac|(?:Sensitive|Secret(?:Str|String|Box|Text)?(?:::new|\.make|\.of)|SecretStr|SecretString|Redacted\.make|SecureString::from)|jwt\.(?:sign|verify|encode|decode))\((?:[\w.$ ]{1,40}, {0,2}|["'][^"'\n[\]]{1,64}["'], {0,2}|\{[^{}\n]{0,120}\}, {0,2}){0,1}[bru]?["'`]|pragma (?:re)?key ?= ?["'])[^"'`\n\\<>[\]]{4,120}(?=["'`])/iy,
+    accepts: ({ context, secret }) =>
+      isLiteral(secret) && !/createHmac\($|jwt\.\w+\([bru]?["'`]$/i.test(context),
+  }),
+];
+
+function atKeyword(...[source, rule]: Parameters<typeof pair>): SecretRule {
+  return { ...pair(source, rule), isAtKeyword: true };
+}
+
+function pair(
+  source: string,
+  rule: Partial<SecretRule> & Pick<SecretRule, 'pattern' | 'keywords' | 'accepts'>,
+): SecretRule {
+  return { kind: 'password', rest: NO_REST, source, ...rule };
+}
+
+/** As the second of two words: no part of a path, no second name, no word of the sentence. */
+function isPairSecret({ secret, next }: Candidate): boolean {
+  const bare = secret.replace(/[.,;:!?*]+$/, '');
+  if (!isArgument(bare) || isTechnical(bare) || /^[/~.]|\/|^\d+$/.test(bare) || next === '(')
+    return false;
+  return (
+    isSimplePassword(bare) ||
+    looksMade(bare) ||
+    (isBareChosen(bare) && !isCodeWord(bare) && !isNounOfSecrets(bare) && !NOT_A_SECRET.test(bare))
+  );
+}
+
+function isOfFile({ secret }: Candidate): boolean {
+  return isArgument(secret) && (isSimplePassword(secret) || isChosen(secret) || looksMade(secret));
+}
+
+/** What else follows a stroke or a colon behind the word for a login. */
+const NOT_A_SECRET =
+  /^(?:log(?:out|off|in)|sign(?:up|out|in|off|-up|-out)|register|registration|session\w*|cookie\w*|profile\w*|callback|account\w*|billing|settings?|user\w*|admin\w*|role\w*|group\w*|token\w*|failed|success\w*|error\w*|denied|security|access|authori[sz]\w+|permission\w*|member\w*|service\w*|server\w*|client\w*|provider\w*|module\w*|handler\w*|index|router?|routes?|middleware|controller|github|gitlab|google|oauth\w*|basic|bearer|digest|email|phone|website|platform|device|browser|payment|contact|subscription|\w+\.(?:[jt]sx?|py|go|rb|php|md|html?|json|ya?ml))$/i;
+
+function isLiteral(secret: string): boolean {
+  if (/\$\{|\{\{|^\$/.test(secret) || isPlaceholder(secret)) return false;
+  if (/\s/.test(secret)) return isPassPhrase(secret, false);
+  return isChosen(secret) || isSimplePassword(secret) || looksMade(secret);
+}
+
+const LOGIN_CHARS = 104;
+const LOGIN = /(?:^|[\s"'`(=])(?!mailto:)[A-Za-z][\w.-]{1,32}:([^\s:/@"'`\\<>[\](){},;]{4,64})$/;
+
+/** The password of `ops:…@db.example.com:5432`; `headEnd` is behind the `@`. */
+function findLoginBefore(headEnd: number, text: string): FoundAll {
+  const end = headEnd - 1;
+  const secret = LOGIN.exec(text.slice(Math.max(0, end - LOGIN_CHARS), end))?.[1] ?? '';
+  const isSecret = secret !== '' && (isSimplePassword(secret) || looksMade(secret));
+  return { secrets: isSecret ? [{ start: end - secret.length, end }] : [], end: headEnd };
+}
+
+const PAIR = /(?:^|[\s:])["'`]?(?!https?:)[\w.@+-]{2,40}[:/]([^\s"'`\\<>[\](){},;]{4,64})["'`]?$/;
+
+/** The password of "ops:… for basic auth". The words behind it begin one place and end at `headEnd`. */
+function findPairBefore(headEnd: number, text: string): FoundAll {
+  const from = Math.max(0, headEnd - LOGIN_CHARS - PAIR_WORDS_CHARS);
+  const before = text.slice(from, headEnd).replace(/ (?:for|as|to|für) [\w ]{1,40}$/i, '');
+  const secret = PAIR.exec(before)?.[1] ?? '';
+  const end = from + before.length - (/["'`]$/.test(before) ? 1 : 0);
+  const isSecret = secret !== '' && isPairSecret({ context: '', secret, next: ' ' });
+  return { secrets: isSecret ? [{ start: end - secret.length, end }] : [], end: headEnd };
+}
+
+const PAIR_WORDS_CHARS = 48;

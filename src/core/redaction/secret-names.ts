@@ -1,0 +1,107 @@
+/**
+ * The names of settings, fields and things that hold a secret. The text is searched once for such names; the rules and
+ * the reader of values then look at what follows each of them.
+ */
+
+/** The word for a password in other languages, in which people write notes and no code. */
+export const FOREIGN_NAMES =
+  'passwort|passord|kennwort|mot[ _-]?de[ _-]?passe|contrase[ñn]a|clave(?=:| =| es | de acceso)|senha|palavra-passe|wachtwoord|has[łl]o(?![a-z])|' +
+  'heslo|l[öo]senord|adgangskode|salasana|parola|[şs]ifre(?![a-z])|jelsz[óo]|lozinka|κωδικός|пароль|密[码碼]|口令|' +
+  'パスワード|暗証番号|비밀번호|비번|암호|패스워드';
+export const SPOKEN_NAMES = `pass(?:wor[dt]|wd|[ -]?phrase|code)|(?:unlock|key)[ -]phrase|passw|${FOREIGN_NAMES}`;
+/** `pass` alone is a verb, and ends other words: it needs a word of a setting before it, or a sign behind it. */
+export const PASSWORDS =
+  `${SPOKEN_NAMES}|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<![\\w-])pass(?=["'>]|(?<=[\\s({]:pass) ["']|</key>|[ ]{0,4}:?=|: |:(?=[^\\s:/"'\`]{5})| (?:<-|->|→) |\\s{1,40}value:)|` +
+  '(?<=(?:db|database|sql|pg|mysql|redis|mongo|smtp|imap|mail|ftp|ssh|ldap|bind|proxy|http|user|admin|root|sudo|become|auth|login|key|store|wifi|remote|local|my))' +
+  'pass(?![a-z])|(?<=[a-z\\d]_|root|bind|admin|user|db|auth|sudo|wifi|mail|smtp|ldap|key|zip|master|proxy|my)pw(?![a-z])|\\bpw|' +
+  '(?<![a-z])(?:mdp|p/w|psk|pswd)(?![a-z])';
+/** Names of settings that hold a secret, with `_`, `-`, `.` or nothing between the words. */
+export const NAMES =
+  `${PASSWORDS}|secret|token|credentials?|\\bcreds|(?<![a-z])auth(?![a-z])|client[_-]key[_-]data|unseal[_ -]?key(?: \\d{1,2})?|` +
+  '(?:api|access|account|auth|private|secret|encryption|signing|master|shared|service|session|' +
+  'consumer|client|license|subscription|deploy|webhook|jwt|app|pre-?shared|integration)[_.-]?key|api key|' +
+  'connection[_-]?string|(?<=[a-z0-9])_(?:key|pat|dsn)(?![a-z])';
+/** Such a name promises less: only a random value is a secret. */
+export const WEAK_NAME = /^_/;
+
+/** Vendors whose keys have no form of their own: a random value that is assigned to their name. */
+export const VENDORS =
+  '(?<![a-z])(?:adafruit|airtable|algolia|alibaba|asana|atlassian|beamer|bitbucket|bittrex|cloudflare|codecov|cohere|' +
+  'coinbase|confluence|confluent|contentful|datadog|droneci|dropbox|etsy|fastly|finicity|finnhub|flickr|' +
+  'freshbooks|gitter|heroku|hubspot|intercom|jfrog|artifactory|jira|kraken|kucoin|launchdarkly|linkedin|' +
+  'mailchimp|mailgun|mattermost|meraki|message[_-]?bird|netlify|new[_-]?relic|nytimes|okta|plaid|privateai|' +
+  'rapidapi|sendbird|snyk|squarespace|sumologic|telegram|travis|trello|twitch|twitter|zendesk)|contribsys__com';
+
+/** Names of secrets that people choose: the value may be a word. */
+export const CHOSEN = `(?:${PASSWORDS}|secret)`;
+
+/** A part of every name, looked for first: the names themselves take ten times as long. */
+const NAME_PART = new RegExp(
+  `pass|kennwort|mdp|p/w|pswd|contrase|clave|senha|phrase|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|parola|ifre|jelsz|lozinka|κωδικός|пароль|密[码碼]|口令|パスワード|暗証|비밀|비번|암호|패스|pwd|pw|psk|secret|token|cred|auth|key|connection|_pat|_dsn|${VENDORS}`,
+  'gi',
+);
+/** "user anna and pass …": one rule alone reads it, because most often the word is a verb there. */
+export const PASS_OF_LOGIN = '(?<=\\b(?:and|with) |, )pass(?= )';
+const SECRET_NAME = new RegExp(`${NAMES}|${VENDORS}|${PASS_OF_LOGIN}`, 'gi');
+/** From the start of the longest name to the part of it, and a character for looking back. */
+const BEFORE_PART_CHARS = 16;
+const AFTER_PART_CHARS = 24;
+
+/** A name that is said to be public, or to be of use for one request only, holds no secret. */
+const PUBLIC_BEFORE =
+  /(?:public|csrf|xsrf|authenticity|pagination|next|page|continuation|(?<!r)sync)[_.-]?$/i;
+const PUBLIC_CHARS = 16;
+
+/** The next name from `from` on that may have a secret; -1 when there is none. */
+export function findName(text: string, from: number): number {
+  NAME_PART.lastIndex = from;
+  for (let part = NAME_PART.exec(text); part !== null; part = NAME_PART.exec(text)) {
+    const name = nameAround(text, part.index, from);
+    if (name !== undefined && !PUBLIC_BEFORE.test(before(text, name))) return name;
+  }
+  return -1;
+}
+
+/** Where the name begins that has its part at `partAt`. */
+function nameAround(text: string, partAt: number, from: number): number | undefined {
+  const windowStart = Math.max(0, partAt - BEFORE_PART_CHARS);
+  const window = text.slice(windowStart, partAt + AFTER_PART_CHARS);
+  SECRET_NAME.lastIndex = Math.max(from - windowStart, windowStart === 0 ? 0 : 1);
+  const name = SECRET_NAME.exec(window);
+  return name === null || windowStart + name.index > partAt ? undefined : windowStart + name.index;
+}
+
+function before(text: string, at: number): string {
+  return text.slice(Math.max(0, at - PUBLIC_CHARS), at);
+}
+
+/** The suffixes that a name may have: `_access_key`, `ForStaging`, `_123`. */
+export const SUFFIX = '[\\w.-]{0,24}';
+/** Such a name says what a secret is like, or where it is, and not the secret. */
+const DESCRIPTION =
+  /^(?:ids?|ur[il]s?|names?|paths?|files?|types?|sizes?|lengths?|count(?:er|s)?|hash(?:es)?|digests?|sha\d{0,3}|endpoints?|fields?|labels?|refs?|versions?|prefix|suffix|limits?|max|min|usage|used|expir(?:es|y|ation)\w{0,4}|ttl|at|audience|issuer|scopes?|status|policy|budgets?|arn|vault|fingerprint|checksum|formats?|regex|patterns?|placeholder|title|class|selectors?|params?|index|stores?|ring|hint|help|text|size|bytes|chars|tokens|per\w{0,12}|in|out|total\w{0,6})$/i;
+
+/** The name ends with the word for the secret, or with a word that says which one it is. */
+export function isPlainName(context: string): boolean {
+  const suffix = suffixOf(context);
+  return PLAIN_SUFFIX.test(suffix);
+}
+
+const PLAIN_SUFFIX =
+  /^(?:[_.-]?(?:key|base|value|prod(?:uction)?|stag(?:e|ing)|dev(?:elopment)?|test|live|main|old|new|current|default|confirm(?:ation)?|again|db|et|en|\d{1,3}))*$/i;
+
+/** `tokenId: …` and `secretName: …` name something that is no secret. */
+export function isDescription(context: string): boolean {
+  const suffix = suffixOf(context);
+  const lastWord = /(?:[A-Z]?[a-z\d]{1,24}|[A-Z\d]{1,24})[_.-]?$/.exec(suffix)?.[0] ?? '';
+  return lastWord !== '' && DESCRIPTION.test(lastWord.replace(/[_.-]$/, ''));
+}
+
+/** What a name has behind the word for a secret: `_hash` of `password_hash`. */
+function suffixOf(context: string): string {
+  return /^[\p{L}\w.-]{0,80}/u.exec(context.replace(OF_NAMES, ''))?.[0] ?? '';
+}
+
+/** A context does not have what stands before the name. */
+const OF_NAMES = new RegExp(`^(?:${NAMES}|pass|pw)`, 'i');
+export const IS_CHOSEN = new RegExp(`^(?:${CHOSEN}|pass|pw)`, 'i');
