@@ -2,6 +2,7 @@ import { request as httpsRequest } from 'node:https';
 import { onTestFinished } from 'vitest';
 import { openHostedMemory } from '../../../src/adapters/memory-client/open-hosted-memory.ts';
 import type { FuzzedPlace, FuzzedProxy } from '../../../test/support/conversation-fuzz/place.ts';
+import { forgetElsewhere } from '../../../test/support/conversation-fuzz/running.ts';
 import { DIALECTS } from '../../../test/support/dialect-wire.ts';
 import { FACTS, recordOf } from '../../../test/support/records.ts';
 import { providerBody } from './model-process.ts';
@@ -61,6 +62,7 @@ async function openPlace(two: TwoNodes, tenant: string): Promise<FuzzedPlace> {
       }
     },
     retrieve: async (asked) => (await service.memory.retrieve(asked, soon()))?.text,
+    forget: () => void forgetElsewhere(service.memory).catch(() => undefined),
     // Nobody can hold the database of a service from outside.
     lock: () => Promise.resolve(),
     unlock: () => undefined,

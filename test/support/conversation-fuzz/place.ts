@@ -28,6 +28,8 @@ export interface FuzzedPlace {
   readonly retrieve: (
     key: { readonly ref: string } | { readonly digest: string; readonly space: string },
   ) => Promise<string | undefined>;
+  /** Begins to forget something that no conversation here ever heard of. */
+  readonly forget: () => void;
   /** Something else holds the memory, until it is unlocked. */
   readonly lock: () => Promise<void>;
   readonly unlock: () => void;

@@ -15,7 +15,7 @@ export type Step =
   | { readonly kind: 'probe'; readonly on: number; readonly probe: Probe }
   | { readonly kind: 'fork' | 'resume'; readonly on: number; readonly isNamed: boolean }
   | { readonly kind: 'kill-during'; readonly on: number; readonly afterMs: number }
-  | { readonly kind: 'learn' | 'restart' | 'kill' | 'lock' | 'import' };
+  | { readonly kind: 'learn' | 'restart' | 'kill' | 'lock' | 'import' | 'forget' };
 
 /** What the client asks of memory from now on; `on` sends no header. */
 export type MemoryHeader = 'on' | 'off' | 'write' | 'read';
@@ -124,7 +124,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({ kind: only('fork', 'resume'), on, isNamed: fc.boolean() }),
   },
   { weight: 4, arbitrary: fc.record({ kind: only('learn', 'lock') }) },
-  { weight: 2, arbitrary: fc.record({ kind: only('restart', 'kill', 'import') }) },
+  { weight: 3, arbitrary: fc.record({ kind: only('restart', 'kill', 'import', 'forget') }) },
   { weight: 1, arbitrary: fc.record({ kind: only('kill-during'), on, afterMs: fc.nat(20) }) },
 );
 

@@ -108,6 +108,8 @@ export class World {
         return;
       case 'import':
         return this.#place.import(SPACES[this.#number % SPACES.length] ?? 'default');
+      case 'forget':
+        return this.#place.forget();
       case 'restart':
       case 'kill':
         return this.#restart(step.kind === 'kill' ? 'SIGKILL' : 'SIGTERM');
