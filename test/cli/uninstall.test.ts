@@ -75,6 +75,22 @@ test('uninstall leaves the home as it was before svc, byte for byte', async () =
   expect(treeOf(person.home)).toEqual(before);
 });
 
+test('uninstall alone leaves nothing of a store either, though it looks into the store first', async () => {
+  const person = personsHome();
+  const before = treeOf(person.home);
+  const added = await person.run(
+    'memory',
+    'add',
+    '--space',
+    'global',
+    'The harbor opens at seven.',
+  );
+  expect(added.code).toBe(0);
+  const removed = await person.run('uninstall', '--yes');
+  expect(removed.code).toBe(0);
+  expect(treeOf(person.home)).toEqual(before);
+});
+
 test('--keep-memory keeps the memories, which a new installation finds', async () => {
   const person = personsHome();
   await useSvc(person);

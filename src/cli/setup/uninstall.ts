@@ -64,7 +64,8 @@ export async function uninstall({ options, context }: Call<UninstallOptions>): P
       return 130;
     }
   }
-  return remove(findings, context);
+  // To look into the store has made files beside it, which the person need not read about.
+  return remove({ ...findings, folders: await ownFolders(options, context.environment) }, context);
 }
 
 async function find(options: UninstallOptions, { environment }: CommandContext): Promise<Findings> {
