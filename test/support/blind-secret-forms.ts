@@ -630,6 +630,8 @@ const SPOKEN: BlindForms = {
 export const BLIND_FORMS: readonly BlindForms[] = [BARE, QUOTED, IN_ADDRESS, SPOKEN];
 
 export const BLIND_NEGATIVES: readonly string[] = [
+  "client.authenticate('MYAUTH', lambda x: None)",
+  'Take care to keep the passphrase confidential.',
   'The password is stored as a bcrypt hash.',
   'The password is required.',
   'The password must have at least 12 characters.',

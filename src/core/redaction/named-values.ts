@@ -361,7 +361,7 @@ function isCode(before: string): boolean {
 
 const BLANK =
   /["'`]?(?: - |[ \t]{1,4}-Value[ \t]{1,4}|[ \t]{1,4}(?:for [\w.-]{1,24} (?=\S{4,64}$))?|\((?=\S{4,64}\)))["'`*]{0,3}/y;
-const BLANK_VALUE = /[^\s"'`<>[\]{}]{4,80}/y;
+const BLANK_VALUE = /[^\s"'`\\<>[\]{}]{4,80}/y;
 const ENDS_CLAUSE =
   /^["'`*]{0,3}(?:[ \t]{0,4}(?:$|\r?\n)|[.,;!)](?:\s|$)| (?:to|for|and|or|on|in|at|as|when|please|when|if|instead|und|für|um|auf|et|pour|y|para|e|per)\b| (?:#|\()| (?:everywhere|now|today|again|here|yesterday|instead)\b)/;
 /** Words in front of the name that make what follows it a value: "use the password X". */

@@ -226,7 +226,8 @@ export const PAIR_RULES: readonly SecretRule[] = [
     pattern:
       /(?<keep>\b(?:(?:bcrypt|bcryptjs|argon2\w{0,2}|argon|scrypt|passlib|pwd_context|hasher|crypt|ph)\w{0,8}(?:\.|::|->)\w{0,12}(?:hash|compare|verify|check)\w{0,12}|(?:password_hash|password_verify|hashpw|checkpw|generate_password_hash|make_password|check_password_hash|scryptSync|pbkdf2Sync|pbkdf2_hmac|crypt|authenticate)|hash_?[pP]assword|pgp_sym_(?:en|de)crypt|createHmac|(?:Sensitive|Secret(?:Str|String|Box|Text)?(?:::new|\.make|\.of)|SecretStr|SecretString|Redacted\.make|SecureString::from)|jwt\.(?:sign|verify|encode|decode))\((?:[\w.$ ]{1,40}, {0,2}|["'][^"'\n[\]]{1,64}["'], {0,2}|\{[^{}\n]{0,120}\}, {0,2}){0,1}[bru]?["'`]|pragma (?:re)?key ?= ?["'])[^"'`\n\\<>[\]]{4,120}(?=["'`])/iy,
     accepts: ({ context, secret }) =>
-      isLiteral(secret) && !/createHmac\($|jwt\.\w+\([bru]?["'`]$/i.test(context),
+      isLiteral(secret) &&
+      !/(?:createHmac|authenticate)\([bru]?["'`]$|jwt\.\w+\([bru]?["'`]$/i.test(context),
   }),
 ];
 
