@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { conclusionLines, quoteExchange } from '../../src/core/recall/conclusions.ts';
+import {
+  conclusionLines,
+  quoteExchange,
+  withoutPoliteness,
+} from '../../src/core/recall/conclusions.ts';
 import { SaidLines } from '../../src/core/recall/said-lines.ts';
 import { termsOf } from '../../src/core/recall/terms.ts';
 
@@ -31,7 +35,7 @@ test('the lines that fit the prompt are quoted whole, after the sentence of the 
     tokensMax: 50,
   });
   expect(quotes).toEqual([
-    { role: 'user', text: 'find out why the parser drops the last chunk?' },
+    { role: 'user', text: 'find out why the parser drops the last chunk' },
     {
       role: 'assistant',
       text: 'Root cause: `flushTail()` returned before the last chunk of the stream was decoded.',
@@ -212,4 +216,13 @@ test('an answer or a request of one line of a megabyte stays within its tokens a
     expect(quotes).toEqual([]);
   }
   expect(performance.now() - started).toBeLessThan(20_000);
+});
+
+test.each([
+  ['Can you rename the crane of the quay?', 'rename the crane of the quay'],
+  ['All good, but, I would move the crane of the quay.', 'I would move the crane of the quay.'],
+  ['Kannst du den Kran umbenennen?', 'den Kran umbenennen?'],
+  ['is the crane of the quay used?', 'is the crane of the quay used?'],
+])('a polite order is no question: %s', (said, plain) => {
+  expect(withoutPoliteness(said)).toBe(plain);
 });

@@ -1,11 +1,17 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { conclusionLines, soleLines } from '../../src/core/recall/conclusions.ts';
-import { saysNothing, sayingPart } from '../../src/core/recall/saying.ts';
+import { isWeak, saysNothing, sayingPart } from '../../src/core/recall/saying.ts';
 import { sentencesOf } from '../../src/core/recall/sentences.ts';
 
 const EMPTY = {
   'an announcement': [
+    'Now the main task — writing the tests of the harbour.',
+    'One glob hit a missing `boats.json`, so I’m rerunning the check with another shell.',
+    'Die Datei fehlt, also starte ich den Test noch einmal.',
+    'Le fichier manque, donc je relance le test.',
+    'Falta el archivo, así que vuelvo a lanzar la prueba.',
+    '文件不存在，所以我重新运行测试。',
     'Let me now look at the caller.',
     'Good. Now I will run the tests of the gateway.',
     'Continuing with the E2E test debugging.',
@@ -17,6 +23,9 @@ const EMPTY = {
     '次にテストを実行します。',
   ],
   'a status': [
+    'TIDE-98 is complete.',
+    'Plan posted to [TIDE-53](https://harbour.example/tide/53).',
+    'The list output works.',
     'All tests pass.',
     'All 230 gateway tests pass.',
     'Build succeeds.',
@@ -34,6 +43,7 @@ const EMPTY = {
     'すべてのテストが通りました。',
   ],
   'an offer or a question': [
+    'You can test it now in your harbour with `./quay list`.',
     'Want me to push it?',
     'Should the session appear under all branches or just one?',
     'Let me know if you want another name.',
@@ -43,6 +53,15 @@ const EMPTY = {
     '需要我提交吗？',
   ],
   'a sentence about the one before it': [
+    'But no boats of the quay with trailers.',
+    'Or to keep an array of boats in quay.json.',
+    'And separately: the cranes of the quay.',
+    'Confirmed: This is a real bug.',
+    'Aber nicht für die Boote des Hafens.',
+    'Mais pas pour les bateaux du quai.',
+    'Pero no para los barcos del muelle.',
+    '但是港口的船没有。',
+    'しかし船は動きません。',
     'It works now.',
     'This fixes the crash of the gateway.',
     'These should stay in step with the schema.',
@@ -103,6 +122,50 @@ test('what says nothing goes from both ends of a line, and the rest stays word f
   expect(sayingPart(`Done! Committed as 1a2b3c4d. ${said} All tests pass. Want me to push?`)).toBe(
     said,
   );
+});
+
+test.each([
+  ['So yes — the keys of the quay are random.', 'the keys of the quay are random.'],
+  ['Got it - the quay is on by default.', 'the quay is on by default.'],
+  ["You're right - we should add `quay/.gitignore`.", 'we should add `quay/.gitignore`.'],
+  ['However, the crane reads ALL files.', 'the crane reads ALL files.'],
+  ['Genau, der Kran liest alle Dateien.', 'der Kran liest alle Dateien.'],
+  ['Exactement, la grue lit tous les fichiers.', 'la grue lit tous les fichiers.'],
+  ['Exacto, la grúa lee todos los archivos.', 'la grúa lee todos los archivos.'],
+  ['你说得对，缓存在启动时被清空。', '缓存在启动时被清空。'],
+  ['なるほど、キャッシュは起動時に消されます。', 'キャッシュは起動時に消されます。'],
+])('what greets the sentence before it goes: %s', (said, rest) => {
+  expect(sayingPart(said)).toBe(rest);
+});
+
+test.each([
+  'Verifies the agent of the quay in `boats.json`',
+  'Handle single lines of the quay that exceed their limit',
+  'The most telling are #1 and #2, since they know the agent.',
+  'This comment says that the quay is on.',
+  'Core client of the quay (40 LOC)',
+  '`setup.ts:206, 296` - During the setup of the quay',
+])('a line of little use alone: %s', (line) => {
+  expect(isWeak(line)).toBe(true);
+});
+
+test.each([
+  'Use `MustBoat` for data of the harbour itself',
+  'Added the field `boat` to the log of the quay',
+  'Test coverage of the quay is low.',
+  'Tests of the quay only pass with DOCKER=1.',
+  'The file `quay.ts` holds the crane.',
+  'This repository pins pnpm 9.',
+  'The quay reads ALL files, because #1234 asked for it.',
+])('a line that says something alone: %s', (line) => {
+  expect(isWeak(line)).toBe(false);
+});
+
+test('a line of little use alone is not quoted', () => {
+  const turns = 'The crane of the quay turns left.';
+  expect(conclusionLines(`- Handle the crane of the quay in \`boats.ts\`\n\n${turns}`)).toEqual([
+    turns,
+  ]);
 });
 
 const sentence = fc.constantFrom(...Object.values(EMPTY).flat(), ...TELLING);
@@ -170,6 +233,21 @@ test.each([
   const item = 'Takes more vertical space in the list of the harbour.';
   const answer = `${head}\n- ${item}\n\nThe list of the harbour is grouped by quay.\n- ${head.replaceAll('*', '')} ${item}`;
   expect(conclusionLines(answer)).toEqual(['The list of the harbour is grouped by quay.']);
+});
+
+test('an item that names its own subject has no head, and neither signs nor tags of a page are left', () => {
+  const answer = [
+    '**The two hooks of the quay gateway:**',
+    '- `boats.ts`: Updated the test that passes the crane',
+    '',
+    '**4. `harbour/` files** - These are operations, the crane is optional.',
+    '<sub>The harbour log is kept for 14 days</sub>',
+  ].join('\n');
+  expect(conclusionLines(answer)).toEqual([
+    '`boats.ts`: Updated the test that passes the crane',
+    '`harbour/` files - These are operations, the crane is optional.',
+    'The harbour log is kept for 14 days',
+  ]);
 });
 
 test('ticks are taken off, and menus, logs and quotations are no lines', () => {

@@ -6,6 +6,7 @@ import { SaidLines } from './said-lines.ts';
 import {
   HALF,
   isMasked,
+  isWeak,
   NO_STATEMENT,
   pointsBack,
   requestPointsBack,
@@ -136,7 +137,8 @@ function linesIn(answer: string): Line[] {
     if (!isItem) head = '';
     const text = sayingPart(plain);
     const isHalf = HALF.test(text) || HALF.test(head);
-    if (text === '' || isHalf || isFragment(text) || NO_STATEMENT.test(text)) continue;
+    if (text === '' || isHalf || isWeak(text)) continue;
+    if (isFragment(text) || NO_STATEMENT.test(text)) continue;
     if (!isItem || !needsHead(text)) found.set(text, { text });
     else if (isTellingHead(head)) found.set(text, { text, head });
     else if (!LACKS_SUBJECT.test(text) && (hasValue(text) || concludes(text)))
@@ -152,13 +154,15 @@ const ITEM = /^\s*(?:[-*•]|\d{1,3}[.)])\s/;
  * ("Verifies the message"), begins in the middle ("when the lock is held"), or has a few words.
  */
 function needsHead(item: string): boolean {
-  if (/[.!。！]["'”’)\]`]*$/u.test(item)) return false;
+  if (/[.!。！]["'”’)\]`]*$/u.test(item) || HAS_LABEL.test(item)) return false;
   return (
     IS_PREDICATE.test(item) || BEGINS_INSIDE.test(item) || item.split(/\s+/).length <= ITEM_WORDS
   );
 }
 
 const ITEM_WORDS = 7;
+/** An item that begins with its own subject: "`quay.ts`: opens the gate". */
+const HAS_LABEL = /^(?:`[^`]+`|[^\s:]+(?: [^\s:]+){0,2}):\s/;
 /** "Verifies the message", "going through the list", "of the first kind". */
 const IS_PREDICATE = /^(?:[A-Z]?[a-z]+(?<!s|thi|it)s (?!are\b|is\b)|[A-Za-z]+ing\b|\p{Ll}+\s)/u;
 /**
@@ -212,11 +216,15 @@ export function plainLine(line: string): string {
   return withoutTicks(withoutMarks(line));
 }
 
+/** Of HTML, as a page of Markdown may hold them. */
+const TAG = /<\/?(?:b|br|code|details|em|i|kbd|small|strong|sub|summary|sup|u) ?\/?>/gi;
+
 function withoutMarks(line: string): string {
   return line
+    .replaceAll('**', '')
+    .replaceAll(TAG, '')
     .replace(/^\s*(?:(?:#{1,6}|[-*•>]|\d{1,3}[.)])\s+)+(?:\[[ xX]\]\s+)?/, '')
     .replace(/^\s*```.*$/, '')
-    .replaceAll('**', '')
     .replace(/^\|\s*/, '')
     .replace(/\s*\|\s*$/, '')
     .trim();
@@ -394,12 +402,15 @@ function answersItself(sentence: string, lines: readonly string[], values: TermV
   return lines.every((line) => matchOf(line, values) <= match);
 }
 
+/** An order that was asked for politely is no question: "can you rename the quay?" */
 export function withoutPoliteness(sentence: string): string {
-  return sentence.replace(POLITE, '');
+  const plain = sentence.replace(POLITE, '');
+  const order = plain.replace(/\s*[?？]$/, '');
+  return plain !== sentence && kindOf(order) === 'order' ? order : plain;
 }
 
 const POLITE =
-  /^(?:(?:ok(?:ay)?|hmm+|so|and|but|then|now|also|yeah|yes|well|please|(?:can|could) (?:you|we)|let['’]s|i (?:think|want to|wonder)|we need to|right now)[\s,.!:-]+)+/i;
+  /^(?:(?:ok(?:ay)?|ah|all good|alright|good|great|hmm+|oh|perfect|sorry|thanks|wait|no wait|so|and|but|then|now|also|however|actually|basically|question|one question|just|yeah|yes|well|please|(?:can|could|would) (?:you|we)|let['’]s|i (?:think|want to|wonder)|we need to|right now|und|aber|bitte|(?:kannst|könntest) du|et|mais|peux-tu|pouvez-vous|y|pero|por favor|puedes|podrías)[\s,.!:-]+|请(?:帮我)?|帮我|那么[，,]?)+/iu;
 
 /** The text, or its first words and an ellipsis. */
 export function clip(text: string, tokensMax: number): string {

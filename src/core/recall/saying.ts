@@ -1,5 +1,5 @@
 import { announcesStep, offersWork, SAYS_WHY } from '../memory/next-steps.ts';
-import { hasValue, onlyAsks, sentencesOf, SPECIFIC } from './sentences.ts';
+import { hasValue, kindOf, onlyAsks, sentencesOf, SPECIFIC } from './sentences.ts';
 
 /**
  * The part of a line that tells somebody something who was not there. An agent ends its answers with what it does
@@ -10,12 +10,30 @@ import { hasValue, onlyAsks, sentencesOf, SPECIFIC } from './sentences.ts';
 const LEAD =
   '(?:(?:ah|alright|also|and|but|excellent|first|good|great|hmm|next|now|ok(?:ay)?|perfect|right|so|sure|then|yes|well)\\b[\\s,.!:—–-]*)*';
 
+/**
+ * Greets what was said before, or joins the sentence to it: "Good - ", "You're right: ", "So ". What follows says the
+ * same without it.
+ */
+const OPENER =
+  /^(?:(?:so|also)\b,? |(?:actually|additionally|ah|alright|basically|confirmed|correct|exactly|furthermore|good (?:catch|news|point|question)|got it|however|i see(?= [–—-])|in short|moreover|no|ok(?:ay)?|oh|right|sure|understood|yes|you['’]re (?:absolutely |totally )?(?:correct|right)|außerdem|du hast recht|genau|gut|ja|nein|richtig|stimmt|verstanden|compris|d['’]accord|de plus|donc|en effet|exactement|non|oui|tu as raison|vous avez raison|además|bien|entendido|exacto|sí|tienes razón|ho capito|inoltre|tem razão)(?: ?[,:!.]| [–—-]) )(?=.)|^(?:はい|いいえ|なるほど|つまり|また|是的|好的|对|明白了|你说得对|所以|另外)[、，,。]/iu;
+
+const OPENERS_MAX = 3;
+
+function withoutOpener(line: string): string {
+  let rest = line;
+  for (let count = 0; count < OPENERS_MAX; count += 1) rest = rest.replace(OPENER, '');
+  return rest;
+}
+
 /** The agent says what it does next, in forms that announcesStep leaves in a memory. */
 const ANNOUNCES = [
   new RegExp(
     `^${LEAD}(?:let me(?! know)|(?:i['’]ll|i will|i['’]m going to|i am going to)\\b|(?:continuing|proceeding|starting|moving on) (?:with|to)\\b)`,
     'i',
   ),
+  /^(?:and |so )?now (?:for|on to|onto|the \p{L}+ \p{L}+ [–—-])\s?/iu,
+  /[,;:–—-] (?:and |but |so )?(?:now )?(?:i['’]m|i am) (?:now |going to )?\p{L}+|[,;:–—-] so (?:i['’]ll|i will|let me)\b/iu,
+  /, (?:also|daher|deshalb) (?:führe|prüfe|starte|teste|suche|baue) ich\b|, donc je (?:vais|relance|vérifie|teste|lance)(?!\p{L})|, así que (?:voy|vuelvo|estoy)(?!\p{L})|，(?:所以|因此)?我(?:现在|再|先|来|将|会|正在|重新)/iu,
   /^(?:(?:ok|gut|nun|jetzt|also|zuerst|dann|als nächstes)[,.!]?\s+)*(?:lass mich|ich (?:werde|schaue|sehe mir|prüfe)|schauen wir)\b/iu,
   /^(?:(?:bon|bien|maintenant|ensuite|ok|d['’]abord)[,.!]?\s+)*(?:laissez-moi|je vais|voyons|regardons|passons)(?![\p{L}])/iu,
   /^(?:(?:bien|ahora|luego|primero|vale|ok|agora|ora|poi)[,.!]?\s+)*(?:déjame|déjeme|permíteme|voy a|vamos a|deixe-me|vou|fammi|vediamo|procedo)(?![\p{L}])/iu,
@@ -39,6 +57,10 @@ const POINTS_BACK = [
   /^(?:但|所以|因此|而且|，)*(?:这|那|它|它们|这些|那些)(?:是|会|就|样|意味|可以|已|不|也|里|能)/u,
   /^(?:これ|それ|あれ)(?:は|が|で|により|によって)/u,
 ];
+
+/** It goes on with the sentence before it: "Or to keep the list.", "But not on the quay." */
+const GOES_ON_FROM =
+  /^(?:(?:and|but|or|nor|then|otherwise|even (?:then|so)|und|oder|aber|sondern|denn|et|ou|mais|puis|pero|sino|però)[, ]|(?:そして|または|しかし|でも|それから|而且|或者|但是|然后|不过|并且))/iu;
 
 /** A request that begins so is about something that was named before it: "is this right?", "the other one". */
 const REQUEST_POINTS_BACK =
@@ -74,8 +96,17 @@ const STATUS_NAMES_MAX = 1;
 const ALL_PASS =
   /^(?:all|both)(?: the| \d+)?(?: [\w-]+){0,2} (?:tests?|checks|specs|suites?) (?:now )?(?:pass(?:ed)?|succeed(?:ed)?|are (?:now )?(?:green|passing))\b(?!.*(?:`|\w=\w))/iu;
 
+/** "Plan posted to the wiki", "TIDE-98 is complete." */
+const IS_DONE =
+  /^(?:the )?(?:plan|phase|task|issue|ticket|pr|branch|commit|todo|[A-Z]{2,}-\d+)(?: #?\d+)? (?:(?:is|was|has been) (?:now )?)?(?:complete[d]?|done|posted|saved|merged|closed|pushed|finished)\b/i;
+/** "The list output works." */
+const WORKS =
+  /^(?:\S+ ){1,5}(?:now )?(?:works?|is working|looks good)(?: (?:now|fine|well|correctly|as expected))?[.!]$/i;
+
 function isStatus(sentence: string): boolean {
   if (STATUS_WITHOUT_BLANKS.test(sentence)) return true;
+  if (IS_DONE.test(sentence) && !SAYS_WHY.test(sentence)) return true;
+  if (WORKS.test(sentence) && !hasValue(sentence)) return true;
   if (ALL_PASS.test(sentence) && !SAYS_WHY.test(sentence)) return true;
   if (WITHOUT_BLANKS.test(sentence) || !STATUS.test(sentence)) return false;
   const words = sentence.split(/[^\p{L}\p{N}=/._-]+/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
@@ -103,9 +134,11 @@ export function isMasked(sentence: string): boolean {
 }
 
 /** Whether a sentence of an agent tells nothing to who was not there. */
-export function saysNothing(sentence: string): boolean {
+export function saysNothing(said: string): boolean {
+  const sentence = withoutOpener(said);
   const tells = SAYS_WHY.test(sentence);
-  if (!tells && (announces(sentence) || offersWork(sentence))) return true;
+  if (!tells && (announces(sentence) || offersWork(sentence) || INVITES.test(sentence)))
+    return true;
   if (!tells && !SPECIFIC.test(sentence) && NARRATES.test(sentence)) return true;
   return (
     onlyAsks(sentence) ||
@@ -116,12 +149,16 @@ export function saysNothing(sentence: string): boolean {
   );
 }
 
+/** "You can test it now": what the person was to look at then. */
+const INVITES =
+  /^you (?:can|could|may|should)(?: (?:now|then))? (?:test|try|check|verify|see|review) (?:it|this|that|them|the (?:change|fix|result)s?)\b|^you (?:can|should) now\b/i;
+
 function announces(sentence: string): boolean {
   return announcesStep(sentence.toLowerCase()) || ANNOUNCES.some((one) => one.test(sentence));
 }
 
 export function pointsBack(sentence: string): boolean {
-  return POINTS_BACK.some((one) => one.test(sentence));
+  return GOES_ON_FROM.test(sentence) || POINTS_BACK.some((one) => one.test(sentence));
 }
 
 /** Whether the subject of a person's sentence, or of a title, was named before it. */
@@ -135,7 +172,7 @@ export function sayingPart(line: string): string {
   const first = sentences.findIndex((one) => !saysNothing(one));
   if (first === -1) return '';
   const last = sentences.findLastIndex((one) => pointsBack(one) || !saysNothing(one));
-  if (first === 0 && last === sentences.length - 1) return line;
+  if (first === 0 && last === sentences.length - 1) return withoutOpener(line);
   let from = 0;
   let end = 0;
   for (const [at, sentence] of sentences.slice(0, last + 1).entries()) {
@@ -143,7 +180,34 @@ export function sayingPart(line: string): string {
     if (at === first) from = start;
     end = start + sentence.length;
   }
-  return line.slice(from, end);
+  return withoutOpener(line.slice(from, end));
+}
+
+/** What is to be done, as an agent lists it; a rule ("use", "run", "never") holds later too. */
+const TASK = /^(?!(?:use|run|keep|see|set|fix:)(?!\p{L}))/iu;
+/** "Test coverage of the quay is low" is no order. */
+const HAS_VERB = /\b(?:is|are|was|were|has|have|had|needs?|must)\b/i;
+/** What something does, and its name stands above the list: "Verifies the message". */
+const NAMELESS =
+  /^(?:(?:also|always|never|only|correctly) )?(?:adds|allows|applies|asserts?|catches|clears|combines|compares|computes|contains|converts|creates|deletes|detects|displays|ensures|extracts|fails|fetches|finds|gets|handles|includes|keeps|loads|merges|parses|prevents|provides|reads|reduces|removes|replaces|requires|resolves|returns|saves|sends|shows|skips|supports|triggers|uses|validates|verif(?:y|ies)|wraps|writes)\b(?! (?:is|are|was|were|pass|fail)\b)/i;
+/** "The most likely are #1 and #2", "see above": what it names is not quoted with it. */
+const NAMES_ABSENT =
+  /(?:^|\s)#\d (?:and|or|&) #\d|^(?:this|that|these|those|the (?:following|above)) (?!(?:branch|repo|repository|project|package|codebase|service)\b)\p{L}|\b(?:(?:see|as|mentioned|listed|described) (?:above|below)|the (?:above|following))\b|^(?:dies|jene)[ers]{0,2} \p{L}|^(?:cette?|ces) \p{L}|^est[aeo]s? \p{L}/iu;
+/** Where something stands in the code, without what it says there. */
+const POINTS_TO_CODE =
+  /^`[\w./-]+\.\w{1,4}(?::[^`]*)?`:? (?:[–—-] )?(?:used|called|defined|during|in|at|where|when|for)\b/i;
+/** How much was written, which the file shows. */
+const COUNTS_LINES = /\(~?\d+ (?:LOC|lines)\b/i;
+
+/** Whether a line of an agent is a task, or names what only the lines around it show. */
+export function isWeak(line: string): boolean {
+  return (
+    (kindOf(line) === 'order' && TASK.test(line) && !HAS_VERB.test(line)) ||
+    NAMELESS.test(line) ||
+    NAMES_ABSENT.test(line) ||
+    POINTS_TO_CODE.test(line) ||
+    COUNTS_LINES.test(line)
+  );
 }
 
 /** A line that gives only the advantages of something, or only how it was before a change: "Pros: fast". */
