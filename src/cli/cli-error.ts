@@ -24,6 +24,11 @@ export class CliError extends Error {
   }
 }
 
+/** Says that the memory failed, and why. */
+export function memoryFailure({ reason, message }: MemoryError): string {
+  return `The memory cannot answer (${reason}). ${message}`;
+}
+
 /** Prints what stopped a command, and says with which code the program ends. */
 export function reportError(error: unknown, terminal: Terminal): 1 | 2 {
   if (isNamed<CliError>(error, 'CliError')) {
@@ -37,7 +42,7 @@ export function reportError(error: unknown, terminal: Terminal): 1 | 2 {
     return 1;
   }
   if (isNamed<MemoryError>(error, 'MemoryError')) {
-    terminal.error(`The memory cannot answer (${error.reason}).`);
+    terminal.error(memoryFailure(error));
     terminal.note('  Check with: svc doctor');
     return 1;
   }

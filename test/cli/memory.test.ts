@@ -222,14 +222,16 @@ test('a memory that cannot answer is one message with its reason, and the store 
   const memory = {
     ...store.memory,
     list: async () => {
-      throw new MemoryError('unavailable', 'a secret detail');
+      throw new MemoryError('unavailable', "The memory's file is locked.");
     },
   };
   const listing = list(
     { options: {} },
     { ...context, openStore: async () => ({ ...store, memory }) },
   );
-  await expect(listing).rejects.toThrow('The memory cannot answer (unavailable).');
+  await expect(listing).rejects.toThrow(
+    "The memory cannot answer (unavailable). The memory's file is locked.",
+  );
   expect(closed()).toBe(1);
 });
 

@@ -21,7 +21,7 @@ import {
 } from '../../core/memory/reference.ts';
 import { GLOBAL_SPACE, isSpace } from '../../core/request/space.ts';
 import { VERSION } from '../../core/version.ts';
-import { CliError } from '../cli-error.ts';
+import { CliError, memoryFailure } from '../cli-error.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { retrieveFrom } from './memory.ts';
 import type { CliStore } from '../compose-store.ts';
@@ -201,7 +201,7 @@ const SEARCH_INPUT = z.object({
 /** The same words as on a terminal; the SDK answers an unexpected error. */
 function failed(error: unknown): ToolAnswer {
   if (!(error instanceof MemoryError)) throw error;
-  const text = `The memory cannot answer (${error.reason}). In a shell, svc doctor tells why.`;
+  const text = `${memoryFailure(error)} In a shell, svc doctor tells more.`;
   return { texts: [text], isError: true };
 }
 
