@@ -25,7 +25,7 @@ const PLAN = '[[plan=bash:seq 900|bash:seq 10 900|bash:seq 20 900]]';
 interface Moved {
   readonly stage: Stage;
   /** Moves the clock of svc, of its commands and of the provider. */
-  moveTo(ms: number): void;
+  readonly moveTo: (ms: number) => void;
 }
 
 async function openMoved(): Promise<Moved> {
