@@ -18,7 +18,7 @@ const ROUNDS = 40;
 const { modules, remove } = await buildProduct({
   accounts: 'src/proxy/accounts.ts',
   conversations: 'src/proxy/conversations.ts',
-  reading: 'src/proxy/read-request.ts',
+  reading: 'test/support/view-of.ts',
 });
 try {
   const rows = [];

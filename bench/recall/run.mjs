@@ -35,7 +35,7 @@ const MODULES = {
   texts: 'src/adapters/texts.ts',
   found: 'src/core/ledger/entries.ts',
   entries: 'src/core/ledger/entries.ts',
-  reading: 'src/proxy/read-request.ts',
+  reading: 'test/support/view-of.ts',
   conversations: 'src/proxy/conversations.ts',
 };
 
