@@ -15,7 +15,7 @@ const MODULES = {
   dialects: 'src/core/dialects/dialects.ts',
   identity: 'src/core/request/identity.ts',
   space: 'src/core/request/space.ts',
-  view: 'src/core/request/request-view.ts',
+  view: 'test/support/view-of.ts',
 };
 
 process.exitCode = await run(process.argv.slice(2));
