@@ -361,4 +361,15 @@ function ledgerTests(stage: () => LedgerStage): void {
     ]);
     expect(await other.findLedger(['e:1'])).toEqual([row('e:1', QUOTING)]);
   });
+
+  test('law 7: a purge of one space takes no block of another, also where it is recorded again later', async () => {
+    const { store, purge } = stage();
+    const elsewhere = quotingOf('elsewhere');
+    await store.recordLedger([row('e:1', elsewhere)]);
+    await purge({ all: true });
+    // A conversation that goes on under another name repeats the block, as old as it is.
+    await store.recordLedger([row('e:2', elsewhere)]);
+    const found = await store.findLedger(['e:1', 'e:2']);
+    expect(found.map(({ block }) => block)).toEqual([elsewhere, elsewhere]);
+  });
 }

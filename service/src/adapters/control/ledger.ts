@@ -13,6 +13,11 @@ const WRITES_PER_DROP = 256;
 /** The row that says when the tenant last forgot something. No key of an entry is without a colon. */
 const FORGOTTEN_KEY = 'forgotten';
 
+/** The key of the row that says when something of this space was last forgotten. */
+function forgottenKey(space: string): string {
+  return `${FORGOTTEN_KEY} ${Buffer.from(space).toString('base64url')}`;
+}
+
 export function ledgerCalls(open: () => Promise<Transactions>, tenant: string) {
   let writes = 0;
   return {
@@ -44,6 +49,7 @@ export async function forgetBlocks(
   { tenant, space, at }: { readonly tenant: string; readonly space: string; readonly at: number },
 ): Promise<void> {
   await rows.run(LEDGER.markForgotten, tenant, FORGOTTEN_KEY, at);
+  await rows.run(LEDGER.markForgotten, tenant, forgottenKey(space), at);
   const found = await rows.all<Pick<LedgerRow, 'key' | 'block'>>(LEDGER.blocks, tenant);
   const quoting = found.filter((row) => quotedIn(row).some((one) => one.space === space));
   if (quoting.length === 0) return;
@@ -53,17 +59,22 @@ export async function forgetBlocks(
 
 /**
  * A later row for the same key wins; a key that is written once keeps its first row. A block that was
- * placed before a purge may arrive after it: it stays out.
+ * placed before a purge of a space that it quotes may arrive after it: it stays out.
  */
 async function record(rows: Rows, tenant: string, given: readonly LedgerRow[]): Promise<void> {
+  // A purge that is under way ends first.
   const [, mark] = await Promise.all([
     rows.run(LEDGER.makeForgotten, tenant, FORGOTTEN_KEY),
     rows.get<{ at: number }>(LEDGER.holdForgotten, tenant, FORGOTTEN_KEY),
   ]);
   const forgottenAt = mark?.at ?? -1;
-  const clean = given.map((row) =>
-    row.at <= forgottenAt && quotedIn(row).length > 0 ? { ...row, block: '' } : row,
-  );
+  const old = given.filter(({ at }) => at <= forgottenAt);
+  const marks = new Set(old.flatMap(quotedIn).map(({ space }) => forgottenKey(space)));
+  const found = marks.size === 0 ? [] : await rows.all<LedgerRow>(LEDGER.find, tenant, [...marks]);
+  const purges = new Map(found.map(({ key, at }) => [key, at]));
+  const isPurged = (row: LedgerRow): boolean =>
+    quotedIn(row).some(({ space }) => row.at <= (purges.get(forgottenKey(space)) ?? -1));
+  const clean = given.map((row) => (isPurged(row) ? { ...row, block: '' } : row));
   const valuesOf = ({ key, block, form, at }: LedgerRow) => [tenant, key, block, form, at] as const;
   const once = distinct(
     clean.filter(({ isOnce }) => isOnce === true),
