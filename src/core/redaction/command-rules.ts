@@ -174,7 +174,7 @@ export const COMMAND_RULES: readonly SecretRule[] = [
   ),
   command(
     /(?<keep>(?:-file[= ]|\b(?:passwd|wrangler|secret|kinit|sudo|cryptsetup|gpg|openssl|docker|restic|borg|secret-tool|pass|keyring)\b[^\n|;&<[\]]{0,200} )<(?:<<|\((?:echo|printf)(?: -n)?) ?["']?)[^\s"'`\\<>[\]()]{4}/g,
-    ['<'],
+    ['<<<', '<(echo', '<(printf'],
     {
       rest: /[^\s"'`\\<>[\]()]*/y,
       source: 'A password that a command reads from a string of the shell',

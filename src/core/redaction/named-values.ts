@@ -7,9 +7,9 @@
 import {
   isBareChosen,
   isChosen,
+  isChosenWord,
   isCodeWord,
   isMemberAccess,
-  isNounOfSecrets,
   isPassPhrase,
   isPlaceholder,
   isSimplePassword,
@@ -77,7 +77,7 @@ export function readNamedValue(text: string, at: number): Stretch | undefined {
 
 const REMARK = '(?: \\([^()\\n]{1,30}\\))?';
 const TYPE =
-  "(?:[ \\t]{0,4}:[ \\t]{0,4}(?:&(?:'static )?)?[A-Za-z][\\w.:]{0,24}(?:\\[\\w{1,12}\\])?\\??(?=[ \\t]{0,4}=)|[ \\t]{1,4}(?:as )?string|(?:\\[\\d{0,5}\\]){1})?";
+  "(?:[ \\t]{0,4}:[ \\t]{0,4}(?:&(?:'static )?)?[A-Za-z][\\w.:]{0,24}(?:\\[\\w{1,12}\\])?\\??(?=[ \\t]{0,4}=)|[ \\t]{1,4}(?:as )?string|\\[\\d{0,5}\\])?";
 const SIGN =
   '(?::=|={1,3}>?|!={1,2}|=>|->|<-|→|:|\\|\\||\\?\\?=?|\\?:|\\bor\\b|\\belse\\b|\\bin ?\\(|(?:\\.should )?==|\\bby lazy \\{|\\{(?=[ ]?"))';
 /** What wraps a secret and changes nothing: constructors of strings and of secrets. */
@@ -87,13 +87,13 @@ const OPEN = '[bBrRuUfNL@$]{0,2}(?:"""|\'\'\'|["\'`])';
 /** `Password string \`env:"DB_PASSWORD" default:"…"\``. */
 const STRUCT_TAG =
   '[ \\t]{1,8}string[ \\t]{1,8}`[^`\\n[\\]]{0,80}\\b(?:env[dD]efault|default):(?=")';
-/** `get("input[name=password]").type("…")`, `fill("#password", "…")`. */
 /** `{"name": "DB_PASSWORD", "type": "string", "value": "…"}`. */
 const MEMBER_VALUE =
   '["\'],\\s{0,40}(?:["\']?\\w{1,20}["\']?:\\s{0,4}["\'][^"\'\\n[\\]]{0,60}["\'],\\s{0,40}){1,3}["\']?value["\']?:\\s{0,4}';
 /** `password.equals("…")`. */
 const COMPARED =
   '\\.(?:equals\\w{0,12}|eq|compare(?:To)?|(?:should|to) ?(?:==|eq)?|toBe|toEqual)[ (]{0,2}(?=["\'])';
+/** `get("input[name=password]").type("…")`. */
 const FIELD =
   '["\'\\])]{0,4}(?:\\.\\w{1,16}\\(\\)){0,2}\\.(?:fill|type|val|set_?[vV]alue|set_?[tT]ext|send_?[kK]eys|enterText|typeText|press_?[sS]equentially)\\((?=["\'`])';
 const VALUE_OF = new RegExp(
@@ -228,11 +228,11 @@ function readLine(named: Named): Stretch | undefined {
     if (/ :?=>? |<-/.test(sign) && (isCodeWord(secret) || isMember(before))) return undefined;
     // `pass: …` is also how a program reports on a test.
     if (/^pass$/i.test(named.name) && /: /.test(sign) && !/[^\w.-]/.test(secret)) return undefined;
-    return isBareChosen(secret) || isSimpleBare(secret) ? trimmed(text, start, end) : undefined;
+  } else {
+    const isHeader = /^[ \t"'-]*(?:-H ["']?)?x-[\w-]*$/i.test(before) && sign.includes(':');
+    if (!isHeader && !isAssignedKey(named.whole)) return undefined;
+    if (/ = /.test(sign) && isCodeWord(secret)) return undefined;
   }
-  const isHeader = /^[ \t"'-]*(?:-H ["']?)?(?:x-)[\w-]*$/i.test(before) && sign.includes(':');
-  if (!isHeader && !isAssignedKey(named.whole)) return undefined;
-  if (/ = /.test(sign) && isCodeWord(secret)) return undefined;
   return isBareChosen(secret) || isSimpleBare(secret) ? trimmed(text, start, end) : undefined;
 }
 
@@ -307,14 +307,14 @@ function readNote(named: Named): Stretch | undefined {
       : undefined;
   }
   const value = text.slice(start, bare.end);
+  const isWord = isBareChosen(value) && !isCodeWord(value);
   const isVariable = /^[A-Z\d_]+$/.test(named.whole) && text.charAt(start - 1) === '=';
   const isProse =
     !isCode(before) && (isVariable || !(text.charAt(bare.end) === ';' && isIdentifierLike(value)));
   if (
     LIST_BEFORE.test(before) &&
     /^(?:[,&;]\w|$|[\s"'])/.test(text.slice(bare.end, bare.end + 2)) &&
-    isBareChosen(value) &&
-    !isCodeWord(value)
+    isWord
   )
     return bare;
   // `PASS: TestHeader2` is how a program reports on a test, `…:secret:app-x1` is a part of an address.
@@ -327,17 +327,10 @@ function readNote(named: Named): Stretch | undefined {
   if (before.endsWith(':')) return undefined;
   if (isSimpleBare(value)) return !isProse && isIdentifierLike(value) ? undefined : bare;
   const opened = before.charAt(before.length - 1);
-  if (
-    /["'`]/.test(opened) &&
-    text.charAt(bare.end) === opened &&
-    isBareChosen(value) &&
-    !isCodeWord(value)
-  )
-    return bare;
+  if (/["'`]/.test(opened) && text.charAt(bare.end) === opened && isWord) return bare;
   return isProse &&
     !/^pass$/i.test(named.name) &&
-    isBareChosen(value) &&
-    !isCodeWord(value) &&
+    isWord &&
     AFTER_NOTE.test(text.slice(bare.end, bare.end + 12))
     ? bare
     : undefined;
@@ -363,7 +356,7 @@ const BLANK =
   /["'`]?(?: - |[ \t]{1,4}-Value[ \t]{1,4}|[ \t]{1,4}(?:for [\w.-]{1,24} (?=\S{4,64}$))?|\((?=\S{4,64}\)))["'`*]{0,3}/y;
 const BLANK_VALUE = /[^\s"'`\\<>[\]{}]{4,80}/y;
 const ENDS_CLAUSE =
-  /^["'`*]{0,3}(?:[ \t]{0,4}(?:$|\r?\n)|[.,;!)](?:\s|$)| (?:to|for|and|or|on|in|at|as|when|please|when|if|instead|und|für|um|auf|et|pour|y|para|e|per)\b| (?:#|\()| (?:everywhere|now|today|again|here|yesterday|instead)\b)/;
+  /^["'`*]{0,3}(?:[ \t]{0,4}(?:$|\r?\n)|[.,;!)](?:\s|$)| (?:to|for|and|or|on|in|at|as|when|please|if|instead|und|für|um|auf|et|pour|y|para|e|per)\b| (?:#|\()| (?:everywhere|now|today|again|here|yesterday|instead)\b)/;
 /** Words in front of the name that make what follows it a value: "use the password X". */
 const LEADS =
   /(?:\b(?:the|with|using|use|and|mit|und|dem|das|le|la|el|con|avec|type|enter|try|via|by|my|our|as|vault|wifi|root|admin|db|database|server|router|master|user(?:name)?|login)\b[^\n]{0,24}|[,/|(+&] ?)$/i;
@@ -395,7 +388,7 @@ function readBehindBlank(named: Named): Stretch | undefined {
       ? bare
       : undefined;
   }
-  if (!isBareChosen(value) || isCodeWord(value) || isNounOfSecrets(value)) return undefined;
+  if (!isChosenWord(value)) return undefined;
   const isSet =
     /^[ \t]{0,8}(?:[$%#>] )?(?:set(?: -{1,2}\w{1,8}){1,3}|ENV|setenv|setx|export|fastcgi_param) {1,4}\w{0,40}$/.test(
       before,
@@ -454,8 +447,7 @@ function readRow({ text, nameEnd, before, isPassword }: Named): Stretch | undefi
   const end = start === undefined ? undefined : endOfMatch(BLANK_VALUE, text, start);
   if (start === undefined || end === undefined) return undefined;
   const value = text.slice(start, end);
-  const isSecret =
-    isSimpleBare(value) || (isBareChosen(value) && !isCodeWord(value) && !isNounOfSecrets(value));
+  const isSecret = isSimpleBare(value) || isChosenWord(value);
   return isSecret && !isReference(value) ? trimmed(text, start, end) : undefined;
 }
 
@@ -487,11 +479,7 @@ function readSentence(named: Named): Stretch | undefined {
   const value = text.slice(start, bare.end);
   const rest = text.slice(bare.end, bare.end + 14);
   if (isReference(value) || !(ENDS_CLAUSE.test(rest) || WHEN.test(rest))) return undefined;
-  const isWord =
-    isBareChosen(value) &&
-    !isCodeWord(value) &&
-    !isNounOfSecrets(value) &&
-    !SAID_OF_TOKENS.test(value);
+  const isWord = isChosenWord(value) && !SAID_OF_TOKENS.test(value);
   if (/ be /.test(text.slice(nameEnd, start)) && !isSimpleBare(value)) return undefined;
   return isWord || (isPassword && isSimpleBare(value) && !isIdentifierWithMarks(value))
     ? bare
@@ -535,9 +523,7 @@ function readBefore(named: Named): Stretch | undefined {
   const isSecret = isInQuotes
     ? isChosen(secret) || isSimplePassword(secret)
     : isSimpleBare(secret) ||
-      (isBareChosen(secret) &&
-        !isCodeWord(secret) &&
-        !isNounOfSecrets(secret) &&
+      (isChosenWord(secret) &&
         (/\b(?:with|use|using|try|mit) $/i.test(before.slice(0, found.index)) ||
           !/^[A-Z][a-z]+$/.test(secret)));
   return isSecret && !isReference(secret) ? { start, end: start + secret.length } : undefined;

@@ -5,9 +5,8 @@
 
 import { isArgument } from './password-arguments.ts';
 import {
-  isBareChosen,
   isChosen,
-  isCodeWord,
+  isChosenWord,
   isNounOfSecrets,
   isPassPhrase,
   isPlaceholder,
@@ -248,9 +247,7 @@ function isPairSecret({ secret, next }: Candidate): boolean {
   if (!isArgument(bare) || isTechnical(bare) || /^[/~.]|\/|^\d+$/.test(bare) || next === '(')
     return false;
   return (
-    isSimplePassword(bare) ||
-    looksMade(bare) ||
-    (isBareChosen(bare) && !isCodeWord(bare) && !isNounOfSecrets(bare) && !NOT_A_SECRET.test(bare))
+    isSimplePassword(bare) || looksMade(bare) || (isChosenWord(bare) && !NOT_A_SECRET.test(bare))
   );
 }
 

@@ -271,6 +271,11 @@ export function isNounOfSecrets(word: string): boolean {
   return NOUN_OF_SECRETS.test(word);
 }
 
+/** A word that a person may have chosen, and that is neither of code nor said of secrets. */
+export function isChosenWord(word: string): boolean {
+  return isBareChosen(word) && !isCodeWord(word) && !isNounOfSecrets(word);
+}
+
 /** Rules of a form for its field: "required|min:8". */
 const VALIDATION = /^[a-z_]+(?::[\w,]+)?(?:\|[a-z_]+(?::[\w,]+)?)+$/;
 
