@@ -282,6 +282,15 @@ describe('Chat Completions', () => {
     expect(read1(chunk({ content: 'a' }), other, chunk({ content: 'b' }), other).text).toBe('ab');
   });
 
+  test('a provider that counts under ever new names fills no memory', () => {
+    const counts = Array.from({ length: 500 }, (_, at) => ({
+      choices: [],
+      usage: { [`n${at}`]: at },
+    }));
+    const { usageTold = {} } = read1(chunk({ content: 'a' }), ...counts);
+    expect(Object.keys(usageTold)).toHaveLength(64);
+  });
+
   test('the end is a finish reason, even without [DONE]; usage comes after it', () => {
     const usage = {
       prompt_tokens: 50,

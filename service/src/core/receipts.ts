@@ -1,4 +1,4 @@
-import { isRecord } from '../../../src/core/bytes/json-fields.ts';
+import { usageNumbers } from '../../../src/core/dialects/dialect-answer.ts';
 import type { Dialect } from '../../../src/core/conversation/view.ts';
 import type { Usage } from '../../../src/core/dialects/answer.ts';
 import { isoTime } from '../../../src/core/memory/times.ts';
@@ -348,33 +348,4 @@ function nameOrNull(text: string | undefined): string | null {
 /** Half a surrogate pair has no canonical form. */
 function cut(text: string, charsMax: number): string {
   return text.slice(0, charsMax).replaceAll(/\p{Surrogate}/gu, '\u{FFFD}');
-}
-
-const USAGE_DEPTH = 4;
-const USAGE_MEMBERS_MAX = 64;
-/** Over all of it. Providers tell some twenty. */
-const USAGE_NUMBERS_MAX = 256;
-const USAGE_NAME = /^\w{1,64}$/;
-
-/**
- * Reads the numbers of a provider's `usage`, under their own names, so many as a receipt can hold. Texts are left
- * out, because svc has not checked them. Undefined for what is neither an object nor a number.
- */
-function usageNumbers(
-  value: unknown,
-  depth = USAGE_DEPTH,
-  room = { left: USAGE_NUMBERS_MAX },
-): unknown {
-  if (room.left <= 0) return undefined;
-  if (typeof value === 'number') {
-    room.left -= 1;
-    return Number.isFinite(value) ? value : undefined;
-  }
-  if (!isRecord(value) || depth === 0) return undefined;
-  const members: [string, unknown][] = [];
-  for (const name of Object.keys(value).slice(0, USAGE_MEMBERS_MAX)) {
-    const member = USAGE_NAME.test(name) ? usageNumbers(value[name], depth - 1, room) : undefined;
-    if (member !== undefined) members.push([name, member]);
-  }
-  return Object.fromEntries(members);
 }

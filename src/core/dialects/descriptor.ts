@@ -48,8 +48,8 @@ export interface DialectDescriptor extends DialectApi {
 
 /**
  * Says whether the client of a request is one that appends to a tool's output what the person has typed during the
- * call, inside a `<system-reminder>` frame. Claude Code is. To tell the client may take reading the system prompt, so
- * this is called only when an output ends with such a frame.
+ * call, inside a `<system-reminder>` frame. Claude Code is. To know the client, svc may have to read the system
+ * prompt, so this is called only when an output ends with such a frame.
  */
 export type HasFrames = () => boolean;
 

@@ -97,7 +97,7 @@ export abstract class DialectAnswer implements AnswerParser {
   /** Later counts of one answer complete the earlier ones. */
   protected noteUsage(told: Fields): void {
     // A provider may report a number again in a later event: the latest counts.
-    this.#usageTold = { ...this.#usageTold, ...told };
+    this.#usageTold = asRecord(usageNumbers({ ...this.#usageTold, ...told }));
   }
 
   /** True for an event that needs no parsing; it may be noted in passing. */
@@ -318,6 +318,35 @@ function unquote(literal: string): string | undefined {
   if (!literal.includes('\\')) return literal;
   const text = parseJson(`"${literal}"`);
   return typeof text === 'string' ? text : undefined;
+}
+
+const USAGE_DEPTH = 4;
+const USAGE_MEMBERS_MAX = 64;
+/** At all depths together. Providers send some twenty. */
+const USAGE_NUMBERS_MAX = 256;
+const USAGE_NAME = /^\w{1,64}$/;
+
+/**
+ * Reads the numbers of a provider's `usage`, under their own names, so many as a receipt can hold. Texts are left
+ * out, because svc has not checked them. Undefined for what is neither an object nor a number.
+ */
+export function usageNumbers(
+  value: unknown,
+  depth = USAGE_DEPTH,
+  room = { left: USAGE_NUMBERS_MAX },
+): unknown {
+  if (room.left <= 0) return undefined;
+  if (typeof value === 'number') {
+    room.left -= 1;
+    return Number.isFinite(value) ? value : undefined;
+  }
+  if (!isRecord(value) || depth === 0) return undefined;
+  const members: [string, unknown][] = [];
+  for (const name of Object.keys(value).slice(0, USAGE_MEMBERS_MAX)) {
+    const member = USAGE_NAME.test(name) ? usageNumbers(value[name], depth - 1, room) : undefined;
+    if (member !== undefined) members.push([name, member]);
+  }
+  return Object.fromEntries(members);
 }
 
 /**
