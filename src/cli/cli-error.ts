@@ -24,9 +24,9 @@ export class CliError extends Error {
   }
 }
 
-/** Says that the memory failed, and why. */
-export function memoryFailure({ reason, message }: MemoryError): string {
-  return `The memory cannot answer (${reason}). ${message}`;
+/** Tells a person that the memory failed, and why. */
+export function memoryFailure({ reason, message }: MemoryError): CliError {
+  return new CliError(`The memory cannot answer (${reason}). ${message}`, 'Check with: svc doctor');
 }
 
 /** Prints what stopped a command, and says with which code the program ends. */
@@ -41,11 +41,8 @@ export function reportError(error: unknown, terminal: Terminal): 1 | 2 {
     terminal.note(`  ${error.hint}`);
     return 1;
   }
-  if (isNamed<MemoryError>(error, 'MemoryError')) {
-    terminal.error(memoryFailure(error));
-    terminal.note('  Check with: svc doctor');
-    return 1;
-  }
+  if (isNamed<MemoryError>(error, 'MemoryError'))
+    return reportError(memoryFailure(error), terminal);
   // An unexpected error: its message may quote anything, so svc shows only its kind.
   const kind = error instanceof Error ? error.name : 'unknown error';
   terminal.error(`An unexpected error stopped this command (${kind}).`);

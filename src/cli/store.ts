@@ -1,6 +1,6 @@
 import { dataFolder } from '../adapters/files/own-folders.ts';
 import { MemoryError } from '../core/errors.ts';
-import { CliError, memoryFailure } from './cli-error.ts';
+import { memoryFailure } from './cli-error.ts';
 import type { CliStore } from './compose-store.ts';
 import type { CommandContext } from './context.ts';
 
@@ -28,7 +28,7 @@ export async function withStore<T>(
     return await work(store);
   } catch (error) {
     if (!(error instanceof MemoryError)) throw error;
-    throw new CliError(memoryFailure(error), 'Check with: svc doctor');
+    throw memoryFailure(error);
   } finally {
     await store.close();
   }

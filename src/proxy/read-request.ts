@@ -106,7 +106,7 @@ export function placeReading(
 type PlaceIn = NonNullable<ProxyDependencies['placeIn']>;
 
 /** The facts that a client states about its request: in the headers, around the list, and at some places in it. */
-export interface StatedFacts {
+interface StatedFacts {
   readonly identity: RequestIdentity;
   /** The folder that decides the space; undefined where a header does, or nothing. */
   readonly folder: string | undefined;

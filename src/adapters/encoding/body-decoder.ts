@@ -1,5 +1,4 @@
 import * as zlib from 'node:zlib';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { ProxyError } from '../../core/errors.ts';
 import type { BodyDecoder, DecodeLimits } from '../../ports/body-decoder.ts';
 import { runDecoder, tooLarge, type ZlibStream } from './stream-decoder.ts';
@@ -62,11 +61,11 @@ async function decodeWithZlib(
     case 'identity':
       return encoded;
     case 'gzip':
-      return runDecoder(createGunzip({ chunkSize: CHUNK_BYTES }), encoded, limits);
+      return runDecoder(zlib.createGunzip({ chunkSize: CHUNK_BYTES }), encoded, limits);
     case 'deflate':
-      return runDecoder(createInflate({ chunkSize: CHUNK_BYTES }), encoded, limits);
+      return runDecoder(zlib.createInflate({ chunkSize: CHUNK_BYTES }), encoded, limits);
     case 'br':
-      return runDecoder(createBrotliDecompress({ chunkSize: CHUNK_BYTES }), encoded, limits);
+      return runDecoder(zlib.createBrotliDecompress({ chunkSize: CHUNK_BYTES }), encoded, limits);
     default:
       throw new ProxyError('ENCODING_UNSUPPORTED', 'The content encoding is unknown.');
   }
@@ -184,10 +183,6 @@ function askWorker(
   });
 }
 
-/**
- * zstd through node:zlib (Node 22.15 and later). One frame a call, with its end known before: Node
- * takes a cut-off frame for a whole one and ignores every frame after the first.
- */
 interface NativeZstd {
   readonly createZstdDecompress: (options: object) => ZlibStream;
   readonly constants: { readonly ZSTD_d_windowLogMax: number };
@@ -195,7 +190,11 @@ interface NativeZstd {
 
 export const hasNativeZstd = 'createZstdDecompress' in zlib;
 
-export async function decodeZstdNatively(encoded: Buffer, limits: DecodeLimits): Promise<Buffer> {
+/**
+ * Decodes zstd through node:zlib (Node 22.15 and later). It gets one frame a call, with its end known before: Node takes
+ * a cut-off frame for a whole one and ignores every frame after the first.
+ */
+async function decodeZstdNatively(encoded: Buffer, limits: DecodeLimits): Promise<Buffer> {
   const startedAt = performance.now();
   const decoded: Buffer[] = [];
   let bytesLeft = limits.decodedBytesMax;

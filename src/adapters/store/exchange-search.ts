@@ -221,8 +221,8 @@ export class ExchangeSearch {
     const earlier = asked.earlier.slice(-SIGNALS_MAX);
     // A project that nothing was stored of yet may still hear of what all projects share.
     if (home !== undefined) this.#signals.add(home.id, question.humanText, signal);
-    // A prompt that mentions an earlier session always searches the memory, however quiet recall is otherwise.
-    // V8 needs 10 ms to compile that pattern at its first use, so the cheaper test comes first.
+    // Recall also speaks at a prompt that mentions an earlier session, however weakly the memory matches it. The
+    // pattern that finds such a mention comes last, because V8 needs 10 ms to compile it at its first use.
     return speaks(signal, earlier, question.agent.quietShare) || speaksOfThePast(own);
   }
 

@@ -431,7 +431,7 @@ const SAID_MAX = 4;
  * a block and 200 finds 0.9 % less.
  */
 const UNIT_TOKENS_MAX = 128;
-/** Estimates tokens from the length alone, as `passageTokens` does for ASCII: enough to see whether two passages are short. */
+/** Characters of a token, as passageTokens counts ASCII: the length alone shows whether two passages are short. */
 const CHARS_PER_TOKEN = 3.6;
 
 /**

@@ -146,10 +146,12 @@ function modelsIn(body: string): readonly string[] | undefined {
   return Array.isArray(data) ? data.map((one) => asText(asRecord(one)['id'])) : undefined;
 }
 
+const LATE: KeyCheck = { state: 'unreachable', found: 'the provider does not answer in time' };
+
 /** Says for people why the provider did not answer. */
 export function failureOf(error: unknown): KeyCheck {
   if (!(error instanceof ProxyError)) {
-    return { state: 'unreachable', found: 'the provider does not answer in time' };
+    return LATE;
   }
   if (error.code === 'UPSTREAM_ADDRESS_REFUSED') {
     const found = 'its address is private, which svc uses only if you allow it';
@@ -157,7 +159,7 @@ export function failureOf(error: unknown): KeyCheck {
   }
   const code = /\(([A-Z][A-Z0-9_]+)\)/.exec(error.message)?.[1];
   if (error.code === 'UPSTREAM_TIMEOUT' && code === undefined) {
-    return { state: 'unreachable', found: 'the provider does not answer in time' };
+    return LATE;
   }
   return { state: 'unreachable', found: code === undefined ? error.message : meaningOf(code) };
 }

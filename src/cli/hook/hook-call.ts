@@ -25,7 +25,8 @@ export interface HookParts {
 }
 
 /**
- * How a hook has ended. `done`: nothing is left to do. `late`: the session's words are not stored yet, because another
- * program holds a lock. A function: it closes the store, which the hook has opened for its answer.
+ * How a hook has ended. `done`: nothing is left to do. `late`: the words of the session are not stored yet, because
+ * another program holds a lock, so a hook in the background stores them. A function: call it to close the store that
+ * the hook has opened.
  */
 export type HookEnd = 'done' | 'late' | (() => Promise<void>);

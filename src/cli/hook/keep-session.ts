@@ -25,7 +25,8 @@ const LEDGER_MS = 200;
 
 /**
  * Stores what a session has said since the last time. Returns `late` while another process holds the lock of the state,
- * so that the caller may try again, and `unavailable` where the state cannot be read. In both cases nothing is stored.
+ * so that the caller may try again, and `unavailable` where the state cannot be read. In both cases
+ * svc does not know that anything is stored.
  */
 export async function keepSession(
   client: HookClient,

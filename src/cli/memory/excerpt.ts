@@ -186,7 +186,7 @@ function quoted(words: string): string {
 }
 
 /** Both counted from 1, both included. */
-export interface LineRange {
+interface LineRange {
   readonly from: number;
   readonly to: number;
 }
@@ -204,7 +204,7 @@ export function linesOf(text: string, { from, to }: LineRange): string {
   return text.slice(start, lineStart(text, start, to - from + 1));
 }
 
-export interface Beginning {
+interface Beginning {
   readonly text: string;
   /** The lines that are there from their first character to their last. */
   readonly wholeLines: number;
@@ -246,7 +246,7 @@ export const PATTERN_CHARS_MAX = 200;
  */
 const SEARCH_MS = 1_000;
 
-export interface FoundLines {
+interface FoundLines {
   /** Counted from 0, ascending. */
   readonly lines: readonly number[];
   /** The lines that were searched; fewer than there are if the search took too long. */

@@ -201,7 +201,7 @@ const SEARCH_INPUT = z.object({
 /** The same words as on a terminal; the SDK answers an unexpected error. */
 function failed(error: unknown): ToolAnswer {
   if (!(error instanceof MemoryError)) throw error;
-  const text = `${memoryFailure(error)} In a shell, svc doctor tells more.`;
+  const text = `${memoryFailure(error).message} In a shell, svc doctor tells more.`;
   return { texts: [text], isError: true };
 }
 

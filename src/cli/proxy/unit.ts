@@ -187,10 +187,10 @@ async function runAll(commands: readonly (readonly string[])[]): Promise<void> {
 }
 
 /**
- * The files that the service managers of Linux and macOS need to keep the proxy running for one
- * user. They hold no secret: keys come from the configuration file.
+ * The facts in the files with which the service managers of Linux and macOS keep the proxy running for one user. They
+ * hold no secret: keys come from the configuration file.
  */
-export interface UnitFacts {
+interface UnitFacts {
   /** Absolute paths: the program and its script. */
   readonly node: string;
   readonly script: string;
@@ -223,7 +223,7 @@ export function systemdUnit({ node, script, environment }: UnitFacts): string {
   ].join('\n');
 }
 
-export const LAUNCHD_LABEL = 'svc-local-proxy';
+const LAUNCHD_LABEL = 'svc-local-proxy';
 
 /** launchd.plist(5) */
 export function launchdPlist({ node, script, environment }: UnitFacts): string {

@@ -58,9 +58,10 @@ export async function listRequests(call: Call<RequestsOptions>): Promise<void> {
     if (report === true) terminal.out(requestReport(first));
     else if (json === true) terminal.json(rows);
     else {
+      // With the names of projects that a person reads.
+      const names = namesOf(rows, context);
       for (const row of rows) {
-        // With the name of its project that a person reads.
-        const named = { ...row, space: namesOf([row], context).wordsOf(row.space) };
+        const named = { ...row, space: names.wordsOf(row.space) };
         // oxlint-disable-next-line no-await-in-loop -- Seldom more than one.
         await showOne(named, store, terminal);
       }

@@ -122,13 +122,10 @@ function mean(value: number): string {
 }
 
 function rangeOf({ low, high }: { readonly low: number; readonly high: number }): string {
-  const ends =
-    low < 0 && high > 0
-      ? `no clear difference, ${percent(-low)} less to ${percent(high)} more`
-      : high <= 0
-        ? `${percent(-high)} to ${percent(-low)} less`
-        : `${percent(low)} to ${percent(high)} more`;
-  return `${ends} with svc (95 % interval)`;
+  const what = 'with svc (95 % interval)';
+  if (high <= 0) return `${percent(-high)} to ${percent(-low)} less ${what}`;
+  if (low >= 0) return `${percent(low)} to ${percent(high)} more ${what}`;
+  return `no clear difference, ${percent(-low)} less to ${percent(high)} more ${what}`;
 }
 
 interface Shown {

@@ -64,7 +64,7 @@ export async function uninstall({ options, context }: Call<UninstallOptions>): P
       return 130;
     }
   }
-  // To look into the store has made files beside it, which the person need not read about.
+  // nameBound() opened the store, which left files beside it that find() had not seen. They go too, untold.
   return remove({ ...findings, folders: await ownFolders(options, context.environment) }, context);
 }
 

@@ -26,7 +26,10 @@ export interface HookBlock {
 }
 
 const NONE: HookTexts = { placed: [], isAtPrompt: false };
-/** Three steps of a request ask. To read the texts of 100 prompts takes some milliseconds. */
+/**
+ * The texts of a view that were found before: recall asks for them twice and the capture once, and to read those of 100
+ * prompts takes milliseconds. A view is of one request, so its client and key are always the same.
+ */
 const FOUND = new WeakMap<RequestView, HookTexts>();
 
 /** `keyOf` is asked only where the request has such a text at all. Absent: no client has hooks of svc. */
@@ -64,10 +67,9 @@ function findTexts(
 }
 
 /** In ascending order. */
-function indexesOf(newest: ItemChain): readonly number[] {
+function indexesOf(newest: ItemChain | undefined): readonly number[] {
   const indexes: number[] = [];
-  for (let chain: ItemChain | undefined = newest; chain !== undefined; chain = chain.before)
-    indexes.push(chain.index);
+  for (let chain = newest; chain !== undefined; chain = chain.before) indexes.push(chain.index);
   return indexes.toReversed();
 }
 

@@ -44,11 +44,6 @@ export function shellOutputOf(
   }
 }
 
-/**
- * Cuts the middle out of a long output before it is sent for the first time. The first and the last lines stay, as do
- * lines in between that report an error, with their numbers. A pure function of the output.
- */
-
 /** An output of so many tokens is sent whole: below it a cut saves less than a second reading costs. */
 export const CUT_TOKENS_MIN = 4_000;
 /** The end of a build or a test says how it went, and gets more room than its beginning. */
@@ -58,7 +53,11 @@ const TAIL_TOKENS = 700;
 const ERRORS_MAX = 20;
 const ERROR_CHARS = 200;
 
-/** `command` reads the whole text. Undefined where a line is longer than the room: only whole lines can be read again. */
+/**
+ * Cuts the middle out of a long output before it is sent for the first time. The first and the last lines stay, as do
+ * lines in between that report an error, with their numbers. A pure function of the output. `command` reads the whole
+ * text. Undefined for a short output, and where a line is longer than the room: only whole lines can be read again.
+ */
 export function cutOutput(text: string, command: string): string | undefined {
   if (estimateTextTokens(text) <= CUT_TOKENS_MIN) return undefined;
   const lines = text.split('\n');

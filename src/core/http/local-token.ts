@@ -57,15 +57,10 @@ export function digestOf(token: string): Buffer {
   return hash('sha256', Buffer.from(token, 'latin1'), 'buffer');
 }
 
-/**
- * Lets a running proxy prove whose it is without a token on the wire (T4). It answers a fresh
- * challenge with a code that only a holder of the local token can make. The code names the process
- * and the port. So it is useless to a stranger who passes a challenge on to the real proxy.
- */
 export const CHALLENGE_HEADER = 'x-svc-challenge';
 export const PROOF_HEADER = 'x-svc-proof';
 
-export interface Proven {
+interface Proven {
   /** The proxy's process id. */
   readonly pid: number;
   /** The port that it listens on. */
@@ -76,7 +71,12 @@ export interface Proven {
 const CHALLENGE = /^[A-Za-z0-9_-]{22,86}$/;
 const PROOF = /^(\d{1,10})\.([A-Za-z0-9_-]{43})$/;
 
-/** `tokenDigest` is the sha256 of the local token. Undefined for what is no challenge. */
+/**
+ * Makes the proof with which a running proxy shows whose it is, without a token on the wire (T4): the answer to a fresh
+ * challenge, with a code that only a holder of the local token can make. The code names the process and the port, so it
+ * is useless to a stranger who passes a challenge on to the real proxy. `tokenDigest` is the sha256 of the local token.
+ * Undefined for what is no challenge.
+ */
 export function makeProof(
   tokenDigest: Buffer,
   challenge: string,
@@ -86,7 +86,7 @@ export function makeProof(
   return `${proven.pid}.${codeOf(tokenDigest, challenge, proven).toString('base64url')}`;
 }
 
-/** The process id, when the proof was made by a holder of the token for this challenge and port. */
+/** Returns the process id, if a holder of the token made the proof for this challenge and port. */
 export function readProof(
   tokenDigest: Buffer,
   asked: { readonly challenge: string; readonly port: number },

@@ -251,7 +251,10 @@ export interface QuotaReport {
 export interface WindowReport extends QuotaWindow {
   /** It has reset since: how much is used now is not known. */
   readonly isOver: boolean;
-  /** At the pace of the last hour, and later than now. Undefined where that is not known; Infinity where it lasts until the reset. */
+  /**
+   * The time at which the window is full at the pace of the last hour; that of the newest reading, if it is full already.
+   * Undefined where it is not known or is past; Infinity where the window lasts until the reset.
+   */
   readonly fullAt: number | undefined;
   /** The newest readings did not state it. */
   readonly isGone: boolean;

@@ -13,7 +13,7 @@ export interface TrialConversation {
   readonly paid: number;
 }
 
-export const TRIAL_MEASURES = ['requests', 'tokens', 'corrections', 'paid'] as const;
+const TRIAL_MEASURES = ['requests', 'tokens', 'corrections', 'paid'] as const;
 export type TrialMeasure = (typeof TRIAL_MEASURES)[number];
 
 export interface TrialResult {
@@ -62,7 +62,7 @@ function meanOf(values: readonly number[]): number {
 
 /** Random divisions of all conversations into two groups; more move the ends of an interval little. */
 const DIVISIONS = 999;
-/** Of each tail of a 95 % interval. */
+/** The share beyond each end of a 95 % interval. */
 const TAIL = 0.025;
 
 /**
@@ -122,7 +122,7 @@ function quotientOf(
   return Number.isFinite(log) && error > 0 ? { log, error } : undefined;
 }
 
-/** Of a mean, as a share of its square. */
+/** Gives the variance of a mean, as a share of the square of that mean. */
 function relativeVariance({ count, sum, squares }: Moments): number {
   return sum === 0 ? 0 : Math.max(0, (squares * count) / (sum * sum) - 1) / (count - 1);
 }

@@ -137,8 +137,8 @@ function linesIn(answer: string): Line[] {
     if (!isItem) head = '';
     const text = sayingPart(plain);
     const isHalf = HALF.test(text) || HALF.test(head);
-    if (text === '' || isHalf || isWeak(text)) continue;
-    if (isFragment(text) || NO_STATEMENT.test(text)) continue;
+    if (text === '' || isHalf) continue;
+    if (NO_STATEMENT.test(text) || isFragment(text) || isWeak(text)) continue;
     if (!isItem || !needsHead(text)) found.set(text, { text });
     else if (isTellingHead(head)) found.set(text, { text, head });
     else if (!LACKS_SUBJECT.test(text) && (hasValue(text) || concludes(text)))
@@ -402,7 +402,10 @@ function answersItself(sentence: string, lines: readonly string[], values: TermV
   return lines.every((line) => matchOf(line, values) <= match);
 }
 
-/** An order that was asked for politely is no question: "can you rename the quay?" */
+/**
+ * Removes the polite opening of a person's sentence. If an order is left, its question mark goes too: "can you rename
+ * the quay?" is no question.
+ */
 export function withoutPoliteness(sentence: string): string {
   const plain = sentence.replace(POLITE, '');
   const order = plain.replace(/\s*[?？]$/, '');

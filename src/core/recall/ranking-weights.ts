@@ -30,7 +30,7 @@ export interface RankingWeights {
   readonly when: number;
   /** A date in the question and the same date in or of the passage. */
   readonly date: number;
-  /** Weight of a word of the question that names the month or year in which the passage was said. */
+  /** How often a passage counts as holding a word for a month or year of the question, if it was said in that time. */
   readonly dateField: number;
   /** Penalty for likeness to a passage that was chosen before. */
   readonly similar: number;

@@ -11,8 +11,8 @@ const LEAD =
   '(?:(?:ah|alright|also|and|but|excellent|first|good|great|hmm|next|now|ok(?:ay)?|perfect|right|so|sure|then|yes|well)\\b[\\s,.!:—–-]*)*';
 
 /**
- * Greets what was said before, or joins the sentence to it: "Good - ", "You're right: ", "So ". What follows says the
- * same without it.
+ * Agrees with what was said before, or joins the sentence to it: "Good - ", "You're right: ", "So ". What follows says
+ * the same without it.
  */
 const OPENER =
   /^(?:(?:so|also)\b,? |(?:actually|additionally|ah|alright|basically|confirmed|correct|exactly|furthermore|good (?:catch|news|point|question)|got it|however|i see(?= [–—-])|in short|moreover|no|ok(?:ay)?|oh|right|sure|understood|yes|you['’]re (?:absolutely |totally )?(?:correct|right)|außerdem|du hast recht|genau|gut|ja|nein|richtig|stimmt|verstanden|compris|d['’]accord|de plus|donc|en effet|exactement|non|oui|tu as raison|vous avez raison|además|bien|entendido|exacto|sí|tienes razón|ho capito|inoltre|tem razão)(?: ?[,:!.]| [–—-]) )(?=.)|^(?:はい|いいえ|なるほど|つまり|また|是的|好的|对|明白了|你说得对|所以|另外)[、，,。]/iu;
@@ -49,6 +49,8 @@ const NARRATES = new RegExp(
 
 /** Its subject is in the sentence before it. */
 const POINTS_BACK = [
+  // It goes on with the sentence before it: "Or to keep the list.", "But not on the quay."
+  /^(?:(?:and|but|or|nor|then|otherwise|even (?:then|so)|und|oder|aber|sondern|denn|et|ou|mais|puis|pero|sino|però)[, ]|(?:そして|または|しかし|でも|それから|而且|或者|但是|然后|不过|并且))/iu,
   /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:it(?! (?:turns out|seems (?:that|like)|appears|is (?:important|possible|necessary|better|worth)))|they|he|she|both|neither|the (?:former|latter|same (?:thing|issue|applies|(?:\w+ )?(?:should|must|can|could|will|would|needs?|applies|goes|happens|holds))))(?:['’](?:s|re|ll|d|ve))?\s/i,
   /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:this|that|these|those)(?:['’]s|['’]re|\s(?:is|are|was|were|means?|works?|worked|fix(?:es|ed)?|happen(?:s|ed)?|makes?|made|gives?|gave|should|would|will|could|can|may|might|must|has|have|had|does|do|did|causes?|caused|lets?|allows?|ensures?|prevents?|keeps?|avoids?|matches|includes?|only|also|now|way|explains?|shows?|confirms?|looks?|seems?|needs?|uses?|adds?|leads?|resolves?|aligns?|requires?|provides?|handles?|covers?|gets?|runs?|breaks?|broke|solves?|appl(?:y|ies|ied)|removes?|creates?|replaces?|and|ones?|too|all)\b)/i,
   /^(?:(?:und|aber|also|jetzt|nun)\s+)*(?:es|das|dies)\s+(?:ist|sind|war|wird|hat|funktioniert|geht|bedeutet|läuft|kann|muss|sollte|heißt|behebt|passiert)\b/iu,
@@ -57,10 +59,6 @@ const POINTS_BACK = [
   /^(?:但|所以|因此|而且|，)*(?:这|那|它|它们|这些|那些)(?:是|会|就|样|意味|可以|已|不|也|里|能)/u,
   /^(?:これ|それ|あれ)(?:は|が|で|により|によって)/u,
 ];
-
-/** It goes on with the sentence before it: "Or to keep the list.", "But not on the quay." */
-const GOES_ON_FROM =
-  /^(?:(?:and|but|or|nor|then|otherwise|even (?:then|so)|und|oder|aber|sondern|denn|et|ou|mais|puis|pero|sino|però)[, ]|(?:そして|または|しかし|でも|それから|而且|或者|但是|然后|不过|并且))/iu;
 
 /** A request that begins so is about something that was named before it: "is this right?", "the other one". */
 const REQUEST_POINTS_BACK =
@@ -105,9 +103,8 @@ const WORKS =
 
 function isStatus(sentence: string): boolean {
   if (STATUS_WITHOUT_BLANKS.test(sentence)) return true;
-  if (IS_DONE.test(sentence) && !SAYS_WHY.test(sentence)) return true;
+  if ((IS_DONE.test(sentence) || ALL_PASS.test(sentence)) && !SAYS_WHY.test(sentence)) return true;
   if (WORKS.test(sentence) && !hasValue(sentence)) return true;
-  if (ALL_PASS.test(sentence) && !SAYS_WHY.test(sentence)) return true;
   if (WITHOUT_BLANKS.test(sentence) || !STATUS.test(sentence)) return false;
   const words = sentence.split(/[^\p{L}\p{N}=/._-]+/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
   const named = words
@@ -158,7 +155,7 @@ function announces(sentence: string): boolean {
 }
 
 export function pointsBack(sentence: string): boolean {
-  return GOES_ON_FROM.test(sentence) || POINTS_BACK.some((one) => one.test(sentence));
+  return POINTS_BACK.some((one) => one.test(sentence));
 }
 
 /** Whether the subject of a person's sentence, or of a title, was named before it. */
@@ -183,8 +180,8 @@ export function sayingPart(line: string): string {
   return withoutOpener(line.slice(from, end));
 }
 
-/** What is to be done, as an agent lists it; a rule ("use", "run", "never") holds later too. */
-const TASK = /^(?!(?:use|run|keep|see|set|fix:)(?!\p{L}))/iu;
+/** A rule holds later too, unlike a task: "Use tabs", "Run the linter first". */
+const RULE = /^(?:use|run|see|set|fix:)(?!\p{L})/iu;
 /** "Test coverage of the quay is low" is no order. */
 const HAS_VERB = /\b(?:is|are|was|were|has|have|had|needs?|must)\b/i;
 /** What something does, and its name stands above the list: "Verifies the message". */
@@ -202,7 +199,7 @@ const COUNTS_LINES = /\(~?\d+ (?:LOC|lines)\b/i;
 /** Whether a line of an agent is a task, or names what only the lines around it show. */
 export function isWeak(line: string): boolean {
   return (
-    (kindOf(line) === 'order' && TASK.test(line) && !HAS_VERB.test(line)) ||
+    (kindOf(line) === 'order' && !RULE.test(line) && !HAS_VERB.test(line)) ||
     NAMELESS.test(line) ||
     NAMES_ABSENT.test(line) ||
     POINTS_TO_CODE.test(line) ||

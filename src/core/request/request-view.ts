@@ -83,7 +83,7 @@ export function isReadAs(view: RequestView, { dialect, hasFrames }: ReadAs): boo
 }
 
 /**
- * The view of a decoded body, read in steps of some milliseconds, between which other requests may be served. `earlier`
+ * Reads the view of a decoded body, in steps of some milliseconds, between which other requests may be served. `earlier`
  * may hold any earlier view; the nearer it is, the less is read, and the result is the same. Undefined when the body is
  * not one JSON object with exactly one list (or, in Responses, one string) of the dialect, or nests deeper than 512
  * levels. 'too_large': the body has more of something than READ_LIMITS allow.

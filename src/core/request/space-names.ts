@@ -28,7 +28,7 @@ export class SpaceNames {
     this.#spaces.set(short, (this.#spaces.get(short) ?? new Set()).add(space));
   }
 
-  /** What a report about requests says. Unlike `of` it need not be a name that a command takes. */
+  /** Names a space in a report about requests. Texts without a project get words, which no command takes as a name. */
   wordsOf(space: string): string {
     if (!isUnplaced(space)) return this.of(space);
     return `no project (${space.slice(UNPLACED_SPACES.length)})`;

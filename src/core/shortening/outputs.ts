@@ -217,6 +217,7 @@ export function outputsOf(
     for (const call of tools.calls) calls.set(call.id, call);
     for (const output of tools.outputs) {
       const call = calls.get(output.callId);
+      // By name: to spread thousands of outputs takes V8 some 60 times as long.
       listed.push({
         callId: output.callId,
         content: output.content,

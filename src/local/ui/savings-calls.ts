@@ -63,9 +63,10 @@ class DaySums {
   }
 }
 
-/** A clock that was ahead has left rows of a later day: they are not of today. */
+/** Gives the time at which the next day begins. A clock that was ahead has left rows of later days, which must not count. */
 export function dayAfter(begin: number): number {
-  return new Date(begin).setDate(new Date(begin).getDate() + 1);
+  const date = new Date(begin);
+  return date.setDate(date.getDate() + 1);
 }
 
 const DAY_MS = 86_400_000;
