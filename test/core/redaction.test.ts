@@ -181,12 +181,18 @@ test.each(UNSEEN_NEGATIVES)(
 test.each(BLIND_FORMS.flatMap(({ forms, values }) => forms.map((form) => ({ form, values }))))(
   'R41: a form that was written blind is masked, whatever the secret: $form',
   ({ form, values }) => {
-    const readable = values.filter((value) =>
-      maskSecrets(form.replaceAll('%s', () => value)).text.includes(value),
-    );
+    const readable = values.filter((value) => {
+      const { text } = maskSecrets(form.replaceAll('%s', () => value));
+      return piecesOf(value).some((piece) => text.includes(piece) && !form.includes(piece));
+    });
     expect(readable).toEqual([]);
   },
 );
+
+/** Lists all pieces of five characters: a mask that leaves one hides nothing. */
+function piecesOf(value: string): readonly string[] {
+  return Array.from({ length: Math.max(1, value.length - 4) }, (_, at) => value.slice(at, at + 5));
+}
 
 test.each(BLIND_NEGATIVES)('a line of the blind tables that holds no secret stays: %s', (line) => {
   expect(maskSecrets(line)).toEqual({ text: line, masked: 0 });

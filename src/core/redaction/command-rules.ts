@@ -124,6 +124,15 @@ const READERS =
 
 export const COMMAND_RULES: readonly SecretRule[] = [
   command(
+    /(?<keep>(?:\b[sS][pP]_(?:addlogin|password) ["'][^"'\n[\]]{1,64}["'], {0,2}|= {0,2}PASSWORD\( {0,2})["'])[^\n"'`\\<>[\]]{5}/g,
+    ['sp_addlogin', 'sp_password', 'password('],
+    {
+      rest: LITERAL_REST,
+      accepts: ({ secret, next }) => /^["']$/.test(next) && isLiteralArgument(secret),
+      source: 'SQL: the password of a login as an argument, which may be a pass phrase',
+    },
+  ),
+  command(
     /(?<keep>(?:^|[\s"'`])(?:-u|--user|--proxy-user)(?:=|[ \t]{0,5})["']?(?:"[^"\n]{0,64}"|[^\s:"'[\]]{0,64}):["']?)[^\s"'`\\<>[\]]{3}/g,
     ['-u', '--user', '--proxy-user'],
     {
