@@ -13,7 +13,7 @@ const WORKERS = Math.max(2, availableParallelism() - 1);
 
 /** Kills, outages, long properties and whole builds: `npm run test:long`. */
 const LONG = [
-  '{test,service/test}/long/**/*.test.ts',
+  'test/long/**/*.test.ts',
   'test/package/{build-beside,from-clone,installed}.test.ts',
   'test/cli/other-build.test.ts',
   'service/test/**/*{kill,kills,failover,outages}.test.ts',

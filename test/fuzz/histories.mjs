@@ -10,9 +10,8 @@ const KINDS = {
     numbers: { requests: 20_000, seed: 1, 'shrink-seconds': 300 },
   },
   hosted: {
-    test: 'service/test/long/conversation-fuzz.prop.test.ts',
-    about:
-      'The same against two nodes of the service with one PostgreSQL, which must be installed.',
+    test: 'service/test/server/history-kills.test.ts',
+    about: 'The same against two nodes of the service. PostgreSQL and Redis must be installed.',
     numbers: { requests: 2_000, seed: 1, 'shrink-seconds': 300 },
   },
   hooks: {
@@ -22,17 +21,17 @@ const KINDS = {
   },
 };
 const MEANINGS = {
-  requests: 'stop behind so many requests',
-  prompts: 'stop behind so many prompts',
+  requests: 'stop after so many requests',
+  prompts: 'stop after so many prompts',
   seed: 'the first history',
-  'shrink-seconds': 'after a failure, look for a shorter history for so long',
+  'shrink-seconds': 'seconds to look for a shorter history after a failure',
   steps: 'play the history of an earlier failure; each failure prints its file',
 };
 
 const [kind, ...args] = process.argv.slice(2);
 process.exitCode = run(KINDS[kind]);
 
-/** The exit code: 1 for a failure, 2 for wrong usage. */
+/** Runs the test of one kind. Returns the exit code: 1 for a failure, 2 for wrong usage. */
 function run({ test, about, numbers }) {
   const names = [...Object.keys(numbers), 'steps'];
   const lines = names.map(

@@ -1,4 +1,4 @@
-import { ASKED, testHistories } from '../support/conversation-fuzz/play.ts';
+import { testHistories } from '../support/conversation-fuzz/play.ts';
 import { openLocalPlace } from '../support/conversation-fuzz/running.ts';
 
 /**
@@ -13,8 +13,8 @@ import { openLocalPlace } from '../support/conversation-fuzz/running.ts';
  */
 
 testHistories({
-  ...ASKED,
-  openPlace: openLocalPlace,
+  openPlaces: async () => openLocalPlace,
   command: 'fuzz:conversations',
+  requests: process.env['CI'] === undefined ? 200 : 2_000,
   least: { blocks: 20, looks: 10, batches: 1, compared: 300 },
 });

@@ -1,21 +1,22 @@
 import { request as httpsRequest } from 'node:https';
-import { onTestFinished } from 'vitest';
 import { openHostedMemory } from '../../../src/adapters/memory-client/open-hosted-memory.ts';
 import type { FuzzedPlace, FuzzedProxy } from '../../../test/support/conversation-fuzz/place.ts';
-import { forgetElsewhere } from '../../../test/support/conversation-fuzz/running.ts';
+import { post } from '../../../test/support/conversation-fuzz/running.ts';
 import { DIALECTS } from '../../../test/support/dialect-wire.ts';
 import { FACTS, recordOf } from '../../../test/support/records.ts';
 import { providerBody } from './model-process.ts';
 import { startTwoNodes, type TwoNodes } from './two-nodes.ts';
 
-type Headers = Readonly<Record<string, string>>;
+/** The proxy waits 2 s for the ledger of a bound conversation (src/proxy/bonds.ts). A timer may fire a little early. */
+const LOOK_MS = 1_990;
 
 /**
- * Two nodes of a service with model traffic, as the place of histories: each history is a tenant of its own. A node
- * that was stopped or killed starts again at another port.
+ * Starts two nodes of a service with model traffic. Each call of the result opens a place for one history, which is a
+ * tenant of its own. A node that was stopped or killed starts again on another port.
  */
 export async function hostedPlaces(): Promise<() => Promise<FuzzedPlace>> {
   const two = await startTwoNodes({ dialects: [] });
+  // Limits that no history reaches.
   const limits = { requests_per_minute: 1_000_000, memory_calls_per_minute: 1_000_000 };
   await two.console('POST plans', { name: 'large', limits });
   let tenants = 0;
@@ -25,20 +26,22 @@ export async function hostedPlaces(): Promise<() => Promise<FuzzedPlace>> {
   };
 }
 
-/** So long the proxy waits for the ledger of a bound conversation, less what a timer may be early. */
-const LOOK_MS = 1_990;
-
 async function openPlace(two: TwoNodes, tenant: string): Promise<FuzzedPlace> {
   const { provider, baseUrl } = two.place;
+  // A history that failed may have left it stopped, and it answers the console.
+  await nodeOf(two, 0, '').start();
   await two.console('POST tenants', { tenant_id: tenant, plan: 'large' });
   for (const dialect of DIALECTS) {
     // oxlint-disable-next-line no-await-in-loop -- One call after the other.
     await two.console('POST providers', providerBody(dialect, baseUrl), { tenant });
   }
+  // As in the histories of the local proxy: a low budget and much room for blocks.
+  const settings = { input_budget: 1_500, recalled_tokens_max: 8_192 };
+  await two.console('PATCH settings', settings, { tenant, ifVersion: 0 });
   const scopes = ['read', 'write', 'receipt:read'];
   const { json } = await two.console('POST keys', { name: 'fuzz', scopes }, { tenant });
   const key = String(json.secret);
-  const service = openHostedMemory({
+  const { memory, close } = openHostedMemory({
     settings: {
       kind: 'hosted',
       baseUrl: `http://127.0.0.1:${two.balancer.port}`,
@@ -48,22 +51,13 @@ async function openPlace(two: TwoNodes, tenant: string): Promise<FuzzedPlace> {
     recallMs: 10_000,
     report: () => undefined,
   });
-  onTestFinished(() => service.close());
-  const soon = (): AbortSignal => AbortSignal.timeout(30_000);
   let imports = 0;
   return {
     provider,
     givesUpMs: LOOK_MS,
-    proxies: [new Node(two, 0, key), new Node(two, 1, key)],
-    capture: async (records) => {
-      const stored = await service.memory.capture(records, soon());
-      if (stored.some((state) => state !== 'stored' && state !== 'duplicate')) {
-        throw new Error(`the service stored ${JSON.stringify(stored)}`);
-      }
-    },
-    retrieve: async (asked) => (await service.memory.retrieve(asked, soon()))?.text,
-    forget: () => void forgetElsewhere(service.memory).catch(() => undefined),
-    // Nobody can hold the database of a service from outside.
+    proxies: [nodeOf(two, 0, key), nodeOf(two, 1, key)],
+    memory,
+    // No other process locks a whole PostgreSQL. node-outages.test.ts covers one that does not answer.
     lock: () => Promise.resolve(),
     unlock: () => undefined,
     import: (space) => {
@@ -71,54 +65,35 @@ async function openPlace(two: TwoNodes, tenant: string): Promise<FuzzedPlace> {
       const records = FACTS.map((fact, at) =>
         recordOf(`${fact} Import ${imports}.${at}`, { space }),
       );
-      service.memory.capture(records, soon()).catch(() => undefined);
+      memory.capture(records, AbortSignal.timeout(30_000)).catch(() => undefined);
     },
-    askProvider: (path, body, headers) => post(`${provider.url}${path}`, body, headers),
-    close: () => service.close(),
+    askProvider: (path, body, headers) => postToProvider(`${provider.url}${path}`, body, headers),
+    close,
   };
 }
 
-class Node implements FuzzedProxy {
-  readonly #two: TwoNodes;
-  readonly #at: number;
-  readonly #key: string;
-
-  constructor(two: TwoNodes, at: number, key: string) {
-    this.#two = two;
-    this.#at = at;
-    this.#key = key;
-  }
-
-  async start(): Promise<void> {
-    const node = this.#two.nodes[this.#at];
-    const isRunning = node?.child.exitCode === null && node.child.signalCode === null;
-    if (!isRunning) await this.#two.start(this.#at);
-  }
-
-  async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
-    await this.#two.nodes[this.#at]?.end(signal);
-  }
-
-  async send(path: string, body: Buffer, headers: Headers): Promise<Response> {
-    const answer = await fetch(`${this.#two.nodes[this.#at]?.url}${path}`, {
-      method: 'POST',
-      headers: {
+/** One of the two nodes. Both run already when the first history begins. */
+function nodeOf(two: TwoNodes, at: number, key: string): FuzzedProxy {
+  return {
+    start: async () => {
+      const child = two.nodes[at]?.child;
+      if (child?.exitCode !== null || child.signalCode !== null) await two.start(at);
+    },
+    stop: async (signal = 'SIGTERM') => void (await two.nodes[at]?.end(signal)),
+    send: (path, body, headers) =>
+      post(`${two.nodes[at]?.url}${path}`, body, {
         'content-type': 'application/json',
-        authorization: `Bearer ${this.#key}`,
+        authorization: `Bearer ${key}`,
         ...headers,
-      },
-      body,
-      signal: AbortSignal.timeout(60_000),
-    });
-    await answer.arrayBuffer();
-    return answer;
-  }
+      }),
+  };
 }
 
-/** Asks the provider, whose certificate nobody here knows. */
-function post(url: string, body: Buffer, headers: Headers): Promise<Response> {
+/** Posts to the provider without a check of its certificate, which only the nodes trust. */
+function postToProvider(...[url, body, headers]: Parameters<typeof post>): Promise<Response> {
   return new Promise((resolve, reject) => {
-    const options = { method: 'POST', headers, rejectUnauthorized: false, timeout: 60_000 };
+    const signal = AbortSignal.timeout(60_000);
+    const options = { method: 'POST', headers, rejectUnauthorized: false, signal };
     const outgoing = httpsRequest(url, options, (incoming) => {
       incoming.resume();
       incoming.on('error', reject);

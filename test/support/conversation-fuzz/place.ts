@@ -1,4 +1,4 @@
-import type { MemoryRecord, SpeakerRole } from '../../../src/ports/memory.ts';
+import type { Memory } from '../../../src/ports/memory.ts';
 import type { RecordingProvider } from '../story.ts';
 
 /** One of the two processes through which the conversations of a history run. */
@@ -18,22 +18,17 @@ export interface FuzzedProxy {
 export interface FuzzedPlace {
   readonly provider: RecordingProvider;
   /**
-   * Milliseconds after which svc may give a memory up that is a database of its own: the history then goes out without
-   * its blocks, as documented.
+   * After so many milliseconds svc may go on without the memory. It then sends a request without its blocks, as
+   * documented. Infinity for a file.
    */
   readonly givesUpMs: number;
   readonly proxies: readonly [FuzzedProxy, FuzzedProxy];
-  readonly capture: (records: readonly MemoryRecord<SpeakerRole>[]) => Promise<void>;
-  /** The text that the memory holds. */
-  readonly retrieve: (
-    key: { readonly ref: string } | { readonly digest: string; readonly space: string },
-  ) => Promise<string | undefined>;
-  /** Begins to forget something that no conversation here ever heard of. */
-  readonly forget: () => void;
-  /** Something else holds the memory, until it is unlocked. */
+  /** The memory that both processes use. */
+  readonly memory: Pick<Memory, 'capture' | 'retrieve' | 'forget'>;
+  /** Lets another process hold the memory until `unlock`, where one can. */
   readonly lock: () => Promise<void>;
   readonly unlock: () => void;
-  /** Begins to store much at once. */
+  /** Begins to store many texts. */
   readonly import: (space: string) => void;
   /** Sends a request of a client that left svc. */
   readonly askProvider: FuzzedProxy['send'];

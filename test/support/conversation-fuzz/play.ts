@@ -7,45 +7,42 @@ import type { FuzzedPlace } from './place.ts';
 import { type Step, history } from './steps.ts';
 import { type Counts, World } from './world.ts';
 
-/** The run that the environment asks for. */
-export const ASKED = {
-  requests: Number(process.env['FUZZ_REQUESTS'] ?? (process.env['CI'] === undefined ? 200 : 2_000)),
-  seed: Number(process.env['FUZZ_SEED'] ?? 20_261_122),
-  /** The steps of one history, a line of JSON each: they alone are played. */
-  stepsFile: process.env['FUZZ_STEPS'],
-  /** A failing history is made shorter for so long. */
-  shrinkMs: Number(process.env['FUZZ_SHRINK_MS'] ?? 30_000),
-};
-
-/** Of all requests, where the memory is a database of its own. */
+const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_122);
+/** The steps of one history, a line of JSON each: they alone are played. */
+const STEPS_FILE = process.env['FUZZ_STEPS'];
+/** A failing history is made shorter for so long. */
+const SHRINK_MS = Number(process.env['FUZZ_SHRINK_MS'] ?? 30_000);
+/** At most this share of the requests may be late. */
 const LATE_SHARE_MAX = 0.02;
 
+type OpenPlace = () => Promise<FuzzedPlace>;
+
 interface Run {
-  readonly openPlace: () => Promise<FuzzedPlace>;
+  /** Called once in the test. Its result opens a place for each history. */
+  readonly openPlaces: () => Promise<OpenPlace>;
   /** The script that plays a history again. */
   readonly command: string;
+  /** The number of requests, unless FUZZ_REQUESTS asks for another one. */
   readonly requests: number;
-  readonly seed: number;
-  readonly stepsFile: string | undefined;
-  readonly shrinkMs: number;
   /** The laws say nothing where nothing was placed and nothing left: how much a long run must have. */
   readonly least: Partial<Counts>;
 }
 
 /** A test that plays random histories until so many requests were sent, or the one history that a file holds. */
 export function testHistories(run: Run): void {
-  const { requests, seed, stepsFile } = run;
+  const requests = Number(process.env['FUZZ_REQUESTS'] ?? run.requests);
   const name =
-    stepsFile === undefined
-      ? `${requests} requests of random histories keep every law (seed ${seed})`
-      : `the history in ${stepsFile} keeps every law`;
+    STEPS_FILE === undefined
+      ? `${requests} requests of random histories keep every law (seed ${SEED})`
+      : `the history in ${STEPS_FILE} keeps every law`;
   test(
     name,
     async () => {
       const counts = newCounts();
-      if (stepsFile !== undefined) return play(run, readSteps(stepsFile), counts);
-      for (let at = seed; counts.requests < requests; at += 1) {
-        await playOne(run, at, counts);
+      const openPlace = await run.openPlaces();
+      if (STEPS_FILE !== undefined) return play(openPlace, readSteps(STEPS_FILE), counts);
+      for (let at = SEED; counts.requests < requests; at += 1) {
+        await playOne({ ...run, openPlace }, at, counts);
         process.stdout.write(`seed ${at}: ${JSON.stringify(counts)}\n`);
       }
       expect(counts.late).toBeLessThanOrEqual(Math.ceil(counts.requests * LATE_SHARE_MAX));
@@ -88,15 +85,19 @@ function newCounts(): Counts {
   };
 }
 
-async function playOne(run: Run, seed: number, counts: Counts): Promise<void> {
+async function playOne(
+  { openPlace, command }: Run & { readonly openPlace: OpenPlace },
+  seed: number,
+  counts: Counts,
+): Promise<void> {
   let shrinksUntil = Infinity;
   const property = fc.asyncProperty(history(), async (steps) => {
     // When the time is over, every shorter history counts as passed, which ends the shrinking.
     if (performance.now() > shrinksUntil) return;
     try {
-      await play(run, steps, counts);
+      await play(openPlace, steps, counts);
     } catch (error) {
-      shrinksUntil = Math.min(shrinksUntil, performance.now() + run.shrinkMs);
+      shrinksUntil = Math.min(shrinksUntil, performance.now() + SHRINK_MS);
       throw error;
     }
   });
@@ -108,17 +109,19 @@ async function playOne(run: Run, seed: number, counts: Counts): Promise<void> {
   writeFileSync(file, `${lines}\n`);
   throw new Error(
     `${String(result.errorInstance)}
-To repeat it: npm run ${run.command} -- --steps ${file}
+To repeat it: npm run ${command} -- --steps ${file}
 The shortest history that was found has ${steps.length} steps:
 ${lines}`,
   );
 }
 
-async function play({ openPlace }: Run, steps: readonly Step[], counts: Counts): Promise<void> {
-  const world = await World.open(await openPlace(), counts);
+async function play(openPlace: OpenPlace, steps: readonly Step[], counts: Counts): Promise<void> {
+  const place = await openPlace();
   try {
+    const world = await World.open(place, counts);
     for (const step of steps) await world.take(step);
+    world.countPrices();
   } finally {
-    await world.close();
+    await place.close();
   }
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -6,11 +5,10 @@ import { join } from 'node:path';
 import { loadDriver } from '../../../src/adapters/store/driver.ts';
 import { openEmbeddedStore } from '../../../src/adapters/store/embedded-store.ts';
 import { DIALECTS } from '../../../src/core/conversation/view.ts';
-import type { Memory } from '../../../src/ports/memory.ts';
 import { BIN } from '../cli.ts';
 import { LOCAL_TOKEN, validConfig } from '../config.ts';
 import { homeWith } from '../home.ts';
-import { FACTS, recordOf } from '../records.ts';
+import { FACTS } from '../records.ts';
 import { startRecordingProvider } from '../story.ts';
 import type { FuzzedPlace, FuzzedProxy } from './place.ts';
 
@@ -25,12 +23,7 @@ export async function openLocalPlace(): Promise<FuzzedPlace> {
     provider,
     givesUpMs: Infinity,
     proxies,
-    capture: (records) => store.memory.capture(records, AbortSignal.timeout(30_000)).then(noop),
-    retrieve: async (key) => {
-      const held = await store.memory.retrieve(key, AbortSignal.timeout(30_000));
-      return held?.text;
-    },
-    forget: () => void forgetElsewhere(store.memory).catch(() => undefined),
+    memory: store.memory,
     lock: () => first.lock(),
     unlock: () => first.unlock(),
     import: (space) => first.import(space),
@@ -42,17 +35,8 @@ export async function openLocalPlace(): Promise<FuzzedPlace> {
   };
 }
 
-/** While another process holds the database it fails, which nobody here minds. */
-export async function forgetElsewhere(memory: Pick<Memory, 'capture' | 'forget'>): Promise<void> {
-  const space = 'elsewhere';
-  const signal = AbortSignal.timeout(30_000);
-  await memory.capture([recordOf(`Nobody asks for this: ${randomUUID()}`, { space })], signal);
-  await memory.forget({ space }, signal);
-}
-
-const noop = (): void => undefined;
-
-async function post(
+/** Posts a request, and reads the whole answer. */
+export async function post(
   url: string,
   body: Buffer,
   headers: Readonly<Record<string, string>>,

@@ -88,8 +88,8 @@ export class World {
     return world;
   }
 
-  async close(): Promise<void> {
-    await this.#place.close();
+  /** Adds what the provider took for all requests. */
+  countPrices(): void {
     this.counts.price += Math.round(this.#pair.through.price / 1_000);
     this.counts.directPrice += Math.round(this.#pair.direct.price / 1_000);
   }
@@ -109,7 +109,7 @@ export class World {
       case 'import':
         return this.#place.import(SPACES[this.#number % SPACES.length] ?? 'default');
       case 'forget':
-        return this.#place.forget();
+        return void this.#forget().catch(() => undefined);
       case 'restart':
       case 'kill':
         return this.#restart(step.kind === 'kill' ? 'SIGKILL' : 'SIGTERM');
@@ -207,7 +207,19 @@ export class World {
       const place = { space, conversation: `earlier-${this.#number}` };
       return [recordOf(text, place), recordOf<'assistant'>(rule, { ...place, role: 'assistant' })];
     });
-    await this.#place.capture(records);
+    const stored = await this.#place.memory.capture(records, AbortSignal.timeout(30_000));
+    const bad = stored.find((state) => state !== 'stored' && state !== 'duplicate');
+    if (bad !== undefined) throw new Error(`a record was not stored: ${bad}`);
+  }
+
+  /** Forgets something that no conversation here ever heard of. Fails while another process holds the memory. */
+  async #forget(): Promise<void> {
+    const { memory } = this.#place;
+    this.#number += 1;
+    const signal = AbortSignal.timeout(30_000);
+    const space = 'elsewhere';
+    await memory.capture([recordOf(`Nobody asks for number ${this.#number}.`, { space })], signal);
+    await memory.forget({ space }, signal);
   }
 
   async #restart(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
@@ -260,7 +272,7 @@ export class World {
     const text = this.#expect(branch, client);
     const response = await this.#ask(branch, client);
     if (this.#isLate) {
-      // Nothing can be said of what follows.
+      // svc did not know the blocks of this branch, so no law holds for what follows.
       this.counts.late += 1;
       this.#branches.splice(at, 1);
       return;
@@ -459,7 +471,8 @@ export class World {
   ): Promise<void> {
     const name = JSON.stringify(key);
     if (this.#held.has(name)) return;
-    if ((await this.#place.retrieve(key)) !== text)
+    const held = await this.#place.memory.retrieve(key, AbortSignal.timeout(30_000));
+    if (held?.text !== text)
       throw new Error(`${name} left and is not stored: ${text.slice(0, 80)}`);
     this.#held.add(name);
   }
