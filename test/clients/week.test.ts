@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { strictSettings } from '../support/strict-provider/settings.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 import { StrictProvider } from '../support/strict-provider/strict-provider.ts';
 import { runClaude } from './support/claude-code.ts';
 import { runCodex } from './support/codex.ts';
@@ -29,9 +29,7 @@ interface Moved {
 }
 
 async function openMoved(): Promise<Moved> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const file = join(folder, 'clock');
+  const file = join(tempFolder(), 'clock');
   let moved = 0;
   const moveTo = (ms: number): void => {
     moved = ms;

@@ -5,7 +5,17 @@ import type { OwnChanges } from '../../src/core/meter/prefix.ts';
 import type { Dialect } from '../../src/core/conversation/view.ts';
 import { hasLongCache } from '../../src/core/shortening/pricing.ts';
 import { DIALECTS } from '../support/dialect-wire.ts';
-import { type Body, type Json, MissStage, prose, toolOf } from '../support/miss-stage.ts';
+import {
+  type Body,
+  type Json,
+  MARK,
+  MissStage,
+  prose,
+  toolOf,
+  withList,
+  withSystem,
+  withTools,
+} from '../support/miss-stage.ts';
 import { recordedBodies } from '../support/recorded-bodies.ts';
 
 /**
@@ -168,13 +178,13 @@ const EVENTS: readonly Event[] = [
     name: 'midnight',
     truth: { by: 'client', place: 'system', change: 'date' },
     client: (body, { dialect }) =>
-      withSystem(body, dialect, (text) => `${text} Today is 2026-11-25.`),
+      withUndated(body, dialect, (text) => `${text} Today is 2026-11-25.`),
   },
   {
     name: 'another system prompt',
     truth: { by: 'client', place: 'system', change: 'edited' },
     client: (body, { dialect }) =>
-      withSystem(body, dialect, (text) => `${text} Be brief. Today is 2026-11-24.`),
+      withUndated(body, dialect, (text) => `${text} Be brief. Today is 2026-11-24.`),
   },
   {
     name: 'another model',
@@ -195,28 +205,13 @@ const EVENTS: readonly Event[] = [
   },
 ];
 
-function withTools(body: Body, change: (tools: readonly Json[]) => readonly Json[]): Body {
-  return { ...body, tools: change(body['tools'] as readonly Json[]) };
-}
-
 function serverTools(dialect: Dialect): Json[] {
   return ['issues', 'pulls'].map((name) => toolOf(dialect, `mcp__github__${name}`, 'Lists them.'));
 }
 
-function withSystem(body: Body, dialect: Dialect, change: (text: string) => string): Body {
-  const edited = (text: unknown): string =>
-    change(String(text).replace(' Today is 2026-11-24.', ''));
-  if (dialect === 'openai_responses') {
-    return { ...body, instructions: edited(body['instructions']) };
-  }
-  if (dialect === 'openai_chat_completions') {
-    const [system, ...others] = body['messages'] as readonly Json[];
-    return { ...body, messages: [{ ...system, content: edited(system?.['content']) }, ...others] };
-  }
-  const parts = body['system'] as readonly Json[];
-  const last = parts.at(-1);
-  const text = edited(last?.['text']);
-  return { ...body, system: [...parts.slice(0, -1), { ...last, text }] };
+/** Without the date that the system prompt of a day has. */
+function withUndated(body: Body, dialect: Dialect, change: (text: string) => string): Body {
+  return withSystem(body, dialect, (text) => change(text.replace(' Today is 2026-11-24.', '')));
 }
 
 function listOf(body: Body, dialect: Dialect): readonly Json[] {
@@ -243,18 +238,6 @@ function withItem(body: Body, dialect: Dialect, at: number, added: string): Body
       };
     }),
   );
-}
-
-/** Chat's system message stays in front. */
-function withList(
-  body: Body,
-  dialect: Dialect,
-  change: (list: readonly Json[]) => readonly Json[],
-): Body {
-  const name = dialect === 'openai_responses' ? 'input' : 'messages';
-  const list = body[name] as readonly Json[];
-  const head = list[0]?.['role'] === 'system' ? list.slice(0, 1) : [];
-  return { ...body, [name]: [...head, ...change(list.slice(head.length))] };
 }
 
 function withImage(body: Body, dialect: Dialect, place: number): Body {
@@ -350,7 +333,6 @@ interface Shape {
   readonly isHour?: boolean;
 }
 
-const MARK = { cache_control: { type: 'ephemeral' } };
 const HOUR_MARK = { cache_control: { type: 'ephemeral', ttl: '1h' } };
 
 function said(dialect: Dialect, role: string, text: string): Json {

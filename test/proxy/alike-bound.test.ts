@@ -5,6 +5,8 @@ import { NAMED, QUESTION, SECOND, startTalk } from '../support/strict-talk.ts';
 /**
  * Without a stated session id, conversations that begin with the same words have one name. If one of them is
  * bound, the others count as bound too. What was sent in front of their own, unbound thinking does not count.
+ * platform.claude.com, preserved thinking, "Prefix checks" (read 2026-11-28): only some models check, and each block for
+ * itself. test/support/strict-provider refuses or drops as that page says.
  */
 
 const UNBOUND = 'claude-sonnet-5';

@@ -128,3 +128,37 @@ export function prose(seed: number, count: number): string {
     return `${WORDS[state % WORDS.length]}${state % 97}`;
   }).join(' ');
 }
+
+export const MARK = { cache_control: { type: 'ephemeral' } };
+
+export function withTools(body: Body, change: (tools: readonly Json[]) => readonly Json[]): Body {
+  return { ...body, tools: change(body['tools'] as readonly Json[]) };
+}
+
+/** The last part of the system prompt in the form of each dialect. */
+export function withSystem(body: Body, dialect: Dialect, change: (text: string) => string): Body {
+  if (dialect === 'openai_responses') {
+    return { ...body, instructions: change(String(body['instructions'])) };
+  }
+  if (dialect === 'openai_chat_completions') {
+    const [system, ...others] = body['messages'] as readonly Json[];
+    const content = change(String(system?.['content']));
+    return { ...body, messages: [{ ...system, content }, ...others] };
+  }
+  const parts = body['system'] as readonly Json[];
+  const last = parts.at(-1);
+  const text = change(String(last?.['text']));
+  return { ...body, system: [...parts.slice(0, -1), { ...last, text }] };
+}
+
+/** Chat's system message stays in front. */
+export function withList(
+  body: Body,
+  dialect: Dialect,
+  change: (list: readonly Json[]) => readonly Json[],
+): Body {
+  const name = dialect === 'openai_responses' ? 'input' : 'messages';
+  const list = body[name] as readonly Json[];
+  const head = list[0]?.['role'] === 'system' ? list.slice(0, 1) : [];
+  return { ...body, [name]: [...head, ...change(list.slice(head.length))] };
+}

@@ -1,5 +1,5 @@
 import { flag, type Infer, integer, members, oneOf } from '../../../src/core/memory-api/shape.ts';
-import { type HandlerSettings } from '../../../src/core/settings/settings.ts';
+import type { HandlerSettings } from '../../../src/core/settings/settings.ts';
 import { COMPRESSION_MODES } from '../../../src/core/http/modes.ts';
 
 /**

@@ -12,17 +12,16 @@ export function newId(prefix: string, randomBytes: (count: number) => Uint8Array
   return `${prefix}_${id}`;
 }
 
-/**
- * Names of receipts: `rcpt_` and a UUID of version 7 (RFC 9562) in Crockford's base 32, lower case.
- * The text sorts as the time in it, so a page of receipts is found by their names alone.
- */
-
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
 /** 26 digits hold 130 bits. */
 const LEADING_BITS = 2;
 /** The digits with the leading bits and the time. */
 const TIME_DIGITS = 10;
 
+/**
+ * The names of receipts: `rcpt_` and a UUID of version 7 (RFC 9562) in Crockford's base 32, lower case. The text sorts
+ * as the time in it, so a page of receipts is found by their names alone.
+ */
 export const RECEIPT_ID = /^rcpt_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
 /** The time has 48 bits: until the year 10889. */

@@ -117,7 +117,7 @@ interface ModelError {
   };
 }
 
-/** The shape in which the dialect's SDKs expect an error. `dialect` undefined: a path that has none. */
+/** Writes an error in the shape that the dialect's SDKs expect. `dialect`: undefined for a path that has none. */
 export function modelErrorBody(
   dialect: Dialect | undefined,
   { status, code, message, requestId, service }: ModelError,

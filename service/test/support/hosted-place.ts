@@ -41,7 +41,7 @@ async function openPlace(two: TwoNodes, tenant: string): Promise<FuzzedPlace> {
   const scopes = ['read', 'write', 'receipt:read'];
   const { json } = await two.console('POST keys', { name: 'fuzz', scopes }, { tenant });
   const key = String(json.secret);
-  const { memory, close } = openHostedMemory({
+  const service = openHostedMemory({
     settings: {
       kind: 'hosted',
       baseUrl: `http://127.0.0.1:${two.balancer.port}`,
@@ -56,7 +56,7 @@ async function openPlace(two: TwoNodes, tenant: string): Promise<FuzzedPlace> {
     provider,
     givesUpMs: LOOK_MS,
     proxies: [nodeOf(two, 0, key), nodeOf(two, 1, key)],
-    memory,
+    memory: service.memory,
     // No other process locks a whole PostgreSQL. node-outages.test.ts covers one that does not answer.
     lock: () => Promise.resolve(),
     unlock: () => undefined,
@@ -65,10 +65,10 @@ async function openPlace(two: TwoNodes, tenant: string): Promise<FuzzedPlace> {
       const records = FACTS.map((fact, at) =>
         recordOf(`${fact} Import ${imports}.${at}`, { space }),
       );
-      memory.capture(records, AbortSignal.timeout(30_000)).catch(() => undefined);
+      service.memory.capture(records, AbortSignal.timeout(30_000)).catch(() => undefined);
     },
     askProvider: (path, body, headers) => postToProvider(`${provider.url}${path}`, body, headers),
-    close,
+    close: () => service.close(),
   };
 }
 

@@ -25,8 +25,8 @@ import type { MasterKeyRow, SealedSecret, SigningKeyRow } from '../../ports/vaul
 export type Row = Readonly<Record<string, unknown>>;
 
 /**
- * Makes a function that reads a row as a fact. `names`: the member of each column whose name is not its own in camel
- * case. `json`: the columns that hold a value as JSON.
+ * Makes a function that reads a row as a fact. `names`: the members whose name is not their column's in camel case.
+ * `json`: the columns that hold a value as JSON.
  */
 export function readerOf<Fact>(
   names: Readonly<Record<string, string>> = {},

@@ -57,24 +57,32 @@ export async function forgetBlocks(
   await rows.run(LEDGER.empty, tenant, keys, at);
 }
 
-/**
- * A later row for the same key wins; a key that is written once keeps its first row. A block that was
- * placed before a purge of a space that it quotes may arrive after it: it stays out.
- */
-async function record(rows: Rows, tenant: string, given: readonly LedgerRow[]): Promise<void> {
-  // A purge that is under way ends first.
+/** Empties the blocks that are no newer than the last purge of a space that they quote: they were placed before it. */
+async function withoutPurged(
+  rows: Rows,
+  tenant: string,
+  given: readonly LedgerRow[],
+): Promise<readonly LedgerRow[]> {
+  // Waits for a purge that is under way.
   const [, mark] = await Promise.all([
     rows.run(LEDGER.makeForgotten, tenant, FORGOTTEN_KEY),
     rows.get<{ at: number }>(LEDGER.holdForgotten, tenant, FORGOTTEN_KEY),
   ]);
-  const forgottenAt = mark?.at ?? -1;
-  const old = given.filter(({ at }) => at <= forgottenAt);
-  const marks = new Set(old.flatMap(quotedIn).map(({ space }) => forgottenKey(space)));
-  const found = marks.size === 0 ? [] : await rows.all<LedgerRow>(LEDGER.find, tenant, [...marks]);
-  const purges = new Map(found.map(({ key, at }) => [key, at]));
-  const isPurged = (row: LedgerRow): boolean =>
-    quotedIn(row).some(({ space }) => row.at <= (purges.get(forgottenKey(space)) ?? -1));
-  const clean = given.map((row) => (isPurged(row) ? { ...row, block: '' } : row));
+  const late = given.filter(({ at }) => at <= (mark?.at ?? -1));
+  const keys = new Set(late.flatMap(quotedIn).map(({ space }) => forgottenKey(space)));
+  if (keys.size === 0) return given;
+  const marks = await rows.all<LedgerRow>(LEDGER.find, tenant, [...keys]);
+  const purges = new Map(marks.map(({ key, at }) => [key, at]));
+  return given.map((row) =>
+    quotedIn(row).some(({ space }) => row.at <= (purges.get(forgottenKey(space)) ?? -1))
+      ? { ...row, block: '' }
+      : row,
+  );
+}
+
+/** Writes rows. A later row for the same key wins; a key that is written once keeps its first row. */
+async function record(rows: Rows, tenant: string, given: readonly LedgerRow[]): Promise<void> {
+  const clean = await withoutPurged(rows, tenant, given);
   const valuesOf = ({ key, block, form, at }: LedgerRow) => [tenant, key, block, form, at] as const;
   const once = distinct(
     clean.filter(({ isOnce }) => isOnce === true),

@@ -234,7 +234,7 @@ export class JournalLedger implements Ledger {
     if (keys.some((key) => this.#suspect.has(key)) && !(await this.#drain())) return false;
     try {
       const rows = await this.#options.store.findEntries(keys);
-      // Something was forgotten meanwhile, maybe one of these.
+      // find() looks all of them up again.
       if (this.generation() !== generation) return false;
       for (const row of rows) {
         // A row that was recorded while the table was asked is newer than its answer.
