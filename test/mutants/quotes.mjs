@@ -14,8 +14,8 @@ export const QUOTES = [
   {
     name: 'a piece of a text is quoted as a sentence',
     file: 'src/core/recall/conclusions.ts',
-    from: 'isFragment(text) || NO_STATEMENT',
-    to: 'NO_STATEMENT',
+    from: 'isFragment(text) || isWeak(text)',
+    to: 'isWeak(text)',
     test: CONCLUSIONS,
   },
   {
