@@ -627,7 +627,52 @@ const SPOKEN: BlindForms = {
   ],
 };
 
-export const BLIND_FORMS: readonly BlindForms[] = [BARE, QUOTED, IN_ADDRESS, SPOKEN];
+/** A second list, of 28 November 2026: constructors, sentences, two words with a stroke, an index. */
+const LATER: BlindForms = {
+  values: ['marmalade', 'Kestrel77', 'winterhafen', 'g0ldfish!', 'qT7vB2nX9mLc'],
+  forms: [
+    "const sequelize = new Sequelize('shop', 'app', '%s', { dialect: 'postgres' })",
+    "db = pymysql.connect('localhost', 'app', '%s', 'shop')",
+    'conn = MySQLdb.connect("localhost", "app", "%s")',
+    'password[0]=%s&user=anna',
+    'user=anna&password[]=%s',
+    'authtok=%s',
+    'PAM_AUTHTOK=%s',
+    "my pass is %s, don't put it in the repo",
+    'ssh: ops/%s@10.0.4.2',
+    'sftp: ops / %s',
+    'vpn: anna.berg@example.com / %s',
+    'creds for the test tenant -> anna.berg@example.com / %s',
+    'login for prod: ops / %s',
+    'set MYSQL_PWD=%s&& mysqldump shop',
+    'export PGPASSWORD=%s && psql shop',
+    'PGPASSWORD=%s; psql shop',
+    'A temporary password is generated for root@localhost: %s',
+    'A new password was created for user anna@example.com: %s',
+  ],
+};
+
+/** Keys that are called so in other languages: only a made value is one. */
+const FOREIGN_KEYS: BlindForms = {
+  values: ['8f3kd92jf02kdmc83jf0', 'qT7vB2nX9mLcR4tZ8w'],
+  forms: [
+    'Der API-Schlüssel ist %s und gilt bis Freitag',
+    'API-Schlüssel: %s',
+    "la clé d'API est %s",
+    'clé API : %s',
+    'la clave de API es %s',
+    'chiave API: %s',
+  ],
+};
+
+export const BLIND_FORMS: readonly BlindForms[] = [
+  BARE,
+  QUOTED,
+  IN_ADDRESS,
+  SPOKEN,
+  LATER,
+  FOREIGN_KEYS,
+];
 
 export const BLIND_NEGATIVES: readonly string[] = [
   "client.authenticate('MYAUTH', lambda x: None)",
@@ -995,4 +1040,16 @@ export const BLIND_NEGATIVES: readonly string[] = [
   'user: shop / group: web',
   'The key for sorting is the name.',
   'expect(screen.getByLabelText("Password")).toBeInTheDocument();',
+  'authtok_type= is set by pam',
+  'the pass is complete: 14 tests ok',
+  'the pass is skipped when nothing changed',
+  'the first pass is slow.',
+  'ssh: connect to host 10.0.4.2 port 22: Connection refused',
+  'ssh: config/known_hosts was changed',
+  'sftp: src/main.ts',
+  'new Sequelize(process.env.DB, process.env.USER, process.env.PASS)',
+  "app.connect('shop', 'app', 'orders')",
+  'password[0].value = read()',
+  'A temporary password is generated for root@localhost: see the log',
+  'der API-Schlüssel ist ungültig',
 ];

@@ -90,10 +90,11 @@ const TO_CLAUSE_END =
   '(?=\\S{6,80}(?:(?<=["\'`.,;!)。，])|\\s{0,2}$|[ \\t]{0,2}\\r?\\n| (?:and|for|on|please|und|für|et|y|e|but)\\b))';
 /** "for the staging database". */
 const OF_PLACE =
-  '(?: (?:for|of|on|at|für|von|auf|pour|de|du|para|da|do|della|voor|van|till|til) [\\w. -]{1,32}?)?';
+  '(?: (?:for|of|on|at|für|von|auf|pour|de|du|para|da|do|della|voor|van|till|til) [\\w. @-]{1,32}?)?';
 /** What joins a name and its value in a sentence, in the languages of `SPOKEN_NAMES`. */
 const IS =
-  '(?: (?:is|was|ist|war|lautet|est|es|è|é|jest|är|er)(?: now| jetzt| nun)?:?[ ]{1,2}|[是は은는][ ]?)';
+  `(?: (?:is|was|has been) (?:generated|created|set)${OF_PLACE}:[ ]|` +
+  ' (?:is|was|ist|war|lautet|est|es|è|é|jest|är|er)(?: now| jetzt| nun)?:?[ ]{1,2}|[是は은는][ ]?)';
 /** In bold, the colon of Markdown is within the marks or behind them. */
 const COLON = '(?:[ ]?:(?:\\*\\*)? [ ]?|：[ ]?)';
 const QUOTE_MARKS = '["\'`*]{0,3}';
@@ -162,10 +163,10 @@ export const NAME_RULES: readonly SecretRule[] = [
       isChosen(secret),
   }),
   named('The same in front of the next command of a shell', {
-    pattern: after(`(?<=\\bexport \\w{0,40})${CHOSEN}${SUFFIX}=`, '"\'`();&|', 6),
+    pattern: after(`(?<=\\b(?:export|set) \\w{0,40})${CHOSEN}${SUFFIX}=`, '"\'`();&|', 6),
     rest: BARE_REST,
     accepts: ({ context, secret, next }) =>
-      next === ';' && isPlainName(context) && isChosen(secret),
+      /[;&]/.test(next) && isPlainName(context) && isChosen(secret),
   }),
   named('A chosen secret in a query, a form or a connection string', {
     pattern: after(

@@ -48,7 +48,7 @@ export const PAIR_RULES: readonly SecretRule[] = [
       'accesso',
     ],
     pattern: new RegExp(
-      `(?<keep>(?<![\\w.$/@-])${LOGIN_WORDS}(?: (?:is|are|with|as|sind|for|on) (?:\\w{1,16} ){0,2}?)?(?:[ ]?[:=→]|[ ]->)?[ ]{1,2}(?!\\w{1,12}://)${USER}(?: ?[:/] ?| // | (?:and|with|und|mit) (?=[^\\s]{0,60}\\d))["'\`]?)${BARE_VALUE}${CLAUSE_END}`,
+      `(?<keep>(?<![\\w.$/@-])${LOGIN_WORDS}(?: (?:is|are|with|as|sind|for|on)(?: \\w{1,16}){0,3}?)?(?:[ ]?[:=→]|[ ]->)?[ ]{1,2}(?!\\w{1,12}://)${USER}(?: ?[:/] ?| // | (?:and|with|und|mit) (?=[^\\s]{0,60}\\d))["'\`]?)${BARE_VALUE}${CLAUSE_END}`,
       'iy',
     ),
     accepts: isPairSecret,
@@ -83,6 +83,17 @@ export const PAIR_RULES: readonly SecretRule[] = [
       isPairSecret(candidate) &&
       (/(?:[/:,|(] ?|\/\/ | and )["'`]?$/.test(candidate.context) ||
         isSimplePassword(candidate.secret)),
+  }),
+  atKeyword('A login at a machine: "ssh: ops/…", "vpn: ops / …"', {
+    keywords: ['ssh', 'sftp', 'rdp', 'vnc', 'vpn', 'telnet'],
+    pattern: new RegExp(
+      `(?<keep>(?<![\\w.$/@-])(?:ssh|sftp|rdp|vnc|vpn|telnet)(?:[ ]?[:=→]|[ ]->)[ ]{1,2}["'\`]?[A-Za-z][\\w.@+-]{1,64}(?: / |/))${BARE_VALUE}${CLAUSE_END}`,
+      'iy',
+    ),
+    // A word behind a stroke alone is the second part of a path.
+    accepts: (candidate) =>
+      isPairSecret(candidate) &&
+      (candidate.context.endsWith(' ') || !/^[\w-]*$/.test(candidate.secret)),
   }),
   {
     kind: 'password',

@@ -14,12 +14,13 @@ export const PASSWORDS =
   `${SPOKEN_NAMES}|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<![\\w-])pass(?=["'>]|(?<=[\\s({]:pass) ["']|</key>|[ ]{0,4}:?=|: |:(?=[^\\s:/"'\`]{5})| (?:<-|->|→) |\\s{1,40}value:)|` +
   '(?<=(?:db|database|sql|pg|mysql|redis|mongo|smtp|imap|mail|ftp|ssh|ldap|bind|proxy|http|user|admin|root|sudo|become|auth|login|key|store|wifi|remote|local|my))' +
   'pass(?![a-z])|(?<=[a-z\\d]_|root|bind|admin|user|db|auth|sudo|wifi|mail|smtp|ldap|key|zip|master|proxy|my)pw(?![a-z])|\\bpw|' +
-  '(?<![a-z])(?:mdp|p/w|psk|pswd)(?![a-z])';
+  '(?<![a-z])(?:mdp|p/w|psk|pswd|authtok)(?![a-z])|(?<=\\b(?:my|our|your) )pass(?= is )';
 /** Names of settings that hold a secret, with `_`, `-`, `.` or nothing between the words. */
 export const NAMES =
   `${PASSWORDS}|secret|token|credentials?|\\bcreds|(?<![a-z])auth(?![a-z])|client[_-]key[_-]data|unseal[_ -]?key(?: \\d{1,2})?|` +
   '(?:api|access|account|auth|private|secret|encryption|signing|master|shared|service|session|' +
   'consumer|client|license|subscription|deploy|webhook|jwt|app|pre-?shared|integration)[_.-]?key|api key|' +
+  "api[ -]?schl(?:ü|ue)ssel|clé (?:d['’])?api|clave (?:de )?api|chiave api|" +
   'connection[_-]?string|(?<=[a-z0-9])_(?:key|pat|dsn)(?![a-z])';
 /** Such a name promises less: only a random value is a secret. */
 export const WEAK_NAME = /^_/;
@@ -37,7 +38,7 @@ export const CHOSEN = `(?:${PASSWORDS}|secret)`;
 
 /** A part of every name, looked for first: the names themselves take ten times as long. */
 const NAME_PART = new RegExp(
-  `pass|kennwort|mdp|p/w|pswd|contrase|clave|senha|phrase|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|parola|ifre|jelsz|lozinka|κωδικός|пароль|密[码碼]|口令|パスワード|暗証|비밀|비번|암호|패스|pwd|pw|psk|secret|token|cred|auth|key|connection|_pat|_dsn|${VENDORS}`,
+  `pass|kennwort|mdp|p/w|pswd|contrase|clave|senha|phrase|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|parola|ifre|jelsz|lozinka|κωδικός|пароль|密[码碼]|口令|パスワード|暗証|비밀|비번|암호|패스|pwd|pw|psk|secret|token|cred|auth|key|schl|clé|chiave|connection|_pat|_dsn|${VENDORS}`,
   'gi',
 );
 /** "user anna and pass …": one rule alone reads it, because most often the word is a verb there. */
@@ -75,8 +76,8 @@ function before(text: string, at: number): string {
   return text.slice(Math.max(0, at - PUBLIC_CHARS), at);
 }
 
-/** The suffixes that a name may have: `_access_key`, `ForStaging`, `_123`. */
-export const SUFFIX = '[\\w.-]{0,24}';
+/** The suffixes that a name may have: `_access_key`, `ForStaging`, `_123`, `[0]`. */
+export const SUFFIX = '[\\w.-]{0,24}(?:\\[\\d{0,4}\\])?';
 /** Such a name says what a secret is like, or where it is, and not the secret. */
 const DESCRIPTION =
   /^(?:ids?|ur[il]s?|names?|paths?|files?|types?|sizes?|lengths?|count(?:er|s)?|hash(?:es)?|digests?|sha\d{0,3}|endpoints?|fields?|labels?|refs?|versions?|prefix|suffix|limits?|max|min|usage|used|expir(?:es|y|ation)\w{0,4}|ttl|at|audience|issuer|scopes?|status|policy|budgets?|arn|vault|fingerprint|checksum|formats?|regex|patterns?|placeholder|title|class|selectors?|params?|index|stores?|ring|hint|help|text|size|bytes|chars|tokens|per\w{0,12}|in|out|total\w{0,6})$/i;
