@@ -35,7 +35,10 @@ export function accountsOf(factsOf: FactsOf): Accounts {
   };
 }
 
-/** For the hold-out. A correction is counted where the person's text is the newest item, so once. */
+/**
+ * Says whether the newest prompt corrects the agent; the hold-out experiment counts corrections. Only the newest
+ * item is read, so each correction counts once.
+ */
 function correctionOf(
   { trial, kind }: RequestRow,
   { reading }: EndedRequest,
@@ -59,7 +62,7 @@ export function comparePrefix(
   state.sent ??= new PrefixHistory();
   const comparison = state.sent.compare(sketchOf(view), startedAt);
   const { before, difference } = comparison;
-  // A history without thoughts has nothing that a change could harm: it is new, or was compacted.
+  // Without thinking blocks a changed prefix harms nothing: the conversation is new, or was compacted.
   if (!view.items.some(({ hasReasoning }) => hasReasoning)) state.prefixChangedBy = undefined;
   else if (before !== undefined && difference !== undefined) {
     const isBehind = view.items
@@ -70,7 +73,7 @@ export function comparePrefix(
   return comparison;
 }
 
-/** Says why the provider's cache did not serve it, and remembers it for the next request. */
+/** Says why the provider's cache did not serve this request, and remembers the reason for the next one. */
 function missed(
   row: RequestRow,
   { reading, plan, placements, startedAt, answeredAt, comparison }: EndedRequest,
@@ -107,7 +110,10 @@ function missed(
   };
 }
 
-/** What an earlier process sent: all that stands in front of its answer, which the client sends back now. */
+/**
+ * The prefix that an earlier process sent: everything in front of its last answer. The client sends that answer back
+ * now.
+ */
 function resumedPrefix({ view, state }: Reading): ResumedPrefix | undefined {
   const pausedMs = state.resumedAfterMs;
   if (pausedMs === undefined) return undefined;
@@ -119,7 +125,10 @@ function resumedPrefix({ view, state }: Reading): ResumedPrefix | undefined {
   return { tokens, pausedMs, lifetimeMs: messagesLifetimeMs(view) };
 }
 
-/** The row with its price, here and direct; notes what the next request's price depends on. */
+/**
+ * Adds the price with svc and the price of a direct request to the row. Notes what the next request's price depends
+ * on.
+ */
 function priced(row: RequestRow, { reading }: EndedRequest, factsOf: FactsOf): RequestRow {
   const { usage, cacheMs = CACHE_DEFAULT_MS } = row;
   if (usage === undefined) return row;
@@ -144,21 +153,27 @@ function priced(row: RequestRow, { reading }: EndedRequest, factsOf: FactsOf): R
   return { ...row, price: metered.price };
 }
 
-/** Once the answer has ended: what a block came to is nothing that a client waits for. */
+/** Counts what the model used of the recalled block. It runs after the answer has ended, so no client waits. */
 function recallOf({ reading, placements, text }: EndedRequest): Pick<RequestRow, 'recall'> {
   if (reading === undefined || placements.length === 0) return {};
   const recall = recallUse(reading.view, placements, text);
   return recall === undefined ? {} : { recall };
 }
 
-/** Also once the answer has ended. A request that went out as it came needs no notes. */
+/**
+ * Lists the items of the request and what became of them, after the answer has ended. A request that was forwarded
+ * unchanged needs no list.
+ */
 function itemsOf({ reading, plan, placements }: EndedRequest): Pick<RequestRow, 'items'> {
   const { shortening, edits } = plan;
   if (reading === undefined || shortening === undefined || edits.length === 0) return {};
   return { items: itemNotes({ view: reading.view, placements, shortening }) };
 }
 
-/** Milliseconds that the provider keeps the messages: their own marks count, not those in front of them. */
+/**
+ * Milliseconds that the provider caches the messages: read from the marks on messages, not from those on tools and
+ * system prompt.
+ */
 function messagesLifetimeMs(view: RequestView): number {
   if (!hasLongCache(view.dialect)) return cacheLifetimeMs(view);
   return Math.max(CACHE_DEFAULT_MS, view.items.at(-1)?.soFar.cacheMs ?? 0);

@@ -2,19 +2,18 @@ import { conversationKeyOf, type ConversationOwner } from '../core/ledger/entrie
 import { withinDeadline } from './deadline.ts';
 
 /**
- * Runs work that no request waits for, a piece at a time: storing the history of sessions that
- * began before svc did, and outputs that may be left out one day. Later requests hold both too; but
- * a session may have had its last request, or may come back compacted, so the queue is drained at
- * shutdown.
+ * Runs work that no request waits for, one piece at a time: storing the history of sessions that began before svc
+ * did, and outputs that a later request may leave out. A later request offers the same work again. But a session may
+ * send no further request, or come back compacted, so shutdown drains the queue.
  */
 
-/** Most of the work of one conversation holds the same body: its outputs, and its history. */
+/** Kinds of work: outputs and history. Both kinds of one conversation hold the same body. */
 const KINDS = 2;
-/** Bodies that waiting work may hold on to: as much as the views of recent bodies. */
+/** Bound on the bodies that queued work keeps in memory: as much as the cache of recent bodies. */
 const BYTES_MAX = KINDS * 24 * 1024 * 1024;
 /**
- * A person's agents work on a few conversations at once, and a later request offers the work of its
- * conversation again. Without this bound, thousands of short ones would wait on a busy proxy.
+ * Bound on queued work. One user's agents work on a few conversations at once, and a later request offers dropped
+ * work again. Without the bound, thousands of short conversations would wait in a busy proxy.
  */
 const WORKS_MAX = KINDS * 128;
 
@@ -31,7 +30,7 @@ interface QueuedWork {
 
 export class BackgroundQueue implements PacedQueue {
   readonly #pace: BackgroundPace;
-  /** By kind and conversation; the one that has waited longest is the first. */
+  /** The queue, by kind and conversation, oldest first. */
   readonly #waiting = new Map<string, QueuedWork>();
   #bytes = 0;
   #isClosed = false;
@@ -46,7 +45,7 @@ export class BackgroundQueue implements PacedQueue {
     return this.#bytes;
   }
 
-  /** Replaces the work of this kind that an earlier request of the conversation left waiting. */
+  /** Adds work, and replaces queued work of the same kind and conversation. */
   add(owner: ConversationOwner, work: QueuedWork): void {
     const key = `${work.kind} ${conversationKeyOf(owner)}`;
     this.#take(key);
@@ -72,7 +71,7 @@ export class BackgroundQueue implements PacedQueue {
     return this.#running;
   }
 
-  /** Runs all that waits, without pauses, for so many milliseconds at most. Never rejects. */
+  /** Runs all queued work without pauses, for at most `withinMs` milliseconds. Never rejects. */
   async drain(withinMs: number): Promise<void> {
     await withinDeadline(withinMs, (late) => this.#runAll(late)).catch(() => undefined);
   }
@@ -90,7 +89,7 @@ export class BackgroundQueue implements PacedQueue {
     const work = key === undefined ? undefined : this.#take(key);
     if (key === undefined || work === undefined) return;
     const isMore = (await tryOne(work)) && work.times > 1;
-    // Behind the others: they alternate. A later request may have replaced it meanwhile.
+    // Put the rest of the work at the end of the queue, unless a later request has replaced it meanwhile.
     if (isMore && !this.#isClosed && !this.#waiting.has(key)) {
       this.#put(key, { ...work, times: work.times - 1 });
     }
@@ -110,7 +109,7 @@ export class BackgroundQueue implements PacedQueue {
   }
 }
 
-// No caller awaits this promise: an uncaught error would end the process, and every answer with it.
+// No caller awaits this promise, so an uncaught error would end the process and cut every answer.
 async function tryOne({ doOne }: QueuedWork): Promise<boolean> {
   try {
     return await doOne();
@@ -121,27 +120,27 @@ async function tryOne({ doOne }: QueuedWork): Promise<boolean> {
 
 /** Work that waits for its time. */
 interface PacedQueue {
-  /** Runs the piece that has waited longest, and asks for the next one. Never rejects. */
+  /** Runs one piece of the oldest work. Never rejects. */
   runOne(): Promise<void>;
 }
 
 interface PaceOptions {
   /** Milliseconds before each piece. */
   readonly paceMs: number;
-  /** The pieces, with their waits, take no larger part of the time. */
+  /** The largest share of the time that pieces and their rests may take. */
   readonly share: number;
 }
 
 /**
- * Decides when background work runs: one piece after the other, with a rest after each, so that all pieces together take
- * a share of the time at most. A request that comes meanwhile waits until the running piece ends, and for no other. In a
- * service all keys have queues of their own and share one pace; the queues take turns.
+ * Decides when background work runs: one piece after the other, with a rest after each, so that it takes at most a
+ * share of the time. A request that comes meanwhile waits for the running piece only. In the service each key has a
+ * queue of its own; the queues share one pace and run in rotation.
  */
 export class BackgroundPace {
   readonly #paceMs: number;
   /** Milliseconds of rest for each millisecond of work. */
   readonly #restRatio: number;
-  /** The one that had its turn longest ago is the first. */
+  /** Queues with work, the least recently served first. */
   readonly #queues = new Set<PacedQueue>();
   #isPlanned = false;
 

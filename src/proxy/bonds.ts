@@ -9,10 +9,10 @@ import type { ProxyDependencies } from './dependencies.ts';
 import type { Reading } from './conversations.ts';
 
 /**
- * Knows which thinking svc relayed, and which blocks were in front of it. A provider may refuse a request whose
- * prefix differs from the one that a thinking block was made with, so these facts decide what a request carries.
- *
- * Each thinking block is recorded before the client has the bytes that complete it. So a block without an
+ * Knows which thinking blocks svc relayed, and which recalled blocks were in front of each. A provider may refuse a
+ * request whose prefix differs from the one that a thinking block was made with, so these facts decide what a
+ * request carries.
+ * Each thinking block is recorded before the client has the bytes that complete it. So a thinking block without an
  * entry was made without svc.
  */
 export class Bonds {
@@ -23,8 +23,9 @@ export class Bonds {
   }
 
   /**
-   * Reads what binds this request. Undefined: the ledger could not be read in time, so it is not known what
-   * was sent before. The newest thinking decides: its entry repeats what was true of the earlier ones.
+   * Finds the bond of this request: what must stay as it was because thinking depends on it. The newest thinking
+   * block decides, because its entry repeats the facts of the earlier ones. Undefined: the ledger could not be read
+   * in time, so nothing is known about earlier requests.
    */
   async look(reading: Reading, deadline: Deadline): Promise<Bond | undefined> {
     const { view, state } = reading;
@@ -42,7 +43,8 @@ export class Bonds {
     );
     const known = thought === undefined ? undefined : knownIn(found, thought);
     if (mayBind && known === undefined && found.missing !== undefined) return undefined;
-    // Who made it may not be known. Most people stay with a model, so the one that is asked now is taken for it.
+    // The ledger may not know the model that made the thinking. Most users stay with one model, so assume the one
+    // that this request names.
     const isBound = isMarked || found.has(mark) || (known?.isBound ?? mayBind);
     if (!isBound) return { ...UNBOUND, thoughtAt };
     this.#mark(reading);
@@ -53,8 +55,8 @@ export class Bonds {
   }
 
   /**
-   * Reads what binds the part of a history in front of an edit of the client. Thinking behind the edit is lost,
-   * so the newest thinking whose own prefix is unchanged decides.
+   * Finds the bond when the client has edited its history. The provider ignores thinking behind the edit, so the
+   * newest thinking whose own prefix is unchanged decides.
    */
   async #lookBefore(reading: Reading, end: number): Promise<Bond | undefined> {
     const thoughts = reading.view.items.slice(0, end).flatMap((_, index) => {
@@ -82,8 +84,8 @@ export class Bonds {
   }
 
   /**
-   * Records a thinking block of the answer. To be called before the client has the bytes that complete it.
-   * `model`: the one that the answer names. `placements`: the blocks that the accepted request carried.
+   * Records a thinking block of the answer. Call it before the client has the bytes that complete it. `model`: the
+   * model that the answer names. `placements`: the recalled blocks that the accepted request carried.
    */
   relayed(
     thought: string,
@@ -96,8 +98,8 @@ export class Bonds {
   }
 
   /**
-   * Records an answer in which svc read no thinking, by its words: the client may send thinking back that came
-   * in a form or an encoding that svc does not read.
+   * Records an answer without readable thinking by its visible text. Its thinking may have come in a form or an
+   * encoding that svc does not read, and the client may send it back.
    */
   answered(
     { text, thoughts, model }: Answer,
@@ -110,7 +112,7 @@ export class Bonds {
     this.#record(said, isBound, { reading, placements, isShortened });
   }
 
-  /** Never rejects. Where the entry cannot be written, this process knows it nevertheless. */
+  /** Never rejects. If the entry cannot be written, this process still remembers it. */
   #record(
     thought: string,
     isBound: boolean,
@@ -125,7 +127,10 @@ export class Bonds {
     ]);
   }
 
-  /** Records that the conversation holds bound thinking: its client may leave old thinking out later. */
+  /**
+   * Records that the conversation holds bound thinking. The client may leave that thinking out later, and then only
+   * this entry shows it.
+   */
   #mark(reading: Reading): void {
     const mark = boundAddress(reading);
     if (mark === undefined || reading.state.boundFrom === mark.fingerprint) return;
@@ -145,14 +150,18 @@ export interface Relayed {
 /** The bond of thinking that svc did not relay. */
 const FOREIGN = { isBound: true, placed: 'foreign', isWhole: true } as const;
 
-/** The bond of a conversation that is bound, by its newest thinking. */
+/** Returns the bond of a bound conversation, from the entry of its newest thinking. */
 function bondOf({ isBound, blocks, isShortened }: ThoughtFact, thoughtAt: number): Bond {
-  // The bound thinking came later and is not in this request, or is that of a conversation that began alike.
+  // The bound thinking is not in this request: it came later, or it belongs to another conversation with the same
+  // beginning.
   if (!isBound) return { ...UNBOUND, isBound: true, thoughtAt };
   return { isBound: true, thoughtAt, placed: blocks, isWhole: !isShortened };
 }
 
-/** A conversation whose state cannot be read loses its thinking, so svc waits for longer than for a recall. */
+/**
+ * Deadline for reading the bond. It is longer than a recall's, because without the bond a conversation loses its
+ * thinking.
+ */
 const LOOK_MS = 2_000;
 
 function modelOf({ view }: Reading): string | undefined {
@@ -177,7 +186,10 @@ function knownIn(found: FoundEntries, { addresses }: ThoughtPlace): ThoughtFact 
   return addresses.flatMap((address) => found.get(address) ?? [])[0];
 }
 
-/** Fingerprint of the conversation up to the last item before `index` that no model made. */
+/**
+ * Returns the fingerprint of the last item before `index` that no model made. It identifies the conversation up to
+ * there.
+ */
 function givenBefore({ items }: RequestView, index: number): string {
   return items[lastGiven(items, index)]?.fingerprint ?? '';
 }
@@ -192,7 +204,7 @@ function lastGiven(items: readonly Item[], end: number): number {
 /** The roles of items that no model makes. */
 const GIVEN: ReadonlySet<string> = new Set(['user', 'tool', 'system']);
 
-/** Names an answer by its visible words, at its place. No thoughtId looks like it. */
+/** Names an answer by its visible words and its place. The prefix keeps it apart from every thoughtId. */
 function saidId(text: string, behind: string): string {
   return `said-${textDigest('assistant', text.trim())}-${behind}`;
 }

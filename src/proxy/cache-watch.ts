@@ -11,8 +11,8 @@ import type { Deadline } from './deadline.ts';
 import type { Reading } from './conversations.ts';
 
 /**
- * How long a conversation has paused, and whether the provider's prompt cache has forgotten it
- * since. An earlier process or another node may have served the conversation since; the ledger shows it.
+ * How long a conversation has paused, and whether the provider's prompt cache has expired meanwhile. Another process
+ * or node may have served the conversation; the ledger shows that.
  */
 
 interface Pause {
@@ -22,7 +22,7 @@ interface Pause {
   readonly isCold: boolean;
 }
 
-/** A request is noted once in so long: a row for each would be wasted. */
+/** Least time between two notes about a conversation: one ledger row per request would be wasted. */
 const NOTED_MS = 60_000;
 const WARM: Pause = { idleMs: 0, isCold: false };
 
@@ -35,17 +35,20 @@ export class CacheWatch {
     this.#startedAt = dependencies.clock.now();
   }
 
-  /** Notes that it was seen now, so ask once a request. The ledger may take so long. Never throws. */
+  /**
+   * Returns the pause before this request and notes that the conversation is active, so call it once per request.
+   * `withinMs`: deadline for the ledger. Never throws.
+   */
   async pauseOf(reading: Reading, withinMs: number): Promise<Pause> {
     const { state, identity, view } = reading;
-    // Side requests of the client have another prefix, so they keep no cache alive.
+    // A side request has another prefix, so it does not keep the conversation's cache alive.
     if (identity.kind !== 'main') return WARM;
     const { clock, ledger } = this.#dependencies;
     const now = clock.monotonic();
     const ownMs = state.lastSeenAt === undefined ? Infinity : now - state.lastSeenAt;
     state.lastSeenAt = now;
     const lifetimeMs = cacheLifetimeMs(view);
-    // An earlier process, or another node, may have served it since this process did.
+    // Another process or node may have served the conversation more recently than this process.
     const isAsked = ownMs === Infinity || (ownMs > lifetimeMs && ledger.isShared);
     const notedMs = isAsked ? await this.#notedMs(reading, withinMs) : Infinity;
     const idleMs = Math.min(ownMs, notedMs);
@@ -53,13 +56,16 @@ export class CacheWatch {
     return { idleMs, isCold: idleMs > lifetimeMs };
   }
 
-  /** Milliseconds since its last request at least; 0 where that is not known, the conservative choice. */
+  /**
+   * Returns a lower bound of the milliseconds since the conversation's last request. 0 if unknown: then the cache
+   * counts as warm.
+   */
   async #notedMs({ place, state }: Reading, withinMs: number): Promise<number> {
     const { clock, ledger } = this.#dependencies;
     const address = lastRequestOf(place);
     const entry = (await ledger.find([address], withinMs)).get(address);
     if (entry === undefined) return 0;
-    // The last request may have come up to a minute after the one that was noted.
+    // Notes are written once a minute, so the last request may be up to a minute younger than its note.
     const notedMs = Math.max(0, clock.now() - entry.at - NOTED_MS);
     if (!ledger.isShared && entry.at < this.#startedAt) state.resumedAfterMs ??= notedMs;
     return notedMs;
@@ -88,8 +94,8 @@ interface LongCacheCall {
 }
 
 /**
- * Gives tools and system prompt of a conversation a cache that lives an hour, from the first pause on that it would
- * have bridged; see core/shortening/long-cache.ts. The ledger keeps the decision, so a restart changes nothing.
+ * Asks the provider to cache a conversation's tools and system prompt for an hour, once a pause would have outlived
+ * the short lifetime; see core/shortening/long-cache.ts. The ledger keeps the decision, so it survives a restart.
  */
 export class LongCacheWatch {
   readonly #dependencies: Pick<ProxyDependencies, 'ledger' | 'clock'>;
@@ -98,21 +104,21 @@ export class LongCacheWatch {
     this.#dependencies = dependencies;
   }
 
-  /** The edits of this request's cache marks. Never throws. */
+  /** Returns the edits of this request's cache marks. Never throws. */
   async edits(call: LongCacheCall): Promise<readonly Edit[]> {
     const { reading, idleMs } = call;
     const { view } = reading;
     const isAuto = call.settings.cacheTtl === 'auto' && call.modes.compression === 'deterministic';
     if (!isAuto || reading.identity.kind !== 'main' || !hasLongCache(view.dialect)) return [];
-    // A quarter of the time: the client's own marks are right too.
+    // A quarter of the deadline: without an answer the client's own marks are used, which is safe.
     const before = await this.#look(reading, call.deadline.msLeft / 4);
-    // Without the earlier decision, the client's own marks are right with every cache.
+    // If the earlier decision is unknown, keep the client's own marks: they are always valid.
     if (before === 'unknown') return [];
     const changed = afterPause(before, idleMs);
     const state = changed ?? before;
     if (changed === undefined && state?.isLong !== true) return [];
     const edits = longCacheEdits(view);
-    // Nothing to gain where the client marks nothing, or marks all of it itself.
+    // Nothing changes if the client has no cache marks, or already asks for an hour everywhere.
     if (edits.length === 0) return [];
     if (changed !== undefined) await this.#record(reading, changed);
     const isBridging = changed !== undefined && before?.isLong === true && changed.bridged > 0;
@@ -120,18 +126,20 @@ export class LongCacheWatch {
     return state?.isLong === true ? edits : [];
   }
 
-  /** The provider has counted: the long lifetime ends where it did not serve what it was paid for. */
+  /**
+   * Compares the provider's counts with what was paid for. If the long-lived cache was not used, it is switched off.
+   */
   measured(reading: Reading, usage: Usage | undefined): void {
     const { view, state } = reading;
     if (usage === undefined || state.longCache?.isBridging !== true) return;
     const { tokenRatio } = dialectOf(view.dialect).cachePrices;
     if (!wasServed(usage.cacheRead, view.shell.tokens * tokenRatio)) {
-      // The next request is still to come, and this process knows it by heart.
+      // Do not wait for the ledger: this process already remembers the decision.
       void this.#end(reading);
     }
   }
 
-  /** The provider refused a request with these marks. */
+  /** Switches the long lifetime off, because the provider refused a request with these marks. */
   async refused(reading: Reading): Promise<void> {
     await this.#end(reading);
   }
@@ -146,7 +154,7 @@ export class LongCacheWatch {
     const { place, view } = reading;
     const known = reading.state.longCache;
     if (known !== undefined) return known.state;
-    // No answer yet: this conversation is new, so the ledger has nothing of it.
+    // A conversation without an answer is new, so the ledger has no entry for it.
     const isNew = !view.items.some(({ role }) => role === 'assistant');
     const found = isNew
       ? undefined

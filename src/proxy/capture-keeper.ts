@@ -10,7 +10,7 @@ import type { ConversationState, Reading } from './conversations.ts';
 import type { Captured, ProxyDependencies } from './dependencies.ts';
 import type { BackgroundQueue } from './background-queue.ts';
 
-// No request waits for history. If the ledger takes longer, the next request asks it again.
+// Deadline for the ledger. No request waits for history; after a timeout the next request tries again.
 const LEDGER_MS = 1000;
 
 const NOWHERE = { start: 0, number: 0 };
@@ -20,9 +20,9 @@ type KeeperDependencies = Pick<
   'clock' | 'outbox' | 'ledger' | 'texts' | 'blockKey' | 'hookKey'
 >;
 
-/** Characters of texts that are held while the disk takes nothing: some hundred exchanges. */
+/** Bound on texts kept in memory while the disk refuses writes, in characters: some hundred exchanges. */
 const HELD_CHARS_MAX = 4 << 20;
-/** How long after a failed write svc tries again, where no capture does it earlier. */
+/** Wait before svc repeats a failed write, unless a new capture tries earlier. */
 const RETRY_MS = 5000;
 
 type OnFinished = (reading: Reading, finished: FinishedExchange) => void;
@@ -36,13 +36,13 @@ export class CaptureKeeper {
   #heldChars = 0;
   #retry: NodeJS.Timeout | undefined;
 
-  /** `onFinished`: called with each exchange that is whole, once its records are in the outbox. */
+  /** `onFinished`: called with each finished exchange once its records are in the outbox. */
   constructor(dependencies: KeeperDependencies, onFinished: OnFinished = () => undefined) {
     this.#dependencies = dependencies;
     this.#onFinished = onFinished;
   }
 
-  /** Whether keepHistory may find something to keep. It is cheap, and is asked at every request. */
+  /** Says whether keepHistory may find something to store. Cheap enough for every request. */
   hasHistory(reading: Reading): boolean {
     const { items } = reading.view;
     const last = items[(items.at(-1)?.soFar.exchange.start ?? 0) - 1];
@@ -54,16 +54,15 @@ export class CaptureKeeper {
   }
 
   /**
-   * The newest finished exchange of the request that svc did not see live, because the session
-   * began before svc. False if there is none left; then unchanged history costs nothing.
-   * `placements`: the recalled blocks that the request carried; text that an answer repeats from
-   * them is not stored. Never rejects.
+   * Stores the newest finished exchange of the request that svc did not see live, because the session began before
+   * svc. Returns false if none is left; then an unchanged history costs nothing more. `placements`: the recalled
+   * blocks that the request carried. Text that an answer repeats from them is not stored. Never rejects.
    */
   async keepHistory(reading: Reading, placements: readonly Placement[]): Promise<boolean> {
     const { items } = reading.view;
     const { keptExchanges, keptHistories } = this.#keptOf(reading);
     let end = items.at(-1)?.soFar.exchange.start ?? 0;
-    // This fingerprint, of the item before the newest exchange, identifies the whole history.
+    // The item before the newest exchange. Its fingerprint identifies the whole history before it.
     const history = items[end - 1]?.fingerprint;
     if (history === undefined || !this.hasHistory(reading)) return false;
     while (end > 0 && !keptHistories.has(items[end - 1]?.fingerprint ?? '')) {
@@ -71,7 +70,7 @@ export class CaptureKeeper {
       const id = items[start]?.fingerprint ?? '';
       if (!keptExchanges.has(id)) {
         const wasCut = await this.#wasCut(reading, id);
-        // Unknown; the next request contains the history again.
+        // The ledger did not answer. The next request contains the same history.
         if (wasCut === undefined) return false;
         const exchange = exchangeBefore(items, end);
         if (exchange !== undefined) {
@@ -82,7 +81,7 @@ export class CaptureKeeper {
       }
       end = start;
     }
-    // From now on one fingerprint says that all of them were kept.
+    // This one fingerprint now replaces the entries of the single exchanges.
     keptHistories.set(history, true);
     keptExchanges.clear();
     return false;
@@ -94,7 +93,7 @@ export class CaptureKeeper {
     placements: readonly Placement[],
   ): void {
     const { exchange, wasCut } = place;
-    // An answer that was cut short was not the answer: only the person's own words are kept.
+    // An interrupted answer may be wrong, so only the question is stored.
     const isWhole = !exchange.isOpen && !exchange.wasInterrupted && !wasCut;
     const answer = isWhole ? exchange.assistantText : '';
     const heard = this.#heardBy(reading, exchange, placements);
@@ -106,13 +105,13 @@ export class CaptureKeeper {
     this.#outbox(recordsOf(reading, place, { texts, at: this.#dependencies.clock.now() }));
   }
 
-  /** Called with a whole answer before the client has its last byte. */
+  /** Stores a finished answer. Call it before the client has its last byte. */
   keepAnswer(reading: Reading, answer: Answer, placements: readonly Placement[]): Captured {
     if (!answer.isComplete || answer.isFailed) {
       this.noteCut(reading);
       return 0;
     }
-    // The exchange continues; the question of the person was kept with its first round.
+    // The exchange continues with a tool call; its question was stored in the first round.
     const goesOn = answer.callsTools && !answer.isCutShort;
     const isLaterRound = reading.view.items.at(-1)?.soFar.exchange.isAnswered === true;
     const place = goesOn && isLaterRound ? undefined : placeOf(reading);
@@ -135,7 +134,7 @@ export class CaptureKeeper {
     return captured;
   }
 
-  /** Keeps the person's question when the answer was stopped. */
+  /** Stores the question when the answer was stopped. */
   keepHuman(reading: Reading): void {
     const place = placeOf(reading);
     if (place === undefined) return;
@@ -146,15 +145,15 @@ export class CaptureKeeper {
   }
 
   /**
-   * The answer is not whole. A client may send what it has of it as history, which does not show
-   * that; the ledger does, also after a restart.
+   * Records that the answer was cut short. The client may send the cut answer as history without a sign of it; the
+   * ledger keeps the fact over a restart.
    */
   noteCut(reading: Reading): void {
     const start = placeOf(reading)?.exchange.start;
     const fingerprint = start === undefined ? undefined : reading.view.items[start]?.fingerprint;
     if (fingerprint === undefined) return;
     const at = this.#dependencies.clock.now();
-    // No later step depends on it, so svc does not wait for the write.
+    // Nothing below depends on this entry, so svc does not wait for the write.
     void this.#dependencies.ledger.record([{ ...cutAddress(reading, fingerprint), at }]);
   }
 
@@ -174,7 +173,10 @@ export class CaptureKeeper {
     return { records, captured: isKept ? records.length : 'failed' };
   }
 
-  /** Each answer of an exchange brings its question again, and to mask a text is most of this work. */
+  /**
+   * Returns the masked question of an exchange, cached: each round of a tool loop asks for it again, and masking is
+   * most of the work here.
+   */
   #questionOf({ state }: Reading, { humanText }: Exchange, heard: Heard): RecordText | undefined {
     const blocks = heard.blocks.join('\0');
     const known = state.question;
@@ -184,7 +186,10 @@ export class CaptureKeeper {
     return record;
   }
 
-  /** What the model had read when it gave its last answer, of svc's proxy and of its hooks. */
+  /**
+   * Collects the recalled blocks that the model had read before its last answer, from the proxy and from svc's
+   * hooks.
+   */
   #heardBy(
     { view, identity }: Reading,
     { humanText, start, end, isOpen }: Exchange,
@@ -200,7 +205,10 @@ export class CaptureKeeper {
     return { blocks, key: blockKey, question: humanText };
   }
 
-  /** False when the records are only in memory: a kill of the process would lose them. */
+  /**
+   * Puts records into the outbox. Returns false if they are only in memory, where a kill of the process would lose
+   * them.
+   */
   #outbox(records: readonly MemoryRecord<SpeakerRole>[]): boolean {
     if (records.length === 0) return true;
     this.#keepHeld();
@@ -213,7 +221,7 @@ export class CaptureKeeper {
     return false;
   }
 
-  /** Tries once more to store what is held. Returns how many records are lost when the process ends now. */
+  /** Tries once more to store the held captures. Returns how many records are lost if the process ends now. */
   keepLast(): number {
     this.#keepHeld();
     return this.#held.reduce((sum, records) => sum + records.length, 0);
@@ -237,7 +245,10 @@ export class CaptureKeeper {
     this.#retry.unref();
   }
 
-  /** After a forgetting or a replaced store, the stored texts may be gone. */
+  /**
+   * Returns the state, without its notes of stored exchanges if a forget or a replaced store may have removed their
+   * texts.
+   */
   #keptOf({ state }: Reading): ConversationState {
     const generation = this.#dependencies.ledger.generation();
     if (state.keptIn !== generation) {
@@ -249,7 +260,7 @@ export class CaptureKeeper {
   }
 }
 
-/** The visible text of an open exchange once this answer has closed it. */
+/** Joins the visible text of an open exchange with the answer that ends it. */
 function closedText(exchange: Exchange, answer: Answer): string {
   return [exchange.assistantText, answer.text].filter((text) => text.trim() !== '').join('\n\n');
 }
@@ -277,12 +288,15 @@ function placeOf({ identity, view }: Reading): ExchangePlace | undefined {
   return exchange === undefined || number === undefined ? undefined : { exchange, number };
 }
 
-/** In any conversation of the scope with the same words so far: a fork has the same half answer. */
+/**
+ * The address of a cut answer. It covers all conversations of the scope with the same words so far, because a fork
+ * has the same cut answer.
+ */
 function cutAddress({ place }: Reading, fingerprint: string): AddressOf<'cut-answer'> {
   return { kind: 'cut-answer', tenant: place.tenant, scope: place.scope, fingerprint };
 }
 
-/** The conversation up to the exchange's human item; undefined for what precedes the first one. */
+/** Returns the fingerprint of the exchange's human item; undefined for work before the first human item. */
 function fingerprintOf(reading: Reading, exchange: Exchange): string | undefined {
   return exchange.human === undefined ? undefined : reading.view.items[exchange.human]?.fingerprint;
 }
@@ -312,7 +326,7 @@ function recordsOf(
   };
   return texts.flatMap((text): MemoryRecord<SpeakerRole>[] => {
     if (text === undefined) return [];
-    // An assistant's words are marked as such anyway.
+    // Only user texts need the mark: a record of the assistant already carries its role.
     const isDoubtful = text.role === 'user' && !isVerified;
     return [{ ...text, ...shared, ...(isDoubtful && { source: 'unverified' as const }) }];
   });
@@ -330,8 +344,8 @@ export interface FinishedExchange {
 }
 
 /**
- * Stores the commit and the state of the concerned files with the records of a finished exchange. It runs after the
- * answer was relayed. A failed attempt is not repeated; svc then has no data about these files and never marks them.
+ * Stores the commit and the state of an exchange's files beside its records, after the answer was relayed. A failed
+ * attempt is not repeated; svc then has no data about these files and never marks the exchange as outdated.
  */
 export class ProvenanceKeeper {
   readonly #dependencies: ProvenanceDependencies;

@@ -22,18 +22,16 @@ import type { PrefixHistory } from '../core/meter/cache-miss.ts';
 import type { MeterState } from '../core/shortening/meter.ts';
 
 /**
- * Remembers the last body of each conversation, so that the next one is read from where it differs.
- *
- * A cache and nothing more: whatever is forgotten here is read again, with the same result.
+ * Caches the last body of each conversation, so that svc parses the next body only from where it differs. A dropped
+ * body is parsed again, with the same result.
  */
 
-// One person’s agents at work side by side, sub-agents included. Every view is looked at for every
-// request, so more of them also cost more.
+// Bound on cached views: the conversations that one user's agents and sub-agents work on at the same time. Every
+// request is compared with every view, so more of them cost more.
 const VIEWS_MAX = 16;
 
-// A conversation close to a window of 200,000 tokens is about 1 MB: the limit holds all 16 of them
-// at 1.5 MB. The facts read of a body take memory besides; idle, the whole process stays within 110
-// MB.
+// Bound on cached bodies. A conversation close to a window of 200,000 tokens is about 1 MB, so 16 of 1.5 MB fit. The
+// facts read of a body take memory besides; idle, the whole process stays within 110 MB.
 const BYTES_MAX = 24 * 1024 * 1024;
 
 export class Conversations {
@@ -52,7 +50,7 @@ export class Conversations {
     this.states.clear();
   }
 
-  /** The view of a decoded body, as viewSteps() in core/request/request-view.ts reads it. */
+  /** Parses a decoded body into a view, in steps; see viewSteps() in core/request/request-view.ts. */
   *viewSteps(bytes: Buffer, as: ReadAs): Steps<RequestView | 'too_large' | undefined> {
     const nearest = this.#nearest(bytes, as);
     const view = yield* viewSteps(bytes, as, nearest);
@@ -86,7 +84,7 @@ export class Conversations {
   }
 }
 
-/** Measured: the facts that svc reads of an item take so much beside its bytes, with texts of 2 kB. */
+/** Measured: memory that the facts of one item take besides its bytes, with texts of 2 kB. */
 const FACT_BYTES = 1_600;
 
 /** The memory that a view takes, with the facts that are read of its items. */
@@ -94,26 +92,25 @@ export function heldBytes({ bytes, items }: RequestView): number {
   return bytes.length + items.length * FACT_BYTES;
 }
 
-// Two texts that differ are hardly ever alike for so long at the same place.
+// Two different texts are hardly ever equal over this many bytes at the same place.
 const PROBE_BYTES = 64;
 
 /**
- * A cheap test before megabytes are compared: bodies that share more than `at` bytes agree at `at`
- * too. A conversation that is continued, forked and worked on by sub-agents has many views that
- * begin alike.
+ * Tests cheaply whether two bodies may share more than `at` bytes, before megabytes are compared. The views of forks
+ * and sub-agents begin alike.
  */
 function agreeAt(at: number, one: Buffer, other: Buffer): boolean {
   const end = Math.min(at + PROBE_BYTES, one.length, other.length);
   return at < end && one.compare(other, at, end, at, end) === 0;
 }
 
-// A step adds a call and its results, and a client may take the last one back or mark it again.
+// Items at the end that a client may still change: a step adds a call and its results, and the client may remove or
+// re-mark the last ones.
 const UNSETTLED_ITEMS = 4;
 
 /**
- * Whether the earlier view is of no more use. Its last items may have changed, Claude Code moves a
- * mark in there. A sub-agent shares no more than the beginning with its parent, and must not push it
- * out.
+ * Says whether the new view replaces the earlier one. The last items may differ, because Claude Code moves a cache
+ * mark there. A sub-agent shares only the beginning with its parent and must not replace the parent's view.
  */
 function continues(view: RequestView, earlier: RequestView): boolean {
   const settled = Math.max(0, earlier.items.length - UNSETTLED_ITEMS);
@@ -121,13 +118,11 @@ function continues(view: RequestView, earlier: RequestView): boolean {
 }
 
 /**
- * Everything that this process remembers of one conversation. It is a cache: svc finds again in the
- * ledger, the request log or the memory what is forgotten here, and the result is the same.
- *
- * Some things are kept for the whole process instead, because they belong to no conversation. The
- * views of recent bodies (Conversations, below) are found by their bytes. Forks of a conversation share
- * the outputs that the memory holds (shortener.ts) and has proven (possession.ts). Facts read of an item
- * (shortener.ts, recall.ts) live exactly as long as the item.
+ * Everything that this process remembers of one conversation. It is a cache: the ledger, the request log and the
+ * memory have the same facts, so dropping it changes no result.
+ * Some facts belong to no conversation and are kept for the whole process. Views of recent bodies (Conversations,
+ * above) are found by their bytes. Forks share the outputs that the memory holds (shortener.ts) and has proven
+ * (possession.ts). Facts read of an item (shortener.ts, recall.ts) live exactly as long as the item.
  */
 export class ConversationState {
   /**
@@ -136,8 +131,8 @@ export class ConversationState {
    */
   readonly blocks = new Recent<string, KnownBlocks>(PROMPTS_MAX);
   /**
-   * The batches that the last requests left out, by the key of their mark. Without it: a ledger that is late once
-   * would bring all of them back, and the provider's cache would be written anew.
+   * The batches that the last requests left out, by the key of their mark. Without it: one late answer of the ledger
+   * would bring all of them back, and the provider would have to rewrite its cache.
    */
   readonly batches = new Recent<string, readonly LeftOut[]>(OPENINGS_MAX);
   /**
@@ -146,61 +141,67 @@ export class ConversationState {
    */
   readonly keptExchanges = new Recent<string, true>(EXCHANGES_MAX);
   /**
-   * The items up to which everything is in the outbox, by fingerprint. Without it: every request would look at all
-   * exchanges of its history, though none of them is new.
+   * The items up to which everything is in the outbox, by fingerprint. Without it: every request would check all
+   * exchanges of its history, though none is new.
    */
   readonly keptHistories = new Recent<string, true>(HISTORIES_MAX);
   /**
-   * The ledger's generation in which the two above were noted. Without it: after a store was replaced, what it held
-   * would never be stored again.
+   * The ledger's generation when the two fields above were noted. Without it: after the store was replaced, its lost
+   * texts would never be stored again.
    */
   keptIn: number | undefined;
   /**
-   * The newest question and its record. Without it: the question is masked with its first answer and once more with
-   * its last one, while the client waits for its last byte.
+   * The newest question and its record. Without it: the question would be masked again in each round, while the
+   * client waits for its last byte.
    */
   question: KnownQuestion | undefined;
-  /** What its last request cost, here and direct. Without it: the next one is priced as if its cache were cold. */
+  /**
+   * The price state after the last request, with svc and direct. Without it: the next request would be priced as if
+   * its cache were cold.
+   */
   metered: MeterState | undefined;
   /**
-   * Tokens of the longest of its requests that the provider has answered. Without it: a window that is published
-   * too small would end all batches.
+   * Tokens of the longest request that the provider has accepted. Without it: a model window that is published too
+   * small would end all batches.
    */
   acceptedTokens = 0;
   /**
-   * Whether its cache marks ask for an hour, as the ledger has it. Without it: every request would wait for the
-   * ledger once more.
+   * Whether the conversation's cache marks ask for an hour, as the ledger says. Without it: every request would wait
+   * for the ledger once more.
    */
   longCache: KnownLongCache | undefined;
   /**
-   * When its last request came, by the monotonic clock. Without it: svc cannot say that the provider's cache is cold,
-   * which is when leaving texts out costs nothing.
+   * When the last request came, by the monotonic clock. Without it: svc would not know when the provider's cache is
+   * cold, which is when leaving texts out costs nothing.
    */
   lastSeenAt: number | undefined;
   /**
-   * Milliseconds since its last request, at least, at the first request that this process served. Undefined where no
-   * earlier process served one. Without it: a cache miss after a restart would not be seen.
+   * A lower bound of the milliseconds since an earlier process served the conversation, at this process's first
+   * request. Undefined if no earlier process did. Without it: a cache miss after a restart would not be seen.
    */
   resumedAfterMs: number | undefined;
-  /** When the ledger last noted that. Without it: every request would write a row, where one a minute is enough. */
+  /**
+   * When the ledger's note of the last request was written. Without it: every request would write a row, though one
+   * a minute is enough.
+   */
   notedAt: number | undefined;
   /**
-   * An earlier request of it was looked at, so its outputs are stored or on their way. Without it: a long history is
-   * read at first sight, and its request waits for that in vain.
+   * Whether an earlier request was read, so that its outputs are stored or queued. Without it: a request with a long
+   * history would read all of it, though nothing of it can be stored yet.
    */
   wasRead = false;
   /**
-   * The first item of the history that is known to hold bound thinking, by fingerprint: a compacted one has another
-   * first item. Without it: a client that leaves old thinking out would look unbound while the ledger is late.
+   * The first item of the history that is known to hold bound thinking, by fingerprint; a compacted history has
+   * another first item. Without it: a client that drops old thinking would look unbound while the ledger is late.
    */
   boundFrom: string | undefined;
-  /** The fingerprint of its latest request, answered or not. Without it: a repeated request would get a second look. */
+  /** The fingerprint of the latest request. Without it: a repeated request would get a second look. */
   newest: string | undefined;
-  /** Its latest requests as digests. Without it: the log cannot say who changed what the provider had cached. */
+  /** Digests of the latest requests. Without it: the request log could not say who changed the cached prefix. */
   sent: PrefixHistory | undefined;
   /**
-   * Who first changed what its thoughts are bound to; undefined where nobody is known to. Without it: the log would
-   * count thoughts that the client lost as lost by svc.
+   * Who first changed the prefix that thinking is bound to; undefined if unknown. Without it: the log would blame
+   * svc for thinking that the client lost.
    */
   prefixChangedBy: PrefixChanger | undefined;
 
@@ -222,28 +223,30 @@ export class ConversationState {
 const STATE_BYTES = 2_048;
 /** A fingerprint and its place in a map. */
 const NAME_BYTES = 150;
-/** A text that is not all Latin takes two a character. */
+/** Bytes of a character in a string that is not all Latin. */
 const CHARACTER_BYTES = 2;
 
-// A person goes back a few prompts at most, and a prompt is asked about once a round.
+// Bound on remembered prompts. A user goes back a few prompts at most, and each round asks about the same prompt.
 const PROMPTS_MAX = 8;
-// Clients that compact or rewind change how a conversation begins.
+// Bound on remembered beginnings: clients that compact or rewind change how a conversation begins.
 const OPENINGS_MAX = 4;
-// They are forgotten when all of a history is kept; a history that is read in may have some thousand.
+// Bound on single exchanges. They are cleared once a whole history is stored; a history being read in may have some
+// thousand.
 const EXCHANGES_MAX = 10_000;
-// A person who goes back further has the exchanges before that point offered once more.
+// Bound on stored histories. If the user goes back further, the earlier exchanges are offered to the outbox once
+// more.
 const HISTORIES_MAX = 64;
-// Some kilobytes each. A person's agents work on a few dozen conversations a day.
+// Bound on conversations, some kilobytes each. One user's agents work on a few dozen a day.
 const CONVERSATIONS_MAX = 1_024;
 
-/** Blocks and the index of their items, without the body of the items. */
+/** Blocks with the indexes of their items, without the items' bytes. */
 export interface KnownBlocks {
-  /** The ledger's value when they were placed. If it has changed, some blocks may be forgotten. */
+  /** The ledger's generation when the blocks were placed. If it has changed, some of them may have been forgotten. */
   readonly generation: number;
   readonly blocks: readonly KnownBlock[];
-  /** The newest thinking was made without svc, and the ledger had no block to take back in front of it. */
+  /** The newest thinking was made without svc, and the ledger has no block for the part in front of it. */
   readonly isForeign: boolean;
-  /** svc has not looked a second time in this tool loop, and may do so. */
+  /** No second look has happened in this tool loop, and one is still allowed. */
   readonly mayLook: boolean;
 }
 
@@ -254,7 +257,7 @@ export interface KnownBlock {
   readonly tokens: number;
 }
 
-/** A text, the blocks that its request carried, and the record that captureHuman() makes of the two. */
+/** A question, the blocks that its request carried, and the record that captureHuman() makes of both. */
 export interface KnownQuestion {
   readonly humanText: string;
   readonly blocks: string;
@@ -265,7 +268,7 @@ export type PrefixChanger = 'client' | 'svc';
 
 export interface KnownLongCache {
   readonly state: LongCache | undefined;
-  /** Its newest request came after a pause that the long lifetime should have bridged. */
+  /** The newest request came after a pause that the long cache lifetime should have covered. */
   readonly isBridging: boolean;
 }
 
@@ -273,11 +276,11 @@ export interface KnownLongCache {
 export class ConversationStates {
   /** The longest unused first. */
   readonly #states = new Map<string, WeighedState>();
-  /** States that may have grown since they were weighed. */
+  /** States that may have grown since their size was last computed. */
   readonly #touched = new Set<WeighedState>();
   #bytes = 0;
 
-  /** An estimate of the memory that all of them take. */
+  /** An estimate of the memory that all states take. */
   get bytes(): number {
     for (const weighed of this.#touched) {
       const { bytes } = weighed.state;
@@ -320,26 +323,26 @@ interface WeighedState {
   bytes: number;
 }
 
-/** A request that svc understands: what it says, who asks, and where its memories belong. */
+/** A request as svc understands it: its content, its client, and the space of its memories. */
 export interface Reading {
   readonly view: RequestView;
   readonly identity: RequestIdentity;
   readonly place: ConversationPlace;
-  /** Spaces in which the same project was kept before. */
+  /** Spaces that held the memories of this project earlier. */
   readonly olderSpaces: readonly string[];
-  /** The folder or the space that the client states, where its project is not known yet. */
+  /** The folder or space that the client names, while its project is not known yet. */
   readonly unknownPlace: Place | undefined;
   /** The state of the conversation in this process. */
   readonly state: ConversationState;
-  /** The branch that is checked out; else the one that the client states. */
+  /** The branch that is checked out, or else the branch that the client names. */
   readonly branch: string | undefined;
-  /** The folder in which the client works, where it is on this machine. */
+  /** The folder in which the client works, if it is on this machine. */
   readonly workplace: Workplace | undefined;
-  /** History, or items of it, are kept at the provider: nothing new may be put in or left out. */
+  /** The provider keeps the history, or items of it, so svc may neither add nor leave out anything. */
   readonly hasProviderState: boolean;
-  /** The request may use memory in no space, or the person switched it off for the project: its mode is off. */
+  /** The request may use no memory: no space is allowed, or the user switched memory off for the project. */
   readonly hasNoSpace?: true;
-  /** The request does not begin where its conversation does. */
+  /** The request lacks the beginning of its conversation, which the provider keeps. */
   readonly hasProviderHistory: boolean;
   /** The request asks for the longest window that its model has. */
   readonly asksForLongWindow: boolean;

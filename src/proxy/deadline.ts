@@ -3,8 +3,8 @@ import type { Steps } from '../core/bytes/steps.ts';
 import { MemoryError } from '../core/errors.ts';
 
 /**
- * The moment by which everything that one request asks of memory and ledger must be answered. The
- * handler makes it, and every step is given the same one.
+ * The moment by which memory and ledger must have answered everything for one request. The handler creates it and
+ * passes it to every step.
  */
 export class Deadline {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -22,9 +22,8 @@ export class Deadline {
 }
 
 /**
- * The one deadline of everything that a request asks of the memory. Rejects with MemoryError
- * 'timeout' after `ms` milliseconds, also when the memory ignores the signal; what the work itself
- * throws passes through.
+ * Runs `work` under a deadline. Rejects with MemoryError 'timeout' after `ms` milliseconds, even when the memory
+ * ignores the signal; an error of `work` passes through.
  */
 export async function withinDeadline<Result>(
   ms: number,
@@ -47,8 +46,8 @@ export async function withinDeadline<Result>(
 }
 
 /**
- * Runs long work in slices, so that no request holds up the others (R39). Works that are under way at
- * the same time take slices by turns, one in each round of the event loop.
+ * Runs long work in slices, so that no request blocks the others (R39). Concurrent works alternate, one slice per
+ * round of the event loop.
  */
 export class Slices {
   readonly #clock: Clock;
@@ -59,7 +58,7 @@ export class Slices {
     this.#clock = clock;
   }
 
-  /** The first slice is taken at once: most work is done with it. Rejects with what a step throws. */
+  /** Runs the steps. The first slice runs at once, which is enough for most work. Rejects with what a step throws. */
   async run<Result>(steps: Steps<Result>): Promise<Result> {
     for (;;) {
       const { done, value } = this.#slice(steps);
@@ -90,5 +89,5 @@ export class Slices {
   }
 }
 
-/** A step takes up to 40 ms more in the worst case; an ordinary request of 1 MB is read in one slice. */
+/** Length of a slice. One step may exceed it by up to 40 ms; an ordinary request of 1 MB is read in one slice. */
 const SLICE_MS = 8;

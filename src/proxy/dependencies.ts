@@ -26,7 +26,7 @@ import type { RawHeaders } from '../core/http/header-rules.ts';
 import type { Encoding } from '../core/http/http-form.ts';
 import type { Route } from '../core/http/routes.ts';
 
-/** An upstream as the proxy uses it: how to reach it, and what its requests must carry. */
+/** An upstream as the proxy uses it: the connection, and the settings for its requests. */
 export interface ConfiguredUpstream {
   readonly settings: UpstreamSettings;
   readonly upstream: Upstream;
@@ -35,25 +35,25 @@ export interface ConfiguredUpstream {
 /** The facts by which the upstream of a request is chosen. */
 export interface UpstreamQuestion {
   readonly request: ClientRequest;
-  /** The body as svc reads it, or why it does not. A relayed request is not read. */
+  /** The body as svc reads it, or the reason why svc cannot. 'relayed': svc does not read this request. */
   readonly read: RequestView | Unread | 'relayed';
 }
 
 export interface ChosenUpstream {
   readonly configured: ConfiguredUpstream;
-  /** The body with the model that it lacked; undefined where it stays as it is. */
+  /** The body with the missing model filled in; undefined if the body stays unchanged. */
   readonly body?: Buffer;
 }
 
-/** Throws ProxyError when the request has no upstream. Nothing was sent anywhere by then. */
+/** Throws ProxyError if the request has no upstream. Nothing has been sent by then. */
 export type ChooseUpstream = (asked: UpstreamQuestion) => ChosenUpstream | Promise<ChosenUpstream>;
 
-/** Everything that one request needs, joined once by the edge that starts the proxy. */
+/** Everything that the handler of a request needs. The entry point that starts the proxy builds it once. */
 export interface ProxyDependencies {
   readonly issuer: Issuer;
-  /** The owner of everything that is remembered here. */
+  /** The owner of all memories and notes of this proxy. */
   readonly tenant: string;
-  /** They can change while the proxy runs: each request reads them once, at its start. */
+  /** Settings can change while the proxy runs, so each request reads them once, at its start. */
   readonly settings: () => HandlerSettings;
   readonly choose: ChooseUpstream;
   /**
@@ -62,16 +62,16 @@ export interface ProxyDependencies {
    * every space is allowed.
    */
   readonly placeIn?: (space: string, isNamed: boolean) => string | undefined;
-  /** Whether the caller may read memories of this space. Absent: of every space. */
+  /** Whether the caller may read memories of this space. Absent: it may read all spaces. */
   readonly mayRead?: (space: string) => boolean;
   readonly memory: RequestMemory;
   /**
-   * Holds back the end of an answer, at most so long, until what was noted of it is stored. Undefined: what
-   * was written at once is safe enough.
+   * Delays the end of an answer, by `ms` at most, until its receipt is stored. Undefined: what is written during the
+   * request is safe enough.
    */
   readonly holdBack?: {
     readonly ms: number;
-    /** Asked when the answer is whole; absent: of each answer. */
+    /** Asked once the answer is whole. Absent: every answer is delayed. */
     isNeeded?(): boolean;
     stored(facts: RequestFacts, msLeft: number): Promise<void>;
   };
@@ -79,24 +79,30 @@ export interface ProxyDependencies {
   readonly outbox: Outbox;
   readonly texts: Texts;
   readonly accounts: Accounts;
-  /** The limits and list prices of a model, as far as they are known now. */
+  /** The limits and list prices of a model, if known. */
   readonly factsOf: (model: string) => ModelFacts | undefined;
   readonly clock: Clock;
-  /** Undefined where the folders of the callers are elsewhere: a project is the folder that a client states. */
+  /**
+   * Finds the project of a folder. Undefined if the callers' folders are on other machines: then the folder's name
+   * is the project.
+   */
   readonly projects?: Projects;
-  /** The files beside what is remembered; undefined with a memory service, which knows none. */
+  /** Reads the code files that memories are about. Undefined with a memory service, which has no access to them. */
   readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;
   /** The secret with which recalled blocks are marked. */
   readonly blockKey: string;
-  /** The secret of the marks of svc's hooks; undefined where no hook has run. Absent: no client here has hooks of svc. */
+  /**
+   * The secret for the marks of svc's hooks; undefined while no hook has run. Absent: no client here uses svc's
+   * hooks.
+   */
   readonly hookKey?: () => string | undefined;
-  /** The folder with left-out texts as files; undefined if there is none. */
+  /** The folder that holds left-out texts as files; undefined if there is none. */
   readonly outputFolder: string | undefined;
-  /** Where a service answers for the reference of what is left out. */
+  /** The address at which a service returns a left-out text by its reference. */
   readonly objectsUrl?: string | undefined;
   /** The requests being answered, for the terminal's live view. */
   readonly inFlight?: InFlight;
-  /** The last requests whole, where the settings ask for it. */
+  /** Keeps the last requests whole, if the settings ask for it. */
   readonly kept?: KeptRequests;
   /** Called once for each request, before memory is asked. Throws to stop the request. */
   readonly admit?: (facts: KnownFacts) => Promise<void>;
@@ -104,9 +110,9 @@ export interface ProxyDependencies {
   readonly planned?: (facts: KnownFacts) => void;
   /** Called once with each request, when its answer has ended. */
   readonly note: (facts: RequestFacts) => void;
-  /** The pace of background work, where handlers share one. */
+  /** The pace of background work, if several handlers share one. */
   readonly background?: BackgroundPace;
-  /** Called when background work has changed what the handler holds in memory. */
+  /** Called when background work has changed how much memory the handler uses. */
   readonly changed?: () => void;
   /** Begins to hash the bodies of a request, for its receipt. */
   readonly hashes?: (body: Uint8Array | undefined) => BodyWatch;
@@ -114,17 +120,17 @@ export interface ProxyDependencies {
 
 /** Hashes the bodies of one request. */
 export interface BodyWatch {
-  /** The request's body as it is forwarded where svc changes nothing else. */
+  /** Hashes the request's body after routing, for a request that svc does not change further. */
   routed(own: Uint8Array | undefined): void;
-  /** The body that was sent, in pieces; undefined: the request's own. */
+  /** Hashes the body that was sent, in pieces; undefined: the routed body was sent. */
   forwarded(pieces: readonly Uint8Array[] | undefined): void;
-  /** Hashes an answer beside a watcher, also where the watcher fails. */
+  /** Wraps a watcher so that the answer is hashed too, even if the watcher fails. */
   watching(inner: AnswerWatcher | undefined): AnswerWatcher;
-  /** The hashes so far; to be called when the relay is over. */
+  /** Returns the hashes. Call it after the relay has ended. */
   known(): KnownHashes;
 }
 
-/** A request that passed the gate: routed, its token checked, its body read and decoded. */
+/** A request that the gate accepted: its route is known, its token is checked, its body is decoded. */
 export interface ClientRequest {
   /** `req_` and 24 characters; the client sees it as x-svc-request-id. */
   readonly id: string;
@@ -135,9 +141,9 @@ export interface ClientRequest {
   readonly headers: RawHeaders;
   /** Decoded; undefined when the request had none. */
   readonly body: Buffer | undefined;
-  /** The same body as the client encoded it; undefined where it did not. */
+  /** The body in the client's own content encoding; undefined if the client did not compress it. */
   readonly encoded?: EncodedBody | undefined;
-  /** Clock.monotonic() when the request head was in. */
+  /** Clock.monotonic() when the request's head had arrived. */
   readonly startedAt: number;
 }
 
@@ -151,18 +157,15 @@ export interface EncodedBody {
  */
 export type Handler = (request: ClientRequest, outgoing: ServerResponse) => Promise<void>;
 
-/** How many records wait in the outbox now; 'failed': it could not take them. */
+/** How many records the outbox took; 'failed' if it could not take them. */
 export type Captured = number | 'failed';
 
-/**
- * Everything that is known of one request, collected once: a row of the request log and a receipt
- * are two views of it.
- */
+/** Everything known about one request, collected once. The request log's row and the receipt are both made from it. */
 export interface RequestFacts extends KnownFacts {
   readonly row: RequestRow;
 }
 
-/** The same without the row, which only an ended request needs. */
+/** The same facts without the row, which exists only after the request has ended. */
 export interface KnownFacts {
   readonly request: ClientRequest;
   /** Undefined for a request that svc does not read. */
@@ -171,11 +174,11 @@ export interface KnownFacts {
   readonly modes: Modes | undefined;
   readonly plan: Plan;
   readonly memoryState: MemoryState;
-  /** The generation of the space that the memory answered from; undefined where it was not asked. */
+  /** The generation of the memory's space when it answered; undefined if it was not asked. */
   readonly memoryGeneration: string | undefined;
-  /** Records that were put into the outbox; 'failed' where it could not take them. */
+  /** Records that the outbox took; 'failed' if it could not take them. */
   readonly captured: Captured;
-  /** Milliseconds that putting them there took; undefined where nothing was to be kept. */
+  /** Milliseconds that storing them took; undefined if there was nothing to store. */
   readonly captureMs: number | undefined;
   /** Recalled blocks that the request carried. */
   readonly recalledBlocks: number;
@@ -186,7 +189,7 @@ export interface KnownFacts {
   /** The head of the provider's answer. */
   readonly head: { readonly status: number; readonly headers: RawHeaders } | undefined;
   readonly answer: Answer | undefined;
-  /** Output tokens by estimate; undefined where the provider has counted them, or no answer came. */
+  /** Estimated output tokens; undefined if the provider counted them or no answer came. */
   readonly uncountedTokens: number | undefined;
   /** The error that ended the request. */
   readonly error: unknown;
@@ -202,27 +205,27 @@ export interface KnownHashes {
 }
 
 /**
- * Sees the bytes pass. It shares their thread, so it must return at once. An error that it throws
- * is dropped, and the watcher with it: memory may miss an answer, the client may not.
+ * Sees the bytes of an answer pass. It runs on the relay's thread, so it must return at once. If it throws, the
+ * watcher is dropped and the relay continues: memory may miss an answer, the client may not.
  */
 export interface AnswerWatcher {
   data(chunk: Uint8Array): void;
-  /** Tells what may be whole with this chunk, which was not yet given to `data`. */
+  /** Says what this chunk may complete. Called before the chunk is given to `data`. */
   completes(chunk: Uint8Array): Completes;
-  /** After `data` of what may complete a signed thought, before the client can have it. */
+  /** Called after `data` when the chunk may complete a signed thought, before the client can have it. */
   beforeThought(): void;
   /**
-   * After `data` of what may be the last bytes that matter, before the client can have them. False:
-   * the answer only quotes its own end and continues, so this is asked again. True: never again.
+   * Called after `data` when the chunk may hold the last bytes that matter, before the client can have them. Returns
+   * false if the answer continues after all: then it is called again. After true it is never called again.
    */
   beforeLast(): boolean;
 }
 
 /** Completes the rows of the request log. No answer waits for it. */
 export interface Accounts {
-  /** Compares an ended request with the one before it. To be called once a request. */
+  /** Compares an ended request with the one before it. Call it once per request. */
   compare(reading: Reading, startedAt: number): Comparison | undefined;
-  /** The row of an ended request with its prices and notes. Notes what those of the next one depend on. */
+  /** Completes the row of an ended request with prices and notes. Remembers what the next row depends on. */
   complete(row: RequestRow, ended: EndedRequest): RequestRow;
 }
 
@@ -233,7 +236,7 @@ export interface EndedRequest {
   readonly placements: readonly Placement[];
   /** The visible text of the answer. */
   readonly text: string;
-  /** By the monotonic clock: when it came, and when its answer began. */
+  /** Times by the monotonic clock: when the request came, and when its answer began. */
   readonly startedAt: number;
   readonly answeredAt: number;
   readonly comparison: Comparison | undefined;

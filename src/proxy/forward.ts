@@ -18,28 +18,29 @@ export interface Form {
   readonly body: readonly Uint8Array[] | undefined;
   /** The value of `anthropic-beta` that its edits need. */
   readonly beta?: string | undefined;
-  /** It leaves out edits in front of bound thinking, so it is sent only after a refusal that speaks of that. */
+  /**
+   * This form leaves out edits in front of bound thinking. It is sent only after a refusal that blames the thinking.
+   */
   readonly breaksBond?: boolean;
 }
 
 export interface ForwardCall {
   readonly configured: ConfiguredUpstream;
   readonly request: ClientRequest;
-  /** The planned form first. Each is different from those before it. */
+  /** The forms in the order in which they are tried, the planned one first. No two are equal. */
   readonly forms: readonly [Form, ...Form[]];
   readonly signal: AbortSignal;
   /**
-   * Called when the provider refused the planned form, before its answer is returned. `accepted`: the number of
-   * the form that it took; undefined where it took none.
+   * Called when the provider refused the planned form, before its answer is returned. `accepted`: the index of the
+   * form that the provider took; undefined if it took none.
    */
   readonly onRefused: (accepted: number | undefined) => Promise<void>;
 }
 
 /**
- * Sends the planned form. When the provider refuses it as a request (not as a rate), svc sends the other forms
- * in their order, before the client has seen anything: an answer must never fail because of svc's additions.
- * When all are refused, the client gets the provider's first answer, because clients repair themselves by its
- * words.
+ * Sends the planned form. If the provider refuses the request itself (not for its rate), svc tries the other forms
+ * in order, before the client has seen anything: an answer must never fail because of svc's additions. If all are
+ * refused, the client gets the first refusal, because clients repair a request by its wording.
  */
 export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer> {
   const [planned, ...others] = call.forms;
@@ -69,7 +70,7 @@ export async function forwardPlanned(call: ForwardCall): Promise<UpstreamAnswer>
   return first;
 }
 
-/** Undefined where the provider could not be reached any more: then its first answer counts. */
+/** Sends a fallback form. Undefined if the provider cannot be reached any more: then the first refusal is returned. */
 async function tryForm(call: ForwardCall, form: Form): Promise<UpstreamAnswer | undefined> {
   try {
     return await sendForm(form.body, { ...call, beta: form.beta });
@@ -91,7 +92,8 @@ export function sendForm(
   if (beta !== undefined) headers = withBeta(headers, beta);
   if (body !== undefined)
     return configured.upstream.send({ method, target, headers, body }, signal);
-  // A login's provider gets the body in the client's own encoding; others may not know it.
+  // With a client's own login the provider gets the body in the client's encoding; other providers may not know that
+  // encoding.
   if (encoded !== undefined) headers = [...headers, 'content-encoding', encoded.encoding];
   const own = encoded?.bytes ?? request.body;
   const bytes = own === undefined ? [] : [own];
@@ -105,8 +107,9 @@ function speaksOfBond({ status, start }: PeekedAnswer): boolean {
 const UNAUTHORIZED = 401;
 
 /**
- * The provider's headers for the client. A refused key of svc's own is not worth another try. A service
- * serves clients of many providers: it leads none of them to a host that a provider names.
+ * Returns the provider's headers for the client. Removes the retry hints when the provider refused svc's own key,
+ * because a retry cannot help. A service also removes the target of a redirect: it must not send its clients to a
+ * host that a provider names.
  */
 export function headersForClient(
   { status, headers }: UpstreamAnswer,
@@ -122,8 +125,9 @@ export function headersForClient(
 const FIRST_ERROR = 400;
 
 /**
- * 400, 413 and 422 judge the request itself, 403 and 451 what it says. Some providers say with a 429 that names
- * no limit and no time that a request is too big for the account.
+ * Status codes by which a provider refuses the request itself: 400, 413 and 422 for its form, 403 and 451 for its
+ * content. A 429 without rate headers is also a refusal: some providers use it for a request that is too big for the
+ * account.
  */
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422, 451]);
 
@@ -137,12 +141,14 @@ function isRateHeader(name: string): boolean {
   return lower.startsWith('retry-after') || lower.includes('ratelimit');
 }
 
-/** An error body is shorter; what comes behind is relayed as it comes. */
+/**
+ * Bytes of a refusal that are read ahead. An error body is shorter; the rest of a longer one is relayed as it comes.
+ */
 const PEEKED_BYTES_MAX = 64 * 1024;
 /** A provider sends an error in one piece. */
 const PEEK_MS = 2_000;
 
-/** A provider's answer whose first bytes were read, and which can still be relayed whole. */
+/** A provider's answer whose beginning was read. It can still be relayed whole. */
 export class PeekedAnswer implements UpstreamAnswer {
   readonly status: number;
   readonly headers: RawHeaders;
@@ -158,7 +164,7 @@ export class PeekedAnswer implements UpstreamAnswer {
     this.headers = answer.headers;
   }
 
-  /** Resolves when the whole body is read, or as much of it as is read ahead. Never rejects. */
+  /** Reads the beginning of an answer, up to PEEKED_BYTES_MAX. Never rejects. */
   static of(answer: UpstreamAnswer, signal: AbortSignal): Promise<PeekedAnswer> {
     const peeked = new PeekedAnswer(answer);
     return new Promise((resolve) => {

@@ -41,9 +41,9 @@ import { relayedEvidence, sourceHeaders } from '../core/plan/evidence.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 
 /**
- * Handles one request. The gate has let it in, and its body is read and decoded (steps 1 to 3); the
- * other steps are here in order. Memory may fail at every step, and then only its state changes.
- * Only an unknown mode, a missing upstream or a dead provider stops a request.
+ * Handles one request after the gate has accepted it and its body is decoded (steps 1 to 3). The other steps follow
+ * here in order. Memory may fail at every step; that only changes the reported state. Only an unknown mode, a
+ * missing upstream or an unreachable provider stops a request.
  */
 export function createHandler(dependencies: ProxyDependencies): ProxyHandler {
   const requests = new RequestHandler(dependencies);
@@ -62,17 +62,18 @@ export interface ProxyHandler extends Handler {
    * `withinMs` milliseconds at most. Never rejects.
    */
   drain(withinMs: number): Promise<void>;
-  /** Stores what a full disk has refused, if it can by now. Returns how many captures are lost. Call it after `drain`. */
+  /** Retries the captures that a full disk has refused. Returns how many are lost. Call it after `drain`. */
   keepLast(): number;
   /** An estimate of the memory that its caches and its background work hold. */
   heldBytes(): number;
-  /** Drops its caches and its background work permanently. Requests that run in it continue to their end. */
+  /** Drops caches and background work for good. Running requests continue to their end. */
   leave(): void;
 }
 
 /**
- * An exchange takes about 2 ms of this thread and up to 10 of the store's, so this is a quarter of one core at most. Tools
- * run longer than 20 ms, so what a request brought is usually kept before the next one comes.
+ * Pace of the background. One exchange takes about 2 ms of this thread and up to 10 ms of the store's, so this is at
+ * most a quarter of one core. Tools run longer than 20 ms, so a request's work is usually done before the next
+ * request.
  */
 const BACKGROUND = { paceMs: 20, share: 0.25 };
 
@@ -136,7 +137,7 @@ class RequestHandler {
     } catch (error) {
       if (gone.aborted) record.note({ end: 'client-gone' }, 'relay');
       else record.failed(error);
-      // svc's own errors carry the evidence too, as far as it is known.
+      // An error response of svc carries the evidence headers too, as far as they are known.
       if (!outgoing.headersSent) setHeaders(outgoing, record.evidence());
       throw error;
     } finally {
@@ -148,10 +149,10 @@ class RequestHandler {
   async #answer({ request: asked, outgoing, record, gone }: RequestContext): Promise<void> {
     const settings = this.#dependencies.settings();
 
-    // 5: modes. A wrong one is refused before anything was sent anywhere.
+    // 5: modes. An unknown one is refused before anything is sent.
     record.note({ modes: this.#modesOf(asked, settings, settings.compressionMode) });
 
-    // 4 and 6: a typed view over the bytes, the upstream, who asks, and the exchanges.
+    // 4 and 6: parse the body into a view, choose the upstream, identify client and exchanges.
     const { request, read, configured } = await this.#readRouted(asked);
     const { compressionMode = settings.compressionMode } = configured.settings;
     const hasSpace = typeof read === 'string' || read.hasNoSpace !== true;
@@ -164,16 +165,16 @@ class RequestHandler {
     record.hashes?.routed(request.body);
     record.note({ reading }, 'read');
 
-    // A request over its limits costs no recall, and its receipt says nothing of one.
+    // A request over its limits causes no recall, and its receipt reports none.
     if (this.#dependencies.admit !== undefined) {
       await this.#dependencies.admit(record.known());
       record.note({}, 'admit');
     }
 
-    // 7 to 9: recall, the proofs of what may be left out, the plan from facts alone, edits by span.
+    // 7 to 9: recall, prove what may be left out, plan from these facts, edit byte ranges of the body.
     const upstream = configured.settings;
     const change = await this.#change({ request, read, modes, settings, upstream });
-    // The edits that the provider took: those that were planned, unless it refuses them.
+    // The form that the provider accepted: the planned one unless it is refused.
     let taken: TakenForm = change;
     const { bond, plan, recalled } = change;
     record.note({ ...notedOf(change), memoryGeneration: recalled.generation }, 'recall');
@@ -185,7 +186,7 @@ class RequestHandler {
 
     this.#dependencies.planned?.(record.known());
 
-    // 10 and 11: headers with the credential last, then the provider: the other forms only after a refusal.
+    // 10 and 11: headers with the credential last, then the provider. The other forms are sent only after a refusal.
     // If the user stops the answer, still store the question.
     const sent = forwardPlanned({
       configured,
@@ -213,8 +214,8 @@ class RequestHandler {
     });
     record.answered(answer);
 
-    // 12 to 15: evidence, then the provider's bytes as they come, watched on the side; captures
-    // are durable before the client has the last byte.
+    // 12 to 15: evidence headers, then the provider's bytes as they come, with a watcher beside them. Captures are on
+    // disk before the client has the last byte.
     const watch = new AnswerWatch(request, answer, {
       onAnswer: (said) => {
         record.note({ answer: said });
@@ -250,8 +251,8 @@ class RequestHandler {
   }
 
   /**
-   * Repeats in a request beside the conversation what was changed in it before. Token counts and compactions
-   * carry the history, and the provider checks it there too. Undefined: svc sends the client's own bytes.
+   * Applies the edits of earlier requests to a side request (token count or compaction), because it carries the same
+   * history and the provider checks it too. Undefined: svc sends the client's own bytes.
    */
   async #repeat(asked: ClientRequest): Promise<readonly Uint8Array[] | undefined> {
     const { route, body } = asked;
@@ -281,7 +282,7 @@ class RequestHandler {
     return decideModes(request.headers, { memoryMode, compressionMode, supports });
   }
 
-  /** Reads the request and finds its upstream, which may depend on the model that the body names. */
+  /** Reads the request and chooses its upstream, which may depend on the model in the body. */
   async #readRouted(asked: ClientRequest): Promise<RoutedRequest> {
     const read = await this.#read(asked);
     const view = typeof read === 'string' ? read : read.view;
@@ -300,10 +301,7 @@ class RequestHandler {
     return placeReading(read, request, placeIn);
   }
 
-  /**
-   * Plans the change. After any error here the client's own bytes are sent, with a state that says
-   * so.
-   */
+  /** Plans the change. If anything fails here, the client's own bytes are sent and the evidence says so. */
   async #change(call: ChangeCall): Promise<Change> {
     try {
       const { request, read, modes } = call;
@@ -333,7 +331,7 @@ class RequestHandler {
     }
   }
 
-  /** Finds what may be left out and what was recalled before, recalls, and settles what goes. */
+  /** Asks memory and ledger: which texts may be left out, which blocks were placed earlier, what to recall now. */
   async #askMemory({ modes, settings, upstream }: ChangeCall, reading: Reading | undefined) {
     const { clock } = this.#dependencies;
     const deadline = new Deadline(clock, settings.recallMs);
@@ -346,11 +344,11 @@ class RequestHandler {
       return { recalled, shortening: undefined, cacheMarks: [], clearing: undefined, bond };
     }
     const bond = await this.#bonds.look(reading, deadline);
-    // Half of the time: a ledger that hangs must not take what a recall needs.
+    // Half of the deadline, so that a hanging ledger leaves time for the recall.
     const pause = await this.#caches.pauseOf(reading, deadline.msLeft / 2);
     const call = { ...asked, reading, bond, isCacheCold: pause.isCold };
     const finding = this.#shortener.findCandidates(call);
-    // An error of `finding` is thrown by the await below; here it only means that nothing leaves.
+    // If `finding` fails, the await below throws its error; here it only means that nothing is left out.
     const leaving = () => finding.then(leavingOf).catch(() => NOTHING_LEAVES);
     const clearing = finding
       .then(() => upstream && this.#shortener.findClearing(call, upstream))
@@ -361,7 +359,7 @@ class RequestHandler {
       this.#longCaches.edits({ ...call, idleMs: pause.idleMs }),
     ]);
     const recalled = await this.#recaller.recall(call, replayed);
-    // An exchange is left out only where the request carries something recalled.
+    // Exchanges are left out only if the request carries a recalled block.
     const settleCall = { ...call, firstUnsent: replayed.firstUnsent };
     const shortening = await this.#shortener.settle(settleCall, candidates, recalled);
     const state = shortening.isRecorded ? recalled.state : ('degraded_unavailable' as const);
@@ -369,12 +367,12 @@ class RequestHandler {
     return { recalled: { ...recalled, state }, ...facts };
   }
 
-  /** Called with an answer before the client has its last byte. */
+  /** Notes a finished answer. Called before the client has its last byte. */
   #noteAnswer(record: RequestRecord, { reading, modes, said, taken, bond }: SaidAnswer): void {
     const { placements } = taken.recalled;
     this.#shortener.measured(reading, said.usage);
     this.#longCaches.measured(reading, said.usage);
-    // Without this entry a fork may get another block, and nothing worse happens.
+    // Without this entry a fork may get another block; nothing else is lost.
     if (said.isComplete) {
       this.#bonds.answered(said, {
         reading,
@@ -392,8 +390,8 @@ class RequestHandler {
   }
 
   /**
-   * Takes the refused additions back. A kind of change is off for an hour only where the provider took the request
-   * without it. `taken`: the form that it took; the planned one where it took none.
+   * Handles a refusal of the planned form. A kind of change is switched off for an hour only if the provider
+   * accepted the request without it. `taken`: the accepted form, or the planned one if none was accepted.
    */
   async #noteRefusal(reading: Reading, planned: Change, taken: TakenForm): Promise<void> {
     const isAtFault = taken !== planned;
@@ -413,7 +411,10 @@ class RequestHandler {
     }
   }
 
-  /** Leaves to the background what every later request contains too: outputs, and the exchanges before svc came. */
+  /**
+   * Queues background work for texts that later requests contain too: outputs, and exchanges from before svc was
+   * started.
+   */
   #keepLater(call: KeepCall, placements: readonly Placement[]): void {
     const { reading, settings } = call;
     const { changed } = this.#dependencies;
@@ -444,7 +445,7 @@ class RequestHandler {
   }
 }
 
-/** For a request that may use memory in no space. */
+/** The rights of a request that may use memory in no space. */
 const NO_MEMORY = { read: false, write: false } as const;
 
 interface RequestContext {
@@ -474,7 +475,7 @@ interface ChangeCall {
   readonly read: Reading | Unread;
   readonly modes: Modes;
   readonly settings: HandlerSettings;
-  /** Undefined for a request beside the conversation. */
+  /** Undefined for a side request. */
   readonly upstream?: ConfiguredUpstream['settings'];
 }
 
@@ -488,7 +489,7 @@ function notedOf({ recalled: { state, placements } }: TakenForm) {
   return { memoryState: state, placements };
 }
 
-/** Shadow counts what would leave, and sends the client's own bytes. */
+/** Says whether texts were really left out. In shadow mode svc only counts them and sends the client's own bytes. */
 function isShortenedForm({ body, plan }: TakenForm): boolean {
   return body !== undefined && plan.elidedItems > 0;
 }
@@ -496,15 +497,15 @@ function isShortenedForm({ body, plan }: TakenForm): boolean {
 /** The change that svc makes to a request. */
 interface Change extends TakenForm {
   readonly bond: Bond | undefined;
-  /** The forms to send when the provider refuses this one. */
+  /** The forms to send if the provider refuses this one. */
   readonly fallbacks: readonly TakenForm[];
-  /** Lifetimes for the client's own cache marks; none unless the setting asks for it. */
+  /** Edits that change the lifetime of the client's own cache marks; none unless the setting asks for it. */
   readonly cacheMarks?: readonly Edit[];
 }
 
 /**
- * The forms to send when the provider refuses the planned one: the edits that it took before, then the client's
- * own bytes. Bytes without the edits in front of bound thinking would lose that thinking.
+ * Returns the forms to send if the provider refuses the planned one: first the edits that it accepted earlier, then
+ * the client's own bytes. A form without the edits in front of bound thinking would lose that thinking.
  */
 function fallbacksOf(
   body: Buffer,
@@ -549,7 +550,7 @@ function fallbacksOf(
   return isAdding ? [form, { ...own, breaksBond }] : [{ ...own, breaksBond }];
 }
 
-/** The answer is whole then, and so are its facts. */
+/** Returns the hold-back of this request. It waits for the whole answer, because only then its facts are complete. */
 function holdBackOf({ holdBack }: ProxyDependencies, record: RequestRecord): HoldBack | undefined {
   if (holdBack === undefined) return undefined;
   const { ms } = holdBack;
@@ -563,7 +564,7 @@ function holdBackOf({ holdBack }: ProxyDependencies, record: RequestRecord): Hol
 const NO_BYTES = Buffer.alloc(0);
 const NOTHING_LEAVES: Leaving = { gone: [], going: [] };
 
-/** Whether the path takes a conversation: count_tokens, input_tokens and compact. */
+/** Says whether a side path carries a conversation: count_tokens, input_tokens and compact do. */
 function carriesHistory(target: string, dialect: Dialect): boolean {
   const [path = ''] = target.split('?', 1);
   return apiOf(dialect).helperPaths.includes(path);
@@ -579,13 +580,13 @@ function setHeaders(outgoing: ServerResponse, headers: readonly string[]): void 
   }
 }
 
-// Codex asks for the model list before it starts and waits 10 seconds for one that hangs;
-// without one both clients continue at once.
+// Deadline for the model list. Codex asks for it before it starts and waits 10 seconds if it hangs; without a list
+// both clients continue at once.
 const LIST_HEADERS_MS = 3_000;
 
 /**
- * Relays a request that memory has no business with: the client's bytes, the provider's bytes. `changed`: the
- * body with what the ledger repeats in it; undefined for the client's own.
+ * Relays a request that does not use memory, byte for byte. `changed`: the body with the edits of earlier requests;
+ * undefined for the client's own.
  */
 async function relayUntouched(
   dependencies: ProxyDependencies,
@@ -615,7 +616,7 @@ async function relayUntouched(
   record.hashes?.forwarded(changed);
   const answer = await answering;
   record.answered(answer);
-  // svc does not read these answers; it only counts bytes, for budgets.
+  // svc does not read these answers; it only counts their bytes for budgets.
   const watch = new AnswerWatch(request, answer, { onAnswer: () => undefined });
   const end = await relay({
     answer,

@@ -25,9 +25,9 @@ import {
 } from './recall.ts';
 
 /**
- * Answers a client's hooks: what the proxy would place beside a prompt, for the client's own transcript. A running
- * proxy and a hook that opens the store itself both use this. The ledger remembers what a session has, so that nothing
- * is said twice in it; the client sends the text again by itself. Nothing here throws.
+ * Answers a client's hooks with the text that the proxy would place beside a prompt. Both a running proxy and a hook
+ * that opens the store itself use it. The client keeps the text in its transcript and sends it again, so the ledger
+ * remembers what a session already has. Nothing here throws.
  */
 
 interface HookDependencies extends Pick<
@@ -36,31 +36,37 @@ interface HookDependencies extends Pick<
 > {
   readonly memory: Memory;
   readonly projects: NonNullable<ProxyDependencies['projects']>;
-  /** The secret of the marks of hooks; undefined where there is none, and then svc says nothing. */
+  /** The secret for the marks of hooks; undefined if there is none, and then svc returns nothing. */
   readonly hookKey: () => string | undefined;
-  /** Milliseconds for an answer; absent: ANSWER_MS. */
+  /** Deadline of an answer in milliseconds; absent: ANSWER_MS. */
   readonly answerMs?: number | undefined;
 }
 
-/** The blocks that the proxy has placed at a prompt with these words, or behind it in its tool loop. */
+/** Returns the blocks that the proxy placed at a prompt with these words, or later in its tool loop. */
 export type PlacedAt = (prompt: string) => readonly string[];
 
 const FORMS = ['prompt', 'look'] as const;
 
-/** A person waits for the prompt to be sent, and the hook's process needs time to start and end. */
+/**
+ * Deadline of a hook's answer. The user waits for the prompt to be sent, and the hook's process needs time to start
+ * and end.
+ */
 const ANSWER_MS = 700;
-/** Two sessions: no prompt says yet which ones matter. The first prompt gets the brief that the proxy would place. */
+/**
+ * Token limit of the list at a session's start: two sessions, because no prompt says yet which ones matter. The
+ * first prompt gets the full list.
+ */
 const START_BRIEF_TOKENS = 88;
-/** Tries to fit a block into the bytes of a hook, each with a quarter less room. */
+/** Attempts to fit a block into the byte limit of a hook, each with a quarter less room. */
 const FITS_MAX = 6;
 /** More blocks than one session has room for. */
 const BLOCKS_MAX = 32;
 
-/** What a session has of svc, since it began or was compacted last. */
+/** What svc has given to a session since it began or was last compacted. */
 interface Session {
   /** Counts compactions. */
   readonly epoch: number;
-  /** When it was compacted, in milliseconds since 1970; 0 before that. */
+  /** When the session was compacted, in milliseconds since 1970; 0 if never. */
   readonly since: number;
   readonly blocks: number;
   readonly prompts: number;
@@ -93,7 +99,7 @@ export class HookMemory {
     }
   }
 
-  /** The blocks that a session has: an answer that only repeats them is no memory. */
+  /** Returns the blocks that a session has. An answer that only repeats them is not stored. */
   async blocksOf(session: string): Promise<readonly string[]> {
     const deadline = new Deadline(this.#dependencies.clock, this.#answerMs);
     const known = await this.#sessionOf({ session }, deadline);
@@ -101,7 +107,7 @@ export class HookMemory {
     return placed?.map(({ block }) => block) ?? [];
   }
 
-  /** The blocks that the proxy placed in a session, where its requests go through one as well. */
+  /** Returns the blocks that the proxy placed in a session, if its requests also go through a proxy. */
   async placedAt(session: string, prompts: readonly string[]): Promise<PlacedAt> {
     const owner = { tenant: LOCAL_TENANT, conversation: session };
     const addresses = prompts.flatMap((text) =>
@@ -140,7 +146,7 @@ export class HookMemory {
     }
     const { block, entry } = said;
     const next = { ...counted, blocks: session.blocks + 1 };
-    // Without these entries a later event would say it again.
+    // Without these entries a later event would repeat the text.
     const isKnown = await this.#dependencies.ledger.commit([entry, this.#noteOf(question, next)]);
     return isKnown ? block.text : '';
   }
@@ -176,7 +182,7 @@ export class HookMemory {
       code: code?.reader,
       withinMs: deadline.msLeft / 2,
     });
-    // A forget ran while the memory was asked: what was found may hold a forgotten text.
+    // A forget ran during the recall, so the result may hold a forgotten text.
     if (ledger.generation() !== generation) return undefined;
     const told = placed.map(({ block }) => block).filter((block) => block !== '');
     const block = blockThatFits(answer, {
@@ -242,7 +248,7 @@ export class HookMemory {
     };
   }
 
-  /** The texts of this session that the memory holds, and that the client still sends. */
+  /** Returns the stored texts of this session that the client still sends itself. */
   async #saidIn(conversation: string, since: number): Promise<readonly string[]> {
     const { memory } = this.#dependencies;
     if (memory.supports.kind === 'hosted') return [];
@@ -253,7 +259,7 @@ export class HookMemory {
     return said.map(({ digest }) => digest);
   }
 
-  /** Returns true for the first hook of this event and the first look of each prompt, and false for all others. */
+  /** Returns true for the first hook of an event and the first look of each prompt, false for all others. */
   async #claims(question: HookQuestion, deadline: Deadline): Promise<boolean> {
     const { kind, occasion, prompt } = question;
     if (kind === 'compacted' || kind === 'start' || (occasion === '' && kind !== 'look'))
@@ -307,7 +313,7 @@ export class HookMemory {
   }
 }
 
-/** Records of a session that are read, the newest ones: more than an afternoon has. */
+/** Bound on records read of a session, newest first: more than an afternoon has. */
 const SAID_MAX = 500;
 
 function readSession(note: string): Session {
@@ -338,7 +344,7 @@ interface Fitting {
   readonly key: string;
 }
 
-/** The block with as many lines as the bytes of a hook hold. */
+/** Writes the block with as many lines as the byte limit of a hook allows. */
 function blockThatFits(
   answer: QuotedAnswer,
   { texts, room, isLook, told, key }: Fitting,

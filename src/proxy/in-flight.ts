@@ -2,11 +2,11 @@ import type { RequestRow } from '../ports/request-log.ts';
 
 /** A request that is being answered. */
 interface OpenRequest {
-  /** The row with the facts known now; `end` is 'open', `status` 0 before the answer's head. */
+  /** The row with the facts known now. `end` is 'open'; `status` is 0 until the answer's head arrives. */
   soFar(): RequestRow;
 }
 
-/** Called with a finished request, or with nothing when one has come or gone. */
+/** Called with a finished request, or without an argument when a request begins or ends. */
 type Watcher = (finished?: RequestRow) => void;
 
 /** The requests that are being answered, for the live view of the proxy. */
@@ -45,17 +45,17 @@ export class InFlight {
 }
 
 /**
- * The last requests whole, as they came and as they went out: for the person who asked for it
- * (`proxy.keepRequests`). They are in memory only, and go with the process.
+ * Keeps the last requests whole, as received and as sent, if the user asked for it (`proxy.keepRequests`). They are
+ * in memory only and end with the process.
  */
 interface KeptRequest {
   readonly id: string;
   readonly sent: Buffer;
-  /** The pieces of the changed body; undefined when the client's own bytes went out. */
+  /** The pieces of the changed body; undefined if the client's own bytes were sent. */
   readonly went: readonly Uint8Array[] | undefined;
 }
 
-/** All of them together; a longer one is not kept. */
+/** Bound on all kept requests together; a longer request is not kept. */
 const BYTES_MAX = 64 << 20;
 
 export class KeptRequests {

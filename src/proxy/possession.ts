@@ -7,12 +7,11 @@ import type { Holding, RequestMemory } from '../ports/memory.ts';
 import { withinDeadline } from './deadline.ts';
 
 /**
- * Has the memory prove, in this very request, that it holds what is about to be left out. A memory
- * that is slow, down or lying proves nothing; then nothing is left out, and the request continues.
- *
- * A memory on this machine can say at once that nothing can have gone since an earlier proof: its files
- * are the same, and no process has committed or deleted anything. Then that proof counts in this
- * request, and the memory is asked only for the texts that it has not proven.
+ * Asks the memory to prove, during this request, that it holds the texts that svc wants to leave out. If the memory
+ * is slow, down or wrong, nothing is left out and the request continues.
+ * A memory on this machine can say at once that no text can have gone since an earlier proof: its files are the
+ * same, and no process has committed or deleted anything. Then the earlier proof counts, and the memory is asked
+ * only for new texts.
  */
 
 /** A text of the request that the memory is to prove. */
@@ -23,7 +22,7 @@ export interface AskedText {
   readonly text: string;
 }
 
-/** `unproven`: one of its answers was wrong, so none of them counts. */
+/** `unproven`: one of the memory's answers was wrong, so none counts. */
 export type Possession =
   | { readonly kind: 'proven'; readonly digests: ReadonlySet<string> }
   | { readonly kind: 'unproven' }
@@ -45,18 +44,18 @@ export function textsOf(removal: Removal): readonly AskedText[] {
   ];
 }
 
-/** As if the memory held all of them: for what is measured and not left out. */
+/** Returns a proof without asking the memory, for texts that are measured and not left out. */
 export function provenUnasked(texts: readonly AskedText[]): Proof {
   const digests = new Set(texts.map(({ digest }) => digest));
   return { texts, possession: Promise.resolve({ kind: 'proven', digests }) };
 }
 
-// Long enough for a restart or a failover to end, short enough to go unnoticed when it was one.
+// How long a memory is not trusted after a wrong answer: a restart or a failover has ended by then.
 const DISTRUST_MS = 15_000;
 
-/** A stored text that is proven is noted as used once a day, and its file is looked after once an hour. */
+/** How old a proof may be. A stored text is marked as used once a day, and its file is checked once an hour. */
 const PROOF_AGE_MAX_MS = 3_600_000;
-/** The proven texts of a space that are kept in mind, 50 bytes each: as many as svc keeps outputs. */
+/** Bound on remembered proofs of a space, 50 bytes each: as many as the outputs that svc keeps. */
 const PROVEN_MAX = 50_000;
 const NOTHING_PROVEN: Possession = { kind: 'proven', digests: new Set() };
 
@@ -70,8 +69,8 @@ export class PossessionCheck {
   readonly #memory: RequestMemory;
   readonly #clock: Clock;
   /**
-   * What earlier requests have proven, by space. It counts while the memory has this version, because no text
-   * can have gone since. Conversations share it, as forks share texts.
+   * Digests that earlier requests have proven, by space. They count while the memory's version is unchanged, because
+   * no text can have gone since. Conversations share them, as forks share texts.
    */
   readonly #proven = new Map<string, Set<string>>();
   #version: number | undefined;
@@ -83,7 +82,7 @@ export class PossessionCheck {
     this.#clock = clock;
   }
 
-  /** Asks at once. The possession is known within `deadlineMs`. */
+  /** Starts the proof. Its result is known within `deadlineMs`. */
   begin(call: PossessionCall): Proof {
     return { texts: call.texts, possession: this.#check(call) };
   }
@@ -92,7 +91,7 @@ export class PossessionCheck {
     const { texts, space } = call;
     if (texts.length === 0) return NOTHING_PROVEN;
     if (this.#clock.monotonic() < this.#distrustedUntil) return { kind: 'unproven' };
-    // Looked at before the question: if a text goes meanwhile, the version is another one afterwards.
+    // Read the version before asking: if a text is deleted meanwhile, the version differs afterwards.
     const version = this.#memory.holdVersion?.();
     const known = this.#provenAt(version, space);
     const unproven = texts.filter(({ digest }) => !known.has(digest));
@@ -111,7 +110,7 @@ export class PossessionCheck {
     return { kind: 'unproven' };
   }
 
-  /** The texts of the space that are proven for this version. */
+  /** Returns the digests of the space that were proven at this version. */
   #provenAt(version: number | undefined, space: string): ReadonlySet<string> {
     const now = this.#clock.monotonic();
     const isOld = now - this.#provenSince > PROOF_AGE_MAX_MS;
@@ -142,7 +141,7 @@ export class PossessionCheck {
   }
 }
 
-/** Undefined when one answer is wrong, doubled or was not asked for. */
+/** Returns the proven digests; undefined if one answer is wrong, repeated or unasked. */
 function provenDigests(
   holdings: readonly Holding[],
   texts: ReadonlyMap<string, AskedText>,

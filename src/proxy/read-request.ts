@@ -29,8 +29,8 @@ function workplaceOf(stated: Place, project: Project | undefined): Workplace | u
 }
 
 /**
- * Reads a request in steps, between which others may be served. A body that svc does not read is the
- * provider's to judge. Throws MODE_INVALID on a malformed space header.
+ * Reads a request in steps, so that others are served in between. A body that svc cannot read goes to the provider
+ * unchanged. Throws MODE_INVALID on a malformed space header.
  */
 export function* readSteps(
   conversations: Conversations,
@@ -66,8 +66,8 @@ export function* readSteps(
 }
 
 /**
- * The reading with the space of its project. Waits only for a place that was not looked at since the
- * start, and then not long.
+ * Adds the space of the project to the reading. Waits only, and briefly, for a folder that was not examined since
+ * the start.
  */
 export async function settleProject(
   read: Reading | Unread,
@@ -89,7 +89,7 @@ export async function settleProject(
   };
 }
 
-/** The same request in the space that it may use. Throws what `placeIn` throws. */
+/** Returns the request in the space that it may use. Throws what `placeIn` throws. */
 export function placeReading(
   reading: Reading,
   request: Pick<ClientRequest, 'headers'>,
@@ -105,12 +105,12 @@ export function placeReading(
 
 type PlaceIn = NonNullable<ProxyDependencies['placeIn']>;
 
-/** The facts that a client states about its request: in the headers, around the list, and at some places in it. */
+/** The facts that a client states about its request, in headers and body. */
 interface StatedFacts {
   readonly identity: RequestIdentity;
-  /** The folder that decides the space; undefined where a header does, or nothing. */
+  /** The folder that decides the space; undefined if a header names the space or nothing does. */
   readonly folder: string | undefined;
-  /** The space of the request, unless the project of the folder is known. */
+  /** The space of the request, used if the folder's project is unknown. */
   readonly space: string;
   readonly branch: string | undefined;
   readonly conversation: string;
@@ -124,7 +124,7 @@ interface StatedFacts {
 const WINDOW_HEADER = 'anthropic-beta';
 const LONG_WINDOW = /\bcontext-1m\b/;
 
-/** Throws MODE_INVALID on a malformed space header. */
+/** Reads these facts. Throws MODE_INVALID on a malformed space header. */
 export function statedFactsOf(headers: RawHeaders, view: RequestView): StatedFacts {
   const identity = identify(view.dialect, headers, view);
   const { client } = identity;
@@ -149,7 +149,7 @@ export function statedFactsOf(headers: RawHeaders, view: RequestView): StatedFac
   };
 }
 
-// Clients choose their conversation ids; ours are stored and compared, so they are bounded.
+// Bound on a conversation id: the client chooses it, and svc stores and compares it.
 const CONVERSATION_CHARS_MAX = 128;
 
 function bounded(key: string): string {

@@ -68,24 +68,28 @@ import { MemoryError, type MemoryFailure } from '../core/errors.ts';
 export interface Recalled {
   readonly placements: readonly Placement[];
   readonly state: MemoryState;
-  /** Blocks stay out for good, because the conversation was continued without svc. */
+  /** No block may be placed any more, because the conversation was continued without svc. */
   readonly isForeign?: boolean;
-  /** The generation that the memory answered from; undefined where it was not asked, or has none. */
+  /** The generation of the memory when it answered; undefined if it was not asked or has none. */
   readonly generation?: string | undefined;
 }
 
-// BM25 over more words than this finds the common ones: a question is a few sentences.
+// Characters of a question: a few sentences. With more words BM25 mostly finds common ones.
 export const QUESTION_CHARS_MAX = 4_096;
-// The end of the agent's last answer and its last prompts say what a short prompt is about.
+// Text around a short prompt, in characters: the end of the agent's last answer and the last prompts say what the
+// prompt is about.
 const AROUND_CHARS = 1_500;
 const PROMPTS_AROUND = 2;
 // Fence included: four earlier sessions.
 export const BRIEF_TOKENS_MAX = 125;
 
-// The entry was just recorded or used, so no table is asked.
+// Deadline for pins. Their entries were just recorded or used, so the ledger has them in memory.
 const PIN_MS = 1_000;
 
-/** A bound conversation without its blocks loses its thinking, so its ledger gets longer than a recall. */
+/**
+ * Deadline of the ledger for a bound conversation, longer than a recall's: without its blocks the conversation loses
+ * its thinking.
+ */
 const BOUND_MS = 2_000;
 
 const NOTHING: readonly Placement[] = [];
@@ -100,7 +104,7 @@ export interface RecallCall {
   readonly reading: Reading | undefined;
   readonly modes: Modes;
   readonly settings: HandlerSettings;
-  /** Says what the request must repeat of earlier ones; undefined if the ledger could not be read. */
+  /** What the request must repeat from earlier ones; undefined if the ledger could not be read. */
   readonly bond: Bond | undefined;
   readonly deadline: Deadline;
 }
@@ -108,12 +112,12 @@ export interface RecallCall {
 interface ReadCall extends RecallCall {
   readonly reading: Reading;
   readonly bond: Bond;
-  /** Why nothing new is placed; undefined where something may be. */
+  /** Why no new block is placed; undefined if one may be. */
   readonly silence: MemoryState | undefined;
   readonly leaving: () => Promise<Leaving>;
 }
 
-/** Blocks that were placed before; and the item for which nothing was decided yet. */
+/** The blocks that were placed earlier, and the item for which svc has not decided yet. */
 export type Replayed = Pick<BatchMoment, 'firstUnsent'> &
   (
     | { readonly kind: 'settled'; readonly recalled: Recalled }
@@ -124,18 +128,18 @@ export type Replayed = Pick<BatchMoment, 'firstUnsent'> &
 interface Open {
   readonly call: ReadCall;
   readonly reading: Reading;
-  /** The newest prompt; for a second look the newest result of a tool. */
+  /** The newest prompt; for a second look, the newest tool result. */
   readonly carrier: BlockItem;
   readonly placements: readonly Placement[];
   readonly leaving: Leaving;
   readonly isForeign: boolean;
   /** The ledger's, before it was asked. */
   readonly generation: number;
-  /** The decision that other conversations share was taken back after a refusal, and is made anew. */
+  /** A refusal took back the decision that other conversations share, so svc decides again. */
   readonly isReopened?: boolean;
 }
 
-/** The one second look of a prompt is due in this request. */
+/** A prompt's one second look is due in this request. */
 interface Look extends Open {
   readonly action: Action;
   /** The text of the prompt. */
@@ -157,9 +161,8 @@ export class Recaller {
   }
 
   /**
-   * Finds the blocks that earlier requests of this conversation carried. `leaving`: the exchanges
-   * that leave the request. They no longer count as known to the model, so their facts may be
-   * recalled again.
+   * Finds the blocks that earlier requests of this conversation carried. `leaving`: the exchanges that are left out
+   * of the request. The model no longer knows their facts, so these may be recalled again.
    */
   async replay(call: RecallCall, leaving: () => Promise<Leaving>): Promise<Replayed> {
     const { reading, bond } = call;
@@ -191,7 +194,7 @@ export class Recaller {
     return replayed;
   }
 
-  /** Recalls for the newest prompt, or looks again in its tool loop, if nothing was decided there. */
+  /** Recalls for the newest prompt, or takes a second look in its tool loop, unless svc decided there already. */
   async recall(call: RecallCall, replayed: Replayed): Promise<Recalled> {
     const { reading } = call;
     if (reading?.identity.kind === 'main') {
@@ -208,7 +211,7 @@ export class Recaller {
       case 'open':
       case 'look': {
         if (!isHooked) break;
-        // The client's own transcript has it, and the hooks look a second time as well.
+        // The client's hooks have placed a block in its transcript, and they take second looks too.
         const decided = await this.#settle(replayed, replayed.placements, undefined);
         return decided.state === 'empty' ? { ...decided, state: BY_HOOK } : decided;
       }
@@ -232,7 +235,10 @@ export class Recaller {
     return this.#ask(call, open, question);
   }
 
-  /** Whatever comes of it is recorded: the result is sent for the first time now, and never changes later. */
+  /**
+   * Takes a second look. Every outcome is recorded: this tool result is sent for the first time now, and its block
+   * never changes later.
+   */
   async #lookAgain(call: RecallCall, look: Look): Promise<Recalled> {
     const { reading, placements, action, humanText } = look;
     const { generation } = look;
@@ -264,28 +270,28 @@ export class Recaller {
     const answer = await checkAnswer(found, {
       workplace: reading.workplace,
       code: this.#dependencies.code?.reader,
-      // A disk that hangs must not take what the proofs need.
+      // Half of the deadline, so that a hanging disk leaves time for the proofs.
       withinMs: call.deadline.msLeft / 2,
     });
     const recalled = await this.#place(open, question.tokensMax, { answer, state });
     return { ...recalled, generation: found.generation };
   }
 
-  /** Writes the block from what the memory answered. */
+  /** Writes the block from the memory's answer. */
   async #place(
     open: Open | Look,
     tokensMax: number,
     { answer, state }: { readonly answer: QuotedAnswer; readonly state: MemoryState },
   ): Promise<Recalled> {
     const { reading, carrier, placements, generation, leaving } = open;
-    // A forget ran while the memory was asked: the blocks that were found may hold forgotten text.
+    // A forget ran during the recall, so the blocks may hold forgotten text.
     const now = this.#dependencies.ledger.generation();
     if (now !== generation) {
       const { replayed } = await this.#askLedger(open.call, now);
       const { placements: left } = replayed.kind === 'settled' ? replayed.recalled : replayed;
       return { placements: left, state: 'degraded_unavailable' };
     }
-    // A degraded recall is not recorded: the next request of this prompt asks again.
+    // A failed recall is not recorded, so the next request of this prompt asks again.
     if (state !== 'recalled' && state !== 'empty') return { placements, state };
     const byHooks = this.#hooksIn(reading).placed.map((one) => one.block);
     const told = [...toldBy(placements, leaving), ...byHooks];
@@ -310,15 +316,15 @@ export class Recaller {
   }
 
   /**
-   * Makes the blocks of a conversation's opening findable by its first answer. To be called before the client
-   * has the answer's last byte: its next request may be another conversation that continues from here.
+   * Records the blocks of a conversation's first prompts under its first answer. Call it before the client has the
+   * answer's last byte: the next request may come from a fork that continues from here.
    */
   async answered(
     { view, place }: Reading,
     { text, callsTools }: Answer,
     placements: readonly Placement[],
   ): Promise<void> {
-    // Behind an answer the same words so far are one conversation. A tool's result brings the call with it.
+    // After an answer, equal words mean the same conversation. A tool's result contains the id of its call.
     if (callsTools || text.trim() === '' || view.items.some(isModelWork)) return;
     const humans = humanItems(view, place);
     const asked = humans.map(({ own }) => own);
@@ -327,8 +333,8 @@ export class Recaller {
   }
 
   /**
-   * Takes refused blocks back. `isAtFault`: the provider took the request without them, so no later request
-   * carries them, and nothing new is placed in this conversation for an hour. Otherwise svc decides about the prompt again.
+   * Takes refused blocks back. `isAtFault`: the provider accepted the request without them. Then no later request
+   * carries them, and this conversation gets no new block for an hour. Otherwise svc decides about the prompt again.
    */
   async refused(
     { view, place, state }: Reading,
@@ -350,7 +356,10 @@ export class Recaller {
     await this.#dependencies.ledger.record([...entries, ...refusals]);
   }
 
-  /** `isLasting`: true of the later requests of this prompt too. `mayLook`: one of them may look again. */
+  /**
+   * `isLasting`: the result also holds for later requests of this prompt. `mayLook`: one of them may take a second
+   * look.
+   */
   async #askLedger(
     call: ReadCall,
     generation: number,
@@ -381,12 +390,12 @@ export class Recaller {
     const { placements, isSettled, isWhole, pins, isForeign } = replay;
     const prompt = isSettled ? undefined : carriers.find(({ item }) => item === unanswered);
     if (found.missing !== undefined && !(isWhole && prompt === undefined)) {
-      // To place something new beside blocks that are not known would break the prefix twice.
+      // Some earlier blocks are unknown. A new block beside them would break the cached prefix twice.
       const recalled = { placements, state: stateOfMiss(found.missing) };
       return { replayed: settled(recalled), ...PASSING };
     }
     const isKnown = found.missing === undefined;
-    // Where they are not known elsewhere, another node finds the same blocks by the shared entries.
+    // Pin the earlier blocks for the hooks of this session too.
     const carrierOf = new Map(carriers.map((carrier) => [carrier.own.fingerprint, carrier]));
     const pinsForHooks = pins.flatMap((pin) => {
       const carrier = pin.kind === 'own-block' ? carrierOf.get(pin.fingerprint) : undefined;
@@ -423,11 +432,11 @@ export class Recaller {
     return { replayed: { kind: 'open', ...open, ...asPrompt }, ...PASSING };
   }
 
-  /** The second look that is due in this request; undefined if none is. */
+  /** Returns the second look that is due in this request; undefined if none is. */
   #lookIn(open: Omit<Open, 'carrier'>): ({ readonly kind: 'look' } & Look) | undefined {
     const { reading } = open;
     const { view, place, state } = reading;
-    // The same request came before, when nothing was placed.
+    // The same request came before and got no block.
     if (state.newest === view.items.at(-1)?.fingerprint) return undefined;
     const prompt = newestPromptIndex(view);
     const at = newestResult(view);
@@ -439,7 +448,7 @@ export class Recaller {
     return { kind: 'look', ...open, carrier, action, humanText };
   }
 
-  /** Whether the person wants second looks here, and an agent asks. */
+  /** Says whether second looks are switched on and the client is an agent. */
   #looks({ reading, settings }: ReadCall): boolean {
     const { secondLook } = settings;
     const { kind } = this.#dependencies.memory.supports;
@@ -447,7 +456,7 @@ export class Recaller {
     return isWanted && isAgent(reading);
   }
 
-  /** Whether svc looked again in this tool loop, in whichever process. */
+  /** Says whether any process took a second look in this tool loop. */
   async #looksOf({ reading, deadline }: ReadCall): Promise<'none' | 'some' | 'unknown'> {
     const { view, place } = reading;
     const results = resultItems(view, place, newestPromptIndex(view) + 1);
@@ -457,15 +466,15 @@ export class Recaller {
     return found.missing === undefined ? 'none' : 'unknown';
   }
 
-  /** Whether the caller may read what a block quotes from this space. */
+  /** Says whether the caller may read quotes from this space. */
   #mayRead(space: string): boolean {
     const { memory, mayRead } = this.#dependencies;
     return memory.supports.read && mayRead?.(space) !== false;
   }
 
   /**
-   * Records the decision for this prompt before it is forwarded, so that a restart or another node
-   * repeats it. A decision that could not be recorded is not carried out.
+   * Records the decision for this prompt before the request is forwarded, so that a restart or another node repeats
+   * it. A decision that could not be recorded is not applied.
    */
   async #settle(
     open: Open | Look,
@@ -482,7 +491,10 @@ export class Recaller {
     return { ...stateOf(placements), isForeign };
   }
 
-  /** The hooks of a session keep its answers too, and must know what they repeat. */
+  /**
+   * Returns entries for the hooks. They store the session's answers too, and must recognise text that repeats a
+   * block.
+   */
   #forHooks(
     { view, place }: Reading,
     { item, isResult }: BlockItem,
@@ -541,7 +553,7 @@ export class Recaller {
   }
 }
 
-/** What a short prompt may be about: the end of the last answer, and the prompts before. */
+/** Returns the text around a short prompt: the end of the last answer and the previous prompts. */
 export function aroundPrompt(
   { questionText }: Pick<ProxyDependencies['texts'], 'questionText'>,
   answer: string,
@@ -551,17 +563,20 @@ export function aroundPrompt(
   return [questionText(answer.slice(-AROUND_CHARS), AROUND_CHARS), ...before].join('\n');
 }
 
-/** A client that svc knows is an agent always: for some models Codex lists its tools elsewhere. */
+/** Says whether the client is an agent. A known client always is: for some models Codex lists its tools elsewhere. */
 function isAgent({ identity, view }: Reading): boolean {
   return identity.client !== 'unknown' || offersTools(view);
 }
 
-/** Instructions are in front of the first answer, or behind the messages; tools' definitions are there too. */
+/** Bytes that are searched for the client's instructions, in front of the first answer and behind the messages. */
 const STATED_BYTES_MAX = 256 * 1024;
 /** Fewer characters are in a text by chance. */
 const STATED_CHARS_MIN = 12;
 
-/** Without what the client's own instructions say: CLAUDE.md, AGENTS.md and the client's memory files. */
+/**
+ * Removes quotes that the client's own instructions already contain: CLAUDE.md, AGENTS.md and the client's memory
+ * files.
+ */
 function withoutStated(answer: QuotedAnswer, { bytes, items, list }: RequestView): QuotedAnswer {
   const first = items.find(({ role }) => role === 'assistant')?.start ?? list.end;
   const places = [
@@ -579,7 +594,7 @@ function withoutStated(answer: QuotedAnswer, { bytes, items, list }: RequestView
   return { ...answer, passages: answer.passages.filter(isNew), ...(exchanges && { exchanges }) };
 }
 
-/** Names the tool loop that the request continues, by its prompt and its answer; undefined outside of one. */
+/** Names the tool loop that the request continues by its prompt and answer; undefined outside a tool loop. */
 function loopOf({ view, place }: Reading): string | undefined {
   const answered = newestAnswered(view, place);
   const isLoop = answered !== undefined && unansweredItem(view) === undefined;
@@ -621,26 +636,26 @@ function toldBy(placements: readonly Placement[], { going }: Leaving): readonly 
   return placements.flatMap(({ item, block }) => (isOmitted(item, going) ? [] : [block]));
 }
 
-/** The digests of the leaving exchanges: recall treats the request as if it did not hold them. */
+/** Returns the digests of the exchanges that are left out. Recall treats the request as if it did not hold them. */
 function digestsOf({ gone, going }: Leaving): ReadonlySet<string> {
   return new Set([...gone, ...going].flatMap(({ texts }) => texts.map(({ digest }) => digest)));
 }
 
-/** Why nothing new is placed in this request; undefined where something may be. */
+/** Says why no new block is placed in this request; undefined if one may be. */
 function silenceOf({ reading, modes }: RecallCall): MemoryState | undefined {
   if (modes.memory === 'off') return 'off';
   if (!modes.reads) return 'write_only';
   if (reading === undefined) return 'skipped_unsupported';
   if (reading.identity.kind !== 'main') return 'skipped_side_call';
-  // Shadow forwards the original request: there is nothing to recall for.
+  // Shadow mode forwards the original request, so a recalled block could not be placed.
   const isShadow = modes.compression === 'shadow';
   const isElsewhere = reading.hasProviderHistory || isUnplaced(reading.place.space);
   return isShadow || isElsewhere ? 'skipped_unsupported' : undefined;
 }
 
 /**
- * Whether blocks that were placed before are placed again. A provider checks them in requests of every kind.
- * Where thinking is bound to them no mode takes them back; only shadow forwards the original.
+ * Says whether earlier blocks are placed again. Providers compare the prefix in requests of every kind. If thinking
+ * is bound to the blocks, no mode removes them; only shadow forwards the original.
  */
 function mayRepeat(
   { reading, modes, bond }: RecallCall,
@@ -652,7 +667,7 @@ function mayRepeat(
   return isBound || silence === undefined || silence === 'skipped_side_call';
 }
 
-/** Whether these known blocks are the ones in front of the newest bound thinking. */
+/** Says whether these known blocks are the ones in front of the newest bound thinking. */
 function isSame(
   placements: readonly Placement[],
   { reading, bond: { placed, thoughtAt } }: Pick<ReadCall, 'reading' | 'bond'>,
@@ -669,9 +684,7 @@ function isSame(
   );
 }
 
-/**
- * Marks the block and counts its tokens as later requests do, so that the client sees one number.
- */
+/** Marks the block, and counts its tokens as later requests do, so that the client sees the same number each time. */
 export function marked({ text, tokens }: RecallBlock, key: string): RecallBlock {
   if (text === '') return { text, tokens };
   const block = markBlock(text, key);
@@ -697,7 +710,7 @@ interface Answered {
 
 const NO_ANSWER: RecallAnswer = { passages: [] };
 
-// R23: after three failures in a row the memory is presumed down, and asked again after two seconds.
+// R23: after three failures in a row svc stops asking the memory for two seconds.
 const FAILURES_MAX = 3;
 const PAUSE_MS = 2_000;
 
@@ -710,8 +723,8 @@ const STATE_OF_FAILURE: Readonly<Record<MemoryFailure, MemoryState>> = {
 };
 
 /**
- * Asks the memory and never waits longer than the deadline. A memory that keeps failing is left alone for a while, so
- * that a dead one costs nothing. Every failure here becomes a state.
+ * Asks the memory under a deadline. After repeated failures it stops asking for a while, so that a dead memory costs
+ * nothing. Every failure becomes a state.
  */
 export class RecallGuard {
   readonly #memory: RequestMemory;
@@ -745,10 +758,10 @@ export class RecallGuard {
 
   #failed(error: unknown): MemoryState {
     this.#failures += 1;
-    // Half-open: after the pause one request asks again, and one more failure starts a new pause.
+    // Half-open: after the pause one request asks again; if it fails too, a new pause starts.
     if (this.#failures >= FAILURES_MAX) this.#pausedUntil = this.#clock.monotonic() + PAUSE_MS;
     const reason = error instanceof MemoryError ? error.reason : 'unavailable';
-    // A refused key and a limit stay what they are; after anything else the memory is not there.
+    // A refused key and a rate limit keep their state; every other failure means that the memory is unavailable.
     const isLasting = reason === 'denied' || reason === 'rate_limited';
     this.#pausedState = STATE_OF_FAILURE[isLasting ? reason : 'unavailable'];
     return STATE_OF_FAILURE[reason];
@@ -759,17 +772,17 @@ function isEmpty({ passages, exchanges = [], sessions = [] }: RecallAnswer): boo
   return passages.length + exchanges.length + sessions.length === 0;
 }
 
-/** The files that are compared, those of the best exchange first. */
+/** Bound on the files that are compared, the best exchange's first. */
 const CHECKED_MAX = 40;
 
 interface Checking {
   readonly workplace: Workplace | undefined;
   readonly code: Code | undefined;
-  /** 20 files on a disk that answers take half a millisecond. */
+  /** Deadline of the comparison. Reading 20 files takes half a millisecond on a working disk. */
   readonly withinMs: number;
 }
 
-/** Marks the exchanges that the code has outgrown since they were said. Never rejects. */
+/** Marks the exchanges whose files have changed since. Never rejects. */
 export async function checkAnswer(
   answer: RecallAnswer,
   { workplace, code, withinMs }: Checking,
@@ -779,7 +792,7 @@ export async function checkAnswer(
   const { root } = workplace;
   const asked = exchanges
     .flatMap((exchange) => (exchange.provenance?.files ?? []).map((file) => ({ exchange, file })))
-    // These come from other projects, whose files are not here.
+    // Global memories come from other projects, whose files are not in this folder.
     .filter(({ exchange }) => exchange.space !== GLOBAL_SPACE)
     .slice(0, CHECKED_MAX);
   if (asked.length === 0) return answer;
@@ -793,17 +806,16 @@ export async function checkAnswer(
   return { ...answer, exchanges: checked };
 }
 
-// To mask a text takes some ten times as long as to read it.
+// Cost of masking a text in units of reading it, for the size of a step.
 const MASKING = 10;
 
 /**
- * The digests of the texts that a request holds. While its conversation is remembered, each
- * exchange is masked and compared once: for a session of 4 MB that takes 60 ms, and every recall
- * needs it.
+ * Computes the digests of the texts that a request holds. While the conversation is cached, each exchange is masked
+ * and compared once. For a session of 4 MB that takes 60 ms, and every recall needs the result.
  */
 export class HeldDigests {
-  // By the last item of an exchange, which implies all items before it. An item object is kept from
-  // request to request as long as nothing in front of it has changed.
+  // Keyed by the last item of an exchange, which implies all items before it. An item object is reused from request
+  // to request as long as nothing in front of it has changed.
   readonly #clean = new WeakMap<Item, CleanExchange>();
   readonly #held = new WeakMap<Item, Held>();
   readonly #texts: Pick<Texts, 'cleanExchange' | 'heldDigests'>;
@@ -821,7 +833,7 @@ export class HeldDigests {
     return finish(this.steps(items, exchanges, blocks));
   }
 
-  /** The same in steps, between which other requests may be served. */
+  /** Computes the same in steps, so that other requests are served in between. */
   *steps(
     items: readonly Item[],
     exchanges: readonly Exchange[],

@@ -19,38 +19,37 @@ export interface RelayOptions {
   readonly head: { readonly status: number; readonly headers: RawHeaders };
 }
 
-/** Keeps the end of an answer from the client until the facts of it are stored elsewhere. */
+/** Delays the end of an answer until its facts are stored elsewhere. */
 export interface HoldBack {
-  /** Milliseconds from the terminal event on; then the end goes out all the same. */
+  /** Longest delay after the terminal event, in milliseconds; then the end is sent anyway. */
   readonly ms: number;
   /** Asked once, when the answer is whole. */
   isNeeded?(): boolean;
-  /** Called once, when the provider has ended: every byte is known. `msLeft` of the time. Never rejects. */
+  /** Called once when the provider has sent every byte. `msLeft`: what is left of the delay. Never rejects. */
   stored(msLeft: number): Promise<void>;
 }
 
 /**
- * After the terminal event the client has everything it needs, and Codex hangs up 12 to 38 ms
- * later, before the provider's own end. The provider gets this long to end: an orderly end lets the
- * connection be used again, and an aborted one costs the next request a TLS handshake.
+ * Time for the provider to end its stream after the terminal event. The client has everything by then; Codex hangs
+ * up 12 to 38 ms later. If the provider ends in order, the connection can be used again; an abort costs the next
+ * request a TLS handshake.
  */
 const AFTER_TERMINAL_MS = 500;
-/** Behind the terminal event an honest provider sends some hundred bytes. */
+/** Bound on bytes held back after the terminal event; providers send some hundred. */
 const HELD_BYTES_MAX = 1 << 20;
 
 /**
- * Moves the provider's bytes to the client: unchanged, as they come, at the client's pace. Resolves
- * when the last byte is handed to the client's socket, or when one side is gone.
- *
- * There is no stream, no branch and no buffer between the provider's parser and the client's
- * socket. The client takes each chunk, or the provider has to wait.
+ * Moves the provider's bytes to the client: unchanged, as they come, at the client's pace. Resolves when the last
+ * byte is handed to the client's socket, or when one side is gone.
+ * There is no stream and no buffer between the provider's parser and the client's socket. If the client does not
+ * read, the provider has to wait.
  */
 export function relay(options: RelayOptions): Promise<RelayEnd> {
   return new Promise((resolve, reject) => {
     try {
       new Relay(options, resolve).start(options.head);
     } catch (error) {
-      // A head that node:http will not write: nothing is out yet, so the caller can still answer.
+      // node:http refused to write the head, so nothing was sent: the caller can still answer.
       options.answer.abort();
       reject(error);
     }
@@ -62,7 +61,7 @@ class Relay implements AnswerSink {
   readonly #outgoing: ServerResponse;
   readonly #resolve: (end: RelayEnd) => void;
   #watcher: AnswerWatcher | undefined;
-  // Bytes until Content-Length is met; -1 when the answer has none.
+  // Bytes left until Content-Length is reached; -1 if the answer has none.
   #bytesLeft: number;
   #hasWritten = false;
   #isLastSeen = false;
@@ -76,7 +75,7 @@ class Relay implements AnswerSink {
   #heldUntil = 0;
   #holdTimer: NodeJS.Timeout | undefined;
   #hasEnded = false;
-  /** Handed to the client, and not yet to the watcher. */
+  /** Chunks that the client has and the watcher has not. */
   #unwatched: Uint8Array[] = [];
   readonly #watchWritten = (): void => this.#watchNow();
 
@@ -102,7 +101,8 @@ class Relay implements AnswerSink {
     outgoing.on('drain', () => this.#answer.resume());
     this.#answer.deliver(this);
     this.#flush();
-    // A model may think for minutes before its first event; the client's own timers watch the head.
+    // Send the head now: a model may think for minutes before its first event, and clients have a timeout for the
+    // head.
     if (!this.#hasWritten && !this.#isOver) outgoing.flushHeaders();
   }
 
@@ -114,7 +114,7 @@ class Relay implements AnswerSink {
       this.#held.push(chunk);
       this.#heldBytes += chunk.length;
       this.#watch(chunk);
-      // A provider that sends more after its end does not fill this process.
+      // Bound the memory if a provider sends more after its terminal event.
       if (this.#heldBytes > HELD_BYTES_MAX) this.#letGo();
       return !this.#outgoing.writableNeedDrain;
     }
@@ -130,7 +130,7 @@ class Relay implements AnswerSink {
       return this.#outgoing.write(chunk);
     }
     if (completes === 'thought') {
-      // The client may send the thought back, or hang up, as soon as it has it.
+      // As soon as the client has the thought, it may send it back or hang up. So svc records it first.
       this.#watch(chunk);
       this.#watchThought();
       return this.#outgoing.write(chunk);
@@ -140,8 +140,7 @@ class Relay implements AnswerSink {
     return wantsMore;
   }
 
-  // node:http holds writes back until the end of this tick, so that what arrived together leaves in one
-  // write.
+  // Sends the buffered writes now. Otherwise node:http collects the writes of this tick and sends them together.
   #flush(): void {
     this.#outgoing.socket?.uncork();
   }
@@ -164,7 +163,7 @@ class Relay implements AnswerSink {
   /** True: the end waits from now on. */
   #hold(chunks: Uint8Array[]): boolean {
     if (this.#holdBack === undefined || this.#watcher === undefined) return false;
-    // Once: bytes that went out late say nothing any more.
+    // Hold back only once: after the deadline the facts no longer matter.
     if (this.#hasHeld) return false;
     this.#hasHeld = true;
     if (this.#holdBack.isNeeded?.() === false) return false;
@@ -190,8 +189,7 @@ class Relay implements AnswerSink {
     if (this.#isOver) return;
     this.#letGo();
     const end = this.#outgoing.destroyed ? 'client-gone' : 'upstream-cut';
-    // The client must see a broken connection, never a clean end of a half answer: SDKs take that
-    // for a whole one.
+    // Break the connection instead of ending it: SDKs take a clean end for a whole answer.
     this.#outgoing.destroy();
     this.#settle(end);
   }
@@ -216,7 +214,10 @@ class Relay implements AnswerSink {
     this.#resolve(end);
   }
 
-  /** The watcher reads once the bytes have left: node:http has asked for this tick's end before. */
+  /**
+   * Queues a chunk for the watcher. It runs after the bytes were sent, because node:http scheduled its write before
+   * this callback.
+   */
   #watch(chunk: Uint8Array): void {
     if (this.#watcher === undefined) return;
     this.#unwatched.push(chunk);
@@ -264,30 +265,31 @@ class Relay implements AnswerSink {
   }
 }
 
-// The longest model outputs today are 128,000 tokens, about 512 kB. svc reads the beginning of a
-// longer one; a memory holds less than that.
+// Bound on the text that is read. The longest outputs today are 128,000 tokens, about 512 kB. Of a longer answer svc
+// reads the beginning, and a memory stores less than that.
 const TEXT_CHARS_MAX = 1_048_576;
-// English prose and JSON; a compressed answer has more tokens a byte, so this is a lower bound of it.
+// Bytes of a token in English prose and JSON. A compressed answer has more tokens per byte, so the estimate is a
+// lower bound.
 const BYTES_A_TOKEN = 4;
 
 const BAD_REQUEST = 400;
-// The sentence is in the message, which is nearly all of an error.
+// Characters of an error body that are searched for the reason; nearly all of an error is its message.
 const REFUSAL_CHARS_MAX = 16_384;
 
 export interface AnswerListeners extends Pick<AnswerParserOptions, 'onThought'> {
-  /** Called once, with an answer that is whole or has failed. */
+  /** Called once, when the answer is whole or has failed. */
   readonly onAnswer: (answer: Answer) => void;
 }
 
 /**
- * Reads an answer while it is relayed. It reports each signed thought, and the answer once it is whole,
- * before the bytes that complete them are handed to the client. The relay drops a watch that throws.
+ * Reads an answer while it is relayed. It reports each signed thought and the whole answer before the client has the
+ * bytes that complete them. If it throws, the relay drops it.
  */
 export class AnswerWatch implements AnswerWatcher {
   readonly #reader: AnswerReader | undefined;
   readonly #onAnswer: (answer: Answer) => void;
   #isTold = false;
-  /** The provider has counted the tokens of the whole answer. */
+  /** Whether the provider has reported the tokens of the whole answer. */
   #isCounted = false;
   /** Bytes of a successful answer in an encoding that svc does not read. */
   #unreadBytes = 0;
@@ -307,7 +309,7 @@ export class AnswerWatch implements AnswerWatcher {
     const isReadable =
       request.route.kind === 'model' &&
       this.#isSuccess &&
-      // The provider was asked for identity; one that compresses all the same is relayed unread.
+      // svc asked the provider for an uncompressed answer; a compressed one is relayed unread.
       (headerOf(answer.headers, 'content-encoding') ?? 'identity') === 'identity';
     if (!isReadable || request.route.kind !== 'model') return;
     this.#reader = new AnswerReader(request.route.dialect, {
@@ -345,8 +347,8 @@ export class AnswerWatch implements AnswerWatcher {
   }
 
   /**
-   * When the client is gone: some go with the finish reason and do not wait for the end of the
-   * stream. True when they have the whole answer all the same. Never throws.
+   * Says, when the client has hung up, whether it has the whole answer anyway: some clients leave after the finish
+   * reason without waiting for the end of the stream. Never throws.
    */
   endsEarly(): boolean {
     try {
@@ -356,7 +358,10 @@ export class AnswerWatch implements AnswerWatcher {
     }
   }
 
-  /** When the relay is over: the thoughts of the request that the provider did not use. Never throws. */
+  /**
+   * Returns the thoughts of the request that the provider did not use. Call it after the relay has ended. Never
+   * throws.
+   */
   lostThoughts(): LostThoughts | undefined {
     if (this.#refusal !== undefined) {
       return isThoughtRefusal(this.#refusal) ? { refused: 1 } : undefined;
@@ -369,16 +374,16 @@ export class AnswerWatch implements AnswerWatcher {
   }
 
   /**
-   * When the relay is over: it is an answer that can be read, and its end did not come. One that is too large to
-   * be read may be whole.
+   * Whether svc could read the answer and its end did not come. False for an answer that is too large to read: it
+   * may be whole. Valid after the relay has ended.
    */
   get isCut(): boolean {
     return this.#reader !== undefined && !this.#reader.gaveUp && !this.#isTold;
   }
 
   /**
-   * Estimates the output tokens of an answer in which the provider has not counted them, cut or whole.
-   * Undefined for any other answer. Never throws.
+   * Estimates the output tokens of an answer that the provider has not counted, cut or whole. Undefined for any
+   * other answer. Never throws.
    */
   uncountedTokens(): number | undefined {
     if (this.#reader === undefined) return this.#unreadTokens();
@@ -389,13 +394,13 @@ export class AnswerWatch implements AnswerWatcher {
     }
   }
 
-  /** Estimates the tokens of an answer that svc cannot read, because a budget has to count it too. */
+  /** Estimates the tokens of an answer that svc cannot read, because budgets must count it. */
   #unreadTokens(): number | undefined {
     return this.#unreadBytes === 0 ? undefined : Math.ceil(this.#unreadBytes / BYTES_A_TOKEN);
   }
 }
 
-/** Aborts when the client hangs up before its answer is whole. */
+/** Returns a signal that aborts when the client hangs up before its answer is whole. */
 export function goneSignal(outgoing: ServerResponse): AbortSignal {
   const controller = new AbortController();
   const abort = (): void => controller.abort(new Error('The client has gone.'));

@@ -26,7 +26,7 @@ import type { Reading } from './conversations.ts';
 /** What is known of a request so far. */
 interface Noted {
   modes: Modes | undefined;
-  /** The upstream that was chosen, with the one who pays: a key, or the client's own login. */
+  /** The chosen upstream, and who pays for it: a key, or the client's own login. */
   upstream: UpstreamSettings | undefined;
   reading: Reading | undefined;
   /** Its group where the hold-out is on. */
@@ -36,7 +36,7 @@ interface Noted {
   placements: readonly Placement[];
   plan: Plan | undefined;
   isBound: boolean;
-  /** Blocks stay out, because the conversation was continued without svc. */
+  /** No block may be placed, because the conversation was continued without svc. */
   isForeign: boolean;
   status: number;
   head: RequestFacts['head'];
@@ -45,9 +45,9 @@ interface Noted {
   answer: Answer | undefined;
   captured: Captured;
   captureMs: number | undefined;
-  /** Thoughts of the request that the provider did not use as they were sent. */
+  /** Thinking blocks of the request that the provider ignored or changed. */
   lostThoughts: LostThoughts | undefined;
-  /** Output tokens by estimate, where the provider has not counted them. */
+  /** Estimated output tokens, if the provider has not counted them. */
   uncountedTokens: number | undefined;
   end: string;
   error: unknown;
@@ -55,7 +55,7 @@ interface Noted {
 
 /** Notes what happens to one request, for its evidence headers and its row in the request log. */
 export class RequestRecord {
-  /** Hashes of the bodies, where they are asked for. */
+  /** Hashes of the bodies, if a receipt asks for them. */
   readonly hashes: BodyWatch | undefined;
   readonly #dependencies: ProxyDependencies;
   readonly #request: ClientRequest;
@@ -94,12 +94,12 @@ export class RequestRecord {
     this.note({}, 'body');
   }
 
-  /** Notes facts. `step`: the one that ends now; the row says how long it took. */
+  /** Notes facts. `step`: the step that ends now; the row reports its duration. */
   note(facts: Partial<Noted>, step?: string): void {
     Object.assign(this.#noted, facts);
     if (step === undefined) return;
     const now = this.#dependencies.clock.monotonic();
-    // Microseconds are noise in a log that a person reads.
+    // Two decimals: microseconds are noise in a log that people read.
     this.#ms[step] = Math.round((now - this.#lastMark) * 100) / 100;
     this.#lastMark = now;
   }
@@ -114,7 +114,7 @@ export class RequestRecord {
     this.note({ error, status: known?.status ?? 500, end: known?.code ?? 'INTERNAL' });
   }
 
-  /** The evidence headers; none while the modes are unknown. `status`: of the provider's answer. */
+  /** Returns the evidence headers; none while the modes are unknown. `status`: the status of the provider's answer. */
   evidence(status = 0): string[] {
     const { issuer } = this.#dependencies;
     if (this.#noted.modes === undefined) return [];
@@ -128,7 +128,7 @@ export class RequestRecord {
     return [...evidence, ...sourceHeaders(issuer, status)];
   }
 
-  /** The row with the facts known now; the answer has not ended. */
+  /** Returns the row with the facts known so far, before the answer has ended. */
   soFar(): RequestRow {
     return { ...this.#row(), end: 'open' };
   }
@@ -175,7 +175,10 @@ export class RequestRecord {
     };
   }
 
-  /** A request that is refused before it is planned has a size all the same, and forwards nothing. */
+  /**
+   * Returns the plan, or an empty one for a request that was refused before planning: the row still reports its
+   * size.
+   */
   #planSoFar(): Plan {
     if (this.#noted.plan !== undefined || this.#noted.reading === undefined)
       return this.#noted.plan ?? NOTHING_PLANNED;
@@ -232,7 +235,7 @@ export class RequestRecord {
   }
 }
 
-/** The kind of a request that svc could not read, or had no reason to. */
+/** Returns the kind of a request that svc could not or need not read. */
 function kindUnread({ route, target }: ClientRequest): string {
   return route.kind === 'model' ? 'main' : (kindOfPath(target) ?? 'relayed');
 }

@@ -73,8 +73,8 @@ import type { MemoryRecord, RequestMemory } from '../ports/memory.ts';
 import { OUTPUT_PLACE } from '../core/memory/reference.ts';
 
 /**
- * Collects the facts for shortening a request: what was left out before, what the memory holds and
- * proves now, whether the cache is cold. The decisions are those of core/shortening/removal.ts.
+ * Collects the facts for shortening a request: what was left out earlier, what the memory holds and proves now,
+ * whether the provider's cache is cold. core/shortening/removal.ts decides.
  */
 
 interface ShorteningCall {
@@ -83,7 +83,7 @@ interface ShorteningCall {
   readonly settings: HandlerSettings;
   readonly deadline: Deadline;
   readonly isCacheCold: boolean;
-  /** Undefined where the ledger could not be read: then svc sends the client's own bytes. */
+  /** Undefined if the ledger could not be read: then svc sends the client's own bytes. */
   readonly bond: Bond | undefined;
 }
 
@@ -91,13 +91,16 @@ interface ShorteningCall {
 type SettleCall = ShorteningCall & Pick<BatchMoment, 'firstUnsent'>;
 
 interface SettledShortening extends Shortening {
-  /** False: the ledger took nothing new, so nothing leaves for the first time. */
+  /** False if the ledger recorded nothing new: then nothing is left out for the first time. */
   readonly isRecorded: boolean;
 }
 
 const TOOL = 'tool' as const;
 
-/** The person chose it, and a key pays: a login's client stays as its provider made it. */
+/**
+ * Says whether svc may ask the provider to clear outputs: the user has chosen it and the request is paid by a key. A
+ * login's requests stay as the client made them.
+ */
 function mayAskToClear(
   { reading, modes, settings, bond }: ShorteningCall,
   { apiStyle, auth }: UpstreamSettings,
@@ -122,11 +125,11 @@ interface Found {
   readonly outcome?: undefined;
   readonly facts: ShorteningFacts;
   readonly removal: Removal;
-  /** Begun, unless what is recalled has a say in what leaves. */
+  /** The proof, already begun; undefined while it depends on what is recalled. */
   readonly proof: Proof | undefined;
   /**
-   * What leaves where recall answers nothing, with its proof begun: a recall that is late leaves no time for it.
-   * Undefined where recall has no say.
+   * What is left out if recall finds nothing, with its proof already begun: a late recall leaves no time for that.
+   * Undefined if the choice does not depend on recall.
    */
   readonly rest?: Found;
 }
@@ -139,7 +142,10 @@ export function leavingOf(candidates: Candidates): Leaving {
 
 interface KnownBatches {
   readonly batches: readonly LeftOut[];
-  /** All batches are known, and none was made at the newest item: this request was not sent before. */
+  /**
+   * New texts may be left out: all batches are known, and none was made at the newest item, so this is no repeated
+   * request.
+   */
   readonly takesNew: boolean;
 }
 
@@ -166,7 +172,7 @@ export class Shortener {
     return this.#keeper.bytes;
   }
 
-  /** Settles what is left out. `recalled`: the blocks that this request carries. */
+  /** Decides what is left out. `recalled`: the blocks that this request carries. */
   async settle(
     call: SettleCall,
     candidates: Candidates,
@@ -174,7 +180,7 @@ export class Shortener {
   ): Promise<SettledShortening> {
     if (candidates.outcome !== undefined) return leavesNothing(candidates.outcome);
     const { removal } = candidates;
-    // In shadow nothing is recalled: it measures what could be left out were something.
+    // In shadow mode nothing is recalled; svc measures what could be left out with a recall.
     const isMeasured = call.modes.compression === 'shadow';
     if (removal.omissions.length === 0 || isMeasured) return this.#settleProven(call, candidates);
     const { rest = candidates } = candidates;
@@ -188,10 +194,10 @@ export class Shortener {
     return isShorter ? settled : leavesNothing(obstacle ?? 'unanswered');
   }
 
-  /** Finds what may be left out, and begins its proof. */
+  /** Finds what may be left out, and begins the proof that the memory holds it. */
   async findCandidates(call: ShorteningCall): Promise<Candidates> {
     const { view, identity } = call.reading;
-    // Also where nothing may be left out: a store that was replaced gets the outputs again.
+    // Also if nothing may be left out: after a store was replaced, the outputs are stored again.
     this.#keeper.refresh();
     const sight = await this.#look(call);
     const decision = decideReading(sight);
@@ -252,8 +258,8 @@ export class Shortener {
   }
 
   /**
-   * The batches of a conversation that has some; undefined where the ledger does not answer. A late
-   * ledger is no reason to bring back what this process knows to be out.
+   * Returns the conversation's batches; undefined if the ledger does not answer and this process knows none. A late
+   * ledger must not bring back texts that this process knows to be left out.
    */
   async #findBatches({
     reading: { view, state, place: owner },
@@ -272,14 +278,14 @@ export class Shortener {
       return known.length === 0 ? undefined : { batches: known, takesNew: false };
     }
     state.batches.set(key, all);
-    // The ledger keeps the first batch of an item, so the next request would not know another one.
+    // The ledger keeps only the first batch of an item, so a second one would be lost in the next request.
     const isSentAgain = batches.length > 0 && batches.at(-1)?.at === newestAnchor(view);
     return { batches: all, takesNew: !isSentAgain };
   }
 
   /**
-   * The edit that asks the provider to clear old outputs, where the person chose that and the memory proves now
-   * that it holds every output which may be cleared. Undefined otherwise.
+   * Returns the edit that asks the provider to clear old outputs, if the user has chosen that and the memory proves
+   * that it holds every output that may be cleared. Otherwise undefined.
    */
   async findClearing(call: ShorteningCall, upstream: UpstreamSettings): Promise<Edit | undefined> {
     const { reading, settings, deadline } = call;
@@ -303,7 +309,10 @@ export class Shortener {
     return missing.length === 0 ? edit : undefined;
   }
 
-  /** The provider took the request without that edit: it is not asked to clear in this conversation for an hour. */
+  /**
+   * Stops asking the provider to clear in this conversation for an hour, because it accepted the request only
+   * without that edit.
+   */
   async refusedClearing({ view, place }: Reading): Promise<void> {
     const addresses = refusalAddresses(view, place, 'clearing');
     await this.#dependencies.ledger.record(
@@ -311,7 +320,7 @@ export class Shortener {
     );
   }
 
-  /** The provider has counted what was forwarded: the window is at least as long. */
+  /** Learns from the provider's count that the window is at least as long as this request. */
   measured({ state }: Reading, usage: Usage | undefined): void {
     if (usage === undefined) return;
     const tokens = usage.input + usage.cacheRead + usage.cacheWrite;
@@ -333,8 +342,8 @@ export class Shortener {
   }
 
   /**
-   * Takes a refused batch back. `isAtFault`: the provider took the request without it, so the conversation is not
-   * shortened for an hour.
+   * Takes a refused batch back. `isAtFault`: the provider accepted the request without it, so the conversation is
+   * not shortened for an hour.
    */
   async refused(
     reading: Reading,
@@ -363,8 +372,8 @@ export class Shortener {
       value['max_tokens'] ?? value['max_completion_tokens'] ?? value['max_output_tokens'];
     const room = inputRoom({ model, facts, isLong: reading.asksForLongWindow, answerTokens });
     const isBound = bond?.isBound === true;
-    // Shadow stores nothing: it measures what could be left out were all of it stored. In a bound
-    // conversation svc only notes what would have left.
+    // Shadow mode stores nothing and measures as if everything were stored. In a bound conversation svc only notes
+    // what it would have left out.
     const isAssumed = modes.compression === 'shadow' || isCacheCold || isBound;
     return readFacts({
       ...known,
@@ -377,7 +386,7 @@ export class Shortener {
       keepRounds: settings.elisionKeepRounds,
       tokens: view.tokens,
       inputBudget: settings.inputBudget,
-      // The provider has taken more than that: this is not the window.
+      // The provider has accepted a longer request, so the published window is wrong.
       room: reading.state.acceptedTokens > (room ?? 0) ? undefined : room,
       prices: cachePrices({ dialect: view.dialect, facts, cacheMs: cacheLifetimeMs(view) }),
     });
@@ -387,9 +396,9 @@ export class Shortener {
     { reading, modes, ...call }: ShorteningCall,
     { facts, removal }: Pick<Found, 'facts' | 'removal'>,
   ): Proof {
-    // Texts that left a bound conversation stay out whatever the memory holds, and nothing new leaves it.
+    // In a bound conversation, texts already left out stay out even without proof, and nothing new is left out.
     const texts = facts.isBound ? [] : textsOf(removal);
-    // Shadow leaves nothing out, and measures as if all were held.
+    // Shadow mode leaves nothing out, and measures as if the memory held everything.
     if (modes.compression === 'shadow') return provenUnasked(texts);
     const { space } = reading.place;
     return this.#possession.begin({ texts, space, deadlineMs: call.deadline.msLeft });
@@ -409,7 +418,7 @@ export class Shortener {
     const recorded = this.#entriesOf(call, settled);
     const isRecorded = await this.#dependencies.ledger.commit(recorded);
     if (isRecorded) return { ...this.#leftOut(view, settled), recorded, isRecorded };
-    // Nothing leaves for the first time that another node would not leave out again.
+    // Without a ledger record another node could not repeat a new batch, so only earlier ones apply.
     const nothingNew = { ...facts, takesNew: false };
     const earlier = settle(nothingNew, removalOf(nothingNew), digests);
     return { ...this.#leftOut(view, earlier), isRecorded };
@@ -424,7 +433,7 @@ export class Shortener {
     return { elided: replacements, omitted, outcome, readings, added };
   }
 
-  /** The ledger's entries of what leaves for the first time, so that a restart or another node repeats it. */
+  /** Returns the ledger entries of newly left-out texts, so that a restart or another node repeats the batch. */
   #entriesOf({ reading, modes, firstUnsent }: SettleCall, chosen: Batch): readonly LedgerEntry[] {
     const { view, place: owner } = reading;
     if (chosen.batch.length + chosen.omissions.length === 0) return [];
@@ -446,17 +455,17 @@ function kindOf({ compression }: Modes): ElisionKind {
   return compression === 'shadow' ? 'shadow' : 'real';
 }
 
-// To mask a text takes some ten times as long as to read it.
+// Cost of masking a text in units of reading it, for the size of a step.
 const MASKING = 10;
 
 /**
- * Caches the facts read of items and views beyond their traits, as long as their conversation is
- * remembered: its next request has the same items.
+ * Caches facts read of items and views, as long as their conversation is remembered: its next request has the same
+ * items.
  */
 export class ReadItems {
   readonly #tools = new WeakMap<Item, ItemTools>();
   readonly #captures: Pick<Texts, 'captureHuman' | 'captureAssistant'>;
-  /** By the last item of an exchange: masking its texts is most of the work. */
+  /** Keyed by the last item of an exchange. Masking its texts is most of the work. */
   readonly #texts = new WeakMap<Item, { readonly texts: ExchangeTexts }>();
 
   constructor(captures: Pick<Texts, 'captureHuman' | 'captureAssistant'>) {
@@ -464,8 +473,7 @@ export class ReadItems {
   }
 
   /**
-   * Fills the cache for the other calls in steps, up to the item at `end`: for a long history that is a second
-   * of work.
+   * Fills the cache in steps, up to the item at `end`, so that later calls are cheap: a long history takes a second.
    */
   *readSteps(view: RequestView, end = view.items.length): Steps<void> {
     const pace = new Pace();
@@ -478,8 +486,8 @@ export class ReadItems {
   }
 
   /**
-   * The same for all that may be left out, and the texts of exchanges too. The outputs of the newest item are
-   * read when the request is on its way: the model has not seen them yet.
+   * Fills the cache for everything that may be left out, including texts of exchanges. The newest item's outputs are
+   * read after the request was sent: the model has not seen them yet.
    */
   *candidateSteps(view: RequestView, exchanges: readonly Exchange[]): Steps<void> {
     yield* this.readSteps(view, view.items.length - 1);
@@ -518,37 +526,40 @@ export class ReadItems {
   }
 }
 
-// The memory's own queue is bounded; a capture that takes longer than this is given up.
+// Deadline of a capture. The memory's own queue is bounded.
 const KEEP_MS = 10_000;
-// Outputs whose fate is known, by tenant, space and digest: some days of work, 200 bytes each. They are
-// kept for the whole process, because a fork of a conversation holds the same outputs. The memory is
-// asked again about one that is forgotten here.
+// Bound on outputs whose storage state is known, by tenant, space and digest: some days of work, 200 bytes each. They
+// are kept for the whole process, because a fork holds the same outputs. The memory is asked again about a dropped
+// one.
 const KNOWN_MAX = 10_000;
 const KNOWN_BYTES = 200;
 
 interface KeepOptions {
   readonly limit: number;
-  /** Also those that are too short to be left out by svc itself. */
+  /** Also store outputs that are too short for svc itself to leave out. */
   readonly keepsShort: boolean;
 }
 
 type KeeperDependencies = Pick<ProxyDependencies, 'memory' | 'clock' | 'texts'>;
 
 /**
- * Gives tool outputs to the memory ahead of need, so that a batch is ready when it pays. It works after the request
- * is on its way, and what it fails to do it does at the next one.
+ * Stores tool outputs in the memory in advance, so that a batch is ready when it pays. It works after the request
+ * was sent; what fails is tried again with the next request.
  */
 class OutputKeeper {
   readonly #memory: RequestMemory;
   readonly #clock: Clock;
   readonly #texts: KeeperDependencies['texts'];
-  /** By space and digest. Refused: it holds a secret, was forgotten by the person, or the memory does not take it. */
+  /**
+   * State of each output, by space and digest. 'refused': it holds a secret, the user forgot it, or the memory does
+   * not accept it.
+   */
   readonly #fates = new Map<string, 'underway' | 'stored' | 'refused'>();
 
   readonly #generationNow: () => number;
   #generation: number;
 
-  /** `generation` changes when what the memory said earlier does not count any more. */
+  /** `generation` changes when earlier answers of the memory no longer count. */
   constructor({ memory, clock, texts }: KeeperDependencies, generation: () => number) {
     this.#memory = memory;
     this.#clock = clock;
@@ -557,7 +568,7 @@ class OutputKeeper {
     this.#generation = generation();
   }
 
-  /** To be called when a request comes: after a change nothing is known to be stored. */
+  /** Forgets what is stored if the generation has changed. Call it for each request. */
   refresh(): void {
     const generation = this.#generationNow();
     if (generation === this.#generation) return;
@@ -565,13 +576,13 @@ class OutputKeeper {
     this.#fates.clear();
   }
 
-  /** Says of a digest that the memory once held it; whether it still does is proven at each use. */
+  /** Returns a test whether the memory once stored a digest. Whether it still holds it is proven at each use. */
   storedIn(owner: SpaceOwner): (digest: string) => boolean {
     const space = spaceKeyOf(owner);
     return (digest) => this.#fates.get(space + digest) === 'stored';
   }
 
-  /** The memory no longer holds it: it is stored again. */
+  /** Notes that the memory no longer holds the output, so that it is stored again. */
   lost(owner: SpaceOwner, digest: string): void {
     const key = spaceKeyOf(owner) + digest;
     if (this.#fates.get(key) === 'stored') this.#fates.delete(key);
@@ -582,7 +593,7 @@ class OutputKeeper {
     return KNOWN_BYTES * this.#fates.size;
   }
 
-  /** Keeps at most `limit` outputs that the memory was never given, the oldest first. Never rejects. */
+  /** Stores at most `limit` outputs that were not offered yet, oldest first. Never rejects. */
   async keep(reading: Reading, outputs: readonly ToolOutput[], which: KeepOptions): Promise<void> {
     const { place } = reading;
     const space = spaceKeyOf(place);
@@ -616,7 +627,7 @@ class OutputKeeper {
     return [...fresh.values()];
   }
 
-  /** All in one call: each call is a message to the memory and a sync of its disk. */
+  /** Stores the outputs in one call: each call is a message to the memory and a sync of its disk. */
   async #capture({ place, identity }: Reading, outputs: readonly ToolOutput[]): Promise<void> {
     if (outputs.length === 0) return;
     const at = this.#clock.now();

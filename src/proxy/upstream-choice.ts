@@ -5,13 +5,13 @@ import type { Route } from '../core/http/routes.ts';
 import type { ProxySettings } from '../core/settings/settings.ts';
 import type { ConfiguredUpstream } from './dependencies.ts';
 
-/** The settings of a proxy that has one upstream a dialect. */
+/** The settings of a proxy with one upstream per dialect. */
 export interface LiveSettings {
   readonly proxy: ProxySettings;
   readonly upstreams: ReadonlyMap<Dialect, ConfiguredUpstream>;
 }
 
-/** The upstream of a route's dialect: the model in the body is the client's business. Throws UPSTREAM_NOT_CONFIGURED. */
+/** Returns the upstream of a route's dialect, whatever model the body names. Throws UPSTREAM_NOT_CONFIGURED. */
 export function upstreamFor(live: LiveSettings, route: Route): ConfiguredUpstream {
   const found = findUpstream(live, route);
   if (found !== undefined) return found;
@@ -22,7 +22,7 @@ export function upstreamFor(live: LiveSettings, route: Route): ConfiguredUpstrea
   );
 }
 
-/** The upstream of a route's dialect; undefined where none is configured. */
+/** Returns the upstream of a route's dialect; undefined if none is configured. */
 export function findUpstream(
   { upstreams }: LiveSettings,
   route: Route,
@@ -38,8 +38,8 @@ const RELAY_CHOICES: ReadonlyMap<Dialect | undefined, readonly Dialect[]> = new 
 );
 
 /**
- * The dialects of one provider usually share an upstream, so a relayed path goes to any of them. A path
- * of no dialect is the model list, asked for without `anthropic-version`: OpenAI's side first.
+ * Lists the dialects whose upstream may serve a relayed path: a provider's dialects usually share one. A path
+ * without a dialect is the model list without `anthropic-version`, so OpenAI's come first.
  */
 function relayChoices(dialect: Dialect | undefined): readonly Dialect[] {
   const provider = dialect === undefined ? 'openai' : apiOf(dialect).provider;

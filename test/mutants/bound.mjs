@@ -105,8 +105,8 @@ export const BOUND = [
   {
     name: 'the last refusal reaches the client',
     file: FORWARD,
-    from: 'return first;\n}\n\n/** Undefined where',
-    to: 'return sendForm(planned.body, call);\n}\n\n/** Undefined where',
+    from: 'return first;\n}\n\n/** Sends a fallback',
+    to: 'return sendForm(planned.body, call);\n}\n\n/** Sends a fallback',
     test: LADDER_TEST,
   },
   {
