@@ -1,7 +1,7 @@
 import type { SpeakerRole } from '../memory/record.ts';
 import type { Action } from './second-look.ts';
 
-/** The facts of an agent that recall needs, and its answer beside passages. */
+/** What recall needs to know about an agent, and what it answers besides passages. */
 
 export interface AgentFacts {
   /** The key of the session that asks. */
@@ -10,24 +10,24 @@ export interface AgentFacts {
   readonly branch: string;
   /** Names of the files that the session worked on, without their folders, the newest first. */
   readonly files?: readonly string[];
-  /** From 0 to 1: recall speaks when the prompt's signal is above this share of the project's last. */
+  /** From 0 to 1: recall answers if the prompt's signal is higher than this share of the project's last prompts. */
   readonly quietShare: number;
   /** The token limit of a list of earlier sessions; 0 for no list. */
   readonly briefTokensMax: number;
-  /** Set for a second look: only what was said about these files, names and errors is wanted. */
+  /** Set for a second look: recall only what concerns these files, names and errors. */
   readonly action?: Action;
 }
 
 /** The quoted parts of one earlier exchange. */
 export interface RecalledExchange {
-  /** The reference of the answer, or of the request where no answer is held. */
+  /** The reference of the answer, or of the request if the memory has no answer. */
   readonly ref: string;
   readonly space: string;
   /** The references of all its records. */
   readonly records: readonly string[];
   readonly client: string;
   readonly at: number;
-  /** In their order: the sentence of the request, then runs of lines of the answer. */
+  /** In text order: one sentence of the request, then groups of lines of the answer. */
   readonly quotes: readonly {
     readonly role: SpeakerRole;
     readonly text: string;
@@ -40,7 +40,7 @@ export interface RecalledSession {
   readonly at: number;
   readonly title: string;
   readonly space: string;
-  /** The references of the records that the title may come from. */
+  /** The references of the records from which the title may be taken. */
   readonly records: readonly string[];
 }
 
@@ -48,10 +48,13 @@ export interface RecalledSession {
 export interface AgentLook {
   /** How much the prompt shares with the memory. */
   readonly signal: number;
-  /** The share of the project's last prompts that shared less, and how many these are. */
+  /** The share of the project's last prompts that had a lower signal, and the number of those prompts. */
   readonly shareBelow: number;
   readonly prompts: number;
-  /** 'reply': the prompt only steers. 'weak': most prompts of the project share more. */
+  /**
+   * Whether recall may answer. 'reply': the prompt only steers. 'weak': most prompts of the project have a higher
+   * signal.
+   */
   readonly gate: 'open' | 'reply' | 'weak';
   /** Best first. */
   readonly candidates: readonly AgentCandidate[];
@@ -64,8 +67,9 @@ export interface AgentCandidate {
   /** Its first words. */
   readonly text: string;
   /**
-   * 'told': its lines are quoted. 'gate': nothing is. 'not_whole': no whole sentence of it is news.
-   * 'outgrown': a newer one speaks of the same changed files. 'behind': better ones have the places.
+   * What became of a found exchange. 'told': its lines are quoted. 'gate': recall answers nothing. 'not_whole': no
+   * whole sentence of it is new. 'outgrown': a newer exchange is about the same changed files. 'behind': better
+   * exchanges have filled the block.
    */
   readonly verdict: 'told' | 'gate' | 'not_whole' | 'outgrown' | 'behind';
 }

@@ -1,38 +1,39 @@
 import { STOP_WORDS } from './terms.ts';
 
 /**
- * An upper estimate of the tokens of a short text, for a block that must stay within a limit. An
- * estimate that is right on average would be over the limit half of the time. It cuts a text into
- * the pieces that o200k_base begins with, each of which is one token or a few, and puts a price on
- * each kind. Far too slow for a prompt of megabytes; tokens.ts reads those.
+ * Estimates an upper bound of the tokens of a short text, for a block with a limit. An average estimate would exceed
+ * the limit half of the time. The text is cut into the pieces that o200k_base begins with; each kind of piece has a
+ * price in tokens. Too slow for prompts of megabytes; tokens.ts estimates those.
  */
 
 /**
- * Much like o200k_base's own pattern: a word takes one character in front of it along, and is cut before
- * a capital; digits go in threes.
+ * Cuts a text like o200k_base's own pattern: a word includes one character in front of it and is cut before a
+ * capital; digits come in groups of three.
  */
 const PIECE =
   /[^\r\n\p{L}\p{N}]?(?:\p{Lu}*[\p{Ll}\p{Lo}\p{Lm}\p{M}]+|\p{Lu}+)(?:'\p{Ll}{1,2}(?!\p{L}))?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+/gu;
 
 /**
- * Tokens, fitted to 10,000 blocks so that hardly one is larger than its estimate. The blocks are
- * made of conversations, dialogues in six languages, agent sessions with their tool output, and
- * names in 22 languages.
+ * Prices in tokens, fitted to 10,000 blocks so that hardly any block exceeds its estimate. The blocks come from
+ * conversations, dialogues in six languages, agent sessions with their tool output, and names in 22 languages.
  */
 const PRICE = {
-  /** A word of English behind a blank, by its letters: up to 5, to 9, to 11, to 13; longer ones a letter. */
+  /**
+   * An English word after a space, by its length: up to 5, 9, 11 and 13 letters. Each further letter costs
+   * englishLetter.
+   */
   english: [0.99, 1.16, 1.9, 2.37],
   englishLetter: 0.2,
-  /** The price of letters that do not follow each other in words. */
+  /** The base price and the price per letter of a string that looks like no word, such as random letters. */
   odd: 0.7,
   oddLetter: 0.55,
   oddGlued: 0.25,
   capital: 0.18,
   furtherCapital: 0.6,
-  /** For other languages: a word at least, or a letter. */
+  /** In other languages: the least price of a word, and the price of a letter. */
   word: 1.05,
   letter: 0.34,
-  /** Behind a sign, as in paths and identifiers: at least. */
+  /** The least price of a word after a sign instead of a space, as in paths and identifiers. */
   glued: 1.55,
   accent: 0.34,
   cyrillic: 0.46,
@@ -43,7 +44,7 @@ const PRICE = {
   known: 0.64,
   /** Signs after the first of a row. */
   moreSigns: 0.6,
-  /** A sign behind two others, and not the same again. */
+  /** The price of a sign after two others that differs from the one before it. */
   changedSign: 0.95,
   /** Quotation marks and dashes of print, and the signs of Chinese and Japanese. */
   printed: 1.1,
@@ -51,25 +52,31 @@ const PRICE = {
   /** Arrows, boxes and the signs of mathematics. */
   arrow: 2,
   emoji: 2.9,
-  /** Where a script begins that the piece did not have so far. */
+  /** Extra price when the script changes within a piece. */
   change: 0.7,
-  /** Han and Hangul that are no part of the common sets. */
+  /** Han and Hangul characters outside the common sets. */
   seldom: 2.9,
 };
 
-/** In English prose nearly every second word is one. */
+/** Least share of stop words in English prose; normally nearly every second word is one. */
 const STOP_SHARE_MIN = 0.2;
-/** Names and abbreviations are up to a tenth of the words of prose, and a fifth of those of code. */
+/**
+ * Least share of odd words. Names and abbreviations are up to a tenth of the words of prose and a fifth of those of
+ * code.
+ */
 const ODD_SHARE_MIN = 0.45;
 const ODD_MIN = 3;
-/** Hardly a word is that long; a row of random letters is. */
+/** Letters of a long word: hardly any real word is longer, but random strings are. */
 const LONG_WORD = 14;
-/** Shorter ones are abbreviations, which the tokenizer knows. */
+/** Letters of the shortest word that can be odd: shorter ones are abbreviations, which the tokenizer knows. */
 const ODD_WORD = 5;
-/** A word is very odd when this share of its letters begins a pair that is in no word. */
+/** Share of a word's letter pairs that occur in no English word, from which on the word is very odd. */
 const VERY_ODD = 0.25;
 
-/** Lines may be added up: o200k_base never joins a line's end with the letter or sign that follows it. */
+/**
+ * Estimates the tokens of a text. The estimates of lines may be added up: o200k_base never joins a line's end with
+ * the letter or sign that follows it.
+ */
 export function tokensAtMost(text: string): number {
   const pieces = text.match(PIECE) ?? [];
   const kind = kindOf(pieces);
@@ -80,7 +87,7 @@ export function tokensAtMost(text: string): number {
 
 interface TextKind {
   readonly isEnglish: boolean;
-  /** More of its words are odd than names and abbreviations make. */
+  /** The text has more odd words than names and abbreviations explain. */
   readonly isOdd: boolean;
 }
 
@@ -116,7 +123,7 @@ function priceOf(piece: string, { isEnglish, isOdd }: TextKind): number {
 
 const NOT_ASCII = /[\u0080-\uffff]/;
 
-/** Where the letters of a word begin, after the character that joins it; -1 if there are none. */
+/** Returns where the letters of a word begin, after the character in front of it; -1 if it has none. */
 function lettersFrom(piece: string): number {
   if (isAsciiLetter(piece.charCodeAt(0))) return 0;
   return isAsciiLetter(piece.charCodeAt(1)) ? 1 : -1;
@@ -127,7 +134,7 @@ function isAsciiLetter(code: number): boolean {
   return lower >= 0x61 && lower <= 0x7a;
 }
 
-/** The letters that follow each letter in nearly all that is written: 98.5 % of the pairs in English words. */
+/** For each letter the letters that commonly follow it: 98.5 % of the letter pairs in English words. */
 const PAIRS = new Map(
   (
     'aabcdfghijklmnpqrstuvwxyz baeilorsu cacehiklorstuy dadegilorsuvy eabcdefghijklmnopqrstuvwxyz ' +
@@ -141,7 +148,7 @@ const PAIRS = new Map(
 );
 const REPEATED = /([a-z])\1\1/;
 
-/** How odd a word of ASCII letters is: 1, as many names and abbreviations are, or 2, which hardly one is. */
+/** Says how odd a word of ASCII letters is: 1 as many names and abbreviations are, 2 as hardly any of them is. */
 function oddnessOf(piece: string, from: number): 0 | 1 | 2 {
   const word = piece.slice(from).toLowerCase();
   if (REPEATED.test(word)) return 2;
@@ -186,7 +193,7 @@ function priceOfForeign(piece: string): number {
     const { price, kind } = judge(character);
     sum += price;
     if (kind === '') continue;
-    // Two scripts share no token, and a single letter of a script is one token.
+    // No token spans two scripts, and a single letter of a script is one token.
     if (script !== '' && kind !== script) sum += PRICE.change;
     script = kind;
   }
@@ -195,7 +202,7 @@ function priceOfForeign(piece: string): number {
 
 interface Judged {
   readonly price: number;
-  /** The script, where it is one that is usually written alone. */
+  /** The script, if it is normally written without other scripts beside it. */
   readonly kind: string;
 }
 
@@ -213,7 +220,7 @@ function judge(character: string): Judged {
   return { price: bytesOf(code), kind: 'bytes' };
 }
 
-/** A character without a row costs at most one token a byte. */
+/** Returns the UTF-8 bytes of a character outside the table: it costs at most one token per byte. */
 function bytesOf(code: number): number {
   return code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 }
@@ -221,7 +228,7 @@ function bytesOf(code: number): number {
 const { letter, accent, cyrillic, han, kana, hangul, known, printed, symbol, arrow, emoji } = PRICE;
 const wide = letter + accent;
 
-/** Characters that people write: first, last, script and price of one character. */
+/** Common characters: first, last, script and price of each. */
 const USUAL: readonly (readonly [number, number, string, number])[] = [
   [0xa0, 0xbf, '', symbol],
   [0xc0, 0x17f, 'latin', wide],
@@ -238,7 +245,7 @@ const USUAL: readonly (readonly [number, number, string, number])[] = [
   [0xb80, 0xbff, 'indian', known],
   [0xe00, 0xe7f, 'thai', known],
   [0x10d0, 0x10ff, 'georgian', known],
-  // The joiner of emojis, and the sign that makes one of a character.
+  // The zero-width joiner of emojis, and the variation selector that makes a character an emoji.
   [0x200d, 0x200d, '', printed],
   [0xfe0f, 0xfe0f, '', printed],
   [0x2010, 0x2027, '', printed],
@@ -257,7 +264,7 @@ function priceOfSigns(piece: string): number {
   if (signs === '' || DIGITS.test(signs)) return 1;
   let price = 1;
   for (let at = 1; at < signs.length; at += 1) {
-    // Rows of one sign, and pairs such as `);`, are tokens of their own; random signs are not.
+    // Repeated signs and pairs such as `);` are tokens of their own; random signs are not.
     const isKnown = at === 1 || signs[at] === signs[at - 1];
     price += isKnown ? PRICE.moreSigns : PRICE.changedSign;
   }
@@ -265,8 +272,8 @@ function priceOfSigns(piece: string): number {
 }
 
 /**
- * The characters of the oldest national sets, which are those in common use: of Chinese, Japanese and
- * Korean. The tokenizer learned them, and cuts most others into bytes.
+ * The characters of the oldest national sets of Chinese, Japanese and Korean: those in common use. The tokenizer has
+ * tokens for them and cuts most others into bytes.
  */
 const COMMON_SETS: readonly (readonly [encoding: string, lead: readonly [number, number]])[] = [
   ['gbk', [0xb0, 0xd7]],

@@ -25,28 +25,31 @@ import {
 import { termsOf } from './terms.ts';
 
 /**
- * The sentences of an exchange that are worth a place in an agent's prompt: one of the request, and those of
- * the answer's end that fit the question. In 23 of 25 cases of a study the answer's end held the needed
- * fact, mostly in one line; the best-matching passage held it half as often. A sentence is quoted whole or
- * not at all: its value often comes last.
+ * Chooses the sentences of an exchange that are worth quoting to an agent: one of the request, and sentences from
+ * the answer's end that fit the question. In 23 of 25 cases of a study the answer's end held the needed fact, mostly
+ * in one line; the best-matching passage held it half as often. A sentence is quoted whole or not at all, because
+ * its important part often comes last.
  */
 
 export interface Quote {
   readonly role: 'user' | 'assistant';
-  /** Whole sentences of one line, without marks of emphasis and lists. */
+  /** Whole sentences of one line, without Markdown emphasis and list marks. */
   readonly text: string;
 }
 
 /** By term: what a line gains that holds it. */
 export type TermValues = ReadonlyMap<string, number>;
 
-/** The end of an answer: what was said before it was said on the way. */
+/** Length of an answer's end, in characters. Text before it is progress reports. */
 const CONCLUSION_CHARS = 4000;
 const CONCLUSION_CHARS_MIN = 200;
 const LINES_MAX = 80;
-/** No token has more characters, blanks apart: a line of a megabyte is not counted. */
+/** Most characters of a token, apart from spaces. It avoids counting tokens in a line of a megabyte. */
 const TOKEN_CHARS_MAX = 12;
-/** An order or a question only says what the answer is about: a longer one takes the answer's place. */
+/**
+ * Token limit of a quoted request: an order or a question only says what the answer is about, and must not displace
+ * the answer.
+ */
 const REQUEST_TOKENS_MAX = 24;
 /** The mark of the speaker and the line end. */
 const MARK_TOKENS = 4;
@@ -60,17 +63,17 @@ const VALUE = {
   concludes: 1.5,
   asks: -3,
   specific: 0.5,
-  // For each line from it to the end: the end of an answer is its conclusion.
+  // Penalty per line between a line and the end: an answer ends with its conclusion.
   beforeEnd: -0.02,
 };
 
 export interface QuoteLimits {
   readonly tokensMax: number;
-  /** Lines that the prompt or the block holds already. */
+  /** Lines that the prompt or the block already holds. */
   readonly said?: Pick<SaidLines, 'has'>;
 }
 
-/** At most `tokensMax` tokens of the request and the conclusion; empty when nothing is worth it. */
+/** Quotes at most `tokensMax` tokens of the request and the conclusion; empty if nothing is worth quoting. */
 export function quoteExchange(
   exchange: { readonly asked: string; readonly answered: string },
   values: TermValues,
@@ -94,7 +97,10 @@ export function isUnanswered(quotes: readonly Quote[]): boolean {
   return quotes.every(({ role, text }) => role === 'user' && kindOf(text) !== 'statement');
 }
 
-/** A person who says one sentence, and neither asks nor orders, wants it known: its value may come last. */
+/**
+ * Says whether a text is one statement with a value. Such a text is meant to be remembered, and its value may come
+ * last.
+ */
 export function isOneStatement(text: string): boolean {
   return sentencesOf(text).length === 1 && kindOf(text) === 'statement' && hasValue(text);
 }
@@ -105,16 +111,16 @@ const HEADING_OR_ROW = /^\s*(?:#{1,6}\s|\||\*\*[^*]+\*\*:?\s*$|[-=*_]{3,}\s*$)/;
 /** A line of an answer. */
 interface Line {
   readonly text: string;
-  /** For an item of a list that is unclear alone: the line above the list. */
+  /** For a list item that is unclear alone: the line above the list. */
   readonly head?: string;
 }
 
-/** The lines of the end of an answer that say something alone, as they are quoted. */
+/** Returns the lines at the end of an answer that make sense alone, as they are quoted. */
 export function conclusionLines(answer: string): string[] {
   return linesIn(answer).map(({ head, text }) => (head === undefined ? text : `${head} ${text}`));
 }
 
-/** Those of them that are whole without the head of their list. */
+/** Returns the lines that need no heading of a list. */
 export function soleLines(answer: string): string[] {
   return linesIn(answer).flatMap(({ head, text }) => (head === undefined ? [text] : []));
 }
@@ -150,8 +156,8 @@ function linesIn(answer: string): Line[] {
 const ITEM = /^\s*(?:[-*•]|\d{1,3}[.)])\s/;
 
 /**
- * Whether an item of a list is unclear without the line above the list: it begins with a verb that has no subject
- * ("Verifies the message"), begins in the middle ("when the lock is held"), or has a few words.
+ * Says whether a list item is unclear without the line above the list: it begins with a verb that has no subject
+ * ("Verifies the message"), begins in the middle ("when the lock is held"), or has only a few words.
  */
 function needsHead(item: string): boolean {
   if (/[.!。！]["'”’)\]`]*$/u.test(item) || HAS_LABEL.test(item)) return false;
@@ -161,19 +167,19 @@ function needsHead(item: string): boolean {
 }
 
 const ITEM_WORDS = 7;
-/** An item that begins with its own subject: "`quay.ts`: opens the gate". */
+/** Matches an item that begins with its own subject: "`quay.ts`: opens the gate". */
 const HAS_LABEL = /^(?:`[^`]+`|[^\s:]+(?: [^\s:]+){0,2}):\s/;
-/** "Verifies the message", "going through the list", "of the first kind". */
+/** Matches items without a subject: "Verifies the message", "going through the list", "of the first kind". */
 const IS_PREDICATE = /^(?:[A-Z]?[a-z]+(?<!s|thi|it)s (?!are\b|is\b)|[A-Za-z]+ing\b|\p{Ll}+\s)/u;
 /**
- * "Verifies a message": the subject is in the heading above the list. A path or a number makes other openings clear, and
- * not this one.
+ * Matches "Verifies a message", whose subject is in the heading above the list. A path or a number makes other items
+ * clear, but not this kind.
  */
 const LACKS_SUBJECT = /^[A-Z]?[a-z]+(?<!s|thi|it|alway)s (?:(?:a|all|an|each|if|it|the)\b|`)/;
 const BEGINS_INSIDE =
   /^(?:when|during|while|if|for|in|on|at|to|from|with|without|after|before|because|as|via|only|not|no|and|or|but|used?)\b/i;
 
-/** A head of a few words ("Changes:") says nothing that an item needs. */
+/** Says whether a heading is informative; one of a few words ("Changes:") is not. */
 function isTellingHead(head: string): boolean {
   return (
     /[:：]$/.test(head) &&
@@ -186,8 +192,8 @@ const HEAD_TELLING_MIN = 2;
 const HEAD_TOKENS = 20;
 
 /**
- * An agent says between its calls what it does next ("Good. Now let me look at the caller."). The
- * conclusion is what follows the last such remark, or the one before where little follows.
+ * Returns the conclusion of an answer. Between its calls an agent announces its next step ("Good. Now let me look at
+ * the caller."). The conclusion is the text after the last announcement, or after the one before if little follows.
  */
 function conclusionOf(answer: string): string {
   const paragraphs = endOf(answer, CONCLUSION_CHARS).split(/\n\s*\n/);
@@ -230,7 +236,7 @@ function withoutMarks(line: string): string {
     .trim();
 }
 
-/** The best lines, in their order; the first of a list behind its head. */
+/** Returns the best lines in text order; the first item of a list follows its heading. */
 function linesFor(lines: readonly Line[], values: TermValues, tokensMax: number): string[] {
   const ranked = lines
     .flatMap(({ text: line, head }, at) => {
@@ -259,7 +265,7 @@ function linesFor(lines: readonly Line[], values: TermValues, tokensMax: number)
     .map(({ text, head }) => (head !== undefined && heads.delete(head) ? `${head} ${text}` : text));
 }
 
-/** As many of the first sentences as fit: a paragraph begins with its point. '' where not even one does. */
+/** Returns as many first sentences as fit, because a paragraph begins with its point; '' if none fits. */
 function beginningOf(line: string, tokensMax: number): string {
   if (line.length <= tokensMax * TOKEN_CHARS_MAX && tokensOf(line) <= tokensMax) return line;
   const start = line.slice(0, tokensMax * TOKEN_CHARS_MAX);
@@ -275,7 +281,7 @@ function beginningOf(line: string, tokensMax: number): string {
     text = longer;
     end = from + sentence.length;
   }
-  // An offer in the middle of the line may be its end now, where it says nothing.
+  // After the cut, a trailing offer ("Shall I …?") may be the end of the line; remove it.
   const saying = sayingPart(text);
   return saying.length < BEGINNING_CHARS_MIN || isFragment(saying) ? '' : saying;
 }
@@ -292,9 +298,12 @@ interface LineFacts {
   readonly gains: readonly number[];
 }
 
-/** A line takes 1 kB. The prompts of a project find the same exchanges again, and to read a line is most of quoting it. */
+/**
+ * Bound on cached lines, 1 kB each. The prompts of a project find the same exchanges again, and analysing a line is
+ * most of the cost of quoting it.
+ */
 const KNOWN_LINES = 1_024;
-/** A longer line is data, or a paragraph of which a part is quoted. */
+/** Longest cached line: a longer one is data, or a paragraph of which only a part is quoted. */
 const KNOWN_CHARS_MAX = 400;
 const knownLines = new Known<LineFacts>(KNOWN_LINES);
 
@@ -350,10 +359,13 @@ interface Requested {
   readonly kind: SentenceKind;
 }
 
-/** Statements come before orders, orders before questions: what the person stated holds without an answer. */
+/** Statements rank before orders, and orders before questions: what the user stated holds without an answer. */
 const RANKS: Readonly<Record<SentenceKind, number>> = { statement: 2, order: 1, question: 0 };
 
-/** The sentence of the request that says most; undefined when it only steers, is said, or is too long. */
+/**
+ * Returns the most informative sentence of the request; undefined if it only steers, is already quoted, or is too
+ * long.
+ */
 function requestSentence(
   asked: string,
   given: {
@@ -375,7 +387,7 @@ function requestSentence(
     const isBack = kind === 'statement' ? pointsBack(text) : requestPointsBack(text);
     if (isBack && !hasValue(text)) continue;
     const match = matchOf(text, values);
-    // A statement that shares nothing with the question is about something else.
+    // A statement that shares no word with the question is about something else.
     const isBeside = kind === 'statement' && match === 0 && !isOnly;
     const rank = pointsBack(text) ? RANKS.question : isBeside ? RANKS.order : RANKS[kind];
     const most =
@@ -393,8 +405,8 @@ function requestSentence(
 const RANK_VALUE = 1000;
 
 /**
- * Whether the person's sentence itself answers the question: it states something that cannot be
- * guessed, and fits the question as well as any line of the answer does.
+ * Says whether the user's sentence answers the question itself: it states a value, and fits the question as well as
+ * any line of the answer does.
  */
 function answersItself(sentence: string, lines: readonly string[], values: TermValues): boolean {
   if (!SPECIFIC.test(sentence)) return false;
@@ -403,8 +415,8 @@ function answersItself(sentence: string, lines: readonly string[], values: TermV
 }
 
 /**
- * Removes the polite opening of a person's sentence. If an order is left, its question mark goes too: "can you rename
- * the quay?" is no question.
+ * Removes the polite opening of a sentence. If an order remains, its question mark goes too: "can you rename the
+ * quay?" is no question.
  */
 export function withoutPoliteness(sentence: string): string {
   const plain = sentence.replace(POLITE, '');
@@ -417,7 +429,8 @@ const POLITE =
 
 /** The text, or its first words and an ellipsis. */
 export function clip(text: string, tokensMax: number): string {
-  // No token has more characters, blanks apart; a line of a megabyte is not counted.
+  // A token has at most TOKEN_CHARS_MAX characters, apart from spaces, so cut before counting: a line may be a
+  // megabyte.
   const start = text.slice(0, tokensMax * TOKEN_CHARS_MAX);
   if (start === text && estimateTextTokens(text) <= tokensMax) return text;
   const words = start.split(' ');

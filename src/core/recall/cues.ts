@@ -7,29 +7,32 @@ import type { Action } from './second-look.ts';
 import { readTerms, termsOf } from './terms.ts';
 
 /**
- * Says which lines of earlier exchanges speak of what an agent does now: of a file that it opens, a name
- * that it searches for, or an error that it gets. A line counts only if it has the name itself, so a
- * second look that finds nothing certain says nothing. Pure.
+ * Finds lines of earlier exchanges about what an agent is doing now: a file that it opens, a name that it searches
+ * for, or an error that it gets. A line counts only if it contains the name itself. So a second look that finds
+ * nothing certain returns nothing. Pure.
  */
 
 export interface Cue {
-  /** As it was written: the last parts of a path, a name, or the line of an error. */
+  /** The text as written: the last parts of a path, a name, or the line of an error. */
   readonly text: string;
   readonly kind: 'file' | 'name' | 'error';
-  /** Its words in the index: a text that has the cue has all of them. */
+  /** Its terms in the index: a text with the cue has all of them. */
   readonly terms: readonly string[];
-  /** Whole forms in the index: a text has them unless it names a file with its folders. */
+  /** Whole forms in the index. A text with the cue has them, unless it names a file with its folders. */
   readonly wholes: readonly string[];
 }
 
 /** Each costs a look-up in the index. */
 const CUES_MAX = 24;
 
-/** Files of which each folder has one: the folder names them. */
+/** Matches file names that occur in many folders, so that only the folder tells them apart. */
 const COMMON_FILE =
   /^(?:index|main|mod|lib|init|__init__|setup|config|types?|utils?|helpers?|constants|common|skill|metadata|settings|test|tests|app|server|client|readme|package|makefile|dockerfile|changelog|claude|agents|license)\b/i;
 
-/** The cues of an action, each once. What the prompt has itself was asked about with the prompt. */
+/**
+ * Returns the cues of an action, each once. Cues in the prompt are left out: the recall for the prompt has searched
+ * for them.
+ */
 export function cuesOf({ files, names, errors }: Action, prompt: string): readonly Cue[] {
   const cues = [
     ...errors.map((text) => ({ kind: 'error' as const, text })),
@@ -44,7 +47,7 @@ export function cuesOf({ files, names, errors }: Action, prompt: string): readon
     .slice(0, CUES_MAX);
 }
 
-/** A shorter error line says nothing of its cause. */
+/** Fewest terms of an error line that can identify its cause. */
 const ERROR_TERMS_MIN = 3;
 
 function endOfPath(path: string): string {
@@ -52,7 +55,7 @@ function endOfPath(path: string): string {
   return COMMON_FILE.test(name) ? path.split('/').slice(-2).join('/') : name;
 }
 
-/** Numbers and folders of an error differ each time. */
+/** Numbers and folders in an error line, which differ each time. */
 const VARYING = /(?:\/[\w.@-]+){2,}\/|\b\d[\d.:]*\b|0x[\da-f]+/gi;
 
 function termsOfCue(kind: Cue['kind'], text: string): Pick<Cue, 'terms' | 'wholes'> {
@@ -64,17 +67,14 @@ function termsOfCue(kind: Cue['kind'], text: string): Pick<Cue, 'terms' | 'whole
   return { terms: [...new Set(words.filter(isTelling))], wholes: [] };
 }
 
-/**
- * How many passages have the cue, as far as the index knows: those with its whole form, or else with its
- * rarest word.
- */
+/** Estimates how many passages have the cue: those with its whole form, or else with its rarest term. */
 export function frequencyOf(cue: Cue, frequency: (term: string) => number): number {
   const least = Math.min(...cue.terms.map(frequency));
   const whole = Math.max(0, ...cue.wholes.map(frequency));
   return least === 0 || whole === 0 ? least : whole;
 }
 
-/** The passages that speak of the action, of those with which a memory answers that knows no exchanges. */
+/** Returns the passages about the action, for a memory that returns no exchanges. */
 export function passagesAbout<Passage extends { readonly text: string }>(
   passages: readonly Passage[],
   action: Action,
@@ -92,23 +92,26 @@ export interface ValuedCue extends Cue {
   readonly value: number;
 }
 
-/** A line that states something, and the cues that it has. */
+/** A line that states something, with the cues in it. */
 interface ToldLine extends Quote {
   readonly terms: ReadonlySet<string>;
   readonly cues: readonly ValuedCue[];
 }
 
-/** Words with which people and models state a cause, a decision, a rule or a trap. */
+/** Matches words with which people and models state a cause, a decision, a rule or a trap. */
 const STATES =
   /\b(?:root cause|because|caused by|due to|reason|bug|race condition|regression|breaks?|instead|rather than|decid\w+|chose|prefer\w*|never|must(?:n['’]t)?|always|don['’]t|do(?:es)? not|doesn['’]t|cannot|can['’]t|won['’]t|should(?:n['’]t)?|require[sd]?|intentional\w*|deliberate\w*|on purpose|by design|workaround|gotcha|careful|turns out|otherwise|unless|no longer|so that|to avoid|prevents?)\b/i;
-/** Lists of changed files, table rows, positions, logs, code and announcements say nothing that the files do not. */
+/**
+ * Matches lines that say no more than the files do: lists of changed files, table rows, positions, logs, code,
+ * announcements.
+ */
 const SAYS_NOTHING =
   /\([+-]\d+|^\W*[\w./@-]+\W*(?::\d+)?\W*$|^\W*(?:files?|line|location)\W|\.\w+:\d+:\d+|\d\d:\d\d:\d\d|\|.*\||^\S+ \| |[{;]\s*$|^(?:let me|i['’]ll|now|good|great|perfect|done\W*$|all tests)|^[{[]|https?:\/\/\S+$|[?？:]\s*$/i;
 /** Besides its cues. */
 const TELLING_MIN = 4;
 const LINE_CHARS_MAX = 600;
 
-/** The lines of an exchange that state something about a cue. */
+/** Returns the lines of an exchange that state something about a cue. */
 function linesAbout({ asked, answered }: Spoken, cues: readonly ValuedCue[]): readonly ToldLine[] {
   const held = cues.filter((cue) => cue.kind === 'error' || mentions({ asked, answered }, cue));
   if (held.length === 0) return [];
@@ -128,7 +131,10 @@ function linesAbout({ asked, answered }: Spoken, cues: readonly ValuedCue[]): re
   });
 }
 
-/** Returns a line that is short enough to be quoted whole; of a longer one, those sentences that are, and make sense alone. */
+/**
+ * Returns a line if it is short enough to be quoted whole, or else its sentences that are short enough and make
+ * sense alone.
+ */
 function fittingParts(line: string): readonly string[] {
   if (estimateTextTokens(line) <= QUOTE_TOKENS_MAX) return [line];
   return sentencesOf(line).filter(
@@ -136,7 +142,7 @@ function fittingParts(line: string): readonly string[] {
   );
 }
 
-/** The share of an error's words that a line must have to speak of the same error. */
+/** The share of an error's terms that a line must contain to be about the same error. */
 const ERROR_SHARE = 0.7;
 
 function speaksOf(line: string, held: ReadonlySet<string>, { kind, text, terms }: Cue): boolean {
@@ -161,7 +167,7 @@ interface Spoken {
   readonly answered: string;
 }
 
-/** By term of the prompt or of the text around it: what a line gains that has it. */
+/** How much each term of the prompt, or of the text around it, adds to the score of a line. */
 export type ContextValues = ReadonlyMap<string, number>;
 
 export interface Told<Texts> {
@@ -172,7 +178,7 @@ export interface Told<Texts> {
 const EXCHANGES_MAX = 2;
 const QUOTE_TOKENS_MAX = 60;
 
-/** Exchanges with the line of each that says most about the cues, best first; none where nothing surely helps. */
+/** Returns exchanges, best first, each with its best line about the cues; none if nothing surely helps. */
 export function tellAbout<Texts extends Spoken & { readonly at: number }>(
   exchanges: readonly Texts[],
   cues: readonly ValuedCue[],
@@ -198,7 +204,7 @@ export function tellAbout<Texts extends Spoken & { readonly at: number }>(
     }));
 }
 
-/** 0 for a line that is not surely about the work: it has only a name, or shares nothing with the prompt. */
+/** Scores a line. 0 if it may be about other work: it only contains a name, or shares nothing with the prompt. */
 function scoreOf({ cues, terms }: ToldLine, context: ContextValues): number {
   const named = cues.reduce((sum, { value }) => sum + value, 0);
   const own = new Set(cues.flatMap((cue) => [...cue.terms, ...cue.wholes]));
@@ -210,12 +216,12 @@ function scoreOf({ cues, terms }: ToldLine, context: ContextValues): number {
   return isSure && isShared ? named + Math.min(shared, SHARED_MAX) : 0;
 }
 
-/** The line of an error differs a little each time, so only its words are compared, line by line. */
+/** Says whether an exchange contains a cue. Error lines vary, so they are compared by terms, line by line. */
 function mentions({ asked, answered }: Spoken, { kind, text }: Cue): boolean {
   return kind !== 'error' && (asked.includes(text) || answered.includes(text));
 }
 
-/** The same error again is the surest sign of all. */
+/** The weight of an error cue: the same error again is the surest sign of the same work. */
 const ERROR_WEIGHT = 1.5;
 const NAMED_MIN = 2;
 /** Where a line has one cue alone. */

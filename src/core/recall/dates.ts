@@ -1,4 +1,4 @@
-/** Words of time, in texts and of moments. Terms are stemmed, so these are too. */
+/** Recognises dates in texts, and the terms that name a moment's date. All terms are stemmed. */
 
 const MONTHS = [
   'januari',
@@ -35,7 +35,7 @@ const YEAR = /^(?:19|20)\d\d$/;
 
 const YEARS = { first: 1900, last: 2099 } as const;
 
-/** Every term that says when, for an index that holds no letters. */
+/** Lists every term that names a time, for an index that stores numbers instead of words. */
 export function timeTerms(): string[] {
   const years = Array.from({ length: YEARS.last - YEARS.first + 1 }, (_, at) =>
     String(YEARS.first + at),
@@ -47,7 +47,7 @@ export function isTimeWord(term: string): boolean {
   return TIME_WORDS.has(term) || YEAR.test(term);
 }
 
-/** Months and years among the terms. "may" is mostly the verb: only "May 2024" is a month. */
+/** Returns the months and years among the terms. "may" is mostly a verb, so only "May 2024" counts as a month. */
 export function datesIn(terms: readonly string[]): string[] {
   const years = terms.filter((term) => YEAR.test(term));
   const months = terms.filter((term) => (MONTHS as readonly string[]).includes(term));
@@ -55,7 +55,7 @@ export function datesIn(terms: readonly string[]): string[] {
   return [...years, ...(years.length > 0 && others.length === 0 ? months : others)];
 }
 
-/** Month and year of a moment (milliseconds since 1970), in UTC: the same on every machine. */
+/** Returns the terms for month and year of a moment (milliseconds since 1970), in UTC: the same on every machine. */
 export function datesOf(at: number): ReadonlySet<string> {
   const date = new Date(at);
   return new Set([String(date.getUTCFullYear()), MONTHS[date.getUTCMonth()] ?? '']);
@@ -67,12 +67,12 @@ export function asksForTime(text: string): boolean {
   );
 }
 
-/** No word of the past, and nothing that only might be. */
+/** Says whether a question asks about the present: it has no word of the past and no "would" or "might". */
 export function asksForNow(text: string): boolean {
   return !/\b(?:did|was|were|had|has|have|ago|yesterday|would|could|might)\b/i.test(text);
 }
 
-/** Milliseconds since 1970; `to` is the end, excluded. */
+/** A span of time in milliseconds since 1970; `to` is exclusive. */
 export interface Span {
   readonly from: number;
   readonly to: number;
@@ -83,11 +83,11 @@ export interface NamedSpan extends Span {
   readonly words: string;
 }
 
-/** People speak of a day on that day or soon after it. */
+/** Days after an event within which people still speak of it. */
 const TOLD_WITHIN_DAYS = 3;
 const DAY_MS = 86_400_000;
 
-/** Whether something said then may be about the days that were asked for. */
+/** Says whether something said at `at` may be about the days in question. */
 export function wasIn({ from, to }: Span, at: number): boolean {
   return at >= from && at < to + TOLD_WITHIN_DAYS * DAY_MS;
 }
@@ -110,8 +110,8 @@ const AGO = new RegExp(`\\b(\\d{1,2}|an?|${NUMBERS.join('|')}) (day|week|month)s
 const LAST = new RegExp(`\\b(this|last) (week|month|${WEEKDAYS.join('|')})\\b`);
 
 /**
- * The days that a question names: "on March 3", "yesterday", "last week". Days are those of UTC.
- * `now` is milliseconds since 1970; a day without a year is the latest one that is not in the future.
+ * Returns the days that a question names: "on March 3", "yesterday", "last week". Days are UTC. `now`: milliseconds
+ * since 1970. A date without a year is the latest one that is not in the future.
  */
 export function spanIn(text: string, now: number): NamedSpan | undefined {
   const lower = text.toLowerCase();
@@ -176,7 +176,8 @@ function relativeSpan(which: string | undefined, what = '', today = 0): Span {
   return isLast ? previousOf(what, current) : current;
 }
 
-// Weeks begin on Monday; people who begin theirs on Sunday are a day off, which wasIn() forgives.
+// Weeks begin on Monday. For users whose week begins on Sunday this is a day off, which the tolerance in wasIn()
+// covers.
 function currentOf(what: string, today: number): Span {
   const date = new Date(today);
   const passed = what === 'week' ? (date.getUTCDay() + 6) % 7 : date.getUTCDate() - 1;

@@ -2,9 +2,8 @@ import type { Candidate, Ranked, RankedQuestion } from './ranked.ts';
 import type { RankingWeights } from './ranking-weights.ts';
 
 /**
- * Best first, but a passage that repeats an earlier one, or comes from the same record, steps back.
- * The later one of two statements on the same thing comes first, unless only the earlier is the
- * person's.
+ * Orders passages, best first. A passage ranks lower if it repeats an earlier one or comes from the same record. Of
+ * two statements on the same subject the later one comes first, unless only the earlier one is the user's.
  */
 export function diversify<Kind extends Candidate>(
   scored: readonly Ranked<Kind>[],
@@ -46,7 +45,7 @@ interface Waiting {
   readonly one: Ranked<Candidate>;
   readonly words: Words;
   readonly likeness: number;
-  /** Passages of the same record that were chosen before. */
+  /** How many passages of the same record were chosen before. */
   readonly repeats: number;
 }
 
@@ -69,7 +68,7 @@ interface Comparing {
   readonly likeness: Likeness;
 }
 
-/** The index of the latest statement on the same subject that answers nearly as well. */
+/** Returns the index of the latest statement on the same subject whose score is nearly as high. */
 function latestOf(
   waiting: readonly Waiting[],
   best: number,
@@ -95,9 +94,8 @@ function latestOf(
 type Words = readonly number[];
 
 /**
- * The likeness of passages to a marked one: Jaccard, shared words of all words. Every candidate is
- * compared with every chosen one, and looking up a number in a list takes a tenth of looking up a
- * word in a set.
+ * Computes how similar passages are to a given one: shared words divided by all words (Jaccard). Words are numbers
+ * here, because every candidate is compared with every chosen one and that takes a tenth of the time.
  */
 class Likeness {
   readonly #numbers = new Map<string, number>();

@@ -7,10 +7,10 @@ import type { Vocabulary } from './vocabulary.ts';
  */
 
 export interface RememberedExchange {
-  /** Numbers of the words that the person asked and the assistant answered; either may be empty. */
+  /** The words of request and answer, as numbers; either may be empty. */
   readonly asked: Uint32Array;
   readonly answered: Uint32Array;
-  /** Where the end of the answer begins among the words of the answer. */
+  /** Index of the first word of the answer's conclusion. */
   readonly concludedFrom: number;
   /** UTF-16 units of the answer. */
   readonly answerChars: number;
@@ -18,15 +18,15 @@ export interface RememberedExchange {
   readonly at: number;
   /** '' when unknown. */
   readonly branch: string;
-  /** It is not verified that a person said its request: it comes behind all that a person began. */
+  /** It is not certain that the user wrote the request, so it ranks behind those that a user certainly wrote. */
   readonly isUnverified: boolean;
 }
 
 export interface ExchangeTerm {
   readonly term: string;
-  /** Inverse frequency: what an exchange gains that holds the term once. */
+  /** Inverse document frequency: the score for an exchange that has the term once. */
   readonly value: number;
-  /** True if the person said it in this prompt; false if it is from the text around the prompt. */
+  /** True if the term is in the prompt itself; false if it is in the text around the prompt. */
   readonly isOwn: boolean;
 }
 
@@ -35,14 +35,14 @@ export interface ExchangeQuestion {
   readonly terms: readonly ExchangeTerm[];
   /** The words of the prompt in their order. */
   readonly words: readonly string[];
-  /** The words of each name of a file that the session worked on, as a text says them. */
+  /** For each file that the session worked on, the words of its name. */
   readonly files: readonly (readonly string[])[];
   /** The branch of the work; '' when unknown. */
   readonly branch: string;
   readonly now: number;
   /** Exchanges in the memory, about. */
   readonly exchanges: number;
-  /** Terms of an exchange, of a request and of an answer's end, in the mean. */
+  /** Mean number of terms in an exchange, a request and a conclusion. */
   readonly averageTerms: number;
   readonly averageAsked: number;
   readonly averageConcluded: number;
@@ -56,39 +56,39 @@ export interface RankedExchange<Kind> {
 /** Places of terms are bytes; 0 means no place. */
 export const TERMS_MAX = 255;
 
-/** BM25's usual constants: exchanges are long and uneven, unlike passages. */
+/** BM25's usual constants: exchanges are long and of uneven length, unlike passages. */
 const K1 = 1.2;
 const B = 0.75;
-/** A word of the request counts as said twice: the request says what the exchange was about. */
+/** Weight of a word in the request: it counts as said twice, because the request says what the exchange is about. */
 const ASKED_TIMES = 2;
-/** A word of the previous answer or of the last prompts, beside 1 for the prompt's own words. */
+/** Weight of a word from the text around the prompt; the prompt's own words weigh 1. */
 const AROUND_WEIGHT = 0.5;
-/** How much the score by own words and surroundings counts, beside the one by own words alone. */
+/** Weight of the score with surroundings, relative to the score by own words alone. */
 const WIDE_SHARE = 2;
-/** What an answer ends with is what it says: a word of the prompt there is rarely there by chance. */
+/** Weight of the conclusion: a prompt's word there is rarely a coincidence. */
 const CONCLUSION_SHARE = 1;
-/** An exchange that speaks of the files of this session is about the same work. */
+/** Bonus for naming the session's files: such an exchange is likely about the same work. */
 const FILES_SHARE = 0.6;
-/** Work on one branch is one piece of work. Everybody's branch says nothing. */
+/** Bonus for the same branch: a branch is usually one piece of work. Branches that everybody uses do not count. */
 const BRANCH_SHARE = 0.5;
 const COMMON_BRANCHES: ReadonlySet<string> = new Set(['main', 'master', 'develop', 'trunk', '']);
-/** The newer of two equally good ones is likelier to be still true, and to be part of this work. */
+/** Bonus for the newer of two equal exchanges: it is more likely to be true still and to belong to this work. */
 const NEW_SHARE = 0.6;
 /** A short answer concludes nothing. */
 const SHORT_ANSWER_CHARS = 150;
 const SHORT_ANSWER_PENALTY = 0.3;
-/** The signal is the mean of the best few: one lucky match is no subject. */
+/** The signal is the mean of so many best scores: a single lucky match proves no subject. */
 const SIGNAL_OF = 3;
 /**
- * The signal of a prompt whose best exchanges were on other branches, and what each one on its own
- * branch adds: words that are shared by chance are shared with any branch.
+ * Factors on the signal: if all best exchanges were on other branches, and per exchange on the same branch. Chance
+ * matches occur on any branch.
  */
 const SIGNAL_ELSEWHERE = 0.75;
 const SIGNAL_ON_BRANCH = 0.15;
 const BRANCHES_OF = 5;
 const DAY_MS = 86_400_000;
 
-/** `vocabulary`: the one that numbered the words of the exchanges. */
+/** Ranks the exchanges. `vocabulary`: the one that numbered their words. */
 export function rankExchanges<Kind extends RememberedExchange>(
   question: ExchangeQuestion,
   exchanges: readonly Kind[],
@@ -131,12 +131,12 @@ export function rankExchanges<Kind extends RememberedExchange>(
   return { ranked, signal };
 }
 
-/** A branch on which everything happens says nothing about what belongs together. */
+/** Says whether a branch is used for everything, so that it does not show what belongs together. */
 export function isCommonBranch(branch: string): boolean {
   return COMMON_BRANCHES.has(branch);
 }
 
-/** By exchange: how many of the files it names, each by how few of the others name it. */
+/** Returns for each exchange how many of the files it names; a file counts more if few exchanges name it. */
 function filesNamed(
   files: ExchangeQuestion['files'],
   exchanges: readonly RememberedExchange[],
@@ -175,7 +175,7 @@ function namesIn(
   return found;
 }
 
-/** Without a known branch the signal does not change. */
+/** Returns the factor of the branch on the signal; 1 if the branch is unknown. */
 function branchFactor(own: string, ranked: readonly RankedExchange<RememberedExchange>[]): number {
   if (own === '') return 1;
   const onBranch = ranked
@@ -184,27 +184,27 @@ function branchFactor(own: string, ranked: readonly RankedExchange<RememberedExc
   return SIGNAL_ELSEWHERE + SIGNAL_ON_BRANCH * onBranch;
 }
 
-/** A larger memory has rarer words, and more matches by chance. */
+/** Returns a divisor for the signal: a larger memory has rarer words and more chance matches. */
 function scaleOf({ exchanges }: ExchangeQuestion): number {
   return Math.log(2 + exchanges);
 }
 
 interface Scores {
-  /** By the prompt's words, in the exchange and once more in its request alone. */
+  /** Score by the prompt's words: in the exchange, and once more in its request alone. */
   readonly own: number;
-  /** By the words of the prompt and around it, in the whole exchange. */
+  /** Score by the words of the prompt and of the text around it, in the whole exchange. */
   readonly wide: number;
-  /** By the prompt's words, in the end of the answer alone. */
+  /** Score by the prompt's words in the conclusion alone. */
   readonly concluded: number;
-  /** For words that are adjacent in the prompt and in the exchange. */
+  /** Score for words that are adjacent both in the prompt and in the exchange. */
   readonly phrases: number;
 }
 
 class Scorer {
   readonly #question: ExchangeQuestion;
-  /** By a word's number: the place of the term, from 1 on, or 0. */
+  /** For each word's number the place of its term in the question, from 1 on, or 0. */
   readonly #places: Uint8Array;
-  /** Value of a phrase, by the places of its two terms. */
+  /** Score of a phrase, by the places of its two terms. */
   readonly #phrases = new Map<number, number>();
   readonly #said: Uint32Array;
   readonly #answered: Uint32Array;

@@ -15,10 +15,9 @@ import { textDigest } from '../memory/reference.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
 /**
- * Decides which recalled blocks a request carries, and where. A block that was placed once is put
- * back byte for byte on every later request that still holds its message: the provider's prompt
- * cache then sees the same prefix. Measured: replaying costs +1 to +5 % of the input cost, a block
- * that moves or vanishes +14 to +600 %.
+ * Decides which recalled blocks a request carries, and where. A block that was placed once is placed again, byte for
+ * byte, in every later request that still holds its message: so the provider's prompt cache sees the same prefix.
+ * Measured: replaying costs 1 to 5 % more input, a block that moves or vanishes 14 to 600 %.
  */
 
 /** The owner of this conversation, and the space of its memories. */
@@ -31,17 +30,17 @@ export interface BlockItem {
   readonly item: Item;
   /** The item's place among the items. */
   readonly index: number;
-  /** The result of a tool: it has no answer of its own, and an entry only where svc looked again there. */
+  /** The item is a tool result. It has no answer of its own, and a ledger entry only after a second look. */
   readonly isResult: boolean;
   /** This conversation at this item. */
   readonly own: AddressOf<'own-block'>;
-  /** This item with its answer; undefined while there is none. */
+  /** Address by the item and its answer; undefined while there is no answer. */
   readonly answered: AddressOf<'answered-block'> | undefined;
-  /** The same by the words of the whole answer; only of an opening, where conversations begin alike. */
+  /** Address by the words of the whole answer; only for an opening, because conversations may begin alike. */
   readonly spoken: AddressOf<'answered-block'> | undefined;
-  /** The first conversation of this scope with the same words so far. */
+  /** Address shared by all conversations of the scope with the same words so far. */
   readonly shared: AddressOf<'shared-block'>;
-  /** Nothing was answered before it, so conversations that have nothing in common may begin so. */
+  /** Nothing was answered before the item, so unrelated conversations may begin with the same words. */
   readonly isOpening: boolean;
 }
 
@@ -55,7 +54,7 @@ export interface Placement {
   readonly isNew?: true;
 }
 
-/** The tokens of a request's second looks, and of the one among them that it is the first to carry. */
+/** The tokens of all second looks of a request, and of the one that is new in it. */
 export interface SecondLooks {
   readonly tokens: number;
   readonly written: number;
@@ -100,7 +99,7 @@ export function humanItems(view: RequestView, place: ConversationPlace): readonl
   return humans.toReversed();
 }
 
-/** The human items and the results of tools, in their order. */
+/** Returns the human items and tool results, in order. */
 export function blockItems(view: RequestView, place: ConversationPlace): readonly BlockItem[] {
   return [...humanItems(view, place), ...resultItems(view, place)].toSorted(
     (a, b) => a.index - b.index,
@@ -108,8 +107,8 @@ export function blockItems(view: RequestView, place: ConversationPlace): readonl
 }
 
 /**
- * The items from `from` on that answer calls of the client's tools, and in which no person speaks. A call
- * has an id of its own, so conversations that have one of them in common are forks of one.
+ * Returns the items from `from` on that hold results of the client's tools and no human text. Each call has a unique
+ * id, so conversations that share a result are forks of one.
  */
 export function resultItems(
   view: RequestView,
@@ -127,7 +126,7 @@ export function resultItems(
   });
 }
 
-/** The address of the newest human item with its answer: humanItems() says the same of it. */
+/** Returns the address of the newest human item with its answer, as humanItems() does. */
 export function newestAnswered(
   { items }: RequestView,
   { tenant, scope }: ConversationPlace,
@@ -144,22 +143,23 @@ export function newestAnswered(
   return undefined;
 }
 
-/** Every address at which the ledger may know a block of these items. */
+/** Lists every address at which the ledger may know a block of these items. */
 export function blockAddresses(humans: readonly BlockItem[]): readonly LedgerAddress[] {
   return humans.flatMap(({ own, answered, spoken, shared }) =>
     [own, answered, spoken, shared].flatMap((address) => address ?? []),
   );
 }
 
-/** Names an answer by its visible words, as svc sees them when it ends. No fingerprint looks like it. */
+/** Names an answer by its visible words when it ends. The prefix keeps it apart from fingerprints. */
 function spokenAnswer(text: string): string {
   return `said-${textDigest('assistant', text.trim())}`;
 }
 
 /**
- * The blocks in front of a first answer that just ended, so that a fork finds them before a request brings
- * that answer. A client may continue under another name at once, from a conversation that begins like others.
- * `placements`: the blocks that the request carried. A block that the ledger has forgotten meanwhile is left out.
+ * Returns entries for the blocks in front of a first answer that just ended, so that a fork finds them before a
+ * request brings that answer. A client may continue under another name at once, from a conversation that begins like
+ * others. `placements`: the blocks that the request carried. A block that the ledger has forgotten meanwhile is left
+ * out.
  */
 export function spokenEntries(
   humans: readonly BlockItem[],
@@ -176,14 +176,14 @@ export function spokenEntries(
   });
 }
 
-/** The visible answer of the exchange that the model answered first. */
+/** Returns the visible text of the first answered exchange. */
 function openingText({ items }: RequestView): string {
   const number = items.find(isModelWork)?.soFar.exchange.number ?? 0;
   const next = items.findIndex(({ soFar }) => soFar.exchange.number > number);
   return exchangeBefore(items, next === -1 ? items.length : next)?.assistantText ?? '';
 }
 
-/** The newest message of the person, answered or not. */
+/** Returns the newest message of the user, answered or not. */
 export function newestPrompt(view: RequestView): Item | undefined {
   return view.items[newestPromptIndex(view)];
 }
@@ -194,8 +194,8 @@ export function newestPromptIndex({ items }: RequestView): number {
 }
 
 /**
- * The newest human item, when it has no answer yet: the one place where a recall may happen. Inside
- * a tool loop there is none: a new block there would break the prefix in every round.
+ * Returns the newest human item if it has no answer yet: the only place for a recall. Undefined inside a tool loop,
+ * where a new block would break the prefix in every round.
  */
 export function unansweredItem(view: RequestView): Item | undefined {
   for (let at = view.items.length - 1; at >= 0; at -= 1) {
@@ -208,31 +208,31 @@ export function unansweredItem(view: RequestView): Item | undefined {
 }
 
 /**
- * A decision about an opening holds for so long in another conversation that begins with the same words: without
- * a stated id both look the same. One hour is the longest life of a provider's prompt cache: until then the same
- * bytes save money, and after that a fresh recall costs nothing.
+ * How long a decision about an opening also holds for other conversations that begin with the same words: without a
+ * conversation id both look the same. One hour is the longest life of a prompt cache. Until then equal bytes save
+ * money; afterwards a fresh recall costs nothing extra.
  */
 const ALIKE_REUSE_MS = 3_600_000;
 
 /**
- * A block that quotes a memory service is put back for this long, unless thinking is bound to it. The service
- * tells no other machine what it purged, so a purged text is in no prompt after a week. No provider caches a
- * prompt for longer than a day, so a conversation loses its prefix only if it continues for a week without a pause.
+ * How long a block from a memory service is placed again, unless thinking is bound to it. The service does not
+ * report what it purged, so after a week no prompt may hold a purged text. No provider caches a prompt for more than
+ * a day, so only a conversation that continues for a week without a pause loses its prefix.
  */
 export const SERVICE_BLOCK_MS = 7 * 24 * 3_600_000;
 
-/** The facts that a request's newest thinking gives about the blocks in front of it. */
+/** What the newest thinking of a request requires of the blocks in front of it. */
 export interface Bond {
-  /** The conversation holds thinking that is bound to what was sent: nothing sent may change. */
+  /** The conversation holds thinking that is bound to its prefix, so nothing in front of it may change. */
   readonly isBound: boolean;
   /** The index of the item with the newest thinking; -1 without any. */
   readonly thoughtAt: number;
   /**
-   * The blocks that were sent in front of that thinking. 'foreign': svc did not relay it, so it was made
-   * without blocks. Undefined where it is not bound.
+   * The blocks that were sent in front of that thinking. 'foreign': it was made without svc, so without blocks.
+   * Undefined if it is not bound.
    */
   readonly placed: readonly PlacedMark[] | 'foreign' | undefined;
-  /** That bound thinking was made with nothing left out in front of it. */
+  /** Nothing was left out in front of that bound thinking. */
   readonly isWhole: boolean;
 }
 
@@ -240,15 +240,15 @@ export const UNBOUND: Bond = { isBound: false, thoughtAt: -1, placed: undefined,
 
 export interface Replay {
   readonly placements: readonly Placement[];
-  /** The unanswered item has its entry: no recall is needed for it. */
+  /** The ledger has an entry for the unanswered item, so no recall is needed. */
   readonly isSettled: boolean;
-  /** Every answered item has the entry that counts for it, so a ledger that is late changes nothing. */
+  /** Every answered item has its final entry, so a late ledger changes nothing. */
   readonly isWhole: boolean;
   /** The key may not read the space of a block, so the block stays out. */
   readonly isDenied: boolean;
   /** Blocks stay out because the conversation was continued without svc. */
   readonly isForeign: boolean;
-  /** To be recorded, so that this conversation and each one that continues from it find them again. */
+  /** Entries to record, so that this conversation and its forks find the blocks again. */
   readonly pins: readonly BlockEntry[];
 }
 
@@ -266,17 +266,16 @@ export interface ReplayFacts {
   readonly bond: Bond;
   /** Whether the caller's key may read this space; undefined: every space. */
   readonly mayRead?: ((space: string) => boolean) | undefined;
-  /** Blocks that are older are not put back; undefined puts back all. */
+  /** Blocks older than this are not placed again; undefined: no limit. */
   readonly blockAgeMaxMs?: number | undefined;
-  /** The item left the request with its exchange: its block is not sent. */
+  /** The item was left out with its exchange, so its block is not sent. */
   readonly isGone?: ((item: Item) => boolean) | undefined;
 }
 
 /**
- * The blocks that the ledger already knows for this conversation. An answered item that it does not know
- * went out without a block. That is pinned like a block: another conversation that begins with the same
- * words may get one there later, and this conversation must not.
- *
+ * Returns the blocks that the ledger knows for this conversation. An answered item without an entry was sent without
+ * a block. That fact is recorded too: another conversation with the same beginning may get a block there later, and
+ * this one must not.
  * In front of bound thinking only one thing counts: what was sent when that thinking was made.
  */
 export function replayBlocks(
@@ -318,7 +317,7 @@ export function replayBlocks(
   return { placements, isSettled, isWhole, isDenied, isForeign, pins };
 }
 
-/** The entry whose block was sent at this item in front of the newest thinking; undefined where none was. */
+/** Returns the entry whose block was sent at this item in front of the newest thinking; undefined if none was. */
 function placedEntry(
   { item, own, answered, spoken, shared }: BlockItem,
   found: FoundEntries,
@@ -331,7 +330,7 @@ function placedEntry(
     .find(({ block }) => blockMark(block) === mark.block);
 }
 
-/** The mark of each block, as a thought remembers it. */
+/** Returns the mark of each block, as the entry of a thinking block stores it. */
 export function placedMarks(placements: readonly Placement[]): readonly PlacedMark[] {
   return placements.map(({ item, block }) => ({
     item: markOf(item.fingerprint),
@@ -343,7 +342,7 @@ function blockMark(block: string): string {
   return markOf(hash('sha256', block, 'base64url'));
 }
 
-/** The entry that takes this conversation's block at an item back for good; undefined where it has none. */
+/** Returns an entry that removes this conversation's block at an item for good; undefined if it has none. */
 export function retiredEntry(
   { own, answered, spoken, shared }: BlockItem,
   found: FoundEntries,
@@ -370,13 +369,13 @@ function entryOf(
     const answeredSo = [answered, spoken].flatMap((address) =>
       address === undefined ? [] : (found.get(address) ?? []),
     )[0];
-    // A name is the client's word for one conversation. A derived name is shared by all that begin alike.
+    // A stated name belongs to one conversation. A derived name is shared by all that begin alike.
     if (facts.isStated && used !== undefined) return used;
     if (answeredSo !== undefined) return answeredSo;
     const alike = [used, found.get(shared)];
     return alike.find((entry) => entry !== undefined && (!isOpening || isFresh(entry, facts)));
   }
-  // Behind an answer the same words so far are the same conversation, under whatever name.
+  // After an answer, equal words mean the same conversation, whatever its name.
   if (!isOpening) return decided(used) ?? decided(found.get(shared));
   if (used === undefined || used.isOpen === true) return undefined;
   return facts.isStated || isFresh(used, facts) ? used : undefined;
@@ -390,9 +389,7 @@ function decided(entry: BlockEntry | undefined): BlockEntry | undefined {
   return entry?.isOpen === true ? undefined : entry;
 }
 
-/**
- * Entries that make the block of an item findable by name and by its answer, where it is not yet.
- */
+/** Returns entries that make an item's block findable by name and by answer, where they are missing. */
 function pinsOf(
   { own, answered }: BlockItem,
   known: DatedFact,
@@ -405,24 +402,27 @@ function pinsOf(
   ];
 }
 
-/** As old as what it repeats, so that what was forgotten meanwhile is not said again. */
+/** Copies a fact with its date: the copy is as old as its source, so a forget in between still applies. */
 function factOf({ block, form, space, quoted, at }: DatedFact): DatedFact {
   return { block, form, space, ...(quoted && { quoted }), at };
 }
 
-/** Under a fifth of the budget the block of a prompt says too little to be worth its place. */
+/** Least share of the budget for a prompt's block: a smaller block says too little to be worth its place. */
 const PROMPT_SHARE_MIN = 0.2;
-/** The rest of the budget is for second looks and rules. */
+/** Share of the budget for the blocks of prompts. The rest is for second looks and rules. */
 const PROMPTS_SHARE = 0.75;
-/** Less room holds the fence of a block and no line of an exchange. */
+/** Least tokens of a second look: with less there is room for the fence only. */
 const LOOK_TOKENS_MIN = 60;
-/** A second look is two lines and the rules for the action, so that a later prompt of the session has one too. */
+/**
+ * Most tokens of a second look: two lines and the rules for the action. So a later prompt of the session has room
+ * for one too.
+ */
 const LOOK_TOKENS_MAX = 200;
 
 /**
- * The most tokens of a prompt's new block beside those already placed: the sum of all stays within
- * `recalledTokensMax`, and that of the prompts' within three quarters of it. Undefined: too little is left, so
- * there is no recall. A placed block never makes way for a new one.
+ * Returns the token limit of a prompt's new block beside those already placed. All blocks together stay within
+ * `recalledTokensMax`, and those of prompts within three quarters of it. Undefined: too little is left, so there is
+ * no recall. A placed block is never removed for a new one.
  */
 export function roomForBlock(
   placements: readonly Placed[],
@@ -436,7 +436,7 @@ export function roomForBlock(
   return left >= PROMPT_SHARE_MIN * recalledTokensMax && left > 0 ? left : undefined;
 }
 
-/** The most tokens of a second look; undefined where there is no room. */
+/** Returns the token limit of a second look; undefined if there is no room. */
 export function roomForLook(
   placements: readonly Placed[],
   recalledTokensMax: number,
@@ -455,8 +455,8 @@ function tokensOf(placements: readonly Placed[]): number {
 }
 
 /**
- * The entries of one placement, as the ledger records them. `isReopened`: a refusal took the shared decision back, so
- * this one replaces it.
+ * Returns the entries that record one placement. `isReopened`: a refusal took back the shared decision, so this one
+ * replaces it.
  */
 export function entriesFor(
   { own, shared }: Pick<BlockItem, 'own' | 'shared'>,
@@ -470,13 +470,10 @@ export function entriesFor(
 }
 
 /**
- * The index of the first item that no earlier request of this space brought; undefined where one
- * brought all, as far as the ledger shows. A client that edits its history sends items that are old to
- * the person and new to the provider.
- *
- * The ledger has an entry for each prompt of each request, and one for each prompt with its answer. It
- * has none for a round, so a tool loop counts as sent with its prompt. `found`: the entries of these
- * prompts from before this request, with none missing.
+ * Returns the index of the first item that no earlier request of this space has sent; undefined if all were sent, as
+ * far as the ledger shows. After an edit of the history, old prompts are new to the provider.
+ * The ledger has an entry for each prompt, and one for each prompt with its answer. It has none for a round, so a
+ * tool loop counts as sent with its prompt. `found`: the entries of these prompts before this request, none missing.
  */
 export function firstUnsentItem(
   humans: readonly BlockItem[],

@@ -1,14 +1,14 @@
 import { STOP_WORDS, termsOf } from './terms.ts';
 
 /**
- * The words of a question that only ask. Stop words are English. Question words of other languages
- * would count as rare words that the memory does not know, and recall would return nothing. Such
- * words still rank, but they prove nothing, found or not.
+ * Separates the words of a question that only ask from those that name its subject. Stop words are English. In other
+ * languages, question words would look like rare words that the memory does not know, and recall would return
+ * nothing. So they count in the ranking but prove nothing, found or not.
  */
 export interface Wording {
-  /** Terms that ask, and say nothing of what about. */
+  /** Terms that form the question and do not name its subject. */
   readonly asking: ReadonlySet<string>;
-  /** Terms that are written as a proper name; only in English does a capital show one. */
+  /** Terms written as a proper name. Only in English does a capital letter show one. */
   readonly names: ReadonlySet<string>;
 }
 
@@ -30,8 +30,8 @@ export function readWording(text: string): Wording {
 }
 
 /**
- * Terms of scripts without spaces are pairs of characters; this finds mostly those across a word's
- * end.
+ * Says whether a term is grammar only. In scripts without spaces terms are pairs of characters; such a pair mostly
+ * spans two words.
  */
 export function isGrammar(term: string): boolean {
   return GRAMMAR.test(term);
@@ -48,7 +48,10 @@ function countIn(list: ReadonlySet<string>, words: readonly string[]): number {
   return words.filter((word) => list.has(word)).length;
 }
 
-/** After another word, so not at the start of a sentence; acronyms and identifiers are none. */
+/**
+ * Matches a capitalised word after another word, so not at a sentence's start; acronyms and identifiers do not
+ * match.
+ */
 const NAME =
   /(?<=[\p{L}\p{N},;:)"'’][ \n]["'“(]?)\p{Lu}\p{Ll}+(?![\p{L}\p{N}_]|[-./:][\p{L}\p{N}_])/gu;
 /** With more of them it is a heading. */
@@ -61,14 +64,14 @@ function namesIn(text: string): ReadonlySet<string> {
   return new Set(names.flatMap((name) => termsOf(name)));
 }
 
-// Chinese function characters, and hiragana, in which Japanese writes its endings and particles.
+// Chinese function characters; and hiragana, which Japanese uses for endings and particles.
 const GRAMMAR =
   /[的了是在吗嗎呢吧么麼什哪个個怎谁誰几幾我你们們有和就都也要会會被把这這那]|\p{sc=Hiragana}/u;
 const ASKING_END = /[吗嗎呢か][。.!！\s]*$/u;
 const ASKING_START =
   /^\W*(?:wer|wie|was|wo|wann|warum|wieso|welche[mnrs]?|wem|wen|qué|cómo|cuándo|dónde|quién|cuál|cuánt[ao]s?|qui|quoi|quand|où|comment|pourquoi|combien|quel(?:le)?s?|chi|quando|dove|perché|quale|quanto|quanti|как|что|где|когда|почему|кто|сколько|какой|какая|какие|зачем)(?!\p{L})/iu;
 
-/** The commonest function words and question words of each. */
+/** The most common function words and question words of each language. */
 const LANGUAGES: readonly ReadonlySet<string>[] = [
   `aber alle als am an auch auf aus bei bin bis das dass dem den der des die dir doch du ein eine einem
   einen einer eines er es für gibt haben hat hatte ich ihr im in ist ja kann kein keine können man mein

@@ -1,8 +1,6 @@
 import type { RequestView } from '../conversation/view.ts';
 
-/**
- * Signs in a request that distinguish an agent from a chat, and a new session from a continued one.
- */
+/** Tells an agent from a chat, and a new session from a continued one, by signs in a request. */
 
 export function offersTools({ shell: { value } }: RequestView): boolean {
   return [value['tools'], value['functions']].some(
@@ -11,8 +9,8 @@ export function offersTools({ shell: { value } }: RequestView): boolean {
 }
 
 /**
- * The first prompt of a new session: it has no answer, and nothing was said before. A resumed or
- * forked session holds earlier prompts, a compacted one a summary.
+ * Says whether the prompt opens a new session: nothing was said or answered before. A resumed or forked session
+ * holds earlier prompts, a compacted one a summary.
  */
 export function isOpening({ items }: RequestView): boolean {
   const humans = items.at(-1)?.soFar.humans;

@@ -2,16 +2,16 @@ import { createHmac } from 'node:crypto';
 import type { Span } from '../bytes/json-scan.ts';
 
 /**
- * Marks a recalled block so that svc recognises its own, and takes such blocks out of a text. The
- * mark is made with a local secret and from the block alone. So the same block always has the same
- * bytes, and a person may write `<svc-memory` without losing a word.
+ * Marks a recalled block so that svc recognises its own blocks, and removes them from texts. The mark is computed
+ * from a local secret and the block alone. So the same block always has the same bytes, and a user may write
+ * `<svc-memory` without losing a word.
  */
 
 const FENCE = '<svc-memory';
 const CLOSE = '</svc-memory>';
 
-// 37 bits: guessing one gains nothing, since a marked text is only left out of a memory. Small
-// letters alone take half the tokens of a mark in base64.
+// 37 bits: guessing a mark gains nothing, because a marked text is only left out of the memory. Lower-case letters
+// take half the tokens of base64.
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
 const MARK_CHARS = 8;
 const MARKED = /<svc-memory id="([a-z]{8})"/g;
@@ -19,7 +19,7 @@ const MARKED = /<svc-memory id="([a-z]{8})"/g;
 /** The most tokens that the mark takes. */
 export const MARK_TOKENS = 9;
 
-// Twice the longest block that settings allow; and more blocks than a text can repeat by chance.
+// Bounds for the search: twice the longest block that settings allow, and more blocks than a text repeats by chance.
 const BLOCK_CHARS_MAX = 65_536;
 const MARKS_MAX = 64;
 
@@ -27,7 +27,7 @@ const MARKS_MAX = 64;
 export interface OwnBlocks {
   /** The secret of the marks; '' knows none. */
   readonly key: string;
-  /** Blocks that the ledger holds for the request, whatever release wrote them. */
+  /** Blocks that the ledger holds for the request, also from other releases of svc. */
   readonly blocks: readonly string[];
 }
 
@@ -43,8 +43,8 @@ export function markBlock(block: string, key: string): string {
 }
 
 /**
- * The text without svc's own blocks. A blank stays, so that what is left on both sides cannot join
- * to a new block.
+ * Returns the text without svc's own blocks. A space replaces each, so that the texts on both sides cannot join to a
+ * new block.
  */
 export function withoutOwnBlocks(text: string, { key, blocks }: OwnBlocks): string {
   if (!text.includes(FENCE)) return text;
@@ -53,16 +53,13 @@ export function withoutOwnBlocks(text: string, { key, blocks }: OwnBlocks): stri
   return (key === '' ? rest : withoutMarked(rest, key)).trim();
 }
 
-/** The line of a block in front of the earlier sessions that it names. */
+/** The line of a block above its list of earlier sessions. */
 export const SESSIONS_LINE = 'Earlier sessions here:';
-/**
- * The head of the quotes of an exchange: its reference, and its day if that differs from the
- * previous one.
- */
+/** Matches the line above an exchange's quotes: its reference, and its day if that differs from the previous one. */
 export const EXCHANGE_HEAD =
   /^(?:\d{4}-\d\d-\d\d )?(m_[a-z2-7]+)(?: \((?:global|files changed since)\))?:$/gm;
 
-/** Whether a block says what earlier exchanges said; a brief alone only names sessions. */
+/** Says whether a block quotes exchanges; a list of sessions alone does not. */
 export function tellsExchanges(block: string): boolean {
   return !block.includes(`\n${SESSIONS_LINE}\n`) || block.search(EXCHANGE_HEAD) !== -1;
 }
@@ -78,7 +75,7 @@ function withoutMarked(text: string, key: string): string {
   return kept.join(' ');
 }
 
-/** The blocks in the text that have a mark of this key. */
+/** Returns the blocks in the text that carry this key's mark. */
 export function markedBlocks(text: string, key: string): readonly string[] {
   return markedIn(text, key).map(({ start, end }) => text.slice(start, end));
 }

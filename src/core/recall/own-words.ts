@@ -2,30 +2,30 @@ import { EVERYDAY_WORDS } from './relevance.ts';
 import { termsOf } from './terms.ts';
 
 /**
- * The words of a prompt that ask something of a memory. A prompt to an agent is often half pasted
- * output, and often only an answer to the agent's question ("yes", "9", "option 2 seems best").
+ * Extracts the words with which a prompt asks something. A prompt to an agent is often half pasted output, and often
+ * only an answer to the agent's question ("yes", "9", "option 2 seems best").
  */
 
-/** Blocks that are compared with their first characters: an edited prompt repeats its beginning. */
+/** First characters by which two paragraphs are compared: an edited prompt repeats its beginning. */
 const REPEAT_CHARS = 40;
 const REPEAT_CHARS_MIN = 20;
 
-// Lines that people paste: quotes, prompts of a shell, frames of a terminal, stack traces, compiler messages
-// and indented code. An item of a list may be indented.
+// Matches pasted lines: quotes, shell prompts, frames of a terminal, stack traces, compiler messages, indented code.
+// A list item may be indented.
 const PASTED_LINE = /^\s*(?:[>⏺⎿│╰❯$|]|at \S|[\w./-]+:\d+:)|^\s{2,}(?![-*•] )\S/;
-/** A person's list has one mark, and no head of a file or of a part. */
+/** Tells a diff from a user's list, which has single marks and no header of a file or hunk. */
 const DIFF_LINE = /^[+-]{1,3}(?:\s|$)/;
 const DIFF = /^(?:diff --git |@@ |\+\+\+ \S|--- \S)/m;
-/** A client shows so what was typed, and people paste it back. */
+/** Matches the prompt sign with which a client shows typed text; users paste it back. */
 const TYPED = /^\s*❯ /;
 const ADDRESS_OR_PATH = /https?:\/\/\S+|(?:\/[\w.-]+){2,}/g;
 
-/** Without pasted lines, addresses, absolute paths and the repeat of an edited prompt. */
+/** Returns the prompt without pasted lines, addresses, absolute paths and the repeat of an edited prompt. */
 export function ownWordsOf(prompt: string): string {
   return ownLinesOf(prompt).replaceAll(ADDRESS_OR_PATH, ' ');
 }
 
-/** With addresses and paths: a sentence is quoted whole. */
+/** Returns the user's own lines, with addresses and paths, because a sentence is quoted whole. */
 export function ownLinesOf(prompt: string): string {
   const kept: string[] = [];
   for (const block of prompt.split(/\n{2,}/)) {
@@ -43,7 +43,7 @@ export function ownLinesOf(prompt: string): string {
     .join('\n');
 }
 
-/** Stems that steer a session and name no subject, beside those of everyday work. */
+/** Stems of words that steer a session and name no subject, besides those of everyday work. */
 const STEERING_WORDS: ReadonlySet<string> = new Set(
   `agre ahead approv button choic choos commit confirm correct done draft els enter exact finish fine
   got guess hmm lgtm mayb merg never perfect pick prefer proceed pr push readi recommend respons right
@@ -52,12 +52,12 @@ const STEERING_WORDS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** With fewer telling words the subject of a prompt is unknown. */
+/** Fewest informative words with which the subject of a prompt is known. */
 const TELLING_WORDS_MIN = 2;
-/** A number alone answers a menu; one of three digits and more names a ticket, a port or an error. */
+/** A number alone answers a menu. One of three or more digits names a ticket, a port or an error. */
 const MENU_NUMBER = /^\d{1,2}$/;
 
-/** Whether a prompt only answers or steers: "yes", "commit", "9", "option 2 seems best". */
+/** Says whether a prompt only answers or steers: "yes", "commit", "9", "option 2 seems best". */
 export function isReply(ownWords: string): boolean {
   const telling = new Set<string>();
   for (const term of termsOf(ownWords)) {
@@ -67,7 +67,7 @@ export function isReply(ownWords: string): boolean {
   return true;
 }
 
-/** Whether a term names something: neither everyday work nor steering. */
+/** Says whether a term names something: it is neither everyday work nor steering. */
 export function isTelling(term: string): boolean {
   return !EVERYDAY_WORDS.has(term) && !STEERING_WORDS.has(term) && !MENU_NUMBER.test(term);
 }

@@ -1,23 +1,26 @@
 /**
- * Records are cut into passages: what is found and shown is a few sentences, not a whole answer.
- * On real assistant answers whole exchanges find 4 % of the evidence in 512 tokens, passages 36 %.
+ * Cuts records into passages: recall finds and shows a few sentences, not a whole answer. On real assistant answers
+ * whole exchanges find 4 % of the evidence in 512 tokens, passages 36 %.
  */
 
 export interface Passage {
-  /** Offsets in the text, in UTF-16 units; passages follow each other and leave out only blanks. */
+  /** Offsets in the text, in UTF-16 units. Passages follow each other; only spaces between them are left out. */
   readonly start: number;
   readonly end: number;
 }
 
-/** Measured best over three conversation sets between 40 and 96 tokens (fewer cut thoughts apart). */
+/**
+ * Measured best over three conversation sets, between 40 and 96 tokens (a smaller limit separates what belongs
+ * together).
+ */
 export const PASSAGE_TOKENS_MAX = 96;
-/** A paragraph that ends in the second half of a passage ends the passage too. */
+/** From this length on a passage ends at a paragraph's end. */
 const PARAGRAPH_TOKENS_MIN = PASSAGE_TOKENS_MAX / 2;
 
-// A line end, or the end of a sentence with the blanks behind it.
+// Matches a line, or a sentence with the spaces after it.
 const PIECE = /[^\n]*?(?:[.!?]["')\]]*\s+|[。！？]|\n+|$)/gy;
 
-/** Cuts at line and sentence ends; a sentence that is too long is cut at a blank near the limit. */
+/** Cuts a text at line and sentence ends; a sentence that is too long is cut at a space near the limit. */
 export function cutPassages(text: string): Passage[] {
   const passages: Passage[] = [];
   let start = 0;
@@ -41,8 +44,8 @@ export function cutPassages(text: string): Passage[] {
 }
 
 /**
- * A quick guess of tokens, on the high side: one for 3.6 ASCII characters (English prose has 4 to
- * 4.5, code about 3.5), one for every other character.
+ * Estimates tokens quickly, on the high side: one per 3.6 ASCII characters (English prose has 4 to 4.5, code about
+ * 3.5), one per other character.
  */
 export function passageTokens(
   text: string,
@@ -83,7 +86,7 @@ function addShortened(text: string, piece: Passage, pieces: Passage[]): void {
   if (start < piece.end) pieces.push({ start, end: piece.end });
 }
 
-// Never between the two halves of a surrogate pair.
+// Never cut a surrogate pair in half.
 function withoutHalfPair(text: string, end: number): number {
   const code = text.charCodeAt(end);
   return code >= 0xdc00 && code <= 0xdfff ? end - 1 : end;

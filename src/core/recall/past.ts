@@ -1,7 +1,6 @@
 /**
- * Recognises a prompt that says itself that there is something to remember: "we had this before", "as
- * last time". Then recall need not guess whether the prompt needs memory. "Again" alone is no such
- * sign: people mostly mean the minute before.
+ * Recognises a prompt that refers to the past itself: "we had this before", "as last time". Such a prompt certainly
+ * needs memory. "Again" alone does not count: people mostly mean the minute before.
  */
 
 const SUBJECT = `(?:we|i|you)(?:['’]ve| have| had|['’]d)? (?:already |also |just |once |once again |definitely )?`;
@@ -21,7 +20,7 @@ const PAST = new RegExp(
   'iu',
 );
 
-/** Pasted text is no word of the person's: give the prompt's own words. */
+/** Says whether a prompt refers to the past. Pass the user's own words: pasted text does not count. */
 export function speaksOfThePast(ownWords: string): boolean {
   return PAST.test(ownWords);
 }

@@ -3,17 +3,17 @@ import { asksWithoutSign, isGrammar, readWording } from './language.ts';
 import { readTerms, termsOf } from './terms.ts';
 
 /**
- * The question to the memory: the terms of the human's words. Those of the assistant's last words
- * are for questions that say nothing alone ("ok, do it").
+ * The question to the memory: the terms of the user's words. Terms of the assistant's last words help questions that
+ * say nothing alone ("ok, do it").
  */
 export interface Question {
   /** Distinct terms of the human text, in order. */
   readonly human: readonly string[];
-  /** Whole forms of compounds in it; they rank, but a passage need not hold them to be relevant. */
+  /** Whole forms of compounds in it. They count in the ranking, but a passage need not hold them to be relevant. */
   readonly humanWholes: readonly string[];
-  /** Distinct terms of the assistant text that the human text does not hold. */
+  /** Distinct terms of the assistant's text that are not in the user's. */
   readonly assistant: readonly string[];
-  /** Neighbouring words of the human text, `first second`. */
+  /** Adjacent words of the user's text, as `first second`. */
   readonly pairs: ReadonlySet<string>;
   readonly asksWhen: boolean;
   /** How things are, not how they were. */
@@ -27,17 +27,17 @@ export interface Question {
   readonly asking: ReadonlySet<string>;
   /** Terms of proper names, dates apart. */
   readonly names: ReadonlySet<string>;
-  /** It wants to know something; an order ("fix the test") wants something done. */
+  /** True for a question; false for an order ("fix the test"). */
   readonly isQuestion: boolean;
 }
 
-/** The question is at the ends of a long prompt; the middle is a pasted file or log. */
+/** Characters that are read of a long prompt, from both ends: its middle is a pasted file or log. */
 const TEXT_CHARS_MAX = 8192;
-/** Each term may cost one look-up of how frequent it is. */
+/** Bound on terms: each may cost one look-up of its frequency. */
 const HUMAN_TERMS_MAX = 48;
 const ASSISTANT_TERMS_MAX = 24;
 
-/** `now`: milliseconds since 1970, for "yesterday". */
+/** Reads the question. `now`: milliseconds since 1970, for "yesterday". */
 export function readQuestion(humanText: string, assistantText: string, now: number): Question {
   const text = endsOf(humanText);
   const { words, wholes } = readTerms(text);
@@ -77,7 +77,7 @@ function endsOf(text: string): string {
   if (text.length <= TEXT_CHARS_MAX) return text;
   const half = TEXT_CHARS_MAX / 2;
   const [head, tail] = [text.slice(0, half), text.slice(-half)];
-  // Not in the middle of a word: half a word is a rare one and would count for much.
+  // Cut at a space: half a word would be a rare term and count too much.
   return `${head.slice(0, head.lastIndexOf(' '))}\n${tail.slice(tail.indexOf(' '))}`;
 }
 

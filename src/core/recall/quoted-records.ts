@@ -4,8 +4,8 @@ import type { RecalledExchange, RecalledSession } from './agent-facts.ts';
 import { ANSWER_MARK, CUT_TITLE, lineOf, quoteOf } from './recall-block.ts';
 
 /**
- * Finds the records that a block quotes, among those that it was written from. The ledger notes them with the
- * block, so that svc finds the block again when one of them is forgotten.
+ * Finds the records that a block quotes among those that it was written from. The ledger stores them with the block,
+ * so that a forget of a record finds the block.
  */
 export function quotedRecords(
   block: string,
@@ -25,7 +25,7 @@ export function quotedRecords(
   return [...new Map(records.map((one) => [[one.ref, one.space].join(' '), one])).values()];
 }
 
-/** Removes from a title in a brief the mark of the assistant's words and the note that it was cut. */
+/** Removes from a title the mark of the assistant's words and the note that it was shortened. */
 function titleText(title: string): string {
   const said = title.startsWith(ANSWER_MARK) ? title.slice(ANSWER_MARK.length) : title;
   return said.replace(CUT_TITLE, '…');

@@ -11,12 +11,12 @@ export interface Candidate {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly terms: readonly string[];
-  /** The passages of which it is made, where it is more than one, in the order they were said. */
+  /** The passages of which the candidate consists, in the order they were said, if there is more than one. */
   readonly parts: readonly Part[];
-  /** The texts just before and after, in the same conversation; empty at its ends. */
+  /** The texts directly before and after it in the same conversation; empty at its ends. */
   readonly previous: readonly string[];
   readonly next: readonly string[];
-  /** The texts before the previous and after the next. */
+  /** The texts before `previous` and after `next`. */
   readonly earlier: readonly string[];
   readonly later: readonly string[];
 }
@@ -27,14 +27,14 @@ export interface Part {
   readonly terms: readonly string[];
 }
 
-/** A term of the question and how often it is said elsewhere. */
+/** A term of the question and its frequency in the memory. */
 export interface QuestionTerm {
   readonly term: string;
-  /** 1 for the person's question, less for the text around it. */
+  /** 1 for a term of the user's question, less for one of the text around it. */
   readonly weight: number;
-  /** Passages that hold it, in the spaces that are searched. */
+  /** Number of passages with the term, in the spaces that are searched. */
   readonly frequency: number;
-  /** How much finding it proves, from 0 to 1; more for a name that the memory does not know. */
+  /** How much evidence a match of the term gives, from 0 to 1; more for a name that the memory does not know. */
   readonly rarity: number;
 }
 
@@ -62,10 +62,10 @@ export interface Ranked<Kind extends Candidate> {
 
 /** The part of a question that a unit holds. */
 export interface Evidence {
-  /** Sum over the question's words that were found, each from 0 (in all passages) to 1 (in none else). */
+  /** Sum over the question's terms that were found, each from 0 (in all passages) to 1 (in no other). */
   readonly held: number;
   /** The same sum over all words of the question. */
   readonly asked: number;
-  /** The score as a share of what a passage gets by its words that says all that counts once. */
+  /** The score relative to that of a passage that contains every counted term once. */
   readonly strength: number;
 }

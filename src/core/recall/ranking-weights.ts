@@ -1,54 +1,56 @@
 /**
- * Every number of the ranking in one table. "LoCoMo" means its even conversations (the odd ones
- * judge). "The dialogues" are bench/recall/dialogues/: long answers, with facts in the person's
- * words. A value that several sets agree on was taken before the best one of a single set.
+ * All numbers of the ranking in one table. "LoCoMo" means its even conversations; the odd ones are the test set.
+ * "The dialogues" are bench/recall/dialogues/: long answers, with facts in the user's words. A value that suits
+ * several sets was preferred to the best one of a single set.
  */
 export interface RankingWeights {
-  /** BM25: how soon a repeated word stops counting. Passages are short: once is nearly enough. */
+  /** BM25: how soon a repeated word stops counting. Passages are short, so once is nearly enough. */
   readonly k1: number;
   /** BM25: how much a long passage is held back. */
   readonly b: number;
-  /** Damps rare words, so that one of them does not outweigh a phrase of ordinary ones. */
+  /** Exponent that damps rare words, so that one of them does not outweigh a phrase of ordinary ones. */
   readonly idfPower: number;
-  /** Weight of a word in the passage before, or after, as if it were said in this one. */
+  /** Weight of a word in the passage before or after, as if it were in this one. */
   readonly previousField: number;
   readonly nextField: number;
-  /** Share of a neighbour's own score that is added. */
+  /** Share of a neighbour's own score that is added to a passage's score. */
   readonly previousScore: number;
   readonly nextScore: number;
   /** The same for those one further away. */
   readonly furtherScore: number;
-  /** How much of a unit's score a part must earn by its own words. */
+  /** Share of a unit's score that a part must reach by its own words. */
   readonly partShare: number;
-  /** For two words that are adjacent in the question and in the passage. */
+  /** Bonus for two words that are adjacent both in the question and in the passage. */
   readonly pair: number;
-  /** The person's words outrank a long answer, which says the words of the question over and over. */
+  /** Factor for the user's words: without it they lose to long answers, which repeat the question's words. */
   readonly userRole: number;
-  /** An answer of one passage states something, nearly as a person does. */
+  /** Factor for an answer of one passage: it states something, nearly as a user does. */
   readonly shortAnswer: number;
-  /** "when" in the question and a time in the passage. */
+  /** Bonus for a time in the passage if the question asks "when". */
   readonly when: number;
-  /** A date in the question and the same date in or of the passage. */
+  /** Bonus for a date of the question that the passage names or was said on. */
   readonly date: number;
-  /** How often a passage counts as holding a word for a month or year of the question, if it was said in that time. */
+  /** Times that a passage counts as holding the question's month or year, if it was said then. */
   readonly dateField: number;
-  /** Penalty for likeness to a passage that was chosen before. */
+  /** Penalty for similarity to a passage that was chosen before. */
   readonly similar: number;
-  /** When a later statement comes before an earlier one, for a question of what was and of what is. */
+  /**
+   * When a later statement goes before an earlier one: for a question about the past, and for one about the present.
+   */
   readonly change: Change;
   readonly changeNow: Change;
-  /** Factor for each passage of the same record that was chosen before. */
+  /** Factor per passage of the same record that was chosen before. */
   readonly sameRecord: number;
-  /** Weight of a word for the relevance floor when only a neighbour holds it. */
+  /** Weight of a word for the relevance threshold if only a neighbour holds it. */
   readonly neighbourCoverage: number;
-  /** Candidates that are compared with each other: 512 tokens hold about 20. */
+  /** Bound on candidates that are compared with each other: 512 tokens hold about 20. */
   readonly orderedMax: number;
 }
 
 export interface Change {
-  /** Two statements with so many words in common are about the same thing: the later one comes first, */
+  /** Share of common words from which on two statements are about the same thing. Then the later one goes first, */
   readonly sameThing: number;
-  /** if its score is this share of the other's at least. */
+  /** if its score is at least this share of the other's. */
   readonly nearlyAsGood: number;
 }
 

@@ -5,10 +5,9 @@ import { RANKING, type RankingWeights } from './ranking-weights.ts';
 import { valueOf } from './term-value.ts';
 
 /**
- * Orders the passages that answer a question, best first: BM25 over a passage and, with less
- * weight, its neighbours in the conversation, then rules that plain BM25 lacks. Pure: the store
- * finds the candidates, this orders them. It never looks at the clock and never prefers the new to
- * the old as such: a question is as likely about last year as about today.
+ * Orders the passages that answer a question, best first: BM25 over a passage and, with less weight, its neighbours
+ * in the conversation, then rules that plain BM25 lacks. Pure: the store finds the candidates. The ranking does not
+ * know the time and does not prefer new passages as such: a question is as likely about last year as about today.
  */
 
 export function rankCandidates<Kind extends Candidate>(
@@ -21,7 +20,7 @@ export function rankCandidates<Kind extends Candidate>(
   return diversify(scored, question, RANKING);
 }
 
-/** The parts of what was ranked, best first: of a question and its answer one may say it all. */
+/** Ranks the parts of the units, best first: of a question and its answer, one part may say it all. */
 export function orderParts<Kind extends Candidate>(
   ranked: readonly Ranked<Kind>[],
 ): { readonly candidate: Kind; readonly part: number; readonly score: number }[] {
@@ -38,14 +37,14 @@ class Scorer {
   readonly #averageTerms: number;
   /** The place of each term in the lists below. */
   readonly #places = new Map<string, number>();
-  /** Weight times damped inverse document frequency. */
+  /** For each term: its weight times its damped inverse document frequency. */
   readonly #values: readonly number[];
   readonly #asked: number;
-  /** The score of a passage that says every proving word once. */
+  /** The score of a passage that contains every evidence term once. */
   readonly #worth: number;
-  /** First words of the question's pairs: most words begin none. */
+  /** First words of the question's pairs, for a quick test: most words begin no pair. */
   readonly #firsts: ReadonlySet<string>;
-  /** By the list itself: what is said before one passage is said in another, or after it. */
+  /** Word counts, by the list of texts: one passage's earlier text is another's own or later text. */
   readonly #counts = new Map<readonly string[], Counts>();
 
   constructor(question: RankedQuestion, corpus: Corpus, weights: RankingWeights) {
@@ -70,7 +69,7 @@ class Scorer {
     const after = this.#countsOf(candidate.next);
     let score = this.#fieldScore(candidate, { own, before, after });
     score += this.#pairScore(candidate.terms);
-    // An answer beside a good passage is likely good: neighbours lend part of their own score.
+    // An answer beside a good passage is likely good, so neighbours add part of their own score.
     score += nextScore * this.#plainScore(after, candidate.next.length);
     score += previousScore * this.#plainScore(before, candidate.previous.length);
     score += furtherScore * this.#plainScoreOf(candidate.earlier);
@@ -81,7 +80,7 @@ class Scorer {
     return { score, shares, evidence: { ...evidence, strength: this.#strength(evidence, score) } };
   }
 
-  /** A question that only names a day is answered by the texts of that day. */
+  /** Returns the strength of a match. If a question only names a day, the texts of that day answer it. */
   #strength({ held }: Pick<Evidence, 'held'>, score: number): number {
     if (this.#worth > 0) return score / this.#worth;
     return held > 0 ? 1 : 0;
@@ -142,7 +141,7 @@ class Scorer {
     return sum;
   }
 
-  /** Places of the question's words of dates that name the month or year of this moment. */
+  /** Returns the places of the question's date words that name the month or year of this moment. */
   #datesAt(at: number): ReadonlySet<number> {
     if (this.#question.dates.length === 0) return NO_PLACES;
     const said = datesOf(at);
@@ -224,7 +223,7 @@ class Scorer {
   }
 }
 
-/** Evidence of a text from the days in question: as much as a common word. */
+/** Evidence of a text from the days in question: as much as that of a common word. */
 const DATE_RARITY = 0.5;
 
 const ONE_PART = [1];
@@ -234,7 +233,7 @@ const NO_PLACES: ReadonlySet<number> = new Set();
 interface Counts {
   /** By the term's place in the question. */
   readonly times: Uint32Array;
-  /** Places of those that occur, in the order in which they do. */
+  /** Places of the terms that occur, in order of occurrence. */
   readonly held: readonly number[];
 }
 

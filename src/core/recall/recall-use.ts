@@ -3,29 +3,28 @@ import { tellsExchanges } from './own-blocks.ts';
 import type { Placement } from './injections.ts';
 
 /**
- * Says whether the model used the recalled block, as far as that can be seen. It read a recalled
- * reference, or its answer has a word of the block that the client's request has nowhere. Such a
- * word looks like a name of code, a number or a path. A fact that the model only keeps in mind
- * stays unseen, so the count is a lower bound.
+ * Says whether the model used the recalled block, as far as svc can see. It counts as used if the model read a
+ * recalled reference, or if its answer has a word of the block that is nowhere in the client's request: a name of
+ * code, a number or a path. A fact that the model only keeps in mind is invisible, so the count is a lower bound.
  */
 export interface RecallUse {
-  /** The exchange that the block belongs to; with the conversation it names one prompt. */
+  /** The number of the exchange that the block belongs to; with the conversation it identifies a prompt. */
   readonly exchange: number;
   /** References of the recalled memories, at most REFS_MAX. */
   readonly refs: readonly string[];
   readonly isUsed: boolean;
-  /** The block only names earlier sessions; it quotes nothing of what was asked about. */
+  /** The block only lists earlier sessions and quotes nothing. */
   readonly isBrief?: true;
 }
 
 // A block of 512 tokens holds about eight.
 const REFS_MAX = 20;
-/** Whole, or as blocks for agents write them: the first eight characters. */
+/** Matches references, whole or as blocks for agents write them: the first eight characters. */
 const REFERENCES = /\bm_[a-z2-7]{8,16}\b/g;
-// Each that the answer has is looked for in the whole request.
+// Upper bound: each word costs one scan of the request.
 const WORDS_MAX = 50;
 
-/** Undefined where the newest prompt carries no block. */
+/** Returns the use of the newest prompt's block; undefined if it carries none. */
 export function recallUse(
   view: RequestView,
   placements: readonly Placement[],
@@ -41,7 +40,7 @@ export function recallUse(
   return { exchange: newest.exchange.number, refs, isUsed, ...brief };
 }
 
-/** In the newest thing that the model did: earlier ones were looked at with their own requests. */
+/** Says whether the model's newest step reads a reference. Earlier steps were examined with their own requests. */
 function readsOneOf({ items, bytes }: RequestView, refs: readonly string[]): boolean {
   const last = items.findLast(
     ({ role, toolCalls }) => role === 'assistant' || toolCalls.length > 0,

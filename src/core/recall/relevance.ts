@@ -2,41 +2,40 @@ import type { Evidence, QuestionTerm } from './ranked.ts';
 import { inverseFrequency } from './term-value.ts';
 
 /**
- * Whether a passage answers a question at all. The best of a bad lot is still bad: an empty answer
+ * Decides whether a passage answers a question at all. The best of many bad passages is still bad: an empty result
  * costs nothing, a wrong memory costs tokens and trust.
  */
 
 /**
- * The score of the best, as a share of the score of a passage that says every word of the question
- * once. On the even half of LoCoMo 0.35 loses 0.1 % of the evidence and answers 12 % of the
- * questions of other conversations, 0.4 loses 0.4 % and answers 10 %, 0.45 loses 0.6 %. The
- * dialogues lose 1 % with 0.35 and 0.4, and 3 % with 0.45. A share of the words alone answered 50 %
- * for 0.1 % of the evidence.
+ * Least score of the best passage, relative to one that contains every word of the question once. On the even half
+ * of LoCoMo 0.35 loses 0.1 % of the evidence and answers 12 % of the questions of other conversations, 0.4 loses 0.4
+ * % and answers 10 %, 0.45 loses 0.6 %. The dialogues lose 1 % with 0.35 and 0.4, and 3 % with 0.45. A share of the
+ * words alone answered 50 % for 0.1 % of the evidence.
  */
 const STRENGTH_MIN = 0.35;
 /**
- * An order does not ask the memory: only texts about the same thing help. The dialogues' stores
+ * The same for an order: it does not ask the memory, so only texts about the same thing help. The dialogues' stores
  * answered 2.7 % of foreign prompts with 0.45 and 1.7 % with 0.55.
  */
 const STRENGTH_OF_ORDER_MIN = 0.55;
 /**
- * The share of the question that must be found, weighted by how rare its words are. One repeated
- * word, or one beside good neighbours, is not enough. On the even half of LoCoMo 0.2 takes a fourth
- * of the answers to questions of other conversations away, and nothing of the evidence.
+ * Least share of the question's words that must be found, weighted by rarity. One repeated word, or one beside good
+ * neighbours, is not enough. On the even half of LoCoMo 0.2 removes a fourth of the answers to questions of other
+ * conversations and loses no evidence.
  */
 const COVERAGE_MIN = 0.2;
-/** Once one unit answers, others may add to it with less of their own. */
+/** Least share for further units once one unit answers the question. */
 const SHARE_OTHERS_MIN = 0.02;
-/** Words that nearly every passage holds prove nothing, however many of them match. */
+/** Least evidence: words that nearly every passage holds prove nothing, however many of them match. */
 const HELD_MIN = 0.35;
-/** The answer need not be the very best one: neighbours and the person's own words rank higher. */
+/** So many first units are tested: neighbours and the user's own words may rank above the real answer. */
 const JUDGED_FIRST = 5;
 /**
- * Counted as this many words that no passage holds. It silences half of LoCoMo's questions to the
- * wrong store: 3 answers 15 % of them, 5 answers 12 %, with the same loss of evidence.
+ * Rarity of an unknown name, in words that no passage holds. It silences half of LoCoMo's questions to the wrong
+ * store: 3 answers 15 % of them, 5 answers 12 %, with the same loss of evidence.
  */
 const UNKNOWN_NAME_RARITY = 5;
-/** Words of everyday work count little: "fix the code" is not a question about every code. */
+/** Weight of words of everyday work: "fix the code" is not a question about all code. */
 const EVERYDAY_WEIGHT = 0.35;
 
 /** The strength that one of the first must have. */
@@ -44,7 +43,7 @@ export function strengthNeeded(isQuestion: boolean): number {
   return isQuestion ? STRENGTH_MIN : STRENGTH_OF_ORDER_MIN;
 }
 
-/** Those that answer, in their order; none when not one of the first does so on its own. */
+/** Returns the units that answer, in order; none if none of the first ones answers by itself. */
 export function keepRelevant<Kind extends { readonly evidence: Evidence }>(
   ranked: readonly Kind[],
   { isQuestion }: { readonly isQuestion: boolean },
@@ -60,15 +59,15 @@ export function keepRelevant<Kind extends { readonly evidence: Evidence }>(
   });
 }
 
-/** How telling a word is, from 0 to 1: 1 for one that no passage holds. */
+/** Returns how informative a word is, from 0 to 1; 1 if no passage holds it. */
 export function rarityOf(term: string, frequency: number, passages: number): number {
   const rarity = inverseFrequency(frequency, passages) / inverseFrequency(0, passages);
   return EVERYDAY_WORDS.has(term) ? rarity * EVERYDAY_WEIGHT : rarity;
 }
 
 /**
- * Names have no synonyms: a question about a person unknown to the memory is about something else.
- * One known name vouches for the others.
+ * Raises the rarity of unknown names. Names have no synonyms, so a question about an unknown person is about
+ * something else. One known name vouches for the others.
  */
 export function rarerNames(
   terms: readonly QuestionTerm[],
@@ -79,7 +78,7 @@ export function rarerNames(
   return terms.map((one) => (names.has(one.term) ? { ...one, rarity: UNKNOWN_NAME_RARITY } : one));
 }
 
-/** Stems of the most frequent content words of prompts to coding agents and of small talk. */
+/** Stems of the most frequent content words in prompts to coding agents and in small talk. */
 export const EVERYDAY_WORDS: ReadonlySet<string> = new Set(
   `add ask back better bit call chang check code come continu creat current differ easi edit end exampl
   explain feel file find first fix function get give go good great happen help implement import issu keep
