@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Dialect } from '../../src/core/conversation/view.ts';
+import type { Dialect, Item } from '../../src/core/conversation/view.ts';
 import { answeredRounds, groupExchanges } from '../../src/core/conversation/exchanges.ts';
 import { recordings } from '../support/recordings.ts';
 import { viewOf } from '../support/view-of.ts';
@@ -27,8 +27,11 @@ const answers = (...ids: string[]) => ({
 describe('Messages', () => {
   const groupOf = (...list: readonly unknown[]) => group('anthropic_messages', list);
 
+  const answered = (...list: readonly unknown[]) =>
+    answeredRounds(viewOf('anthropic_messages', { messages: list }).items);
+
   test('an exchange is a person’s message and everything up to the next one', () => {
-    const exchanges = groupOf(
+    const list = [
       user('a'),
       calls('1'),
       answers('1'),
@@ -37,8 +40,9 @@ describe('Messages', () => {
       said('A.'),
       user('b'),
       said('B.'),
-    );
-    expect(exchanges).toMatchObject([
+    ];
+    expect(answered(...list)).toEqual([2, 4]);
+    expect(groupOf(...list)).toMatchObject([
       {
         start: 0,
         end: 6,
@@ -47,10 +51,6 @@ describe('Messages', () => {
         assistantText: 'A.',
         isOpen: false,
         hasToolState: true,
-        rounds: [
-          { calls: [1], results: [2] },
-          { calls: [3], results: [4] },
-        ],
       },
       {
         start: 6,
@@ -60,7 +60,6 @@ describe('Messages', () => {
         assistantText: 'B.',
         isOpen: false,
         hasToolState: false,
-        rounds: [],
       },
     ]);
   });
@@ -86,10 +85,12 @@ describe('Messages', () => {
       text: 'The user sent a new message while you were working:\nno\n\nThis is how Claude Code surfaces it.',
     };
     const both = { role: 'user', content: [{ type: 'tool_result', tool_use_id: '1' }, queued] };
-    expect(groupOf(user('a'), calls('1'), both, said('Ok.'))).toMatchObject([
-      { start: 0, end: 2, isOpen: true, rounds: [{ calls: [1], results: [2] }] },
-      { start: 2, end: 4, humanText: 'no', isOpen: false, hasToolState: true, rounds: [] },
+    const list = [user('a'), calls('1'), both, said('Ok.')];
+    expect(groupOf(...list)).toMatchObject([
+      { start: 0, end: 2, isOpen: true },
+      { start: 2, end: 4, humanText: 'no', isOpen: false, hasToolState: true },
     ]);
+    expect(answered(...list)).toEqual([2]);
   });
 
   test('an answer is due while a call waits or a result was not spoken about', () => {
@@ -134,9 +135,7 @@ describe('Messages', () => {
   });
 
   test('results that nobody asked for are kept apart from every round', () => {
-    expect(groupOf(user('a'), answers('9', ''), calls(''), said('A.'))).toMatchObject([
-      { rounds: [{ calls: [2], results: [] }] },
-    ]);
+    expect(answered(user('a'), answers('9', ''), calls(''), said('A.'))).toEqual([]);
   });
 });
 
@@ -144,7 +143,7 @@ describe('Responses', () => {
   test('calls side by side are one round; reasoning counts as something done', () => {
     const call = (id: string) => ({ type: 'function_call', call_id: id, name: 'ls' });
     const result = (id: string) => ({ type: 'function_call_output', call_id: id });
-    const exchanges = group('openai_responses', [
+    const list = [
       { role: 'user', content: 'a' },
       { type: 'reasoning', encrypted_content: 'x' },
       call('1'),
@@ -155,19 +154,10 @@ describe('Responses', () => {
       result('3'),
       { role: 'user', content: '<turn_aborted>\nx\n</turn_aborted>' },
       { role: 'user', content: 'b' },
-    ]);
-    expect(exchanges).toMatchObject([
-      {
-        start: 0,
-        end: 9,
-        hasReasoning: true,
-        wasInterrupted: true,
-        isOpen: true,
-        rounds: [
-          { calls: [2, 3], results: [4, 5] },
-          { calls: [6], results: [7] },
-        ],
-      },
+    ];
+    expect(answeredRounds(viewOf('openai_responses', { input: list }).items)).toEqual([4, 7]);
+    expect(group('openai_responses', list)).toMatchObject([
+      { start: 0, end: 9, hasReasoning: true, wasInterrupted: true, isOpen: true },
       { start: 9, end: 10, humanText: 'b', wasInterrupted: false },
     ]);
   });
@@ -211,8 +201,7 @@ test('the answered rounds are those of all exchanges, also where ids repeat and 
   fc.assert(
     fc.property(fc.array(item, { maxLength: 20 }), (list) => {
       const { items } = viewOf('anthropic_messages', { messages: list });
-      const rounds = groupExchanges(items).flatMap((exchange) => exchange.rounds);
-      const starts = rounds.flatMap(({ results }) => results.slice(0, 1));
+      const starts = roundsOf(items).flatMap(({ results }) => results.slice(0, 1));
       expect(answeredRounds(items)).toEqual(starts.toSorted((a, b) => a - b));
     }),
   );
@@ -222,8 +211,7 @@ test('every recorded call that was answered is in a round with its answer', () =
   for (const { dialect, body, name } of recordings()) {
     if (dialect === undefined) continue;
     const { items } = viewOf(dialect, body);
-    const rounds = groupExchanges(items).flatMap((exchange) => exchange.rounds);
-    const results = new Set(rounds.flatMap((round) => round.results));
+    const results = new Set(roundsOf(items).flatMap((round) => round.results));
     const answering = items.flatMap((item, index) =>
       item.toolResultIds.length > 0 ? [index] : [],
     );
@@ -233,3 +221,21 @@ test('every recorded call that was answered is in a round with its answer', () =
     ).toEqual(answering);
   }
 });
+
+/** The rounds of each exchange with the items that answer their calls, wherever those are. */
+function roundsOf(items: readonly Item[]): { readonly results: number[] }[] {
+  const byId = new Map<string, { readonly results: number[] }>();
+  return groupExchanges(items).flatMap(({ start, end }) => {
+    const rounds: { readonly results: number[] }[] = [];
+    for (const [at, { toolCalls, toolResultIds }] of items.slice(start, end).entries()) {
+      if (toolCalls.length > 0 && rounds.at(-1)?.results.length !== 0) rounds.push({ results: [] });
+      for (const { id } of toolCalls) byId.set(id, rounds.at(-1) ?? { results: [] });
+      for (const id of new Set(toolResultIds)) {
+        if (id === '') continue;
+        const results = byId.get(id)?.results;
+        if (results?.at(-1) !== start + at) results?.push(start + at);
+      }
+    }
+    return rounds;
+  });
+}
