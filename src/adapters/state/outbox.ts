@@ -1,8 +1,8 @@
 import { forgetOldest } from '../../core/bytes/recent.ts';
 import { captureKeyOf, readRecord } from '../../core/memory/record.ts';
-import type { Memory, MemoryRecord } from '../../ports/memory.ts';
+import { MemoryError } from '../../core/errors.ts';
+import type { CaptureState, Memory, MemoryRecord } from '../../ports/memory.ts';
 import type { Outbox } from '../../ports/outbox.ts';
-import { Delivery } from '../delivery.ts';
 import { within } from '../within.ts';
 import type { StateFile } from './state-file.ts';
 import type { StateWriter } from './state-writer.ts';
@@ -10,7 +10,8 @@ import type { StateWriter } from './state-writer.ts';
 /**
  * Captures on their way to a memory. A row of `state.db` holds each until the memory says that it has it,
  * so neither a kill nor an unreachable memory loses one. Every process on the folder delivers what any of
- * them left.
+ * them left, batch after batch, until the memory has all. A record may be delivered twice and is stored once:
+ * the memory identifies it by its digest.
  */
 
 /** The memory on this machine; a memory service has a name of its own. */
@@ -21,6 +22,21 @@ const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 const WRITE_MS = 1000;
 /** Records that this process kept lately: a day of work, about 100 bytes each. */
 const KEPT_MAX = 8192;
+/** A call that the memory can answer in a few milliseconds, and a retry that costs little. */
+const BATCH_RECORDS_MAX = 64;
+const BATCH_CHARS_MAX = 1024 * 1024;
+/**
+ * Captures within this time are one commit: a prompt and its answer. A capture must be recallable
+ * after 50 ms. A commit takes 10 of them on a slow disk, and a timer of a busy process is late.
+ */
+const GATHER_MS = 10;
+/** One call; a memory that needs longer is tried again. */
+const CAPTURE_MS = 30_000;
+const RETRY_MS_MIN = 250;
+const RETRY_MS_MAX = 30_000;
+/** A full disk must not fill what is left with warnings. */
+const WARNING_MS = 60_000;
+
 interface OutboxRow {
   readonly n: number;
   readonly record: string;
@@ -44,22 +60,18 @@ export class StateOutbox implements Outbox {
   /** Counts the bytes of all records that this process knows to wait. It bounds what the outbox takes. */
   #waitingBytes = 0;
   #areBytesCounted = false;
-  readonly #delivery: Delivery<OutboxRow>;
   #isClosed = false;
+  #delivering: Promise<void> | undefined;
+  /** A record may have come since the rows were read. */
+  #isAsked = false;
+  #batchMax = BATCH_RECORDS_MAX;
+  #warnedAt = -Infinity;
+  #wake: () => void = () => undefined;
 
   /** Delivers what an earlier process left, once the caller has done what is urgent. */
   constructor(options: StateOutboxOptions) {
     this.#options = options;
-    this.#delivery = new Delivery({
-      ...options,
-      rows: {
-        next: (most, charsMax) => this.#next(most, charsMax),
-        recordOf: ({ record }) => readRecord(JSON.parse(record)),
-        remove: (rows) => this.#remove(rows),
-        waits: () => this.#countBytes(),
-      },
-    });
-    setImmediate(() => void this.#delivery.begin());
+    setImmediate(() => void this.#begin());
   }
 
   get waiting(): number {
@@ -73,7 +85,7 @@ export class StateOutbox implements Outbox {
     const lines = fresh.map((record) => JSON.stringify(record));
     const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
     if (this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
-      this.#delivery.warn('svc could not store a memory, because the outbox is full.');
+      this.#warn('svc could not store a memory, because the outbox is full.');
       return false;
     }
     const values = JSON.stringify(lines);
@@ -86,25 +98,21 @@ export class StateOutbox implements Outbox {
     for (const record of fresh) this.#kept.add(captureKeyOf(record));
     forgetOldest(this.#kept, KEPT_MAX);
     this.#waitingBytes += bytes;
-    void this.#delivery.begin();
+    void this.#begin();
     return written !== 'failed';
   }
 
   async flush(withinMs: number): Promise<void> {
-    await this.stored(withinMs);
-  }
-
-  async stored(withinMs: number): Promise<boolean> {
     const end = performance.now() + withinMs;
-    if (!(await this.#options.writer.caughtUp(withinMs))) return false;
+    if (!(await this.#options.writer.caughtUp(withinMs))) return;
     while (!this.#isClosed && this.#count() !== 0) {
       const msLeft = end - performance.now();
-      const delivered = this.#delivery.hurry().then(() => true);
+      const delivered = this.#begin().then(() => true);
+      this.#wake();
       const isDone = within(msLeft, delivered);
       // oxlint-disable-next-line no-await-in-loop -- Records that are kept meanwhile are delivered next.
-      if (msLeft <= 0 || (await isDone) !== true) return false;
+      if (msLeft <= 0 || (await isDone) !== true) return;
     }
-    return true;
   }
 
   /** The memory may have lost what it said that it holds: the same words are delivered again. */
@@ -115,7 +123,82 @@ export class StateOutbox implements Outbox {
   /** Waiting records stay in the file for the next process. */
   close(): void {
     this.#isClosed = true;
-    this.#delivery.close();
+    this.#wake();
+  }
+
+  /** Begins soon, after the client's last byte is out. Resolves when nothing waits any more, or it was closed. */
+  #begin(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    this.#isAsked = true;
+    this.#delivering ??= this.#deliverAll();
+    return this.#delivering;
+  }
+
+  #warn(line: string): void {
+    const now = performance.now();
+    if (now - this.#warnedAt < WARNING_MS) return;
+    this.#warnedAt = now;
+    this.#options.report(line);
+  }
+
+  // Never rejects: every failure ends in another attempt or in a record that is given up aloud.
+  async #deliverAll(): Promise<void> {
+    const { retryMsMax = RETRY_MS_MAX } = this.#options;
+    await this.#pause(GATHER_MS);
+    let retryMs = RETRY_MS_MIN;
+    while (!this.#isClosed) {
+      this.#isAsked = false;
+      const batch = await this.#next();
+      if (batch?.length === 0) {
+        if (this.#isAsked) continue;
+        break;
+      }
+      const isDelivered = batch !== undefined && (await this.#deliver(batch));
+      if (this.#isClosed) break;
+      if (isDelivered && (await this.#remove(batch))) {
+        retryMs = RETRY_MS_MIN;
+        continue;
+      }
+      this.#countBytes();
+      await this.#pause(retryMs);
+      retryMs = Math.min(retryMs * 2, retryMsMax);
+    }
+    // At once: a record that is kept from here on begins a new run.
+    this.#delivering = undefined;
+  }
+
+  /** False: to be tried again. */
+  async #deliver(batch: readonly OutboxRow[]): Promise<boolean> {
+    const records = batch.flatMap((row) => readRecord(JSON.parse(row.record)) ?? []);
+    try {
+      const states = await this.#capture(records);
+      this.#batchMax = BATCH_RECORDS_MAX;
+      if (states.includes('rejected')) this.#warn('The memory refused a record.');
+      return true;
+    } catch (error) {
+      if (!(error instanceof MemoryError) || error.reason !== 'invalid') return false;
+      // One record of the batch is at fault: alone it can be named and given up.
+      if (batch.length > 1) this.#batchMax = 1;
+      if (batch.length > 1) return false;
+      this.#warn('The memory refused a record.');
+      return true;
+    }
+  }
+
+  async #capture(records: readonly MemoryRecord[]): Promise<readonly CaptureState[]> {
+    if (records.length === 0) return [];
+    return this.#options.target.capture(records, AbortSignal.timeout(CAPTURE_MS));
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      timer.unref();
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   /** Undefined where they cannot be counted now. */
@@ -129,16 +212,17 @@ export class StateOutbox implements Outbox {
     }
   }
 
-  async #next(most: number, charsMax: number): Promise<readonly OutboxRow[] | undefined> {
+  /** The oldest, and at least one if one waits. Undefined: they cannot be read now. */
+  async #next(): Promise<readonly OutboxRow[] | undefined> {
     const { file, writer, name } = this.#options;
     await writer.caughtUp(WRITE_MS);
     try {
       const sql = 'SELECT n, record FROM outbox WHERE target = ? ORDER BY n LIMIT ?';
-      const rows = file.use((state) => state.all<OutboxRow>(sql, name, most));
+      const rows = file.use((state) => state.all<OutboxRow>(sql, name, this.#batchMax));
       let chars = 0;
       const count = rows.findIndex(({ record }, at) => {
         chars += record.length;
-        return at > 0 && chars > charsMax;
+        return at > 0 && chars > BATCH_CHARS_MAX;
       });
       if (rows.length === 0) this.#waitingBytes = 0;
       return count === -1 ? rows : rows.slice(0, count);
@@ -147,6 +231,7 @@ export class StateOutbox implements Outbox {
     }
   }
 
+  /** Called with rows that the memory has, or refuses for good. False: they are delivered again. */
   async #remove(batch: readonly OutboxRow[]): Promise<boolean> {
     const numbers = JSON.stringify(batch.map(({ n }) => n));
     const isRemoved = await this.#options.writer.commit((rows) => {

@@ -89,6 +89,9 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   relayPaths: paths(),
 };
 
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The keys of that very table.
+const NAMES = Object.keys(FIELDS) as ProxySettingName[];
+
 /** The settings that a new file states, so that the person who opens it sees what there is. */
 export const STATED_DEFAULTS = {
   host: FIELDS.host.fallback,
@@ -117,34 +120,12 @@ export function readProxySettings(
 ): ProxySettings {
   if (value !== undefined && !isRecord(value)) findings.problem('proxy', value, 'an object');
   const stored = isRecord(value) ? value : {};
-  findings.warnUnknown('proxy', stored, Object.keys(FIELDS));
-  const read = <Name extends ProxySettingName>(name: Name): ProxySettings[Name] =>
-    readSetting(name, { stored: stored[name], layers, findings });
-  return {
-    host: read('host'),
-    port: read('port'),
-    memoryMode: read('memoryMode'),
-    compressionMode: read('compressionMode'),
-    inputBudget: read('inputBudget'),
-    recalledTokensMax: read('recalledTokensMax'),
-    sessionBrief: read('sessionBrief'),
-    recallQuietPercent: read('recallQuietPercent'),
-    secondLook: read('secondLook'),
-    hookCut: read('hookCut'),
-    elisionEnabled: read('elisionEnabled'),
-    elisionKeepRounds: read('elisionKeepRounds'),
-    elisionCaptureLimit: read('elisionCaptureLimit'),
-    cacheTtl: read('cacheTtl'),
-    boundShortening: read('boundShortening'),
-    bodyBytesMax: read('bodyBytesMax'),
-    zstdBytesMax: read('zstdBytesMax'),
-    recallMs: read('recallMs'),
-    upstreamHeadersMs: read('upstreamHeadersMs'),
-    drainMs: read('drainMs'),
-    holdOut: read('holdOut'),
-    keepRequests: read('keepRequests'),
-    relayPaths: read('relayPaths'),
-  };
+  findings.warnUnknown('proxy', stored, NAMES);
+  const settings = Object.fromEntries(
+    NAMES.map((name) => [name, readSetting(name, { stored: stored[name], layers, findings })]),
+  );
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Each was read as its row says.
+  return settings as unknown as ProxySettings;
 }
 
 /** The value that a flag means, to be written to the file; undefined when it is wrong. */
@@ -159,7 +140,7 @@ function variableOf(name: string): string {
 
 /** The environment without the variables that set settings; those that hold keys stay. */
 export function withoutSettings(environment: Environment): Environment {
-  const names = new Set(Object.keys(FIELDS).map((name) => variableOf(name)));
+  const names = new Set(NAMES.map((name) => variableOf(name)));
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !names.has(name)));
 }
 

@@ -8,7 +8,6 @@ import { isOwnMachineUrl } from './own-machine.ts';
 import {
   type Environment,
   Findings,
-  isCredential,
   namedVariable,
   type Problem,
   readCredential,
@@ -59,7 +58,7 @@ export function parseConfig(
   const upstreams = readUpstreams(file['upstreams'], environment, findings);
   const localToken = readLocalToken(file['localToken'], environment, findings);
   const ui = readUi(file['ui'], findings);
-  if (upstreams.some((upstream) => isSame(upstream.providerKey, localToken))) {
+  if (upstreams.some(({ providerKey }) => providerKey === localToken)) {
     refuseOwnToken(file['upstreams'], { environment, localToken }, findings);
   }
   const { problems, warnings } = findings;
@@ -247,8 +246,4 @@ function refuseOwnToken(
       findings.variableProblem(path, variable, { found: told, allowed });
     }
   }
-}
-
-function isSame(providerKey: string, localToken: string | undefined): boolean {
-  return isCredential(providerKey) && providerKey === localToken;
 }

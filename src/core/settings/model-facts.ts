@@ -1,4 +1,3 @@
-import { Known } from '../bytes/recent.ts';
 import { LONG_MARK } from '../conversation/binding-models.ts';
 
 /**
@@ -175,23 +174,15 @@ function listPrice([input, output, cacheRead, cacheWrite]: Price): ListPrice {
 /** Matches the endings that still name the same model: a date, `latest`, `preview`, a version. */
 const EDITION = /[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|latest|preview|exp|v\d+(?::\d+)?)$/;
 
-/** Undefined for a model that is not in the table. `model` is as a request names it. */
-export function factsOfModel(model: unknown): ModelFacts | undefined {
-  if (typeof model !== 'string' || model.length > NAME_CHARS_MAX) return undefined;
-  const known = FOUND.get(model);
-  if (known !== undefined) return known === 'none' ? undefined : known;
-  const facts = find(model);
-  FOUND.set(model, facts ?? 'none');
-  return facts;
-}
-
-/** Each request asks for its model's facts several times. */
-const FOUND = new Known<ModelFacts | 'none'>(64);
 // The longest model names of real providers are under 100 characters.
 const NAME_CHARS_MAX = 128;
 
-/** Takes editions off the end until a row has the name: a sibling's name is never taken for it. */
-function find(model: string): ModelFacts | undefined {
+/**
+ * Undefined for a model that is not in the table. `model` is as a request names it. Takes editions off the
+ * end until a row has the name: a sibling's name is never taken for it.
+ */
+export function factsOfModel(model: unknown): ModelFacts | undefined {
+  if (typeof model !== 'string' || model.length > NAME_CHARS_MAX) return undefined;
   let name = plainName(model);
   for (;;) {
     const facts = BY_NAME.get(name);
