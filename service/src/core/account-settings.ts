@@ -1,4 +1,4 @@
-import { flag, type Infer, integer, members, oneOf } from '../../../src/core/memory-api/shape.ts';
+import { closed, flag, type Infer, integer, oneOf } from '../../../src/core/memory-api/shape.ts';
 import type { HandlerSettings } from '../../../src/core/settings/settings.ts';
 import { COMPRESSION_MODES } from '../../../src/core/http/modes.ts';
 
@@ -68,10 +68,9 @@ function mapped<Value>(of: (row: Rows[Name]) => Value, nameOf = (name: string) =
 export const ACCOUNT_DEFAULTS = mapped(({ otherwise }) => otherwise, camelOf) as AccountSettings;
 
 /** The body of a change. A setting that it does not name keeps its value. */
-export const settingsUpdate = members(
+export const settingsUpdate = closed(
   {},
   mapped(({ shape }) => shape) as { readonly [Key in Name]: Rows[Key]['shape'] },
-  { closed: true },
 );
 type SettingsUpdate = Infer<typeof settingsUpdate>;
 

@@ -1,8 +1,8 @@
 import {
+  closed,
   flag,
   integer,
   listOf,
-  members,
   type Infer,
   oneOf,
   orNull,
@@ -26,7 +26,6 @@ const path = text({ min: 1, max: 4096 });
 /** A network, such as 10.1.0.0/16. */
 const NETWORK = /^[0-9a-fA-F.:]{2,45}\/\d{1,3}$/;
 const GIB = 1024 ** 3;
-const CLOSED = { closed: true } as const;
 
 /** The id of a master key. */
 export const MASTER_KEY_ID = /^mk_[0-9a-z]{8}$/;
@@ -37,14 +36,10 @@ export function isMasterKeySource(from: string): boolean {
   return from.length <= 4096 && MASTER_KEY_FROM.test(from);
 }
 
-const masterKeySource = members(
-  {
-    id: text({ pattern: MASTER_KEY_ID }),
-    from: text({ max: 4096, pattern: MASTER_KEY_FROM }),
-  },
-  {},
-  { closed: true },
-);
+const masterKeySource = closed({
+  id: text({ pattern: MASTER_KEY_ID }),
+  from: text({ max: 4096, pattern: MASTER_KEY_FROM }),
+});
 
 /** An address holds a password: better from somewhere else than in the settings. */
 const addressAt = (pattern: RegExp) => ({
@@ -56,11 +51,11 @@ const hasOneAddress = (value: { readonly url?: string; readonly from?: string })
 const ONE_ADDRESS = 'must have either url or from, not both';
 
 const serviceSettings = such(
-  members(
+  closed(
     { version: oneOf(1), host: text({ pattern: HOST }), port: integer(0, 65_535) },
     {
       /** Paths of PEM files. */
-      tls: members({ cert: path, key: path }, {}, { closed: true }),
+      tls: closed({ cert: path, key: path }),
       /** A proxy in front ends TLS; plain HTTP is then served on any address. */
       behindProxy: flag,
       /** Calls of one key; null: not limited. */
@@ -68,23 +63,22 @@ const serviceSettings = such(
       /** Canonical bytes of the records of one space. */
       spaceBytesMax: integer(1, 1024 * GIB),
       /** Master keys of the vault: their sources, never the keys. */
-      vault: members({ keys: listOf(masterKeySource, { max: 64 }) }, {}, { closed: true }),
+      vault: closed({ keys: listOf(masterKeySource, { max: 64 }) }),
       /** Counts of calls as text, on an address of their own. */
-      metrics: members({ host: text({ pattern: HOST }), port: integer(0, 65_535) }, {}, CLOSED),
+      metrics: closed({ host: text({ pattern: HOST }), port: integer(0, 65_535) }),
       /** The address by which clients reach the service. */
       publicUrl: text({ max: 512, pattern: /^https?:\/\/[\w.:[\]-]+$/ }),
       /** Where providers may be, beside public addresses at the ports 443 and 8443. */
-      egress: members(
+      egress: closed(
         {},
         {
           ports: listOf(integer(1, 65_535), { max: 64 }),
           allow: listOf(text({ max: 64, pattern: NETWORK }), { max: 64 }),
         },
-        { closed: true },
       ),
       /** A PostgreSQL in the place of the file. */
       database: such(
-        members(
+        closed(
           {},
           {
             ...addressAt(/^postgres(?:ql)?:\/\//),
@@ -93,13 +87,12 @@ const serviceSettings = such(
             /** A start makes the tables that are missing. */
             autoMigrate: flag,
           },
-          CLOSED,
         ),
         hasOneAddress,
         ONE_ADDRESS,
       ),
       /** Where limits are counted by several nodes. */
-      redis: such(members({}, addressAt(/^rediss?:\/\//), CLOSED), hasOneAddress, ONE_ADDRESS),
+      redis: such(closed({}, addressAt(/^rediss?:\/\//)), hasOneAddress, ONE_ADDRESS),
       /** Days that audit events are kept; for ever without it. */
       auditDays: integer(1, 36_500),
       /** Milliseconds that memory may take of a model request. */
@@ -107,7 +100,6 @@ const serviceSettings = such(
       /** Milliseconds that open calls have to finish at shutdown. */
       drainMs: integer(0, 600_000),
     },
-    { closed: true },
   ),
   ({ host, tls, behindProxy }) => tls !== undefined || behindProxy === true || isOwnMachine(host),
   'needs tls, or behindProxy, to listen beyond loopback',

@@ -11,7 +11,8 @@ import {
   SECRET_BYTES,
 } from '../../../src/core/memory-api/service-key.ts';
 import { providersOf } from '../../../src/core/settings/catalog.ts';
-import { hashKey, type KeyScope } from '../../../src/core/memory-api/keys.ts';
+import type { Scope } from '../../../src/core/memory-api/contract.ts';
+import { hashKey } from '../../../src/core/memory-api/keys.ts';
 import { OwnListener } from '../../src/adapters/network/provider-pools.ts';
 import type { Trust } from '../../../src/adapters/network/pinned-connector.ts';
 import { openModels } from '../../src/cli/compose-models.ts';
@@ -62,7 +63,7 @@ export interface TestServiceOptions {
 }
 
 export interface KeyOptions {
-  readonly scopes?: readonly KeyScope[];
+  readonly scopes?: readonly Scope[];
   readonly spaces?: readonly string[];
   readonly expiresAt?: number;
   readonly name?: string;
@@ -183,7 +184,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
   };
 }
 
-export const ALL_SCOPES: readonly KeyScope[] = ['read', 'write', 'receipt:read'];
+export const ALL_SCOPES: readonly Scope[] = ['read', 'write', 'receipt:read'];
 
 export async function addKey(
   store: ServiceStore,

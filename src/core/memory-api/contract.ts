@@ -16,6 +16,7 @@ import {
 } from './limits.ts';
 import { contentRecord, RECORD_BYTES_MAX } from './records.ts';
 import {
+  closed,
   eitherOf,
   flag,
   fraction,
@@ -294,7 +295,7 @@ export type CaptureAnswer = Infer<typeof captureAnswer>;
 
 export const retrieveRequest = members(
   {
-    refs: listOf(eitherOf(reference, eitherOf(textReference, digest)), {
+    refs: listOf(eitherOf(reference, textReference, digest), {
       min: 1,
       max: RETRIEVE_REFS_MAX,
     }),
@@ -312,12 +313,9 @@ export type StoredObject = Infer<typeof storedObject>;
 export const retrieveAnswer = members(
   {
     objects: listOf(storedObject, { max: 256 }),
-    missing: listOf(
-      members({ ref: name, reason: oneOf('unknown', 'purged', 'over_max_bytes') }, {}),
-      {
-        max: RETRIEVE_REFS_MAX,
-      },
-    ),
+    missing: listOf(members({ ref: name, reason: oneOf('unknown', 'purged', 'over_max_bytes') }), {
+      max: RETRIEVE_REFS_MAX,
+    }),
   },
   { space, generation },
 );
@@ -382,19 +380,12 @@ export type Health = {
   readonly checks?: Readonly<Record<string, { status: Infer<typeof checkState>; ms?: number }>>;
 };
 
-const CLOSED = { closed: true } as const;
 const purgeScope = eitherOf(
-  members({ all: oneOf(true) }, {}, CLOSED),
-  eitherOf(
-    members({ digests: listOf(digest, { min: 1, max: PURGE_DIGESTS_MAX }) }, {}, CLOSED),
-    eitherOf(
-      members({ session_id: text({ min: 1, max: 128 }) }, {}, CLOSED),
-      eitherOf(
-        members({ source_id: text({ min: 1, max: 128 }) }, {}, CLOSED),
-        members({ before: time }, {}, CLOSED),
-      ),
-    ),
-  ),
+  closed({ all: oneOf(true) }),
+  closed({ digests: listOf(digest, { min: 1, max: PURGE_DIGESTS_MAX }) }),
+  closed({ session_id: text({ min: 1, max: 128 }) }),
+  closed({ source_id: text({ min: 1, max: 128 }) }),
+  closed({ before: time }),
 );
 export type PurgeScope = Infer<typeof purgeScope>;
 
@@ -403,7 +394,7 @@ const MORE = { dry_run: flag, reason: text({ max: 500 }) } as const;
 
 export const purgeRequest = confirmed(members(NEEDED, MORE));
 /** The same from a person: a mistyped `dry_run` must not erase. */
-export const closedPurgeRequest = confirmed(members(NEEDED, MORE, CLOSED));
+export const closedPurgeRequest = confirmed(closed(NEEDED, MORE));
 
 function confirmed<Request extends { readonly space: string; readonly confirm: string }>(
   request: Shape<Request>,

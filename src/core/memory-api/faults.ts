@@ -5,28 +5,31 @@ import { type Infer, integer, members, oneOf, orNull, text, time } from './shape
 
 interface FaultRow {
   readonly status: number;
-  readonly type: FaultType;
+  readonly type: Infer<typeof faultType>;
   readonly retry: RetryAction;
   /** The header x-should-retry, for calls that SDKs would repeat on their own. */
   readonly shouldRetry?: boolean;
 }
 
-export type FaultType =
-  | 'authentication_error'
-  | 'permission_error'
-  | 'not_found_error'
-  | 'conflict_error'
-  | 'invalid_request_error'
-  | 'rate_limit_error'
-  | 'api_error';
+const faultType = oneOf(
+  'authentication_error',
+  'permission_error',
+  'not_found_error',
+  'conflict_error',
+  'invalid_request_error',
+  'rate_limit_error',
+  'api_error',
+);
 
-export type RetryAction =
-  | 'none'
-  | 'same_request'
-  | 'after_delay'
-  | 'refresh_generation'
-  | 'new_idempotency_key'
-  | 'reauthenticate';
+const retryAction = oneOf(
+  'none',
+  'same_request',
+  'after_delay',
+  'refresh_generation',
+  'new_idempotency_key',
+  'reauthenticate',
+);
+export type RetryAction = Infer<typeof retryAction>;
 
 const UNAUTHORIZED = {
   status: 401,
@@ -86,47 +89,24 @@ export type FaultCode = keyof typeof FAULTS;
 
 const CODES = Object.keys(FAULTS).filter((code): code is FaultCode => code in FAULTS);
 
-export const faultBody = members(
-  {
-    error: members(
-      {
-        code: oneOf(...CODES),
-        type: oneOf<FaultType>(
-          'authentication_error',
-          'permission_error',
-          'not_found_error',
-          'conflict_error',
-          'invalid_request_error',
-          'rate_limit_error',
-          'api_error',
-        ),
-        message: text({ max: 1000 }),
-        request_id: text({ max: 128 }),
-        retry: members(
-          {
-            action: oneOf<RetryAction>(
-              'none',
-              'same_request',
-              'after_delay',
-              'refresh_generation',
-              'new_idempotency_key',
-              'reauthenticate',
-            ),
-          },
-          { after_ms: integer(0) },
-        ),
-      },
-      {
-        param: orNull(text({ max: 256 })),
-        details: members(
-          {},
-          { current_generation: generation, current_commit_seq: integer(0), first_seen_at: time },
-        ),
-      },
-    ),
-  },
-  {},
-);
+export const faultBody = members({
+  error: members(
+    {
+      code: oneOf(...CODES),
+      type: faultType,
+      message: text({ max: 1000 }),
+      request_id: text({ max: 128 }),
+      retry: members({ action: retryAction }, { after_ms: integer(0) }),
+    },
+    {
+      param: orNull(text({ max: 256 })),
+      details: members(
+        {},
+        { current_generation: generation, current_commit_seq: integer(0), first_seen_at: time },
+      ),
+    },
+  ),
+});
 export type FaultBody = Infer<typeof faultBody>;
 
 export interface FaultNote {

@@ -4,8 +4,6 @@ import type { FaultCode } from './faults.ts';
 
 /** The facts that a service stores about a key, and the rights of the key. */
 
-export type KeyScope = Scope;
-
 export interface StoredKey {
   readonly tenant: string;
   /** The public part of the key. */
@@ -15,7 +13,7 @@ export interface StoredKey {
   readonly hash: string;
   /** Hashes of the secrets before; newest first. */
   readonly retired?: readonly RetiredHash[];
-  readonly scopes: readonly KeyScope[];
+  readonly scopes: readonly Scope[];
   /** Globs; all spaces when absent. */
   readonly spaces?: readonly string[];
   /** Narrows the lists of the providers: names, or one with a star at its end. All when absent. */
@@ -110,7 +108,7 @@ function fitsGlob(name: string, glob: string): boolean {
 }
 
 /** The memory mode that a key's scopes allow. */
-export function modeOf(scopes: readonly KeyScope[]): 'off' | 'read' | 'write' | 'read-write' {
+export function modeOf(scopes: readonly Scope[]): 'off' | 'read' | 'write' | 'read-write' {
   const reads = scopes.includes('read');
   const writes = scopes.includes('write');
   if (reads && writes) return 'read-write';

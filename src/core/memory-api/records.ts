@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { TextRole } from '../memory/reference.ts';
-import { eitherOf, type Infer, listOf, members, oneOf, text } from './shape.ts';
+import { closed, eitherOf, type Infer, listOf, oneOf, text } from './shape.ts';
 
 /**
  * The content that a memory service stores, digests and proves: visible text only. The schema is
@@ -14,38 +14,28 @@ const MESSAGES_MAX = 64;
 const TEXTS_MAX = 256;
 const NOTE_TEXTS_MAX = 16;
 
-const CLOSED = { closed: true } as const;
+const exchangeRecord = closed({
+  k: oneOf('exchange'),
+  v: oneOf(1),
+  m: listOf(
+    closed({ r: oneOf('user', 'assistant'), t: listOf(text(), { min: 1, max: TEXTS_MAX }) }),
+    { min: 1, max: MESSAGES_MAX },
+  ),
+});
 
-const exchangeRecord = members(
-  {
-    k: oneOf('exchange'),
-    v: oneOf(1),
-    m: listOf(
-      members(
-        { r: oneOf('user', 'assistant'), t: listOf(text(), { min: 1, max: TEXTS_MAX }) },
-        {},
-        CLOSED,
-      ),
-      { min: 1, max: MESSAGES_MAX },
-    ),
-  },
-  {},
-  CLOSED,
-);
+const toolOutputRecord = closed({
+  k: oneOf('tool_output'),
+  v: oneOf(1),
+  t: listOf(text(), { min: 1, max: TEXTS_MAX }),
+});
 
-const toolOutputRecord = members(
-  { k: oneOf('tool_output'), v: oneOf(1), t: listOf(text(), { min: 1, max: TEXTS_MAX }) },
-  {},
-  CLOSED,
-);
+const noteRecord = closed({
+  k: oneOf('note'),
+  v: oneOf(1),
+  t: listOf(text(), { min: 1, max: NOTE_TEXTS_MAX }),
+});
 
-const noteRecord = members(
-  { k: oneOf('note'), v: oneOf(1), t: listOf(text(), { min: 1, max: NOTE_TEXTS_MAX }) },
-  {},
-  CLOSED,
-);
-
-export const contentRecord = eitherOf(exchangeRecord, eitherOf(toolOutputRecord, noteRecord));
+export const contentRecord = eitherOf(exchangeRecord, toolOutputRecord, noteRecord);
 
 export type ExchangeRecord = Infer<typeof exchangeRecord>;
 export type ToolOutputRecord = Infer<typeof toolOutputRecord>;

@@ -1,4 +1,6 @@
+import { isRecord } from '../bytes/json-fields.ts';
 import { isTime } from '../memory/times.ts';
+
 /**
  * Validates JSON from the other side. A shape takes what the contract names and nothing else:
  * unknown members are dropped, a wrong one makes the whole value wrong. Every problem is named by
@@ -79,8 +81,14 @@ export function oneOf<const Member extends string | number | boolean>(
 }
 
 /** The first shape that fits; its problems are the last one's when none does. */
-export function eitherOf<One, Other>(one: Shape<One>, other: Shape<Other>): Shape<One | Other> {
-  return (value, place) => one(value, { path: place.path, problems: [] }) ?? other(value, place);
+export function eitherOf<Values extends readonly unknown[]>(
+  ...shapes: { readonly [At in keyof Values]: Shape<Values[At]> }
+): Shape<Values[number]> {
+  const list: readonly Shape<Values[number]>[] = shapes;
+  return list.reduce(
+    (one, other) => (value, place) =>
+      one(value, { path: place.path, problems: [] }) ?? other(value, place),
+  );
 }
 
 export function orNull<Value>(shape: Shape<Value>): Shape<Value | null> {
@@ -113,20 +121,13 @@ type Members<Required extends Shapes, Optional extends Shapes> = {
   readonly [Name in keyof Optional]?: Infer<Optional[Name]>;
 };
 
-/** `closed`: a member that is not named makes it wrong. */
-export function members<Required extends Shapes, Optional extends Shapes>(
+export function members<Required extends Shapes, Optional extends Shapes = Record<never, never>>(
   required: Required,
-  optional: Optional,
-  { closed = false }: { readonly closed?: boolean } = {},
+  optional?: Optional,
 ): Shape<Members<Required, Optional>> {
   const shapes = Object.entries<Shape<unknown>>({ ...required, ...optional });
-  const names = new Set(shapes.map(([name]) => name));
   return (value, place) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      return wrong(place, 'is not an object');
-    }
-    if (closed && !Object.keys(value).every((name) => names.has(name)))
-      return wrong(place, 'has unknown members');
+    if (!isRecord(value)) return wrong(place, 'is not an object');
     const fields = new Map<string, unknown>(Object.entries(value));
     const taken: Record<string, unknown> = {};
     let isWhole = true;
@@ -141,6 +142,19 @@ export function members<Required extends Shapes, Optional extends Shapes>(
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Every member was read by its shape.
     return isWhole ? (taken as Members<Required, Optional>) : undefined;
   };
+}
+
+/** A member that is not named makes it wrong. */
+export function closed<Required extends Shapes, Optional extends Shapes = Record<never, never>>(
+  required: Required,
+  optional?: Optional,
+): Shape<Members<Required, Optional>> {
+  const names = new Set(Object.keys({ ...required, ...optional }));
+  const open = members(required, optional);
+  return (value, place) =>
+    isRecord(value) && !Object.keys(value).every((name) => names.has(name))
+      ? wrong(place, 'has unknown members')
+      : open(value, place);
 }
 
 /** A condition on a whole value that its members alone do not show. */

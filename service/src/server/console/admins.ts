@@ -8,13 +8,12 @@ import {
 } from '../../../../src/core/memory-api/service-key.ts';
 import { asRecord } from '../../../../src/core/bytes/json-fields.ts';
 import { hashKey } from '../../../../src/core/memory-api/keys.ts';
-import { type Infer, members, oneOf, orNull, time } from '../../../../src/core/memory-api/shape.ts';
+import { closed, type Infer, oneOf, orNull, time } from '../../../../src/core/memory-api/shape.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
 import { VERSION } from '../../../../src/core/version.ts';
 import { ServiceFault } from '../fault.ts';
 import {
   apply,
-  CLOSED,
   command,
   type ConsoleCall,
   type ConsoleOperation,
@@ -40,10 +39,9 @@ import {
  * holds. A token is in one answer, and never stored.
  */
 
-export const adminCreate = members(
+export const adminCreate = closed(
   { name: personName, role: oneOf('operator', 'admin', 'viewer') },
   { expires_at: orNull(time) },
-  CLOSED,
 );
 
 export const adminOperations: readonly ConsoleOperation[] = [

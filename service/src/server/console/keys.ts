@@ -13,10 +13,10 @@ import {
   type StoredKey,
 } from '../../../../src/core/memory-api/keys.ts';
 import {
+  closed,
   type Infer,
   integer,
   listOf,
-  members,
   oneOf,
   orNull,
   text,
@@ -26,7 +26,6 @@ import { isoTime } from '../../../../src/core/memory/times.ts';
 import { ServiceFault } from '../fault.ts';
 import {
   apply,
-  CLOSED,
   command,
   type ConsoleCall,
   type ConsoleOperation,
@@ -63,7 +62,7 @@ const spaces = distinct(
   listOf(text({ pattern: /^[a-z0-9*][a-z0-9._/*-]{0,127}$/ }), { min: 1, max: SPACES_MAX }),
 );
 
-export const keyCreate = members(
+export const keyCreate = closed(
   { name: personName, scopes: distinct(listOf(oneOf(...SCOPES), { max: 3 })) },
   {
     spaces: orNull(spaces),
@@ -72,10 +71,9 @@ export const keyCreate = members(
     tokens_per_day: count,
     tokens_per_month: count,
   },
-  CLOSED,
 );
 
-export const keyRotate = members({}, { grace_seconds: integer(0, GRACE_SECONDS.max) }, CLOSED);
+export const keyRotate = closed({}, { grace_seconds: integer(0, GRACE_SECONDS.max) });
 
 const ID = idArgument('svc-service keys list');
 

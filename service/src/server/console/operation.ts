@@ -1,8 +1,8 @@
 import type { Fields } from '../../../../src/core/bytes/json-fields.ts';
 import {
+  closed,
   integer,
   listOf,
-  members,
   orNull,
   type Shape,
   such,
@@ -495,10 +495,8 @@ export function timeOrNull(at: number | undefined): string | null {
 // Shapes of bodies that several operations share. An unknown member makes a body wrong: a typing
 // mistake in a limit must not mean "no limit".
 
-export const CLOSED = { closed: true } as const;
-
 /** Operations without members: the empty object. */
-export const nothing = members({}, {}, CLOSED);
+export const nothing = closed({});
 
 /** A name on one line, for people. */
 export const personName = text({ min: 1, max: 100, pattern: /^[^\p{Cc}\p{Zl}\p{Zp}]*$/u });

@@ -4,7 +4,7 @@ import { apiOf } from '../../../../src/core/dialects/apis.ts';
 import { sampleOf } from '../../../../src/core/dialects/samples.ts';
 import { ProxyError } from '../../../../src/core/errors.ts';
 import { forwardHeaders } from '../../../../src/core/http/header-rules.ts';
-import { type Infer, members } from '../../../../src/core/memory-api/shape.ts';
+import { closed, type Infer } from '../../../../src/core/memory-api/shape.ts';
 import { fingerprintOf } from '../../core/envelope.ts';
 import { MODEL_ID, presetOf, type TenantProvider } from '../../core/providers.ts';
 import type { WholeAnswer } from '../../ports/provider-links.ts';
@@ -13,7 +13,6 @@ import { refusalOf, ServiceFault } from '../fault.ts';
 import { openSettings } from '../models/provider-settings.ts';
 import {
   apply,
-  CLOSED,
   command,
   type ConsoleCall,
   type ConsoleOperation,
@@ -33,7 +32,7 @@ import { credentialShape, findProvider, PROVIDER } from './providers.ts';
  */
 
 /** A secret that is compared with the one that was saved. */
-export const providerCompare = members({ credential: credentialShape }, {}, CLOSED);
+export const providerCompare = closed({ credential: credentialShape });
 
 const OUTCOMES: Readonly<Record<string, string>> = {
   unreachable: 'The provider could not be reached.',

@@ -1,11 +1,11 @@
 import { asList, asRecord, type Fields } from '../../../../src/core/bytes/json-fields.ts';
 import { DIALECTS } from '../../../../src/core/conversation/view.ts';
 import {
+  closed,
   flag,
   type Infer,
   integer,
   listOf,
-  members,
   oneOf,
   text,
 } from '../../../../src/core/memory-api/shape.ts';
@@ -31,7 +31,6 @@ import { holdsOwnKey } from '../models/provider-settings.ts';
 import {
   apply,
   type ArgumentRow,
-  CLOSED,
   command,
   commandName,
   type ConsoleCall,
@@ -61,14 +60,10 @@ import {
 
 /** RFC 9110: visible ASCII, blanks and bytes above. Line ends and NUL would split a header. */
 const customValues = listOf(
-  members(
-    {
-      name: text({ min: 1, max: 256, pattern: /^[\u0021-\u007e]*$/ }),
-      value: text({ max: 4096, pattern: /^[\t\u0020-\u007e\u0080-\u00ff]*$/ }),
-    },
-    {},
-    CLOSED,
-  ),
+  closed({
+    name: text({ min: 1, max: 256, pattern: /^[\u0021-\u007e]*$/ }),
+    value: text({ max: 4096, pattern: /^[\t\u0020-\u007e\u0080-\u00ff]*$/ }),
+  }),
   { max: 32 },
 );
 
@@ -86,7 +81,7 @@ const providerModels = {
   allowed_models: modelNames,
 } as const;
 
-export const providerCreate = members(
+export const providerCreate = closed(
   {
     name: commandName,
     kind: oneOf('preset', 'custom'),
@@ -99,15 +94,13 @@ export const providerCreate = members(
     base_url: text({ min: 1, max: 2048 }),
     auth: oneOf('default', 'bearer', 'x-api-key', 'none'),
   },
-  CLOSED,
 );
 type ProviderCreate = Infer<typeof providerCreate>;
 
 /** `version`: the one that the caller has seen, where If-Match does not say it. */
-export const providerUpdate = members(
+export const providerUpdate = closed(
   {},
   { version: integer(1), name: commandName, ...providerModels, ...providerMembers },
-  CLOSED,
 );
 type ProviderUpdate = Infer<typeof providerUpdate>;
 

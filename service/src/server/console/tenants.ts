@@ -1,9 +1,9 @@
 import type { AuditKind } from '../../core/audit.ts';
 import { asRecord } from '../../../../src/core/bytes/json-fields.ts';
 import {
+  closed,
   type Infer,
   integer,
-  members,
   oneOf,
   orNull,
   text,
@@ -15,7 +15,6 @@ import { ServiceFault } from '../fault.ts';
 import {
   apply,
   type ArgumentRow,
-  CLOSED,
   command,
   commandName,
   type CommandRow,
@@ -36,22 +35,20 @@ import {
 
 /** Tenants and their plans, for operators. */
 
-export const tenantCreate = members(
+export const tenantCreate = closed(
   { tenant_id: text({ pattern: TENANT_ID }) },
   { name: personName, plan: commandName },
-  CLOSED,
 );
 
-export const tenantUpdate = members(
+export const tenantUpdate = closed(
   {},
   { name: personName, plan: commandName, status: oneOf('active', 'suspended', 'deleted') },
-  CLOSED,
 );
 
 const rate = orNull(integer(1, 1_000_000_000));
 
 /** A limit that is left out does not hold. */
-const limitsShape = members(
+const limitsShape = closed(
   {},
   {
     requests_per_minute: rate,
@@ -66,11 +63,10 @@ const limitsShape = members(
     keys: count,
     retention_days: rate,
   },
-  CLOSED,
 );
 
-export const planCreate = members({ name: commandName, limits: limitsShape }, {}, CLOSED);
-export const planUpdate = members({ limits: limitsShape }, {}, CLOSED);
+export const planCreate = closed({ name: commandName, limits: limitsShape });
+export const planUpdate = closed({ limits: limitsShape });
 
 const TENANT: ArgumentRow = {
   flags: '<id>',

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { asList } from '../../../../src/core/bytes/json-fields.ts';
-import { type Infer, members, text } from '../../../../src/core/memory-api/shape.ts';
+import { closed, type Infer, text } from '../../../../src/core/memory-api/shape.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
 import { publicJwk, publicPartOf } from '../../core/jws.ts';
 import { Secret } from '../../core/envelope.ts';
@@ -11,7 +11,6 @@ import { ServiceFault } from '../fault.ts';
 import { underLease } from '../leases.ts';
 import {
   apply,
-  CLOSED,
   command,
   type ConsoleCall,
   type ConsoleOperation,
@@ -28,7 +27,7 @@ import {
 /** The vault's master keys and the signing keys, for operators. No answer holds a key. */
 
 /** An id that the settings name a source for. */
-export const masterKeyAdd = members({ key_id: text({ pattern: MASTER_KEY_ID }) }, {}, CLOSED);
+export const masterKeyAdd = closed({ key_id: text({ pattern: MASTER_KEY_ID }) });
 
 export const vaultOperations: readonly ConsoleOperation[] = [
   reads({ name: 'getVault', route: 'GET vault', role: 'operator' }, getVault, [

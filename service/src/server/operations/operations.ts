@@ -6,7 +6,8 @@ import {
   REQUEST_BYTES_MAX,
 } from '../../../../src/core/memory-api/limits.ts';
 import { RECORD_BYTES_MAX } from '../../../../src/core/memory-api/records.ts';
-import { type KeyScope, modeOf } from '../../../../src/core/memory-api/keys.ts';
+import type { Scope } from '../../../../src/core/memory-api/contract.ts';
+import { modeOf } from '../../../../src/core/memory-api/keys.ts';
 import {
   type Call,
   checkSpaces,
@@ -30,7 +31,7 @@ import { getReceipt, listReceiptHeads, listReceipts } from './receipts.ts';
 export interface KeyOperation extends Route {
   readonly name: string;
   /** Undefined: any valid key. */
-  readonly scope: KeyScope | undefined;
+  readonly scope: Scope | undefined;
   /** Bytes of the body; undefined where there is none. */
   readonly bodyBytesMax: number | undefined;
   readonly run: Operation;
@@ -62,7 +63,7 @@ export const KEY_OPERATIONS = new RouteTable<KeyOperation>([
 function row(
   name: string,
   route: RouteText,
-  scope: KeyScope | undefined,
+  scope: Scope | undefined,
   run: Operation,
   bodyBytesMax?: number,
 ): KeyOperation {

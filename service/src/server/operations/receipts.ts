@@ -1,8 +1,8 @@
 import { parseJson } from '../../../../src/core/bytes/json-fields.ts';
 import {
+  closed,
   type Infer,
   integer,
-  members,
   oneOf,
   text,
   time,
@@ -131,10 +131,9 @@ async function countReceipts(store: TenantStore): Promise<number> {
 
 /** The questions for receipts, as service/docs/hosted-api.yaml has them. A filter that is not known is refused. */
 
-const CLOSED = { closed: true } as const;
 const receiptId = text({ pattern: RECEIPT_ID });
 
-export const receiptsQuery = members(
+export const receiptsQuery = closed(
   {},
   {
     limit: integer(1, 100),
@@ -148,19 +147,17 @@ export const receiptsQuery = members(
     api_key_id: text({ max: 64 }),
     provider_id: text({ max: 64 }),
   },
-  CLOSED,
 );
 export type ReceiptsQuery = Infer<typeof receiptsQuery>;
 
-export const headsQuery = members(
+export const headsQuery = closed(
   {},
   { limit: integer(1, 100), after: text({ pattern: /^node_[0-9a-f]{1,64}$/ }) },
-  CLOSED,
 );
 
 const day = text({ pattern: /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/ });
 
-export const usageQuery = members(
+export const usageQuery = closed(
   {},
   {
     limit: integer(1, 100),
@@ -172,7 +169,6 @@ export const usageQuery = members(
     /** Some of day, key, provider and model, with commas between them. */
     group_by: text({ pattern: /^(?:day|key|provider|model)(?:,(?:day|key|provider|model)){0,3}$/ }),
   },
-  CLOSED,
 );
 
 /** Every parameter comes once; a limit is a number. */
