@@ -4,8 +4,8 @@ import { rulesIn, WHATEVER_YOU_MAKE, withdrawalsIn } from './rules.ts';
 import { termsOf } from './terms.ts';
 
 /**
- * Decides which of the rules that a person stated hold now, and which of them a prompt or an action falls under. A
- * later sentence about the same thing replaces an earlier one. Nothing here reads a clock or a store.
+ * Decides which of the user's rules hold now, and which of them apply to a prompt or an action. A later sentence
+ * about the same thing replaces an earlier one. Nothing here reads a clock or a store.
  */
 
 export interface Said {
@@ -14,20 +14,20 @@ export interface Said {
   readonly at: number;
 }
 
-/** What a person asked for, or what an agent is about to do. */
+/** A prompt of the user, or an action that an agent is about to take. */
 export interface Situation {
   /** The prompt, or the words of the action: commands, paths, names of tools. */
   readonly text: string;
   readonly kind: 'prompt' | 'action';
 }
 
-/** The rules that hold, the newest first. `said` are texts of the person in any order. */
+/** Returns the rules that hold, newest first. `said`: texts of the user in any order. */
 export function rulesInForce<Kind extends Said>(said: readonly Kind[]): Kind[] {
   const later: Facets[] = [];
   const held: Kind[] = [];
   for (const one of said.toSorted((a, b) => b.at - a.at)) {
     const withdrawn = withdrawalsIn(one.text).map(facetsOf);
-    // The last sentence of a message outranks the ones in front of it.
+    // Later sentences of a message override earlier ones.
     for (const text of rulesIn(one.text).toReversed()) {
       const facets = facetsOf(text);
       if (!later.some((other) => replaces(other, facets))) held.push({ ...one, text });
@@ -38,7 +38,7 @@ export function rulesInForce<Kind extends Said>(said: readonly Kind[]): Kind[] {
   return held;
 }
 
-/** The rules that the situation falls under, in the order in which they take room: as many as `tokensMax` holds. */
+/** Returns the rules that apply to the situation, most important first, within `tokensMax`. */
 export function rulesFor<Kind extends Said>(
   rules: readonly Kind[],
   situation: Situation,
@@ -67,7 +67,7 @@ export function rulesFor<Kind extends Said>(
 /** The dash, the speaker and the end of a line. */
 const LINE_TOKENS = 5;
 
-// A thing of code, as a rule and a prompt name it. The longer names come first.
+// Constructs of code, as rules and prompts name them. Longer names come first.
 const CONSTRUCTS: readonly (readonly [string, RegExp])[] = [
   [
     'argument',
@@ -96,7 +96,10 @@ const ASPECTS: readonly (readonly [string, RegExp])[] = [
   ['digit', /\b(?:digit|number)\b/i],
 ];
 
-/** Tools of which a project uses one: a rule that names another one of the family replaces the earlier rule. */
+/**
+ * Families of tools of which a project uses one. A rule that names another tool of the family replaces the earlier
+ * rule.
+ */
 const FAMILIES = [
   ['npm', 'pnpm', 'yarn', 'bun'],
   ['pip', 'poetry', 'uv', 'conda', 'pipenv'],
@@ -122,7 +125,7 @@ const FAMILIES = [
   ],
 ].map((family) => family.flatMap(termsOf));
 
-/** Terms of words that say that a rule demands something, and not what. */
+/** Terms that express a demand and say nothing about its subject. */
 const EMPTY_TERMS = new Set(
   termsOf(
     'always never ever from now on going moving forward future remember please make sure ensure want like need would ' +
@@ -136,7 +139,7 @@ const EMPTY_TERMS = new Set(
 
 interface Facets {
   readonly constructs: ReadonlySet<string>;
-  /** Pairs of a construct and what a rule says of its name: "method end". */
+  /** Pairs of a construct and the part of its name that a rule is about, such as "method end". */
   readonly naming: ReadonlySet<string>;
   readonly terms: ReadonlySet<string>;
   /** What it says not to use. */
@@ -161,7 +164,7 @@ const REFUSED =
   /\b(?:not|instead of|rather than|no longer(?: use)?|stop using|forget about|no more)\s+((?:[\w@./-]+\s?){1,3})/gi;
 const NEGATIVE = /\b(?:never|don'?t|do not|stop|avoid|no longer|no need|not)\b/i;
 
-/** A name's own letters ("_c") say nothing about what the rule is about. */
+/** Removes quoted values ("_c"): they say nothing about the rule's subject. */
 function withoutValues(text: string): string {
   return text.replaceAll(/(?<!\w)['"`][^'"`]{1,40}['"`](?!\w)/g, (value) =>
     /^['"`]@?\w{4,}['"`]$/.test(value) ? value : ' ',
@@ -180,7 +183,7 @@ function constructsIn(text: string): Set<string> {
   return found;
 }
 
-/** Each aspect with the constructs of its own clause, or else with those of the sentence. */
+/** Pairs each part of a name with the constructs of its own clause, or else with those of the whole sentence. */
 function namingIn(text: string): Set<string> {
   const found = new Set<string>();
   if (
@@ -212,12 +215,12 @@ function namingIn(text: string): Set<string> {
   return found;
 }
 
-/** Of the terms of the shorter rule. With fewer in common the two are about different things. */
+/** Least share of the shorter rule's terms that both rules must have to be about the same thing. */
 const SAME_SHARE = 0.75;
 /** And so many of the longer one's. */
 const SAME_SHARE_OF_LONGER = 0.5;
 
-/** Whether the later of two rules is about the same thing, so that it holds instead. */
+/** Says whether the later rule is about the same thing as the earlier one and so replaces it. */
 function replaces(later: Facets, earlier: Facets): boolean {
   if (later.naming.size > 0 || earlier.naming.size > 0) {
     return [...earlier.naming].some((one) => later.naming.has(one));
@@ -235,7 +238,10 @@ function replaces(later: Facets, earlier: Facets): boolean {
   );
 }
 
-/** "use jest for the frontend" and "use mocha for the backend" both hold: they are for different things. */
+/**
+ * Says whether both rules name tools of one family for the same thing. "use jest for the frontend" and "use mocha
+ * for the backend" both hold, because they are for different things.
+ */
 function namesOtherTool(later: Facets, earlier: Facets): boolean {
   if (later.scope !== earlier.scope) return false;
   return FAMILIES.some((family) => {
@@ -255,13 +261,13 @@ function areApart(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean
   return one.size > 0 && other.size > 0 && ![...one].some((name) => other.has(name));
 }
 
-/** What a rule is about, as far as a prompt can say that it falls under it. */
+/** The subject of a rule, as far as a prompt or an action can show that the rule applies. */
 type Scope = 'code' | 'test' | 'git' | 'answer' | 'packages' | 'other';
 
 const ABOUT_ALL = new RegExp(`\\b${WHATEVER_YOU_MAKE}\\b`, 'i');
 
 function scopeOf(text: string, constructs: ReadonlySet<string>): Scope {
-  // Each prompt ends in an answer, so a rule about all that the agent makes holds for each.
+  // A rule about everything that the agent makes applies to every prompt, because each prompt ends in an answer.
   if (ABOUT_ALL.test(text)) return 'answer';
   if (
     /\b(?:answer|reply|respond|explain|speak|talk to me|summari[sz]e|tone|emojis?|language of (?:the )?answers?)\b/i.test(
@@ -320,14 +326,14 @@ function askedBy(text: string): Asked {
   return { constructs: constructsIn(text), terms: new Set(termsOf(text)), scopes };
 }
 
-// What is written with each construct, so that a rule about the one matters where the other is asked for.
+// What is usually written together with each construct. A rule about one then applies to a request for the other.
 const COMES_WITH: Readonly<Record<string, readonly string[]>> = {
   function: ['argument', 'variable'],
   method: ['argument', 'variable', 'attribute', 'class'],
   class: ['method', 'attribute', 'argument', 'variable'],
 };
 
-/** 0 where the situation does not fall under the rule; more where it surely does. */
+/** Scores how well a rule applies to the situation; 0 if it does not apply. */
 function fitOf({ constructs, terms, scope }: Facets, asked: Asked): number {
   let shared = 0;
   for (const term of terms) if (asked.terms.has(term)) shared += 1;
@@ -340,7 +346,7 @@ function fitOf({ constructs, terms, scope }: Facets, asked: Asked): number {
   return [...constructs].some((name) => meant.has(name)) ? 3 : 1;
 }
 
-// Commands of each kind of work, and the files that it is about.
+// Commands and file names that show the kind of work.
 const ACTIONS: readonly (readonly [Scope, RegExp])[] = [
   [
     'git',
@@ -356,7 +362,7 @@ const ACTIONS: readonly (readonly [Scope, RegExp])[] = [
   ],
 ];
 
-// Languages, as a rule names them and as their files end.
+// Languages, as a rule names them and by their file endings.
 const LANGUAGES: readonly (readonly [RegExp, RegExp])[] = [
   [/\bpython\b/i, /\.py\b/],
   [/\btypescript\b|\bts files?\b/i, /\.[cm]?tsx?\b/],
@@ -372,12 +378,16 @@ const LANGUAGES: readonly (readonly [RegExp, RegExp])[] = [
   [/\bmarkdown\b/i, /\.mdx?\b/],
 ];
 
-/** An action shares so many telling words with a rule about code in general; one is shared by chance. */
+/**
+ * Least number of informative words that an action must share with a rule about code in general; one is shared by
+ * chance.
+ */
 const SHARED_MIN = 2;
 
 /**
- * A rule fits an action that runs what the rule names in code, works on files of the language that it names, or
- * does the kind of work that it is about. Most actions touch code: for that alone no rule fits.
+ * Returns a function that scores rules for an action. A rule applies if the action runs a tool that the rule names
+ * in code, works on files of the language that it names, or does the kind of work that it is about. Touching code is
+ * not enough, because most actions do.
  */
 function fitsAction(action: string): (rule: string) => number {
   const scopes = new Set(

@@ -1,26 +1,25 @@
 /**
- * Finds the standing rules and corrections in what a person says: "from now on end function names with _c", "no, we
- * use pnpm here", "never touch generated files". A rule is the person's own sentence, word for word. It holds for later
- * sessions, until a later sentence replaces or withdraws it.
- *
- * A sentence is a rule if it demands something (an order, "I want you to", "we use … here", "names must …") and says
- * that the demand is for good: by a word of time, or because it is about all things of one kind. What speaks of the
- * user's own product ("the API must return 404") is a task, never a rule.
+ * Finds the standing rules and corrections in a user's text: "from now on end function names with _c", "no, we use
+ * pnpm here", "never touch generated files". A rule is the user's own sentence, word for word. It holds in later
+ * sessions until a later sentence replaces or withdraws it.
+ * A sentence is a rule if it demands something (an order, "I want you to", "we use … here", "names must …") and if
+ * the demand is permanent: it has a word of time, or is about all things of one kind. A sentence about the user's
+ * own product ("the API must return 404") is a task, never a rule.
  */
 
-/** How the index knows a passage in which a person states or withdraws a rule. No text has this term. */
+/** The index term of passages in which a user states or withdraws a rule. No text contains it. */
 export const RULE_TERM = 'rule__said';
 
 /** Longer sentences report events. */
 const SENTENCE_CHARS_MAX = 280;
-/** A longer message holds a pasted document. Its sentences are not orders to the agent. */
+/** Longest message that is searched: a longer one holds a pasted document, whose sentences are not orders. */
 const MESSAGE_CHARS_MAX = 16_000;
-/** A message that holds more quotes a style guide, which the client reads in its file. */
+/** Most rules of a message: one with more quotes a style guide, which the client reads from its file. */
 const RULES_PER_MESSAGE_MAX = 16;
-/** An announcement ("now to our coding practices") covers so many sentences behind it. */
+/** So many sentences after an announcement ("now to our coding practices") count as rules. */
 const ANNOUNCED_SENTENCES = 8;
 
-// What all code and all work on code has. A demand about every one of them is about how to work.
+// Things that all code and all work on code have. A demand about all of them is about how to work.
 const THING =
   'annotations?|arguments?|assert(?:ion)?s?|attributes?|branch(?:es)?|class(?:es)?|code|comments?|commits?|components?|' +
   'constants?|decorators?|dependenc(?:y|ies)|docs|docstrings?|documentation|enums?|exceptions?|exports?|fields?|files?|' +
@@ -38,11 +37,11 @@ const WORK =
   'speak|split|squash|start|stick|suffix|summari[sz]e|switch|tag|test|touch|translate|try|type|use|utili[sz]e|validate|' +
   'verify|wait|wrap|write';
 
-/** Ways of naming and writing things. Only as a convention does one order them of all things of a kind. */
+/** Verbs of naming and writing. An order with one of these for all things of a kind is a convention. */
 const CONVENTION_WORK =
   'annotate|begin|capitali[sz]e|document|end|include|incorporate|indent|name|prefix|start|suffix|type|use|wrap|write';
 
-/** Of a rule about all that the agent makes: "in everything you write". */
+/** Matches the scope of a rule about everything that the agent makes: "in everything you write". */
 export const WHATEVER_YOU_MAKE =
   '(?:everything|anything|whatever) (?:that )?you (?:create|do|make|produce|say|write)';
 
@@ -50,7 +49,7 @@ const FOR_GOOD =
   'from now on|from here on(?: out)?|from this (?:point|moment|day)(?: on| forward)?|going forward|moving forward|henceforth|in (?:the )?future|' +
   `until i say otherwise|in ${WHATEVER_YOU_MAKE}|as a rule|at all times|without exception|no exceptions|every (?:single )?time|each time|whenever|any ?more|no longer`;
 
-// The opening of a sentence. It says nothing about what is demanded.
+// Matches the opening of a sentence, which says nothing about the demand.
 const OPENING = new RegExp(
   '^(?:(?:ok(?:ay)?|great|good|excellent|perfect|now|so|and|but|also|then|no|yes|hey|well|first(?:ly)?|second(?:ly)?|' +
     `third(?:ly)?|${FOR_GOOD}|similarly|likewise|in addition|on top of that|as you know|always(?=, and i mean)|and i mean always|even if [^,;]{1,80}|finally|[^:.!?,;]{1,80}(?=:\\s)|` +
@@ -74,7 +73,7 @@ const LASTING = new RegExp(
   `\\b(?:remember to|don't forget to|(?:every|each|any) (?:[\\w-]+ )?(?:${THING}) (?:that )?you(?:'ll)? (?:write|create|make|add|define)|in your future)\\b`,
   'i',
 );
-/** "All docs should be updated" orders one thing. */
+/** Matches "All docs should be updated", which orders a single task. */
 const IS_TASK = /\bshould be (?:\w+ly )?\w+ed\b/i;
 /** Begins a question or a proposal. */
 const ASKS =
@@ -91,7 +90,7 @@ const ALL_OF = new RegExp(
     `|\\byour\\s+(?:[\\w-]+\\s+){0,3}(?:${THING})\\b`,
   'i',
 );
-/** Names the things of a kind without an article: "in functions". */
+/** Matches a kind of things, named without an article: "in functions". */
 const KIND = new RegExp(
   `(?:^|\\b(?:in|to|for|of|with|on|from|use|using|include|including|add|adding|end|ending|start|starting|begin|prefix|suffix|name|naming|write|writing|touch|edit|import|importing|commit|and|or|no))\\s+` +
     `(?:[\\w-]+\\s+){0,2}(?:names|functions|methods|classes|variables|attributes|arguments|parameters|comments|docstrings|annotations|hints|tests|commits|files|imports|types|statements|assertions|asserts|decorators|modules|strings|messages|branches|dependencies|code|exceptions|constants|packages|scripts|mocks|prs|pull requests|todos)\\b`,
@@ -125,16 +124,16 @@ const YOU_TO =
 /** Describes a custom: "we use …". */
 const OUR_WAY =
   /\bwe(?:'re| are|'ll| will)? (?:(?:always|never|only|don'?t|do not|now|all|also|strictly|should|going to|consistently) )*(?:prefer(?:ring)?|requiring|calling|using|ending|starting|use|including|adding|standardizing|standardising|include|add|maintain|write|run|follow|adhere|prefer|require|expect|commit|name|start|end|avoid|put|keep|switched to|moved to|agreed|decided|insist)\b/i;
-/** "One of our conventions is to …", "another practice is the use of …". */
+/** Matches "One of our conventions is to …", "another practice is the use of …". */
 const PRACTICE_IS =
   /^(?:(?:one|two|three|another|other|some|the|our|my|a|an|key|important|essential|crucial|specific|new|general|of|first|second|next|last|thing|things|coding|naming|style|team|more)\s+)*(?:convention|practice|rule|standard|guideline|policy|preference|requirement|habit|aspect|point|instruction|thing|conventions|practices|rules|standards|guidelines|requirements)\b[^.:;]{0,60}?\b(?:is|are)\s+(?:that|to|(?:the )?(?:\w+ )?(?:use|inclusion|addition|importance) of|about|regarding|using|adding|including|always|never|add|use|put|start|end)\b/i;
-/** The sentence announces a rule and states none. */
+/** Matches a sentence that announces a rule and states none. */
 const ONLY_ANNOUNCES =
   /\b(?:follow|focus on|adopt(?:ing)?|implement(?:ing)?|incorporat(?:e|ing)|give|share|apply|adhere to|discuss|talk (?:to you )?about|touch (?:base )?(?:with you )?on|update (?:you )?on|use|using|emphasi[sz]e|reinforce|keep|remember|pay attention to|go over|mention|review|introduce)\b(?: (?:the|our|a|an|some|these|those|this|your|you|importance|of|in|mind|few|couple|two|three|four|specific|particular|certain|new|important|key|consistent|on|with|following|general|updated?|additional|coding|naming|style|code|best|team|small|simple|company|standard|programming))* (?:conventions?|guidelines?|practices?|rules?|standards?|instructions?|changes?|updates?|things|points|requirements?|aspects?|polic(?:y|ies)|style)\b/i;
-/** The sentence refers to what another one says: "apply them from now on". */
+/** Matches a sentence that refers to another one: "apply them from now on". */
 const REFERS_BACK =
   /^(?:please )?(?:(?:make sure|be sure|remember|ensure|always|never|you|to|start|keep|that) )*(?:\w+)(?:ing)? (?:this|these|them|it|that|those|so)(?: (?:consistently|across|in|to|going|moving|from|for|when|rules?|conventions?|practices?|guidelines?|standards?|changes?|updates?|instructions?|naming|coding)\b.*)?[.!]*$/i;
-/** A quoted text, an affix or a decorator: what exactly the rule demands. */
+/** Matches a quoted text, an affix or a decorator: the exact value that a rule demands. */
 const VALUE = /['"`‘“][^'"`’”]{1,60}['"`’”]|\b\w+_\b|\b_\w+|@\w+/;
 /** "Function names must …". */
 const THINGS_MUST = new RegExp(
@@ -143,7 +142,7 @@ const THINGS_MUST = new RegExp(
 );
 /** "We use one thing instead of another." */
 const NOT_BUT = /\bwe\b[^.]{0,60}?\b(?:not|instead of|rather than)\b/i;
-/** Speaks of the user's own product, and not of the agent's work. */
+/** Matches a sentence about the user's own product instead of the agent's work. */
 const PRODUCT = new RegExp(
   '\\b(?:if|when|whenever|once|where|every time|each time|until)\\s+(?!it comes to)(?:a|an|the|our|its|any|someone|somebody)?\\s*(?:[\\w-]+ )?(?:users?|customers?|visitors?|clients?|players?|admins?|members?|someone|somebody|apps?|applications?|pages?|buttons?|forms?|modals?|servers?|api|endpoints?|requests?|responses?|tokens?|sessions?|browsers?|service|session|it)\\b' +
     "|^(?!it(?:'s| is) (?:\\w+ )?(?:important|essential|crucial|mandatory|required|necessary|vital|imperative) (?:that (?:you|we|all|every)|to)\\b)(?:the|our|a|an|this|that|it|its|there|these|those|they|which|he|she)\\b(?!\\s+(?:rule|convention|standard|policy|key|other|next|first|second|third|last|important|team))[^,]{0,80}?\\b(?:must|should|shall|always|never|will|has to|have to|needs?)\\b" +
@@ -159,10 +158,10 @@ const YOU_SEE =
 /** A way of working that is to end. */
 const HABIT =
   /^(?:please )?(?:stop|quit|no more) (?:adding|apologi[sz]ing|asking|assuming|committing|creating|guessing|importing|leaving|making|mocking|putting|repeating|saying|suggesting|using|wrapping|writing)\b/i;
-/** "We don't mock the database", "no more inline styles": with HERE a custom. */
+/** Matches "We don't mock the database", "no more inline styles". Together with HERE it is a rule. */
 const NEVER_OURS =
   /\bwe (?:never|don'?t|do not) (?!care|get|have|know|need|see|support|think|want)\w+|^no more \w+/i;
-/** "Never force unwrap an optional": with HERE an order, whatever the verb. */
+/** Matches "Never force unwrap an optional". Together with HERE it is an order, whatever the verb. */
 const NEVER_DO =
   /^(?:please )?(?:never|always) (?!(?:again|been|came|did|ever|found|gave|got|had|heard|knew|made|mind|ran|said|saw|seen|the|thought|told|took|was|went|were)\b)[a-z]+(?<!ed|ing|s) /i;
 /** What comes with each thing that is written. */
@@ -173,7 +172,7 @@ const COMES_WITH = new RegExp(
 );
 /** "Tabs, not spaces": a custom without a verb. */
 const NOT_BUT_HERE = /^(?:(?:no|nope|nah)[,.: ]+)?[\w@.+-]+(?: \w+)?,? not [\w@.+-]+\b/i;
-/** An order for one piece of work. What it says behind a comma is how the work is to come out, for good or not. */
+/** Matches an order for one task. The part after a comma describes its result, even if it sounds permanent. */
 const STRONG_IN_A_TASK = new RegExp(
   "^(?:(?:ok(?:ay)?|now|so|and|then|also|please|let's|can you|could you)[, ]+)*" +
     '(?:add|change|convert|create|delete|extract|fix|implement|keep|make|merge|move|refactor|remove|rename|replace|revert|rewrite|split|turn|update)\\b' +
@@ -185,11 +184,11 @@ const ONE_OFF =
   /\b(?:for now|for the moment|this time|just once|right now|in this (?:pr|commit|branch|change|case|one)|yet|today|for this (?:one|pr|task|change)|last time|next time)\b/i;
 const PAST = /\b(?:was|were|did|had|didn'?t|wasn'?t|have been|has been)\b/i;
 
-/** Something that happens again and again, in other languages: it always fails. */
+/** Matches repeated events in other languages, such as "it always fails": these are no rules. */
 const IS_EVENT =
   /\b(?:siempre|nunca|sempre|mai|jamais|toujours) (?:me |se |si |le |la |lo )?(?:falla|fallan|tarda|da|devuelve|pasa|funciona|aparece|sale|está|es|hay|falha|demora|acontece|fallisce|va|succede|visto|la même|le même|pareil)\b|\b(?:immer (?:noch|wieder|das|der|die|dasselbe|dieselbe|wenn|nur)|nie (?:gesehen|gehört|wieder gesehen))\b|(?:失败|报错|出错|崩溃|返回|显示)|(?:失敗|エラー|落ち|返(?:す|る|って|り)|表示)|(?:실패|오류|에러|반환)/iu;
 
-/** Rules in other languages: words that make a demand hold for good, where needed with the verb of the demand. */
+/** Rules in other languages: words that make a demand permanent, with the demand's verb if needed. */
 const OTHER_LANGUAGES = [
   // German
   /(?:^|[,;:]\s*)(?:bitte |und |also |nein,? )*(?:ab jetzt|ab sofort|von nun an|künftig|in zukunft|immer|niemals|nie)\b|\b(?:verwende|benutze|nutze|schreib\w*|mach\w*|antworte|committe|teste|nimm|fass\w*)\b[^.]{0,60}\b(?:immer|nie|niemals|nie wieder|nicht mehr|stets)\b|\bwir (?:verwenden|benutzen|nutzen|nehmen|schreiben)\b[^.]{0,60}\b(?:hier|immer|nie|nicht)\b|^(?:bitte )?keine?n? [^.]{1,60}\b(?:mehr|im code|hier|in diesem (?:projekt|repo))\b/iu,
@@ -211,7 +210,7 @@ const OTHER_LANGUAGES = [
   /(?:앞으로(?:는)?|항상|절대(?:로)?|반드시|언제나)/u,
 ];
 
-/** Lists the rules that a person states in a text: each word for word, in the order of the text. */
+/** Lists the rules that a user states in a text, word for word, in text order. */
 export function rulesIn(text: string): string[] {
   if (text.length > MESSAGE_CHARS_MAX) return [];
   const found: string[] = [];
@@ -229,7 +228,10 @@ export function rulesIn(text: string): string[] {
   return found;
 }
 
-/** "I want you to use a convention for variable names. Start them with 'v_'.": only both say what is demanded. */
+/**
+ * Joins a sentence with the one before it if the rule needs both: "I want you to use a convention for variable
+ * names. Start them with 'v_'."
+ */
 function withAntecedent(before: string, sentence: string): string {
   const isOpen =
     VALUE.test(withoutApostrophes(sentence)) &&
@@ -254,12 +256,14 @@ function withoutApostrophes(text: string): string {
   return text.replaceAll(/(?<=\w)['’](?=\w)/g, '');
 }
 
-/** Tells whether a person states or withdraws a rule in a text. */
+/** Says whether a user states or withdraws a rule in a text. */
 export function saysRules(text: string): boolean {
   return rulesIn(text).length > 0 || withdrawalsIn(text).length > 0;
 }
 
-/** Lists the sentences that take a rule back: "forget the rule about docstrings", "no need to run the tests any more". */
+/**
+ * Lists the sentences that withdraw a rule: "forget the rule about docstrings", "no need to run the tests any more".
+ */
 export function withdrawalsIn(text: string): string[] {
   return text.length > MESSAGE_CHARS_MAX
     ? []
@@ -323,7 +327,7 @@ function isRule(sentence: string, isAnnounced: boolean): boolean {
   return ORDERS_CONVENTION.test(said) && /\b(?:names?|naming)\b/i.test(plain);
 }
 
-/** What stands in brackets is said beside the sentence, and is no demand. */
+/** Removes text in brackets: it is a remark and no demand. */
 function withoutAsides(sentence: string): string {
   return sentence
     .replaceAll(/\([^()]*\)?/g, ' ')
@@ -331,7 +335,7 @@ function withoutAsides(sentence: string): string {
     .trim();
 }
 
-/** A piece of a text that was copied: a half of code, or of a quotation that begins behind the first words. */
+/** Says whether a sentence is part of pasted text: half of a piece of code or of a quotation. */
 function isPasted(sentence: string): boolean {
   const isOdd = (mark: string): boolean => sentence.split(mark).length % 2 === 0;
   return isOdd('`') || (isOdd('"') && !/^\W*"|"\W*$/.test(sentence));

@@ -1,6 +1,6 @@
 /**
- * Lines that the model has before it already: those of the prompt, and those that the block has so
- * far. To repeat one costs tokens, and a place that another exchange needs.
+ * Collects lines that the model already has: those of the prompt, and those that the block holds so far. Repeating
+ * one wastes tokens and another exchange's place.
  */
 export class SaidLines {
   readonly #prompt: string;
@@ -10,7 +10,10 @@ export class SaidLines {
     this.#prompt = shapeOf(prompt);
   }
 
-  /** Numbers of the prompt count alike: a request that is made for each ticket says the same each time. */
+  /**
+   * Says whether the model has the line. Numbers of the prompt count as equal: a request that is repeated for each
+   * ticket says the same each time.
+   */
   has(line: string): boolean {
     const shape = shapeOf(line);
     if (shape === '' || holds(this.#prompt, shape)) return true;
@@ -22,7 +25,7 @@ export class SaidLines {
   }
 }
 
-/** Whether both are one sentence, of which one may be cut. */
+/** Says whether two lines are the same sentence; one of them may be shortened. */
 export function isSameLine(one: string, other: string): boolean {
   const [a, b] = [wordsOf(one), wordsOf(other)];
   if (a === b) return true;
@@ -30,7 +33,7 @@ export function isSameLine(one: string, other: string): boolean {
   return isCut && (holdsFirst(a, b) || holdsFirst(b, a));
 }
 
-/** Fewer characters of a cut line may begin many lines. */
+/** Fewest characters of a shortened line that identify it; fewer may begin many lines. */
 const CUT_CHARS_MIN = 12;
 
 function holdsFirst(line: string, start: string): boolean {
@@ -45,7 +48,7 @@ function shapeOf(text: string): string {
   return wordsOf(text).replaceAll(/\p{Nd}+/gu, '#');
 }
 
-/** Without the reference of a cut line, marks and case. */
+/** Returns the line without the reference of a shortened title, without marks, in lower case. */
 function wordsOf(text: string): string {
   return text
     .replace(/…(?: \(m_[a-z2-7]+\))?$/, '')

@@ -6,15 +6,14 @@ import { textsOf } from '../dialects/system-text.ts';
 import { takesBlock } from '../plan/item-edits.ts';
 
 /**
- * Reads what an agent does after a prompt, so that svc can look a second time: the files that it opens,
- * the names that it searches for, the commands that it runs and the errors that it gets. That says more
- * about the work than the prompt did. The arguments of the calls are for this question alone: svc neither
- * stores nor indexes them. Pure.
+ * Reads what an agent does after a prompt, so that svc can take a second look: the files that it opens, the names
+ * that it searches for, the commands that it runs, the errors that it gets. These say more about the work than the
+ * prompt did. The arguments of the calls are used for this question only: svc neither stores nor indexes them. Pure.
  */
 export interface Action {
   /** Files as the calls name them. */
   readonly files: readonly string[];
-  /** Names of code, settings and tools that it searches for or runs. */
+  /** Names of code, settings and tools that the agent searches for or runs. */
   readonly names: readonly string[];
   /** Whole commands. */
   readonly commands: readonly string[];
@@ -23,17 +22,17 @@ export interface Action {
 }
 
 /**
- * Calls after which svc looks. There is one look for each prompt: on 572 prompts of real sessions it found
- * something for twice as many after four calls as after two, and for few more after six.
+ * Calls after which svc takes its second look, once per prompt. On 572 prompts of real sessions it found something
+ * for twice as many after four calls as after two, and for few more after six.
  */
 export const CALLS_MIN = 4;
-/** Calls and results that are read, from the newest on. */
+/** Bound on calls and results that are read, newest first. */
 const ITEMS_MAX = 32;
 const ITEM_BYTES_MAX = 128 * 1024;
 const EACH_MAX = 16;
 const ERROR_CHARS_MAX = 200;
 
-/** Whether enough was done after the prompt at `prompt` to look again. */
+/** Says whether the agent did enough after the prompt at `prompt` for a second look. */
 export function hasActed({ items }: RequestView, prompt: number): boolean {
   let calls = 0;
   for (let at = items.length - 1; at > prompt && calls < CALLS_MIN; at -= 1) {
@@ -42,7 +41,7 @@ export function hasActed({ items }: RequestView, prompt: number): boolean {
   return calls >= CALLS_MIN;
 }
 
-/** The action after the prompt at `prompt`; undefined where too little was done to look again. */
+/** Returns the agent's action after the prompt at `prompt`; undefined if it did too little for a second look. */
 export function actionOf(view: RequestView, prompt: number): Action | undefined {
   if (!hasActed(view, prompt)) return undefined;
   const loop = view.items.slice(prompt + 1);
@@ -60,8 +59,8 @@ export function actionOf(view: RequestView, prompt: number): Action | undefined 
 }
 
 /**
- * The newest result of a client's tool, if the request sends it for the first time and its text may end
- * with a block: no model work and no prompt of a person follows it.
+ * Returns the index of the newest tool result if a block may follow it: the request sends it for the first time, and
+ * neither model work nor a human prompt comes after it.
  */
 export function newestResult(view: RequestView): number | undefined {
   for (let at = view.items.length - 1; at >= 0; at -= 1) {
@@ -92,15 +91,15 @@ function filesIn({ fields, text }: Call): readonly string[] {
   return [path, ...patched.map(([, name = '']) => name.trim()), ...named].filter(isFile);
 }
 
-/** Without an extension it is a folder, or a word with a slash. */
+/** Says whether a path names a file. Without an extension it is a folder, or a word with a slash. */
 function isFile(path: string): boolean {
   return /[^/\\]\.[A-Za-z]\w{0,5}$/.test(path) && !/^\d+(?:\.\d+)*$/.test(path);
 }
 
-/** Members in which tools take what is searched for. */
+/** Parameters in which tools receive a search text. */
 const SEARCHED = ['pattern', 'query', 'regex', 'symbol', 'name'] as const;
 
-/** A word that a person chose for one thing: a name with a sign or a capital in it. */
+/** Matches words; IS_CHOSEN matches those that look like the name of one thing, with a sign or a capital inside. */
 const NAME = /[A-Za-z_$][\w$]*(?:[-:.][A-Za-z_$][\w$]*)*/g;
 const IS_CHOSEN = /[a-z\d][A-Z]|[A-Za-z\d][_:]+[A-Za-z]|^[A-Z][A-Z\d_]{3,}$|^[A-Z][a-z]+[A-Z]/;
 const NAME_CHARS_MIN = 5;
@@ -122,10 +121,10 @@ function namesOf(text: string): readonly string[] {
 
 const ERROR =
   /\b[A-Za-z]*(?:Error|Exception)\b|\b(?:error|fatal|panic|failed|failure|cannot|denied|refused|undefined|unresolved|not found|no such)\b/i;
-/** A line of a listing or of code names an error and reports none. */
+/** Matches a line of a listing or of code, which may name an error but reports none. */
 const QUOTES_CODE = /^\s*(?:\d+[:→\t]|\/\/|[#*+-])|[{;,]\s*$|\w\(|[:=]=|\.\w+:\d+:/;
 
-/** A line that reports an error, and is neither code nor a listing. */
+/** Says whether a line reports an error and is neither code nor part of a listing. */
 export function isErrorLine(line: string): boolean {
   return line.length <= ERROR_CHARS_MAX && ERROR.test(line) && !QUOTES_CODE.test(line);
 }
@@ -144,12 +143,12 @@ function errorsIn({ bytes, dialect }: RequestView, item: Item): readonly string[
     .slice(0, EACH_MAX);
 }
 
-/** The whole action as text, to find the rules that it falls under. */
+/** Returns the action as text, to find the rules that apply to it. */
 export function textOfAction({ commands, files, names, errors }: Action): string {
   return [...commands, ...files, ...names, ...errors].join('\n');
 }
 
-/** The action as the words of a question, for a memory that only knows questions. */
+/** Returns the action as words of a question, for a memory that accepts only questions. */
 export function wordsOf({ files, names, errors }: Action): string {
   return [...files, ...names, ...errors].join('\n');
 }

@@ -16,40 +16,42 @@ import { hasValue, isNoRequest, kindOf, type SentenceKind, sentencesOf } from '.
 import { termsOf } from './terms.ts';
 
 /**
- * The brief that opens an agent's session: one line for each of the few earlier sessions that most
- * likely matter. Hardly any sign shows which first prompt needs memory, so each gets this little.
+ * Writes the list that opens an agent's session: one line for each of the few earlier sessions that most likely
+ * matter. Hardly any sign shows which first prompt needs memory, so each gets this short list.
  */
 
 /** As many as fit into the brief. */
 export const SESSIONS_MAX = 4;
-/** Sessions that say nothing new give their place to the next ones, up to so many. */
+/** Bound on sessions that are considered: one that says nothing new is replaced by the next. */
 const CANDIDATES_MAX = 12;
-/** A longer title of a session takes the place of another one's. */
+/** Token limit of a title: a longer one displaces another session's. */
 const TITLE_TOKENS_MAX = 14;
 /** With fewer tokens a title names no subject. */
 const TITLE_TOKENS_MIN = 8;
-/** A statement is whole or of no use: its value comes at its end. */
+/**
+ * Token limit of a title that is a statement. A statement is quoted whole or not at all: its value comes at its end.
+ */
 const STATEMENT_TOKENS_MAX = 36;
-/** Tokens of the fence with its mark and of the line above the titles; and of the date of a day. */
+/** Tokens of the fence, its mark and the line above the titles; and of a date. */
 const FRAME_TOKENS = 40;
 const DATE_TOKENS = 9;
 /** The dash and the line end of a title. */
 const LINE_TOKENS = 2;
 
 export interface EarlierSession {
-  /** When it was worked on last, in milliseconds since 1970. */
+  /** When the session was last worked on, in milliseconds since 1970. */
   readonly at: number;
   readonly isSameBranch: boolean;
-  /** Sum of the inverse frequencies of the prompt's words that were found in it. */
+  /** Sum of the inverse document frequencies of the prompt's words that occur in the session. */
   readonly sharedWords: number;
-  /** How well the best of its exchanges fits the prompt, from 0 to 1 for the best of all. */
+  /** How well its best exchange fits the prompt: 1 for the best exchange of all. */
   readonly fit: number;
 }
 
 const SCORE = { branch: 3, wordsShare: 0.25, wordsMost: 6, newest: 4, fit: 2 };
 const DAY_MS = 86_400_000;
 
-/** By branch, shared rare words, the fit of the best exchange, and how new they are. */
+/** Orders the sessions by branch, shared rare words, fit of the best exchange, and age. */
 export function likeliestSessions<Kind extends EarlierSession>(
   sessions: readonly Kind[],
   now: number,
@@ -78,7 +80,7 @@ export interface Titled<Kind> {
   readonly exchange: Kind;
 }
 
-/** The longest title that is cut, and the longest that is whole. */
+/** Token limits of a title: if it is cut, and if it is whole. */
 export interface TitleLimits {
   readonly cutMax: number;
   readonly wholeMax: number;
@@ -87,8 +89,8 @@ export interface TitleLimits {
 const TITLE_LIMITS: TitleLimits = { cutMax: TITLE_TOKENS_MAX, wholeMax: STATEMENT_TOKENS_MAX };
 
 /**
- * Gives each session its equal share of the brief, and a statement that is longer what the others left.
- * `days`: how many days the sessions are from. `titlesOf`: the title of each session within limits.
+ * Divides the list's tokens equally among the sessions; a longer statement may use what the others leave. `days`: on
+ * how many days the sessions were. `titlesOf`: returns each session's title within limits.
  */
 export function shareTitles<Kind>(
   titlesOf: readonly ((limits: TitleLimits) => Titled<Kind> | undefined)[],
@@ -110,10 +112,10 @@ export function shareTitles<Kind>(
 }
 
 /**
- * Finds the subject of a session in one line: the sentence of its requests that shares most with the
- * prompt, or that says most at all. Where the person only steered ("9", "commit"), it is the
- * conclusion of the answers, behind ANSWER_MARK. Undefined where no sentence names a subject, all is said
- * already, or the model only said that it does not know.
+ * Finds the subject of a session in one line: the sentence of its requests that shares most with the prompt, or else
+ * the most informative one. If the user only steered ("9", "commit"), it is the answers' conclusion, after
+ * ANSWER_MARK. Undefined if no sentence names a subject, if everything is already quoted, or if the model only said
+ * that it does not know.
  */
 export function titleOf<Kind extends TitledExchange>(
   exchanges: readonly Kind[],
@@ -139,8 +141,8 @@ export function titleOf<Kind extends TitledExchange>(
 }
 
 /**
- * Says whether a sentence names what it is about: a value, a name, or a word of the prompt. An agent's remark on its own
- * work ("Research is thorough.") names nothing.
+ * Says whether a sentence names its subject: by a value, a name, or a word of the prompt. An agent's remark on its
+ * own work ("Research is thorough.") names nothing.
  */
 function isAbout(sentence: string, values: TermValues): boolean {
   return (
@@ -150,10 +152,10 @@ function isAbout(sentence: string, values: TermValues): boolean {
   );
 }
 
-/** A capital inside the sentence; many scripts have none. */
+/** Matches a capital inside the sentence, or a letter of a script without capitals. */
 const HAS_NAME = /\s\p{Lu}|\p{Lo}/u;
 
-/** The sentence, or its first words and an ellipsis. */
+/** Returns the sentence, or its first words with an ellipsis. */
 function titleFrom(own: string, isOnly: boolean, { cutMax, wholeMax }: TitleLimits): string {
   const isStated = isOnly && kindOf(own) === 'statement';
   const whole = isStated ? clip(own, wholeMax) : undefined;
@@ -161,33 +163,36 @@ function titleFrom(own: string, isOnly: boolean, { cutMax, wholeMax }: TitleLimi
   return title === own ? own : title.replace(LEADS_ON, '…');
 }
 
-/** Words and marks that only lead to what a cut leaves out. */
+/** Matches words and marks at the end of a cut title that only lead to the missing part. */
 const LEADS_ON =
   /(?:[\s,;:(/–—-]|\s(?:an?|and|any|are|as|at|be|between|but|by|for|from|has|if|in|into|is|it|my|of|on|or|our|so|some|that|the|their|this|to|was|which|with|your))+…$/iu;
 
-/** Lines of an answer among which a title is looked for. */
+/** Bound on lines of an answer that are searched for a title. */
 const LINES_MAX = 4;
 /** A model that had no answer. */
 const KNOWS_NOTHING =
   /^(?:(?:sorry|unfortunately)\b.{0,20}?)?I(?: am|[’']m| do| can| could)? ?(?:n?(?:o|[’'])t (?:have|know|find|see|tell|say|sure|certain|determine)|unable|unsure)\b/i;
-/** A word that names something, beside one of the prompt's. */
+/** Value of a word that names something without being in the prompt. */
 const WORD_VALUE = 0.5;
 const WORDS_MAX = 8;
-/** With fewer such words it is not clear what a sentence is about, unless the prompt has one of them. */
+/** Fewest naming words that make a sentence's subject clear; the second number if one of them is in the prompt. */
 const NAMING_MIN = 3;
 const NAMING_SHARED_MIN = 2;
-/** A cut sentence may end before its point; one that loses a value needs a line with its reference. */
+/** Penalties: a cut title may end before its point, and one that loses a value needs a line with its reference. */
 const CUT_PENALTY = 2;
 const LOST_VALUE_PENALTY = 2;
-/** What is cut off has a figure, a name or a piece of code. */
+/** Matches a number, a name or a piece of code in the part that was cut off. */
 const LOST = /\d|`|\p{Lu}|[\w)]_\w|\w[./]\w/u;
-/** A session is about what the person wanted in it. A question is about what they did not know. */
+/**
+ * Value of each kind of sentence. A session is about what the user wanted; a question is about what the user did not
+ * know.
+ */
 const KIND_VALUES: Readonly<Record<SentenceKind, number>> = {
   order: 1,
   statement: 0,
   question: -1,
 };
-/** An order about what was said before: "break this up", "look at that, and go on". */
+/** Matches an order about something named before: "break this up", "look at that, and go on". */
 const OBJECT_BACK =
   /^(?:\S+ ){1,4}?(?:this|that|it|these|those|them)(?=$|[,.!?;…]|\s(?:and|again|also|as|at|by|down|for|here|in|instead|into|now|on|or|out|please|so|to|too|up|with|work)\b)/i;
 /** Words that could be of any subject, as stems. */
@@ -211,7 +216,7 @@ interface TitleQuestion {
   readonly limits: TitleLimits;
 }
 
-/** A value that is cut off can be read by the reference. */
+/** Returns the most informative title. A value that was cut off can be read by its reference. */
 function mostTelling<Kind extends TitledExchange>(
   found: readonly Found<Kind>[],
   { values, said, limits }: TitleQuestion,

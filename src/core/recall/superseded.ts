@@ -1,7 +1,7 @@
 /**
- * The newer of two statements on one file wins. An exchange is superseded where newer ones among the
- * same found exchanges concern all its files, and one of these files changed in between. While a file
- * is the same, both statements were made about the same text, and both may hold. Pure.
+ * Marks outdated exchanges: of two statements about a changed file the newer wins. An exchange is superseded if
+ * newer ones among the found exchanges concern all its files, and one of these files changed in between. While a
+ * file is unchanged, both statements describe the same text, so both may hold. Pure.
  */
 
 export interface Statement {

@@ -1,21 +1,21 @@
 import type { QuestionTerm } from './ranked.ts';
 import { RANKING } from './ranking-weights.ts';
 
-/** How much a word of a question counts, by how rare it is. */
+/** Weighs a question's words by their rarity. */
 
-/** The gain of one passage from holding the term: its weight times how rare it is, damped. */
+/** Returns the score that a passage gains by having the term: the term's weight times its damped rarity. */
 export function valueOf({ weight, frequency }: QuestionTerm, passages: number): number {
   return weight * inverseFrequency(frequency, passages) ** RANKING.idfPower;
 }
 
 /**
- * Always above zero. A store of one record must know that its words are rare in the language, so a
- * few hundred passages without them are pretended.
+ * Returns the inverse document frequency, always above zero. A memory of one record cannot show which words are rare
+ * in the language, so a few hundred further passages without the word are assumed.
  */
 export function inverseFrequency(frequency: number, passages: number): number {
   const all = Math.max(passages, frequency) + PRETENDED_PASSAGES;
   return Math.log(1 + (all - frequency + 0.5) / (frequency + 0.5));
 }
 
-/** With 200, a word in one of one passages counts 4.9 and one in 50 of 50 still 1.7. */
+/** With 200 assumed passages, a word in one of one passages scores 4.9 and one in 50 of 50 still 1.7. */
 const PRETENDED_PASSAGES = 200;

@@ -4,19 +4,19 @@ import { WORD_FORMS } from './word-forms.ts';
 import { wordEnd, wordsIn, wordStart } from './words.ts';
 
 /**
- * Turns text into terms: the same way for stored texts and for questions, or nothing would ever
- * match. Terms are lower-case, stemmed words without stop words. Identifiers and paths are kept in
- * parts and whole, so that `memoryMode`, `memory_mode` and "memory mode" meet. Scripts without
- * spaces become pairs of characters. Time is linear in the text whatever it holds, so
- * Intl.Segmenter is out: it took 39 s for one string of 200,000 characters.
+ * Turns text into terms, in the same way for stored texts and for questions, or nothing would ever match. Terms are
+ * lower-case, stemmed words without stop words. Identifiers and paths are kept both in parts and whole, so that
+ * `memoryMode`, `memory_mode` and "memory mode" match each other. Scripts without spaces become pairs of characters.
+ * The time is linear in the text, whatever it contains. Intl.Segmenter is not used: it took 39 s for one string of
+ * 200,000 characters.
  */
 
-/** Longer runs are data (base64, hashes of hashes), not words. A SHA-512 in hex is 128. */
+/** Longest word: longer strings are data, such as base64. A SHA-512 in hex has 128 characters. */
 const WORD_CHARS_MAX = 128;
-/** Stems and camelCase are for words that people write; the longest identifiers in real code. */
+/** Longest word that is stemmed and split at capitals: as long as the longest identifiers in real code. */
 const IDENTIFIER_CHARS_MAX = 64;
 
-// As words.ts has it, for a text that is not read to its end.
+// The pattern of words.ts, for a text that is not read to its end.
 const WORD = /[\p{L}\p{M}\p{N}_]+(?:[-./:'’][\p{L}\p{M}\p{N}_]+)*/gu;
 const PART = /[^-./:'’_]+/g;
 const CAMEL = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u;
@@ -30,7 +30,7 @@ const LATIN_MARKS = /(?<=\p{sc=Latin})\p{M}+/gu;
 export interface Terms {
   /** In the order of the text, with repeats. */
   readonly words: readonly string[];
-  /** The whole forms of compounds, whose parts are among the words. */
+  /** Whole forms of compounds; their parts are among the words. */
   readonly wholes: readonly string[];
 }
 
@@ -53,9 +53,9 @@ export function readTerms(text: string): Terms {
   }
 }
 
-/** As many as a language has that are said; 110 bytes each. Up to twice as many are known. */
+/** Bound on cached words: as many as a language commonly uses, 110 bytes each. Up to twice as many are held. */
 const KNOWN_WORDS = 32_768;
-/** Most words have one term, which is then held without a list around it. */
+/** The terms of each word. Most words have one term, which is stored without a list around it. */
 const knownWords = new Known<Terms | string>(KNOWN_WORDS);
 
 function makeTerms(word: string): Terms | string {
@@ -68,18 +68,18 @@ function makeTerms(word: string): Terms | string {
   return terms;
 }
 
-/** The terms that are indexed: the words, then the whole forms. */
+/** Returns the terms that are indexed: the words, then the whole forms. */
 export function termsOf(text: string): string[] {
   const { words, wholes } = readTerms(text);
   return [...words, ...wholes];
 }
 
-// Small words between blanks, each a word of its own whatever else the text holds.
+// Matches small words between spaces, which are words of their own whatever else the text holds.
 const PLAIN_WORD = /(?<!\S)[a-z]{2,64}(?!\S)/g;
 
 /**
- * Whether the text has at least so many different terms; it is read no further than that takes. Plain
- * words come first: the pattern for all others takes 10 ms of a process, the first time.
+ * Says whether the text has at least `count` different terms, and stops reading there. Plain words come first: the
+ * pattern for all others takes 10 ms when a process first uses it.
  */
 export function hasTerms(text: string, count: number): boolean {
   const found = new Set<string>();
@@ -97,7 +97,7 @@ export function hasTerms(text: string, count: number): boolean {
 }
 
 function addWord(word: string, terms: string[], wholes: string[]): void {
-  // Most words are one piece: the patterns below would find nothing in them.
+  // Most words have no parts, so the patterns below would find nothing.
   if (ASCII_WORD.test(word)) {
     if (word.length <= WORD_CHARS_MAX) addTerm(word, terms);
     return;
@@ -115,11 +115,11 @@ function addWord(word: string, terms: string[], wholes: string[]): void {
   addForeign(word.slice(from), terms, wholes);
 }
 
-// Normalising is quadratic in a run of combining marks, so it only ever sees a short word.
+// Normalising takes quadratic time for a run of combining marks, so long words are skipped.
 function addForeign(word: string, terms: string[], wholes: string[]): void {
   if (word === '' || word.length > WORD_CHARS_MAX) return;
   const folded = word.normalize('NFKD').replace(LATIN_MARKS, '').normalize('NFC');
-  // Normalising makes several characters of one, brackets and blanks among them.
+  // Normalising may turn one character into several, brackets and spaces among them.
   for (const part of wordsIn(folded)) addSpaced(part, terms, wholes);
 }
 
@@ -131,7 +131,7 @@ function addSpaced(word: string, terms: string[], wholes: string[]): void {
     plain.length <= IDENTIFIER_CHARS_MAX ? parts.flatMap((part) => part.split(CAMEL)) : parts;
   for (const piece of pieces) addTerm(piece, terms);
   if (pieces.length < 2) return;
-  // Versions and dates keep their dots, or 3.51.3 would be the number 3513.
+  // Versions and dates keep a separator; otherwise 3.51.3 would become the number 3513.
   addTerm(pieces.join(pieces.every((piece) => /^\d+$/.test(piece)) ? '_' : ''), wholes);
 }
 
@@ -152,8 +152,8 @@ function addPairs(run: string, terms: string[]): void {
 }
 
 /**
- * Words that say nothing about what a text is about: English function words, and what people and
- * assistants say to each other around the matter (greetings, thanks, "please").
+ * Words that say nothing about a text's subject: English function words, and small talk (greetings, thanks,
+ * "please").
  */
 export const STOP_WORDS: ReadonlySet<string> = new Set(
   `a about above after again against all also am an and any are aren arent as at be because been

@@ -1,4 +1,4 @@
-/** Gives every word a number. Comparing texts word by word is then cheap: no letters, no hashing. */
+/** Numbers words, so that texts can be compared quickly: no letters, no hashing. */
 export class Vocabulary {
   readonly #numbers = new Map<string, number>();
 

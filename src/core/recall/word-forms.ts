@@ -1,9 +1,7 @@
 /**
- * Forms of English words that no suffix rule finds: "bought" is "buy", "children" is "child". And
- * one spelling of each where people who write about code use two: "colour", "repo", "postgres". A
- * text and a question meet in the first word of a line.
- *
- * Forms that are more often another word stay out: "left", "rose", "led", "ground".
+ * Lists irregular forms of English words ("bought" for "buy", "children" for "child"), and words with two spellings
+ * in texts about code ("colour", "repo", "postgres"). Each form is indexed as the first word of its line.
+ * Forms that are more often another word are missing: "left", "rose", "led", "ground".
  */
 const LINES = `
 beat beaten

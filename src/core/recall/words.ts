@@ -1,13 +1,13 @@
 /**
- * The words of a text: letters, marks and digits of any script, with single separators between them. Only
- * between two word characters do these count: "src/core/recall/terms.ts" is one word, the dot of "end." is none.
- * A loop over characters takes a third of the time of the regular expression that says the same.
+ * Splits a text into words: letters, marks and digits of any script, with single separators between them. A
+ * separator counts only between two word characters: "src/core/recall/terms.ts" is one word, the dot of "end." is
+ * not part of one. A loop over characters takes a third of the time of the equivalent regular expression.
  */
 
 const WORD = /[\p{L}\p{M}\p{N}_]/u;
 const SEPARATORS = "-./:'’";
 
-/** The kind of each UTF-16 unit; 0 if it was not computed yet. */
+/** The kind of each UTF-16 unit; 0 if not yet computed. */
 const KINDS = new Uint8Array(0x10000);
 const IS_WORD = 1;
 const IS_SEPARATOR = 2;
@@ -26,7 +26,7 @@ export function wordsIn(text: string): string[] {
   }
 }
 
-/** Where the first word behind this place begins; the text's length where there is none. */
+/** Returns the start of the first word at or after this place; the text's length if there is none. */
 export function wordStart(text: string, from: number): number {
   let at = from;
   while (at < text.length && wordUnitsAt(text, at) === 0) at += 1;
@@ -51,7 +51,7 @@ function isSeparatorAt(text: string, at: number): boolean {
   );
 }
 
-/** How many UTF-16 units the word character at this place takes; 0 if there is none. */
+/** Returns how many UTF-16 units the word character at this place takes; 0 if it is none. */
 function wordUnitsAt(text: string, at: number): number {
   if (at >= text.length) return 0;
   const kind = kindOf(text.charCodeAt(at));
