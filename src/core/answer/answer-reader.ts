@@ -11,11 +11,10 @@ import { type SkippedEvent, SseReader } from './sse.ts';
 export type Completes = 'nothing' | 'thought' | 'answer';
 
 /**
- * Reads a provider's answer on the side while its bytes are relayed. It never changes, holds back
- * or throws at anything: what it cannot read is an answer that is not complete.
- *
- * `push` and `completes` run for every chunk of every stream, so they only keep the chunk and
- * search it. Decoding and parsing happen in batches.
+ * Reads a provider's answer while its bytes are relayed. It never changes or delays them and never throws: an answer
+ * that it cannot read counts as incomplete.
+ * `push` and `completes` run for every chunk of every stream, so they only store and search the chunk. Decoding and
+ * parsing happen in batches.
  */
 export class AnswerReader {
   readonly #parser: AnswerParser;
@@ -23,7 +22,7 @@ export class AnswerReader {
   readonly #thoughtEnd: EventEnd;
   readonly #sse: SseReader;
   #form: 'unknown' | 'events' | 'json';
-  /** Chunks since the last batch, copied: keeping hundreds of small buffers would cost more. */
+  /** Copies of the chunks since the last batch: keeping hundreds of small buffers would cost more. */
   #batch: Buffer | undefined;
   #batchBytes = 0;
   /** Bytes that wait for the end of their line. */
@@ -67,8 +66,8 @@ export class AnswerReader {
   }
 
   /**
-   * Tells what may be whole with this chunk, so that it is read before the chunk is forwarded: an answer by
-   * `finish`, a thought by `readNow`. Each chunk once, in order, before or after its `push`.
+   * Says what this chunk may complete, so that the caller reads it before the chunk is forwarded: an answer with
+   * `finish`, a thought with `readNow`. Call it once per chunk, in order, before or after `push`.
    */
   completes(chunk: Uint8Array): Completes {
     if (this.#form === 'unknown') this.#form = sniff(chunk);
@@ -89,12 +88,12 @@ export class AnswerReader {
     if (this.#form !== 'json') this.#readHeldLines();
   }
 
-  /** The answer is larger than svc reads: nothing is known of it, also not whether it was cut. */
+  /** True for an answer that is larger than svc reads: nothing is known about it, not even whether it was cut. */
   get gaveUp(): boolean {
     return this.#gaveUp;
   }
 
-  /** The answer read so far. May be called early, again, and before further chunks. */
+  /** Returns the answer read so far. It may be called early, repeatedly, and before further chunks. */
   finish(): Answer {
     this.readNow();
     if (this.#form === 'json') this.#readBody();
@@ -102,8 +101,8 @@ export class AnswerReader {
   }
 
   /**
-   * Estimates how many tokens came so far, where the provider has not counted them. An event carries
-   * one or some, also those of reasoning and of arguments, which are not read.
+   * Estimates the tokens so far if the provider has not counted them. Each event carries one or a few tokens,
+   * including reasoning and arguments, which are not read.
    */
   estimateTokens(): number {
     const { text, usage } = this.finish();
@@ -112,7 +111,10 @@ export class AnswerReader {
     return Math.ceil(Math.max(this.#events, unread, estimateTextTokens(text), counted));
   }
 
-  /** A short answer takes its room from Node's pool: a large buffer for each would be most of the garbage. */
+  /**
+   * Allocates the batch. A short answer uses Node's buffer pool: a large buffer for each would be most of the
+   * garbage.
+   */
   #makeRoom(bytes: number): Buffer {
     const before = this.#batch;
     if (before !== undefined && before.length >= bytes) return before;
@@ -137,7 +139,7 @@ export class AnswerReader {
     } else this.#readLines(bytes, bytes.lastIndexOf(LF));
   }
 
-  // A line end is never inside a UTF-8 character, so whole lines decode by themselves.
+  // A line end is never inside a UTF-8 character, so whole lines can be decoded separately.
   #readLines(bytes: Buffer, lastLineEnd: number): void {
     if (lastLineEnd === -1) {
       this.#hold(bytes, EVENT_BYTES_MAX);
@@ -152,7 +154,7 @@ export class AnswerReader {
     this.#hold(bytes.subarray(lastLineEnd + 1), EVENT_BYTES_MAX);
   }
 
-  // A copy: the bytes are the batch's or the relay's.
+  // Copies the bytes, because the batch or the relay reuses them.
   #hold(bytes: Buffer, bytesMax: number): void {
     if (bytes.length === 0) return;
     this.#held.push(Buffer.from(bytes));
@@ -162,7 +164,7 @@ export class AnswerReader {
     else this.#skipHeld();
   }
 
-  /** A line that is longer than an event may be: the reader of events drops it, and the rest of its event. */
+  /** Skips a line that is longer than an event may be: the event reader drops the line and the rest of its event. */
   #skipHeld(): void {
     const text = Buffer.concat(this.#held).toString('latin1');
     this.#held = [];
@@ -178,8 +180,7 @@ export class AnswerReader {
     this.#batchBytes = 0;
   }
 
-  // Lines may end in CR alone. No provider sends that, so svc looks for it only at the end of the
-  // answer.
+  // Lines may end in CR alone. No provider sends that, so svc looks for it only at the end of the answer.
   #readHeldLines(): void {
     const held = Buffer.concat(this.#held);
     const lastLineEnd = held.lastIndexOf(CR);
@@ -203,14 +204,14 @@ const BYTES_A_TOKEN = 4;
 const LF = 10;
 const CR = 13;
 
-/** Some 130 events decoded and split at once. Measured from 16 to 64 KiB: more gains nothing. */
+/** Size of a batch: some 130 events, decoded and split at once. Measured from 16 to 64 KiB: larger gains nothing. */
 const BATCH_BYTES = 32 * 1024;
 /** An answer of a few sentences. */
 const SHORT_BYTES = 3 * 1024;
-/** One event, or one line: the last event of Responses repeats the whole answer. */
+/** Bound on one event or line: the last event of Responses repeats the whole answer. */
 const EVENT_BYTES_MAX = 4 * 1024 * 1024;
 const JSON_BYTES_MAX = 4 * 1024 * 1024;
-/** How often a JSON answer may look whole before its end: each look parses what is there. */
+/** How often a JSON answer may look complete before its end; each attempt parses everything so far. */
 const JSON_ENDS_MAX = 8;
 
 function formOf(contentType: string | undefined): 'unknown' | 'events' | 'json' {
@@ -219,7 +220,7 @@ function formOf(contentType: string | undefined): 'unknown' | 'events' | 'json' 
   return type.includes('json') ? 'json' : 'unknown';
 }
 
-/** By the first byte that is not a space: JSON answers are objects, events begin with a name. */
+/** Guesses the form by the first byte that is not a space: JSON answers are objects, events begin with a name. */
 function sniff(bytes: Uint8Array): 'unknown' | 'events' | 'json' {
   const first = bytes.find((byte) => byte > 0x20);
   if (first === undefined) return 'unknown';
@@ -230,7 +231,7 @@ function endsObject(chunk: Uint8Array): boolean {
   return chunk.findLast((byte) => byte > 0x20) === 0x7d;
 }
 
-/** One byte, one character: cheaper than decoding, and the marks are ASCII. */
+/** Decodes one byte per character: cheaper than UTF-8, and the searched texts are ASCII. */
 function latin1(chunk: Uint8Array): string {
   const bytes = Buffer.isBuffer(chunk)
     ? chunk
@@ -239,17 +240,17 @@ function latin1(chunk: Uint8Array): string {
 }
 
 /**
- * Finds the chunk that completes a certain event, such as the one with which an answer ends, while the
- * chunks pass by. The client acts on the event as soon as its blank line is in, so svc must write to disk
- * before it forwards that chunk. Finding too much is harmless, missing the event is not.
+ * Finds the chunk that completes a certain event, such as the last event of an answer. The client acts on an event
+ * as soon as its blank line arrives, so svc must write to disk before it forwards that chunk. A false alarm is
+ * harmless; missing the event is not.
  */
 class EventEnd {
   readonly #marks: readonly string[];
-  /** One less than the longest mark: the longest start of a mark that is split over chunks. */
+  /** The longest part of a search text that a chunk may end with: one character less than the longest one. */
   readonly #markCharsMax: number;
-  /** End of the bytes before, for a mark or a blank line that is split over chunks. */
+  /** End of the previous bytes, because a search text or a blank line may be split over chunks. */
   #tail = '';
-  /** The mark has been seen; the blank line that ends its event has not. */
+  /** The search text has come; the blank line that ends its event has not. */
   #isMarked = false;
 
   /** `marks`: the event contains one of them. */
@@ -258,7 +259,10 @@ class EventEnd {
     this.#markCharsMax = Math.max(...this.#marks.map((mark) => mark.length)) - 1;
   }
 
-  /** True when the event may be whole with this chunk. Each chunk once, in order, one byte a character. */
+  /**
+   * Says whether the event may be complete with this chunk. Call it once per chunk, in order; each byte is one
+   * character.
+   */
   isIn(chunk: string): boolean {
     const text = this.#tail === '' ? chunk : this.#tail + chunk;
     const first = this.#isMarked ? 0 : this.#markIn(text);
@@ -266,7 +270,7 @@ class EventEnd {
       this.#tail = text.charCodeAt(text.length - 1) === LF ? '' : text.slice(-this.#markCharsMax);
       return false;
     }
-    // The model may write about marks: the last one decides what is still to come.
+    // The model's text may contain these marks, so the last one decides.
     const last = Math.max(
       this.#isMarked ? 0 : -1,
       ...this.#marks.map((mark) => text.lastIndexOf(mark)),
@@ -283,7 +287,7 @@ class EventEnd {
   }
 
   #markIn(text: string): number {
-    // A loop without an iterator: this runs for every chunk.
+    // A plain loop, because this runs for every chunk.
     for (let nth = 0; nth < this.#marks.length; nth += 1) {
       const at = text.indexOf(this.#marks[nth] ?? '');
       if (at !== -1) return at;
@@ -292,6 +296,9 @@ class EventEnd {
   }
 }
 
-/** A blank line is at most two line ends of two characters; the last one arrives with the chunk. */
+/**
+ * Longest part of a blank line from earlier chunks: it has at most two line ends of two characters, and the last one
+ * is in this chunk.
+ */
 const BLANK_CHARS_MAX = 3;
 const BLANK_LINE = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)/;

@@ -4,7 +4,7 @@ interface BatchLimits<One> {
   readonly sizeOf: (one: One) => number;
 }
 
-/** Runs of a list, each within both limits. An element that is too large alone is a run of its own. */
+/** Splits a list into batches within both limits. An element that is too large by itself is a batch of its own. */
 export function* batchesOf<One>(
   list: Iterable<One>,
   { countMax, sizeMax, sizeOf }: BatchLimits<One>,
@@ -24,7 +24,7 @@ export function* batchesOf<One>(
   if (batch.length > 0) yield batch;
 }
 
-/** The elements by a key, in the order in which the keys come first. Node 20 has no Map.groupBy. */
+/** Groups the elements by a key, in the order in which the keys first occur. Node 20 has no Map.groupBy. */
 export function groupBy<One>(
   list: Iterable<One>,
   keyOf: (one: One) => string,

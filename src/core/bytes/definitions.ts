@@ -1,25 +1,28 @@
 /**
- * Finds the lines of a text that define something: functions, classes, types, and headings of a
- * document. It reads words, not a language: what it does not know it passes over. Each line is looked
- * at once and no further than its first characters, so the time is linear in the text.
+ * Finds the lines of a text that define something: functions, classes, types, and headings of a document. It
+ * recognises words instead of parsing a language, and ignores what it does not know. It reads only the first
+ * characters of each line, so the time is linear in the text.
  */
 
 export interface Definition {
   readonly name: string;
   /** Counted from 1. */
   readonly line: number;
-  /** Columns in front of it, without the line number that a file tool may have put there. */
+  /** Columns of indentation, not counting a line number that a file tool added. */
   readonly indent: number;
 }
 
-/** A text of generated code has more than anybody can name. */
+/** Bound on definitions: only generated code has more. */
 const DEFINITIONS_MAX = 2_000;
 /** A definition says its name early. */
 const LINE_CHARS = 160;
 const WORDS_MAX = 8;
 const NAME_CHARS = 40;
 
-/** In their order. Headings count only where nothing else is defined: in code, # begins a comment. */
+/**
+ * Returns the definitions in text order. Headings count only if nothing else is defined, because # begins a comment
+ * in code.
+ */
 export function definitionsIn(text: string): readonly Definition[] {
   const found: Definition[] = [];
   const headings: Definition[] = [];
@@ -41,8 +44,8 @@ export function definitionsIn(text: string): readonly Definition[] {
 }
 
 /**
- * A few of them, spread over the text: those furthest left if they are enough, since a
- * class says more than its methods.
+ * Returns a few definitions, spread over the text. The least indented ones are preferred: a class says more than its
+ * methods.
  */
 export function fewDefinitions(text: string, most: number): readonly Definition[] {
   const all = definitionsIn(text);
@@ -53,12 +56,12 @@ export function fewDefinitions(text: string, most: number): readonly Definition[
   return chosen.filter((_, at) => isSpread(at, chosen.length, most));
 }
 
-/** Whether this one of `count` is one of `most` that are evenly spread. */
+/** Says whether the element at `at` of `count` belongs to `most` evenly spread ones. */
 function isSpread(at: number, count: number, most: number): boolean {
   return Math.floor((at * most) / count) !== Math.floor(((at - 1) * most) / count);
 }
 
-// Line numbers that file tools put in front of a line: ` 12→`, `12<tab>`.
+// Matches line numbers that file tools put in front of a line: ` 12→`, `12<tab>`.
 const NUMBERED = /^ {0,8}\d{1,7}(?:→|\t)/;
 
 function startOf(line: string): { readonly text: string; readonly indent: number } {
@@ -67,7 +70,7 @@ function startOf(line: string): { readonly text: string; readonly indent: number
   return { text, indent: rest.length - text.length };
 }
 
-/** They precede the defining word, or a method's name. */
+/** Words that may precede the defining word or a method's name. */
 const MODIFIERS: ReadonlySet<string> = new Set(
   (
     'export default declare async abstract public private protected internal static final override ' +
@@ -86,14 +89,14 @@ const DEFINERS: ReadonlySet<string> = new Set(
 const VALUES: ReadonlySet<string> = new Set(['const', 'let', 'var', 'val']);
 
 const WORD = /\s*([\p{L}_$][\p{L}\p{N}_$]*)/uy;
-// A star of a generator, the receiver of a method in Go, parameters of a type in Rust.
+// Matches what may precede a name: a generator's star, the receiver of a Go method, type parameters in Rust.
 const BEFORE_NAME = /\s*(?:\*|!|\([^()]{0,60}\)|<[^<>]{0,60}>)?\s*/y;
 const AFTER_NAME =
   /^\s*(?:[({:<=;,[]|$|(?:extends|implements|struct|interface|func|for|where|is|do|as|AS|ON)\b)/;
 const AFTER_VALUE = /^[^=]{0,80}=\s*(?:async\s*)?(?:\(|function\b|[\p{L}_$][\p{L}\p{N}_$]*\s*=>)/u;
 const METHOD = /^\s*(?:[\p{L}_$][\p{L}\p{N}_$<>[\],?]*\s+)?([\p{L}_$][\p{L}\p{N}_$]*)\s*\(/u;
 
-/** The name that a line defines; '' for a line that defines none. */
+/** Returns the name that a line defines; '' if it defines none. */
 function nameIn(text: string): string {
   let at = 0;
   for (let words = 0; words < WORDS_MAX; words += 1) {
@@ -119,7 +122,7 @@ function definedName(text: string, at: number): string {
   return AFTER_NAME.test(text.slice(WORD.lastIndex)) ? name.slice(0, NAME_CHARS) : '';
 }
 
-/** `const f = (x) => …`: a value that is a function. */
+/** Returns the name of a value that is a function, as in `const f = (x) => …`. */
 function valueName(text: string, at: number): string {
   const name = wordAt(text, at);
   if (name === undefined) return '';

@@ -1,13 +1,10 @@
 /**
- * Finds values in a JSON text without building them: strings are jumped over, depth is counted,
- * nothing else is read.
- *
- * Every function is total. It ends for any bytes, in time linear in them, and does not throw; "not
- * JSON" is -1 or undefined. The scanner does not prove that a text is JSON; JSON.parse does. For
- * valid JSON its offsets are exact.
+ * Finds values in a JSON text without building them: it skips strings and counts depth.
+ * Every function ends for any bytes, in linear time, and does not throw; "not JSON" is -1 or undefined. The scanner
+ * does not prove that a text is JSON; JSON.parse does. For valid JSON its offsets are exact.
  */
 
-/** Levels of nesting that a body may have. The deepest recorded request of a real client has 12. */
+/** Bound on nesting in a body. The deepest recorded request of a real client has 12 levels. */
 export const DEPTH_MAX = 512;
 
 const QUOTE = 0x22;
@@ -21,27 +18,27 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
-// A call of the native indexOf costs about as much as looking at 24 bytes. Most strings of a body
-// are keys and names, shorter than that; most bytes are in long texts, where indexOf is 10x faster.
+// A call of the native indexOf costs as much as comparing 24 bytes in JavaScript. Most strings of a body are keys and
+// names, which are shorter. Most bytes are in long texts, where indexOf is 10 times faster.
 const SHORT_STRING_BYTES = 24;
 
-/** A member of an object: `key` with its quotes, and where its value begins. */
+/** A member of an object: the span of its key with quotes, and the offset of its value. */
 export interface MemberHead {
   readonly key: Span;
   readonly valueStart: number;
 }
 
 /**
- * Strings, and bytes outside of strings, of one value. 300 tools with their schemas are 120,000. To look
- * at so many takes 5 ms.
+ * Bound on the parts of a value: strings, and bytes outside strings. 300 tools with their schemas have 120,000; to
+ * scan this many takes 5 ms.
  */
 const VALUE_PARTS_MAX = 1 << 20;
 
-/** White space in a row that is passed over. No value that `valueEnd` accepts has a longer run. */
+/** Bound on consecutive white space. No value that `valueEnd` accepts has a longer run. */
 const SPACE_BYTES_MAX = VALUE_PARTS_MAX;
 
 /**
- * Offset of the first byte at or after `at` that is not JSON white space. Behind a run that is too long
+ * Returns the offset of the first byte at or after `at` that is not JSON white space. After a run that is too long
  * it is a space, where no value can begin.
  */
 export function skipSpace(bytes: Buffer, at: number): number {
@@ -67,12 +64,12 @@ export function opensList(bytes: Buffer, at: number): boolean {
   return bytes[at] === OPEN_BRACKET;
 }
 
-/** Whether the value at `at` ends only where something else begins: a number, true, false or null. */
+/** Says whether the value at `at` is a number, true, false or null: such a value has no closing mark. */
 export function isScalar(bytes: Buffer, at: number): boolean {
   return !opensString(bytes, at) && !opensObject(bytes, at) && !opensList(bytes, at);
 }
 
-/** Offset after the closing quote of the string whose opening quote is at `open`, or -1. */
+/** Returns the offset after the closing quote of the string whose opening quote is at `open`, or -1. */
 export function stringEnd(bytes: Buffer, open: number): number {
   let at = open + 1;
   for (;;) {
@@ -90,8 +87,8 @@ export function stringEnd(bytes: Buffer, open: number): number {
 }
 
 /**
- * Offset after the bytes that write the first `characters` UTF-16 units of the string whose opening
- * quote is at `open`. A position inside a surrogate pair written in UTF-8 counts as the end of the pair.
+ * Returns the offset after the bytes of the first `characters` UTF-16 units of the string whose opening quote is at
+ * `open`. A position inside a surrogate pair written in UTF-8 counts as the end of the pair.
  */
 export function stringPrefixEnd(bytes: Buffer, open: number, characters: number): number {
   let at = open + 1;
@@ -104,7 +101,7 @@ export function stringPrefixEnd(bytes: Buffer, open: number, characters: number)
   return at;
 }
 
-/** Whether an odd number of backslashes precedes the quote. The opening quote ends the run. */
+/** Says whether an odd number of backslashes precedes the quote. The search ends at the opening quote. */
 function isEscaped(bytes: Buffer, quote: number): boolean {
   let at = quote - 1;
   while (bytes[at] === BACKSLASH) at -= 1;
@@ -119,8 +116,8 @@ interface ValueLimits {
 const NO_OTHER_LIMITS: ValueLimits = {};
 
 /**
- * Offset after the value that begins at `start`. -1: nothing begins there, it has no end, it nests
- * deeper than `levels`, or it has more than `parts` strings and bytes outside of strings.
+ * Returns the offset after the value at `start`. -1 if no value begins there, it has no end, it nests deeper than
+ * `levels`, or it has more than `parts` strings and bytes outside strings.
  */
 export function valueEnd(bytes: Buffer, start: number, limits = NO_OTHER_LIMITS): number {
   const { levels = DEPTH_MAX, parts = VALUE_PARTS_MAX } = limits;
@@ -158,12 +155,12 @@ function endsScalar(byte: number | undefined): boolean {
   return byte === OPEN_BRACKET || byte === CLOSE_BRACKET;
 }
 
-/** The first member of the object whose brace is at `open`; undefined when there is none. */
+/** Returns the first member of the object whose brace is at `open`; undefined if it has none. */
 export function firstMember(bytes: Buffer, open: number): MemberHead | undefined {
   return readHead(bytes, skipSpace(bytes, open + 1));
 }
 
-/** The member after the value that ended at `end`; undefined when no comma and key follow. */
+/** Returns the member after the value that ended at `end`; undefined if no comma and key follow. */
 export function nextMember(bytes: Buffer, end: number): MemberHead | undefined {
   const comma = skipSpace(bytes, end);
   return bytes[comma] === COMMA ? readHead(bytes, skipSpace(bytes, comma + 1)) : undefined;
@@ -177,7 +174,7 @@ function readHead(bytes: Buffer, start: number): MemberHead | undefined {
   return { key: { start, end }, valueStart: skipSpace(bytes, colon + 1) };
 }
 
-/** Whether the key says `name`, also when it is written with escapes. `name` is ASCII. */
+/** Says whether the key equals `name` (ASCII), even if it is written with escapes. */
 export function keyIs(bytes: Buffer, key: Span, name: string): boolean {
   const length = key.end - key.start - 2;
   if (length < name.length) return false;
@@ -188,13 +185,13 @@ export function keyIs(bytes: Buffer, key: Span, name: string): boolean {
   return true;
 }
 
-// A key is short: to call the native indexOf for it would cost more.
+// A loop, because keys are short: a call of the native indexOf would cost more.
 function hasEscape(bytes: Buffer, { start, end }: Span): boolean {
   for (let at = start; at < end; at += 1) if (bytes[at] === BACKSLASH) return true;
   return false;
 }
 
-/** The value of a span, in a box because null and undefined are different answers. */
+/** Parses the value of a span. It is wrapped in an object, because null and undefined differ here. */
 export function parseJson(bytes: Buffer, span: Span): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(bytes.toString('utf8', span.start, span.end)) };
@@ -203,19 +200,19 @@ export function parseJson(bytes: Buffer, span: Span): { readonly value: unknown 
   }
 }
 
-/** Where the first element of the list whose bracket is at `open` begins; -1: the list is empty. */
+/** Returns where the first element of the list whose bracket is at `open` begins; -1 if the list is empty. */
 export function firstElement(bytes: Buffer, open: number): number {
   const start = skipSpace(bytes, open + 1);
   return bytes[start] === CLOSE_BRACKET ? -1 : start;
 }
 
-/** Where the element after the one that ended at `end` begins; -1: no comma follows. */
+/** Returns where the element after the one that ended at `end` begins; -1 if no comma follows. */
 export function nextElement(bytes: Buffer, end: number): number {
   const comma = skipSpace(bytes, end);
   return bytes[comma] === COMMA ? skipSpace(bytes, comma + 1) : -1;
 }
 
-/** Offset after the bracket that closes a list whose last element ended at `end`, or -1. */
+/** Returns the offset after the bracket of a list whose last element ended at `end`, or -1. */
 export function listEnd(bytes: Buffer, end: number): number {
   const close = skipSpace(bytes, end);
   return bytes[close] === CLOSE_BRACKET ? close + 1 : -1;
@@ -223,7 +220,7 @@ export function listEnd(bytes: Buffer, end: number): number {
 
 const MEMBER_LIMITS: ValueLimits = { levels: DEPTH_MAX - 1 };
 
-/** Where the value of the member `key` of the body's own object begins; -1: there is none. */
+/** Returns where the value of the body's top-level member `key` begins; -1 if there is none. */
 export function findMember(bytes: Buffer, key: string): number {
   const open = skipSpace(bytes, 0);
   let member = opensObject(bytes, open) ? firstMember(bytes, open) : undefined;
@@ -236,8 +233,8 @@ export function findMember(bytes: Buffer, key: string): number {
 }
 
 /**
- * Whether the rest of the body, after the value that ended at `end`, closes the body's own object
- * without a second member `key`. With two such members, a provider may read the other one.
+ * Says whether the body's object closes without a second member `key` after the value that ended at `end`. With two
+ * such members, a provider may read the other one.
  */
 export function endsWithout(bytes: Buffer, end: number, key: string): boolean {
   let at = end;
@@ -251,7 +248,10 @@ export function endsWithout(bytes: Buffer, end: number, key: string): boolean {
   return bytes[skipSpace(bytes, at)] === CLOSE_BRACE;
 }
 
-/** The value of the member `name` of the object at `open`; the last of repeated members counts, as in JSON.parse. */
+/**
+ * Returns the value of the member `name` of the object at `open`. Of repeated members the last counts, as in
+ * JSON.parse.
+ */
 export function memberValue(bytes: Buffer, open: number, name: string): Span | undefined {
   let found: Span | undefined;
   let member = firstMember(bytes, open);
@@ -263,7 +263,7 @@ export function memberValue(bytes: Buffer, open: number, name: string): Span | u
   return found;
 }
 
-/** Where the elements of a list begin. The list is valid JSON. */
+/** Returns where the elements of a list begin. The list must be valid JSON. */
 export function elementsOf(bytes: Buffer, list: Span): number[] {
   const starts: number[] = [];
   let start = firstElement(bytes, list.start);

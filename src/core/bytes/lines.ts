@@ -1,16 +1,16 @@
 /**
- * Cuts a stored text by its lines. A line keeps its end, and nothing is added or normalised, so that
- * parts put together are the text, byte for byte.
+ * Cuts a stored text into lines. A line keeps its line end, and nothing is added or normalised, so that the joined
+ * parts equal the text byte for byte.
  */
 
-/** Lines in a text: what follows the last line end counts when it is not empty. */
+/** Counts the lines of a text; a last line without a line end counts too. */
 export function countLines(text: string): number {
   let lines = 0;
   for (let at = 0; at < text.length; at = lineStart(text, at, 1)) lines += 1;
   return lines;
 }
 
-/** Where the line begins that comes `lines` after the one at `start`; the text's end if there is none. */
+/** Returns where the line begins that comes `lines` after the one at `start`; the text's end if there is none. */
 export function lineStart(text: string, start: number, lines: number): number {
   let at = start;
   for (let passed = 0; passed < lines && at < text.length; passed += 1) {

@@ -1,4 +1,4 @@
-/** Reads how large a picture is from the first bytes of its file. Anything may be in them. */
+/** Reads the size of a picture from the first bytes of its file, which may contain anything. */
 import { Buffer } from 'node:buffer';
 
 export interface PictureSize {
@@ -7,10 +7,11 @@ export interface PictureSize {
   readonly height: number;
 }
 
-// A JPEG says its size behind its metadata, which cameras fill with 64 kB and a small picture.
+// Bytes that are searched. A JPEG states its size after its metadata, which cameras fill with 64 kB and a small
+// picture.
 const HEAD_CHARS = 256 * 1024;
 
-/** `base64`: the file. Undefined for one that is no PNG, JPEG, GIF or WebP, or says no size. */
+/** Returns the size. `base64`: the file. Undefined if it is no PNG, JPEG, GIF or WebP, or states no size. */
 export function pictureSize(base64: string): PictureSize | undefined {
   const head = Buffer.from(base64.slice(0, HEAD_CHARS), 'base64');
   for (const read of [pngSize, gifSize, webpSize, jpegSize]) {
@@ -45,7 +46,7 @@ function webpSize(head: Buffer): PictureSize | undefined {
   return undefined;
 }
 
-/** Segments follow each other; the one that begins a frame holds the size. */
+/** Reads a JPEG: segments follow each other, and the one that begins a frame holds the size. */
 function jpegSize(head: Buffer): PictureSize | undefined {
   if (head.length < 4 || head.readUInt16BE(0) !== 0xffd8) return undefined;
   let at = 2;
@@ -54,13 +55,13 @@ function jpegSize(head: Buffer): PictureSize | undefined {
     if (beginsFrame(marker)) {
       return { height: head.readUInt16BE(at + 5), width: head.readUInt16BE(at + 7) };
     }
-    // A marker may be padded with further 0xff bytes.
+    // A marker may be preceded by extra 0xff bytes.
     at += marker === 0xff ? 1 : 2 + head.readUInt16BE(at + 2);
   }
   return undefined;
 }
 
-/** SOF0 to SOF15 without the tables that have numbers among them. */
+/** Says whether a marker begins a frame: SOF0 to SOF15, without the table markers between them. */
 function beginsFrame(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 }

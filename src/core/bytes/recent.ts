@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 
-/** A map of bounded size: the entries that were used longest ago make way for a new one. */
+/** A map of bounded size: the least recently used entries are dropped first. */
 export class Recent<Key, Value> {
   readonly #max: number;
   readonly #sizeOf: (value: Value) => number;
@@ -8,7 +8,7 @@ export class Recent<Key, Value> {
   /** In the order of last use. */
   readonly #values = new Map<Key, Value>();
 
-  /** `max`: entries, or the sum of their sizes where `sizeOf` is given. */
+  /** `max`: a number of entries, or a sum of sizes if `sizeOf` is given. */
   constructor(max: number, sizeOf: (value: Value) => number = () => 1) {
     this.#max = max;
     this.#sizeOf = sizeOf;
@@ -67,8 +67,8 @@ interface Remembered<Key> {
 }
 
 /**
- * Bounds a collection: removes the oldest entries until at most `max` are left. A caller that wants
- * the order of last use takes an entry out before it puts it in again.
+ * Bounds a collection: removes the oldest entries until at most `max` are left. For a least-recently-used order,
+ * delete and re-insert an entry when it is used.
  */
 export function forgetOldest<Key>(remembered: Remembered<Key>, max: number): void {
   if (remembered.size <= max) return;
@@ -79,8 +79,8 @@ export function forgetOldest<Key>(remembered: Remembered<Key>, max: number): voi
 }
 
 /**
- * Remembers what was made of texts that come again and again. It holds up to twice as many as `most`: those
- * that were asked for lately, and the full list before that one. To keep an order of use would cost more.
+ * Caches values computed from texts that occur often. It holds up to twice `most` entries: the current list, and the
+ * previous full one. That costs less than tracking the order of use.
  */
 export class Known<Value> {
   readonly #most: number;
@@ -108,10 +108,10 @@ export class Known<Value> {
   }
 }
 
-/** V8 keeps a whole text for a piece of it that is longer than this. */
+/** V8 keeps a whole text in memory for a piece of it that is longer than this. */
 const COPIED_CHARS_MAX = 12;
 
-/** The same text, which does not keep the one that it was cut from. */
+/** Copies a text, so that it does not keep the larger text that it was cut from in memory. */
 export function copied(text: string): string {
   if (text.length <= COPIED_CHARS_MAX) return text;
   return Buffer.from(text, 'utf16le').toString('utf16le');

@@ -1,12 +1,12 @@
-/** Keys and the sums of their values, of which the highest are wanted. */
+/** Sums values per key, and returns the keys with the highest sums. */
 
-/** A power of two. Twice as many cells as keys, or the search for a free one becomes a walk. */
+/** Size of the table, a power of two. It has twice as many cells as keys; otherwise finding a free cell takes long. */
 const CELLS_MIN = 1024;
 const LOAD_MAX = 0.5;
-/** Knuth's multiplicative hash: neighbouring keys land far apart. */
+/** Knuth's multiplicative hash: it spreads neighbouring keys. */
 const SPREAD = 0x9e3779b1;
 
-// A Map costs 0.1 us a change, and a question makes 6,000: flat tables make it a tenth.
+// A Map costs 0.1 us per change, and a question makes 6,000 changes; flat arrays take a tenth.
 export class Tally {
   /** Key plus one; 0 is a free cell. */
   #keys: Uint32Array;
@@ -24,14 +24,14 @@ export class Tally {
     return this.#size;
   }
 
-  /** Adds `value` to every key of a list. Keys are below 2^32 - 1. */
+  /** Adds `value` to the sum of every key in a list. Keys are below 2^32 - 1. */
   addAll(list: Uint32Array, value: number): void {
     for (const key of list) this.#add(key, value);
   }
 
   /**
-   * The keys with the highest sums, best first; of equal ones the higher key. Keys in `without` are
-   * left out.
+   * Returns the keys with the highest sums, best first; of equal ones the higher key. Keys in `without` are left
+   * out.
    */
   highest(count: number, without: ReadonlySet<number> = NONE): number[] {
     const keys: number[] = [];

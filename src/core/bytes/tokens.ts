@@ -1,34 +1,30 @@
 /**
- * Estimates how many tokens a text is, from its bytes alone.
- *
- * A real tokenizer reads 2 MB a second and weighs megabytes. This is a finite automaton that looks
- * at each byte once. It decides budgets, never bills. A text and the same text inside a JSON string
- * give the same number: an escape counts as its decoded character, because the provider tokenizes
- * that.
+ * Estimates how many tokens a text has, from its bytes alone.
+ * A real tokenizer reads 2 MB a second and weighs megabytes. This is a finite automaton that reads each byte once.
+ * It serves for budgets, never for bills. A text has the same estimate inside a JSON string: an escape counts as its
+ * decoded character, because the provider tokenizes that.
  */
 import { Buffer } from 'node:buffer';
 import { STEP_BYTES, type Steps } from './steps.ts';
 
 /**
- * Tokens to pay for each of these. A number in a name is a position: `word10` is paid at the tenth
- * letter. Where a row is counted no further, every later byte pays the last position again.
- *
- * Fitted to o200k_base by non-negative least squares on the relative error of 4 kB samples, raw and
- * inside JSON strings: 1,681 from real agent sessions, 900 of code, prose, logs, JSON, numbers and
- * ids. Positions with a weight of zero are left out. Totals are then within 10 % in every class,
- * sessions within 4 %. Half of the single samples are within 5 %, nineteen of twenty within 18 %
- * (minified code 29 %).
+ * The price in tokens of each counted byte. The number in a name is a position: `word10` is paid at the tenth letter
+ * of a run. After the last counted position, every later byte pays that position's price again.
+ * Fitted to o200k_base by non-negative least squares on the relative error of 4 kB samples, raw and inside JSON
+ * strings: 1,681 from real agent sessions, 900 of code, prose, logs, JSON, numbers and ids. Positions with a price
+ * of zero are left out. Totals are then within 10 % in every class, sessions within 4 %. Half of the single samples
+ * are within 5 %, nineteen of twenty within 18 % (minified code 29 %).
  */
 const WEIGHTS = {
-  // Letters that begin a row of letters and digits; a capital in front belongs to them. The space
-  // before a word costs nothing, and up to nine letters make one token most of the time.
+  // Letters that begin a run of letters and digits; a capital in front belongs to them. The space before a word costs
+  // nothing, and up to nine letters are usually one token.
   word1: 0.9275,
   word10: 1.5815,
-  // Nothing that people write: two or three letters a token. Not fitted, there is too little of it.
+  // Longer than any real word, so two or three letters per token. Not fitted: too few samples.
   word17: 0.4,
   more17: 0.4,
   capitals9: 0.4,
-  // Letters further on in a row, as `File` in readFile, or most of base64 and hex.
+  // Letters further on in a run, as `File` in readFile, or most of base64 and hex.
   more1: 1.1552,
   // Up to three digits. After a single space they do not take the space with them.
   digits1: 1.1265,
@@ -40,14 +36,14 @@ const WEIGHTS = {
   signs1: 0.8403,
   signs3: 0.285,
   signs17: 0.1842,
-  // Characters beyond ASCII, each: from an earlier fit on 100 kB of text in each of these scripts.
+  // Characters beyond ASCII, per character: from an earlier fit on 100 kB of text in each script.
   twoBytes: 0.2814,
   threeBytes: 0.851,
   han: 0.7816,
   kana: 0.747,
   hangul: 0.7595,
   fourBytes: 1.702,
-  // A \u escape, whichever character it is: between two and three bytes, mostly Han.
+  // A \u escape of any character. The price lies between those of two and three bytes, because most are Han.
   hex0: 0.75,
 };
 
@@ -55,7 +51,7 @@ type Weight = keyof typeof WEIGHTS;
 
 type WideKind = 'twoBytes' | 'threeBytes' | 'han' | 'kana' | 'hangul' | 'fourBytes';
 
-/** The kinds of bytes. Letters with a meaning after a backslash are kinds of their own. */
+/** The kinds of bytes. Letters with a meaning after a backslash have kinds of their own. */
 type Kind =
   | WideKind
   | 'small'
@@ -71,15 +67,15 @@ type Kind =
   | 'inner';
 
 /**
- * The row that the automaton is reading. `word`: the letters that begin a row of letters and
- * digits. `more`: letters further on in such a row. `capitals`: those after a first one. `wide`: a
- * character beyond ASCII. `hex`: the four digits of a \u escape.
+ * The run that the automaton is in. `word`: letters that begin a run of letters and digits. `more`: letters further
+ * on in such a run. `capitals`: capitals after a first one. `wide`: a character beyond ASCII. `hex`: the four digits
+ * of a \u escape.
  */
 type Row = keyof typeof COUNTED;
 
 interface State {
   readonly row: Row;
-  /** Bytes of the row so far, as far as they are counted. */
+  /** Bytes of the run so far, up to the last counted position. */
   readonly count: number;
   /** The one letter so far is a capital. */
   readonly isCapital?: boolean;
@@ -89,7 +85,7 @@ interface State {
   readonly pays?: Weight | undefined;
 }
 
-/** How far the bytes of a row are counted: no further than the weights ask for. */
+/** The last position of a run that has a price of its own. */
 const COUNTED = {
   word: 17,
   more: 17,
@@ -156,7 +152,7 @@ function afterCapital(state: State): State {
   return { ...enter(isInside ? 'more' : 'word', 1), isCapital: true };
 }
 
-/** Whether a letter after this does not begin a word. */
+/** Says whether a letter after this run does not begin a word. */
 function continuesRow(row: Row): boolean {
   return row === 'digits' || row === 'capitals' || row === 'wide';
 }
@@ -206,7 +202,7 @@ function wideKindOf(byte: number): Kind {
   return byte >= 0xea && byte <= 0xed ? 'hangul' : 'threeBytes';
 }
 
-/** The automaton as tables: `next` has 256 cells for each state, one a byte. */
+/** The automaton as tables: `next` has 256 cells per state, one for each byte. */
 interface Tables {
   /** The first cell of the state to go to. */
   readonly next: Uint16Array;
@@ -217,9 +213,8 @@ interface Tables {
 const CELLS = 256;
 const CELLS_LOG2 = 8;
 
-// Runs in every process and thread that estimates, before V8 has compiled anything. One step for
-// each kind instead of each byte, numbers for states, and whole ranges of bytes at once take 2 ms,
-// not 11.
+// Builds the tables. It runs in every process and thread that estimates, before V8 has compiled anything. Working by
+// kinds of bytes, numbered states and byte ranges takes 2 ms instead of 11.
 function buildTables(): Tables {
   const order: Kind[] = [];
   const ranges: Range[] = [];
@@ -234,7 +229,7 @@ function buildTables(): Tables {
   const states = [START];
   const numbers = new Map([[keyOf(START), 0]]);
   const reached: number[] = [];
-  // The list grows while it is walked: what a step reaches for the first time is walked later.
+  // The loop also visits states that it adds to the list itself.
   for (const state of states) {
     const first = reached.length;
     for (const kind of order) {
@@ -264,7 +259,10 @@ function buildTables(): Tables {
   return { next, costs: Float64Array.from(costs) };
 }
 
-/** A kind that comes first, by its bytes, and leads to the same state: two steps in three are such. */
+/**
+ * Returns an earlier kind that leads to the same state, so that the step is computed once. That holds for two steps
+ * in three.
+ */
 function standIn({ row, count, isEscaping }: State, kind: Kind): Kind {
   const isLetter = kind === 'small n' || kind === 'small t' || kind === 'small u';
   if (isEscaping === true) return isLetter ? kind : 'sign';
@@ -272,7 +270,7 @@ function standIn({ row, count, isEscaping }: State, kind: Kind): Kind {
   return isLetter ? 'small' : kind;
 }
 
-/** Bytes next to each other that are of one kind: the kind's place in the order of kinds. */
+/** Adjacent bytes of one kind, and the kind's index. */
 interface Range {
   readonly place: number;
   readonly start: number;
@@ -282,7 +280,7 @@ interface Range {
 const ROWS = Object.keys(COUNTED);
 const PAID = Object.keys(WEIGHTS);
 
-/** A number of its own for every state: counts are below 32, as are rows; weights are below 64. */
+/** Returns a unique number for a state: counts and runs are below 32, prices below 64. */
 function keyOf({ row, count, isCapital, isEscaping, pays }: State): number {
   const flags = (isCapital === true ? 2 : 0) + (isEscaping === true ? 1 : 0);
   const paid = pays === undefined ? 0 : PAID.indexOf(pays) + 1;
@@ -291,7 +289,7 @@ function keyOf({ row, count, isCapital, isEscaping, pays }: State): number {
 
 let tables: Tables | undefined;
 
-/** Estimated tokens of the bytes from `start` to `end`: text, or JSON that holds text. */
+/** Estimates the tokens of the bytes from `start` to `end`: text, or JSON that holds text. */
 export function estimateTokens(bytes: Uint8Array, start = 0, end = bytes.length): number {
   tables ??= buildTables();
   const { next, costs } = tables;
@@ -304,7 +302,7 @@ export function estimateTokens(bytes: Uint8Array, start = 0, end = bytes.length)
   return Math.ceil(tokens);
 }
 
-/** estimateTokens() in steps: a long text is estimated in pieces, whose sum is the same but for a token each. */
+/** Estimates in steps. A long text is cut into pieces, whose sum differs by at most a token each. */
 export function* estimateSteps(bytes: Uint8Array, start: number, end: number): Steps<number> {
   let tokens = 0;
   let at = start;
