@@ -1,14 +1,14 @@
 interface ErrorRow {
   readonly status: number;
-  /** Whether the same request may succeed if the client sends it again. Clients obey `x-should-retry`. */
+  /** Whether the same request may succeed when it is sent again. Clients obey `x-should-retry`. */
   readonly retry: boolean;
   readonly hint: string;
 }
 
 /**
- * Every way a request can stop inside svc, in one table. A code is part of the interface: tests,
- * docs and users match on it. A message is for people and may change. A hint says what to do. A service
- * translates this table into its own: service/src/server/fault.ts.
+ * Every way in which a request can fail inside svc, in one table. A code is part of the interface: tests, docs and
+ * users rely on it. A message is for people and may change. A hint says what to do. A service translates this table
+ * into its own: service/src/server/fault.ts.
  */
 const ERRORS = {
   LOCAL_TOKEN_INVALID: {
@@ -138,10 +138,10 @@ const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The table by any code, for what explains or translates it. */
+/** The table with any code as key, for code that explains or translates errors. */
 export const ERROR_ROWS: Readonly<Record<ErrorCode, ErrorRow>> = ERRORS;
 
-/** This request stops. The message is a constant plus safe fields: never a header, a body, a key. */
+/** Stops this request. The message is a constant plus safe fields: never a header, a body, a key. */
 export class ProxyError extends Error {
   override readonly name = 'ProxyError';
   readonly code: ErrorCode;
@@ -165,7 +165,7 @@ export class ProxyError extends Error {
   }
 }
 
-/** Why memory could not help. Each reason is a memory_state the client can see. */
+/** Why the memory did not answer. The client sees each reason as a memory_state. */
 export type MemoryFailure = 'timeout' | 'unavailable' | 'denied' | 'rate_limited' | 'invalid';
 
 export class MemoryError extends Error {

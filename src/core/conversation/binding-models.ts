@@ -1,14 +1,12 @@
 /**
- * Says which models may bind their thinking to what was sent before it. Providers add such models and none
- * loses the check, so the table lists the models that are known not to bind. Every other model counts as one
- * that does.
- *
+ * Says which models may bind their thinking to its prefix. Providers add such models and never remove the check, so
+ * the table lists the models that are known not to bind; every other model counts as binding.
  * Sources: platform.claude.com, preserved thinking and prefix checks (2026-11: Fable 5.1 and 5.2, Mythos 5.1 and
  * 5.2, Opus 5.5, Sonnet 5.5, Haiku 5.5 check; Opus 5, Sonnet 5, Fable 5, Haiku 4.5 and older do not);
  * developers.openai.com, keep prefix unchanged (2026-11: "newer frontier models", none is named).
  */
 
-/** The newest version of each Claude family that does not bind: 5.0 is version 50. */
+/** The newest version of each Claude family that does not bind; 50 means version 5.0. */
 const CLAUDE_UNBOUND: Readonly<Record<string, number>> = {
   opus: 50,
   sonnet: 50,
@@ -20,12 +18,15 @@ const CLAUDE_UNBOUND: Readonly<Record<string, number>> = {
 const CLAUDE = /claude-([a-z]+)-(\d)(?:[-.](\d))?(?![\d])/;
 // Names before Claude 4 begin with the version: `claude-3-5-sonnet-20241022`, `claude-2.1`, `claude-instant-1.2`.
 const OLD_CLAUDE = /claude-(?:[123](?:[-.]|$)|instant)/;
-/** GPT-5.6 is the first whose documents speak of reasoning kept between requests, so it may be a "newer" one. */
+/**
+ * The newest GPT that does not bind. GPT-5.6 is the first whose documents mention reasoning kept between requests,
+ * so it may be a "newer" one.
+ */
 const GPT_UNBOUND = 55;
 const GPT = /(?:^|[/.])gpt-(\d+)(?:\.(\d))?/;
 const OLD_OPENAI = /(?:^|[/.])(?:o[134](?:-|$)|chatgpt-4|codex-mini|gpt-oss)/;
 
-/** Whether thinking of this model may be bound to its prefix. A model without a name counts as one that binds. */
+/** Says whether a model may bind its thinking to its prefix. A model without a name counts as binding. */
 export function bindsThinking(model: string | undefined): boolean {
   const name = (model ?? '').toLowerCase();
   const [, family = '', major = '', minor = '0'] = CLAUDE.exec(name) ?? [];
@@ -36,5 +37,5 @@ export function bindsThinking(model: string | undefined): boolean {
   return gpt === undefined || Number(gpt) * 10 + Number(point) > GPT_UNBOUND;
 }
 
-/** Claude Code's mark for the long window, behind the name of a model. */
+/** Matches Claude Code's mark for the long window at the end of a model's name. */
 export const LONG_MARK = /\[1m\]$/i;

@@ -1,6 +1,6 @@
 import { asList, asRecord } from '../bytes/json-fields.ts';
 
-/** Reads how long marks ask a provider to keep what precedes them in its prompt cache. */
+/** Reads for how long cache marks ask a provider to keep the prefix. */
 
 /** Anthropic's default lifetime, and OpenAI's for its older models. */
 export const CACHE_DEFAULT_MS = 5 * 60_000;
@@ -8,13 +8,13 @@ export const CACHE_DEFAULT_MS = 5 * 60_000;
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
 const LIFETIME = /^(\d{1,6})([smh])$/;
 
-/** `1h` or `30m` in milliseconds; 0 for anything else. */
+/** Reads `1h` or `30m` as milliseconds; 0 for anything else. */
 export function lifetimeMs(value: unknown): number {
   const [, count = '', unit = ''] = typeof value === 'string' ? (LIFETIME.exec(value) ?? []) : [];
   return Number(count) * (UNIT_MS[unit] ?? 0);
 }
 
-/** The longest lifetime that a mark asks for: on an item, on its parts or on theirs; 0 without one. */
+/** Returns the longest lifetime that a mark asks for, on an item or anywhere inside it; 0 without a mark. */
 export function markedMs(value: unknown): number {
   const { content, cache_control: mark } = asRecord(value);
   let longest = mark === undefined ? 0 : lifetimeMs(asRecord(mark)['ttl']);

@@ -1,9 +1,7 @@
 /**
  * Separates a tool's output from the reminders that a client appended to it.
- *
- * Claude Code appends the person's messages typed while the agent works, the context of hooks, and
- * notes that change from request to request. These are not the tool's: svc neither stores nor
- * replaces them.
+ * Claude Code appends messages that the user types while the agent works, the context of hooks, and notes that
+ * change from request to request. They are not tool output: svc neither stores nor replaces them.
  */
 
 const REMINDER = '<system-reminder>';
@@ -11,8 +9,8 @@ const REMINDER_END = '</system-reminder>';
 const LINE_REMINDER = `\n${REMINDER}`;
 
 /**
- * The opening of a reminder in which a person speaks. The person may type any tag, so everything
- * from here on is theirs, wherever the tags seem to close.
+ * How a reminder with a user's message begins. The user may type any tag, so everything from here on counts as the
+ * user's, wherever the tags seem to close.
  */
 const TYPED_FRAMES: readonly string[] = [
   `${REMINDER}\nThe user sent the following message:`,
@@ -20,8 +18,8 @@ const TYPED_FRAMES: readonly string[] = [
 ];
 
 /**
- * The number of characters of an output that came from its tool. Only whole reminders at the very
- * end are the client's: one further up came from a file that the tool read, and is kept with it.
+ * Returns how many characters of an output came from its tool. Only whole reminders at the very end are the
+ * client's. One further up came from a file that the tool read, so it is kept.
  */
 export function toolTextLength(text: string): number {
   const typed = typedFrameStart(text);
@@ -36,7 +34,7 @@ export function toolTextLength(text: string): number {
   }
 }
 
-/** Where the first reminder of a person's words begins, at the start of a line; -1 without one. */
+/** Returns where the first reminder with a user's message begins, at the start of a line; -1 without one. */
 function typedFrameStart(text: string): number {
   const starts = TYPED_FRAMES.map((frame) => {
     return text.startsWith(frame) ? 0 : text.indexOf(`\n${frame}`) + 1 || -1;
@@ -45,8 +43,8 @@ function typedFrameStart(text: string): number {
 }
 
 /**
- * Where the reminder begins that closes at the end of `text`; -1 without one. A reminder may quote an
- * opening tag, so it begins at the first line with one since the reminder before it was closed.
+ * Returns where the reminder begins that closes at the end of `text`; -1 without one. A reminder may quote an
+ * opening tag, so it begins at the first line with such a tag after the previous reminder.
  */
 function lastReminderStart(text: string): number {
   const nearest = text.lastIndexOf(REMINDER);
@@ -58,13 +56,12 @@ function lastReminderStart(text: string): number {
   return first === -1 || first > nearest ? nearest : first + 1;
 }
 
-/** More frames than a person sends while one tool runs: each candidate reads what follows it once. */
+/** Bound on frames: more than a user sends while one tool runs. Each candidate reads the text after it once. */
 const FRAMES_MAX = 16;
 
 /**
- * The person's message typed while the assistant worked, from the reminders at the very end of an
- * output. A frame is a file's if anything but whole reminders follows it, or if a reminder closes
- * early in it: neither is the client's.
+ * Returns the user's message from the reminders at the very end of an output. If anything but whole reminders
+ * follows a frame, or a reminder closes early in it, the frame came from a file and is ignored.
  */
 export function typedInOutput(text: string): string {
   const trimmed = text.trimEnd();
@@ -95,7 +92,7 @@ function frameStarts(text: string): readonly number[] {
   return starts.toSorted((a, b) => a - b).slice(-FRAMES_MAX);
 }
 
-/** The insides of the reminders that the text is made of; undefined where anything else is in it. */
+/** Returns the contents of the reminders; undefined if the text has anything else. */
 function wholeReminders(text: string): readonly string[] | undefined {
   const inside: string[] = [];
   let rest = text;
@@ -115,13 +112,11 @@ function typedInReminder(inside: string): string {
   return head === undefined ? '' : withoutFrameEnd(inside.slice(head.length));
 }
 
-/**
- * The client's own words after the typed text: a last paragraph with instructions for the model.
- */
+/** Matches the client's own words after the typed text: a last paragraph with instructions for the model. */
 const FRAME_END =
   /^(?:This is how Claude Code surfaces|(?:IMPORTANT|NOTE|Note|Please|After|Address|Do not|You (?:must|should))\b[^]*\b(?:message|user|request)\b)/;
 
-/** The typed text of a frame, without the sentences that the client put behind it. */
+/** Returns the typed text of a frame without the client's sentences after it. */
 export function withoutFrameEnd(text: string): string {
   const last = text.lastIndexOf('\n\n');
   const isClients = last !== -1 && FRAME_END.test(text.slice(last + 2));

@@ -2,25 +2,25 @@ import { CONTRADICTED } from './stated-project.ts';
 import type { ExchangeStart, Item, ItemTraits, SoFar, StatedFolder } from './view.ts';
 
 /**
- * Cuts a conversation into exchanges: a person's message and everything up to the next one. Only
- * indexes and texts that the items already have: nothing here reads the body.
+ * Splits a conversation into exchanges: a user's message and everything up to the next one. It uses only the items'
+ * facts and never reads the body.
  */
 
 export interface Exchange {
-  /** First item, and the one after the last. Exchanges cover the items without a gap. */
+  /** The first item, and the index after the last one. Exchanges cover the items without a gap. */
   readonly start: number;
   readonly end: number;
-  /** The newest item with human text; undefined for what precedes the first human item. */
+  /** The newest item with human text; undefined for the part before the first human item. */
   readonly human: number | undefined;
-  /** The person's text; several messages in a row are joined by a blank line. */
+  /** The user's text; several consecutive messages are joined by a blank line. */
   readonly humanText: string;
-  /** A tool or a file could have written a part of it. */
+  /** A tool or a file could have written part of the human text. */
   readonly isUnverified: boolean;
   /** The assistant's visible texts, joined by a blank line. */
   readonly assistantText: string;
-  /** Nothing was said since the person's text or the last tool result: an answer is due. */
+  /** No answer has come since the human text or the last tool result. */
   readonly isOpen: boolean;
-  /** The person stopped the answer; what was said so far is not a whole answer. */
+  /** The user stopped the answer, so the text so far is incomplete. */
   readonly wasInterrupted: boolean;
   /** Some item calls a tool or answers a call, maybe one of the exchange before. */
   readonly hasToolState: boolean;
@@ -30,7 +30,7 @@ export interface Exchange {
 // Several steps of a request need them.
 const GROUPED = new WeakMap<readonly ItemTraits[], readonly Exchange[]>();
 
-/** In the order of the items. Empty for no items. The list must not change afterwards. */
+/** Returns the exchanges in order; none for no items. The list must not change afterwards. */
 export function groupExchanges(items: readonly ItemTraits[]): readonly Exchange[] {
   const known = GROUPED.get(items);
   if (known !== undefined) return known;
@@ -83,7 +83,7 @@ export function currentExchange(items: readonly Item[]): Exchange | undefined {
   return exchangeBefore(items, items.length);
 }
 
-/** The exchange that holds the item before `end`, cut off there. */
+/** Returns the exchange that holds the item before `end`, cut off there. */
 export function exchangeBefore(items: readonly Item[], end: number): Exchange | undefined {
   const start = items[end - 1]?.soFar.exchange.start;
   if (start === undefined) return undefined;
@@ -108,7 +108,7 @@ interface Draft {
   wasInterrupted: boolean;
   hasToolState: boolean;
   hasReasoning: boolean;
-  /** The model has said, thought or called something here. */
+  /** The model has answered, thought or called a tool here. */
   isAnswered: boolean;
 }
 
@@ -132,7 +132,7 @@ function begins(item: ItemTraits, { human, isAnswered }: Draft): boolean {
 }
 
 function readInto(draft: Draft, item: ItemTraits, index: number): void {
-  // Codex repeats before a summary all that was typed: it was said, and kept, in the history.
+  // Codex repeats all typed texts before a summary; the history had them already.
   if (item.isSummary === true && !draft.isAnswered) draft.humanTexts = [];
   if (item.toolResultIds.length > 0 || item.humanText !== '') draft.isOpen = true;
   if (item.humanText !== '') {
@@ -145,7 +145,7 @@ function readInto(draft: Draft, item: ItemTraits, index: number): void {
     draft.assistantTexts.push(item.assistantText);
     draft.isOpen = false;
   }
-  // A text that comes with a call is not the last word, unless the call is answered beside it.
+  // Text beside a tool call is not the final answer, unless the same item answers the call.
   if (item.toolCalls.some(({ id }) => !item.toolResultIds.includes(id))) draft.isOpen = true;
   draft.hasToolState ||= item.toolCalls.length > 0 || item.toolResultIds.length > 0;
   draft.hasReasoning ||= item.hasReasoning;
@@ -187,9 +187,7 @@ const NOTHING: SoFar = {
   exchange: { number: -1, start: 0, hasHuman: false, isAnswered: false },
 };
 
-/**
- * Adds what one item says to what the conversation said before it. `before` undefined: it is the first one.
- */
+/** Adds the facts of one item to those of the conversation before it. `before`: undefined for the first item. */
 export function addItem(
   before: SoFar | undefined,
   traits: ItemTraits,
@@ -223,14 +221,14 @@ interface ItemFacts {
   readonly tokens: number;
   /** The longest cache lifetime that it asks for. */
   readonly cacheMs: number;
-  /** Its bytes hold the beginning of a text of svc's hooks. */
+  /** The item's bytes contain the beginning of a text from svc's hooks. */
   readonly holdsHookMark: boolean;
 }
 
 /**
- * Later system messages carry what hooks and tools print, so they may quote any document. Such a message may also
- * come before the client's own one: so another folder in one of them takes the first one's away. What comes
- * after an answer changes nothing, because the folder of a conversation must not change.
+ * Finds the folder in system messages. Later ones carry output of hooks and tools, which may quote any document, and
+ * such a message may even come before the client's own. So if two name different folders, none counts. After the
+ * first answer nothing changes the folder, because a conversation must keep its space.
  */
 function systemFolders(
   so: SoFar,
@@ -258,7 +256,7 @@ function isOpening({ number, isAnswered }: ExchangeStart): boolean {
   return number <= 0 && !isAnswered;
 }
 
-// A block that comes after an answer is not the environment with which a client begins.
+// A block after the first answer is not the environment that a client states at the start.
 function userFolder(
   { workingFolder, statedBy }: ItemTraits,
   exchange: ExchangeStart,
@@ -281,7 +279,7 @@ function addToExchange(current: ExchangeStart, traits: ItemTraits, index: number
   };
 }
 
-/** Messages that a person sends in a row, before the model has done anything, are one message. */
+/** Says whether an item begins an exchange. Consecutive user messages before any model work are one message. */
 function beginsExchange(
   traits: ItemTraits,
   current: { readonly hasHuman: boolean; readonly isAnswered: boolean },
@@ -289,7 +287,7 @@ function beginsExchange(
   return traits.humanText !== '' && (!current.hasHuman || current.isAnswered);
 }
 
-/** The model has said, thought or called something, or a call was answered. */
+/** Says whether the model answered, thought or called a tool in this item, or a call was answered. */
 export function isModelWork({ role, hasReasoning }: ItemTraits): boolean {
   return role === 'assistant' || role === 'tool' || hasReasoning;
 }

@@ -1,17 +1,12 @@
 /**
- * Says whether two items are the same item, and two conversations the same conversation so far.
- *
- * A digest covers the content of an item, not everything that a client may rewrite. Claude Code
- * moves its cache mark to the newest message at every request, and turns a one-block list back into
- * a string when the mark leaves it: neither counts. In Responses an input may be a string, a
- * message, or a message that states its type. SDKs change from one to the other within a
- * conversation: that does not count either, and spacing does not.
- *
- * Thinking does not count either: a client may leave old thinking out, and its conversation stays the same.
- *
- * Everything else counts, in the order and the form in which the client wrote it, so that 2^53+1 is
- * not 2^53. (A character and its escape are different here: no client changes that between its own
- * requests.)
+ * Identifies items and conversations: equal fingerprints mean the same conversation so far.
+ * A digest covers an item's content, but not what a client may rewrite. Claude Code moves its cache mark to the
+ * newest message at every request, and turns a one-block list back into a string when the mark leaves it: neither
+ * counts. In Responses an input may be a string, a message, or a message that states its type; SDKs change between
+ * them within a conversation, so that does not count either, nor does white space.
+ * Thinking does not count: a client may leave old thinking out, and the conversation stays the same.
+ * Everything else counts, in the client's order and form, so that 2^53+1 differs from 2^53. (A character and its
+ * escape differ here too: no client changes that between its own requests.)
  */
 import { hash } from 'node:crypto';
 import {
@@ -31,11 +26,11 @@ import {
   type Span,
 } from '../bytes/json-scan.ts';
 
-// String content is written like a list with this one text block.
+// String content is hashed as a list with this one text block.
 const BLOCK_OPEN = Buffer.from('[{"type":"text","text":');
 const BLOCK_CLOSE = Buffer.from('}]');
 
-// In Responses a message is written as Codex sends it: with its type, and its content as a list.
+// A Responses message is hashed as Codex sends it: with its type, and its content as a list.
 const MESSAGE_OPEN = Buffer.from('{"type":"message","role":');
 const MESSAGE_CONTENT = Buffer.from(',"content":');
 const COMMA = Buffer.from(',');
@@ -44,7 +39,7 @@ const OBJECT_CLOSE = Buffer.from('}');
 const INPUT_OPEN = Buffer.from('[{"type":"input_text","text":');
 const OUTPUT_OPEN = Buffer.from('[{"type":"output_text","text":');
 
-// A Responses `input` string is written as the message as which clients send it back later.
+// A Responses `input` string is hashed as the message that clients later send back for it.
 const TEXT_INPUT_OPEN = Buffer.concat([
   MESSAGE_OPEN,
   Buffer.from('"user"'),
@@ -71,35 +66,35 @@ export const REASONING_MEMBERS = [
   'thinking_blocks',
 ] as const;
 
-/** Members of an item or a block that say nothing that counts. */
+/** Members of an item or a block that are left out of the digest. */
 const UNCOUNTED: readonly string[] = [...MARKS, ...REASONING_MEMBERS];
 
-/** `hasTypedMessages`: a message may state its type, and its text parts say who speaks. */
+/** `hasTypedMessages`: a message may state its type, and its text parts may name the speaker. */
 export interface ItemForms {
   readonly hasTypedMessages: boolean;
 }
 
 const PLAIN_FORMS: ItemForms = { hasTypedMessages: false };
 
-/** base64url sha256 of what the item at `span` says. The span holds valid JSON. */
+/** Returns the base64url sha256 of the content of the item at `span`, which must be valid JSON. */
 export function digestItem(bytes: Buffer, span: Span, forms: ItemForms = PLAIN_FORMS): string {
   const writer = new CanonicalWriter(bytes, forms);
   writer.writeItem(span.start);
   return hash('sha256', writer.take(), 'base64url');
 }
 
-/** The digest of a Responses `input` that is one string. */
+/** Returns the digest of a Responses `input` that is one string. */
 export function digestTextInput(bytes: Buffer, span: Span): string {
   const text = bytes.subarray(span.start, span.end);
   return hash('sha256', Buffer.concat([TEXT_INPUT_OPEN, text, TEXT_INPUT_CLOSE]), 'base64url');
 }
 
-/** base64url sha256 over all digests so far. `previous` is '' for the first item. */
+/** Returns the base64url sha256 over all digests so far. `previous`: '' for the first item. */
 export function chainFingerprint(previous: string, digest: string): string {
   return hash('sha256', previous + digest, 'base64url');
 }
 
-/** Collects the bytes that count. Bytes contiguous in the body are taken without a copy. */
+/** Collects the bytes of the digest. Adjacent bytes of the body are used without a copy. */
 class CanonicalWriter {
   readonly #bytes: Buffer;
   readonly #forms: ItemForms;
@@ -144,7 +139,7 @@ class CanonicalWriter {
     this.#insert(OBJECT_CLOSE);
   }
 
-  /** An item, or a block of its content: here a cache mark is a cache mark, and not a tool's data. */
+  /** Writes an item or a content block. At this level a cache mark is a mark; deeper down it would be a tool's data. */
   #writeBlock(open: number): number {
     const bytes = this.#bytes;
     this.#keepOne(open);
@@ -170,7 +165,7 @@ class CanonicalWriter {
     return close + 1;
   }
 
-  /** `opening`: of the block that a string is written as. */
+  /** `opening`: the opening of the block as which a string is written. */
   #writeContent(start: number, opening = BLOCK_OPEN): number {
     const bytes = this.#bytes;
     if (opensString(bytes, start)) {
@@ -250,7 +245,7 @@ function isThinkingBlock(bytes: Buffer, start: number): boolean {
   return [...THINKING_TYPES].some((name) => keyIs(bytes, type, name));
 }
 
-/** An item with a role and content that is a message, whether it says so or not. */
+/** An item with role and content is a message, whether it states the type or not. */
 interface Message {
   /** Where the values begin. */
   readonly role: number;

@@ -2,20 +2,18 @@ import type { ClientOrder } from './view.ts';
 import { typedInOutput, withoutFrameEnd } from './end-reminders.ts';
 
 /**
- * Separates a person's typed text from the text that the client put around it.
- *
- * An error in one direction loses a memory. In the other, svc stores a file's or a model's words as
- * the person's own, for good. So a doubtful block counts as not typed.
- *
- * Texts here may be hostile (a file that the client pasted in): every rule reads a text a constant
- * number of times, and no regular expression may backtrack over it.
+ * Separates a user's typed text from the text that the client put around it.
+ * An error in one direction loses a memory. An error in the other stores a file's or a model's words as the user's
+ * own, for good. So a doubtful block counts as not typed.
+ * The texts may be hostile (a file that the client pasted in): every rule reads a text a constant number of times,
+ * and no regular expression may backtrack over it.
  */
 
-/** The facts that the texts of one user message give. */
+/** What the texts of one user message say. */
 export interface UserText {
-  /** The typed text, several blocks joined by a newline; '' when nothing was typed. */
+  /** The typed text; several blocks are joined by a newline. '' if nothing was typed. */
   readonly humanText: string;
-  /** The person stopped the assistant before typing what is in this message. */
+  /** The user stopped the assistant before typing this message. */
   readonly isInterruption: boolean;
   /** The message holds a summary of the history so far. */
   readonly isSummary?: true;
@@ -32,16 +30,19 @@ const INJECTED_WHOLE: ReadonlySet<string> = new Set([
   '</image>', // Codex: follows the part that holds a picture.
 ]);
 
-/** Cline and Roo close every text with it that they write by themselves. */
+/** Cline and Roo end every text that they write themselves with this sentence. */
 const AUTOMATED = '(This is an automated message, so do not respond to it conversationally.)';
 
-/** The order is not always the first sentence: measured below 900 characters in Claude Code. */
+/**
+ * How far into a text the client's order is searched for. It is not always the first sentence: below 900 characters
+ * in Claude Code, measured.
+ */
 const ORDER_CHARS_MAX = 900;
 const SUMMARY_ORDER = 'Your task is to create a detailed summary of the conversation so far';
 
 /**
- * `texts`: the message's text blocks in order. `isReply`: the message also holds a tool result;
- * text next to a tool result belongs to the client, unless a frame says otherwise.
+ * Reads a user message. `texts`: its text blocks in order. `isReply`: the message also holds a tool result; then
+ * other text is the client's, unless a frame says otherwise.
  */
 export function readUserText(texts: readonly string[], isReply: boolean): UserText {
   if (texts.length === 0) return NOTHING_SAID;
@@ -50,7 +51,7 @@ export function readUserText(texts: readonly string[], isReply: boolean): UserTe
   for (const text of texts) {
     const meaning = meaningOf(text);
     if (meaning === 'summary') {
-      // Text typed before the summary belongs to the history that it replaces.
+      // Text typed before the summary belongs to the history that the summary replaces.
       isSummary = true;
       state.typed = [];
     }
@@ -70,7 +71,7 @@ interface Reading {
   /** A text without a frame is typed. */
   isOpen: boolean;
   isInterruption: boolean;
-  /** How the block before says that this one must be read. */
+  /** How the previous block says that this one must be read. */
   next: 'skipped' | 'reply' | undefined;
 }
 
@@ -87,7 +88,7 @@ function readBlock(state: Reading, text: string, meaning: Meaning | undefined): 
     state.isInterruption ||= state.typed.length === 0;
   }
   if (meaning === 'result' || meaning === 'reply') {
-    // Where one tool answers, the other texts of the message are tools' as well.
+    // If one block is a tool's result, the other texts of the message are tools' texts too.
     state.isOpen = false;
     if (text.trimEnd().endsWith('Result:')) state.next = meaning === 'reply' ? 'reply' : 'skipped';
   }
@@ -99,7 +100,7 @@ function addTyped(state: Reading, text: string): void {
   if (text !== '') state.typed.push(text);
 }
 
-/** True for a block that is a client's wrapper as a whole: its text may state the environment. */
+/** Says whether a whole block is a client's wrapper: its text may then state the environment. */
 export function isWrapper(text: string): boolean {
   return meaningOf(text) !== undefined || isOneElement(text);
 }
@@ -142,7 +143,7 @@ function after(text: string, mark: string): string {
   return start === -1 ? '' : text.slice(start + mark.length);
 }
 
-/** The text of a block without the parts that clients add to typed text. */
+/** Returns the text of a block without the parts that clients add to typed text. */
 function unwrap(text: string): string {
   if (INJECTED_WHOLE.has(text.trim()) || isShellRun(text) || text.includes(AUTOMATED)) return '';
   const stated = typedElement(withoutStdin(text));
@@ -152,7 +153,7 @@ function unwrap(text: string): string {
   return withoutPictures(withoutElements(own)).trim();
 }
 
-/** Elements in which clients put what was typed: Cline, Roo, Cursor and Copilot in an editor. */
+/** Elements in which clients put typed text: Cline, Roo, Cursor, and Copilot in an editor. */
 const TYPED_ELEMENTS = [
   'task',
   'user_message',
@@ -163,8 +164,8 @@ const TYPED_ELEMENTS = [
 ] as const;
 
 /**
- * The inside of the element that holds what was typed. It opens the block, or closes it behind the
- * client's own elements; '' for anything else.
+ * Returns the content of the element with typed text. The element opens the block, or ends it after the client's own
+ * elements. '' for any other block.
  */
 function typedElement(text: string): string {
   const start = text.trim();
@@ -177,20 +178,20 @@ function typedElement(text: string): string {
   return '';
 }
 
-/** Where the element begins that ends the text; -1 without one. */
+/** Returns where the element at the end of the text begins; -1 without one. */
 function opensAtEnd(text: string, name: string): number {
   const body = withoutTrailing(text, 'environment_details').trimEnd();
   return body.endsWith(`</${name}>`) ? body.lastIndexOf(`<${name}>`) : -1;
 }
 
-/** Enough for any client seen: the most is four elements before what was typed. */
+/** Bound on elements around typed text. The most seen of any client is four. */
 const ELEMENTS_MAX = 16;
 const LEADING = /^<([a-z][A-Za-z0-9_-]{0,63})[\s>]/;
 const TRAILING = /<\/([a-z][A-Za-z0-9_-]{0,63})>$/;
 
 /**
- * Elements before and behind typed text are the client's: dates, open files, todo lists. Only names
- * that no person writes count behind it: those with an underscore or a hyphen.
+ * Removes the client's elements around typed text: dates, open files, todo lists. After the text, only names with an
+ * underscore or a hyphen count, because a user may write the others.
  */
 function withoutElements(text: string): string {
   let rest = text.trim();
@@ -212,7 +213,7 @@ function withoutElements(text: string): string {
 /** The longest closing tag that is looked for. */
 const ELEMENT_END_CHARS = 67;
 
-/** The text without an element at its end, on separate lines. */
+/** Returns the text without an element on separate lines at its end. */
 function withoutTrailing(text: string, name: string): string {
   const rest = text.trimEnd();
   if (!rest.endsWith(`</${name}>`)) return text;
@@ -220,7 +221,7 @@ function withoutTrailing(text: string, name: string): string {
   return start === -1 ? text : rest.slice(0, start);
 }
 
-/** Claude Code and Codex name the file of a picture: the path must not be kept. */
+/** Removes the pictures' file names that Claude Code and Codex add: a path must not be stored. */
 function withoutPictures(text: string): string {
   if (!text.includes('[Image: ') && !text.includes('<image ')) return text;
   return text
@@ -229,8 +230,8 @@ function withoutPictures(text: string): string {
 }
 
 /**
- * A block that is one XML element from end to end, or begins and ends like one. Names of HTML
- * elements do not count: people paste pages and ask about them, and no client wraps text in one.
+ * Says whether a block is one XML element, or begins and ends like one. HTML elements do not count: users paste
+ * pages and ask about them, and no client wraps text in one.
  */
 function isOneElement(text: string): boolean {
   const trimmed = text.trim();
@@ -251,7 +252,7 @@ const HTML_NAMES: ReadonlySet<string> = new Set(
 const REMINDER = '<system-reminder>';
 const REMINDER_END = '</system-reminder>';
 
-/** Claude Code and Qwen Code: reminders are before, after or between typed text. */
+/** Removes the reminders that Claude Code and Qwen Code put before, after or between typed text. */
 export function withoutReminders(text: string): string {
   let start = text.indexOf(REMINDER);
   if (start === -1) return text;
@@ -269,21 +270,21 @@ export function withoutReminders(text: string): string {
   return withoutLeftover(rest.join('\n'));
 }
 
-// A reminder may quote a file that holds the closing tag. Text before an unmatched closing tag came
-// out of such a file.
+// A reminder may quote a file that holds the closing tag. Then the text before an unmatched closing tag came from
+// that file.
 function withoutLeftover(text: string): string {
   const end = text.lastIndexOf(REMINDER_END);
   return end === -1 ? text : text.slice(end + REMINDER_END.length);
 }
 
-/** pi: the ! prefix, with what the command printed. */
+/** pi: a shell command with the ! prefix, and its output. */
 function isShellRun(text: string): boolean {
   const end = text.startsWith('Ran `') ? text.indexOf('`\n') : -1;
   const printed = end === -1 ? '' : text.slice(end + 2);
   return printed.startsWith('```\n') || printed.startsWith('(no output)');
 }
 
-/** pi: files that the person named with @ come before the typed text, in the same block. */
+/** pi: files that the user named with @ precede the typed text in the same block. */
 function withoutFiles(text: string): string {
   if (!text.trimStart().startsWith('<file name="')) return text;
   const end = text.lastIndexOf(FILE_END);
@@ -292,20 +293,19 @@ function withoutFiles(text: string): string {
 
 const FILE_END = '</file>\n';
 
-/** Codex: piped input comes after the typed text. */
+/** Codex: piped input follows the typed text. */
 function withoutStdin(text: string): string {
   const start = text.indexOf('\n\n<stdin>\n');
   return start !== -1 && text.trimEnd().endsWith('</stdin>') ? text.slice(0, start) : text;
 }
 
 /**
- * `injected`: not typed. `interruption`: the same, and the text after it in the message is typed,
- * even after a tool result. `queued`: typed while the assistant worked, inside a frame. `command`:
- * only its arguments are typed, and the next block is the command's own prompt. `announcement`: not
- * typed, and the next block is the announced text. `request`: typed text follows a heading.
- * `summary`: replaces a history, whose typed texts are repeated. `result`: a tool's text, in this
- * block or the next one. `reply`: the same of a tool that asks the person, so that an element in it
- * is typed.
+ * What a block is. `injected`: not typed. `interruption`: not typed, but the text after it in the message is, even
+ * after a tool result. `queued`: typed while the assistant worked, inside a frame. `command`: only its arguments are
+ * typed, and the next block is the command's own prompt. `announcement`: not typed, and the next block is the
+ * announced text. `request`: typed text follows a heading. `summary`: replaces a history, whose typed texts it
+ * repeats. `result`: a tool's text, in this block or the next one. `reply`: the result of a tool that asks the user,
+ * so an element in it is typed.
  */
 type Meaning =
   | 'injected'
@@ -320,12 +320,12 @@ type Meaning =
   | 'compaction'
   | 'side';
 
-/** How the block begins, and its meaning. A pattern is matched at the beginning, and may not backtrack. */
+/** The beginning of a block, and its meaning. A pattern is matched at the start and may not backtrack. */
 type Wrapper = readonly [starts: string | RegExp, meaning: Meaning];
 
 /**
- * Texts that clients send in the user's name. Each is from the client's program or from recorded sessions; a sentence
- * that a person might type is not in the list. The first row whose text begins the block decides.
+ * Texts that clients send in the user's name. Each is from the client's program or from recorded sessions; sentences
+ * that a user might type are not listed. The first matching row decides.
  */
 const WRAPPERS: readonly Wrapper[] = [
   // --- Claude Code
@@ -333,11 +333,11 @@ const WRAPPERS: readonly Wrapper[] = [
   ['The user sent a new message while you were working:\n', 'queued'],
   // The same in older versions.
   ['The user sent the following message:\n', 'queued'],
-  // Names the file or the size of a picture that the person pasted.
+  // The file name or the size of a picture that the user pasted.
   [/^\[Image: [^\n\]]*\]\s*$/, 'injected'],
   // The report of /context.
   [/^(?:## )?Context Usage[ \t]*\n/, 'injected'],
-  // Esc was pressed. What the person typed next is in the same message.
+  // Esc was pressed. The text that the user typed next is in the same message.
   ['[Request interrupted by user', 'interruption'],
   // A custom slash command: its arguments, then its template as a block of its own.
   ['<command-message>', 'command'],
@@ -345,7 +345,7 @@ const WRAPPERS: readonly Wrapper[] = [
   ['<command-name>', 'injected'],
   // Caveat and output of such a command.
   ['<local-command-', 'injected'],
-  // The ! prefix: a shell command that the person ran, and what it printed.
+  // The ! prefix: a shell command of the user, and its output.
   ['<bash-', 'injected'],
   // A background task ended.
   ['<task-notification>', 'injected'],
@@ -363,11 +363,11 @@ const WRAPPERS: readonly Wrapper[] = [
   ['[SUGGESTION MODE:', 'side'],
   // Stands before the output of local commands.
   ['Caveat: The messages below were generated by the user', 'injected'],
-  // A hook of the person's own refused to let the assistant stop.
+  // The user's own hook did not let the assistant stop.
   ['Stop hook feedback:', 'injected'],
-  // A hook of the person's own refused the prompt; this is what it said.
+  // The user's own hook refused the prompt; this is its output.
   ['Operation stopped by hook:', 'injected'],
-  // A plan that was accepted, in a context of its own: the model wrote it.
+  // An accepted plan in a new context: the model wrote it.
   ['Implement the following plan:\n\n# ', 'injected'],
   // The text of a skill that was loaded.
   ['Base directory for this skill:', 'injected'],
@@ -376,13 +376,13 @@ const WRAPPERS: readonly Wrapper[] = [
   ['# AGENTS.md instructions', 'injected'],
   // Esc was pressed; the partial answer is not in the history.
   ['<turn_aborted>', 'interruption'],
-  // The summary that stands behind the typed texts after a compaction.
+  // The summary behind the typed texts after a compaction.
   ['Another language model started to solve this problem', 'summary'],
-  // The typed texts and the summary in one text, in older versions.
+  // Older versions: the typed texts and the summary in one text.
   ['You were originally given instructions from a user over one or more turns.', 'summary'],
-  // Stands before the part that holds a picture, and names its file.
+  // Precedes the part with a picture, and names its file.
   [/^<image(?:\s[^\n<>]*)?>\s*$/, 'injected'],
-  // Stands in place of a picture that the model cannot take.
+  // Replaces a picture that the model cannot read.
   [/^<?image content omitted because [^\n<>]{1,200}>?\s*$/, 'injected'],
   // The order to summarise the history.
   ['You are performing a CONTEXT CHECKPOINT COMPACTION.', 'compaction'],
@@ -391,7 +391,7 @@ const WRAPPERS: readonly Wrapper[] = [
     /^<(?:environment_context|user_instructions|user_shell_command|subagent_notification|skill|user_action|rollout_budget)[> ]/,
     'injected',
   ],
-  // The editor extension lists open files before what was typed.
+  // The editor extension lists open files before the typed text.
   ['# Context from my IDE setup:', 'request'],
   // --- opencode
   // A file that the person named with @; its text is the next block.
@@ -400,7 +400,7 @@ const WRAPPERS: readonly Wrapper[] = [
   ['Continue if you have next steps, or stop and ask for clarification', 'injected'],
   // Follows a command that ran in a sub-agent.
   ['Summarize the task tool output above and continue with your task.', 'injected'],
-  // Stands behind a prompt that names an agent with @.
+  // Follows a prompt that names an agent with @.
   ['Use the above message and context to generate a prompt and call the task tool', 'injected'],
   // --- pi
   // The summary that replaces the history after a compaction.
@@ -408,7 +408,7 @@ const WRAPPERS: readonly Wrapper[] = [
     'The conversation history before this point was compacted into the following summary:',
     'summary',
   ],
-  // What was said in another branch of the session, summarised.
+  // A summary of another branch of the session.
   ['The following is a summary of a branch that this conversation came back from:', 'injected'],
   // --- Qwen Code
   // The environment, as the first message.
@@ -420,18 +420,18 @@ const WRAPPERS: readonly Wrapper[] = [
   // The order to summarise the history.
   ['First, reason in your scratchpad. Then, generate the <state_snapshot>.', 'compaction'],
   // --- Cline and Roo
-  // What the person answered to the assistant, in older versions and in Roo.
+  // The answer of the user to the assistant, in older versions and in Roo.
   [/^\[(?:attempt_completion|ask_followup_question|plan_mode_respond)\b[^\n]*\] Result:/, 'reply'],
-  // A task continues; the words that the person adds are an element in it.
+  // A task continues; an element in it holds what the user adds.
   ['[TASK RESUMPTION]', 'reply'],
-  // What a tool said, in older versions and in Roo: a file, a page, a command.
+  // A tool's output, in older versions and in Roo: a file, a page, a command.
   [/^\[[a-z][a-z_]{1,40}(?: for '[^\n]*'| completed)?\] Result:/, 'result'],
-  // Tells the model that it called no tool, or called one wrongly.
+  // Tells the model that it called no tool, or called one in a wrong way.
   ['[ERROR] ', 'injected'],
   // --- aider
   // Files of the chat, with their text.
   [/^I have \*[^\n*]{1,60}\*/, 'injected'],
-  // File texts, summaries, outputs and examples that it sends with role user.
+  // File texts, summaries, outputs and examples that the client sends with role user.
   ...[
     'Here are summaries of some files present in my git repository.',
     'Here are some READ ONLY files, provided for your reference.',

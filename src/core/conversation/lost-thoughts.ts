@@ -1,14 +1,13 @@
 import { asList, asRecord, asText } from '../bytes/json-fields.ts';
 
 /**
- * Thoughts of a request that the provider did not use as they were sent. Providers bind thinking to
- * everything before it, and report in the answer what they made of thoughts that no longer fit.
- *
- * Anthropic: preserved thinking, 2026-11, and the types of its SDK. OpenAI: "Keep the prefix unchanged",
- * 2026-11. Both ask to ignore entries of unknown kinds, so those are only counted.
+ * Counts the thinking blocks of a request that the provider dropped, flagged or refused. Providers bind thinking to
+ * everything before it. Their answers report the blocks that no longer fit.
+ * Anthropic: preserved thinking, 2026-11, and the types of its SDK. OpenAI: "Keep the prefix unchanged", 2026-11.
+ * Both ask to ignore entries of unknown kinds, so those are only counted.
  */
 
-/** Counts by reason; a reason without a thought is absent. */
+/** Counts by reason; a reason without a block is absent. */
 export interface LostThoughts {
   /** Dropped, because something before them has changed. */
   readonly prefix?: number;
@@ -20,14 +19,14 @@ export interface LostThoughts {
   readonly allowed?: number;
   /** Reported in a way that svc does not know. */
   readonly other?: number;
-  /** The provider refused the whole request, because something before its thoughts has changed. */
+  /** The provider refused the whole request, because the text before its thinking has changed. */
   readonly refused?: 1;
 }
 
-/** Bounds what is counted. A request of today's largest window has fewer items. */
+/** Bound on counted entries. A request of today's largest window has fewer items. */
 const ENTRIES_MAX = 10_000;
 
-/** Reads a list of `input_transformations`. Undefined where no thought was lost. */
+/** Counts the entries of a list of `input_transformations`. Undefined if no block was lost. */
 export function lostThoughtsIn(transformations: unknown): LostThoughts | undefined {
   const counts: Partial<Record<Counted, number>> = {};
   const entries = asList(transformations).slice(0, ENTRIES_MAX);
@@ -48,24 +47,24 @@ const DROPPED: Readonly<Record<string, Counted>> = {
 
 function kindOf({ type, reason }: Readonly<Record<string, unknown>>): Counted {
   if (type === 'thinking_mismatch_allowed') return 'allowed';
-  // OpenAI's entries name the reason and the item. Its name for their type is not published.
+  // OpenAI's entries name the reason and the item. Their `type` is not published.
   if (reason === 'prefix_mismatch') return 'prefix';
   if (type !== 'thinking_dropped') return 'other';
   return Object.hasOwn(DROPPED, asText(reason)) ? (DROPPED[asText(reason)] ?? 'other') : 'other';
 }
 
-/** The sentence of the error that names the cause; a word of it may change. */
+/** Matches the sentence of the error that names the cause; single words may change. */
 const REFUSAL = /\bbound to (?:a|an|the)? ?(?:different|another|other) (?:\w+ )?conversation/i;
 
 /**
- * Whether the body of a 400 says that thinking is bound to another conversation. Only such a request can
- * succeed without its thinking; a damaged signature is refused with the same words before that sentence.
+ * Says whether the body of a 400 blames thinking from another conversation. Only such a request can succeed without
+ * its thinking. A damaged signature is refused with the same words, but without this sentence.
  */
 export function isThoughtRefusal(body: string): boolean {
   return REFUSAL.test(body);
 }
 
-/** Whether thoughts no longer fit what is before them, so that it matters who changed that. */
+/** Says whether thinking no longer fits its prefix, so that it matters who changed the prefix. */
 export function isUnfit({ prefix, allowed, refused }: LostThoughts): boolean {
   return prefix !== undefined || allowed !== undefined || refused !== undefined;
 }

@@ -2,20 +2,22 @@ import { isWrapper } from './human-text.ts';
 
 /**
  * Finds the project folder and the git branch that a client states in its own text.
- *
- * The folder picks the space whose memories are recalled, so the content of a file must not be able
- * to name it. Only the client's own environment text is read, and in it only the client's own place.
+ * The folder decides from which space memories are recalled, so the content of a file must not be able to name it.
+ * Only the client's own environment text is read, and only at the place where the client writes it.
  */
 
 export interface StatedProject {
   /** Stated first; by pi last. */
   readonly workingFolder?: string;
-  /** Stated where a part begins in which some clients describe their environment. CONTRADICTED: two such parts differ. */
+  /**
+   * The folder at the beginning of a part in which some clients describe their environment. CONTRADICTED: two such
+   * parts differ.
+   */
   readonly place?: string;
-  /** The folder is in Claude Code's own block of the system prompt. */
+  /** The folder came from Claude Code's own block of the system prompt. */
   readonly isBlock?: true;
   readonly branch?: string;
-  /** The client that writes this form of environment into a user message. */
+  /** The client that writes its environment in this form into a user message. */
   readonly statedBy?: string;
 }
 
@@ -30,31 +32,31 @@ const FOLDER_MARKS: readonly Mark[] = [
   ['orking in the directory: ', /^[ \t]*(?:[-*] )?I'm currently w$/],
   ['<cwd>', /^[ \t]*(?:<environment_context>)?$/],
 ];
-/** Roo Code, below the head of its own part alone: `getSystemInfoSection` of RooCodeInc/Roo-Code, read in 2026-11. */
+/** Roo Code, only below the heading of its own part: `getSystemInfoSection` of RooCodeInc/Roo-Code, read in 2026-11. */
 const PLACE_MARKS: readonly Mark[] = [['orkspace Directory: ', /^Current W$/]];
 const BRANCH_MARKS: readonly Mark[] = ['Current branch: ', 'Git branch: ', 'git branch: '].map(
   (mark) => [mark, /^[ \t]*(?:[-*] )?(?:gitStatus: )?$/],
 );
 
-/** A fixed text before a value, and the text that may precede it in its line: clients begin a line with it. */
+/** A fixed text before a value, and the text that may precede it on its line; clients begin a line with it. */
 type Mark = readonly [text: string, before: RegExp];
 
-/** Longest path that Linux accepts; also far beyond any branch name. */
+/** Longest value: the longest path that Linux accepts, and far more than any branch name. */
 const VALUE_CHARS_MAX = 4096;
-/** A text that repeats a mark more often is not an environment: reading it on would be wasted. */
+/** Bound on marks in a text: one that repeats a mark more often is not an environment. */
 const MARKS_MAX = 1024;
 
-// pi appends its folder to the files of the project that it quotes; every other client states it first.
+// pi states its folder after the project files that it quotes; every other client states it first.
 const STATES_LAST = 'operating inside pi, a coding agent harness';
 const HEAD_CHARS = 400;
 
 /**
- * Stands for a folder where texts contradict each other: a text that somebody else wrote may have the form of the
- * client's own, so svc cannot know which of the two is true.
+ * Marks that texts name different folders. One of them may come from a file that imitates the client's form, so svc
+ * cannot know which is true.
  */
 export const CONTRADICTED = '';
 
-/** `texts`: a system message's, or the system prompt's. */
+/** Finds the project in the texts of a system message or of the system prompt. */
 export function projectInSystem(texts: readonly string[]): StatedProject {
   const folders = texts.flatMap((text) => foldersIn(text, SYSTEM_MARKS));
   const isLast = texts.some((text) => text.slice(0, HEAD_CHARS).includes(STATES_LAST));
@@ -71,18 +73,18 @@ function agreedOn(folders: readonly string[]): string | undefined {
   return folders.every((folder) => folder === first) ? first : CONTRADICTED;
 }
 
-// Codex alone writes `<cwd>`, and in a user message.
+// Only Codex writes `<cwd>`, and only in a user message.
 const SYSTEM_MARKS = FOLDER_MARKS.filter(([text]) => text !== '<cwd>');
 
-/** How clients begin the part of a system message that describes the environment. */
+/** Matches the beginning of a system message's part that describes the environment. */
 const ELEMENT =
   /(?:^|\n)(?:# Environment\n(?:You have been invoked in the following environment: *\n)?|<env>\n|<environment>\n|====\n\nSYSTEM INFORMATION\n\nOperating System: .{0,200}\n(?:Default Shell: .{0,200}\n)?Home Directory: .{0,400}\n)$/;
 /** Roo Code's three lines are the longest. */
 const ELEMENT_CHARS_MAX = 1000;
 
 /**
- * `texts`: the blocks of the system prompt itself. Claude Code's simple mode has a block there that says the
- * folder and the day, and nothing else names one. As a whole block it is the client's own place.
+ * Finds the project in the blocks of the system prompt. In Claude Code's simple mode one whole block states the
+ * folder and the day, and nothing else names a folder. A whole block is the client's own text.
  */
 export function projectInPrompt(texts: readonly string[]): StatedProject {
   const folder = agreedOn(texts.flatMap((text) => SIMPLE.exec(text)?.[1] ?? []));
@@ -94,7 +96,7 @@ const SIMPLE = /^CWD: ((?:\/|[A-Za-z]:[\\/]|\\\\)[^\n]{0,4095})\nDate: \d{4}-\d{
 
 export const NOTHING_STATED: StatedProject = {};
 
-/** `texts`: a user message's. Only wrappers that describe the environment are read. */
+/** Finds the project in a user message. Only wrappers that describe the environment are read. */
 export function projectInUser(texts: readonly string[]): StatedProject {
   const wrappers = texts.filter((text) => text.trimStart().startsWith('<') && isWrapper(text));
   if (wrappers.length === 0) return NOTHING_STATED;
@@ -109,7 +111,7 @@ export function projectInUser(texts: readonly string[]): StatedProject {
   };
 }
 
-/** How clients begin the block of a user message in which they describe the environment. */
+/** Matches the beginning of a user message's block that describes the environment. */
 const WRITERS: readonly (readonly [starts: RegExp, client: string])[] = [
   [/^\s*<environment_context[\s>]/, 'codex'],
   [/^\s*<system-reminder>\s*# Environment\n/, 'claude-code'],
@@ -121,7 +123,7 @@ function writerOf(text: string): string | undefined {
   return WRITERS.find(([starts]) => starts.test(head))?.[1];
 }
 
-// Claude Code says so at the top of the reminder; the text of a project's own file comes later.
+// Claude Code names it at the top of the reminder; the text of a project file comes later.
 function isGitStatus(text: string): boolean {
   return text.slice(0, 400).includes('# gitStatus');
 }
@@ -164,7 +166,7 @@ interface Value {
   readonly value: string;
 }
 
-/** Longer than every client's indentation and label before a mark. */
+/** Longest indentation and label before a mark in any client. */
 const BEFORE_CHARS_MAX = 64;
 
 function valuesAfter([mark, before]: Mark, text: string): readonly Value[] {
@@ -183,7 +185,7 @@ function valuesAfter([mark, before]: Mark, text: string): readonly Value[] {
   return values;
 }
 
-/** Up to the end of the line or the tag that closes it. A path may hold spaces, not a `<`. */
+/** Returns the value up to the end of the line or to a closing tag. A path may hold spaces, but no `<`. */
 function firstLine(text: string): string {
   const end = text.search(/[\r\n<]/);
   return (end === -1 ? text : text.slice(0, end)).trim();

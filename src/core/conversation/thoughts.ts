@@ -1,29 +1,29 @@
 import { createHash, hash, type Hash } from 'node:crypto';
 
 /**
- * The identity of signed thinking. A provider signs what a model thought, or encrypts it, and the
- * client sends that back word for word. So the signature alone tells one thought from another.
+ * Identifies signed thinking. A provider signs or encrypts what a model thought, and the client sends it back word
+ * for word. So the signature alone identifies a thought.
  */
 
-/** 132 bits: enough that no two thoughts share an id, and short enough for a row each. */
+/** Length of an id: 132 bits, enough that no two thoughts share one, and short enough for a row each. */
 const ID_CHARS = 22;
 
-/** The id of a thought. `signature`: the provider's signature of it, or its encrypted text. */
+/** Returns the id of a thought. `signature`: the provider's signature, or the encrypted text. */
 export function thoughtId(signature: string): string {
   return hash('sha256', signature, 'base64url').slice(0, ID_CHARS);
 }
 
-/** Bounds the thoughts of one answer. Long answers of today's models have some twenty. */
+/** Bound on the thoughts of one answer. Long answers of today's models have some twenty. */
 const THOUGHTS_MAX = 1_024;
 
 /** Collects the thoughts of one answer, whose signatures may arrive in pieces. */
 export class ThoughtCollector {
   readonly #onThought: (id: string) => void;
   readonly #ids = new Set<string>();
-  /** Hashes of the pieces so far: a signature may be long, and only its hash is wanted. */
+  /** Hashes of the pieces so far, because only the hash of a signature is needed. */
   readonly #open = new Map<unknown, Hash>();
 
-  /** `onThought` is called once for each thought, while the piece that completes it is read. */
+  /** `onThought`: called once per thought, while the piece that completes it is read. */
   constructor(onThought: (id: string) => void) {
     this.#onThought = onThought;
   }
@@ -32,7 +32,7 @@ export class ThoughtCollector {
     return [...this.#ids];
   }
 
-  /** Adds a piece to the thought with this key. A whole signature that is repeated counts once. */
+  /** Adds a piece to the thought with this key. A repeated whole signature counts once. */
   append(key: unknown, piece: unknown): void {
     if (typeof piece !== 'string' || piece === '') return;
     const before = this.#open.get(key);
@@ -55,7 +55,7 @@ export class ThoughtCollector {
     for (const key of this.#open.keys()) this.complete(key);
   }
 
-  /** Adds a thought whose signature is known whole. */
+  /** Adds a thought whose whole signature is known. */
   add(signature: unknown): void {
     if (typeof signature === 'string' && signature !== '') this.#add(thoughtId(signature));
   }

@@ -1,19 +1,19 @@
 import type { Fields } from '../bytes/json-fields.ts';
 import type { LostThoughts } from '../conversation/lost-thoughts.ts';
 
-/** The facts that svc reads from a provider's answer while its bytes are relayed. */
+/** What svc reads from a provider's answer while its bytes are relayed. */
 
 export interface Usage {
-  /** Tokens that the provider charged in full, cached ones not included. */
+  /** Tokens that the provider charged in full, without cached ones. */
   readonly input: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
-  /** The part of `cacheWrite` in entries that live an hour, where the provider reports it. */
+  /** The part of `cacheWrite` that is cached for an hour, if the provider reports it. */
   readonly cacheWriteHour?: number;
   readonly output: number;
 }
 
-/** Tool outputs that the provider itself left out of the prompt, as it says. */
+/** Tool outputs that the provider removed from the prompt, as it reports. */
 export interface Cleared {
   readonly outputs: number;
   readonly tokens: number;
@@ -22,9 +22,9 @@ export interface Cleared {
 export interface Answer {
   /** Visible assistant text, in order; never reasoning, refusals' metadata or tool arguments. */
   readonly text: string;
-  /** The answer asks the client to run tools: the exchange continues. */
+  /** The answer asks the client to run tools, so the exchange continues. */
   readonly callsTools: boolean;
-  /** The provider's own end was seen (`message_stop`, `response.completed`, a finish reason). */
+  /** The provider's end of the answer has come (`message_stop`, `response.completed`, a finish reason). */
   readonly isComplete: boolean;
   /** The provider reported an error inside the answer, refused, or filtered it. */
   readonly isFailed: boolean;
@@ -32,13 +32,13 @@ export interface Answer {
   readonly isCutShort: boolean;
   /** The ids of the signed thinking blocks in it, in order. */
   readonly thoughts: readonly string[];
-  /** The thoughts of the request that the provider did not use as they were sent. */
+  /** The thinking blocks of the request that the provider dropped or flagged. */
   readonly lostThoughts?: LostThoughts;
   readonly usage?: Usage;
   readonly cleared?: Cleared;
   /** The answer's own name at the provider. */
   readonly id?: string;
-  /** The model that answered, as the provider says. */
+  /** The model that answered, as the provider reports it. */
   readonly model?: string;
   /** The newest event that states how much of a plan is used; see core/meter/quota.ts. */
   readonly limits?: Fields;

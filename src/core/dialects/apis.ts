@@ -1,27 +1,27 @@
 import { type Dialect, DIALECTS } from '../conversation/view.ts';
 
 /**
- * The HTTP side of one dialect: its routes and credentials. Commands that clients run often need
- * only this, and must not load the code that reads conversations.
+ * The HTTP side of a dialect: its routes and credentials. Frequent commands need only this, so it must not load the
+ * code that reads conversations.
  */
 export interface DialectApi {
   readonly name: Dialect;
   /** The name that people use. */
   readonly title: string;
-  /** The clients and providers that speak it, for a person who has to choose. */
+  /** The clients and providers that use the dialect, for a user who has to choose. */
   readonly speakers: string;
-  /** The provider whose API it is. Dialects of one provider usually share an upstream. */
+  /** The provider that owns the API. Dialects of one provider usually share an upstream. */
   readonly provider: 'anthropic' | 'openai';
 
-  /** The path of the model route, as every provider's own API has it. */
+  /** The path of the model route, which is the same for every provider. */
   readonly modelPath: string;
-  /** Further paths of the dialect that clients call. svc relays them untouched. */
+  /** Further paths of the dialect that clients call. svc relays them unchanged. */
   readonly helperPaths: readonly string[];
-  /** Clients of this dialect write the version segment into their base URL. */
+  /** Clients of this dialect put the version segment into their base URL. */
   readonly baseUrlHasVersion: boolean;
-  /** How a provider of this dialect takes its key when the configuration does not say. */
+  /** How a provider of this dialect takes its key unless the configuration says otherwise. */
   readonly defaultAuth: 'x-api-key' | 'bearer';
-  /** Headers that the provider demands besides the credential. */
+  /** Headers that the provider requires besides the credential. */
   readonly callHeaders: Readonly<Record<string, string>>;
 }
 
@@ -38,7 +38,7 @@ export const MESSAGES_API: DialectApi = {
   callHeaders: { 'anthropic-version': '2023-06-01' },
 };
 
-/** OpenAI Chat Completions, which many other providers speak too. */
+/** OpenAI Chat Completions, which many other providers offer too. */
 export const CHAT_API: DialectApi = {
   name: 'openai_chat_completions',
   title: 'OpenAI Chat Completions',

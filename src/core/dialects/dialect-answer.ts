@@ -10,16 +10,15 @@ import {
   parseJson,
 } from '../bytes/json-fields.ts';
 
-/** How DeltaTemplate recognises the text deltas of a dialect among its other events. */
+/** How DeltaTemplate recognises the text deltas of a dialect among its events. */
 interface DeltaForm {
   readonly mark: string;
   readonly textIn: (event: Fields) => string | undefined;
 }
 
 /**
- * The part of reading an answer that is the same in every dialect. Text deltas are read by their
- * template, events without facts for svc are skipped, the rest is parsed. A dialect says what its
- * events mean.
+ * Reads an answer, as far as that is the same in every dialect. Text deltas are read by their template, events
+ * without facts for svc are skipped, the rest is parsed. A dialect says what its events mean.
  */
 export abstract class DialectAnswer implements AnswerParser {
   protected readonly text: VisibleText;
@@ -54,7 +53,10 @@ export abstract class DialectAnswer implements AnswerParser {
     this.learn(data, event);
   }
 
-  /** Nothing of a large event is known but its ends. A dialect may read an end of the answer there. */
+  /**
+   * Called for an event over the size limit, of which only beginning and end are known. A dialect may find the end
+   * of the answer there.
+   */
   skipEvent(_event: LargeEvent): void {}
 
   abstract readBody(body: unknown): void;
@@ -80,30 +82,30 @@ export abstract class DialectAnswer implements AnswerParser {
     };
   }
 
-  /** Notes what the provider calls its answer, in the object that holds the names. */
+  /** Notes id and model of the answer, from the object that holds them. */
   protected noteNames({ id, model }: Fields): void {
     if (typeof id === 'string' && id !== '') this.#id = id;
     if (typeof model === 'string' && model !== '') this.#model = model;
   }
 
   /**
-   * Notes what the provider made of the thoughts in the request. A later list replaces an earlier one: after a
-   * fallback it is that of the model which answered.
+   * Notes what the provider reports about the thinking in the request. A later list replaces an earlier one: after a
+   * fallback it is from the model that answered.
    */
   protected noteLostThoughts({ input_transformations: list }: Fields): void {
     if (Array.isArray(list)) this.#lostThoughts = lostThoughtsIn(list);
   }
 
-  /** Later counts of one answer complete the earlier ones. */
+  /** Adds later token counts of an answer to the earlier ones. */
   protected noteUsage(told: Fields): void {
-    // A provider may report a number again in a later event: the latest counts.
+    // A provider may report a number again in a later event; the latest counts.
     this.#usageTold = asRecord(usageNumbers({ ...this.#usageTold, ...told }));
   }
 
-  /** True for an event that needs no parsing; it may be noted in passing. */
+  /** Says whether an event needs no parsing; it may note facts in passing. */
   protected abstract passesBy(data: string): boolean;
   protected abstract readParsed(event: Fields): void;
-  /** The client will call tools and send their results by itself. */
+  /** Says whether the client will call tools and send their results without the user. */
   protected abstract isCalling(): boolean;
 
   protected learn(data: string, event: Fields): void {
@@ -111,15 +113,15 @@ export abstract class DialectAnswer implements AnswerParser {
   }
 }
 
-/** Reads one provider answer. Nothing throws: what is not understood is skipped. */
+/** Reads one provider answer. Nothing throws; unknown parts are skipped. */
 export interface AnswerParser {
   /** The data of one server-sent event, in order. */
   readEvent(data: string): void;
-  /** The ends of an event that was too large to be read, in its order among the others. */
+  /** Called for an event over the size limit, in its order among the others. */
   skipEvent(event: LargeEvent): void;
   /** The whole answer of a provider that did not stream. */
   readBody(body: unknown): void;
-  /** Called between batches of events, so that nothing keeps a batch's text alive. */
+  /** Called between batches of events, so that the text of a batch can be freed. */
   settle(): void;
   /** The answer read so far. */
   answer(): Answer;
@@ -135,13 +137,13 @@ export interface AnswerParserOptions {
   /** Visible text beyond it is dropped. */
   readonly textCharsMax: number;
   /**
-   * Called once for each signed thought, while the event that completes it is read. `model`: the model
-   * that the answer has named so far. Must not throw.
+   * Called once per signed thought, while the event that completes it is read. `model`: the model that the answer
+   * has named so far. Must not throw.
    */
   readonly onThought?: ((id: string, model: string | undefined) => void) | undefined;
 }
 
-/** Visible text, collected in paragraphs. Only its beginning is kept when it outgrows the limit. */
+/** Collects visible text in paragraphs, up to a limit. */
 class VisibleText {
   readonly #charsMax: number;
   #chars = 0;
@@ -163,14 +165,14 @@ class VisibleText {
     if (room > 0) this.#pending.push(text.slice(0, room));
   }
 
-  /** Starts a new paragraph for the next text, and returns its number. */
+  /** Starts a paragraph for the next text and returns its number. */
   open(): number {
     this.settle();
     this.#current = this.#paragraphs.push('') - 1;
     return this.#current;
   }
 
-  /** Appends the next text to the paragraph that `open` gave this number. */
+  /** Selects the paragraph with this number for the next text. */
   select(paragraph: number): void {
     if (paragraph === this.#current) return;
     this.settle();
@@ -192,13 +194,11 @@ class VisibleText {
 }
 
 /**
- * Reads text deltas that look like the one before. A stream repeats the same event with another
- * text in it, and parsing each costs twice what the rest of the reader does. So: cut a parsed
- * event around its text, check by parsing that the cut is right, and compare from then on. An event
- * that differs anywhere else is not read here.
- *
- * Two things may differ too, because providers count and pad: the digits of `sequence_number`, and
- * an `obfuscation` at the end.
+ * Reads text deltas without parsing. A stream repeats the same event with another text, and parsing each costs twice
+ * as much as the rest of the reader. So this cuts a parsed event around its text, checks by parsing that the cut is
+ * right, and then only compares. An event that differs elsewhere is not read here.
+ * Two other parts may differ, because providers count and pad: the digits of `sequence_number`, and an `obfuscation`
+ * at the end.
  */
 export class DeltaTemplate {
   readonly #mark: string;
@@ -207,8 +207,8 @@ export class DeltaTemplate {
   #misses = 0;
 
   /**
-   * `mark`: how the text's member begins, as in `"text":"`. `textIn`: the text of an event that is
-   * a text delta and nothing else; undefined for every other event.
+   * `mark`: how the text's member begins, as in `"text":"`. `textIn`: returns the text of an event that is a text
+   * delta and nothing else; undefined for other events.
    */
   constructor(
     mark: string,
@@ -218,18 +218,18 @@ export class DeltaTemplate {
     this.#textIn = textIn;
   }
 
-  /** The text, when the event is like the learned one. */
+  /** Returns the text if the event is like the learned one. */
   read(data: string): string | undefined {
     const literal = this.#literalIn(data);
     return literal === undefined ? undefined : unquote(literal);
   }
 
-  /** True when the event is like the learned one, whatever its text. */
+  /** Says whether the event is like the learned one, whatever its text. */
   matches(data: string): boolean {
     return this.#literalIn(data) !== undefined;
   }
 
-  /** Learn from an event that was parsed. The one learned before is forgotten. */
+  /** Learns the form of a parsed event, replacing the one before. */
   learn(data: string, event: Readonly<Record<string, unknown>>): void {
     if (this.#textIn(event) === undefined) return;
     this.#shape = undefined;
@@ -254,18 +254,20 @@ export class DeltaTemplate {
   }
 }
 
-/** A provider whose events never repeat is parsed: learning would only cost. */
+/**
+ * After so many events that fit no template, the provider's events are always parsed: learning would only cost time.
+ */
 const MISSES_MAX = 16;
 const PROBE = 'svc';
 const SEQUENCE = '"sequence_number":';
 const PADDING = ',"obfuscation":"';
 
 interface Shape {
-  /** Up to the text, or up to the digits that change. */
+  /** The event up to the text, or up to the digits that change. */
   readonly head: string;
   /** From those digits up to the text. */
   readonly neck: string | undefined;
-  /** From the text's closing quote to the end, or up to the padding. */
+  /** The event from the text's closing quote to the end, or up to the padding. */
   readonly tail: string;
   readonly isPadded: boolean;
 }
@@ -293,7 +295,7 @@ function isDigit(code: number): boolean {
   return code >= 48 && code <= 57;
 }
 
-/** The offset of the quote that closes the string literal that began before `start`. */
+/** Returns the offset of the quote that closes the string literal which began before `start`. */
 function literalEnd(data: string, start: number): number {
   let end = data.indexOf('"', start);
   while (end !== -1 && isEscaped(data, start, end)) end = data.indexOf('"', end + 1);
@@ -312,8 +314,8 @@ function endsLike(data: string, at: number, isPadded: boolean): boolean {
   return data.endsWith('"}') && data.indexOf('"', at) === end && data.indexOf('\\', at) === -1;
 }
 
-// Control characters, which JSON forbids here, are let through: finding them would cost more than
-// all the rest, and a client fails on them anyway.
+// Control characters, which JSON forbids here, are accepted: searching for them would cost more than everything else,
+// and a client fails on them anyway.
 function unquote(literal: string): string | undefined {
   if (!literal.includes('\\')) return literal;
   const text = parseJson(`"${literal}"`);
@@ -322,13 +324,13 @@ function unquote(literal: string): string | undefined {
 
 const USAGE_DEPTH = 4;
 const USAGE_MEMBERS_MAX = 64;
-/** At all depths together. Providers send some twenty. */
+/** Bound on the numbers of a usage object at all depths. Providers send some twenty. */
 const USAGE_NUMBERS_MAX = 256;
 const USAGE_NAME = /^\w{1,64}$/;
 
 /**
- * Reads the numbers of a provider's `usage`, under their own names, so many as a receipt can hold. Texts are left
- * out, because svc has not checked them. Undefined for what is neither an object nor a number.
+ * Reads the numbers of a provider's `usage` under their own names, as many as a receipt can hold. Strings are left
+ * out, because svc has not checked them. Undefined if the value is neither an object nor a number.
  */
 export function usageNumbers(
   value: unknown,
@@ -350,9 +352,9 @@ export function usageNumbers(
 }
 
 /**
- * Whether anybody counted. Every prompt has tokens, but a gateway may fill in zeros or an empty object (seen 2026-11-27). Then
- * svc estimates, as for an absent count: OpenAI's specification has `usage: null` in all chunks but the last, which an
- * interrupted stream lacks (`stream_options.include_usage`, specification 2.3.0).
+ * Says whether the provider counted. Every prompt has tokens, but a gateway may send zeros or an empty object (seen
+ * 2026-11-27). Then svc estimates, as without counts: OpenAI's specification has `usage: null` in all chunks but the
+ * last, which an interrupted stream lacks (`stream_options.include_usage`, specification 2.3.0).
  */
 function hasCounts({ input, cacheRead, cacheWrite, output }: Usage): boolean {
   return input + cacheRead + cacheWrite + output > 0;

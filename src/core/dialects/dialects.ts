@@ -30,7 +30,7 @@ export function dialectOf(name: Dialect): DialectDescriptor {
   return DESCRIPTORS[name];
 }
 
-/** The facts about one element of `messages` or `input`. */
+/** Returns the facts about one element of `messages` or `input`. */
 export function readItem(name: Dialect, value: unknown, hasFrames?: HasFrames): ItemTraits {
   return DESCRIPTORS[name].readItem(value, hasFrames);
 }
@@ -45,13 +45,13 @@ export interface Call {
   readonly text: string;
 }
 
-/** Reads the calls of an item: the tool, and what it is asked to do. */
+/** Reads the calls of an item: the tool's name and its arguments. */
 export function callsOf(
   { bytes, dialect }: Pick<RequestView, 'bytes' | 'dialect'>,
   item: Item,
 ): readonly Call[] {
   const value = asRecord(parseJson(bytes, item)?.value);
-  // When two calls share an id, the first names the tool.
+  // If two calls share an id, the first names the tool.
   const tools = new Map(item.toolCalls.toReversed().map(({ id, name }) => [id, name]));
   return dialectOf(dialect)
     .callArguments(value)
@@ -70,10 +70,7 @@ export function pathIn(fields: Fields): string {
   return PATH_FIELDS.map((name) => asText(fields[name])).find((path) => path !== '') ?? '';
 }
 
-/**
- * The command that a shell is asked to run: one text, or words of which the last is run by an inner
- * shell.
- */
+/** Returns a shell tool's command: a string, or words of which the last is run by an inner shell. */
 export function commandIn(fields: Fields): string {
   const command = fields['command'] ?? fields['cmd'];
   if (typeof command === 'string') return command;

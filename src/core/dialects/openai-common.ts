@@ -4,7 +4,7 @@ import type { CachePrices } from './descriptor.ts';
 
 /** The common part of OpenAI's two dialects. */
 
-// The longest identical prefix is read; newer models charge for writing as well.
+// The longest identical prefix is read from the cache; newer models charge for writing as well.
 export const OPENAI_CACHE: CachePrices = {
   read: 0.1,
   write: 1.25,
@@ -18,8 +18,8 @@ const HOUR_MS = 60 * MINUTE_MS;
 const OPENAI_MODEL = /(?:^|[/:])gpt-(\d{1,2})(?:[.-](\d{1,2}))?(?!\d)/;
 
 /**
- * OpenAI's guide: from GPT-5.6 on an entry lives at least 30 minutes. GPT-5.5 keeps it for 24 hours; so
- * do GPT-4.1 and the other GPT-5 by default, unless the organisation keeps no data.
+ * Returns how long OpenAI caches a prompt, by its guide: from GPT-5.6 on at least 30 minutes. GPT-5.5 keeps it for
+ * 24 hours; so do GPT-4.1 and the other GPT-5 by default, unless the organisation has zero data retention.
  */
 export function openAiCacheMs(model: string): number {
   const [, major = '0', minor = '0'] = OPENAI_MODEL.exec(model.toLowerCase()) ?? [];
@@ -29,14 +29,14 @@ export function openAiCacheMs(model: string): number {
   return CACHE_DEFAULT_MS;
 }
 
-// OpenAI's guide: scaled into a square of 2,048 pixels, then to 768 at the shorter edge; 85 tokens, and
-// 170 for each tile of 512 pixels.
+// OpenAI's guide: scaled into a square of 2,048 pixels, then to 768 at the shorter edge; 85 tokens, plus 170 per tile
+// of 512 pixels.
 const SQUARE = 2_048;
 const SHORT_EDGE = 768;
 const TILE = 512;
 const BASE_TOKENS = 85;
 const TILE_TOKENS = 170;
-/** A picture of 1,024 by 2,048 pixels or larger of that shape. */
+/** Tiles of a picture of unknown size: as for 1,024 by 2,048 pixels, the most that scaling leaves. */
 const TILES_UNKNOWN = 6;
 
 export function openAiPictureTokens(size: PictureSize | undefined, detail: string): number {

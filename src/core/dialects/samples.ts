@@ -1,23 +1,23 @@
 import type { Dialect } from '../conversation/view.ts';
 
-/** The least of each dialect that a question and an answer need: the demo and the test calls use it. */
+/** The smallest question and answer in each dialect, for the demo and the test calls. */
 
 interface DialectSample {
   /** A question as a client sends it. */
   request(model: string, text: string, isStreamed: boolean): object;
-  /** The same question behind a long prefix that the provider's prompt cache can keep. */
+  /** The same question after a long prefix that the provider's prompt cache can keep. */
   cacheableRequest(call: CacheableCall): object;
   /** The newest message of a request, as JSON. */
   newestMessage(request: unknown): unknown;
   /** A whole answer with this text. */
   answer(model: string, text: string): object;
-  /** The same as a stream; each piece is one event's text. */
+  /** The answer as a stream; each piece is the text of one event. */
   events(model: string, pieces: readonly string[]): readonly object[];
-  /** The text at the end of a stream, after the events; '' for most dialects. */
+  /** The text after the events of a stream; '' in most dialects. */
   readonly streamEnd: string;
   /** The text of a whole answer. */
   textOf(answer: unknown): string;
-  /** The text that one event adds; '' for most events. */
+  /** Returns the text that one event adds; '' for most events. */
   pieceOf(event: unknown): string;
 }
 
@@ -26,7 +26,7 @@ interface CacheableCall {
   readonly prefix: string;
   readonly question: string;
   readonly answerTokensMax: number;
-  /** The provider is OpenAI itself, which refuses some fields that others demand. */
+  /** The provider is OpenAI itself, which refuses some fields that others require. */
   readonly isOpenAi: boolean;
 }
 
@@ -69,7 +69,7 @@ const CHAT: DialectSample = {
   request: (model, text, stream) => ({ model, stream, messages: [said(text)] }),
   cacheableRequest: ({ model, prefix, question, answerTokensMax, isOpenAi }) => ({
     model,
-    // OpenAI wants the newer name; other providers know the older one only.
+    // OpenAI requires the newer name; other providers know only the older one.
     [isOpenAi ? 'max_completion_tokens' : 'max_tokens']: answerTokensMax,
     messages: [{ role: 'system', content: prefix }, said(question)],
   }),
@@ -138,7 +138,7 @@ function said(text: string): object {
   return { role: 'user', content: text };
 }
 
-/** A member of untyped JSON; a negative index counts from the end. */
+/** Returns a member of untyped JSON by its path; a negative index counts from the end. */
 export function memberAt(value: unknown, ...path: readonly (string | number)[]): unknown {
   let member = value;
   for (const step of path) {

@@ -2,7 +2,7 @@ import { projectInSystem } from '../conversation/stated-project.ts';
 import type { ClientOrder, ItemTraits, ToolCall } from '../conversation/view.ts';
 import { asText, isRecord } from '../bytes/json-fields.ts';
 
-/** System prompts of calls that a client makes for itself, by how they begin. */
+/** Beginnings of system prompts for calls that a client makes for itself. */
 const ORDERS: readonly { readonly starts: string; readonly order: ClientOrder }[] = [
   { starts: 'You are a title generator', order: 'side' }, // opencode
   { starts: 'You are now acting as the managed memory', order: 'side' }, // Qwen Code
@@ -15,7 +15,7 @@ const ORDERS: readonly { readonly starts: string; readonly order: ClientOrder }[
   { starts: 'You are a context summarization assistant', order: 'compaction' }, // pi
 ];
 
-/** A system or developer message, in whichever dialect. */
+/** Reads a system or developer message of any dialect. */
 export function readSystemItem(texts: readonly string[]): ItemTraits {
   const clientOrder = orderOfSystem(texts[0] ?? '');
   return {
@@ -32,8 +32,8 @@ export function orderOfSystem(text: string): ClientOrder | undefined {
 }
 
 /**
- * The texts of a `content`, `system` or `instructions` in any of its forms: a string, or a list of
- * parts. Pictures and files are content, but say nothing.
+ * Returns the texts of a `content`, `system` or `instructions` in any form: a string, or a list of parts. Pictures
+ * and files have no text.
  */
 export function textsOf(content: unknown): readonly string[] {
   if (typeof content === 'string') return [content];
@@ -45,7 +45,7 @@ function isTextPart(part: unknown): part is Readonly<Record<string, unknown>> {
   return isRecord(part) && typeof part['text'] === 'string' && !REASONING_PARTS.has(part['type']);
 }
 
-/** Parts whose text is the model's thinking, in the dialects that put it among the content. */
+/** Part types whose text is the model's thinking, in dialects that put it among the content. */
 const REASONING_PARTS: ReadonlySet<unknown> = new Set([
   'thinking',
   'reasoning',
@@ -53,7 +53,7 @@ const REASONING_PARTS: ReadonlySet<unknown> = new Set([
   'summary_text',
 ]);
 
-/** An item about which nothing is known: svc leaves it alone. */
+/** An item without known facts; svc never changes it. */
 export const NO_TRAITS: ItemTraits = Object.freeze({
   role: 'other',
   humanText: '',
@@ -66,7 +66,7 @@ export const NO_TRAITS: ItemTraits = Object.freeze({
   isReference: false,
 });
 
-/** A call without a usable id cannot be paired with its result: '' pairs with nothing. */
+/** Returns a call. Without a usable id its result cannot be found: '' matches nothing. */
 export function toolCall(id: unknown, name: unknown): ToolCall {
   return {
     id: typeof id === 'string' ? id : '',

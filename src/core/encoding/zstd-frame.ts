@@ -1,18 +1,17 @@
 import { ProxyError } from '../errors.ts';
 
 /**
- * Where the frames of a zstd body are and what they claim, read from their headers alone (RFC 8878)
- * before any decoder sees a byte. Decoders trust these claims: fzstd allocates the window that a 16-byte frame
- * declares, and Node's own zstd takes a cut-off body for a whole one.
- *
- * Throws ProxyError: BODY_UNREADABLE for what is not whole zstd, BODY_TOO_LARGE for what would take
- * more memory than is allowed. Never reads what the blocks hold.
+ * Reads where the frames of a zstd body are and which sizes they claim, from their headers alone (RFC 8878), before
+ * any decoder sees a byte. Decoders trust these claims: fzstd allocates the window that a 16-byte frame declares,
+ * and Node's own zstd accepts a truncated body as whole.
+ * Throws ProxyError: BODY_UNREADABLE for anything but whole zstd, BODY_TOO_LARGE for a body that would take more
+ * memory than allowed. Never reads the content of blocks.
  */
 export interface ZstdFrame {
-  /** Offsets in the body: the magic number, the end. */
+  /** Offsets in the body: of the magic number, and of the end. */
   readonly start: number;
   readonly end: number;
-  /** Decoded bytes as declared; undefined when the frame does not say. */
+  /** Decoded bytes as declared; undefined if the frame does not declare them. */
   readonly contentSize: number | undefined;
   /** Bytes that the frame decodes to at most. */
   readonly decodedBytesMax: number;
@@ -30,18 +29,18 @@ interface ZstdBlock {
 const MAGIC = 0xfd2fb528;
 const SKIPPABLE_MAGIC = 0x184d2a50; // The low four bits are free.
 
-/** RFC 9659: no sender may use more for HTTP. A decoder needs this much memory a frame. */
+/** Largest window: RFC 9659 allows no more for HTTP. A decoder needs this much memory per frame. */
 export const WINDOW_BYTES_MAX = 8 << 20;
 
 /** RFC 8878, 3.1.1.2.4 */
 const BLOCK_BYTES_MAX = 128 << 10;
 
-// Clients send one frame; parallel compressors write one for each MiB or so. Frames cost far more to
-// set up than to read: a million empty ones are 9 MB.
+// Bound on frames. Clients send one; parallel compressors write one per MiB or so. Setting up a frame costs far more
+// than reading it: a million empty ones are 9 MB.
 const FRAMES_MAX = 1_024;
 
-// 64 MiB in whole blocks are 512. Encoders that flush often make small ones, but a body of a quarter
-// of a million blocks only wants to keep the decoder busy.
+// Bound on blocks. 64 MiB in full blocks are 512. Encoders that flush often write small ones, but a quarter of a
+// million blocks are an attempt to keep the decoder busy.
 const BLOCKS_MAX = 1 << 18;
 
 export function readZstdFrames(body: Uint8Array, decodedBytesMax: number): readonly ZstdFrame[] {
@@ -82,7 +81,7 @@ function readFrame(body: Uint8Array, start: number, budget: Budget): ZstdFrame {
   if ((contentSize ?? 0) > budget.decodedBytes) throw tooLarge(OVER_LIMIT);
   const blockBytesMax = Math.min(windowSize, BLOCK_BYTES_MAX);
   let at = header.blocks;
-  let known = 0; // Decoded bytes that the block headers state outright.
+  let known = 0; // Decoded bytes that the block headers state exactly.
   let possible = 0;
   for (let isLast = false; !isLast;) {
     budget.blocks -= 1;
@@ -134,7 +133,7 @@ function readFrameHeader(body: Uint8Array, start: number): FrameHeader {
   };
 }
 
-/** The block whose header is at `at`; its content is inside the body. */
+/** Reads the block whose header is at `at`; its content must be inside the body. */
 function readBlock(body: Uint8Array, at: number, blockBytesMax: number): ZstdBlock {
   const header = readInteger(body, at, 3);
   const kind = (['raw', 'repeated', 'compressed'] as const)[(header >> 1) & 3];
@@ -146,7 +145,7 @@ function readBlock(body: Uint8Array, at: number, blockBytesMax: number): ZstdBlo
   return { isLast: (header & 1) === 1, kind, end, size };
 }
 
-/** Little-endian and unsigned; exact below 2^53, and far over every limit above it. */
+/** Reads a little-endian unsigned integer. It is exact below 2^53; larger ones exceed every limit anyway. */
 function readInteger(body: Uint8Array, at: number, length: number): number {
   let value = 0;
   for (let index = length - 1; index >= 0; index -= 1) {

@@ -3,7 +3,7 @@ import type { TomlChange } from './toml-block.ts';
 
 /** A change that svc made in a client's own file, recorded so that it can be undone. */
 
-/** A key that was set, with its earlier value; no `before` if there was none. */
+/** A key that was set, with its earlier value; no `before` if it was absent. */
 export interface JsonChange {
   readonly path: readonly string[];
   readonly value: unknown;
@@ -13,7 +13,7 @@ export interface JsonChange {
 }
 
 export interface ClientChange {
-  /** Hash of the whole file after the change: if it still matches, undo restores the backup. */
+  /** Hash of the whole file after the change. If the file still has it, undo restores the backup. */
   readonly hash: string;
   readonly toml?: TomlChange;
   readonly json?: readonly JsonChange[];
@@ -25,17 +25,17 @@ export interface ClientRecord {
   readonly version: 1;
   /** Path of the file itself, behind all links. */
   readonly path: string;
-  /** The path under which the client knows it. The file may move and leave a link there. */
+  /** The path by which the client opens the file. The file itself may be elsewhere, behind a link. */
   readonly named: string;
   /** There was no file before. */
   readonly isMade: boolean;
   /** The highest folder that was made for it. */
   readonly madeFolder?: string;
-  /** Newest first. There are two when the change of an older one was cut off. */
+  /** Newest first. There are two if replacing an older change was interrupted. */
   readonly changes: readonly ClientChange[];
 }
 
-/** Undefined for anything that svc did not write. */
+/** Parses a record; undefined for anything that svc did not write. */
 export function parseClientRecord(value: unknown): ClientRecord | undefined {
   if (!isRecord(value) || value['version'] !== 1) return undefined;
   const { path, named, isMade, madeFolder, changes } = value;

@@ -1,6 +1,6 @@
 /**
- * Values as the shells of this world take them literally (T6). Works for every text without NUL;
- * nothing in it is ever expanded, run or ended early.
+ * Quotes values so that shells take them literally (T6). It works for every text without NUL; nothing in the text is
+ * expanded or run, and nothing ends the quotes.
  */
 export const SHELLS = ['sh', 'fish', 'powershell', 'cmd'] as const;
 export type Shell = (typeof SHELLS)[number];
@@ -8,12 +8,12 @@ export type Shell = (typeof SHELLS)[number];
 type Text = (text: string) => string;
 
 const QUOTES: Readonly<Record<Shell, Text>> = {
-  // Close, an escaped quote, open again: what sh, dash, bash, ksh and zsh all read alike.
+  // Close the quotes, add an escaped quote, open them again: sh, dash, bash, ksh and zsh all read that alike.
   sh: (text) => `'${text.replaceAll("'", String.raw`'\''`)}'`,
   fish: (text) => `'${text.replaceAll(/['\\]/g, (character) => `\\${character}`)}'`,
-  // PowerShell takes the typographic quotes for quotes too.
+  // PowerShell also takes typographic quotes for quotes.
   powershell: (text) => `'${text.replaceAll(/['\u2018-\u201b]/g, (quote) => quote + quote)}'`,
-  // cmd has no form for these at all; no address, token or host name has them.
+  // cmd cannot quote these characters at all, so they are removed; no address, token or host name has them.
   cmd: (text) => `"${text.replaceAll(/["%!^\p{Cc}]/gu, '')}"`,
 };
 
@@ -21,16 +21,17 @@ const EXPORTS: Readonly<Record<Shell, (name: string, quoted: string) => string>>
   sh: (name, quoted) => `export ${name}=${quoted}`,
   fish: (name, quoted) => `set -gx ${name} ${quoted}`,
   powershell: (name, quoted) => `$env:${name} = ${quoted}`,
-  // The quotes go around the whole: within them & and | are text, and they are no part of the value.
+  // The quotes go around the whole assignment: inside them & and | are text, and the quotes do not become part of the
+  // value.
   cmd: (name, quoted) => `set "${name}=${quoted.slice(1)}`,
 };
 
-/** The text as one word; 'sh' is right for bash and zsh too. */
+/** Quotes a text as one word; 'sh' also suits bash and zsh. */
 export function shellQuote(text: string, shell: Shell): string {
   return QUOTES[shell](text);
 }
 
-/** The line that sets an environment variable for the programs that the shell starts. */
+/** Returns the line that sets an environment variable for programs which the shell starts. */
 export function exportLine(name: string, value: string, shell: Shell): string {
   return EXPORTS[shell](name, shellQuote(value, shell));
 }

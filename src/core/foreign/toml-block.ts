@@ -1,29 +1,29 @@
 /**
- * A block of lines in another program's TOML file, put in and taken out by lines: comments, order
- * and forms of everything else stay unchanged. The caller checks the result with a TOML parser.
+ * Inserts a block of lines into another program's TOML file and removes it again. Comments, order and formatting of
+ * everything else stay unchanged. The caller checks the result with a TOML parser.
  */
 
 export const BLOCK_BEGIN = '# >>> svc: take this out with: svc disconnect codex';
 export const BLOCK_END = '# <<< svc';
-/** Before a line that had to go while the block is there. */
+/** Prefix of a line that is commented out while the block is there. */
 const SET_ASIDE = '# (set aside by svc) ';
 
 export interface TomlBlock {
-  /** Keys of the top level, and the same keys of the file that give way to them. */
+  /** Top-level keys of the block. The same keys of the file are commented out. */
   readonly top: Readonly<Record<string, string>>;
-  /** Header and keys of each table; a table of this name, or below the first one, gives way. */
+  /** Header and keys of each table. A table of the file with this name, or below the first one, is commented out. */
   readonly tables: readonly (readonly string[])[];
 }
 
-/** The change, recorded so that it can be undone in a file that has changed since. */
+/** What was changed, recorded so that it can be undone even after further changes of the file. */
 export interface TomlChange {
   /** The lines between the markers. */
   readonly lines: readonly string[];
-  /** The lines that were set aside, as they were, without their ends. */
+  /** The commented-out lines as they were, without line ends. */
   readonly aside: readonly string[];
 }
 
-/** True when the text up to a line is whole TOML: then the line is inside no string and no array. */
+/** Says whether the text up to a line is complete TOML: then the line is inside no string and no array. */
 export type IsWhole = (text: string) => boolean;
 
 export function insertBlock(
@@ -51,10 +51,10 @@ export function insertBlock(
 }
 
 /**
- * The text without the block's own lines and with the lines that were set aside. 'absent': there is no
- * block in it. 'lost': nor are the lines that were set aside. 'edited': lines of either have changed.
- * Lines that another program put in stay, also between the markers: Codex writes a choice of `/model`
- * after the last key of the top level, which is the block's.
+ * Removes the block and restores the commented-out lines. 'absent': the file has no block. 'lost': it has no block,
+ * and the commented-out lines are missing too. 'edited': such lines were changed. Lines that another program added
+ * stay, even between the markers: Codex writes a choice of `/model` after the last top-level key, which is the
+ * block's.
  */
 export function removeBlock(
   text: string,
@@ -71,7 +71,7 @@ export function removeBlock(
   for (const line of body) {
     const found = lines.findIndex((one, index) => index > at && bare(one) === line);
     if (line === '') {
-      // The gap above a table: Codex may have written a key before it, or taken it out.
+      // The blank line above a table: Codex may have written a key before it, or removed it.
       const next = lines.findIndex((one, index) => index > at && /^\s*\[/.test(one));
       if (next > at + 1 && bare(lines[next - 1] ?? '') === '') own.add(next - 1);
       continue;
@@ -98,7 +98,7 @@ interface Giving {
   readonly isWhole: IsWhole;
 }
 
-/** The indexes of the lines that say what the block says. */
+/** Returns the indexes of the lines with keys and tables that the block also has. */
 function givenWay(lines: readonly string[], { block, headers, isWhole }: Giving): Set<number> {
   const given = new Set<number>();
   const firstHeader = headers[0] ?? lines.length;
@@ -125,7 +125,10 @@ function headerIndexes(lines: readonly string[], isWhole: IsWhole): number[] {
   );
 }
 
-/** `[ model_providers."svc" ]` is `model_providers.svc`; names with dots of their own are not ours. */
+/**
+ * Returns the name of a table header: `[ model_providers."svc" ]` is `model_providers.svc`. Names with quoted dots
+ * are never svc's.
+ */
 function tableName(line: string): string {
   const inside = /^\s*\[\s*([^\]]*?)\s*\]/.exec(line)?.[1] ?? '';
   return inside.replaceAll(/["']/g, '').replaceAll(/\s*\.\s*/g, '.');

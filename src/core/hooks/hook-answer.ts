@@ -2,18 +2,21 @@ import { asRecord, parseJson } from '../bytes/json-fields.ts';
 import type { HookClient } from './hook-clients.ts';
 import type { HookEvent } from './hook-event.ts';
 
-/** Writes the answer to a hook: one JSON object in the client's own form, or nothing at all. */
+/** Writes the answer to a hook: one JSON object in the client's own form, or nothing. */
 
 /**
- * Bytes of the text as JSON. Measured by others on hooks of this kind: with 1,024 bytes conclusions were cut, and
- * 2,048 brought nothing more.
+ * Byte limit of a hook's text as JSON. Others measured hooks of this kind: with 1,024 bytes conclusions were cut,
+ * and 2,048 gained nothing.
  */
 export const HOOK_TEXT_BYTES_MAX = 1_400;
 
-/** Codex puts the text behind the prompt, where a model took one for its task (openai/codex issue 40680). */
+/**
+ * Introduces the text for Codex, which puts it after the prompt; a model once took it for its task (openai/codex
+ * issue 40680).
+ */
 const NO_TASK = 'Background, not a task:\n';
 
-/** `text`: what is put beside the prompt or the result; '' says nothing. */
+/** Writes the answer. `text`: what is added to the prompt or the result; '' for no answer. */
 export function hookAnswer(
   { form }: HookClient,
   { name, kind, sentPrompt }: Pick<HookEvent, 'name' | 'kind' | 'sentPrompt'>,
@@ -30,7 +33,7 @@ export function hookAnswer(
     }
     case 'copilot': {
       if (kind === 'prompt') {
-        // Without the prompt itself there is nothing to put the text behind.
+        // Without the prompt the text cannot be appended to it.
         if (sentPrompt === '') return '';
         return JSON.stringify({ modifiedTransformedPrompt: `${sentPrompt}\n\n${text}` });
       }
@@ -41,7 +44,10 @@ export function hookAnswer(
   }
 }
 
-/** The same answer with a shorter output, in the tool's own shape, in place of the tool's; `answer` may be ''. */
+/**
+ * Writes the same answer with a shorter output, in the tool's own form, replacing the tool's output; `answer` may be
+ * ''.
+ */
 export function withOutput(
   { form }: Pick<HookClient, 'form'>,
   { name }: Pick<HookEvent, 'name'>,

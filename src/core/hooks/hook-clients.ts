@@ -2,14 +2,14 @@ import type { Dialect } from '../conversation/view.ts';
 import type { TranscriptClient } from '../memory/transcript-forms.ts';
 
 /**
- * The clients whose hooks carry memory: each keeps what a hook returns in its own transcript and sends it again
- * with every later request. A client that builds its requests anew (the message builder of Cline, the transforms
- * of opencode, BeforeModel of Gemini) would change what a provider has bound to thinking, so none is here.
+ * The clients whose hooks can add memories: each stores a hook's text in its own transcript and sends it again with
+ * every later request. Clients that build each request anew (the message builder of Cline, the transforms of
+ * opencode, BeforeModel of Gemini) would change text to which a provider has bound thinking, so they are missing.
  */
 
 /**
- * What a hook's event means. `start`: a session begins or is resumed. `compacted`: what was placed is gone.
- * `stop`: an answer has ended. `end`: the session has.
+ * What a hook's event means. `start`: a session begins or is resumed. `compacted`: the texts of earlier hooks are
+ * gone. `stop`: an answer has ended. `end`: the session has ended.
  */
 export type HookKind = 'start' | 'prompt' | 'tool' | 'compacted' | 'stop' | 'end';
 
@@ -18,13 +18,13 @@ export interface HookClient {
   readonly client: string;
   /** The kind of each of the client's events. */
   readonly events: Readonly<Record<string, HookKind>>;
-  /** How the client keeps the session on disk; undefined where its events bring all that svc needs. */
+  /** How the client stores the session on disk; undefined if its events carry all that svc needs. */
   readonly transcript?: { readonly client: TranscriptClient; readonly dialect: Dialect };
   /** The form of an answer. */
   readonly form: 'claude' | 'codex' | 'copilot' | 'plugin';
 }
 
-/** code.claude.com/docs/en/hooks (2026-08-22), and both clients' own events, recorded on 2026-11-24. */
+/** Sources: code.claude.com/docs/en/hooks (2026-08-22), and events of both clients recorded on 2026-11-24. */
 const CLAUDE_EVENTS: HookClient['events'] = {
   SessionStart: 'start',
   UserPromptSubmit: 'prompt',
@@ -60,16 +60,16 @@ export const HOOK_CLIENTS = {
       agentStop: 'stop',
       sessionEnd: 'end',
     },
-    // Only agentStop names it, and says neither what was asked nor what was answered.
+    // Only agentStop names the transcript, and it contains neither question nor answer.
     transcript: { client: 'copilot', dialect: 'anthropic_messages' },
     form: 'copilot',
   },
-  // The names of svc's own plugins for these two, in plugins/.
+  // The names of svc's own plugins for these two clients, in plugins/.
   opencode: { client: 'opencode', events: pluginEvents(), form: 'plugin' },
   pi: { client: 'pi', events: pluginEvents(), form: 'plugin' },
 } as const satisfies Readonly<Record<string, HookClient>>;
 
-/** Returns what svc does at a client's event; undefined if it does nothing there. */
+/** Returns what a client's event means to svc; undefined if svc ignores it. */
 export function kindOf({ events }: HookClient, event: string): HookKind | undefined {
   return Object.hasOwn(events, event) ? events[event] : undefined;
 }

@@ -2,23 +2,23 @@ import { asList, asRecord, asText, type Fields } from '../bytes/json-fields.ts';
 import { readUserText } from '../conversation/human-text.ts';
 import { type HookClient, type HookKind, kindOf } from './hook-clients.ts';
 
-/** Reads what a client's hook writes on standard input. A field of another type reads as if it were absent. */
+/** Reads the JSON that a client's hook writes to standard input. A field of another type reads as absent. */
 
 export interface HookEvent {
   readonly kind: HookKind;
-  /** The client's own name of the event, which its answer repeats. */
+  /** The client's own name of the event, which the answer repeats. */
   readonly name: string;
   readonly session: string;
-  /** The session begins with all that was said in another one. */
+  /** The session is a copy of another one. */
   readonly isFork: boolean;
   readonly folder: string;
-  /** Names the prompt that the event belongs to: two installed hooks get the same one. '' where nothing does. */
+  /** Identifies the prompt that the event belongs to, so that two installed hooks get the same value; '' if unknown. */
   readonly occasion: string;
-  /** The path of the session's transcript; '' where there is none. */
+  /** The path of the session's transcript; '' if there is none. */
   readonly transcript: string;
   /** What the person typed. */
   readonly prompt: string;
-  /** The prompt as the client sends it, where a hook may change that. */
+  /** The prompt as the client sends it, if the hook may change that. */
   readonly sentPrompt: string;
   /** The last answer of the assistant. */
   readonly answer: string;
@@ -37,13 +37,13 @@ export interface ToolRun {
 /** An id is a UUID or a number. */
 const ID_CHARS_MAX = 200;
 const PATH_CHARS_MAX = 4096;
-/** Limit of a text that is read from an event. Recall and capture use at most 32 kB of it. */
+/** Bound on a text of an event. Recall and capture use at most 32 kB of it. */
 const TEXT_CHARS_MAX = 1 << 20;
 const CALLS_MAX = 64;
 
 /**
- * Undefined for an event that svc leaves alone: of another kind, of a sub-agent, or without a session. `folder`: where
- * the client says elsewhere that the session began.
+ * Reads an event. Undefined if svc ignores it: an unknown kind, a sub-agent, or no session. `folder`: where the
+ * session began, if the client states it elsewhere.
  */
 export function readHookEvent(
   client: HookClient,
@@ -75,7 +75,10 @@ export function readHookEvent(
 /** Claude Code, Codex, and svc's own plugins. */
 const OCCASIONS = ['prompt_id', 'turn_id', 'message_id'] as const;
 
-/** Names the prompt of an event. Copilot names none: there the event's time serves, but not for tools, whose calls have times of their own. */
+/**
+ * Identifies the prompt of an event. Copilot sends no id: there the event's time is used, except for tools, whose
+ * calls have times of their own.
+ */
 function occasionOf(fields: Fields): string {
   const id = first(fields, OCCASIONS, ID_CHARS_MAX);
   const { timestamp } = fields;

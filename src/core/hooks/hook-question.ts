@@ -1,19 +1,19 @@
 import { asRecord, asText } from '../bytes/json-fields.ts';
 import type { Action } from '../recall/second-look.ts';
 
-/** What a hook asks the memory. The hook alone reads the file that a client names. */
+/** What a hook asks the memory. Only the hook's own process reads the file that a client names. */
 export interface HookQuestion {
-  /** `look`: a second look, after the first calls of a prompt. */
+  /** `look`: a second look, after the first tool calls of a prompt. */
   readonly kind: 'start' | 'prompt' | 'look' | 'compacted';
   readonly client: string;
   readonly session: string;
   readonly folder: string;
   readonly occasion: string;
   readonly prompt: string;
-  /** The last answer, and the prompts before this one: masked by whoever answers. */
+  /** The last answer, and the prompts before this one. The process that answers masks them. */
   readonly answer: string;
   readonly around: readonly string[];
-  /** Digests of the texts that the session still has. */
+  /** Digests of the texts that the session still holds. */
   readonly held: readonly string[];
   readonly files: readonly string[];
   /** Nothing was answered in the session yet. */
@@ -21,13 +21,16 @@ export interface HookQuestion {
   readonly action?: Action;
 }
 
-/** What a hook hands to whoever answers it: the event as the client wrote it, and the end of the session's transcript. */
+/**
+ * What a hook passes to the process that answers it: the event as the client wrote it, and the end of the session's
+ * transcript.
+ */
 export interface HookRequest {
-  /** The client and the event, as the command names them. */
+  /** The client and the event, as the hook's command line names them. */
   readonly client: string;
   readonly event: string;
   readonly input: unknown;
-  /** Where the session began, if the client says it elsewhere; else ''. */
+  /** Where the session began, if the client states it elsewhere; else ''. */
   readonly folder: string;
   readonly tail?: TranscriptTail | undefined;
 }

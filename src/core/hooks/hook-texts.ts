@@ -9,12 +9,13 @@ import { newestPromptIndex } from '../recall/injections.ts';
 import { markedBlocks } from '../recall/own-blocks.ts';
 
 /**
- * Finds what svc's own hooks have put into a request, so that the proxy does not say it again. A mark alone proves nothing:
- * a file or a page may quote one. So it counts only in a message that no tool wrote, where this client puts hook text.
+ * Finds the texts of svc's own hooks in a request, so that the proxy does not repeat them. A mark alone proves
+ * nothing, because a file or a page may quote one. So it counts only in a message that no tool wrote, at a place
+ * where this client puts hook text.
  */
 
 export interface HookTexts {
-  /** The blocks of hooks in the request, each with the item that holds it. */
+  /** The hooks' blocks in the request, each with its item. */
   readonly placed: readonly HookBlock[];
   /** One of them is beside the newest prompt. */
   readonly isAtPrompt: boolean;
@@ -27,12 +28,15 @@ export interface HookBlock {
 
 const NONE: HookTexts = { placed: [], isAtPrompt: false };
 /**
- * The texts of a view that were found before: recall asks for them twice and the capture once, and to read those of 100
- * prompts takes milliseconds. A view is of one request, so its client and key are always the same.
+ * Cached texts by view. Recall asks twice and the capture once, and reading those of 100 prompts takes milliseconds.
+ * A view belongs to one request, so client and key never differ.
  */
 const FOUND = new WeakMap<RequestView, HookTexts>();
 
-/** `keyOf` is asked only where the request has such a text at all. Absent: no client has hooks of svc. */
+/**
+ * Returns the hook texts. `keyOf`: called only if the request may have such a text. Absent: no client has hooks of
+ * svc.
+ */
 export function hookTextsIn(
   view: RequestView,
   client: string,
@@ -73,7 +77,7 @@ function indexesOf(newest: ItemChain | undefined): readonly number[] {
   return indexes.toReversed();
 }
 
-/** A message of the person or of the client, without the result of a tool. */
+/** Says whether an item is a message of the user or the client without tool results. */
 function mayHold({ role, toolResultIds }: Item): boolean {
   return (role === 'user' || role === 'system') && toolResultIds.length === 0;
 }
@@ -89,7 +93,10 @@ function blocksOf(
     .flatMap((text) => markedBlocks(text, key));
 }
 
-/** Seen in requests of the real clients on 2026-11-24: Claude Code 2.1.329, Codex 0.169.0, opencode 1.18.33, pi 0.73.1. */
+/**
+ * Says whether this client puts hook text there. Seen in requests of the real clients on 2026-11-24: Claude Code
+ * 2.1.329, Codex 0.169.0, opencode 1.18.33, pi 0.73.1.
+ */
 function isHookPlace(client: string, { role }: Item, text: string): boolean {
   switch (client) {
     case 'claude-code':
@@ -106,8 +113,8 @@ function isHookPlace(client: string, { role }: Item, text: string): boolean {
 }
 
 /**
- * Where the hooks of a session find a block that the proxy placed in it: at a prompt, or behind it in its tool loop. They
- * know the words of the prompt, and no fingerprint of the request.
+ * Returns the ledger address at which a session's hooks find a block of the proxy, for a prompt or for its tool
+ * loop. It is made from the prompt's words, because hooks do not know a request's fingerprints.
  */
 export function proxyBlockAddress(
   { tenant, conversation }: ConversationOwner,

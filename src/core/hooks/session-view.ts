@@ -11,7 +11,7 @@ import { HOOK_CLIENTS, type HookClient } from './hook-clients.ts';
 import type { HookEvent } from './hook-event.ts';
 import type { HookQuestion, TranscriptTail } from './hook-question.ts';
 
-/** Reads the end of a session's transcript as the request that the client sends next. Pure. */
+/** Reads the end of a session's transcript as if it were the client's next request. Pure. */
 
 /** Undefined where there is nothing to ask. */
 export function questionOf(
@@ -33,9 +33,9 @@ export function questionOf(
     case 'start':
       return said.isOpening ? { ...place, kind, ...said, prompt: '' } : undefined;
     case 'prompt': {
-      // A prompt that is a client's own text, such as the end of a background task, is no question.
+      // A client's own text, such as the end of a background task, is no question.
       if (prompt === '') return undefined;
-      // The client may have written the prompt down already.
+      // The client may have written the prompt into the transcript already.
       const around = said.prompt === prompt ? said.around.slice(0, -1) : said.around;
       return { ...place, kind, ...said, around, prompt };
     }
@@ -61,7 +61,7 @@ const NOTHING_SAID: SessionFacts = {
 
 type Transcript = NonNullable<HookClient['transcript']>;
 
-/** Of a session that was compacted, what follows that counts. */
+/** Reads the facts of a session. After a compaction only the text behind it counts. */
 function factsOfSession(transcript: Transcript, { text, isWhole }: TranscriptTail): SessionFacts {
   const items: unknown[] = [];
   for (const line of text.split('\n')) {
@@ -73,7 +73,7 @@ function factsOfSession(transcript: Transcript, { text, isWhole }: TranscriptTai
   return factsOfItems(transcript, items, isWhole);
 }
 
-/** For a client that brings the calls since the prompt with its event. */
+/** Reads the facts for a client whose event carries the calls since the prompt. */
 function factsOfCalls({ prompt, calls }: Pick<HookEvent, 'prompt' | 'calls'>): SessionFacts {
   if (calls.length === 0) return NOTHING_SAID;
   const rounds = calls.flatMap(({ name, input, output }, at) => {
@@ -115,7 +115,7 @@ function factsOfView(view: RequestView, isWhole: boolean): SessionFacts {
   };
 }
 
-/** Claude Code writes a summary as a message, Codex a line of its own. */
+/** Says whether a line is a compaction. Claude Code writes a summary as a message, Codex a line of its own. */
 function isCompaction({ isCompactSummary, type, subtype }: Fields): boolean {
   return isCompactSummary === true || type === 'compacted' || subtype === 'compact_boundary';
 }

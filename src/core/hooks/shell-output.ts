@@ -7,17 +7,20 @@ import { estimateTextTokens } from '../bytes/tokens.ts';
 import { isErrorLine } from '../recall/second-look.ts';
 
 /**
- * Finds the output of a shell in a hook's event, and puts a shorter one in its place. Codex 0.169.0 has no field for that:
+ * Finds a shell's output in a hook's event, and replaces it by a shorter one. Codex 0.169.0 has no field for that:
  * it refuses an answer with `updatedMCPToolOutput` as unsupported, and knows no other (2026-11-24).
  */
 
 export interface ShellOutput {
   readonly text: string;
-  /** The tool's answer, in its own shape, with this text. */
+  /** Returns the tool's answer in its own form, with this text. */
   readonly with: (text: string) => unknown;
 }
 
-/** Undefined for other tools, for the reading of a file, and where the client has cut the output itself. */
+/**
+ * Returns the output; undefined for other tools, for a command that reads a file, and if the client has cut the
+ * output itself.
+ */
 export function shellOutputOf(
   { form }: Pick<HookClient, 'form'>,
   { name, input, output }: ToolRun,
@@ -27,7 +30,7 @@ export function shellOutputOf(
   const fields = asRecord(output);
   switch (form) {
     case 'claude': {
-      // Claude Code 2.1.329 writes an output of more than 30,000 characters to a file, and shows where.
+      // Claude Code 2.1.329 writes an output of more than 30,000 characters to a file, and names the file.
       const isClients = fields['isImage'] === true || fields['persistedOutputPath'] !== undefined;
       const text = asText(fields['stdout']);
       return isClients ? undefined : { text, with: (stdout) => ({ ...fields, stdout }) };
@@ -44,19 +47,19 @@ export function shellOutputOf(
   }
 }
 
-/** An output of so many tokens is sent whole: below it a cut saves less than a second reading costs. */
+/** Shortest output that is cut, in tokens: below it a cut saves less than a second reading costs. */
 export const CUT_TOKENS_MIN = 4_000;
-/** The end of a build or a test says how it went, and gets more room than its beginning. */
+/** Tokens kept at both ends. The end of a build or a test states the result, so it gets more. */
 const HEAD_TOKENS = 300;
 const TAIL_TOKENS = 700;
-/** Of a thousand lines that fail for one reason a few say all. */
+/** Bound on error lines: if a thousand lines fail for one reason, a few are enough. */
 const ERRORS_MAX = 20;
 const ERROR_CHARS = 200;
 
 /**
- * Cuts the middle out of a long output before it is sent for the first time. The first and the last lines stay, as do
- * lines in between that report an error, with their numbers. A pure function of the output. `command` reads the whole
- * text. Undefined for a short output, and where a line is longer than the room: only whole lines can be read again.
+ * Cuts the middle out of a long output before it is first sent. The first and last lines stay, and error lines in
+ * between with their numbers. A pure function of the output. `command`: the command that prints the whole text.
+ * Undefined for a short output, or if a line is longer than the limit: only whole lines can be read again.
  */
 export function cutOutput(text: string, command: string): string | undefined {
   if (estimateTextTokens(text) <= CUT_TOKENS_MIN) return undefined;

@@ -18,12 +18,10 @@ import type { Dialect } from '../conversation/view.ts';
 import { apiOf, type DialectApi } from '../dialects/apis.ts';
 
 /**
- * The gate: everything about a request that can be decided from its head, decided before one byte
- * of its body is read. It must never look at the time, the body or the network, and its texts never
- * repeat the client's.
- *
- * The order is part of the design. A web page is refused first (Host, Origin), then a caller
- * without a token; only a caller with the token learns which paths and methods exist.
+ * The gate: it decides everything that can be decided from a request's head, before any byte of the body is read. It
+ * never looks at the time, the body or the network, and its texts never repeat the client's.
+ * The order matters. A web page is refused first (Host, Origin), then a caller without a token. Only a caller with
+ * the token learns which paths and methods exist.
  */
 export interface GatePolicy extends BodyPolicy {
   /** The port that svc listens on. */
@@ -32,7 +30,7 @@ export interface GatePolicy extends BodyPolicy {
   readonly tokenDigests: readonly Buffer[];
   /** sha256 of each path token that is valid now. */
   readonly pathTokenDigests?: readonly Buffer[];
-  /** The login that the upstream of a route takes; undefined where svc has a key for it. */
+  /** The login that the upstream of a route takes; undefined if svc has a key for it. */
   readonly loginOf?: (route: Route) => Login | undefined;
   readonly relayPaths: readonly string[];
 }
@@ -42,13 +40,13 @@ export interface Admission extends BodyForm {
   readonly route: Route;
   /** The request target without the local token. */
   readonly target: string;
-  /** As they came, without Content-Length, because the body states its own length; and with CLIENT_HEADER. */
+  /** The client's headers, without Content-Length (the decoded body has its own length) and with CLIENT_HEADER. */
   readonly headers: RawHeaders;
 }
 
 const ANY_METHOD = 'GET, HEAD, POST';
 
-/** Throws ProxyError with the answer when the request may not proceed. */
+/** Checks a request's head. Throws ProxyError with the answer if the request may not proceed. */
 export function admit(head: RequestHead, policy: GatePolicy): Admission {
   const headers = indexHeaders(head.headers);
   checkForm(head, headers);
@@ -60,7 +58,7 @@ export function admit(head: RequestHead, policy: GatePolicy): Admission {
     isAnthropic: headers.has('anthropic-version'),
     relayPaths: policy.relayPaths,
   });
-  // A preflight carries no token, and no answer to it may help a web page.
+  // A preflight carries no token, and answering it must not help a web page.
   if (head.method === 'OPTIONS')
     refuse('METHOD_NOT_ALLOWED', 'svc does not answer OPTIONS requests.');
   const isOpen = entry?.route.kind === 'local' || isTelemetry(path);
@@ -86,10 +84,7 @@ export function admit(head: RequestHead, policy: GatePolicy): Admission {
   };
 }
 
-/**
- * The checks of an upgrade, which is answered without a token: those that pass are told to use
- * plain HTTP.
- */
+/** Checks an upgrade request, which is answered without a token: one that passes is told to use plain HTTP. */
 export function checkUpgrade(head: RequestHead, port: number): void {
   const headers = indexHeaders(head.headers);
   checkForm(head, headers);
@@ -104,7 +99,7 @@ export function routeKind(
   return entryOf(head, relayPaths)?.route.kind;
 }
 
-/** The Allow header of an answer to a method that a path does not have. */
+/** Returns the Allow header for a method that a path does not have. */
 export function allowedMethods(head: RequestHead, relayPaths: readonly string[]): string {
   return entryOf(head, relayPaths)?.methods.join(', ') ?? ANY_METHOD;
 }
@@ -123,7 +118,10 @@ export function isAnthropic(headers: RawHeaders): boolean {
   return indexHeaders(headers).has('anthropic-version');
 }
 
-/** A program on this machine, not a web page: neither a foreign one nor a rebound name. */
+/**
+ * Checks that the caller is a program on this machine and no web page, neither a foreign one nor one with a rebound
+ * name.
+ */
 function checkCaller(headers: HeaderIndex, port: number): void {
   const host = headers.get('host')?.[0]?.toLowerCase() ?? '';
   if (!isOwnHost(host, port))
@@ -148,15 +146,16 @@ interface Access {
 }
 
 /**
- * The local token, in one place, and where the upstream takes a login, that login and nothing else. Only `svc run` beside
- * the settings of `svc connect` has it in the header and in the path, and then both must be right.
+ * Checks the local token, which must be in one place. If the upstream takes a login, the request may carry that
+ * login and no other credential. Only `svc run` together with the settings of `svc connect` sends the token both in
+ * the header and in the path; then both must be right.
  */
 function checkAccess({ headers, split, route, login }: Access, policy: GatePolicy): void {
   const inCredentials = isOneOf(credentialsOf(headers), policy.tokenDigests);
   const [inHeader] = headers.get(TOKEN_HEADER) ?? [];
   if (split.pathToken === undefined && inHeader === undefined) {
     if (inCredentials && login === undefined) return;
-    // The client has the settings for a key, and its provider takes a login: this says so.
+    // The client's settings are for a key, but its provider takes a login; the error says so.
     if (inCredentials && login !== undefined) checkLogin(headers, login);
     if (carriesLogin(headers)) {
       refuse('LOGIN_REFUSED', 'The request has a login and no local token.');
@@ -169,7 +168,7 @@ function checkAccess({ headers, split, route, login }: Access, policy: GatePolic
   if (inCredentials || (isInBoth && !(isInPath && isInHeader))) {
     refuse('REQUEST_MALFORMED', 'The local token is in two places.');
   }
-  // A path shows in process lists and settings files: it opens no route of svc's own.
+  // A path is visible in process lists and settings files, so its token does not open svc's own routes.
   const isForModels = route === undefined || route.kind === 'model' || route.kind === 'relay';
   if (!isInHeader && !(isInPath && isForModels)) {
     refuse('LOCAL_TOKEN_INVALID', 'The local token is missing or wrong.');
@@ -180,7 +179,7 @@ function checkAccess({ headers, split, route, login }: Access, policy: GatePolic
   }
 }
 
-/** Either credential header is enough: clients that have both settings send two values. */
+/** Returns the values of both credential headers; one of them must match. Clients with two settings send both. */
 function credentialsOf(headers: HeaderIndex): readonly string[] {
   const [authorization] = headers.get('authorization') ?? [];
   const bearer = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
@@ -192,7 +191,7 @@ function refuse(code: ErrorCode, message: string): never {
   throw new ProxyError(code, message);
 }
 
-// A path of no dialect is answered in the shape that most programs expect.
+// The error shape for a path of no dialect: the one that most programs expect.
 const SHAPE_WITHOUT_DIALECT: Dialect = 'openai_chat_completions';
 
 /** The error as the client's own SDK expects it. `dialect` undefined: a path that has none. */

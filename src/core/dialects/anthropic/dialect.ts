@@ -37,7 +37,7 @@ import {
 } from '../../bytes/json-scan.ts';
 import { NO_TRAITS, readSystemItem, textsOf, toolCall } from '../system-text.ts';
 
-// Entries exist at marked blocks only, so a change anywhere in the messages rewrites all of them.
+// Cache entries exist at marked blocks only, so a change anywhere in the messages rewrites all of them.
 const CACHE: CachePrices = {
   read: 0.1,
   write: 1.25,
@@ -77,7 +77,7 @@ function pictureTokens(size: PictureSize | undefined): number {
   return Math.min(PICTURE_TOKENS_MAX, Math.max(1, Math.ceil(pixels / PIXELS_A_TOKEN)));
 }
 
-/** Answers of Messages. Thinking and tool arguments pass by unread. */
+/** Reads answers of the Messages API. Thinking and tool arguments are skipped. */
 class MessagesAnswer extends DialectAnswer {
   #callsTools = false;
   #lastBlock: unknown;
@@ -146,7 +146,7 @@ class MessagesAnswer extends DialectAnswer {
     }
   }
 
-  // Text blocks side by side are one paragraph, as in the item that the client will send back.
+  // Adjacent text blocks are one paragraph, as in the item that the client will send back.
   #startBlock(index: unknown, block: Fields): void {
     const type = block['type'];
     if (type === 'text' && this.#lastBlock !== undefined && this.#lastBlock !== 'text') {
@@ -166,12 +166,12 @@ class MessagesAnswer extends DialectAnswer {
 
   #stop(reason: unknown): void {
     if (CALLING.has(reason)) this.#callsTools = true;
-    // The person sees a refusal, but recalling it later would only teach the model to refuse.
+    // The user sees a refusal, but recalling it later would only teach the model to refuse.
     else if (reason === 'refusal') this.isFailed = true;
     else if (typeof reason === 'string' && !WHOLE.has(reason)) this.isCutShort = true;
   }
 
-  /** In the last event of a stream ("Context editing", 2026-08-22). */
+  /** Reads the cleared outputs, which the last event of a stream reports ("Context editing", 2026-08-22). */
   #readCleared({ context_management: told }: Fields): void {
     const edits = asList(asRecord(told)['applied_edits']).map(asRecord);
     const clearings = edits.filter(({ type }) => asText(type).startsWith('clear_tool_uses_'));
@@ -198,11 +198,14 @@ class MessagesAnswer extends DialectAnswer {
   }
 }
 
-/** After these the client sends the conversation again by itself. */
+/** Stop reasons after which the client continues the conversation without the user. */
 const CALLING: ReadonlySet<unknown> = new Set(['tool_use', 'pause_turn', 'compaction']);
-/** Anthropic checks these blocks alike (the types of its SDK, 2026-09). */
+/** Block types with a signature that Anthropic checks (the types of its SDK, 2026-09). */
 const SIGNED: ReadonlySet<unknown> = new Set(['thinking', 'connector_text']);
-/** `stop` is the name that some other providers of this API send. Any other reason is a cut. */
+/**
+ * Stop reasons of a whole answer; with any other reason it was cut. `stop` is sent by some other providers of this
+ * API.
+ */
 const WHOLE: ReadonlySet<string> = new Set(['end_turn', 'stop_sequence', 'stop']);
 
 function textIn(event: Fields): string | undefined {
@@ -229,8 +232,8 @@ const MESSAGE_STOP = '{"type":"message_stop"}';
 const PINGS = ['{"type": "ping"', '{"type":"ping"'];
 
 /**
- * Recognises events that hold nothing for svc by their first bytes, as the provider writes them. Written
- * in any other way an event is parsed.
+ * Recognises events without facts for svc by their first bytes, as the provider writes them. An event in another
+ * form is parsed.
  */
 function isInert(data: string): boolean {
   if (hasAt(data, '{"type":"content_block_delta"', 0)) return isOtherDelta(data);
@@ -245,7 +248,7 @@ function isOtherDelta(data: string): boolean {
   return at !== -1 && !isRead('text_') && !isRead('signature_');
 }
 
-/** Messages: `role` and a string, or a list of typed blocks. Newer clients also send role system. */
+/** Reads an item of Messages: a role, and a string or a list of typed blocks. Newer clients also send role system. */
 function readMessagesItem(value: unknown, hasFrames: HasFrames = NO_FRAMES): ItemTraits {
   const message = asRecord(value);
   const content = message['content'];
@@ -291,7 +294,7 @@ function readUser(content: unknown, hasFrames: HasFrames): ItemTraits {
   };
 }
 
-/** Claude Code glues what the person types meanwhile to the end of a tool's output; no other client does. */
+/** Returns what the user typed during a tool call. Only Claude Code appends it to the tool's output. */
 function typedInResult({ content }: Fields): string {
   return typedInOutput(textsOf(content).at(-1) ?? '');
 }
@@ -315,7 +318,10 @@ function isThinking(value: unknown): boolean {
   return THINKING_TYPES.has(asText(asRecord(value)['type']));
 }
 
-/** Thinking without a signature is bound to nothing: other providers send it behind this dialect. */
+/**
+ * Returns the ids of signed thinking. Unsigned thinking, which other providers send in this dialect, is bound to
+ * nothing.
+ */
 function thoughtsIn(blocks: readonly unknown[]): readonly string[] {
   const signed = blocks.filter(isThinking).map((value) => {
     const block = asRecord(value);
@@ -324,10 +330,10 @@ function thoughtsIn(blocks: readonly unknown[]): readonly string[] {
   return signed.filter((signature) => signature !== '').map(thoughtId);
 }
 
-/** Blocks that only the provider can read, and that it wants back as they were. */
+/** Blocks that only the provider can read and that must be sent back unchanged. */
 const REASONING: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking', 'compaction']);
 
-/** `tool_result`, and what the provider's own tools answer: `web_search_tool_result`, … */
+/** Matches `tool_result`, and results of the provider's own tools: `web_search_tool_result`, … */
 function isResult(type: string): boolean {
   return type.endsWith('tool_result');
 }
@@ -340,7 +346,7 @@ function resultIds(blocks: readonly unknown[]): readonly string[] {
 }
 
 /**
- * Text blocks side by side are pieces of one sentence, which citations cut. Another block between
+ * Joins the text blocks. Adjacent ones are pieces of a sentence that citations have split; another block between
  * them separates paragraphs.
  */
 function visibleText(blocks: readonly unknown[]): string {

@@ -18,13 +18,13 @@ import { projectInUser } from '../../conversation/stated-project.ts';
 import type { ItemTraits, ToolCall } from '../../conversation/view.ts';
 import type { Span } from '../../bytes/json-scan.ts';
 
-/** OpenAI Chat Completions, which many other providers speak too. */
+/** OpenAI Chat Completions, which many other providers offer too. */
 export const CHAT: DialectDescriptor = {
   ...CHAT_API,
   listKey: 'messages',
   takesTextInput: false,
   textPartType: 'text',
-  // No client of this dialect keeps its conversation in that field.
+  // No client of this dialect puts its conversation id into `prompt_cache_key`.
   cacheKeyNamesSession: false,
   readItem: readChatItem,
   callArguments,
@@ -32,16 +32,16 @@ export const CHAT: DialectDescriptor = {
   createAnswerParser: (options) => new ChatAnswer(options),
   endMarks: ['[DONE]'],
   thoughtMarks: ['finish_reason":"', 'finish_reason": "'],
-  // Many providers speak this dialect, and what they ask for a cache read differs a hundredfold.
+  // Many providers offer this dialect, and their prices of a cache read differ a hundredfold.
   clearsOutputs: false,
   cachePrices: { ...OPENAI_CACHE, isKnown: false },
   cacheDefaultMs: openAiCacheMs,
   pictureTokens: openAiPictureTokens,
 };
 
-/** Answers of Chat Completions: of several choices the first. Reasoning and arguments pass by. */
+/** Reads answers of Chat Completions, the first of several choices. Reasoning and arguments are skipped. */
 class ChatAnswer extends DialectAnswer {
-  /** Chunks that say nothing to us: most of a stream that thinks or calls tools. */
+  /** Chunks without facts for svc: most of a stream that thinks or calls tools. */
   readonly #quiet = [
     new DeltaTemplate('"arguments":"', quietArguments),
     new DeltaTemplate('"reasoning_content":"', (chunk) =>
@@ -98,7 +98,7 @@ class ChatAnswer extends DialectAnswer {
   #readThoughts(list: unknown, name: string): void {
     for (const entry of asList(list).map(asRecord)) {
       const { index } = entry;
-      // An entry without an index is whole, so it has a key of its own.
+      // An entry without an index is whole, so it gets a key of its own.
       const key = (kind: string) =>
         typeof index === 'number' ? `${name} ${kind} ${index}` : Symbol(kind);
       this.thoughts.append(key('signature'), entry['signature']);
@@ -112,7 +112,7 @@ class ChatAnswer extends DialectAnswer {
     this.isComplete = true;
     const name = reason.toLowerCase();
     if (CALLING.has(name)) this.#callsTools = true;
-    // A filtered text is like a refusal: seen, but nothing to remember.
+    // A filtered text is like a refusal: the user sees it, but svc does not store it.
     else if (FILTERED.has(name)) this.isFailed = true;
     else if (!WHOLE.has(name)) this.isCutShort = true;
   }
@@ -122,7 +122,7 @@ class ChatAnswer extends DialectAnswer {
     this.noteUsage(value);
     const details = asRecord(value['prompt_tokens_details']);
     const cacheRead = asCount(details['cached_tokens'], asCount(value['prompt_cache_hit_tokens']));
-    // Both are parts of the prompt's tokens. OpenAI reports the second since GPT-5.6.
+    // Both counts are part of the prompt's tokens. OpenAI reports cache writes since GPT-5.6.
     const cacheWrite = asCount(details['cache_write_tokens']);
     this.usage = {
       input: Math.max(0, asCount(value['prompt_tokens']) - cacheRead - cacheWrite),
@@ -133,13 +133,13 @@ class ChatAnswer extends DialectAnswer {
   }
 }
 
-/** Where OpenRouter and LiteLLM put signed thoughts. */
+/** Members in which OpenRouter and LiteLLM send signed thinking. */
 const SIGNED = ['reasoning_details', 'thinking_blocks'] as const;
 
 /**
- * Reasons after which an answer is whole: OpenAI's `stop`, and the names that servers pass on from others
- * (Hugging Face TGI, Cohere, Anthropic). An answer with any other reason is cut, such as DeepSeek's
- * `insufficient_system_resource`, Mistral's `model_length`, `error` and `abort`.
+ * Finish reasons of a whole answer: OpenAI's `stop`, and names that servers pass on from others (Hugging Face TGI,
+ * Cohere, Anthropic). With any other reason the answer was cut, such as DeepSeek's `insufficient_system_resource`,
+ * Mistral's `model_length`, `error` and `abort`.
  */
 const WHOLE: ReadonlySet<string> = new Set([
   'stop',
@@ -167,7 +167,7 @@ function firstChoice(chunk: Fields): Fields {
   return choices.find((choice) => (choice['index'] ?? 0) === 0) ?? {};
 }
 
-/** The first choice's delta, when the chunk holds nothing else that matters. */
+/** Returns the first choice's delta if the chunk has nothing else that matters. */
 function soleDelta(chunk: Fields): Fields {
   const choice = firstChoice(chunk);
   const matters =
@@ -187,7 +187,7 @@ function plainDelta(chunk: Fields): string | undefined {
   return isPlain ? content : undefined;
 }
 
-// That a tool is called was noticed when the first chunk of its kind was parsed.
+// The call itself was noted when the first chunk of its kind was parsed.
 function quietArguments(chunk: Fields): string | undefined {
   const delta = soleDelta(chunk);
   const [call] = asList(delta['tool_calls']);
@@ -202,8 +202,8 @@ function quietReasoning(chunk: Fields, member: string): string | undefined {
 }
 
 /**
- * Gemini's OpenAI layer flags content that is a thought. A whole message may hold the answer behind it, and
- * then the thought is in an element.
+ * Says whether a delta is a thought. Gemini's OpenAI layer flags such content. A whole message may hold the answer
+ * after the thought; then the thought is inside an element.
  */
 function isThought(said: Fields): boolean {
   const isFlagged = asRecord(asRecord(said['extra_content'])['google'])['thought'] === true;
@@ -214,7 +214,7 @@ function isSaid(delta: Fields): boolean {
   return textsOf(delta['content']).join('') !== '';
 }
 
-/** Chat Completions: one message an item; calls are fields of the assistant's message. */
+/** Reads an item of Chat Completions: one message. Calls are members of the assistant's message. */
 function readChatItem(value: unknown): ItemTraits {
   const message = asRecord(value);
   switch (message['role']) {
@@ -250,7 +250,7 @@ function readAssistant(message: Fields): ItemTraits {
   };
 }
 
-/** Gateways that speak this dialect pass signed thinking on: OpenRouter's form, and LiteLLM's. */
+/** Members in which gateways of this dialect pass on signed thinking: OpenRouter's form, and LiteLLM's. */
 const SIGNED_MEMBERS = ['reasoning_details', 'thinking_blocks'] as const;
 
 function thoughtsOf(value: unknown): readonly string[] {

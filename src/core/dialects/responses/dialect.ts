@@ -38,9 +38,9 @@ export const RESPONSES: DialectDescriptor = {
   pictureTokens: openAiPictureTokens,
 };
 
-/** Answers of Responses. Reasoning summaries, arguments and audio pass by unread. */
+/** Reads answers of the Responses API. Reasoning summaries, arguments and audio are skipped. */
 class ResponsesAnswer extends DialectAnswer {
-  /** Paragraph of each message, by its place in the output. */
+  /** The paragraph of each message, by its place in the output. */
   readonly #paragraphs = new Map<unknown, number>();
   readonly #waiting = new Set<string>();
   readonly #answered = new Set<string>();
@@ -53,7 +53,7 @@ class ResponsesAnswer extends DialectAnswer {
     this.#end(asRecord(body));
   }
 
-  /** The last event repeats all output, pictures included. */
+  /** The last event repeats the whole output, pictures included, so it may be over the size limit. */
   override skipEvent({ head, tail }: LargeEvent): void {
     const status = LARGE_END.exec(head)?.[1];
     if (status === undefined) return;
@@ -96,7 +96,7 @@ class ResponsesAnswer extends DialectAnswer {
     }
   }
 
-  /** Each message is a paragraph, as each is an item when the client sends it back. */
+  /** Appends a text delta. Each message is a paragraph, as it will be an item when the client sends it back. */
   #append(event: Fields): void {
     const key = event['output_index'] ?? event['item_id'];
     const paragraph = this.#paragraphs.get(key) ?? this.text.open();
@@ -129,13 +129,13 @@ class ResponsesAnswer extends DialectAnswer {
     this.isFailed ||= response['status'] === 'failed' || isRecord(response['error']);
     this.isComplete = response['status'] === 'completed' || response['status'] === 'incomplete';
     if (response['status'] !== 'incomplete') return;
-    // A filtered text is like a refusal: seen, but nothing to remember.
+    // A filtered text is like a refusal: the user sees it, but svc does not store it.
     const { reason } = asRecord(response['incomplete_details']);
     if (reason === 'content_filter') this.isFailed = true;
     else this.isCutShort = true;
   }
 
-  /** For providers that send the whole text at the end only. */
+  /** Reads the messages of a provider that sends the whole text only at the end. */
   #readMessages(output: readonly Fields[]): void {
     for (const item of output.filter(({ type }) => type === 'message')) {
       this.text.open();
@@ -147,7 +147,7 @@ class ResponsesAnswer extends DialectAnswer {
     if (!isRecord(value)) return;
     this.noteUsage(value);
     const details = asRecord(value['input_tokens_details']);
-    // Both are parts of the input's tokens. OpenAI reports the second since GPT-5.6.
+    // Both counts are part of the input tokens. OpenAI reports cache writes since GPT-5.6.
     const cacheRead = asCount(details['cached_tokens']);
     const cacheWrite = asCount(details['cache_write_tokens']);
     this.usage = {
@@ -161,7 +161,7 @@ class ResponsesAnswer extends DialectAnswer {
 
 const LARGE_END = /"type"\s*:\s*"response\.(completed|incomplete|failed)"/;
 
-/** The last `usage` of a text that ends with the event. It holds numbers alone, so its braces tell its end. */
+/** Returns the last `usage` in the end of an event. It holds only numbers, so the braces show where it ends. */
 function lastUsage(tail: string): unknown {
   const [, open = ''] = /^[^]*"usage"\s*:\s*(\{[^]*)$/.exec(tail) ?? [];
   let depth = 0;
@@ -179,8 +179,8 @@ function plainDelta(event: Fields): string | undefined {
 }
 
 /**
- * Recognises events that hold nothing for svc by their first bytes, as the provider writes them. Written
- * in any other way an event is parsed.
+ * Recognises events without facts for svc by their first bytes, as the provider writes them. An event in another
+ * form is parsed.
  */
 function isInert(data: string): boolean {
   if (!hasAt(data, '{"type":"response.', 0)) return false;
@@ -188,7 +188,7 @@ function isInert(data: string): boolean {
   return INERT.has(type.slice(0, type.indexOf('.') + 1) || type);
 }
 
-/** Whole names, or families up to and including the dot. */
+/** Event names after `response.`: whole names, or prefixes that end with a dot. */
 const INERT: ReadonlySet<string> = new Set([
   'in_progress',
   'function_call_arguments.',
@@ -200,7 +200,7 @@ const INERT: ReadonlySet<string> = new Set([
   'refusal.',
 ]);
 
-/** Responses: typed items, messages among them. `input` may also be one string: the person's. */
+/** Reads an item of Responses: typed items, messages among them. `input` may also be one string of the user. */
 function readResponsesItem(value: unknown): ItemTraits {
   if (typeof value === 'string') return readUser({ content: value });
   const item = asRecord(value);
@@ -216,14 +216,14 @@ function readResponsesItem(value: unknown): ItemTraits {
   return NO_TRAITS;
 }
 
-/** Without encrypted content the provider itself keeps the reasoning, under its id. */
+/** Without encrypted content the provider keeps the reasoning itself, under the item's id. */
 function readReasoning(item: Fields): ItemTraits {
   const signature = asText(item['encrypted_content']) || asText(item['id']);
   const thoughts = signature === '' ? [] : [thoughtId(signature)];
   return { ...NO_TRAITS, hasReasoning: true, thoughts, isThought: true };
 }
 
-/** Items that the provider's own compaction made of a history: only the provider can read them. */
+/** Items that the provider's own compaction made from a history; only the provider can read them. */
 const COMPACTED: ReadonlySet<string> = new Set([
   'compaction',
   'compaction_summary',
@@ -255,7 +255,10 @@ function readUser(item: Fields): ItemTraits {
   };
 }
 
-/** Codex marks each part with its kind when it believes that it talks to OpenAI itself. */
+/**
+ * Reads a message whose parts Codex marked with their kind, as it does when it believes that it talks to OpenAI
+ * itself.
+ */
 function readMarked(
   item: Fields,
   texts: readonly string[],
@@ -284,10 +287,7 @@ function isResult(type: string): boolean {
   return type.endsWith('_output') || type === 'mcp_approval_response';
 }
 
-/**
- * Calls that the client must answer carry a `call_id`; calls that the provider ran by itself do
- * not.
- */
+/** Returns the id of a call that the client must answer. Calls that the provider ran itself have no `call_id`. */
 function clientCallId(item: Fields): string | undefined {
   if (item['type'] === 'mcp_approval_request') return asText(item['id']);
   return typeof item['call_id'] === 'string' ? item['call_id'] : undefined;
