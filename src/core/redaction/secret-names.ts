@@ -38,7 +38,7 @@ export const CHOSEN = `(?:${PASSWORDS}|secret)`;
 
 /** A part of every name, looked for first: the names themselves take ten times as long. */
 const NAME_PART = new RegExp(
-  `pass|kennwort|mdp|p/w|pswd|contrase|clave|senha|phrase|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|parola|ifre|jelsz|lozinka|κωδικός|пароль|密[码碼]|口令|パスワード|暗証|비밀|비번|암호|패스|pwd|pw|psk|secret|token|cred|auth|key|schl|clé|chiave|connection|_pat|_dsn|${VENDORS}`,
+  `pass|kennwort|mdp|p/w|pswd|contrase|clave|senha|phrase|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|parola|ifre|jelsz|lozinka|κωδικός|пароль|密[码碼]|口令|パスワード|暗証|비밀|비번|암호|패스|pwd|pw|psk|secret|token|cred|auth|key|schl(?:ü|ue)ssel|clé|chiave|connection|_pat|_dsn|${VENDORS}`,
   'gi',
 );
 /** "user anna and pass …": one rule alone reads it, because most often the word is a verb there. */
