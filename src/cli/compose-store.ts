@@ -1,3 +1,7 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { databaseFile, stateFile } from '../adapters/files/database-file.ts';
 import { readConfigFile } from '../adapters/files/config-file.ts';
 import { configFolder } from '../adapters/files/own-folders.ts';
 import type { HostedSettings } from '../adapters/memory-client/open-hosted-memory.ts';
@@ -34,6 +38,8 @@ export interface CliStore {
 export interface StoreOptions {
   /** Names the configuration that says where memories are; absent: on this machine. */
   readonly environment?: Environment;
+  /** Nothing will be changed: where no store is yet, none is made. */
+  readonly isReader?: boolean;
   /** Gets a message for the person while the command continues: a damaged file was set aside. */
   readonly report: (line: string) => void;
 }
@@ -42,10 +48,11 @@ export type OpenStore = (dataFolder: string, options: StoreOptions) => Promise<C
 
 export async function openStoreForCli(
   dataFolder: string,
-  { environment, report }: StoreOptions,
+  { environment, isReader, report }: StoreOptions,
 ): Promise<CliStore> {
   const settings = environment === undefined ? undefined : await memorySettings(environment);
-  const store = openEmbeddedStore({ folder: dataFolder, report });
+  const passing = isReader === true && !hasStore(dataFolder) ? passingFolder() : undefined;
+  const store = openEmbeddedStore({ folder: passing ?? dataFolder, report });
   const hosted =
     settings?.kind === 'hosted' ? await openHosted(settings, store, report) : undefined;
   return {
@@ -59,8 +66,22 @@ export async function openStoreForCli(
     close: async () => {
       await hosted?.close();
       await store.close();
+      if (passing !== undefined) rmSync(passing, { recursive: true, force: true });
     },
   };
+}
+
+function hasStore(folder: string): boolean {
+  return existsSync(databaseFile(folder)) || existsSync(stateFile(folder));
+}
+
+/** A folder for an empty store that goes with the command; undefined where there is no folder for temporary files. */
+function passingFolder(): string | undefined {
+  try {
+    return mkdtempSync(join(tmpdir(), 'svc-empty-'));
+  } catch {
+    return undefined;
+  }
 }
 
 /** A person waits at the command line, not a model request. */

@@ -61,7 +61,20 @@ export const declareCommands: Declare = (program, context, finish) => {
     run: async ({ args }) => printHelp(args, program, context.terminal),
   };
   declareAll([...COMMANDS, help, completion])(program, context, finish);
+  program.hook('preAction', needFolder);
 };
+
+/** Throws where the current folder was removed: no thread starts there, and no project can be found. */
+function needFolder(): void {
+  try {
+    process.cwd();
+  } catch {
+    throw new CliError(
+      'The folder in which you run this was removed.',
+      'Go to another one, and run it again: cd ~',
+    );
+  }
+}
 
 /** Prints the help of a command, or a page of the documents in this package. */
 function printHelp(words: readonly string[], program: Command, terminal: Terminal): void {

@@ -9,12 +9,17 @@ import type { CommandContext } from './context.ts';
 /** `log`: the request log of this machine. `memory`: also the memories, wherever the configuration says they are. */
 type Wanted = 'log' | 'memory';
 
-export async function openStore(context: CommandContext, wanted: Wanted): Promise<CliStore> {
+/** `isReader`: see StoreOptions. */
+export async function openStore(
+  context: CommandContext,
+  wanted: Wanted,
+  isReader = false,
+): Promise<CliStore> {
   const { environment, terminal, openStore: open } = context;
   if (open === undefined) throw new Error('This command has no store.');
   const report = (line: string): void => terminal.warn(line);
   const where = wanted === 'memory' ? { environment } : {};
-  return open(dataFolder(environment), { ...where, report });
+  return open(dataFolder(environment), { ...where, isReader, report });
 }
 
 /** Runs `work` on the memories, and closes the store. */
@@ -22,8 +27,9 @@ export async function withStore<T>(
   context: CommandContext,
   work: (store: CliStore) => Promise<T>,
   wanted: Wanted = 'memory',
+  isReader = false,
 ): Promise<T> {
-  const store = await openStore(context, wanted);
+  const store = await openStore(context, wanted, isReader);
   try {
     return await work(store);
   } catch (error) {
@@ -34,12 +40,20 @@ export async function withStore<T>(
   }
 }
 
-/** Runs `work` on the request log, and closes the store. */
-export function withLog<T>(
+/** Runs `work`, which only reads, on the memories. */
+export function readStore<T>(
   context: CommandContext,
   work: (store: CliStore) => Promise<T>,
 ): Promise<T> {
-  return withStore(context, work, 'log');
+  return withStore(context, work, 'memory', true);
+}
+
+/** Runs `work`, which only reads, on the request log. */
+export function readLog<T>(
+  context: CommandContext,
+  work: (store: CliStore) => Promise<T>,
+): Promise<T> {
+  return withStore(context, work, 'log', true);
 }
 
 /** The store answers in milliseconds; a hosted one that takes longer than this is down. */

@@ -156,6 +156,15 @@ test('one request in full: what was changed, and the milliseconds of every step'
   expect((await runOn([row], ['requests', 'req_none'])).code).toBe(1);
 });
 
+test('a request of a clock that was ahead is in no sum of these days', async () => {
+  const rows = [
+    requestRow({ id: 'r1', at: Date.now() }),
+    requestRow({ id: 'r2', at: Date.now() + 2 * DAY_MS }),
+  ];
+  const { stdout } = await runOn(rows, ['stats', '--json']);
+  expect(JSON.parse(stdout)).toMatchObject({ total: { requests: 1 }, byDay: [{ requests: 1 }] });
+});
+
 test('money leads for keys and tokens for logins, and what doctor asked is nobody’s', async () => {
   const at = new Date().setHours(12, 0, 0, 0);
   const priced = { at, model: 'claude-opus-4-8', price: { paid: 600_000, direct: 1_000_000 } };

@@ -1,5 +1,5 @@
 import { wholeReference, noSuchReference, nameOf, namesOf } from './named.ts';
-import { deadline, withStore } from '../store.ts';
+import { deadline, readStore } from '../store.ts';
 import { lstat } from 'node:fs/promises';
 import { readRegistry, spaceNow } from '../../adapters/projects/registry.ts';
 import { type FileVerdict, type Holds, holdsNow } from '../../core/memory/outgrown.ts';
@@ -138,7 +138,7 @@ export async function showMemory(
   request: { readonly ref: string; readonly json?: boolean | undefined },
   context: CommandContext,
 ): Promise<void> {
-  const shown = await withStore(context, async (store) => {
+  const shown = await readStore(context, async (store) => {
     const { memory } = store;
     const ref = await wholeReference(memory, request.ref);
     const record = await memory.retrieve({ ref }, deadline());
@@ -261,7 +261,7 @@ const NOTHING: Found = { stale: [], checked: 0, unknown: 0 };
 export async function listStale({ options, context }: Call<ListOptions>): Promise<void> {
   const limit = limitOf(options.limit, LIMIT);
   const { terminal } = context;
-  const found = await withStore(context, async ({ code }) => {
+  const found = await readStore(context, async ({ code }) => {
     if (code === undefined) return undefined;
     const checker = new CodeChecker(code.reader, dataFolder(context.environment));
     return findStale(code.provenance, checker, { space: options.space });

@@ -1,5 +1,5 @@
 import { projectOf } from './named.ts';
-import { withStore } from '../store.ts';
+import { readStore } from '../store.ts';
 import { writeLine } from '../../core/memory/memory-lines.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext, Call } from '../context.ts';
@@ -28,7 +28,7 @@ export async function exportMemories({ options, context }: Call<ExportOptions>):
   const { space, as } = options;
   if (as !== undefined) return exportRules({ space, as }, context);
   const filter = { limit: PAGE, ...(space === undefined ? {} : { space }) };
-  const count = await withStore(context, async ({ memory }) => {
+  const count = await readStore(context, async ({ memory }) => {
     let written = 0;
     for await (const records of pagesOf(memory, filter)) {
       for (const record of records) terminal.out(writeLine(record));
@@ -56,7 +56,7 @@ async function exportRules(
     );
   }
   const project = space ?? (await projectOf(process.cwd(), context.environment));
-  const rules = await withStore(context, async ({ desk }) => desk?.rules({ space: project }));
+  const rules = await readStore(context, async ({ desk }) => desk?.rules({ space: project }));
   if (rules === undefined) {
     throw new CliError(
       'A memory service has no list of rules.',

@@ -1,4 +1,4 @@
-import { deadline, withStore } from '../store.ts';
+import { deadline, readStore, withStore } from '../store.ts';
 import { captureStored } from '../../core/memory/captures.ts';
 import { rulesIn } from '../../core/recall/rules.ts';
 import type { DeskRule, MemoryDesk } from '../../ports/memory-desk.ts';
@@ -52,7 +52,8 @@ export async function showRules({ args, options, context }: Call<RulesOptions>):
       2,
     );
   }
-  const rules = await withStore(context, async ({ memory, desk }) => {
+  const useStore = changes.length === 0 ? readStore : withStore;
+  const rules = await useStore(context, async ({ memory, desk }) => {
     if (desk === undefined) return undefined;
     const [id] = changes;
     if (id !== undefined) {

@@ -1,5 +1,5 @@
 import { projectOf, wholeReferences, nameOf } from './named.ts';
-import { deadline, withStore } from '../store.ts';
+import { deadline, readStore, withStore } from '../store.ts';
 import { lstat, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceFile } from '../../adapters/files/replace-file.ts';
@@ -73,7 +73,7 @@ export async function shareMemories(call: Call<ShareOptions>): Promise<void> {
       'The ids are in the file.',
     );
   }
-  const { chosen, ended } = await withStore(context, async (store) => ({
+  const { chosen, ended } = await readStore(context, async (store) => ({
     chosen: await chosenEntries({ refs, space, isRemoval: removed.size > 0 }, store),
     ended: await endedEntries(file, space, store.desk),
   }));

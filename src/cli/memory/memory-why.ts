@@ -4,7 +4,7 @@ import { parseRecall } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import type { ProxySettings } from '../../core/settings/settings.ts';
 import { nameOf, spaceFor } from './named.ts';
-import { withStore } from '../store.ts';
+import { readStore } from '../store.ts';
 import { questionText } from '../../core/memory/captures.ts';
 import { writeAgentBlock } from '../../core/recall/agent-block.ts';
 import type { AgentCandidate, AgentLook } from '../../core/recall/agent-facts.ts';
@@ -31,7 +31,7 @@ export async function explainRecall(call: Call<WhyOptions>): Promise<void> {
   const { environment } = context;
   const { recalledTokensMax: tokensMax, recallQuietPercent } = await recallSettings(environment);
   const quietShare = recallQuietPercent / 100;
-  const look = await withStore(context, async ({ desk }) => {
+  const look = await readStore(context, async ({ desk }) => {
     if (desk === undefined) {
       throw new CliError('A memory service does not say why.', 'Ask in the service itself.');
     }

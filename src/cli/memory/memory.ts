@@ -6,7 +6,7 @@ import {
   namesOf,
   nameOf,
 } from './named.ts';
-import { deadline, withStore } from '../store.ts';
+import { deadline, readStore, withStore } from '../store.ts';
 import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { CONTEXT_MAX, type Excerpt, excerptOf, type PartWords } from './excerpt.ts';
 import type { ForgetFilter, Memory, StoredRecord } from '../../ports/memory.ts';
@@ -57,7 +57,7 @@ export async function listMemories({ args, options, context }: Call<ListOptions>
     ...(options.space === undefined ? {} : { space: options.space }),
     ...(words === undefined ? {} : { words }),
   };
-  const records = await withStore(context, async ({ memory }) => {
+  const records = await readStore(context, async ({ memory }) => {
     await awaitCaptures(dataFolder(context.environment), context.terminal);
     return memory.list(filter, deadline());
   });
@@ -96,7 +96,7 @@ export async function getMemory({
   // Wrong flags are reported before the memory is asked, whether or not it has the reference.
   const wrong = excerptOf('', asked, FLAGS);
   if ('problem' in wrong && wrong.isMisuse === true) throw problemError(wrong);
-  const found = await withStore(context, async (store) => {
+  const found = await readStore(context, async (store) => {
     const record = await retrieveFrom(store, ref);
     const changes = changeReader(store, dataFolder(context.environment));
     return record && { record, changed: await changes.remark(record.ref) };

@@ -5,7 +5,7 @@ import type { SpaceNames } from '../../core/request/space-names.ts';
 import type { Memory } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
-import { deadline, withStore } from '../store.ts';
+import { deadline, readStore } from '../store.ts';
 import { oneLine } from '../terminal.ts';
 import { isSpace } from '../../core/request/space.ts';
 
@@ -33,7 +33,7 @@ export function nameOf(space: string, context: Pick<CommandContext, 'environment
 export async function typedSpace(typed: string, context: CommandContext): Promise<string> {
   // No short name has a slash: a whole name costs no look into the store.
   if (typed === '' || typed.includes('/')) return typed;
-  const held = await withStore(context, async ({ desk }) => (await desk?.shelves()) ?? []);
+  const held = await readStore(context, async ({ desk }) => (await desk?.shelves()) ?? []);
   const names = namesOf(held, context);
   const found = names.find(typed).toSorted();
   if (found.length < 2) return found[0] ?? typed;

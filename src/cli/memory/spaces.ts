@@ -1,4 +1,4 @@
-import { deadline, withStore } from '../store.ts';
+import { deadline, readStore, withStore } from '../store.ts';
 import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { dataFolder } from '../../adapters/files/own-folders.ts';
@@ -30,7 +30,7 @@ const PAGES_MAX = 1000;
 
 export async function listSpaces(call: Call<{ readonly json?: boolean }>): Promise<void> {
   const { options, context } = call;
-  const counts = await withStore(context, ({ memory }) => countSpaces(memory));
+  const counts = await readStore(context, ({ memory }) => countSpaces(memory));
   const registry = await readRegistry(dataFolder(context.environment));
   const { projects, joined } = registry;
   const now = (space = ''): string => spaceNow(registry, space);

@@ -1,7 +1,7 @@
 import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { configFolder } from '../../adapters/files/own-folders.ts';
 import { namesOf } from '../memory/named.ts';
-import { withLog } from '../store.ts';
+import { readLog } from '../store.ts';
 import { asList, asRecord, asText } from '../../core/bytes/json-fields.ts';
 import { WELL_KNOWN_NAMES } from '../../core/settings/catalog.ts';
 import type { CommandContext } from '../context.ts';
@@ -275,7 +275,7 @@ const LISTS: Readonly<
   // Those that something went through lately: the request log knows them by a quick sum.
   spaces: async (context) => {
     const since = Date.now() - DAYS_MS;
-    const sums = await withLog(context, ({ requests }) => requests.sum({ since }));
+    const sums = await readLog(context, ({ requests }) => requests.sum({ since }));
     const all = sums.map(({ space }) => space).filter((space) => space !== '');
     const names = namesOf(all, context);
     return [...new Set(['global', ...all.map((space) => names.of(space))])].toSorted();

@@ -1,7 +1,7 @@
 import { type Culprit, rankCulprits } from '../../core/meter/culprits.ts';
 import { count, limitOf } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
-import { withLog } from '../store.ts';
+import { readLog } from '../store.ts';
 import { short } from '../text-table.ts';
 import type { Call } from '../context.ts';
 
@@ -23,7 +23,7 @@ export async function showCache({ options, context }: Call<CacheOptions>): Promi
   const days = limitOf(options.days, DAYS);
   const since = Date.now() - days * DAY_MS;
   const filter = { since, isMiss: true, limit: ROWS_MAX } as const;
-  const rows = await withLog(context, ({ requests }) => requests.find(filter));
+  const rows = await readLog(context, ({ requests }) => requests.find(filter));
   const culprits = rankCulprits(rows);
   if (options.json === true) {
     terminal.json({ days, isWhole: rows.length < ROWS_MAX, culprits });

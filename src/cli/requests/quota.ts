@@ -9,7 +9,7 @@ import { windowText } from '../../core/meter/quota-words.ts';
 import { timeText } from '../listing.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { namesOf } from '../memory/named.ts';
-import { withLog } from '../store.ts';
+import { readLog } from '../store.ts';
 import type { Call } from '../context.ts';
 
 /** `svc quota`: how much of each login's plan is left, until when, and what used it. */
@@ -20,7 +20,7 @@ interface QuotaOptions {
 
 export async function showQuota({ options, context }: Call<QuotaOptions>): Promise<void> {
   const { terminal } = context;
-  const reports = await withLog(context, ({ requests }) => requests.quota(Date.now()));
+  const reports = await readLog(context, ({ requests }) => requests.quota(Date.now()));
   if (options.json === true) {
     terminal.json(reports.map((one) => ({ ...one, windows: one.windows.map(plainWindow) })));
   } else if (reports.length === 0) {

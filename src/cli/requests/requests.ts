@@ -8,7 +8,7 @@ import { retrieveFrom } from '../memory/memory.ts';
 import { carriedBlocks } from '../../local/ui/request-page.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { namesOf } from '../memory/named.ts';
-import { withLog, withStore } from '../store.ts';
+import { readLog, readStore } from '../store.ts';
 import { bar, table } from '../text-table.ts';
 import { missText } from '../../core/meter/cache-words.ts';
 import { planLimitText } from '../../core/meter/quota-words.ts';
@@ -39,14 +39,14 @@ export async function listRequests(call: Call<RequestsOptions>): Promise<void> {
     if (report === true) {
       throw new CliError('--report needs the id of a request.', 'See: svc requests', 2);
     }
-    const rows = await withLog(context, ({ requests }) => requests.list({ limit }));
+    const rows = await readLog(context, ({ requests }) => requests.list({ limit }));
     if (json === true) terminal.json(rows);
     else if (rows.length > 0) listRows(rows, terminal);
     if (rows.length === 0) terminal.note('svc has handled no request yet.');
     return;
   }
   // One request in full quotes memories, wherever they are.
-  await withStore(context, async (store) => {
+  await readStore(context, async (store) => {
     const rows = await store.requests.list({ limit, id });
     const [first] = rows;
     if (first === undefined) {

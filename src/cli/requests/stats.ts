@@ -5,7 +5,7 @@ import type { RequestSum } from '../../ports/request-log.ts';
 import { count, limitOf, percent } from '../listing.ts';
 import type { TrialMeasure, TrialReport } from '../../core/meter/trial-report.ts';
 import { namesOf } from '../memory/named.ts';
-import { withLog } from '../store.ts';
+import { readLog } from '../store.ts';
 import { bar, short, table } from '../text-table.ts';
 import { PRICES_READ_ON } from '../../core/settings/model-facts.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
@@ -44,8 +44,11 @@ export async function showStats({ options, context }: Call<StatsOptions>): Promi
   since.setHours(0, 0, 0, 0);
   // By the calendar: a day of a clock change has 23 or 25 hours.
   since.setDate(since.getDate() - (days - 1));
-  const { sums, trial } = await withLog(context, async ({ requests }) => ({
-    sums: await requests.sum({ since: since.getTime() }),
+  const until = new Date(since);
+  // A request beyond today is of a clock that was ahead.
+  until.setDate(until.getDate() + days);
+  const { sums, trial } = await readLog(context, async ({ requests }) => ({
+    sums: await requests.sum({ since: since.getTime(), until: until.getTime() }),
     trial: await requests.trial(since.getTime()),
   }));
   const total = totalOf(sums);

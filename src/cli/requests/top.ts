@@ -1,5 +1,5 @@
 import { namesOf } from '../memory/named.ts';
-import { withLog } from '../store.ts';
+import { withStore } from '../store.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { limitOf, percent, urlOf } from '../listing.ts';
@@ -38,13 +38,15 @@ export async function top({ options, context }: Call<TopOptions>): Promise<void>
   const { environment, terminal } = context;
   const seconds = limitOf(options.interval, INTERVAL);
   const proxies = await OwnProxies.of(environment);
-  await withLog(context, async (store) => {
+  // The file may be made while this watches.
+  const show = async (store: CliStore): Promise<void> => {
     const look = (): Promise<Activity> => activityNow(store, proxies);
     if (options.json === true) terminal.json(await look());
     else if (!terminal.isWatched) {
       for (const line of linesOf(await look(), context)) terminal.out(line);
     } else await watch(look, context, { keys: process.stdin, seconds });
-  });
+  };
+  await withStore(context, show, 'log');
 }
 
 async function activityNow({ requests }: CliStore, proxies: OwnProxies): Promise<Activity> {

@@ -14,7 +14,7 @@ import type { TranscriptRecord } from '../../core/memory/transcripts.ts';
 import type { RecalledExchange } from '../../core/recall/agent-facts.ts';
 import type { ProxySettings } from '../../core/settings/settings.ts';
 import type { CliStore } from '../compose-store.ts';
-import { withLog } from '../store.ts';
+import { withStore } from '../store.ts';
 import { timeText } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
 
@@ -137,7 +137,7 @@ export async function previewLines(
     rmSync(folder, { recursive: true, force: true });
     made = mkdirSync(folder, { recursive: true, mode: 0o700 });
     const own = { ...context, environment: { SVC_DATA_HOME: folder } };
-    return await withLog(own, (store) => ask(records, store, settings));
+    return await withStore(own, (store) => ask(records, store, settings), 'log');
   } catch {
     return [];
   } finally {
