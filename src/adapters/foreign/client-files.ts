@@ -20,6 +20,11 @@ export interface ClientFolder {
   readonly name: string;
 }
 
+export const CLAUDE_FOLDER: ClientFolder = { variable: 'CLAUDE_CONFIG_DIR', name: '.claude' };
+/** Where Claude Code keeps .claude.json. */
+export const CLAUDE_STATE: ClientFolder = { variable: 'CLAUDE_CONFIG_DIR', name: '' };
+export const CODEX_FOLDER: ClientFolder = { variable: 'CODEX_HOME', name: '.codex' };
+
 /** '' if there is no such file, or it is not a settings file. */
 export function readClientFile(
   environment: Environment,
@@ -72,13 +77,9 @@ export function hasLogin(environment: Environment, login: Login): boolean {
   return login === 'claude' ? hasClaudeLogin(environment) : codexAuthMode(environment) === 'login';
 }
 
-const CLAUDE = { variable: 'CLAUDE_CONFIG_DIR', name: '.claude' };
-const CLAUDE_STATE = { variable: 'CLAUDE_CONFIG_DIR', name: '' };
-const CODEX = { variable: 'CODEX_HOME', name: '.codex' };
-
 function hasClaudeLogin(environment: Environment): boolean {
   if ((environment['CLAUDE_CODE_OAUTH_TOKEN'] ?? '') !== '') return true;
-  const stored = parsed(readClientFile(environment, CLAUDE, '.credentials.json'));
+  const stored = parsed(readClientFile(environment, CLAUDE_FOLDER, '.credentials.json'));
   if (isRecord(stored?.['claudeAiOauth'])) return true;
   const state = parsed(readClientFile(environment, CLAUDE_STATE, '.claude.json'));
   return isRecord(state?.['oauthAccount']);
@@ -86,7 +87,7 @@ function hasClaudeLogin(environment: Environment): boolean {
 
 /** How Codex is signed in: with a ChatGPT plan, with a key of its own, or not at all. */
 export function codexAuthMode(environment: Environment): 'login' | 'key' | 'none' {
-  const stored = parsed(readClientFile(environment, CODEX, 'auth.json'));
+  const stored = parsed(readClientFile(environment, CODEX_FOLDER, 'auth.json'));
   if (stored === undefined) return 'none';
   if (stored['auth_mode'] === 'chatgpt' || isRecord(stored['tokens'])) return 'login';
   return typeof stored['OPENAI_API_KEY'] === 'string' ? 'key' : 'none';

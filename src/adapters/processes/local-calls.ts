@@ -50,6 +50,18 @@ export async function probeProxy(address: ProxyAddress, localToken: string): Pro
   return pid === undefined ? { listener } : { listener, pid };
 }
 
+/** The newest of these proxies that proves to hold the token. There is seldom more than one. */
+export async function findProven<Run extends ProxyAddress & { readonly pid: number }>(
+  runs: readonly Run[],
+  localToken: string,
+): Promise<Run | undefined> {
+  for (const run of runs.toReversed()) {
+    // oxlint-disable-next-line no-await-in-loop -- The first one that proves it is enough.
+    if ((await probeProxy(run, localToken)).pid === run.pid) return run;
+  }
+  return undefined;
+}
+
 const LISTENERS: Readonly<Record<string, Listener>> = {
   late: 'silent',
   ECONNREFUSED: 'nobody',

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   type ForeignFile,
   hashOf,
@@ -38,14 +39,31 @@ export interface ClientFileForm {
 
 export type Reverted = { readonly text: string } | 'absent' | 'edited' | 'lost';
 
-export interface Written {
+interface Written {
   readonly path: string;
   readonly outcome: 'written' | 'unchanged';
 }
 
-export interface Undone {
+interface Undone {
   readonly path: string;
   readonly outcome: 'restored' | 'taken-out' | 'removed' | 'nothing';
+}
+
+/** Compares parsed values. The order of keys, and the prototypes of the parser, do not count. */
+export function isSameValue(one: unknown, other: unknown): boolean {
+  return isDeepStrictEqual(plain(one), plain(other));
+}
+
+function plain(value: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(value ?? null, (_, one: unknown) => (typeof one === 'bigint' ? `${one}n` : one)),
+  );
+}
+
+/** What svc has recorded of the files of clients. Records that cannot be read are left out. */
+export async function clientRecords(dataFolder: string): Promise<readonly ClientRecord[]> {
+  const all = await new UndoRecords(dataFolder).all();
+  return all.flatMap(([, value]) => parseClientRecord(value) ?? []);
 }
 
 /** Computes what `writeClientFile` would change; undefined if the file says it already. */

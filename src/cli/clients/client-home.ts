@@ -4,6 +4,9 @@ import type { ClientFolder } from '../../adapters/foreign/client-files.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { CliError } from '../cli-error.ts';
 
+/** The folder in which several clients have a folder each. */
+export const CONFIG_FOLDER: ClientFolder = { variable: 'XDG_CONFIG_HOME', name: '.config' };
+
 /** Where clients keep their settings. */
 export function clientHome(environment: Environment): string {
   const home = environment['HOME'] || homedir();

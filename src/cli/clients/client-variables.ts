@@ -23,12 +23,16 @@ export function toolSearchVariables(
   environment: Environment,
 ): Variables {
   const isSet = environment[TOOL_SEARCH] !== undefined;
-  return isAnthropic(upstream) && !isSet ? [[TOOL_SEARCH, 'true']] : [];
+  return isAt('api.anthropic.com', upstream) && !isSet ? [[TOOL_SEARCH, 'true']] : [];
 }
 
-/** True for Anthropic's own address, false for a gateway. */
-export function isAnthropic(upstream: Draft | undefined): boolean {
-  return /^https:\/\/api\.anthropic\.com(?:[/:]|$)/.test(String(upstream?.['baseUrl']));
+/** True for the provider's own address, false for a gateway. */
+export function isAt(
+  host: 'api.anthropic.com' | 'api.openai.com',
+  upstream: Draft | undefined,
+): boolean {
+  const base = String(upstream?.['baseUrl']);
+  return URL.canParse(base) && new URL(base).origin === `https://${host}`;
 }
 
 /** The address for a client on this machine. Throws CliError when the port is not fixed. */

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
+import { CODEX_FOLDER } from '../../adapters/foreign/client-files.ts';
 import { readForeignFile } from '../../adapters/foreign/foreign-file.ts';
 import { parseToml } from '../../adapters/foreign/toml-text.ts';
 import type { ClientChange } from '../../core/foreign/client-change.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { asRecord, isRecord } from '../../core/bytes/json-fields.ts';
+import { asRecord } from '../../core/bytes/json-fields.ts';
 import {
   BLOCK_BEGIN,
   BLOCK_END,
@@ -14,7 +14,7 @@ import {
 } from '../../core/foreign/toml-block.ts';
 import { tomlString } from '../../core/foreign/shell-quote.ts';
 import { CliError } from '../cli-error.ts';
-import type { ClientFileForm, Reverted } from './client-file.ts';
+import { type ClientFileForm, isSameValue, type Reverted } from './client-file.ts';
 import { clientFolder } from './client-home.ts';
 
 /**
@@ -38,8 +38,7 @@ export function builtInBlock(baseUrl: string): TomlBlock {
 }
 
 export function codexFile(environment: Environment, block: TomlBlock): ClientFileForm {
-  const folder = { variable: 'CODEX_HOME', name: '.codex' };
-  const path = join(clientFolder(environment, folder), 'config.toml');
+  const path = join(clientFolder(environment, CODEX_FOLDER), 'config.toml');
   return {
     path,
     byHand: () => `delete the lines from "${BLOCK_BEGIN}" to "${BLOCK_END}".`,
@@ -68,7 +67,7 @@ function apply(
   const own = parseToml(linesOf(block).join('\n')) ?? {};
   const wanted = withBlock(before, own);
   // The splice went by lines; the parser has the last word on what the file says now.
-  if (!isDeepStrictEqual(plain(parseToml(after)), plain(wanted))) {
+  if (!isSameValue(parseToml(after), wanted)) {
     throw new CliError(
       `${path} sets model_provider or model_providers.${PROVIDER} in a form that svc cannot edit.`,
       'Remove that yourself and try again, or add the output of: svc print-config codex',
@@ -86,8 +85,7 @@ function withBlock(before: Toml, own: Toml): Toml {
   const { model_providers: others } = before;
   const { model_providers: ours, ...top } = own;
   if (ours === undefined) return { ...before, ...top };
-  const providers = { ...(isRecord(others) ? others : {}), ...(isRecord(ours) ? ours : {}) };
-  return { ...before, ...top, model_providers: providers };
+  return { ...before, ...top, model_providers: { ...asRecord(others), ...asRecord(ours) } };
 }
 
 function revert(text: string, change: NonNullable<ClientChange['toml']>): Reverted {
@@ -98,14 +96,14 @@ function revert(text: string, change: NonNullable<ClientChange['toml']>): Revert
   const aside = parseToml(change.aside.join('\n')) ?? {};
   const wanted = withBlock(withoutBlock(parseToml(text) ?? {}, own), aside);
   // A key that a person added to the block's own table would now be a key of another table.
-  return isDeepStrictEqual(plain(before), plain(wanted)) ? reverted : 'edited';
+  return isSameValue(before, wanted) ? reverted : 'edited';
 }
 
 function withoutBlock(now: Toml, own: Toml): Toml {
   const providers = asRecord(now['model_providers']);
   const ours = asRecord(own['model_providers']);
   const others = Object.entries(providers).filter(
-    ([name, value]) => !isDeepStrictEqual(plain(value), plain(ours[name])),
+    ([name, value]) => !isSameValue(value, ours[name]),
   );
   const { model_providers: _, ...top } = now;
   const kept = Object.fromEntries(Object.entries(top).filter(([key]) => !Object.hasOwn(own, key)));
@@ -116,18 +114,10 @@ function isWhole(text: string): boolean {
   return parseToml(text) !== undefined;
 }
 
-/** Copies a parsed value without the parser's prototypes, which differ between two parses. */
-function plain(value: unknown): unknown {
-  return JSON.parse(
-    JSON.stringify(value ?? null, (_, one: unknown) => (typeof one === 'bigint' ? `${one}n` : one)),
-  );
-}
-
 /** The profile that the file chooses and that names a provider of its own: it beats the top level. */
 export async function profileIn(path: string): Promise<string | undefined> {
   const toml = parseToml((await readForeignFile(path)).text ?? '');
   const profile = typeof toml?.['profile'] === 'string' ? toml['profile'] : '';
-  const profiles = toml?.['profiles'];
-  const chosen = isRecord(profiles) ? profiles[profile] : undefined;
-  return isRecord(chosen) && chosen['model_provider'] !== undefined ? profile : undefined;
+  const chosen = asRecord(asRecord(toml?.['profiles'])[profile]);
+  return chosen['model_provider'] === undefined ? undefined : profile;
 }

@@ -1,23 +1,24 @@
 import { join } from 'node:path';
 import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
-import { isInstalled } from '../../adapters/foreign/client-files.ts';
+import { CLAUDE_FOLDER, isInstalled } from '../../adapters/foreign/client-files.ts';
 import type { Dialect } from '../../core/conversation/view.ts';
-import { UndoRecords } from '../../adapters/foreign/foreign-file.ts';
-import { type ClientChange, parseClientRecord } from '../../core/foreign/client-change.ts';
+import type { ClientChange } from '../../core/foreign/client-change.ts';
+import { withPathToken } from '../../core/http/local-token.ts';
 import { parseRecall } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
-import type { CommandContext } from '../context.ts';
+import type { CommandContext, Confirm } from '../context.ts';
 import {
   loadAccess,
   keyVariables,
-  noteMissingUpstream,
+  missingUpstreamText,
   storedUpstream,
 } from '../setup/load-config.ts';
 import {
   changedClientFile,
   type ClientFileForm,
+  clientRecords,
   previewClientFile,
   undoClientFile,
   writeClientFile,
@@ -33,17 +34,11 @@ import {
 import { CODEX, isBuiltInConfigurable, versionOf, CLAUDE, takesLogin } from './launch.ts';
 import { builtInBlock, codexFile, profileIn, providerBlock } from './codex-file.ts';
 import { type JsonSetting, jsonSettings } from './json-settings.ts';
-import { factsOf, withPathToken } from './other-config.ts';
+import { factsOf } from './other-config.ts';
 import { codexName, noteProxy, requireOpenAi } from './print-config.ts';
 import { nameBound } from '../proxy/recent-trouble.ts';
 import { HOOKABLE, hookableOf } from './hook-files.ts';
-import {
-  commandLine,
-  holdsStart,
-  hookCommand,
-  startCommand,
-  tokenCommand,
-} from './token-command.ts';
+import { commandLine, holdsStart, ownCommand, START, TOKEN } from './own-command.ts';
 
 /**
  * `svc connect NAME` and `svc disconnect NAME`: change the client's own settings file, so that the client finds
@@ -62,12 +57,10 @@ export interface ConnectOptions {
   readonly hooks?: boolean;
 }
 
-/** Asks a person; undefined without a terminal. */
-export type Confirm = (message: string) => Promise<boolean>;
-
-export interface ConnectParts {
+interface ConnectParts {
   /** This program. */
   readonly script: string;
+  /** Undefined without a terminal. */
   readonly confirm?: Confirm | undefined;
 }
 
@@ -128,19 +121,18 @@ export const CONNECTABLE: readonly ConnectableClient[] = [
 
 /** The titles of the clients that start the proxy themselves, because of settings that svc wrote and recorded. */
 export async function startingClients(environment: Environment): Promise<readonly string[]> {
-  const all = await new UndoRecords(dataFolder(environment)).all();
-  const records = all.flatMap(([, value]) => parseClientRecord(value) ?? []);
+  const records = await clientRecords(dataFolder(environment));
   return CONNECTABLE.flatMap((client) => {
     const { path } = client.file(environment);
-    const own = records.filter(({ named, changes }) => {
+    const isStarting = records.some(({ named, changes }) => {
       return named === path && holdsStart(JSON.stringify(changes));
     });
-    return own.length === 0 ? [] : [client.title];
+    return isStarting ? [client.title] : [];
   });
 }
 
 /** Throws CliError with the reason for a client that svc cannot connect. */
-export function connectableOf(name: string): ConnectableClient {
+function connectableOf(name: string): ConnectableClient {
   const client = CONNECTABLE.find((one) => one.name === name);
   if (client !== undefined) return client;
   const other = OTHER_CLIENTS.find((one) => one.name === name);
@@ -166,14 +158,11 @@ export async function connect(
 ): Promise<ExitCode> {
   if (options.hooks === true) return connectHooks(name, options, context, { script, confirm });
   const client = connectableOf(name);
-  const { terminal, environment } = context;
   const connection = await client.plan({ options, context, script });
-  const preview = await previewClientFile(connection.form, dataFolder(environment));
+  const preview = await previewClientFile(connection.form, dataFolder(context.environment));
   if (preview !== undefined && options.yes !== true) {
-    terminal.note(`svc will set in ${preview.path}:`);
-    for (const line of previewLines(preview.change)) terminal.note(`  ${line}`);
-    if (!(await isConfirmed(`Change the settings of ${client.title}?`, context, confirm)))
-      return 130;
+    const message = `Change the settings of ${client.title}?`;
+    if (!(await isAgreed(preview, message, { context, confirm }))) return 130;
   }
   await carryOut(client, connection, { context, options });
   return 0;
@@ -242,13 +231,12 @@ async function connectHooks(
     );
   }
   const folder = dataFolder(environment);
-  const form = client.form(environment, hookCommand(environment, script, [name]));
+  const form = client.form(environment, ownCommand(environment, script, ['hook', name]));
   const preview = await previewClientFile(form, folder);
   nameBound(folder, Date.now(), terminal);
   if (preview !== undefined && options.yes !== true) {
-    terminal.note(`svc will set in ${preview.path}:`);
-    for (const line of previewLines(preview.change)) terminal.note(`  ${line}`);
-    if (!(await isConfirmed(`Change the hooks of ${client.title}?`, context, confirm))) return 130;
+    const message = `Change the hooks of ${client.title}?`;
+    if (!(await isAgreed(preview, message, { context, confirm }))) return 130;
   }
   const { path, outcome } = await writeClientFile(form, folder);
   if (options.quiet === true) return 0;
@@ -278,6 +266,17 @@ const OUTCOMES = {
   removed: 'is deleted, because svc had created it.',
   nothing: 'has no settings of svc.',
 } as const;
+
+/** Shows a change, and asks. */
+async function isAgreed(
+  { path, change }: { readonly path: string; readonly change: Omit<ClientChange, 'hash'> },
+  message: string,
+  { context, confirm }: { readonly context: CommandContext; readonly confirm: Confirm | undefined },
+): Promise<boolean> {
+  context.terminal.note(`svc will set in ${path}:`);
+  for (const line of previewLines(change)) context.terminal.note(`  ${line}`);
+  return isConfirmed(message, context, confirm);
+}
 
 async function isConfirmed(
   message: string,
@@ -351,8 +350,7 @@ async function carryOut(
 
 /** Claude Code's settings.json. */
 function claudeFile(environment: Environment, settings: readonly JsonSetting[]): ClientFileForm {
-  const folder = { variable: 'CLAUDE_CONFIG_DIR', name: '.claude' };
-  const path = join(clientFolder(environment, folder), 'settings.json');
+  const path = join(clientFolder(environment, CLAUDE_FOLDER), 'settings.json');
   return jsonSettings({ path, name: 'claude', settings, refusesComments: 'Claude Code' });
 }
 
@@ -361,7 +359,7 @@ async function planClaude({ context: { environment }, script }: PlanFacts): Prom
   const upstream = await storedUpstream(environment, 'anthropic_messages');
   const isLogin = takesLogin(upstream);
   const baseUrl = isLogin ? withPathToken(addressOf(access), access.localToken) : addressOf(access);
-  const command = tokenCommand(environment, script);
+  const command = ownCommand(environment, script, TOKEN);
   const variables = [
     ['ANTHROPIC_BASE_URL', baseUrl],
     ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
@@ -372,7 +370,7 @@ async function planClaude({ context: { environment }, script }: PlanFacts): Prom
   ] as const;
   const settings: JsonSetting[] = [
     isLogin
-      ? startHook(startCommand(environment, script))
+      ? startHook(ownCommand(environment, script, START))
       : { path: ['apiKeyHelper'], value: commandLine(command) },
     ...variables.map(([name, value]) => ({ path: ['env', name], value })),
     ...toolSearchVariables(upstream, environment).map(([name, value]): JsonSetting => {
@@ -380,7 +378,7 @@ async function planClaude({ context: { environment }, script }: PlanFacts): Prom
     }),
   ];
   const form = claudeFile(environment, settings);
-  const warnings = await missingUpstream(environment, 'anthropic_messages');
+  const warnings = upstream === undefined ? [missingUpstreamText('anthropic_messages')] : [];
   return { form, baseUrl: addressOf(access), startsProxy: true, command, warnings };
 }
 
@@ -398,12 +396,13 @@ const START_HOOK_SECONDS = 15;
 
 async function planCodex({ options, context, script }: PlanFacts): Promise<Connection> {
   const { environment } = context;
-  if (options.openaiName === true) await requireOpenAi(environment);
   const access = await loadAccess(environment);
-  const isLogin = takesLogin(await storedUpstream(environment, 'openai_responses'));
+  const upstream = await storedUpstream(environment, 'openai_responses');
+  if (options.openaiName === true) requireOpenAi(upstream);
+  const isLogin = takesLogin(upstream);
   const isNew = await isNewCodex(environment);
   const knowsCommand = !isLogin && isNew;
-  const command = tokenCommand(environment, script);
+  const command = ownCommand(environment, script, TOKEN);
   const base = knowsCommand
     ? addressOf(access)
     : withPathToken(addressOf(access), access.localToken);
@@ -415,14 +414,13 @@ async function planCodex({ options, context, script }: PlanFacts): Promise<Conne
       : providerBlock(codexTables({ baseUrl, name: codexName(options), credential }));
   const form = codexFile(environment, block);
   const profile = await profileIn(form.path);
-  const warnings = await missingUpstream(environment, 'openai_responses');
   return {
     form,
     baseUrl: `${addressOf(access)}/v1`,
     startsProxy: knowsCommand,
     ...(knowsCommand && { command }),
     warnings: [
-      ...warnings,
+      ...(upstream === undefined ? [missingUpstreamText('openai_responses')] : []),
       ...(profile === undefined
         ? []
         : [`The profile ${profile}, which the file selects, names its own provider.`]),
@@ -440,12 +438,6 @@ async function isNewCodex(environment: Environment): Promise<boolean> {
   return version === '' || isBuiltInConfigurable(version);
 }
 
-async function missingUpstream(environment: Environment, style: Dialect): Promise<string[]> {
-  const found: string[] = [];
-  await noteMissingUpstream(environment, style, (line) => found.push(line));
-  return found;
-}
-
 /** The client for `svc connect`; none if svc changes no file of it. */
 function otherClient(client: OtherClient): readonly ConnectableClient[] {
   const { file, name, title, program, needsModel } = client;
@@ -458,7 +450,7 @@ function otherClient(client: OtherClient): readonly ConnectableClient[] {
   const plan = async ({ options, context, script }: PlanFacts) => {
     const { environment } = context;
     const facts = await factsOf(client, options, context);
-    const command = tokenCommand(environment, script);
+    const command = ownCommand(environment, script, TOKEN);
     const settings = file.settings({ ...facts, tokenCommand: commandLine(command) });
     return {
       form: formFor(environment, settings),

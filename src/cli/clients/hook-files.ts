@@ -1,18 +1,19 @@
 import { readFileSync } from 'node:fs';
-import { dirname, isAbsolute, join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { CLAUDE_FOLDER, CODEX_FOLDER } from '../../adapters/foreign/client-files.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { CliError } from '../cli-error.ts';
 import type { ClientFileForm } from './client-file.ts';
-import { clientHome } from './client-home.ts';
+import { clientFolder, clientHome, CONFIG_FOLDER } from './client-home.ts';
 import { jsonSettings, type JsonSetting } from './json-settings.ts';
-import { commandLine } from './token-command.ts';
+import { commandLine } from './own-command.ts';
 
 /**
  * Where each client has its hooks. An event's line is always the same, because Codex asks for trust again whenever it
  * changes.
  */
 
-export interface HookableClient {
+interface HookableClient {
   readonly name: string;
   readonly title: string;
   /** `command`: the words before the event; none for a file from which the hooks are removed. */
@@ -40,9 +41,8 @@ export const HOOKABLE: readonly HookableClient[] = [
     title: 'Claude Code',
     next: ['Sessions that run already use it after /hooks, or when they begin anew.'],
     form: (environment, command) => {
-      const folder = folderOf(environment, 'CLAUDE_CONFIG_DIR', '.claude');
       return jsonSettings({
-        path: join(folder, 'settings.json'),
+        path: join(clientFolder(environment, CLAUDE_FOLDER), 'settings.json'),
         name: 'claude',
         settings: groups('claude', command, { PostToolUse: LOOKED_TOOLS }),
         refusesComments: 'Claude Code',
@@ -56,7 +56,7 @@ export const HOOKABLE: readonly HookableClient[] = [
       'Start codex, and choose "Trust all" where it asks about new hooks. Until then it skips them.',
     ],
     form: (environment, command) => {
-      const path = join(folderOf(environment, 'CODEX_HOME', '.codex'), 'hooks.json');
+      const path = join(clientFolder(environment, CODEX_FOLDER), 'hooks.json');
       return jsonSettings({ path, name: 'codex', settings: groups('codex', command, {}) });
     },
   },
@@ -74,7 +74,7 @@ export const HOOKABLE: readonly HookableClient[] = [
     title: 'opencode',
     next: ['Restart opencode to load it.'],
     form: (environment, command) => {
-      const config = folderOf(environment, 'XDG_CONFIG_HOME', '.config');
+      const config = clientFolder(environment, CONFIG_FOLDER);
       return pluginFile(join(config, 'opencode', 'plugins', 'svc.js'), 'opencode/svc.js', command);
     },
   },
@@ -180,9 +180,4 @@ function packageFolder(): string {
     dirname(import.meta.filename),
     ...(import.meta.filename.endsWith('.ts') ? ['..', '..', '..'] : ['..']),
   );
-}
-
-function folderOf(environment: Environment, variable: string, name: string): string {
-  const own = environment[variable] ?? '';
-  return isAbsolute(own) ? own : join(clientHome(environment), name);
 }

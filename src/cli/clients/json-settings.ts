@@ -3,7 +3,7 @@ import { jsonFault, parseJsonText, withJsonValue } from '../../adapters/files/js
 import type { ClientChange, JsonChange } from '../../core/foreign/client-change.ts';
 import { asList, isRecord } from '../../core/bytes/json-fields.ts';
 import { CliError } from '../cli-error.ts';
-import type { ClientFileForm, Reverted } from './client-file.ts';
+import { type ClientFileForm, isSameValue, type Reverted } from './client-file.ts';
 
 /**
  * A client's settings in JSON: single keys, because JSON has no comments to mark a block with and
@@ -78,7 +78,7 @@ function apply(
     before,
   );
   // A key that appears twice would keep its second value: the outcome is read again, not believed.
-  if (!isDeepStrictEqual(plain(parseJsonText(after)), plain(wanted))) {
+  if (!isSameValue(parseJsonText(after), wanted)) {
     throw new CliError(
       `${path} has a setting twice, or in a form that svc cannot edit.`,
       `Add the output of this command yourself: svc print-config ${name}`,
@@ -180,9 +180,4 @@ function namesIn(changes: readonly ClientChange[]): string {
 
 function valueAt(value: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), value);
-}
-
-/** Key order does not count. */
-function plain(value: unknown): unknown {
-  return value === undefined ? undefined : (JSON.parse(JSON.stringify(value)) as unknown);
 }

@@ -1,17 +1,24 @@
 import type { Dialect } from '../../core/conversation/view.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { hasLogin, codexAuthMode, readClientFile } from '../../adapters/foreign/client-files.ts';
-import { TOKEN_HEADER, pathTokenOf } from '../../core/http/local-token.ts';
+import {
+  CLAUDE_FOLDER,
+  CODEX_FOLDER,
+  codexAuthMode,
+  hasLogin,
+  readClientFile,
+} from '../../adapters/foreign/client-files.ts';
+import { TOKEN_HEADER, withPathToken } from '../../core/http/local-token.ts';
 import { urlOf } from '../listing.ts';
 import {
   claudeVariables,
   loopbackVariables,
   toolSearchVariables,
   CODEX_NAME,
+  isAt,
 } from './client-variables.ts';
 import { parseToml } from '../../adapters/foreign/toml-text.ts';
-import { isRecord } from '../../core/bytes/json-fields.ts';
+import { asRecord } from '../../core/bytes/json-fields.ts';
 import { tomlString } from '../../core/foreign/shell-quote.ts';
 import { BLOCK_BEGIN } from '../../core/foreign/toml-block.ts';
 import { spawn } from 'node:child_process';
@@ -119,8 +126,7 @@ function withHeader(environment: Environment, line: string): string {
 }
 
 function hasKeySettings(environment: Environment): boolean {
-  const folder = { variable: 'CLAUDE_CONFIG_DIR', name: '.claude' };
-  const text = readClientFile(environment, folder, 'settings.json');
+  const text = readClientFile(environment, CLAUDE_FOLDER, 'settings.json');
   return text.includes('"apiKeyHelper"') && text.includes('config token');
 }
 
@@ -141,7 +147,9 @@ export const CODEX: LaunchedClient = {
     // The built-in provider needs a credential of Codex's own, and sends it: a plan's login must not go
     // where svc has a key.
     const hasCredential = isLogin || mode === 'key';
-    if (knowsBuiltIn && isOpenAi(upstream) && hasCredential) return builtIn(facts, mode);
+    // Other providers do not know what the built-in one sends. A login's upstream is OpenAI by definition.
+    const isOpenAi = isLogin || isAt('api.openai.com', upstream);
+    if (knowsBuiltIn && isOpenAi && hasCredential) return builtIn(facts, mode);
     return ownProvider(facts, mode);
   },
 };
@@ -152,7 +160,7 @@ export const CODEX: LaunchedClient = {
  */
 function builtIn(facts: LaunchFacts, mode: AuthMode): Launch {
   const { localToken, environment, host, upstream } = facts;
-  const base = `${urlOf(facts)}/t/${pathTokenOf(localToken)}/v1`;
+  const base = `${withPathToken(urlOf(facts), localToken)}/v1`;
   return {
     args: ['-c', `openai_base_url=${tomlString(base)}`, '-c', 'model_provider="openai"'],
     environment: { ...environment, ...Object.fromEntries(loopbackVariables(host, environment)) },
@@ -183,18 +191,19 @@ const SEPARATE_HISTORY =
   'Codex keeps a separate history of sessions through svc. To see it, run: svc run codex -- resume';
 
 function providerArgs(facts: LaunchFacts, isLogin: boolean): readonly string[] {
-  const base = `${urlOf(facts)}/v1`;
   const written = writtenBase(facts.environment);
   // Settings that svc wrote are used as they are: two ways to give the token exclude each other.
   if (written !== undefined && !isLogin) {
     // With the slash: port 876 is not port 8765.
-    return written.startsWith(`${urlOf(facts)}/`)
-      ? []
-      : ['-c', `model_providers.svc.base_url=${tomlString(movedTo(written, base, facts))}`];
+    if (written.startsWith(`${urlOf(facts)}/`)) return [];
+    // The written base on the port of this proxy; a token in its path stays.
+    const url = urlOf(facts);
+    const moved = written.includes('/t/') ? withPathToken(url, facts.localToken) : url;
+    return ['-c', `model_providers.svc.base_url=${tomlString(`${moved}/v1`)}`];
   }
   const pairs = [
     `name=${tomlString(CODEX_NAME)}`,
-    `base_url=${tomlString(base)}`,
+    `base_url=${tomlString(`${urlOf(facts)}/v1`)}`,
     ...(isLogin
       ? [
           'requires_openai_auth=true',
@@ -207,33 +216,16 @@ function providerArgs(facts: LaunchFacts, isLogin: boolean): readonly string[] {
   return ['-c', `model_providers.svc={ ${pairs.join(', ')} }`];
 }
 
-/** The written base on the port of this proxy; a token in its path stays. */
-function movedTo(written: string, base: string, { localToken }: LaunchFacts): string {
-  const hasPathToken = written.includes('/t/');
-  return hasPathToken ? base.replace(/\/v1$/, `/t/${pathTokenOf(localToken)}/v1`) : base;
-}
-
 /** The base URL that `svc connect codex` put into Codex's own file. */
 function writtenBase(environment: Environment): string | undefined {
-  const text = readClientFile(
-    environment,
-    { variable: 'CODEX_HOME', name: '.codex' },
-    'config.toml',
-  );
+  const text = readClientFile(environment, CODEX_FOLDER, 'config.toml');
   if (!text.includes(BLOCK_BEGIN)) return undefined;
-  const providers = parseToml(text)?.['model_providers'];
-  const own = isRecord(providers) ? providers['svc'] : undefined;
-  const base = isRecord(own) ? own['base_url'] : undefined;
+  const { svc } = asRecord(parseToml(text)?.['model_providers']);
+  const { base_url: base } = asRecord(svc);
   return typeof base === 'string' ? base : undefined;
 }
 
 type AuthMode = ReturnType<typeof codexAuthMode>;
-
-/** Other providers do not know what the built-in one sends. A login's upstream is OpenAI by definition. */
-function isOpenAi(upstream: Draft | undefined): boolean {
-  if (takesLogin(upstream)) return true;
-  return /^https:\/\/api\.openai\.com(?:\/|$)/.test(String(upstream?.['baseUrl']));
-}
 
 // 0.120.0 is the first version found to know `openai_base_url`; 0.113.0 does not.
 const BUILT_IN_SINCE = 120;

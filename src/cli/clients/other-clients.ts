@@ -7,7 +7,8 @@ import type { JsonChange } from '../../core/foreign/client-change.ts';
 import { exportLine, shellQuote } from '../../core/foreign/shell-quote.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { CliError } from '../cli-error.ts';
-import { clientFolder } from './client-home.ts';
+import { clientFolder, CONFIG_FOLDER } from './client-home.ts';
+import { LOCAL_VARIABLE } from './client-variables.ts';
 
 /**
  * The clients beside Claude Code and Codex, one row each: the dialects, the environment, the text for a
@@ -84,8 +85,6 @@ interface FileFacts extends ClientFacts {
 
 const ALL = ['anthropic_messages', 'openai_responses', 'openai_chat_completions'] as const;
 const CHAT = 'openai_chat_completions';
-const EXPORT_TOKEN = 'export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"';
-const CONFIG = { variable: 'XDG_CONFIG_HOME', name: '.config' };
 const CONTINUE = {
   folder: { variable: 'CONTINUE_GLOBAL_DIR', name: '.continue' },
   file: 'config.yaml',
@@ -114,12 +113,12 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
       text: jsonText({ provider: opencodeOf(facts) }),
       notes: [
         'Put this into opencode.json of a project, or into ~/.config/opencode/opencode.json.',
-        `Before you start opencode: ${EXPORT_TOKEN}`,
+        `Before you start opencode: ${LOCAL_VARIABLE.instructions}`,
       ],
     }),
     file: {
       path(environment) {
-        const folder = join(clientFolder(environment, CONFIG), 'opencode');
+        const folder = join(clientFolder(environment, CONFIG_FOLDER), 'opencode');
         const withComments = join(folder, 'opencode.jsonc');
         return existsSync(withComments) ? withComments : join(folder, 'opencode.json');
       },
@@ -146,7 +145,10 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
     }),
     print: (facts) => ({
       text: jsonText({ providers: piOf(facts) }),
-      notes: ['Add this to ~/.pi/agent/models.json.', `Before you start pi: ${EXPORT_TOKEN}`],
+      notes: [
+        'Add this to ~/.pi/agent/models.json.',
+        `Before you start pi: ${LOCAL_VARIABLE.instructions}`,
+      ],
     }),
     file: {
       path(environment) {
@@ -338,7 +340,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
       notes: ['Add this to ~/.config/zed/settings.json.', ZED_KEY],
     }),
     file: {
-      path: (environment) => join(clientFolder(environment, CONFIG), 'zed', 'settings.json'),
+      path: (environment) => join(clientFolder(environment, CONFIG_FOLDER), 'zed', 'settings.json'),
       settings: (facts) => entriesOf(['language_models'], zedOf(facts)),
       asksToken: false,
       afterwards: ZED_KEY,

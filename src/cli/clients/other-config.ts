@@ -1,4 +1,4 @@
-import { urlForClient, pathTokenOf } from '../../core/http/local-token.ts';
+import { urlForClient, withPathToken } from '../../core/http/local-token.ts';
 import type { CommandContext } from '../context.ts';
 import { loadAccess, storedUpstreams } from '../setup/load-config.ts';
 import { addressOf, loopbackVariables } from './client-variables.ts';
@@ -84,11 +84,6 @@ function launch(client: OtherClient, start: Start, facts: LaunchFacts): Launch {
     },
     notes: [],
   };
-}
-
-/** For a client that sends a credential of its own, or knows no command that prints one. */
-export function withPathToken(url: string, localToken: string): string {
-  return `${url}/t/${pathTokenOf(localToken)}`;
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Draft } from '../../core/settings/config-draft.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { exportLine, type Shell, SHELLS } from '../../core/foreign/shell-quote.ts';
 import { CliError } from '../cli-error.ts';
@@ -10,11 +11,12 @@ import {
   CODEX_NAME,
   type CodexProvider,
   codexTables,
+  isAt,
   LOCAL_VARIABLE,
 } from './client-variables.ts';
 import type { CommandContext } from '../context.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
-import { loadAccess, noteMissingUpstream, storedUpstream } from '../setup/load-config.ts';
+import { loadAccess, missingUpstreamText, storedUpstream } from '../setup/load-config.ts';
 import type { Terminal } from '../terminal.ts';
 import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';
 
@@ -47,12 +49,12 @@ export async function printClaudeConfig(
   const access = await accessNow(environment);
   const variables = claudeVariables(access, { environment, authToken: options.authToken === true });
   const note = noteFor(options, terminal);
-  await noteMissingUpstream(environment, 'anthropic_messages', note);
+  const upstream = await storedUpstream(environment, 'anthropic_messages');
+  if (upstream === undefined) note(missingUpstreamText('anthropic_messages'));
   const how = `Evaluate these lines in the shell that starts the client: ${EVALUATED[shell]}`;
   printVariables({ variables, shell, how }, options, terminal);
   explainClaude(options, environment, note);
   // Not on stdout: an interactive zsh takes a line that begins with # for a command.
-  const upstream = await storedUpstream(environment, 'anthropic_messages');
   for (const [name, value] of toolSearchVariables(upstream, environment)) {
     note(`# ${exportLine(name, value, shell)}`);
     note('# This makes MCP tool search work through svc, as it does without a base URL.');
@@ -66,8 +68,9 @@ export async function printCodexConfig(
   const access = await accessNow(environment);
   const baseUrl = `${addressOf(access)}/v1`;
   const note = noteFor(options, terminal);
-  if (options.openaiName === true) await requireOpenAi(environment);
-  await noteMissingUpstream(environment, 'openai_responses', note);
+  const upstream = await storedUpstream(environment, 'openai_responses');
+  if (options.openaiName === true) requireOpenAi(upstream);
+  if (upstream === undefined) note(missingUpstreamText('openai_responses'));
   const credential =
     options.authCommand === true
       ? { tokenCommand: ['svc', 'config', 'token', '--start'] }
@@ -76,7 +79,7 @@ export async function printCodexConfig(
   note(CODEX_PLACE);
   note('or save it as ~/.codex/svc.config.toml and start with: codex -p svc');
   if (options.authCommand !== true) {
-    note('Before you start codex: export SVC_LOCAL_PROXY_TOKEN="$(svc config token)"');
+    note(`Before you start codex: ${LOCAL_VARIABLE.instructions}`);
   }
   noteProxy(environment, note);
 }
@@ -169,9 +172,8 @@ export function codexName({ openaiName }: CodexOptions): string {
 }
 
 // With this name codex marks what a person typed, and makes compactions that only OpenAI reads.
-export async function requireOpenAi(environment: Environment): Promise<void> {
-  const responses = await storedUpstream(environment, 'openai_responses');
-  if (/^https:\/\/api\.openai\.com(?:\/|$)/.test(String(responses?.['baseUrl']))) return;
+export function requireOpenAi(upstream: Draft | undefined): void {
+  if (isAt('api.openai.com', upstream)) return;
   throw new CliError(
     '--openai-name is only for an upstream that is OpenAI itself.',
     'Omit it, or add OpenAI: svc setup --yes --upstream openai --key-env OPENAI_API_KEY',

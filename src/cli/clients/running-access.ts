@@ -1,4 +1,4 @@
-import { probeProxy } from '../../adapters/processes/local-calls.ts';
+import { findProven } from '../../adapters/processes/local-calls.ts';
 import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { FileError } from '../../adapters/files/file-error.ts';
 import { listRunFiles, type RunFile } from '../../adapters/processes/run-files.ts';
@@ -17,11 +17,8 @@ export async function runningAccess(
 ): Promise<Access | undefined> {
   const runs = await runsOf(environment);
   if (runs.some(({ host, port }) => host === access.host && port === access.port)) return access;
-  for (const run of runs.toReversed()) {
-    // oxlint-disable-next-line no-await-in-loop -- The newest first; seldom more than one.
-    const { pid } = await probeProxy(run, access.localToken);
-    if (pid === run.pid) return { ...access, host: run.host, port: run.port };
-  }
+  const run = await findProven(runs, access.localToken);
+  if (run !== undefined) return { ...access, host: run.host, port: run.port };
   return access.port === 0 ? undefined : access;
 }
 

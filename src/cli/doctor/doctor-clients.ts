@@ -1,5 +1,12 @@
 import { jsonFault } from '../../adapters/files/json-text.ts';
-import { isInstalled, readClientFile, hasLogin } from '../../adapters/foreign/client-files.ts';
+import {
+  CLAUDE_FOLDER,
+  CLAUDE_STATE,
+  CODEX_FOLDER,
+  hasLogin,
+  isInstalled,
+  readClientFile,
+} from '../../adapters/foreign/client-files.ts';
 import { parseToml } from '../../adapters/foreign/toml-text.ts';
 import { LOGINS } from '../../core/http/logins.ts';
 import type { Draft } from '../../core/settings/config-draft.ts';
@@ -8,19 +15,14 @@ import type { Access } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { asList, asRecord, parseJson } from '../../core/bytes/json-fields.ts';
 import { urlOf } from '../listing.ts';
-import {
-  isAnthropic,
-  proxyVariables,
-  sparesLoopback,
-  TOOL_SEARCH,
-} from '../clients/client-variables.ts';
+import { isAt, proxyVariables, sparesLoopback, TOOL_SEARCH } from '../clients/client-variables.ts';
 import { takesLogin } from '../clients/launch.ts';
-import { startsProxy } from '../clients/token-command.ts';
+import { startsProxy } from '../clients/own-command.ts';
 import type { Check } from './checks.ts';
 
 /** Doctor's look at the clients: which are here, whether they point at the proxy, and what hinders. */
 
-export interface ClientsQuestion {
+interface ClientsQuestion {
   readonly environment: Environment;
   readonly access: Access | undefined;
   /** The providers as the configuration has them. */
@@ -73,7 +75,6 @@ function checkNetworkProxy(environment: Environment): readonly Check[] {
   ];
 }
 
-const CLAUDE = { variable: 'CLAUDE_CONFIG_DIR' } as const;
 const CLAUDE_FIX = 'eval "$(svc print-config claude)", or start it with: svc run claude';
 const CLAUDE_WRITE = 'svc connect claude';
 const CODEX_WRITE = 'svc connect codex';
@@ -87,7 +88,7 @@ function checkClaude({
 }: ClientsQuestion): readonly Check[] {
   const subject = 'Claude Code';
   const stated = environment['ANTHROPIC_BASE_URL'] ?? '';
-  const text = readClientFile(environment, { ...CLAUDE, name: '.claude' }, 'settings.json');
+  const text = readClientFile(environment, CLAUDE_FOLDER, 'settings.json');
   const settings = asRecord(parseJson(text));
   const variables = asRecord(settings['env']);
   const inFile = variables['ANTHROPIC_BASE_URL'];
@@ -118,7 +119,7 @@ function checkClaude({
   const isHere = pointsHere(stated, access) || pointsHere(kept, access);
   const upstream = upstreams.find((one) => one['apiStyle'] === LOGIN_STYLES.claude);
   const isSearching = TOOL_SEARCH in variables || TOOL_SEARCH in environment;
-  if (isHere && isAnthropic(upstream) && !isSearching) {
+  if (isHere && isAt('api.anthropic.com', upstream) && !isSearching) {
     const found = `${TOOL_SEARCH} is not set, so it puts every MCP tool into each prompt, and a server that connects late costs it the prompt cache and its thinking`;
     const fix = pointsHere(kept, access) ? CLAUDE_WRITE : `export ${TOOL_SEARCH}=true`;
     checks.push({ level: 'warning', subject, found, fix });
@@ -131,8 +132,6 @@ function checkClaude({
   return [{ level: 'ok', subject, found }];
 }
 
-const CODEX = { variable: 'CODEX_HOME', name: '.codex' } as const;
-
 function checkCodex({
   environment,
   access,
@@ -141,15 +140,17 @@ function checkCodex({
   hooked,
 }: ClientsQuestion): readonly Check[] {
   const subject = 'Codex';
-  const toml = parseToml(readClientFile(environment, CODEX, 'config.toml').replace(/^\ufeff/, ''));
+  const toml = parseToml(
+    readClientFile(environment, CODEX_FOLDER, 'config.toml').replace(/^\ufeff/, ''),
+  );
   if (toml === undefined) {
-    const fix = `Correct ${environment[CODEX.variable] || '~/.codex'}/config.toml`;
+    const fix = `Correct ${environment[CODEX_FOLDER.variable] || '~/.codex'}/config.toml`;
     return [{ level: 'warning', subject, found: 'its config.toml is not valid TOML', fix }];
   }
   const checks: Check[] = [];
   const isTwice =
     'svc' in asRecord(toml['profiles']) &&
-    readClientFile(environment, CODEX, 'svc.config.toml') !== '';
+    readClientFile(environment, CODEX_FOLDER, 'svc.config.toml') !== '';
   if (isTwice) {
     // A profile of another name does not matter (github.com/openai/codex/pull/24059, May 2026).
     const found = 'its config.toml has [profiles.svc], so codex -p svc fails';
@@ -220,7 +221,7 @@ function checkSettingsText(text: string, environment: Environment): readonly Che
   if (fault === undefined) return [];
   const isRelaxed = fault === 'relaxed';
   const has = isRelaxed ? 'has comments or trailing commas' : 'is not valid JSON';
-  const path = `${environment[CLAUDE.variable] || '~/.claude'}/settings.json`;
+  const path = `${environment[CLAUDE_FOLDER.variable] || '~/.claude'}/settings.json`;
   const found = `its settings.json ${has}: it refuses the whole file, and none of its settings apply`;
   const fix = isRelaxed ? `Remove them from ${path}` : `Correct ${path}`;
   return [{ level: 'warning', subject: 'Claude Code', found, fix }];
@@ -228,7 +229,7 @@ function checkSettingsText(text: string, environment: Environment): readonly Che
 
 /** The client keeps the last 20 characters of keys that a person said yes or no to. */
 function isRejected(environment: Environment, access: Access | undefined): boolean {
-  const state = parseJson(readClientFile(environment, { ...CLAUDE, name: '' }, '.claude.json'));
+  const state = parseJson(readClientFile(environment, CLAUDE_STATE, '.claude.json'));
   const { rejected } = asRecord(asRecord(state)['customApiKeyResponses']);
   const end = access?.localToken.slice(-20) ?? '';
   return end !== '' && asList(rejected).includes(end);

@@ -15,7 +15,7 @@ import {
 } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { ownSecretsOf } from '../../core/settings/own-secrets.ts';
-import { commandLine, memoryCommand } from '../clients/token-command.ts';
+import { commandLine, ownCommand } from '../clients/own-command.ts';
 import { type HookStore, type HookStoreOptions, openHookStore } from '../compose-hook.ts';
 import type { HookCall, HookEnd, HookParts } from './hook-call.ts';
 import { beginFork, keepSession } from './keep-session.ts';
@@ -85,7 +85,8 @@ async function cutOf(
   if (output === undefined || cutOutput(output.text, '') === undefined) return undefined;
   const ref = await store.keepOutput(output.text, event, client.client);
   if (ref === undefined) return undefined;
-  const text = cutOutput(output.text, commandLine(memoryCommand(environment, script, ref)));
+  const command = ownCommand(environment, script, ['memory', 'get', ref]);
+  const text = cutOutput(output.text, commandLine(command));
   return text === undefined ? undefined : output.with(text);
 }
 

@@ -4,8 +4,7 @@ import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
 import { lastLines } from '../../adapters/files/lines.ts';
 import { within } from '../../adapters/within.ts';
-import type { Probe } from '../../adapters/processes/local-calls.ts';
-import { listRunFiles, type RunFile } from '../../adapters/processes/run-files.ts';
+import { listRunFiles } from '../../adapters/processes/run-files.ts';
 import { asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
 import { hookClient, type HookKind, kindOf } from '../../core/hooks/hook-clients.ts';
 import type { HookRequest, TranscriptTail } from '../../core/hooks/hook-question.ts';
@@ -132,8 +131,8 @@ async function askProxy(
   const runs = access && (await listRunFiles(dataFolder(environment)));
   if (access === undefined || runs === undefined || runs.length === 0) return undefined;
   // Only now: it loads Node's HTTP.
-  const { callProxy, probeProxy } = await import('../../adapters/processes/local-calls.ts');
-  const proxy = await runningOf(runs, (run) => probeProxy(run, access.localToken));
+  const { callProxy, findProven } = await import('../../adapters/processes/local-calls.ts');
+  const proxy = await findProven(runs, access.localToken);
   if (proxy === undefined) return undefined;
   // The client of this session may be set to a proxy that does not run.
   if (kind === 'start' && proxy.port !== access.port) return undefined;
@@ -151,14 +150,6 @@ async function askProxy(
 function mayCut(config: unknown, environment: Environment): boolean {
   const { hookCut } = asRecord(asRecord(config)['proxy']);
   return hookCut === true || Boolean(environment['SVC_HOOK_CUT']);
-}
-
-async function runningOf(runs: readonly RunFile[], probe: (run: RunFile) => Promise<Probe>) {
-  for (const run of runs.toReversed()) {
-    // oxlint-disable-next-line no-await-in-loop -- The newest first; seldom more than one.
-    if ((await probe(run)).pid === run.pid) return { host: run.host, port: run.port };
-  }
-  return undefined;
 }
 
 /** The output of a tool is in it, as large as the client lets it be. */

@@ -1,6 +1,4 @@
-import { readFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { CODEX_FOLDER, readClientFile } from '../../adapters/foreign/client-files.ts';
 import { startBackground } from '../../adapters/processes/background.ts';
 import { probeProxy } from '../../adapters/processes/local-calls.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
@@ -28,7 +26,7 @@ export async function startWhereWanted(
   { access, dataFolder }: { readonly access: Access | undefined; readonly dataFolder: string },
 ): Promise<void> {
   if (access === undefined || access.port === 0) return;
-  if (!(await isSetTo(`${access.host}:${access.port}`, call))) return;
+  if (!isSetTo(`${access.host}:${access.port}`, call)) return;
   const isThere = async (): Promise<boolean> =>
     (await probeProxy(access, access.localToken)).listener !== 'nobody';
   if (await isThere()) return;
@@ -39,11 +37,9 @@ export async function startWhereWanted(
 }
 
 /** Claude Code gives its hooks the environment of its settings; Codex has the address in its file. */
-async function isSetTo(address: string, { client, environment }: StartCall): Promise<boolean> {
+function isSetTo(address: string, { client, environment }: StartCall): boolean {
   if (client === 'claude')
     return (environment['ANTHROPIC_BASE_URL'] ?? '').includes(`//${address}`);
   if (client !== 'codex') return false;
-  const folder = environment['CODEX_HOME'] ?? join(environment['HOME'] ?? homedir(), '.codex');
-  const file = await readFile(join(folder, 'config.toml'), 'utf8').catch(() => '');
-  return file.includes(`//${address}/`);
+  return readClientFile(environment, CODEX_FOLDER, 'config.toml').includes(`//${address}/`);
 }

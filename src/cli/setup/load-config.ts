@@ -117,15 +117,8 @@ export async function storedUpstream(
   return upstreams.find((one) => one['apiStyle'] === apiStyle);
 }
 
-/** Says so when no provider speaks what a client is going to speak. */
-export async function noteMissingUpstream(
-  environment: Environment,
-  apiStyle: Dialect,
-  note: (line: string) => void,
-): Promise<void> {
-  if ((await storedUpstream(environment, apiStyle)) !== undefined) return;
+/** Says that no provider speaks what a client is going to speak. */
+export function missingUpstreamText(apiStyle: Dialect): string {
   const { provider } = apiOf(apiStyle);
-  note(
-    `No provider for ${apiStyle} is configured. Add one: svc setup --yes --upstream ${provider}`,
-  );
+  return `No provider for ${apiStyle} is configured. Add one: svc setup --yes --upstream ${provider}`;
 }

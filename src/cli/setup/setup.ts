@@ -1,6 +1,5 @@
 import { readConfigFile, repairModes } from '../../adapters/files/config-file.ts';
 import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
-import { UndoRecords } from '../../adapters/foreign/foreign-file.ts';
 import {
   type Draft,
   type UpstreamDraft,
@@ -14,7 +13,7 @@ import {
 } from '../../core/settings/config-proxy.ts';
 import { parseConfig } from '../../core/settings/config-schema.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
-import { parseClientRecord } from '../../core/foreign/client-change.ts';
+import { clientRecords } from '../clients/client-file.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { configError } from './load-config.ts';
@@ -83,11 +82,9 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
 async function warnOfAddress(before: Draft, after: Draft, context: CommandContext): Promise<void> {
   const [old, now] = [before, after].map(storedSettings);
   if (old?.host === now?.host && old?.port === now?.port) return;
-  const records = await new UndoRecords(dataFolder(context.environment)).all();
-  for (const record of records.map(([, value]) => parseClientRecord(value))) {
-    if (record === undefined) continue;
+  for (const { named } of await clientRecords(dataFolder(context.environment))) {
     const write = 'Write it again with: svc connect CLIENT';
-    context.terminal.warn(`${record.named} names the earlier address of svc. ${write}`);
+    context.terminal.warn(`${named} names the earlier address of svc. ${write}`);
   }
 }
 

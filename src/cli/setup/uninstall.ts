@@ -8,15 +8,13 @@ import {
   removeContents,
   removeEmptyFolders,
 } from '../../adapters/files/removal.ts';
-import { UndoRecords } from '../../adapters/foreign/foreign-file.ts';
 import { isAlive, listRunFiles } from '../../adapters/processes/run-files.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
-import { parseClientRecord } from '../../core/foreign/client-change.ts';
 import { parseAccess } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { urlOf } from '../listing.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
-import { type ClientFileForm, undoClientFile } from '../clients/client-file.ts';
+import { type ClientFileForm, clientRecords, undoClientFile } from '../clients/client-file.ts';
 import { codexFile, providerBlock } from '../clients/codex-file.ts';
 import { jsonSettings } from '../clients/json-settings.ts';
 import type { CommandContext, Call } from '../context.ts';
@@ -127,13 +125,10 @@ async function changedClientFiles(
   environment: Environment,
   data: string,
 ): Promise<readonly ClientFileForm[]> {
-  const records = (await new UndoRecords(data).all()).map(([, value]) => parseClientRecord(value));
-  return records.flatMap((record) => {
-    if (record === undefined) return [];
-    const { named: path, changes } = record;
+  return (await clientRecords(data)).map(({ named: path, changes }) => {
     const isToml = changes.some(({ toml }) => toml !== undefined);
-    if (isToml) return [{ ...codexFile(environment, providerBlock([])), path }];
-    return [jsonSettings({ path, name: 'NAME', settings: [] })];
+    if (isToml) return { ...codexFile(environment, providerBlock([])), path };
+    return jsonSettings({ path, name: 'NAME', settings: [] });
   });
 }
 

@@ -44,6 +44,11 @@ export function splitTarget(target: string): SplitTarget {
 }
 
 /** Every comparison is made and digests have one length, so the time taken reveals nothing (R4). */
+/** An address for a client that sends a credential of its own, or knows no command that prints one. */
+export function withPathToken(url: string, localToken: string): string {
+  return `${url}/t/${pathTokenOf(localToken)}`;
+}
+
 export function isOneOf(presented: readonly string[], digests: readonly Buffer[]): boolean {
   let isValid = false;
   for (const text of presented) {

@@ -10,32 +10,9 @@ import { clientHome } from './client-home.ts';
  * The command with which a client gets the token by itself, from any shell. It also starts the
  * proxy where none runs: a client that finds no listener waits for a minute, or for ever.
  */
-export function tokenCommand(environment: Environment, script: string): readonly string[] {
-  return ownCommand(environment, script, TOKEN);
-}
-
+export const TOKEN = ['config', 'token', '--start'] as const;
 /** The command with which a client starts the proxy where none runs. It prints nothing on stdout. */
-export function startCommand(environment: Environment, script: string): readonly string[] {
-  return ownCommand(environment, script, START);
-}
-
-/** The command that a client's hook runs at its events. It also starts the proxy where the client is set to use it. */
-export function hookCommand(
-  environment: Environment,
-  script: string,
-  words: readonly string[],
-): readonly string[] {
-  return ownCommand(environment, script, ['hook', ...words]);
-}
-
-/** The command with which a model reads a stored text in its shell. */
-export function memoryCommand(
-  environment: Environment,
-  script: string,
-  ref: string,
-): readonly string[] {
-  return ownCommand(environment, script, ['memory', 'get', ref]);
-}
+export const START = ['start', '--detach', '--quiet'] as const;
 
 /** True for one of these two commands, in whatever way its program and folders are named. */
 export function startsProxy(line: string): boolean {
@@ -47,10 +24,8 @@ export function holdsStart(text: string): boolean {
   return [TOKEN, START].some((args) => new RegExp(args.join(String.raw`\W+`)).test(text));
 }
 
-const TOKEN = ['config', 'token', '--start'] as const;
-const START = ['start', '--detach', '--quiet'] as const;
-
-function ownCommand(
+/** A command of this program as a client's settings, a hook or a model runs it, with the same folders. */
+export function ownCommand(
   environment: Environment,
   script: string,
   args: readonly string[],
