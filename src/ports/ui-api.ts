@@ -156,10 +156,12 @@ export interface SavingsSum extends RequestSum {
   readonly money: { readonly paid: number; readonly direct: number } | null;
 }
 
+/** One thing that doctor looked at. */
 export interface HealthCheck {
   readonly level: 'ok' | 'warning' | 'problem';
   readonly subject: string;
   readonly found: string;
+  /** The remedy, a command where there is one. */
   readonly fix?: string;
 }
 

@@ -1,18 +1,12 @@
 import { execFile } from 'node:child_process';
 import { isRecord } from '../../core/bytes/json-fields.ts';
+import type { HealthCheck } from '../../ports/ui-api.ts';
 
 /**
  * Runs `svc doctor` as a process of its own: its code and its memory are not the proxy's, and it may
  * take its time.
  */
-export interface DoctorCheck {
-  readonly level: 'ok' | 'warning' | 'problem';
-  readonly subject: string;
-  readonly found: string;
-  readonly fix?: string;
-}
-
-export interface DoctorRun {
+interface DoctorRun {
   /** The script of this very program. */
   readonly script: string;
   readonly args: readonly string[];
@@ -24,7 +18,7 @@ const OUTPUT_BYTES_MAX = 1 << 20;
 const LEVELS = ['ok', 'warning', 'problem'] as const;
 
 /** Undefined where it did not report in time. */
-export function runDoctor(run: DoctorRun): Promise<readonly DoctorCheck[] | undefined> {
+export function runDoctor(run: DoctorRun): Promise<readonly HealthCheck[] | undefined> {
   return new Promise((resolve) => {
     execFile(
       process.execPath,
@@ -41,7 +35,7 @@ export function runDoctor(run: DoctorRun): Promise<readonly DoctorCheck[] | unde
   });
 }
 
-function checksIn(text: string): readonly DoctorCheck[] | undefined {
+function checksIn(text: string): readonly HealthCheck[] | undefined {
   try {
     const value: unknown = JSON.parse(text);
     const checks: unknown = isRecord(value) ? value['checks'] : undefined;
@@ -51,7 +45,7 @@ function checksIn(text: string): readonly DoctorCheck[] | undefined {
   }
 }
 
-function isCheck(value: unknown): value is DoctorCheck {
+function isCheck(value: unknown): value is HealthCheck {
   return (
     isRecord(value) &&
     LEVELS.some((level) => level === value['level']) &&

@@ -1,17 +1,17 @@
 import { probeProxy } from '../../adapters/processes/local-calls.ts';
+import type { LooseMode } from '../../adapters/files/config-file.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import { otherPort, count } from '../listing.ts';
+import type { HealthCheck } from '../../ports/ui-api.ts';
 import type { ExitCode } from '../cli-error.ts';
 import { printable, type Terminal } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
 
-/** One thing that doctor looked at. */
-export interface Check {
-  readonly level: 'ok' | 'warning' | 'problem';
-  readonly subject: string;
-  readonly found: string;
-  /** The remedy, a command where there is one. */
-  readonly fix?: string;
+export type Check = HealthCheck;
+
+/** Says for people that others may read or write a folder or file. */
+export function looseText({ path, mode }: LooseMode): string {
+  return `${path} is open to others (mode 0${mode.toString(8)})`;
 }
 
 export function checkNode(version: string): Check {

@@ -18,8 +18,8 @@ import {
   problemText,
   variableText,
 } from '../../core/settings/config-values.ts';
-import { isRecord } from '../../core/bytes/json-fields.ts';
-import type { Check } from './checks.ts';
+import { asList, asRecord, isRecord } from '../../core/bytes/json-fields.ts';
+import { type Check, looseText } from './checks.ts';
 import { looseDataFiles, tightenDataFiles } from '../../adapters/files/data-files.ts';
 import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
 import { folderMode, isPrivate, tightenFolder } from '../../adapters/files/private-folder.ts';
@@ -71,7 +71,7 @@ function checkModes({ path, looseModes: all }: ConfigFile): readonly Check[] {
   return all.map((loose) => ({
     level: 'problem',
     subject: 'Configuration',
-    found: `${loose.path} is open to others (mode 0${loose.mode.toString(8)})`,
+    found: looseText(loose),
     fix: FIX,
   }));
 }
@@ -136,9 +136,8 @@ function mendOf(
 /** The name of the upstream that a path such as 'upstreams[0].baseUrl' is about. */
 function upstreamAt(value: unknown, path: string): string | undefined {
   const index = /^upstreams\[(\d+)\]/.exec(path)?.[1];
-  const list: unknown = isRecord(value) ? value['upstreams'] : undefined;
-  const one: unknown = index !== undefined && Array.isArray(list) ? list[Number(index)] : undefined;
-  const name = wordOf(isRecord(one) ? one['name'] : undefined);
+  const one = asList(asRecord(value)['upstreams'])[Number(index)];
+  const name = wordOf(asRecord(one)['name']);
   return name === '?' ? undefined : name;
 }
 

@@ -48,7 +48,10 @@ async function checksOf(
     const from = performance.now();
     await operations.whoAmI(patience());
     const tripMs = Math.round(performance.now() - from);
-    const checks = [identityCheck({ identity, host, tripMs }), ...scopeChecks(identity, mode)];
+    const checks = [
+      { level: 'ok', subject: SUBJECT, found: identityText(identity, host, tripMs) } as const,
+      ...scopeChecks(identity, mode),
+    ];
     const { scopes } = identity.key;
     const isOpen = scopes.includes('read') && scopes.includes('write');
     return isOpen ? [...checks, await probe(memory, identity)] : checks;
@@ -57,17 +60,10 @@ async function checksOf(
   }
 }
 
-function identityCheck(told: {
-  readonly identity: WhoAmI;
-  readonly host: string;
-  readonly tripMs: number;
-}): Check {
-  const { identity, host, tripMs } = told;
-  const { key, space_state: state } = identity;
+function identityText({ key, space_state: state }: WhoAmI, host: string, tripMs: number): string {
   const may = key.scopes.length === 0 ? 'nothing' : key.scopes.join(', ');
   const generation = state === undefined ? '' : `, generation ${state.generation}`;
-  const found = `${host} accepts the key ${key.key_id}, which may: ${may}${generation}; a round trip takes ${tripMs} ms`;
-  return { level: 'ok', subject: SUBJECT, found };
+  return `${host} accepts the key ${key.key_id}, which may: ${may}${generation}; a round trip takes ${tripMs} ms`;
 }
 
 function scopeChecks({ key, features }: WhoAmI, memoryMode: MemoryMode): readonly Check[] {

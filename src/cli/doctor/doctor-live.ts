@@ -1,4 +1,5 @@
 import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
+import { groupBy } from '../../core/bytes/batches.ts';
 import { readConfigFile } from '../../adapters/files/config-file.ts';
 import { upstreamEntries } from '../../core/settings/config-draft.ts';
 import { type Access, parseUpstream } from '../../core/settings/config-schema.ts';
@@ -6,7 +7,7 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { DIALECTS } from '../../core/conversation/view.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import { BUILD, VERSION } from '../../core/version.ts';
-import { urlOf } from '../listing.ts';
+import { count, urlOf } from '../listing.ts';
 import type { Check } from './checks.ts';
 import {
   checkKey,
@@ -274,11 +275,9 @@ function isStopped({ probe }: Looked): boolean {
 
 /** Several hosts that fail at one network proxy get one check. */
 function checkProxies(stopped: readonly Looked[]): readonly Check[] {
-  const groups = new Map<string, readonly Looked[]>();
-  for (const one of stopped) {
-    const key = `${one.place.proxy?.origin ?? ''} ${one.probe.failure?.code ?? ''}`;
-    groups.set(key, [...(groups.get(key) ?? []), one]);
-  }
+  const groups = groupBy(stopped, ({ place, probe }) => {
+    return `${place.proxy?.origin ?? ''} ${probe.failure?.code ?? ''}`;
+  });
   return [...groups].map(([key, group]): Check => {
     const [origin = '', code = ''] = key.split(' ');
     const hosts = group.map(({ place }) => new URL(place.baseUrl).host);
@@ -304,10 +303,9 @@ function checkPlace({ place, probe }: Looked, now: number): Check {
   const { failure } = probe;
   if (failure !== undefined) return failed(place, probe, failure);
   const { tls, classes = [] } = probe;
-  const count = `${probe.addressCount} ${probe.addressCount === 1 ? 'address' : 'addresses'}`;
   const way =
     place.proxy === undefined
-      ? `${count} (${classes.join(', ')})`
+      ? `${count(probe.addressCount ?? 0, 'address', 'addresses')} (${classes.join(', ')})`
       : `through the network proxy ${place.proxy.origin}`;
   const where = `${url.host}: ${way}`;
   if (tls === undefined) return { level: 'ok', subject: 'Network', found: `${where}, no TLS` };

@@ -3,8 +3,9 @@ import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { FileError, folderHint } from '../../adapters/files/file-error.ts';
 import { checkFolder, folderMode, isPrivate } from '../../adapters/files/private-folder.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
+import { count } from '../listing.ts';
 import { replacedText } from '../proxy/recent-trouble.ts';
-import type { Check } from './checks.ts';
+import { type Check, looseText } from './checks.ts';
 import { MemoryError } from '../../core/errors.ts';
 import { existsSync } from 'node:fs';
 import { databaseFile } from '../../adapters/files/database-file.ts';
@@ -59,7 +60,7 @@ async function checkModes(folder: string): Promise<readonly Check[]> {
   return loose.map((one) => ({
     level: 'problem',
     subject: 'Store',
-    found: `${one.path} is open to others (mode 0${one.mode.toString(8)})`,
+    found: looseText(one),
     fix: 'svc doctor --fix',
   }));
 }
@@ -93,13 +94,9 @@ function fileCheck(found: StoreInspection): Check {
     const fix = `svc memory export > memories.jsonl, svc stop, mv "${file}" "${file}.old", svc memory import memories.jsonl`;
     return { level: 'problem', subject, found: `${file} is inconsistent`, fix };
   }
-  const size = `${records} ${records === 1 ? 'memory' : 'memories'}, ${megabytes(bytes)}`;
+  const size = `${count(records, 'memory', 'memories')}, ${(bytes / 1_000_000).toFixed(1)} MB`;
   const text = `${file}, whole, ${size}, SQLite ${sqliteVersion} (${driver})`;
   return { level: 'ok', subject, found: text };
-}
-
-function megabytes(bytes: number): string {
-  return `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
 /** A request waits this long for its memory by default; half of it is a warning ahead of time. */
@@ -187,7 +184,7 @@ async function timeRecall(memory: Memory): Promise<RecallTime | undefined> {
   const humanText = newest.text.slice(0, QUESTION_CHARS_MAX);
   const question = { humanText, assistantText: '', excludeDigests: [], tokensMax: 512 };
   let quickest: RecallTime | undefined;
-  for (let count = 0; count < RECALLS; count += 1) {
+  for (let round = 0; round < RECALLS; round += 1) {
     const from = performance.now();
     const before = process.cpuUsage();
     // oxlint-disable-next-line no-await-in-loop -- Two recalls at once would wait for each other.

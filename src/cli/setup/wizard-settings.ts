@@ -1,16 +1,24 @@
 import { probeProxy } from '../../adapters/processes/local-calls.ts';
-import { asRecord, isRecord } from '../../core/bytes/json-fields.ts';
+import { asRecord } from '../../core/bytes/json-fields.ts';
 import { DIALECTS } from '../../core/conversation/view.ts';
 import { hasLongCache } from '../../core/shortening/pricing.ts';
-import type { Draft } from '../../core/settings/config-draft.ts';
+import { type Draft, upstreamEntries } from '../../core/settings/config-draft.ts';
 import { parseProxySetting, type ProxySettingName } from '../../core/settings/config-proxy.ts';
 import { COMPRESSION_MODES, MEMORY_MODES } from '../../core/http/modes.ts';
-import { storedSettings, type Answers, askNext, askSecret, noteUnset } from './wizard-answers.ts';
+import {
+  storedSettings,
+  type Answers,
+  askNext,
+  askSecret,
+  type Next,
+  noteUnset,
+} from './wizard-answers.ts';
 import { dataFolder } from '../../adapters/files/own-folders.ts';
 import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';
 import { Findings, namedVariable } from '../../core/settings/config-values.ts';
-import { type NetworkProxy, readNetworkProxy } from '../../core/settings/network-proxy.ts';
+import { readNetworkProxy } from '../../core/settings/network-proxy.ts';
 import { isOwnMachineUrl } from '../../core/settings/own-machine.ts';
+import type { HostedSettings } from '../../adapters/memory-client/open-hosted-memory.ts';
 import { type KeyCheck, meaningOf } from '../doctor/key-check.ts';
 import { MemoryError } from '../../core/errors.ts';
 
@@ -101,8 +109,7 @@ export async function askModes(answers: Answers): Promise<Draft> {
  */
 export async function askCacheTtl(answers: Answers): Promise<Draft> {
   const { context, draft, stored } = answers;
-  const upstreams: readonly unknown[] = Array.isArray(draft['upstreams']) ? draft['upstreams'] : [];
-  const paid = upstreams.map(asRecord).filter(({ auth }) => auth !== 'client');
+  const paid = upstreamEntries(draft).filter(({ auth }) => auth !== 'client');
   const isPaid = paid.some(({ apiStyle }) =>
     DIALECTS.some((dialect) => dialect === apiStyle && hasLongCache(dialect)),
   );
@@ -155,7 +162,7 @@ function changed(
  */
 export async function askMemory(answers: Answers): Promise<Draft | undefined> {
   const { draft, context } = answers;
-  const memory = isRecord(draft['memory']) ? draft['memory'] : {};
+  const memory = asRecord(draft['memory']);
   const kind = await answers.prompts.select({
     message: 'Where should memories be stored?',
     default: memory['kind'] === 'hosted' ? 'hosted' : 'embedded',
@@ -206,29 +213,31 @@ async function askService(memory: Draft, answers: Answers): Promise<Draft | unde
       ...(isOwn || isKept ? { allowPrivate: true } : {}),
       ...(isSame ? { proxy: memory['proxy'] } : {}),
     };
-    const next = await judge({ ...place, serviceKey }, answers);
+    const chosen = { kind: 'hosted', ...place, serviceKey };
+    const next = await judge(chosen, answers);
     if (next === 'leave') return undefined;
-    if (next === 'keep') return { kind: 'hosted', ...place, serviceKey };
+    if (next === 'keep') return chosen;
   }
 }
 
+/** The key is judged by the service itself: a mistyped one can be typed again. */
 async function judge(
-  draft: Omit<ServicePlace, 'serviceKey' | 'proxy'> & Readonly<Record<'serviceKey', unknown>>,
+  draft: Pick<HostedSettings, 'baseUrl'> & { readonly allowPrivate?: boolean; serviceKey: unknown },
   answers: Answers,
-): Promise<'keep' | 'again' | 'leave'> {
+): Promise<Next> {
   const { terminal, environment } = answers.context;
-  const key = resolved(draft.serviceKey, environment);
-  if (key === undefined) {
+  const serviceKey = resolved(draft.serviceKey, environment);
+  if (serviceKey === undefined) {
     noteUnset(answers);
     return 'keep';
   }
-  const item: Record<string, unknown> = { ...draft };
-  const at = { path: 'memory', item, environment, findings: new Findings() };
-  const proxy = readNetworkProxy(at, draft.baseUrl);
-  const { baseUrl, allowPrivate = false } = draft;
-  const place = { baseUrl, allowPrivate, ...(proxy === undefined ? {} : { proxy }) };
+  const { baseUrl } = draft;
+  const at = { path: 'memory', item: { ...draft }, environment, findings: new Findings() };
+  const proxy = readNetworkProxy(at, baseUrl);
+  const allowPrivate = draft.allowPrivate === true || isOwnMachineUrl(baseUrl);
   terminal.note(`Testing the key: asking ${new URL(baseUrl).host} what it may do …`);
-  const checked = await checkService({ ...place, serviceKey: key });
+  const own = { kind: 'hosted', baseUrl, serviceKey, allowPrivate } as const;
+  const checked = await checkService(proxy === undefined ? own : { ...own, proxy });
   const leave = 'Keep the present memory setting';
   return askNext({ who: 'memory service', ...checked, leave }, answers);
 }
@@ -242,13 +251,6 @@ function resolved(
   return name === undefined ? undefined : environment[name] || undefined;
 }
 
-interface ServicePlace {
-  readonly baseUrl: string;
-  readonly serviceKey: string;
-  readonly allowPrivate?: boolean;
-  readonly proxy?: NetworkProxy;
-}
-
 // A memory that needs seconds would be left out of every request.
 const ANSWER_MS = 5000;
 const WHO = 'the memory service';
@@ -257,21 +259,9 @@ const WHO = 'the memory service';
  * Checks whether a hosted memory can be reached and takes its key. It makes the proxy's own call at its start, and
  * reads the answer as the proxy does. Only names of scopes in the answer are shown.
  */
-async function checkService(place: ServicePlace): Promise<KeyCheck> {
-  const { baseUrl, serviceKey, proxy } = place;
-  const allowPrivate = place.allowPrivate === true || isOwnMachineUrl(baseUrl);
+async function checkService(settings: HostedSettings): Promise<KeyCheck> {
   const { openHostedMemory } = await import('../../adapters/memory-client/open-hosted-memory.ts');
-  const service = openHostedMemory({
-    settings: {
-      kind: 'hosted',
-      baseUrl,
-      serviceKey,
-      allowPrivate,
-      ...(proxy === undefined ? {} : { proxy }),
-    },
-    recallMs: ANSWER_MS,
-    report: () => undefined,
-  });
+  const service = openHostedMemory({ settings, recallMs: ANSWER_MS, report: () => undefined });
   const from = performance.now();
   try {
     const { key } = await service.operations.whoAmI(AbortSignal.timeout(ANSWER_MS));

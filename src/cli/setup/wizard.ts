@@ -14,6 +14,7 @@ import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { ExitCode } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 import { type Changes, noteNext, refuseUnusable, saveConfig } from './setup-save.ts';
+import { looseText } from '../doctor/checks.ts';
 import { fixModes, looseModes } from '../doctor/doctor-config.ts';
 import { importTranscripts, type SessionSurvey, surveySessions } from '../memory/memory-import.ts';
 import { askMemory, askAddress, askBusyPort, askCacheTtl, askModes } from './wizard-settings.ts';
@@ -151,9 +152,7 @@ async function carryOut(answers: Answers): Promise<ExitCode> {
 async function offerRepair({ context, prompts }: Answers): Promise<void> {
   const loose = await looseModes(context.environment);
   if (loose.length === 0) return;
-  for (const { path, mode } of loose) {
-    context.terminal.warn(`${path} is open to others (mode 0${mode.toString(8)}).`);
-  }
+  for (const one of loose) context.terminal.warn(`${looseText(one)}.`);
   if (await prompts.confirm({ message: 'Make it private now?' })) await fixModes(context);
 }
 
