@@ -194,7 +194,7 @@ function refuse(code: ErrorCode, message: string): never {
 // The error shape for a path of no dialect: the one that most programs expect.
 const SHAPE_WITHOUT_DIALECT: Dialect = 'openai_chat_completions';
 
-/** The error as the client's own SDK expects it. `dialect` undefined: a path that has none. */
+/** Writes the error in the form that the client's own SDK expects. `dialect`: undefined for a path that has none. */
 export function errorBody(
   error: ProxyError,
   dialect: Dialect | undefined,
@@ -212,7 +212,7 @@ export function errorBody(
 }
 
 /**
- * The provider's own name for errors of this status: SDKs build their error classes from the status, and clients
+ * Returns the provider's own error type for this status: SDKs build their error classes from the status, and clients
  * show the type.
  */
 export function errorTypeOf(provider: DialectApi['provider'], status: number): string {

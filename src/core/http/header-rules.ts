@@ -1,12 +1,10 @@
 /**
- * Decides which headers cross svc, in both directions. A header that is not named here crosses
- * unchanged: order, case, repeats and unknown vendor names are kept. Values are latin1 text, one
- * character a byte.
- *
- * These rules run on every request: one lower-cased copy and one set look-up a header, no pattern.
+ * Decides which headers are forwarded, in both directions. A header that is not listed here is forwarded unchanged:
+ * order, case, repeats and unknown vendor names are kept. Values are latin1 text, one character per byte.
+ * These rules run on every request, so a header costs one lower-cased copy and one set look-up, and no pattern.
  */
 
-/** 'client': the official client's own login, which svc passes on and never keeps. */
+/** 'client': the official client's own login, which svc forwards and never stores. */
 export type UpstreamAuth = 'x-api-key' | 'bearer' | 'none' | 'client';
 
 /** The settings of an upstream that `forwardHeaders` needs. */
@@ -16,7 +14,7 @@ interface CredentialRules {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** They describe one connection or the framing of one message, so each side writes its own. */
+/** Headers about a single connection or the framing of one message; each side writes its own. */
 const HOP_BY_HOP = [
   'connection',
   'http2-settings',
@@ -32,12 +30,12 @@ const HOP_BY_HOP = [
   'upgrade',
 ];
 
-/** Written by svc itself: the body is decoded and of a new length, the answer asked for unencoded. */
+/** Headers that svc writes itself: it decodes the body, changes its length, and asks for an uncompressed answer. */
 const REWRITTEN = ['accept-encoding', 'content-encoding', 'content-length', 'expect', 'host'];
 
 /**
- * All headers that clients, gateways or browsers use for keys. The client's only credential is the
- * local token, and that belongs to no provider.
+ * Headers that clients, gateways or browsers use for keys. The client's only credential is the local token, which
+ * belongs to no provider.
  */
 const CALLER_CREDENTIALS = [
   'anthropic-api-key',
@@ -76,7 +74,7 @@ const CALLER_CREDENTIALS = [
   'x-xsrf-token',
 ];
 
-/** Where the request came from is the user's, not the provider's, to know. */
+/** Headers that name the request's origin. The provider need not know where the user is. */
 const ORIGINS_AND_ROUTES = [
   'ali-cdn-real-ip',
   'cdn-loop',
@@ -135,7 +133,7 @@ const ORIGINS_AND_ROUTES = [
   'x-vercel-forwarded-for',
 ];
 
-/** Servers and gateways that know them take another method, path or host than the request line says. */
+/** Headers with which some servers and gateways replace the method, path or host of the request line. */
 const OVERRIDES = [
   'base-url',
   'destination',
@@ -163,8 +161,8 @@ const OVERRIDES = [
 ];
 
 /**
- * A load balancer or a tracing agent in front of the client writes these. They say where a request
- * came from, and a gateway at the provider may trust them. The standard's own `traceparent` stays.
+ * Headers that a load balancer or a tracing agent in front of the client adds. They name the request's origin, and a
+ * gateway at the provider may trust them. The standard `traceparent` is forwarded.
  */
 const TRACES = ['b3', 'uber-trace-id', 'x-cloud-trace-context', 'x-request-start'];
 
@@ -177,7 +175,7 @@ const NEVER_FORWARDED: ReadonlySet<string> = new Set([
   ...TRACES,
 ]);
 
-/** Families of such names. Headers that Bedrock's own clients send stay. */
+/** Prefixes of private header names. Headers that Bedrock's own clients send are forwarded. */
 const PRIVATE_PREFIXES = [
   'x-akamai-',
   'x-amz-cf-',
@@ -196,7 +194,7 @@ const PRIVATE_PREFIXES = [
 ];
 const KEPT_PREFIX = 'x-amzn-bedrock-';
 
-/** A custom header of these names would break the framing, or send the key to another host. */
+/** Names that a custom header may not have: it would break the framing, or send the key to another host. */
 const NEVER_CUSTOM: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...REWRITTEN]);
 
 const CREDENTIAL_NAMES: Readonly<Record<UpstreamAuth, string>> = {
@@ -206,7 +204,7 @@ const CREDENTIAL_NAMES: Readonly<Record<UpstreamAuth, string>> = {
   client: 'authorization',
 };
 
-/** Headers in which a provider speaks to browsers, about its own origin or its own connection. */
+/** Headers of an answer that are meant for browsers, about the provider's own origin or connection. */
 const NEVER_ANSWERED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'alt-svc',
@@ -216,7 +214,7 @@ const NEVER_ANSWERED: ReadonlySet<string> = new Set([
   'x-content-type-options',
 ]);
 
-/** The first value of a header; undefined when it is not there. `name` is in lower case. */
+/** Returns the first value of a header; undefined if it is missing. `name`: in lower case. */
 export function headerOf(headers: RawHeaders, name: string): string | undefined {
   for (let at = 0; at < headers.length; at += 2) {
     if (isNamed(headers[at], name)) return headers[at + 1];
@@ -224,7 +222,7 @@ export function headerOf(headers: RawHeaders, name: string): string | undefined 
   return undefined;
 }
 
-/** How often a header was sent. `name` is in lower case. */
+/** Counts how often a header was sent. `name`: in lower case. */
 export function headerCount(headers: RawHeaders, name: string): number {
   let count = 0;
   for (let at = 0; at < headers.length; at += 2) {
@@ -234,8 +232,8 @@ export function headerCount(headers: RawHeaders, name: string): number {
 }
 
 /**
- * The client's headers as the provider may see them, then the upstream's custom headers, then the
- * provider's credential: last, and exactly once. Host and Content-Length are the transport's.
+ * Returns the client's headers that the provider may see, then the upstream's custom headers, then the provider's
+ * credential: last, and exactly once. The transport adds Host and Content-Length.
  */
 export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): string[] {
   const custom = customHeaders(upstream);
@@ -244,7 +242,7 @@ export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): s
   for (let at = 0; at < client.length; at += 2) {
     const name = client[at] ?? '';
     const plain = plainName(name);
-    // The gate has checked that it is the one credential that belongs to this provider (R46).
+    // The gate has checked that this is the one credential for this provider (R46).
     if (upstream.auth === 'client' && isNamed(name, 'authorization')) {
       forwarded.push(name, client[at + 1] ?? '');
       continue;
@@ -253,7 +251,7 @@ export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): s
     if (nominated?.has(plain) === true || custom.names?.has(plain) === true) continue;
     forwarded.push(name, client[at + 1] ?? '');
   }
-  // Codex cannot read a compressed answer, and the watcher reads plain bytes only.
+  // Ask for no compression: Codex cannot read a compressed answer, and the watcher reads plain bytes only.
   forwarded.push('accept-encoding', 'identity');
   for (const [name, value] of custom.pairs) {
     if (plainName(name) !== CREDENTIAL_NAMES[upstream.auth]) forwarded.push(name, value);
@@ -263,7 +261,7 @@ export function forwardHeaders(client: RawHeaders, upstream: CredentialRules): s
   return forwarded;
 }
 
-/** Adds a value to the list of `anthropic-beta`, unless one of these headers has it. */
+/** Adds a value to the list in `anthropic-beta`, unless one of these headers already has it. */
 export function withBeta(headers: RawHeaders, beta: string): RawHeaders {
   const places = [...headers.keys()].filter((at) => at % 2 === 1 && isBeta(headers[at - 1] ?? ''));
   const [first] = places;
@@ -278,10 +276,10 @@ function isBeta(name: string): boolean {
   return isNamed(name, 'anthropic-beta');
 }
 
-/** An answer of these has no body: a client that believes its length takes the next answer for it. */
+/** Status codes without a body. A client that believed their Content-Length would take the next answer for the body. */
 export const BODYLESS: ReadonlySet<number> = new Set([204, 304]);
 
-/** The provider's headers as the client may see them: request ids, limits and retry hints stay. */
+/** Returns the provider's headers that the client may see: request ids, limits and retry hints stay. */
 export function answerHeaders(provider: RawHeaders, status = 200): string[] {
   const nominated = nominatedNames(provider);
   const answered: string[] = [];
@@ -297,19 +295,19 @@ export function answerHeaders(provider: RawHeaders, status = 200): string[] {
   return answered;
 }
 
-/** A redirect: a client that followed it would take its key and its prompt to another host. */
+/** Says whether a status is a redirect: a client that follows it would send its key and its prompt to another host. */
 export function isRedirect(status: number): boolean {
   return status >= 300 && status < 400 && status !== 304;
 }
 
-/** The answer without the place that a redirect names. */
+/** Removes the target of a redirect from an answer. */
 export function withoutPlace(answered: readonly string[]): string[] {
   return withoutHeader(answered, 'location');
 }
 
 /**
- * The provider refused a key of svc's own. Clients would repeat the request for minutes and then
- * send the person to a login that does not help. So the answer must forbid a retry.
+ * Forbids a retry, because the provider refused svc's own key. Clients would repeat the request for minutes and then
+ * send the user to a login that does not help.
  */
 export function withoutRetry(answered: readonly string[]): string[] {
   return [...withoutHeader(answered, 'x-should-retry'), 'x-should-retry', 'false'];
@@ -328,8 +326,7 @@ function isNamed(header: string | undefined, name: string): boolean {
   return header?.length === name.length && header.toLowerCase() === name;
 }
 
-// Many servers read `x_api_key` as `x-api-key`: a name that is dropped in one spelling and crosses in
-// the other is not dropped (CVE-2025-64484).
+// Many servers read `x_api_key` as `x-api-key`, so a name must be dropped in every spelling (CVE-2025-64484).
 function plainName(name: string): string {
   const lower = name.toLowerCase();
   return lower.includes('_') ? lower.replaceAll('_', '-') : lower;
@@ -348,7 +345,7 @@ function hasPrivatePrefix(plain: string): boolean {
   );
 }
 
-/** Names that a Connection header makes hop-by-hop for this one message (RFC 9110, 7.6.1). */
+/** Returns the names that a Connection header makes hop-by-hop for this one message (RFC 9110, 7.6.1). */
 function nominatedNames(headers: RawHeaders): Set<string> | undefined {
   let names: Set<string> | undefined;
   for (let at = 0; at < headers.length; at += 2) {
@@ -373,8 +370,5 @@ function customHeaders(upstream: CredentialRules): {
   return { pairs, names: new Set(pairs.map(([name]) => plainName(name))) };
 }
 
-/**
- * Header lists as the wire has them: name, value, name, value. Order, case and repeats are kept,
- * because a proxy that folds them into an object has already lost something.
- */
+/** Headers as on the wire: name, value, name, value. Order, case and repeats are kept; an object would lose them. */
 export type RawHeaders = readonly string[];

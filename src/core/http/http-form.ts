@@ -3,8 +3,8 @@ import type { RawHeaders } from './header-rules.ts';
 import { TOKEN_HEADER } from './local-token.ts';
 
 /**
- * The form of a request, judged by its head before one byte of its body is read: what both listeners
- * refuse from anyone. Its texts never repeat the client's.
+ * Checks the form of a request by its head, before any byte of its body is read: what both listeners refuse from
+ * anyone. The texts never repeat the client's.
  */
 export interface RequestHead {
   readonly method: string;
@@ -21,17 +21,17 @@ export interface ExpectedBody {
   readonly length: number | undefined;
   /** Bytes that may arrive. */
   readonly wireBytesMax: number;
-  /** The encoded bytes are needed beside the decoded ones: they leave as they are where nothing changes. */
+  /** The body's encoded bytes are needed too: if nothing changes, they are forwarded as they are. */
   readonly keepsEncoded?: boolean;
 }
 
 const ENCODINGS = ['identity', 'zstd', 'gzip', 'deflate', 'br'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** Real clients send 20 to 40; the next size up that no honest one reaches. */
+/** Bound on headers. Real clients send 20 to 40. */
 export const HEADERS_MAX = 100;
 
-// If one of these headers is repeated, servers on the way may each use a different value.
+// Headers that may occur once: if one is repeated, different servers may use different values.
 export const ONCE: readonly string[] = [
   'host',
   'authorization',
@@ -70,7 +70,7 @@ export function indexHeaders(raw: RawHeaders): HeaderIndex {
   return index;
 }
 
-/** HTTP itself: what a strict server refuses from anyone. */
+/** Checks HTTP itself: what a strict server refuses from anyone. */
 export function checkForm(head: RequestHead, headers: HeaderIndex): void {
   if (head.httpVersion !== '1.1') refuse('HTTP_VERSION_UNSUPPORTED', 'svc supports only HTTP/1.1.');
   if (head.headers.length > 2 * HEADERS_MAX) {
@@ -87,7 +87,7 @@ interface FormProblem {
   readonly header?: string;
 }
 
-/** What every listener refuses in a head: a target that is no path, and headers that servers read in two ways. */
+/** Returns what is wrong with a head: a target that is no path, or headers that servers read in two ways. */
 export function formProblem(
   { target, method }: Pick<RequestHead, 'target' | 'method'>,
   headers: HeaderIndex,
@@ -95,7 +95,7 @@ export function formProblem(
 ): FormProblem | undefined {
   const isPath = target.startsWith('/') || (target === '*' && method === 'OPTIONS');
   if (!isPath || /[#\\]/.test(target)) return { message: 'The request target is not a path.' };
-  // The parser of Node 20.18 lets a space before the colon pass, and others may drop the header.
+  // Node 20.18's parser accepts a space before the colon; other servers may drop such a header.
   if ([...headers.keys()].some((name) => name.endsWith(' '))) {
     return { message: 'A header name ends with a space.' };
   }

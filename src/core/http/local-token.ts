@@ -1,9 +1,8 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 
 /**
- * The places in which a client presents the local token. A client that sends a login of its own has
- * no room for it in a credential header. So it uses the header below or the first segment of its
- * path.
+ * The header for the local token. A client that sends a login has no free credential header, so it uses this header
+ * or the first segment of its path.
  */
 
 export const TOKEN_HEADER = 'x-svc-local-token';
@@ -13,8 +12,8 @@ const PATH = /^\/t\/([^/?#]*)(.*)$/s;
 const CLIENT_PATH = /^\/c\/([a-z-]{1,32})(\/.*)$/s;
 
 /**
- * The token for paths. Paths show in process lists, status lines and settings files, so it is not the
- * local token itself, and it opens model routes only.
+ * Returns the token for paths. Paths are visible in process lists, status lines and settings files, so it differs
+ * from the local token, and it opens model routes only.
  */
 export function pathTokenOf(localToken: string): string {
   const code = createHmac('sha256', localToken).update('svc path token 1').digest('base64url');
@@ -22,20 +21,20 @@ export function pathTokenOf(localToken: string): string {
 }
 
 export interface SplitTarget {
-  /** Undefined: the target has no place for a token. */
+  /** Undefined if the target has no token. */
   readonly pathToken: string | undefined;
-  /** The client that the address was made for; undefined in the address for everybody. */
+  /** The client that the address was made for; undefined in the general address. */
   readonly client: string | undefined;
   /** The target without these segments. */
   readonly target: string;
 }
 
-/** The address of the proxy for one client: some clients do not name themselves in their requests. */
+/** Returns the proxy's address for one client, because some clients do not name themselves in their requests. */
 export function urlForClient(url: string, client: string): string {
   return `${url}/c/${client}`;
 }
 
-/** Takes client and token out of `/c/CLIENT/t/TOKEN/v1/messages`. Nothing else may see the token. */
+/** Removes client and token from `/c/CLIENT/t/TOKEN/v1/messages`. No other code may see the token. */
 export function splitTarget(target: string): SplitTarget {
   const [, client, behind = target] = CLIENT_PATH.exec(target) ?? [];
   const [, pathToken, rest = ''] = PATH.exec(behind) ?? [];
@@ -72,15 +71,15 @@ interface Proven {
   readonly port: number;
 }
 
-/** 16 to 64 random bytes as base64url: 128 bits cannot be asked for twice by chance. */
+/** Matches a challenge: 16 to 64 random bytes as base64url. 128 bits never repeat by chance. */
 const CHALLENGE = /^[A-Za-z0-9_-]{22,86}$/;
 const PROOF = /^(\d{1,10})\.([A-Za-z0-9_-]{43})$/;
 
 /**
- * Makes the proof with which a running proxy shows whose it is, without a token on the wire (T4): the answer to a fresh
- * challenge, with a code that only a holder of the local token can make. The code names the process and the port, so it
- * is useless to a stranger who passes a challenge on to the real proxy. `tokenDigest` is the sha256 of the local token.
- * Undefined for what is no challenge.
+ * Makes the proof with which a running proxy shows that it belongs to this user, without sending a token (T4). It
+ * answers a fresh challenge with a code that only a holder of the local token can compute. The code includes process
+ * and port, so it is useless to a stranger who passes a challenge on to the real proxy. `tokenDigest`: the sha256 of
+ * the local token. Undefined if the text is no challenge.
  */
 export function makeProof(
   tokenDigest: Buffer,
@@ -91,7 +90,7 @@ export function makeProof(
   return `${proven.pid}.${codeOf(tokenDigest, challenge, proven).toString('base64url')}`;
 }
 
-/** Returns the process id, if a holder of the token made the proof for this challenge and port. */
+/** Returns the process id if a holder of the token made the proof for this challenge and port. */
 export function readProof(
   tokenDigest: Buffer,
   asked: { readonly challenge: string; readonly port: number },

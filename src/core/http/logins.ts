@@ -1,9 +1,8 @@
 import { ProxyError } from '../errors.ts';
 
 /**
- * Subscription logins. svc never logs in and never reads, stores, refreshes or lends a login. It
- * relays the official client's own request, with exactly the one credential, to exactly the one
- * host (R46).
+ * Subscription logins. svc never logs in, and never reads, stores, refreshes or shares a login. It relays the
+ * official client's own request, with exactly one credential, to exactly one host (R46).
  */
 
 /** The client whose login an upstream takes. */
@@ -11,19 +10,19 @@ export type Login = 'claude' | 'codex';
 
 export interface LoginFacts {
   readonly login: Login;
-  /** The provider that issued the login. The configuration accepts no other base URL. */
+  /** The provider that issued the login; the configuration accepts no other base URL. */
   readonly baseUrl: string;
-  /** The client that the login belongs to, for a person. */
+  /** The client that the login belongs to, as users know it. */
   readonly client: string;
-  /** The whole value of the `authorization` header that the client sends. */
+  /** Matches the whole value of the client's `authorization` header. */
   readonly form: RegExp;
   /** Headers that the client sends beside it. */
   readonly companions: readonly string[];
-  /** A header and how its value begins: only this client may use its login through svc. */
+  /** A header and the beginning of its value that identify the client: no other may use this login through svc. */
   readonly mark: { readonly header: string; readonly begins: readonly string[] };
 }
 
-// A JWT has three parts of base64url; the login's own has some 2,000 characters.
+// A JWT has three base64url parts; a login's has some 2,000 characters.
 const JWT = /^Bearer eyJ[\w-]{8,8000}\.[\w-]{8,8000}\.[\w-]{8,8000}$/;
 
 export const LOGINS: Readonly<Record<Login, LoginFacts>> = {
@@ -47,7 +46,7 @@ export const LOGINS: Readonly<Record<Login, LoginFacts>> = {
 
 type HeaderIndex = ReadonlyMap<string, readonly string[]>;
 
-/** Header names in which clients put a key of their own. Beside a login each of them is a second credential. */
+/** Headers in which clients send a key. Beside a login each is a second credential. */
 const KEY_HEADERS = ['x-api-key', 'api-key', 'anthropic-api-key', 'openai-api-key'];
 
 /** Throws ProxyError unless the request carries exactly the login that its upstream takes. */
@@ -66,7 +65,7 @@ export function checkLogin(headers: HeaderIndex, login: Login): void {
   }
 }
 
-/** True for a credential that is a login, whatever upstream the request is for. */
+/** Says whether the credential is a login, whatever upstream the request is for. */
 export function carriesLogin(headers: HeaderIndex): boolean {
   const [authorization = ''] = headers.get('authorization') ?? [];
   return Object.values(LOGINS).some(

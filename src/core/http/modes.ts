@@ -9,24 +9,24 @@ export type CompressionMode = (typeof COMPRESSION_MODES)[number];
 
 /** The modes of memory and shortening for this request, after everything that may lower them. */
 export interface Modes {
-  /** The effective memory mode: configured ∩ requested ∩ what the memory supports. */
+  /** The effective memory mode: the least of what is configured, requested and supported by the memory. */
   readonly memory: MemoryMode;
   readonly reads: boolean;
   readonly writes: boolean;
-  /** As requested; the outcome may differ and is in the plan. */
+  /** The requested mode; what really happened is in the plan. */
   readonly compression: CompressionMode;
 }
 
 export interface ModeLimits {
   readonly memoryMode: MemoryMode;
   readonly compressionMode: CompressionMode;
-  /** The rights of this user at the memory: with a hosted service, the scopes of the key. */
+  /** What this user may do at the memory; with a hosted service, the scopes of the key. */
   readonly supports: { readonly read: boolean; readonly write: boolean };
 }
 
 /**
- * Joins configuration and request headers. The memory header can only lower what is configured; the
- * compression header replaces it for this request. Throws MODE_INVALID, before anything was sent.
+ * Combines configuration and request headers. The memory header can only lower the configured mode; the compression
+ * header replaces it for this request. Throws MODE_INVALID before anything is sent.
  */
 export function decideModes(headers: RawHeaders, limits: ModeLimits): Modes {
   const { memory, compression } = requestedModes(headers);
@@ -41,7 +41,10 @@ export function decideModes(headers: RawHeaders, limits: ModeLimits): Modes {
   };
 }
 
-/** What the headers ask for. Throws MODE_INVALID: a mode must not be guessed, 'off' may have been meant. */
+/**
+ * Returns what the headers ask for. Throws MODE_INVALID for an unknown mode instead of guessing: 'off' may have been
+ * meant.
+ */
 export function requestedModes(headers: RawHeaders) {
   return {
     memory: modeHeader(headers, 'x-svc-memory-mode', MEMORY_MODES) ?? 'read-write',
@@ -49,7 +52,7 @@ export function requestedModes(headers: RawHeaders) {
   };
 }
 
-/** The modes for an answer that only tells them: a header that is not understood asks for nothing. */
+/** Returns the modes for an answer that only reports them: an unknown header counts as absent. */
 export function modesToTell(headers: RawHeaders, limits: ModeLimits): Modes {
   try {
     return decideModes(headers, limits);
@@ -66,7 +69,7 @@ function modeHeader<Mode extends string>(
   const value = headerOf(headers, name);
   if (value === undefined) return undefined;
   const mode = modes.find((it) => it === value);
-  // A repeated header is refused even when both agree: which one counts would be a guess.
+  // A repeated header is refused even if both values agree: which one counts would be a guess.
   if (mode === undefined || headerCount(headers, name) > 1) {
     throw new ProxyError(
       'MODE_INVALID',

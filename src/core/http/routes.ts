@@ -2,17 +2,15 @@ import type { Dialect } from '../conversation/view.ts';
 import { DIALECT_APIS, apiOf } from '../dialects/apis.ts';
 
 /**
- * The paths that svc answers: a closed table, compared byte for byte. Nothing here normalises a
- * path: one that is not in the table in exactly this form is unknown. So no other spelling of a
- * path reaches the provider.
+ * The paths that svc answers: a closed table, compared byte for byte. Nothing here normalises a path, so no other
+ * spelling of a path reaches the provider.
  */
 
 /**
- * 'model': memory may act. 'relay': the client's bytes go to the upstream of `dialect` untouched;
- * `dialect` undefined is the OpenAI side, whichever of its two styles is configured.
- * 'local': answered here while the process lives, to anyone. 'open-requests': what is being answered,
- * to a holder of the token. 'ui-link': a one-time link to the page, to a holder of the token.
- * 'hook': the memory for a client's hook, to a holder of the token.
+ * 'model': a model request, which may use memory. 'relay': forwarded unchanged to the upstream of `dialect`; an
+ * undefined `dialect` means either of OpenAI's two styles. 'local': answered by svc itself for any caller. The
+ * others need the token: 'open-requests' lists the requests being answered, 'ui-link' returns a one-time link to the
+ * page, 'hook' answers a client's hook.
  */
 export type Route =
   | { readonly kind: 'model'; readonly dialect: Dialect }
@@ -29,10 +27,10 @@ export interface PathEntry {
 
 /** svc asks itself: no client knows it. */
 export const OPEN_REQUESTS_PATH = '/svc/open-requests';
-/** A holder of the local token asks here for a one-time link to the page. */
+/** Returns a one-time link to the page to a holder of the token. */
 export const UI_LINK_PATH = '/svc/ui-link';
 
-/** `svc hook` asks here what a client's transcript gets. */
+/** Answers `svc hook` with the text for the client's transcript. */
 export const HOOK_PATH = '/svc/hook';
 
 const READ = ['GET', 'HEAD'] as const;
@@ -56,14 +54,14 @@ const PATHS: ReadonlyMap<string, PathEntry> = new Map<string, PathEntry>([
 
 const MODELS = '/v1/models';
 
-// One path segment. A model id may hold an encoded slash ("meta%2Fllama"), but no segment of it
-// starts with a dot: `..` must not climb out of /v1/models at the provider.
+// Matches a model id, one path segment. It may hold an encoded slash ("meta%2Fllama"), but no part may start with a
+// dot: `..` must not climb out of /v1/models at the provider.
 const MODEL_ID = /^[\w:@+-][\w.:@+-]*(?:\/[\w:@+-][\w.:@+-]*)*$/;
 
 export interface PathQuery {
   /** The target up to its `?`. */
   readonly path: string;
-  /** The request carries `anthropic-version`: the same path exists on both sides. */
+  /** The request carries `anthropic-version`: the same path exists at both providers. */
   readonly isAnthropic: boolean;
   /** ProxySettings.relayPaths. */
   readonly relayPaths: readonly string[];
@@ -83,20 +81,20 @@ export function findPath({ path, isAnthropic, relayPaths }: PathQuery): PathEntr
   };
 }
 
-/** In which dialect an error about this path is written; undefined: the OpenAI shape. */
+/** Returns the dialect of an error about this path; undefined: OpenAI's form. */
 export function errorDialect(path: string, isAnthropic: boolean): Dialect | undefined {
   return apiOfPath(path) ?? (isAnthropic ? 'anthropic_messages' : undefined);
 }
 
 /**
- * Telemetry that Claude Code sends to its base URL. It is answered here, whatever token it carries:
- * it must reach neither the provider nor a log.
+ * Says whether a path is for telemetry, which Claude Code sends to its base URL. svc answers it itself, whatever
+ * token it carries: it must reach neither the provider nor a log.
  */
 export function isTelemetry(path: string): boolean {
   return path.startsWith('/api/event_logging/');
 }
 
-/** Says how to correct the client's base URL when only the `/v1` of the path is wrong. */
+/** Says how to correct the client's base URL if only the path's `/v1` is wrong. */
 export function explainUnknownPath(path: string, origin: string): string {
   const once = path.startsWith('/v1/v1/') ? path.slice('/v1'.length) : undefined;
   if (once !== undefined && isKnown(once)) {

@@ -4,8 +4,8 @@ import { checkForm, type HeaderIndex, indexHeaders, type RequestHead } from './h
 import { TOKEN_HEADER } from './local-token.ts';
 
 /**
- * The gate of the page (R47). It lets svc's own page in and every other page out, by the head alone.
- * It knows no session: the page's server asks for one behind it.
+ * The gate of svc's local page (R47). It admits requests of svc's own page and refuses those of every other page, by
+ * their heads alone. It does not check the session; the page's server does.
  */
 
 export const UI_PATH = '/svc/ui';
@@ -14,7 +14,7 @@ export const UI_API_PATH = `${UI_PATH}/api/`;
 /** The page's secret of its session. */
 export const UI_SECRET_HEADER = 'x-svc-ui-secret';
 
-/** Asked for every request: one comparison for those that are no page's. */
+/** Says whether a request is for the page. It runs for every request: other targets cost one comparison. */
 export function isUiTarget(target: string): boolean {
   if (!target.startsWith(UI_PATH)) return false;
   const next = target[UI_PATH.length];
@@ -27,7 +27,7 @@ export interface UiAdmission {
   readonly headers: HeaderIndex;
 }
 
-/** Throws ProxyError if the request may not proceed. */
+/** Checks a request's head. Throws ProxyError if the request may not proceed. */
 export function admitUi(head: RequestHead, port: number): UiAdmission {
   const headers = indexHeaders(head.headers);
   checkForm(head, headers);
@@ -51,7 +51,7 @@ interface Caller {
   readonly path: string;
 }
 
-/** A page of another origin gets nothing; it may lead a person to the page, which holds nothing. */
+/** Refuses requests from pages of another origin. They may only link to the page, which contains no data by itself. */
 function checkOrigin(head: RequestHead, { headers, host, path }: Caller): void {
   const origins = headers.get('origin') ?? [];
   if (origins.some((origin) => origin.toLowerCase() !== `http://${host}`)) {
@@ -67,7 +67,10 @@ function checkOrigin(head: RequestHead, { headers, host, path }: Caller): void {
   if (!isVisit) refuse('ORIGIN_REFUSED', 'The request comes from another web page.');
 }
 
-/** No credential of the model routes is of any use here, and a form cannot send JSON. */
+/**
+ * Refuses the credentials of model routes, which are of no use here, and bodies other than JSON, because a form
+ * cannot send JSON.
+ */
 function checkApi(head: RequestHead, headers: HeaderIndex): void {
   const credentials = ['authorization', 'x-api-key', TOKEN_HEADER];
   if (credentials.some((name) => headers.has(name))) {
@@ -94,7 +97,7 @@ function checkApi(head: RequestHead, headers: HeaderIndex): void {
   }
 }
 
-/** A memory that is edited: 128,000 characters of four bytes. */
+/** Longest body: an edited memory of 128,000 characters with four bytes each. */
 export const UI_BODY_BYTES_MAX = 512 << 10;
 
 function splitQuery(target: string): readonly [string, string] {

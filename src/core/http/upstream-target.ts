@@ -2,34 +2,31 @@ import type { Dialect } from '../conversation/view.ts';
 import { apiOf } from '../dialects/apis.ts';
 
 /**
- * How an upstream's base URL and a client's target become the address of one request. Users paste a
- * base URL from the provider's page, and pages differ: with `/v1`, with another version, with none.
- *
- * The rule:
- * - A version as the last segment of the base path (`/v1`, `/api/paas/v4`) replaces the client's
- *   own `/v1`, so it is never doubled.
+ * Joins an upstream's base URL and a client's target. Users paste a base URL from the provider's page, and pages
+ * differ: with `/v1`, with another version, with none.
+ * The rules:
+ * - A version as the last segment of the base path (`/v1`, `/api/paas/v4`) replaces the client's own `/v1`, so it is
+ * never doubled.
  * - Without one, the client's `/v1` is kept: `https://api.anthropic.com`, `http://gateway/prefix`.
- * - But an OpenAI-style base that has a path is that API's whole root, as in OpenAI's own SDKs, to
- *   which `/chat/completions` is added: `…/v1beta/openai`, `…/inference`, `…/openai/deployments/x`.
- *   A gateway that wants `/v1` behind its prefix says so in its base URL.
+ * - But an OpenAI-style base with a path is the API's whole root, as in OpenAI's own SDKs, to which
+ * `/chat/completions` is added: `…/v1beta/openai`, `…/inference`, `…/openai/deployments/x`. A gateway that wants
+ * `/v1` after its prefix needs it in its base URL.
  * - A target outside `/v1` goes to the base path without its version.
  */
 export interface UpstreamBase {
   readonly isSecure: boolean;
   /** Scheme, host and port: `https://api.openai.com`. */
   readonly origin: string;
-  /** As the URL standard writes it: lower case, an IPv4 address in four decimals, IPv6 in brackets. */
+  /** The host as the URL standard writes it: lower case, an IPv4 address in four decimals, IPv6 in brackets. */
   readonly hostname: string;
   /** The URL holds a user name or a password. */
   readonly hasUserInfo: boolean;
-  /**
-   * The path that replaces the `/v1` of a target, and the path that precedes every other target.
-   */
+  /** The path that replaces a target's `/v1`, and the path in front of every other target. */
   readonly versioned: string;
   readonly root: string;
-  /** Query of the base URL and of the settings, encoded; '' for none. */
+  /** The query of the base URL and of the settings, encoded; '' for none. */
   readonly query: string;
-  /** Decoded names in `query`: the client's pairs of these names are dropped. */
+  /** Decoded names in `query`: pairs of the client with these names are dropped. */
   readonly queryNames: ReadonlySet<string>;
 }
 
@@ -42,7 +39,7 @@ interface BaseSettings {
 const VERSION_SEGMENT = /^v\d+(?:(?:alpha|beta)\d*)?$/;
 const CLIENT_VERSION = '/v1';
 
-/** Throws TypeError when the base URL is not an absolute http or https URL. */
+/** Parses a base URL. Throws TypeError if it is not an absolute http or https URL. */
 export function parseUpstreamBase(settings: BaseSettings): UpstreamBase {
   const url = new URL(settings.baseUrl);
   if (url.protocol !== 'https:' && url.protocol !== 'http:') {
@@ -67,7 +64,7 @@ export function parseUpstreamBase(settings: BaseSettings): UpstreamBase {
   };
 }
 
-/** Path and query for the wire. The client's query stays as it was written, before the upstream's. */
+/** Returns path and query of the request. The client's query stays as written, followed by the upstream's. */
 export function joinTarget(base: UpstreamBase, target: string): string {
   const questionAt = target.indexOf('?');
   const path = questionAt === -1 ? target : target.slice(0, questionAt);
@@ -88,8 +85,7 @@ function joinPath(base: UpstreamBase, path: string): string {
   return joined === '' ? '/' : joined;
 }
 
-// The same reading as the server's: a name may be spelled with escapes. A pair that cannot be
-// decoded is no name of ours.
+// Decode the name as the server does: it may be spelled with escapes. A pair that cannot be decoded is never svc's.
 function nameOf(pair: string): string {
   const [name] = new URLSearchParams(pair).keys();
   return name ?? '';

@@ -1,8 +1,8 @@
 import type { RequestView } from '../conversation/view.ts';
 
 /**
- * The entries of the ledger: each fact that svc must know again about a conversation, with the address
- * under which it is found. The port (ports/ledger.ts) says how they are kept.
+ * The entries of the ledger: facts about a conversation that svc needs again, each with an address. The port
+ * (ports/ledger.ts) says how they are stored.
  */
 
 /** The owner of all entries of a proxy on its user's own machine. */
@@ -14,9 +14,9 @@ interface Owner {
 }
 
 /**
- * The client's own words for where it works: the header x-svc-memory-space or the folder that it states, and
- * never the project or space that svc finds for them. So an address stays the same when a project is found
- * late, moves to another origin, or when its space is renamed.
+ * The client's own name for where it works: the header x-svc-memory-space or the folder that it states, never the
+ * project or space that svc derives from them. So an address stays the same when a project is found late, changes
+ * its origin, or its space is renamed.
  */
 export interface ScopeOwner extends Owner {
   readonly scope: string;
@@ -28,11 +28,11 @@ export interface SpaceOwner extends Owner {
 }
 
 export interface ConversationOwner extends Owner {
-  /** The conversation's key. One that the client did not name contains the scope. */
+  /** The key of the conversation. A key without a client's name for it contains the scope. */
   readonly conversation: string;
 }
 
-/** A place that every conversation with the same words so far shares: a fork, a resume, a rewind. */
+/** An item, shared by every conversation with the same words so far: a fork, a resume, a rewind. */
 interface AtItem extends ScopeOwner {
   /** Fingerprint of the conversation up to and including an item. */
   readonly fingerprint: string;
@@ -42,29 +42,32 @@ interface AtOwnItem extends ConversationOwner {
   readonly fingerprint: string;
 }
 
-/** A person's item together with the answer that followed it, which no other conversation got. */
+/** A human item with its answer, which no other conversation has. */
 interface AtAnswer extends AtItem {
   /**
-   * Fingerprint of the conversation up to the first item that the model said. Until a request has
-   * brought that item: `spokenAnswer` of the answer.
+   * Fingerprint of the conversation up to the first item of the answer. Until a request has brought that item:
+   * `spokenAnswer` of the answer.
    */
   readonly answer: string;
 }
 
-/** A recall may be placed for good, or be decided against with an empty block. */
+/** A placed block, or an empty one if svc decided to place none. */
 export interface BlockFact {
-  /** '' when the recall found nothing worth saying. */
+  /** The block's text; '' if the recall found nothing worth saying. */
   readonly block: string;
   readonly form: 'text' | 'part';
-  /** The space whose memory it quotes: a key that may not read that space never gets it. */
+  /** The space that the block quotes. A key that may not read that space never gets the block. */
   readonly space: string;
   /** The records that it quotes. */
   readonly quoted?: readonly QuotedRecord[];
-  /** The decision was taken back: no request with this block was accepted. svc decides about the prompt again. */
+  /**
+   * The decision was taken back, because no request with this block was accepted. svc decides about the prompt
+   * again.
+   */
   readonly isOpen?: true;
 }
 
-/** A stored text, by its reference `m_…` and the space that holds it. */
+/** A stored text: its reference `m_…` and its space. */
 export interface QuotedRecord {
   readonly ref: string;
   readonly space: string;
@@ -72,44 +75,44 @@ export interface QuotedRecord {
 
 /** A block in front of a thought. */
 export interface PlacedMark {
-  /** The first characters of the fingerprint of the item that carried it; see markOf. */
+  /** The first characters of the fingerprint of the item with the block; see markOf. */
   readonly item: string;
-  /** The first characters of the digest of its text. */
+  /** The first characters of the digest of the block's text. */
   readonly block: string;
 }
 
-/** The facts about a thinking block that svc relayed. */
+/** What svc knows about a thinking block that it relayed. */
 export interface ThoughtFact {
-  /** The model bound it to what was sent, or an earlier one of its conversation did so. */
+  /** The model bound this thinking, or an earlier thinking of the conversation, to its prefix. */
   readonly isBound: boolean;
-  /** Fingerprint of the conversation up to the last item in front of it that no model made. */
+  /** Fingerprint of the conversation up to the last item before the thinking that no model made. */
   readonly behind: string;
-  /** Its request left out what earlier batches left out. */
+  /** Earlier batches were left out of its request. */
   readonly isShortened: boolean;
   /** The blocks in front of it, in their order. */
   readonly blocks: readonly PlacedMark[];
 }
 
-/** Shadow mode leaves nothing out, so its batches are kept apart. */
+/** 'shadow': shadow mode leaves nothing out, so its batches are kept apart from real ones. */
 export type ElisionKind = 'real' | 'shadow';
 
 interface OfElision {
   readonly elision: ElisionKind;
 }
 
-/** Outputs before an item, and exchanges, by their marks. */
+/** What a batch left out: outputs before an item, and exchanges by their marks. */
 export interface LeftOut {
   readonly before: number;
   readonly marks: readonly string[];
 }
 
-/** The decisions about a conversation's cache after its pauses; see afterPause. */
+/** The decisions about a conversation's cache lifetime after its pauses; see afterPause. */
 export interface LongCache {
   /** The marks ask for an hour now. */
   readonly isLong: boolean;
-  /** Pauses that the long lifetime bridged since its entry was last written. */
+  /** Pauses that the long lifetime covered since its entry was last written. */
   readonly bridged: number;
-  /** Taken back for good: the provider did not serve it, or did not take it. */
+  /** Switched off for good: the provider did not use the cache, or refused the marks. */
   readonly isOver: boolean;
 }
 
@@ -124,31 +127,34 @@ interface OfChange {
 interface Addresses {
   /** The block that this conversation used. */
   readonly 'own-block': AtOwnItem;
-  /** The block that the first conversation with these words used. */
+  /** The block that the first conversation with these words got. */
   readonly 'shared-block': AtItem;
-  /** The block in front of this very answer: it separates conversations that only begin alike. */
+  /** The block in front of this very answer, which tells apart conversations with the same beginning. */
   readonly 'answered-block': AtAnswer;
-  /** The provider refused a change to a conversation that the client names. */
+  /** The provider refused a change, in a conversation with a name from the client. */
   readonly refusal: ConversationOwner & OfChange;
-  /** The provider refused a change to a conversation without a name. */
+  /** The provider refused a change, in a conversation without such a name. */
   readonly 'refusal-at': AtItem & OfChange;
   /** The answer to this exchange was cut short. */
   readonly 'cut-answer': AtItem;
   readonly 'own-batch': AtOwnItem & OfElision;
   readonly 'shared-batch': AtItem & OfElision;
-  /** Conversations that begin so have batches. Most have none, and need not be looked up by item. */
+  /** Conversations with this beginning have batches. Most have none, and then need no look-up by item. */
   readonly 'batch-mark': AtItem & OfElision;
-  /** Whether its tools and system prompt are cached for an hour. */
+  /** Whether the conversation's tools and system prompt are cached for an hour. */
   readonly 'long-cache': ConversationOwner;
-  /** A request of it came, in whichever process: noted once a minute. */
+  /** When the conversation's last request came to any process; written once a minute. */
   readonly 'last-request': ConversationOwner;
   /** A thinking block that svc relayed, by its thoughtId. */
   readonly thought: Owner & { readonly thought: string };
-  /** This conversation, which began with this item, holds bound thinking. Compacted, it begins with another one. */
+  /**
+   * This conversation, which began with this item, holds bound thinking. After a compaction it begins with another
+   * item.
+   */
   readonly bound: ConversationOwner & { readonly fingerprint: string };
   /** What svc's hooks have done in a session; `fingerprint` names the note. */
   readonly 'hook-note': AtOwnItem;
-  /** Which process answers an event of a session, where the client runs two hooks for it. */
+  /** Which process answers an event of a session, if the client runs two hooks for it. */
   readonly 'hook-claim': AtOwnItem;
 }
 
@@ -181,7 +187,7 @@ export type EntryOf<Kind extends LedgerKind> = {
   readonly [Each in Kind]: AddressOf<Each> &
     Facts[Each] & {
       readonly at: number;
-      /** Takes the place of an earlier entry, also of one that is written once: its change was refused. */
+      /** Replaces an earlier entry, even one that is normally written once, because its change was refused. */
       readonly replaces?: true;
     };
 }[Kind];
@@ -191,7 +197,10 @@ export type LedgerAddress = AddressOf<LedgerKind>;
 /** `at`: milliseconds since 1970. */
 export type LedgerEntry = EntryOf<LedgerKind>;
 
-/** Entries that other conversations share are written once: what one was sent stays what it was. */
+/**
+ * Kinds that are written once, because other conversations share them: what one conversation was sent must not
+ * change.
+ */
 const WRITTEN_ONCE: ReadonlySet<LedgerKind> = new Set([
   'shared-block',
   'answered-block',
@@ -207,20 +216,20 @@ export function isWrittenOnce({ kind }: LedgerAddress): boolean {
 }
 
 /**
- * The key of an address. Fingerprints have one length, scopes and tenants are written without a colon,
- * and a conversation comes last, so two addresses never share a key.
+ * Returns the key of an address. Fingerprints have one length, scopes and tenants contain no colon, and the
+ * conversation comes last, so two addresses never share a key.
  */
 export function keyOf(address: LedgerAddress): string {
   const key = keyInTenant(address);
   return address.tenant === LOCAL_TENANT ? key : `t:${withoutColon(address.tenant)}:${key}`;
 }
 
-/** Names a conversation among those of all tenants, for what a process remembers about it. */
+/** Names a conversation uniquely among all tenants, for caches of a process. */
 export function conversationKeyOf({ tenant, conversation }: ConversationOwner): string {
   return `${withoutColon(tenant)}:${conversation}`;
 }
 
-/** Names a space among those of all tenants, for what a process remembers about its texts. */
+/** Names a space uniquely among all tenants, for caches of a process. */
 export function spaceKeyOf({ tenant, space }: SpaceOwner): string {
   return `${withoutColon(tenant)}:${withoutColon(space)}`;
 }
@@ -272,7 +281,7 @@ function withoutColon(text: string): string {
   return text.includes(':') ? text.replaceAll('%', '%25').replaceAll(':', '%3A') : text;
 }
 
-/** 96 random bits: enough to tell the blocks of one conversation apart. */
+/** Characters of a mark: 96 bits, enough to tell the blocks of one conversation apart. */
 const MARK_CHARS = 16;
 
 /** Shortens a fingerprint or a digest for a PlacedMark. */
@@ -280,17 +289,17 @@ export function markOf(hash: string): string {
   return hash.slice(0, MARK_CHARS);
 }
 
-/** `late`: no answer in time. `unavailable`: it could not be read. */
+/** Why the ledger did not answer. `late`: not in time. `unavailable`: it could not be read. */
 export type LedgerMiss = 'late' | 'unavailable';
 
-/** The entries that a ledger found at the addresses in question. */
+/** The entries that a ledger found at the requested addresses. */
 export class FoundEntries {
-  /** Says why the ledger may hold further entries at these addresses; undefined if all of them were found. */
+  /** Why the ledger may have further entries at these addresses; undefined if the answer is complete. */
   readonly missing: LedgerMiss | undefined;
   readonly #entries: ReadonlyMap<string, LedgerEntry>;
   /**
-   * Fingerprints of the items that have entries. Thousands of items are looked up and few have any,
-   * and a fingerprint is compared much faster than a key is built.
+   * Fingerprints of the items with entries, for a fast test: thousands of items are looked up, few have entries, and
+   * comparing a fingerprint is much faster than building a key.
    */
   readonly #fingerprints = new Set<string>();
 
@@ -328,22 +337,22 @@ function isOfKind<Kind extends LedgerKind>(
   return entry.kind === kind;
 }
 
-/** After an hour another provider, model or account may take what this one refused. */
+/** How long a refusal counts: after an hour another provider, model or account may accept the change. */
 const REFUSAL_MS = 3_600_000;
-/** So many of the newest prompts are looked up: nobody types more in that hour. */
+/** How many of the newest prompts are looked up for refusals: nobody types more in that hour. */
 const REFUSAL_PROMPTS = 64;
 
 /** Identifies the conversation for which a kind of change is off, because the provider refused a changed request. */
 export interface RefusalPlace extends ConversationOwner, ScopeOwner {
-  /** The client names its conversation; otherwise its key was derived from the first words. */
+  /** The client names its conversation; otherwise the key was derived from the first words. */
   readonly isStated: boolean;
 }
 
 type RefusalAddress = AddressOf<'refusal' | 'refusal-at'>;
 
 /**
- * Where refusals that hold for this request are found. A conversation without an id is identified
- * by its prompts, so a conversation with the same beginning does not inherit its refusal.
+ * Returns the addresses of refusals that hold for this request. A conversation without an id is identified by its
+ * prompts, so that one with the same beginning does not inherit its refusals.
  */
 export function refusalAddresses(
   view: RequestView,
@@ -362,7 +371,7 @@ export function refusalAddresses(
   return addresses;
 }
 
-/** The ledger entries of a refusal: it belongs to the newest prompt. */
+/** Returns the ledger entries of a refusal at the newest prompt. */
 export function refusalEntries(
   addresses: readonly RefusalAddress[],
   at: number,
