@@ -52,9 +52,9 @@ import {
 } from './words.ts';
 
 /**
- * Every request and answer of the memory API, as docs/memory-api.yaml has them. Both sides read the
- * other's JSON through these shapes, so nothing outside the contract comes in. They build their own
- * from the types, so nothing outside it goes out.
+ * The shape of every request and answer of the memory API, as in docs/memory-api.yaml. Both sides parse the other's
+ * JSON with these shapes, so that nothing outside the contract comes in. They build their own from the types, so
+ * that nothing outside it goes out.
  */
 
 // --- whoami
@@ -393,7 +393,10 @@ const NEEDED = { space, scope: purgeScope, confirm: text({ max: 128 }) } as cons
 const MORE = { dry_run: flag, reason: text({ max: 500 }) } as const;
 
 export const purgeRequest = confirmed(members(NEEDED, MORE));
-/** The same from a person: a mistyped `dry_run` must not erase. */
+/**
+ * The same for a request from a person, with unknown members forbidden: a mistyped `dry_run` must not erase
+ * anything.
+ */
 export const closedPurgeRequest = confirmed(closed(NEEDED, MORE));
 
 function confirmed<Request extends { readonly space: string; readonly confirm: string }>(

@@ -1,13 +1,13 @@
 import { generation } from './words.ts';
 import { type Infer, integer, members, oneOf, orNull, text, time } from './shape.ts';
 
-/** Every way a call of the memory API can be refused, in one table. A code never changes. */
+/** Every way in which a call of the memory API can be refused, in one table. A code never changes. */
 
 interface FaultRow {
   readonly status: number;
   readonly type: Infer<typeof faultType>;
   readonly retry: RetryAction;
-  /** The header x-should-retry, for calls that SDKs would repeat on their own. */
+  /** The header x-should-retry, for calls that SDKs would repeat by themselves. */
   readonly shouldRetry?: boolean;
 }
 
@@ -45,7 +45,7 @@ export const FAULTS = {
   AUTH_INVALID: UNAUTHORIZED,
   AUTH_REVOKED: UNAUTHORIZED,
   AUTH_EXPIRED: UNAUTHORIZED,
-  /** The key was rotated, and the grace of this secret is over. */
+  /** The key was rotated, and the grace period of this secret has ended. */
   AUTH_STALE: UNAUTHORIZED,
   SCOPE_DENIED: FORBIDDEN,
   SPACE_DENIED: FORBIDDEN,
@@ -110,7 +110,7 @@ export const faultBody = members({
 export type FaultBody = Infer<typeof faultBody>;
 
 export interface FaultNote {
-  /** A constant plus safe fields: never a key, a text or a header. */
+  /** A constant text plus safe fields: never a key, a text or a header. */
   readonly message: string;
   readonly requestId: string;
   readonly param?: string;
@@ -118,7 +118,7 @@ export interface FaultNote {
   readonly details?: FaultBody['error']['details'];
 }
 
-/** The body of a refusal. Its status and x-should-retry are in FAULTS. */
+/** Builds the body of a refusal. Its status and x-should-retry are in FAULTS. */
 export function faultOf(code: FaultCode, note: FaultNote): FaultBody {
   const { type, retry: action } = FAULTS[code];
   const { message, requestId, param, afterMs, details } = note;

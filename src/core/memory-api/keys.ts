@@ -2,21 +2,21 @@ import { createHmac } from 'node:crypto';
 import type { Scope } from './contract.ts';
 import type { FaultCode } from './faults.ts';
 
-/** The facts that a service stores about a key, and the rights of the key. */
+/** What a service stores about a key, and what the key may do. */
 
 export interface StoredKey {
   readonly tenant: string;
   /** The public part of the key. */
   readonly keyId: string;
   readonly name: string;
-  /** `hashKey` of the whole key: the key itself is nowhere. */
+  /** `hashKey` of the whole key; the key itself is stored nowhere. */
   readonly hash: string;
   /** Hashes of the secrets before; newest first. */
   readonly retired?: readonly RetiredHash[];
   readonly scopes: readonly Scope[];
   /** Globs; all spaces when absent. */
   readonly spaces?: readonly string[];
-  /** Narrows the lists of the providers: names, or one with a star at its end. All when absent. */
+  /** Restricts the providers' model lists: names, or names with a star at the end. Absent: all models. */
   readonly allowedModels?: readonly string[];
   readonly tokensPerDay?: number;
   readonly tokensPerMonth?: number;
@@ -28,16 +28,16 @@ export interface StoredKey {
   readonly rotatedAt?: number;
 }
 
-/** A secret that was replaced. It remains valid until its grace period ends. */
+/** A replaced secret, which stays valid until its grace period ends. */
 export interface RetiredHash {
   readonly hash: string;
   readonly until: number;
 }
 
-/** Seconds: none for a secret that leaked, seven days for one that many machines hold. */
+/** Bounds of the grace period in seconds: none for a leaked secret, seven days for one on many machines. */
 export const GRACE_SECONDS = { max: 604_800, fallback: 86_400 } as const;
 
-/** Older secrets are forgotten, and then unknown rather than stale. */
+/** Bound on stored older secrets. One beyond it is reported as unknown, not as stale. */
 const RETIRED_MAX = 16;
 
 export interface Rotation {
@@ -46,7 +46,7 @@ export interface Rotation {
   readonly graceMs: number;
 }
 
-/** The key with a new secret. A shorter grace also ends that of the secrets before. */
+/** Returns the key with a new secret. A shorter grace period also applies to the earlier secrets. */
 export function rotateKey(key: StoredKey, { hash, at, graceMs }: Rotation): StoredKey {
   const until = at + graceMs;
   const earlier = (key.retired ?? []).map((one) => ({
@@ -58,17 +58,17 @@ export function rotateKey(key: StoredKey, { hash, at, graceMs }: Rotation): Stor
 }
 
 /**
- * base64url HMAC-SHA256 of the whole key. The key has 256 random bits, so no slow hash is needed.
+ * Returns the base64url HMAC-SHA256 of the whole key. The key has 256 random bits, so no slow hash is needed.
  * Without the pepper, a copy of the database is useless for trying keys.
  */
 export function hashKey(pepper: Uint8Array, key: string): string {
   return createHmac('sha256', pepper).update(key).digest('base64url');
 }
 
-/** Whether the presented key has this hash, in the same time for every other one: `isSameHash`. */
+/** Says whether the presented key has this hash, always in the same time: `isSameHash`. */
 export type HasHash = (storedHash: string | undefined) => boolean;
 
-/** Undefined when the presented key is good now; takes the same time for every wrong secret. */
+/** Returns why the presented key is refused; undefined if it is valid. Takes the same time for every wrong secret. */
 export function refuseKey(
   stored: StoredKey | undefined,
   hasHash: HasHash,
@@ -86,12 +86,12 @@ export function mayUse(key: Pick<StoredKey, 'spaces'>, space: string): boolean {
   return key.spaces?.some((glob) => fitsGlob(space, glob)) ?? true;
 }
 
-/** A space's name in which `*` matches any characters, or none. */
+/** Says whether a text is a space name in which `*` matches any characters. */
 export function isSpaceGlob(glob: string): boolean {
   return /^[a-z0-9*][a-z0-9._/*-]{0,127}$/.test(glob);
 }
 
-// In steps and not as a pattern: a pattern of many stars takes exponential time on a hostile name.
+// Match piece by piece: a regular expression with many stars takes exponential time on a hostile name.
 function fitsGlob(name: string, glob: string): boolean {
   const [first = '', ...others] = glob.split('*');
   if (others.length === 0) return name === glob;

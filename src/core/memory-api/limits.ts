@@ -11,7 +11,7 @@ export const REQUEST_BYTES_MAX = {
   purge: 64 * KIB,
 } as const;
 
-/** Bytes of an answer's body. A longer answer is discarded unread. */
+/** Bound on an answer's body in bytes. A longer answer is discarded unread. */
 export const ANSWER_BYTES_MAX = {
   whoami: MIB,
   recall: MIB,
@@ -22,7 +22,7 @@ export const ANSWER_BYTES_MAX = {
   error: 64 * KIB,
 } as const;
 
-/** One round trip: 512 proofs of 2 kB records cost the service 20 ms. */
+/** Bound on candidates of one call: proving 512 records of 2 kB takes the service 20 ms. */
 export const CANDIDATES_MAX = 512;
 export const EXCLUDED_MAX = 256;
 export const CAPTURE_ITEMS_MAX = 64;
@@ -33,9 +33,9 @@ export const PAGE_MAX = 100;
 export const WORDS_CHARS_MAX = 1000;
 export const QUERY_CHARS_MAX = 8192;
 export const RECENT_CHARS_MAX = 2048;
-/** UTF-16 units of an item's text. The whole record is had from `retrieve`. */
+/** Bound on an item's text in UTF-16 units. `retrieve` returns the whole record. */
 export const ITEM_CHARS_MAX = 16_384;
-/** UTF-16 units of the names in a record's description. */
+/** Bounds on the names in a record's description, in UTF-16 units. */
 export const SESSION_CHARS_MAX = 128;
 export const CLIENT_CHARS_MAX = 64;
 export const FINGERPRINT_CHARS_MAX = 128;

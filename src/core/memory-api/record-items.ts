@@ -25,9 +25,8 @@ import type {
 import { isoTime } from '../memory/times.ts';
 
 /**
- * A record in the forms of the memory API: as an item of a capture, and read back out of the items and
- * objects of an answer. The client of a service and the service in this process use the same mapping, so
- * both keep the same words as one record.
+ * Converts records to and from the memory API's forms: an item of a capture, and items and objects of an answer. A
+ * service's client and the service itself share this code, so both store the same words as the same record.
  */
 
 /** A text on its way to the service. */
@@ -38,7 +37,10 @@ export interface Outgoing {
   readonly item: CaptureItem;
 }
 
-/** Undefined for what the contract has no form for: no text, half a character, a wrong digest. */
+/**
+ * Returns the record as an item; undefined if the contract has no form for it: no text, half a character, a wrong
+ * digest.
+ */
 export function outgoingRecord(record: MemoryRecord): Outgoing | undefined {
   const { role, text, space, digest, at, conversation, client } = record;
   const content = recordOfText(role, text);
@@ -56,7 +58,7 @@ export function outgoingRecord(record: MemoryRecord): Outgoing | undefined {
   return { space, text: digest, item };
 }
 
-/** An output has no position in a conversation: it belongs to its call, wherever the call is. */
+/** Returns a record's place. An output has no position in a conversation: it belongs to its call. */
 function placeOf({ exchange, fingerprint, branch, source, isTimed }: MemoryRecord) {
   return {
     ...(source === undefined ? {} : { source }),
@@ -67,7 +69,7 @@ function placeOf({ exchange, fingerprint, branch, source, isTimed }: MemoryRecor
   };
 }
 
-/** Undefined when the item names no space of `spaces`: it was not asked for. */
+/** Returns the passage of an item; undefined if its space is none of `spaces`, so that it was not asked for. */
 export function passageIn(
   item: MemoryItem,
   spaces: readonly string[],
@@ -90,7 +92,7 @@ export function passageIn(
   };
 }
 
-/** A listed record whose text came whole; undefined when it has to be fetched. */
+/** Returns a listed record if its text is complete; undefined if it must be fetched. */
 export function recordInItem(item: MemoryItem): SpokenRecord | undefined {
   const source = item.provenance[0];
   if (item.verbatim !== true || source?.space === undefined) return undefined;
@@ -98,7 +100,7 @@ export function recordInItem(item: MemoryItem): SpokenRecord | undefined {
   return storedText({ source, space: source.space, role, text: item.text });
 }
 
-/** The service's description of a record must agree with its bytes; undefined when it does not. */
+/** Returns the record of an object; undefined if the service's description contradicts the record's bytes. */
 export function recordInObject(object: StoredObject): StoredRecord | undefined {
   const bytes = recordBytes(object.record);
   const { space } = object.provenance;
@@ -138,7 +140,7 @@ function storedText<Role extends TextRole>(told: Told<Role>): StoredRecord<Role>
   };
 }
 
-/** The text of a record; of several texts, which other clients of the service may store, all in a row. */
+/** Returns a record's text. Other clients of the service may store several texts in one record; these are joined. */
 export function saidIn(record: ContentRecord): { role: TextRole; text: string } {
   const one = textOfRecord(record);
   if (one !== undefined) return { role: one.role, text: one.said };

@@ -2,10 +2,10 @@ import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
 
 /**
- * The key of a memory service: `svc_live_<12 public>_<43 secret>_<7 checksum>`. The public part
- * finds the key without a secret in a query. The checksum shows a typing mistake, and shows a
- * scanner a true key, without a call. It is no proof: anyone can compute it. A token of an admin
- * has the same form behind `svc_admin_`, so that neither is ever taken for the other.
+ * The key of a memory service: `svc_live_<12 public>_<43 secret>_<7 checksum>`. A query finds the key by its public
+ * part, without the secret. The checksum detects typing mistakes, and lets a secret scanner recognise a real key,
+ * without a call. It proves nothing: anyone can compute it. An admin's token has the same form after `svc_admin_`,
+ * so the two are never confused.
  */
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -27,7 +27,7 @@ export interface ServiceKey {
   readonly secret: string;
 }
 
-/** Undefined for everything that is not a whole key with its own checksum. */
+/** Parses a key; undefined for anything without a valid checksum. */
 export function parseServiceKey(
   key: string,
   expected: TokenPrefix = 'svc_live',
@@ -46,7 +46,7 @@ export function formatServiceKey(
   return renewServiceKey(base62(publicBytes, PUBLIC_CHARS), secretBytes, prefix);
 }
 
-/** A key with the same public part and another secret. */
+/** Makes a key with the same public part and a new secret. */
 export function renewServiceKey(
   publicId: string,
   secretBytes: Uint8Array,
@@ -61,7 +61,7 @@ function checksumOf(checked: string): string {
   return digitsOf(digest.readUIntBE(0, CHECKSUM_BYTES));
 }
 
-/** The checksum's bits are few enough for a number. */
+/** Encodes a checksum, which has few enough bits for a number. */
 function digitsOf(value: number): string {
   let rest = value;
   let digits = '';

@@ -2,14 +2,13 @@ import { isRecord } from '../bytes/json-fields.ts';
 import { isTime } from '../memory/times.ts';
 
 /**
- * Validates JSON from the other side. A shape takes what the contract names and nothing else:
- * unknown members are dropped, a wrong one makes the whole value wrong. Every problem is named by
- * its path, never by its content.
+ * Validates JSON from the other side. A shape accepts only what the contract names: unknown members are dropped, and
+ * one wrong member makes the whole value invalid. A problem names the path, never the content.
  */
 
 export type Shape<Value> = (value: unknown, place: Place) => Value | undefined;
 
-/** Where a shape looks, and where it says what is wrong. */
+/** The path of the value that a shape checks, and the list for its problems. */
 export interface Place {
   readonly path: string;
   readonly problems: string[];
@@ -21,7 +20,7 @@ export type Parsed<Value> =
   | { readonly value: Value; readonly problems?: undefined }
   | { readonly value?: undefined; readonly problems: readonly string[] };
 
-/** A hostile body may be wrong in a million places; a few are enough for an error. */
+/** Bound on reported problems: a hostile body may have a million. */
 const PROBLEMS_MAX = 16;
 
 export function parseShape<Value>(shape: Shape<Value>, value: unknown): Parsed<Value> {
@@ -52,7 +51,7 @@ export function text({ min = 0, max = Infinity, pattern }: TextLimits = {}): Sha
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 
-/** A date and time of RFC 3339, as the text that it is. */
+/** A date and time of RFC 3339, kept as text. */
 export const time: Shape<string> = (value, place) =>
   typeof value === 'string' && TIME.test(value) && isTime(Date.parse(value))
     ? value
@@ -80,7 +79,7 @@ export function oneOf<const Member extends string | number | boolean>(
     allowed.find((member) => member === value) ?? wrong(place, 'is not one of the allowed values');
 }
 
-/** The first shape that fits; its problems are the last one's when none does. */
+/** Accepts the first shape that fits; if none does, reports the problems of the last one. */
 export function eitherOf<Values extends readonly unknown[]>(
   ...shapes: { readonly [At in keyof Values]: Shape<Values[At]> }
 ): Shape<Values[number]> {
@@ -157,7 +156,7 @@ export function closed<Required extends Shapes, Optional extends Shapes = Record
       : open(value, place);
 }
 
-/** A condition on a whole value that its members alone do not show. */
+/** Adds a condition on the whole value that its single members cannot express. */
 export function such<Value>(
   shape: Shape<Value>,
   holds: (value: Value) => boolean,

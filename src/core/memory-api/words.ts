@@ -28,8 +28,8 @@ export const dialect = oneOf(...DIALECTS);
 export const speaker = oneOf('user', 'assistant');
 export const mark = oneOf('unverified');
 
-/** "new": the client holds no generation of this space, the current one is meant. */
+/** "new": the client knows no generation of this space and wants the current one. */
 export const NEW_GENERATION = 'new';
 
-/** In whoami: the service proves what it holds. Without it nothing is ever left out. */
+/** A feature in whoami: the service proves what it holds. Without it svc never leaves anything out. */
 export const PROOF_FEATURE = 'coverage.pop.v1';

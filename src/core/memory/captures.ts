@@ -10,19 +10,18 @@ import { hasTerms } from '../recall/terms.ts';
 import { announcesStep, offersWork, SAYS_WHY } from './next-steps.ts';
 
 /**
- * Decides which parts of a conversation become memories: the person's typed text and the
- * assistant's visible answer, once. Never reasoning, tool arguments, client wrappers, recalled
- * blocks, fillers, orders of a few words or a half answer. Secrets are masked before any other code
- * sees the text.
+ * Decides which parts of a conversation become memories: the user's typed text and the assistant's visible answer,
+ * each once. Never reasoning, tool arguments, client wrappers, recalled blocks, fillers, orders of a few words, or
+ * half an answer. Secrets are masked before any other code sees the text.
  */
 
-// The longest typed prompts and answers measured are under 30 kB; what is longer is pasted data, of
-// which the start is kept.
+// Bound on a text. The longest typed prompts and answers measured are under 30 kB; a longer one is pasted data, of
+// which the beginning is kept.
 const TEXT_CHARS_MAX = 32_768;
 
 /**
- * The person's text of the exchange, when it is worth keeping. Undefined for fillers: "ok" or
- * "continue" recalls nothing and matches everything.
+ * Returns the user's text if it is worth storing. Undefined for fillers: "ok" or "continue" says nothing and matches
+ * everything.
  */
 export function captureHuman(
   humanText: string,
@@ -33,8 +32,8 @@ export function captureHuman(
 }
 
 /**
- * The assistant's visible text of a whole exchange; undefined when there is nothing to keep.
- * `heard`: the memories in the request, because an answer that only repeats them is no memory.
+ * Returns the assistant's visible text of a whole exchange; undefined if there is nothing to store. `heard`: the
+ * memories in the request, because an answer that only repeats them is not stored.
  */
 export function captureAssistant(
   assistantText: string,
@@ -45,25 +44,25 @@ export function captureAssistant(
 }
 
 /**
- * A text that was a memory before, as an export has it, or that a person wrote as one. It is masked once
- * more, because a line may come from anywhere, but neither cut nor judged: svc's own blocks went when it was
- * captured, and whoever else writes the fence wrote a text. Undefined when nothing is left of it.
+ * Returns the text of an existing memory, from an export or written by a user. Secrets are masked again, because a
+ * line may come from anywhere. Nothing else is removed: svc's own blocks were removed when it was captured, and
+ * anything else in their form is the user's text. Undefined if nothing is left.
  */
 export function captureStored(role: 'user' | 'assistant', text: string): RecordText | undefined {
   const kept = maskSecrets(stripPrivate(text)).text;
   return kept.trim() === '' ? undefined : captured(role, kept);
 }
 
-/** The question for a recall: masked like everything that leaves for a memory. */
+/** Returns the question for a recall, masked like every text that goes to a memory. */
 export function questionText(text: string, charsMax: number): string {
   const visible = visibleText(text);
   if (visible.length <= charsMax) return maskSecrets(visible).text.slice(0, charsMax);
-  // People put the point first or last; what lies between is usually pasted.
+  // The point is usually at the beginning or the end; the middle is pasted.
   const half = charsMax >> 1;
   return `${startOf(visible, half)}\n${endOf(visible, half)}`;
 }
 
-/** The texts of an exchange as memories have them, but for echoes. Masking them is most of the work. */
+/** The texts of an exchange as they would be stored, except for echoes. Masking them is most of the work. */
 export interface CleanExchange {
   readonly humanText: string;
   readonly humanDigest: string;
@@ -80,7 +79,7 @@ export function cleanExchange({
   return { humanText, humanDigest, said, saidDigest: textDigest('assistant', said) };
 }
 
-/** The digests that an exchange has as memories: what a request already holds is not recalled. */
+/** Returns the digests that an exchange would have as memories. Recall skips what the request already holds. */
 export function heldDigests(
   { humanText, humanDigest, said, saidDigest }: CleanExchange,
   blocks: readonly string[],
@@ -103,9 +102,8 @@ function visibleText(text: string): string {
   return stripPrivate(text).trim();
 }
 
-// Half a secret has no format that a rule could recognise. So svc masks more characters than it
-// keeps, and leaves that many out again where the text was cut. The longest secret, a private key
-// of 4,096 bits, has some 3,300 characters.
+// A cut secret matches no rule. So svc masks more characters than it keeps, and drops the surplus after masking. The
+// longest secret, a private key of 4,096 bits, has some 3,300 characters.
 const CUT_CHARS = 8_192;
 
 /** Masked; up to `charsMax` characters. */
@@ -123,19 +121,19 @@ function endOf(text: string, charsMax: number): string {
   return masked.slice(start);
 }
 
-/** Models repeat text from tool results, and clients put their reminders there. */
+/** Removes client reminders from an answer: models repeat text from tool results, where clients put them. */
 function cleanAnswer(text: string, own: OwnBlocks = NO_BLOCKS): string {
   return withoutAnnouncements(cleanText(withoutReminders(withoutWrittenThoughts(text)), own));
 }
 
-/** "Done. All tests pass." is an answer, but not a memory: one telling word is not enough. */
+/** Says whether an answer has less than two informative words, such as "Done. All tests pass.". */
 function saysLittle(text: string): boolean {
   return text === '' || isFiller(text) || !hasTerms(lastingPart(text).slice(0, 400), 2);
 }
 
-/** Elements, in any case: DeepSeek, Qwen and GLM; Gemini; Seed; prompts of people. */
+/** Names of elements with reasoning, in any case: DeepSeek, Qwen and GLM; Gemini; Seed; users' own prompts. */
 const NAMES = '(?:\\w+:)?think(?:ing)?|thoughts?|reasoning';
-/** Pairs of marks: Mistral, Cohere, Gemma 4, Kimi, Apertus. */
+/** Pairs of marks around reasoning: Mistral, Cohere, Gemma 4, Kimi, Apertus. */
 const PAIRS = [
   ['[THINK]', '[/THINK]'],
   ['<|START_THINKING|>', '<|END_THINKING|>'],
@@ -146,22 +144,21 @@ const PAIRS = [
 
 const MAYBE = /think|thought|reasoning|channel|analysis|inner_/i;
 
-// Each begins a line. One that never closes was cut off.
+// Each begins a line. Without a closing mark it runs to the end: the answer was cut off.
 const ELEMENT = new RegExp(`(?:^|\\n)[ \\t]*<(${NAMES})(?:\\s[^>\\n]*)?>[^]*?(?:</\\1>|$)`, 'gi');
 const PAIRED = PAIRS.map(
   ([open, close]) =>
     new RegExp(`(?:^|\\n)[ \\t]*${literal(open)}[^]*?(?:${literal(close)}|$)`, 'g'),
 );
-// A mark in quotes or code is no mark: the text is about it.
+// A mark inside quotes or code does not count: the text is about the mark.
 const MARK = new RegExp(
   `(?<![\`'"])(?:<(/?)(${NAMES})>|${PAIRS.flat().map(literal).join('|')})(?![\`'"])`,
   'gi',
 );
 
 /**
- * Leaves out the reasoning that a model wrote into its visible text. A server of open models does so if it cannot tell a
- * model's reasoning from its answer; Gemini does so if the client asks for thoughts.
- *
+ * Removes reasoning that a model wrote into its visible text. That happens if a server of open models cannot tell
+ * reasoning from the answer, and with Gemini if the client asks for thoughts.
  * The forms are those of vLLM's reasoning parsers, of Gemini's OpenAI layer and of OpenAI's harmony format, as
  * documented in November 2026.
  */
@@ -172,7 +169,10 @@ function withoutWrittenThoughts(text: string): string {
   return rest.slice(afterLastClose(rest)).trim();
 }
 
-/** Where the prompt's template opened the thought, the answer only closes it. */
+/**
+ * Returns where the text after the last unmatched closing mark begins: if the prompt's template opened the
+ * reasoning, the answer only closes it.
+ */
 function afterLastClose(text: string): number {
   const opened = new Set<string>();
   let end = 0;
@@ -189,17 +189,17 @@ function afterLastClose(text: string): number {
 
 const MESSAGE_ENDS = /<\|start\|>(?:assistant)?|<\|(?:end|return|call)\|>/;
 const MESSAGE = /^\s*<\|channel\|>(\w*)([^]*?)<\|message\|>([^]*)$/;
-/** A server that leaves the marks out writes the names of the channels into the text. */
+/** Matches channel names in the text, which a server writes if it removes the marks. */
 const UNMARKED = /^\s*analysis[^]*assistantfinal/;
 
-/** Keeps harmony's `final` channel, and `commentary` that is for the person and not for a tool. */
+/** Keeps harmony's `final` channel, and `commentary` for the user; not `commentary` for a tool. */
 function finalChannel(text: string): string {
   if (!text.includes('<|channel|>')) return text.replace(UNMARKED, '');
   const said: string[] = [];
   for (const part of text.split(MESSAGE_ENDS)) {
     const [isMessage, channel, recipient = '', content = ''] = MESSAGE.exec(part) ?? [];
     const isSaid = channel === 'final' || (channel === 'commentary' && !recipient.includes('to='));
-    // A message that was cut off before its content says nothing.
+    // Skip a message that was cut off before its content.
     if (isMessage === undefined && !/^\s*<\|channel\|>/.test(part)) said.push(part);
     else if (isSaid) said.push(content);
   }
@@ -212,12 +212,12 @@ function literal(mark: string): string {
 
 const ANNOUNCEMENT_CHARS_MAX = 200;
 
-/** Texts that clients write in the assistant's name where it said nothing. */
+/** Texts that clients send in the assistant's name when it said nothing. */
 const NO_ANSWERS: ReadonlySet<string> = new Set(['No response requested.', '(no content)']);
 
 /**
- * Leaves out the sentences of an answer that have no value once read: the assistant's next step, a step that went
- * well, offers for later. An answer of nothing but such sentences is no memory. Code, lists and headings stay.
+ * Removes sentences that are worthless once read: the assistant's next step, a step that went well, offers. An
+ * answer with only such sentences is not stored. Code, lists and headings stay.
  */
 function withoutAnnouncements(text: string): string {
   const kept = proseKept(text, (sentence) => !isAnnouncement(sentence)).trim();
@@ -231,7 +231,10 @@ function withoutAnnouncements(text: string): string {
 
 const REMARK_TERMS_MIN = 3;
 
-/** "That worked." between two steps. A heading, an item or a line of code may be short and mean much. */
+/**
+ * Says whether a paragraph is a short remark between two steps, such as "That worked.". A heading, a list item or a
+ * line of code may be short and matter.
+ */
 function isShortRemark(paragraph: string): boolean {
   if (paragraph.length > ANNOUNCEMENT_CHARS_MAX || paragraph.includes('\n')) return false;
   return /^[\p{L}\p{N}].*[.:!…]$/u.test(paragraph) && !hasTerms(paragraph, REMARK_TERMS_MIN);
@@ -254,9 +257,10 @@ function status(words: string, form: RegExp): Status {
 }
 
 /**
- * V8 compiles a form at its first sentence that holds one of its words: most take less than half a millisecond, and all
- * of them as one pattern took 10 ms of the first answer after a start. They are read in lower case, which halves that. No
- * class of Unicode is counted here: such a pattern takes 400 ms at its first text that is not ASCII.
+ * Forms of status sentences. V8 compiles a form when a sentence first contains one of its words. Most take less than
+ * half a millisecond; as one pattern they delayed the first answer after a start by 10 ms. Sentences are
+ * lower-cased, which halves that. Unicode classes are avoided: such a pattern takes 400 ms at its first text that is
+ * not ASCII.
  */
 const STATUS: readonly Status[] = [
   status(
@@ -308,7 +312,7 @@ const STATUS: readonly Status[] = [
 ];
 const STATUS_CHARS_MAX = 140;
 
-/** The text without announcements, status and offers: what a reader of next week would look for. */
+/** Returns the text without announcements, status and offers: the part that is still useful next week. */
 function lastingPart(text: string): string {
   const kept = proseKept(
     text,
@@ -333,12 +337,12 @@ function hasForm(said: string, { words, form }: Status): boolean {
   return words.some((word) => said.includes(word)) && form.test(said);
 }
 
-/** A line that is no prose: code, a heading, an item of a list, a row of a table, a quotation. */
+/** Matches a line that is no prose: code, a heading, a list item, a table row, a quotation. */
 const NO_PROSE = /^\s*(?:[-*+•>|#~]|\d{1,3}[.)]\s|`{3})|^(?: {4}|\t)/;
 const FENCE = /^\s*(?:`{3}|~{3})/;
 const BETWEEN_SENTENCES = /(?<=[.!?…][)"'`*]{0,2})\s+(?=["'`*(]?[\p{Lu}\p{N}])/u;
 
-/** The lines of a text, those of prose with the sentences that pass. */
+/** Returns a text in which prose keeps only the sentences that pass; other lines stay. */
 function proseKept(text: string, passes: (sentence: string) => boolean): string {
   let isCode = false;
   const kept: string[] = [];
@@ -350,7 +354,7 @@ function proseKept(text: string, passes: (sentence: string) => boolean): string 
     }
     const sentences = line.split(BETWEEN_SENTENCES);
     const passed = sentences.filter((sentence) => passes(sentence.trim()));
-    // A line that keeps all its sentences stays as it was written.
+    // A line that keeps all its sentences is not rewritten.
     if (passed.length === sentences.length) kept.push(line);
     else if (passed.length > 0) kept.push(passed.join(' '));
   }

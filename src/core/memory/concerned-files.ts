@@ -4,17 +4,17 @@ import type { Item, RequestView } from '../conversation/view.ts';
 import { type Call, callsOf, commandIn, pathIn } from '../dialects/dialects.ts';
 
 /**
- * Which files an exchange concerns, by the names in its tool calls. The names say where to look on this
- * machine's disk, and which memories speak of the same files. They are not stored as memories.
+ * Finds the files that an exchange is about, by the names in its tool calls. The names show where to look on this
+ * machine's disk, and which memories are about the same files. They are not stored as memories.
  */
 
-/** Bytes of calls that are parsed, from the end of the exchange on: some 10 ms. */
+/** Bound on the bytes of calls that are parsed, from the end of the exchange: some 10 ms. */
 const BYTES_MAX = 1024 * 1024;
 const CALLS_MAX = 256;
 /** Names of a single call. */
 const CALL_NAMES_MAX = 64;
 const NAMES_MAX = 256;
-/** A patch of more is a sweep through the whole project. */
+/** Longest patch that is read: a longer one changes the whole project. */
 const PATCH_CHARS_MAX = 256 * 1024;
 
 const PATCH = '*** Begin Patch';
@@ -22,9 +22,9 @@ const PATCHED = /^\*\*\* (?:Add File|Update File|Move to): (.+)$/gm;
 const EDITS = /edit|write|replace|patch|create|insert|update/i;
 
 /**
- * The names of the files that it edited, and of those that it read and that its texts name: the
- * conclusion is about them, while other files were only read on the way. Where that gives none, all
- * that it read. The newest first, each once; relative names are relative to the client's folder.
+ * Returns the files that the exchange is about: the edited ones, and those it read if its texts name them. Other
+ * files were only read on the way. If that gives none, all files that it read. Newest first, each once. Relative
+ * names are relative to the client's folder.
  */
 export function concernedFiles(
   view: RequestView,
@@ -42,11 +42,11 @@ export function concernedFiles(
   return [...new Set(concerned)].slice(0, NAMES_MAX);
 }
 
-/** A prompt waits for its recall, and 64 calls say what a session is at. */
+/** Bounds for a prompt that waits for its recall: 64 calls show what a session works on. */
 const SESSION_LIMITS = { calls: 64, bytes: 128 * 1024 };
 const SESSION_FILES_MAX = 24;
 
-/** Names of the files that a session edited or read last, without their folders, the newest first. */
+/** Returns the names of the files that a session edited or read last, without folders, newest first. */
 export function filesOfSession(view: RequestView): readonly string[] {
   const all = { start: 0, end: view.items.length };
   const names = namesFromEnd(view, all, SESSION_LIMITS).flatMap(({ edited, read }) =>
@@ -55,7 +55,7 @@ export function filesOfSession(view: RequestView): readonly string[] {
   return [...new Set(names)].filter((name) => name !== '').slice(0, SESSION_FILES_MAX);
 }
 
-/** By call, the newest first. An item never changes, and to parse 64 calls takes 1 to 2 ms. */
+/** Caches the names of each call, newest first. An item never changes, and parsing 64 calls takes 1 to 2 ms. */
 const NAMES = new WeakMap<Item, readonly Names[]>();
 
 function namesFromEnd(
@@ -91,7 +91,7 @@ function namesIn({ tool, fields, text }: Call): Names {
   const patched = patchTexts(fields, text).flatMap(filesPatched);
   const path = pathIn(fields);
   const paths = path === '' ? [] : [path];
-  // One tool for all: its argument `command` says which.
+  // Some clients have one tool for everything, and its argument `command` names the action.
   const isEdit = EDITS.test(tool) && fields['command'] !== 'view';
   const printed = isEdit ? [] : filesPrinted(commandIn(fields));
   const edited = [...patched, ...(isEdit ? paths : [])];
@@ -102,7 +102,7 @@ function namesIn({ tool, fields, text }: Call): Names {
   };
 }
 
-/** A patch is the whole argument, one of its fields, or a here-document in a command. */
+/** Returns the patches of a call: the whole argument, one of its fields, or a here-document in a command. */
 function patchTexts(fields: Fields, text: string): readonly string[] {
   if (!text.includes(PATCH)) return [];
   const values = Object.values(fields);
@@ -117,7 +117,7 @@ function filesPatched(text: string): readonly string[] {
   return Array.from(matches, ([, name = '']) => name.trim());
 }
 
-/** The folder in which the call runs, where it names one. */
+/** Returns the folder in which a call runs, if it names one. */
 function folderIn(fields: Fields): string {
   const folder = fields['workdir'] ?? fields['cwd'];
   return typeof folder === 'string' ? folder : '';
@@ -140,15 +140,15 @@ function baseOf(name: string): string {
 const PRINTERS: ReadonlySet<string> = new Set(
   'cat bat batcat head tail nl less more sed'.split(' '),
 );
-// Real commands are shorter; after a here-document marker the command only holds text to be
+// Longest command that is read. Real commands are shorter; after a here-document marker there is only text to be
 // written.
 const COMMAND_CHARS = 4_096;
 const HERE_DOCUMENT = '<<';
 const WORDS = /'[^']*'|"[^"]*"|[<>]+&?\d?|[^\s'"<>]+/g;
 
 /**
- * Reads in a shell's command which files it prints, whole or in part, by the names in the command. Shell expansions
- * and quotes inside a word are not resolved: such a file is missed.
+ * Returns the files that a shell command prints, whole or in part, by the names in the command. Shell expansions and
+ * quotes inside a word are not resolved, so such a file is missed.
  */
 export function filesPrinted(command: string): readonly string[] {
   const [text = ''] = command.slice(0, COMMAND_CHARS).split(HERE_DOCUMENT);
@@ -160,13 +160,13 @@ function filesOfOne(command: string): readonly string[] {
   const printer = name.slice(name.lastIndexOf('/') + 1);
   if (!PRINTERS.has(printer)) return [];
   const isSed = printer === 'sed';
-  // sed prints parts of a file with -n only. Without it, sed edits a text, and with -i the file.
+  // sed prints parts of a file only with -n. Without it, sed edits a text, and with -i the file.
   if (isSed && (!words.includes('-n') || words.some((word) => word.startsWith('-i')))) return [];
   const files = words.filter((word, at) => !isOption(word) && !words[at - 1]?.includes('>'));
   return files.slice(isSed ? 1 : 0).map(unquoted);
 }
 
-/** Options, numbers that belong to one, and arrows. */
+/** Says whether a word is an option, an option's number, or a redirection. */
 function isOption(word: string): boolean {
   return /^(?:[-+].*|\d+|[<>].*)$/.test(word);
 }

@@ -4,18 +4,17 @@ import { EVERYDAY_WORDS } from '../recall/relevance.ts';
 import { stem } from '../recall/stemming.ts';
 
 /**
- * Takes out of an answer what it only repeats from recalled memories. An echo that is stored comes
- * back twice next time, and after ten sessions the memory is full of itself.
- *
- * Linear in the answer; what a recalled block holds is bounded by its budget.
+ * Removes from an answer what only repeats recalled memories. A stored echo would be recalled twice next time, and
+ * after ten sessions the memory would consist of copies.
+ * The time is linear in the answer; recalled blocks are bounded by their budget.
  */
 
-// A sentence that holds a fourth of new words says more than it repeats.
+// Share of known words from which on a sentence may be an echo: with a fourth of new words it says something new.
 const REPEATED_SHARE = 0.75;
-// The rest must say something of its own: three words are "as you said".
+// Fewest terms that the rest must have to be stored: three words are "as you said".
 const OWN_TERMS_MIN = 4;
 
-/** Stems of the words with which people and models point at what was said before. */
+/** Stems of words with which people and models refer to earlier statements. */
 const POINTING_WORDS: ReadonlySet<string> = new Set(
   `accord alreadi ask assist base convers earlier entri found histori know memori mention note previou
   previous record recal rememb said sai says session state stord store svc tell told user background`.split(
@@ -23,13 +22,13 @@ const POINTING_WORDS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** The recalled blocks that the request carried, and what was asked. */
+/** The recalled blocks that the request carried, and the question. */
 export interface Heard extends OwnBlocks {
-  /** The person's question: repeating it is no news either. */
+  /** The user's question: repeating it is nothing new either. */
   readonly question: string;
 }
 
-/** The text without its echoes: unchanged when it has none, '' when it holds nothing else. */
+/** Returns the text without echoes: unchanged if it has none, '' if it has nothing else. */
 export function withoutEchoes(text: string, { blocks, question }: Heard): string {
   const memories = blocks.flatMap(memoriesIn);
   if (memories.length === 0) return text;
@@ -62,9 +61,9 @@ export function withoutEchoes(text: string, { blocks, question }: Heard): string
 }
 
 interface KnownWords {
-  /** Stems of all recalled memories: a sentence may join several. */
+  /** Stems of all recalled memories together, because a sentence may combine several. */
   readonly terms: ReadonlySet<string>;
-  /** Words, numbers and paths of the memories and the question, as they were written. */
+  /** Words, numbers and paths of the memories and the question, as written. */
   readonly tokens: ReadonlySet<string>;
   /** One of the memories denies something. */
   readonly negates: boolean;
@@ -80,9 +79,8 @@ const NEGATION =
   /\b(?:not|never|no longer|cannot|neither|nor|instead|anymore|without|nicht|kein\w*|nie)\b|n['’]t\b/i;
 
 /**
- * A number, a name, an identifier or a path that was not recalled is never an echo, whatever the
- * text around it: "port 6543" corrects "port 5432" and shares every other word with it. Nor is a
- * sentence that denies where no memory did.
+ * Says whether a sentence has something new: a number, a name, an identifier or a path that was not recalled. "port
+ * 6543" corrects "port 5432", although all other words are the same. A negation is new if no memory has one.
  */
 function saysNews(sentence: string, { tokens, negates }: KnownWords): boolean {
   if (!negates && NEGATION.test(sentence)) return true;
@@ -94,14 +92,14 @@ function saysNews(sentence: string, { tokens, negates }: KnownWords): boolean {
   return false;
 }
 
-/** Words before a noun, in the languages of the stop words. */
+/** Matches words that precede a noun, in the languages of the stop words. */
 const BEFORE_NOUN =
   /^(?:an?|the|this|that|these|those|my|our|your|his|her|its|their|of|for|in|on|at|to|from|with|about|der|die|das|den|dem|des|ein\p{L}{0,2}|für|von|mit|bei|im|am)$/iu;
 
 /**
- * Whether the sentence says something about a name or a noun that the question brings and no memory has:
- * the same words are then an answer about another thing. A noun follows an article, a possessive or a
- * preposition, or begins the sentence.
+ * Says whether a sentence names something that is in the question and in no memory: then the same words answer
+ * another question. A noun is recognised by the article, possessive or preposition before it, or at the start of a
+ * sentence.
  */
 function isAboutAsked(
   sentence: string,
@@ -128,12 +126,14 @@ function isNumber(word: string): boolean {
   return /\p{N}/u.test(word);
 }
 
-/** Written as programs write: a path, a name with dots or underscores, camelCase, several capitals. */
+/** Says whether a word looks like an identifier: a path, dots or underscores, camelCase, several capitals. */
 function isIdentifier(word: string): boolean {
   return /[_/\\@#]|\p{L}\.\p{L}|\p{Ll}\p{Lu}|^\p{Lu}{2}/u.test(word);
 }
 
-/** A capital where no sentence begins; words that only point at what was said are none. */
+/**
+ * Says whether a word is a name: a capital inside a sentence, and not a word that only refers to earlier statements.
+ */
 function isName(word: string): boolean {
   const isPointing = termsOf(word).every((term) => POINTING_WORDS.has(term));
   return /^\p{Lu}\p{Ll}/u.test(word) && !isPointing;
@@ -147,23 +147,23 @@ function tokensIn(text: string): ReadonlySet<string> {
   const words = new Set<string>();
   for (const [word] of text.matchAll(TOKEN)) {
     words.add(word.toLowerCase());
-    // "marmalade-42," may come back as "marmalade" or as "42".
+    // "marmalade-42," may be repeated as "marmalade" or as "42".
     for (const part of word.toLowerCase().split(/[./\\:@#+~-]+/)) words.add(part);
   }
   return words;
 }
 
-/** The memories in a block: an entry begins with a dash, its later lines are indented. */
+/** Returns the memories in a block: an entry begins with a dash, its further lines are indented. */
 function memoriesIn(block: string): readonly string[] {
   return block.split('\n- ').slice(1);
 }
 
-/** With the text between them, so that joining them gives the original text. */
+/** Splits a text into sentences with the text between them, so that joining them gives the original. */
 function sentencesOf(text: string): string[] {
   return text.split(/(?<=[.!?]\s|[。！？\n])/u);
 }
 
-/** Words with which people say the same again, beside those of everyday work. */
+/** Words with which people rephrase a statement, besides those of everyday work. */
 const RETELLING_WORDS: ReadonlySet<string> = new Set(
   `actually additionally always answer available based basically belongs both briefly called chosen
   claimed comes configured confirmed consists contains correct currently defined depends details
@@ -181,14 +181,14 @@ const CONTRAST =
   /(\p{L}[\p{L}\p{N}_-]*)\s+(over|than|before|after|to|into)\s+(?=(\p{L}[\p{L}\p{N}_-]*))/giu;
 const CLAUSE_END = /[,;:()—–]|\s(?:and|while|but|whereas|und|aber)\s/u;
 const STATEMENT_END = /\n|(?<=[.!?])\s/u;
-/** With one word in common two statements are about different things. */
+/** Fewest common words of two statements about the same thing. */
 const SHARED_MIN = 2;
 
 /**
- * Tells corrections from echoes. An echo is a sentence of an answer that repeats a recalled memory, and is not stored. A
- * sentence that changes one ordinary word of a memory is a correction: "the cache lives in memcached" where the memory
- * says redis. All its other words are known, so counting known words would take it for an echo. Other words for the same
- * thing ("is kept in redis") are no correction.
+ * Tells corrections from echoes. An echo is a sentence of an answer that repeats a recalled memory; it is not
+ * stored. A sentence that changes one ordinary word of a memory is a correction: "the cache lives in memcached" if
+ * the memory says redis. All its other words are known, so counting known words would take it for an echo. A
+ * rephrasing ("is kept in redis") is no correction.
  */
 class Statements {
   /** The terms of each sentence, in their order. */
@@ -203,7 +203,10 @@ class Statements {
     this.#contrasts = new Set(sentences.flatMap((sentence) => contrastsIn(sentence)));
   }
 
-  /** `isIgnored`: words of the question, and those that only point at what was said. */
+  /**
+   * Says whether a sentence corrects a memory. `isIgnored`: words of the question, and words that only refer to
+   * earlier statements.
+   */
   areCorrectedBy(sentence: string, isIgnored: (term: string) => boolean): boolean {
     const turned = contrastsIn(sentence, true);
     if (turned.some((contrast) => this.#contrasts.has(contrast))) return true;
@@ -225,7 +228,7 @@ class Statements {
     return terms.some((term) => {
       if (this.#known.has(term)) next += 1;
       if (!this.#isNew(term)) return false;
-      // The known words on both sides: those before it were counted, and the next one is beside them.
+      // The known words directly before and after this term.
       const [before, after] = [shared[next - 1], shared[next]];
       return alike.some((statement) =>
         betweenIn(statement, before, after).some((replaced) => !said.has(replaced)),
@@ -238,7 +241,7 @@ class Statements {
   }
 }
 
-/** The terms between two neighbours; beside the one, where only one is known. */
+/** Returns a statement's terms between two known ones; if only one is known, the term next to it. */
 function betweenIn(
   statement: readonly string[],
   before: string | undefined,
@@ -252,7 +255,7 @@ function betweenIn(
   return [];
 }
 
-/** `isTurned`: with the two sides in each other's place. */
+/** Returns the contrasts of a sentence, such as "A instead of B". `isTurned`: with both sides swapped. */
 function contrastsIn(sentence: string, isTurned = false): string[] {
   return Array.from(sentence.matchAll(CONTRAST), ([, left = '', word = '', right = '']) => {
     const sides = [left, right].map((side) => termsOf(side).join(' '));

@@ -12,19 +12,18 @@ import {
 import { isoTime, isTime } from './times.ts';
 
 /**
- * Memories as JSON lines: what `svc memory export` writes and `svc memory import` reads, here or on
- * another machine. A line is not trusted: its text is masked like anything captured, and its digest
- * is computed again.
+ * Memories as JSON lines: `svc memory export` writes and `svc memory import` reads them, here or on another machine.
+ * A line is not trusted: secrets in its text are masked as in any capture, and its digest is computed again.
  */
 
 export type ReadLine =
   | { readonly kind: 'record'; readonly record: MemoryRecord<SpeakerRole> }
-  /** An empty line, or a text of which nothing may be kept. */
+  /** The line is empty, or nothing of its text may be stored. */
   | { readonly kind: 'nothing' }
   /** `problem` names the field and never quotes the line. */
   | { readonly kind: 'wrong'; readonly problem: string };
 
-/** Programs that end a line at U+2028 or U+2029 read it too: both are escaped. */
+/** Writes a line. U+2028 and U+2029 are escaped, because some programs end a line there. */
 export function writeLine(record: MemoryRecord<SpeakerRole> & { readonly ref?: string }): string {
   const { ref, space, role, text, at, conversation, exchange, client, branch } = record;
   const { fingerprint, source, pin, editedAt, rules } = record;
@@ -36,7 +35,7 @@ export function writeLine(record: MemoryRecord<SpeakerRole> & { readonly ref?: s
     .replaceAll('\u2029', String.raw`\u2029`);
 }
 
-/** Only `text` is needed; `now` and `user` are the defaults for time and role. */
+/** Reads a line. Only `text` is required; the defaults for time and role are `now` and `user`. */
 export function readLine(line: string, given: { space?: string; now: number }): ReadLine {
   if (line.trim() === '') return { kind: 'nothing' };
   const fields = fieldsOf(line);

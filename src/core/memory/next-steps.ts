@@ -1,7 +1,7 @@
 /**
- * Whether a sentence offers work, or announces the assistant's next step: "Good, now let me check the tests". It is read
- * word by word. One pattern for all of it took V8 40 ms to compile, at the end of the first answer after
- * a start.
+ * Says whether a sentence offers work or announces the assistant's next step: "Good, now let me check the tests". It
+ * compares word by word: V8 took 40 ms to compile one pattern for all of it, which delayed the first answer after a
+ * start.
  */
 
 /** `sentence` in lower case. */
@@ -12,17 +12,17 @@ export function announcesStep(sentence: string): boolean {
   return next !== undefined && doesWhole(sentence.slice(next.length));
 }
 
-/** "Good — ", "Great! ", "OK. ": at most so many characters lie between it and what follows. */
+/** Matches "Good — ", "Great! ", "OK. ". BETWEEN_MAX bounds the characters between it and the next word. */
 const COURTESY =
   /^(?:ok|okay|good|great|perfect|excellent|right|alright|sure|yes|nice|interesting|hmm|got it|understood|done)\b/;
 const BETWEEN = /^[^\p{L}\p{N}`]+/u;
 const BETWEEN_MAX = 4;
 /** "And now, ", "so ". */
 const CONNECTOR = /^(?:and|so|but|now|next|first|then|also|finally|let me start)\b[,:]? ?/;
-/** The maximum number of each before the announcement. */
+/** How many courtesies, and how many connectors, are skipped. */
 const LEADS_MAX = 2;
 
-/** The sentence without none, one or more of its leads: each way to read it. */
+/** Returns the sentence with none, one or more of its opening phrases removed. */
 function afterLeads(sentence: string): readonly string[] {
   const courteous = repeated(sentence, afterCourtesy);
   return courteous.flatMap((rest) => repeated(rest, afterConnector));
@@ -67,11 +67,11 @@ const KNOWING =
   /^(?:i(?:'ve| have| now have| can see) (?:now )?(?:all|everything|enough|a (?:clear|full|good|complete|thorough|comprehensive)|the (?:full|complete|whole)|full|comprehensive)|now i (?:understand|have|see|know|can see) )/;
 const NEXT = /^(?:now|next|also|then|first)[,:]? /;
 
-/** The same in the other languages of coding sessions: the speaker, and that something comes next. */
+/** The same in other languages of coding sessions: the speaker, and a word for a next step. */
 const ABROAD =
   /^(?:(?:jetzt|nun|als nächstes|zuerst) )?(?:ich )?(?:schaue|prüfe|führe|starte|suche|öffne|lese|beginne|teste|sehe mir|werde)\b(?: ich)?(?: (?:mir|jetzt|nun|zuerst|als nächstes|die|den|das|dir|alle)\b)|^lass mich\b|^(?:ahora )?(?:déjame|voy a|vamos a)\b|^(?:maintenant,? )?(?:je vais|laisse-moi|laissez-moi)\b|^(?:agora )?(?:vou|deixe-me)\b/;
 
-/** They are found at the beginning of a word, whatever its ending. */
+/** Beginnings of verbs; any ending may follow. */
 const VERBS =
   `add|address|adjust|correct|help|improve|prepare|draft|tackle|demonstrate|load|analyse|analyze|apply|ask|begin|build|check|clean|commit|compare|confirm|continue|create|debug|delete|dig|do|double-check|edit|examin|explore|extract|fetch|figure|find|fix|gather|get|give|go|grab|handle|have a look|identify|implement|inspect|install|investigat|kill|launch|list|look|make|merge|move|open|parse|plan|proceed|pull|push|put|reread|re-read|rerun|re-run|read|rebase|rebuild|refactor|remove|rename|replace|research|resolve|restart|resume|retry|review|rewrite|run|scan|search|see|set|show|simplify|spawn|stage|start|stop|summarise|summarize|switch|take|test|trace|track|try|understand|update|use|validate|verify|view|wait|walk|work|write`.split(
     '|',
@@ -93,21 +93,21 @@ function afterPace(rest: string): string | undefined {
 
 const WORD_CHARACTER = /^\w/;
 
-/** "Now fix", "next, for the": the verb is a whole word. */
+/** Says whether a text begins with one of the verbs as a whole word: "Now fix", "next, for the". */
 function doesWhole(rest: string): boolean {
   return [...VERBS, 'for the'].some(
     (verb) => rest.startsWith(verb) && !WORD_CHARACTER.test(rest.slice(verb.length)),
   );
 }
 
-/** A sentence that says why, or what was found, says more than what comes next. "I found the issue!" says neither. */
+/** Matches a reason or a finding, which makes a sentence worth keeping. "I found the issue!" has neither. */
 export const SAYS_WHY =
   /\b(?:because|caused by|due to|since|so that|now that|weil|damit|porque|parce que|instead|rather than|otherwise|unless|therefore|root cause|turns out)\b|\bthe (?:problem|issue|cause|bug|reason)(?::| (?:is|was|lies|seems|with|could|may|might|must)\b)|perché|因为|原因|ため|から/i;
 
 const OFFER =
   /^(?:(?:want|would you like|do you want|shall|should) (?:me|i|us|we|to)\b|(?:let me know|ready (?:for|to|when|whenever)|feel free|just (?:say|tell)|give it a (?:try|shot)|what (?:would you like|should i|else|'s next)|anything else|how would you like|is there anything|waiting for|try (?:it|again|now))\b|möchtest du|soll ich|voulez-vous|souhaitez-vous|¿?quieres que|vuoi che|需要我|要我)/i;
 
-/** Whether the assistant offers or asks for work: "Want me to push it?" */
+/** Says whether the assistant offers or asks for work: "Want me to push it?" */
 export function offersWork(sentence: string): boolean {
   return OFFER.test(sentence);
 }

@@ -1,10 +1,10 @@
 /**
- * Recognises typed text that only steers the agent: fillers ("ok", "continue"), numbers of a menu
- * ("14"), orders of a few words ("commit this and push it"). The exchange keeps its answer; these
- * words alone are no memory. A text that names something, sets a rule or gives a reason is kept.
+ * Recognises typed text that only steers the agent: fillers ("ok", "continue"), menu numbers ("14"), orders of a few
+ * words ("commit this and push it"). Such words alone are not stored; their answer is. A text that names something,
+ * sets a rule or gives a reason is stored.
  */
 
-// English and the most common short forms in other languages that coding sessions show.
+// English, and the most common short forms of other languages in coding sessions.
 const FILLERS =
   'ok okay okey kk k yes yeah yep yup yess y no nope n nah sure fine good great nice cool perfect awesome excellent thanks thank you thx ty please pls plz ' +
   'noted understood got will go on ahead continue proceed next do it that this again retry try more keep going stop wait done hi hello hey ' +
@@ -13,10 +13,10 @@ const FILLERS =
 
 const FILLER_WORDS = new Set(FILLERS.split(' '));
 
-// A memory of five filler words is still none; with a sixth word people begin to say something.
+// Most filler words of a text that is not stored; with a sixth word people begin to say something.
 const FILLER_WORDS_MAX = 5;
 
-// Five words of the list are at most this long: anything longer says something.
+// Longest text of five such words.
 const FILLER_CHARS_MAX = 64;
 
 /** "ok", "continue", "yes please". */
@@ -26,7 +26,7 @@ export function isFiller(text: string): boolean {
   return words.length <= FILLER_WORDS_MAX && words.every((word) => FILLER_WORDS.has(word));
 }
 
-/** Words of orders: what is done in every session, and the small words between. */
+/** Words of orders: everyday actions of a session, and small words between them. */
 const ORDER_WORDS = new Set(
   (
     `${FILLERS} a an the i me my we us our your u it's its is are was were be been am not and or but so then now just also too to of in on at for from with up out off into ` +
@@ -44,20 +44,20 @@ const ORDER_WORDS = new Set(
   ).split(' '),
 );
 const ORDER_WORDS_MAX = 14;
-/** One further word ("deploy staging", "check coderabbit") makes it no memory; two begin to say something. */
+/** Most other words of an order ("deploy staging", "check coderabbit"); with two it begins to say something. */
 const OTHER_WORDS_MAX = 1;
 
-/** An order in the form of a question: "can we make it a bit wider?" */
+/** Matches an order in the form of a question: "can we make it a bit wider?" */
 const POLITE_ORDER =
   /^(?:(?:ok|okay|yes|yeah|and|so|now|then|hmm+|please|also|great|good)[,. ]{1,2}){0,3}(?:can|could|would|will) (?:you|we|i)\b(?! (?:explain|tell|not|also tell))/i;
-/** Without what it points at on the screen it says still less. */
+/** Matches a reference to something on the screen; such an order says even less. */
 const POINTS_AT_SOMETHING = /\b(?:this|that|these|those|it|again|them)\b/i;
 
-/** A rule, a reason, a name, a path, an address, a figure: short as it may be, it is worth keeping. */
+/** Matches signs of a text worth storing, however short: a rule, a reason, a name, a path, an address, a number. */
 const SAYS_SOMETHING =
   /\b(?:never|always|do not|don'?t|must|only|because|since|prefer|rather|no longer|remember|every time|from now on|called|named|means|by default|should (?:be|stay|still|not|have|use)|use(?= \w)|without|avoid|keine?|nie|immer|nur|(?:answer|reply|respond|speak|write) in)\b|\bat \d|(?:[`"@/\\_=]|#(?!\d))|\bno (?!problem|worries|need|thanks|idea|more|its?\b|lets?\b|just|we\b|you|the|that|this|please|go\b)\p{L}{4}|\w\.\w|\d{3}|\p{Ll}\p{Lu}|[^\p{scx=Latin}\p{scx=Common}]/u;
 
-/** A subject with its verb: "we deploy on Tuesdays", "tests need Docker", "the key expires in May". */
+/** Matches a subject with its verb: "we deploy on Tuesdays", "tests need Docker", "the key expires in May". */
 const STATEMENT =
   /^(?:(?:we|they|he|she)(?! (?:will|should|can|could|need|want|must|have|might|may|also)\b|['’]ll)\b|(?!(?:that|this|it|what|which|who|how|where|here|there|i)\b)\p{L}[\p{L} -]{0,40} (?:needs?|is|are|was|were|has|have|runs?|uses?|belongs?|lives?|owns?|expires?|closes?|opens?|starts?|ends?)\b)/iu;
 
@@ -68,10 +68,10 @@ const MENU_ANSWER =
 const SIZE = /\d ?(?:spaces?|tabs?|columns?|characters?|px|[kmg]b)\b/i;
 const MENU_WORDS_MAX = 9;
 
-/** Figures, a letter, both ("2a"), a choice of letters ("y/n"), a command of the client ("/clear"). */
+/** Matches menu answers: numbers, a letter, both ("2a"), a choice of letters ("y/n"), a client's command ("/clear"). */
 const MENU_KEY = /^[\s\d.,;:)(-]{0,24}$|^(?:\d{0,2}\w|\w\/\w|\/[a-z-]{2,24})$/;
 
-/** "14", "8 6", "q", "1 - yeah, 2 - definitely", "commit this", "ok lets get back to main". */
+/** Says whether a text only steers: "14", "8 6", "q", "1 - yeah, 2 - definitely", "commit this". */
 export function isOrder(text: string): boolean {
   if (isFiller(text) || MENU_KEY.test(text)) return true;
   if (SAYS_SOMETHING.test(text) || SIZE.test(text)) return false;
@@ -79,8 +79,8 @@ export function isOrder(text: string): boolean {
   if (words.length > ORDER_WORDS_MAX) return false;
   if (MENU_ANSWER.test(text) && words.length <= MENU_WORDS_MAX) return true;
   const others = words.filter((word) => !isOrderWord(word));
-  // One word alone is the answer to a question: "postgres".
-  // A question stays with its answer, which may not repeat what was asked about.
+  // A single word answers a question ("postgres"), so it is stored. A question is stored with its answer, because the
+  // answer may not repeat its subject.
   const isQuestion = text.includes('?') && !POLITE_ORDER.test(text);
   if (isQuestion || STATEMENT.test(text)) return others.length === 0;
   const othersMax = POINTS_AT_SOMETHING.test(text) ? OTHER_WORDS_MAX + 1 : OTHER_WORDS_MAX;

@@ -1,15 +1,15 @@
 /**
- * Says whether a memory still holds, by the files that its exchange concerned. svc does not understand
- * the files: a changed one is a reason to look, and no proof that a statement is wrong. Pure.
+ * Says whether a memory is still valid, by the files that its exchange was about. svc does not understand files: a
+ * changed file is a reason to check, and no proof that a statement is wrong. Pure.
  */
 
-/** A file now, beside what it was. `gone`: at its place is nothing, or no plain file. */
+/** A file compared with its earlier state. `gone`: nothing or no plain file is at its path. */
 export type FileVerdict = 'same' | 'changed' | 'gone' | 'unknown';
 
 export type Holds = 'yes' | 'outgrown' | 'unknown';
 
 /**
- * `isSameTree`: the files were checked in the same working tree as then. A different working tree
+ * Combines the verdicts. `isSameTree`: the files were checked in the same working tree as then. Another working tree
  * may never have had a missing file.
  */
 export function holdsNow(verdicts: readonly FileVerdict[], isSameTree: boolean): Holds {

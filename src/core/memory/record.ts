@@ -3,25 +3,24 @@ import { type TextRole, textDigest } from './reference.ts';
 import { isTime } from './times.ts';
 
 /**
- * The record: one text that is remembered, with the place where it was said. The memory port, both
- * stores, the journals, the export and the memory API all mean this type. Only this file has its
- * limits and its validation. `reference.ts` computes its names, `core/memory-api/record-items.ts`
- * its form in the memory API.
+ * The record: one remembered text with its place in a conversation. The memory port, both stores, the journals, the
+ * export and the memory API all use this type. Its limits and its validation are only in this file. `reference.ts`
+ * computes its names, `core/memory-api/record-items.ts` its form in the memory API.
  */
 
 /** The role of a text that is searched. */
 export type SpeakerRole = Exclude<TextRole, 'tool'>;
 
 /**
- * One text of a conversation: visible, never reasoning, tool arguments or wrappers. With the role
- * `tool` it is an output, word for word.
+ * One visible text of a conversation: never reasoning, tool arguments or wrappers. With the role `tool` it is a
+ * tool's output, word for word.
  */
 export interface MemoryRecord<Role extends TextRole = TextRole> extends MemoryMarks {
-  /** `textDigest` of role and text: the same words are one memory in one space. */
+  /** `textDigest` of role and text: equal words are one memory of a space. */
   readonly digest: string;
   readonly space: string;
   readonly role: Role;
-  /** Secrets are masked already. An output holds none: masked, it would be another text. */
+  /** The text with secrets masked. An output with a secret is never stored, because masking would change it. */
   readonly text: string;
   /** The conversation's key: the client's session id, or one derived from its first words. */
   readonly conversation: string;
@@ -30,36 +29,34 @@ export interface MemoryRecord<Role extends TextRole = TextRole> extends MemoryMa
   readonly at: number;
   /** Fingerprint of the conversation at the exchange's human item; '' for an output. */
   readonly fingerprint: string;
-  /** Where in the conversation: exchanges count from 0; 0 for an output. */
+  /** Which exchange of the conversation, counted from 0; 0 for an output. */
   readonly exchange: number;
   readonly branch?: string;
-  /**
-   * It is not verified that a person said it: it weighs less and is never a rule.
-   */
+  /** It is not certain that the user wrote the text: it ranks lower and is never a rule. */
   readonly source?: 'unverified';
-  /** `at` is when it was said, not when it was found in a history: saying it again renews the date. */
+  /** `at` is when the text was said, not when it was found in a history: repeating the text renews the date. */
   readonly isTimed?: true;
-  /** A person brought it from a file or a client's transcripts; it did not come by as it was said. */
+  /** The user imported it from a file or a transcript; svc did not see it live. */
   readonly isImported?: true;
 }
 
-/** The choices of a person for a memory. Only the embedded store keeps them. */
+/** What the user has chosen for a memory. Only the embedded store supports it. */
 export interface MemoryMarks {
   readonly pin?: Pin;
   /** Milliseconds since 1970. */
   readonly editedAt?: number;
-  /** Of the rules that the text states, by sentence. */
+  /** Choices for the single rules in the text, by sentence. */
   readonly rules?: Readonly<Record<string, RuleMark>>;
 }
 
-/** Whether every prompt of the space recalls it, or none. */
+/** 'always': every prompt of the space recalls it. 'never': none does. */
 export type Pin = 'always' | 'never';
 
 export function isPin(value: unknown): value is Pin {
   return value === 'always' || value === 'never';
 }
 
-/** A retired rule is never placed. A pinned one is placed whatever the prompt is about. */
+/** A retired rule is never placed; a pinned one is placed in every prompt. */
 export type RuleMark = 'retired' | 'pinned';
 
 export function isRuleMark(value: unknown): value is RuleMark {
@@ -79,7 +76,7 @@ export interface StoredRecord<Role extends TextRole = TextRole> extends Omit<
   MemoryRecord<Role>,
   'isTimed' | 'isImported' | keyof MemoryMarks
 > {
-  /** Short, stable, safe in a shell: `m_` and lower-case base32 of the digest's first 10 bytes. */
+  /** Short, stable, safe in a shell: `m_` and the digest's first 10 bytes in lower-case base32. */
   readonly ref: string;
 }
 
@@ -96,18 +93,18 @@ export interface RecalledPassage {
   readonly score: number;
 }
 
-/** A longer text is a pasted file: indexing it would hold up recall for a second. */
+/** Longest text. A longer one is a pasted file, and indexing it would delay recall by a second. */
 export const RECORD_CHARS_MAX = 512 * 1024;
-/** Conversation keys, clients and branches are names, not texts. */
+/** Bound on conversation keys, clients and branches: they are names, not texts. */
 const NAME_CHARS_MAX = 1024;
 const EXCHANGES_MAX = 2 ** 32;
 
-/** Names a capture on its way to the memory: the same words said at another place in time count as said again. */
+/** Identifies a capture on its way to the memory. The same words said at another time are another capture. */
 export function captureKeyOf({ digest, space, isTimed, fingerprint }: MemoryRecord): string {
   return `${digest} ${space} ${isTimed === true ? fingerprint : ''}`;
 }
 
-/** Whether a store may keep it. Every store rejects the same records. */
+/** Says whether a store may keep a record. Every store rejects the same records. */
 export function isStorable(record: MemoryRecord): boolean {
   const { role, text, exchange } = record;
   return (
@@ -125,7 +122,7 @@ export function isSpoken(record: MemoryRecord): record is MemoryRecord<SpeakerRo
   return record.role !== 'tool';
 }
 
-/** Whether the value can be the name of a space, a conversation, a client or a branch. */
+/** Says whether a value can be the name of a space, a conversation, a client or a branch. */
 export function isName(value: unknown): value is string {
   return (
     typeof value === 'string' &&
@@ -141,7 +138,7 @@ export function isExchange(value: unknown): value is number {
 
 const TEXT_FIELDS = ['digest', 'space', 'text', 'conversation', 'client', 'fingerprint'] as const;
 
-/** A spoken record in the format of a journal; undefined for anything else. */
+/** Reads a spoken record from a journal; undefined for anything else. */
 export function readRecord(value: unknown): MemoryRecord<SpeakerRole> | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const fields = value as Partial<MemoryRecord>;
@@ -154,8 +151,8 @@ export function readRecord(value: unknown): MemoryRecord<SpeakerRole> | undefine
   return isWhole ? (fields as MemoryRecord<SpeakerRole>) : undefined;
 }
 
-// A spoken text may hold half a character, which the stores keep as it is. An output may not: its
-// proof is made of UTF-8 bytes.
+// A spoken text may contain half a surrogate pair, which the stores keep. An output may not: its proof is made from
+// UTF-8 bytes.
 function isKept(role: TextRole, text: string): boolean {
   return role === 'tool' ? text !== '' && isWellFormed(text) : text.trim() !== '';
 }

@@ -2,57 +2,56 @@ import { Buffer } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
 
 /**
- * All digests and references of what is remembered. A text has one digest wherever it is kept, and a
- * reference (`m_…`) that names it in a shell, a stub and a block. The memory API names a record, which
- * may hold several texts, by the digest of its canonical bytes. Both are in stored rows, in files and
- * in conversations of years ago, so neither may ever be computed in another way.
+ * Computes all digests and references of memories. A text has the same digest wherever it is stored, and a reference
+ * (`m_…`) that names it in a shell, a stub and a block. The memory API names a record, which may hold several texts,
+ * by the digest of its canonical bytes. Both are in stored rows, files and years-old conversations, so their
+ * computation must never change.
  */
 
 export type TextRole = 'user' | 'assistant' | 'tool';
 
-/** An output belongs to its call, and has no place of its own in a conversation. */
+/** The place of an output: it belongs to its call and has no place of its own in a conversation. */
 export const OUTPUT_PLACE = { role: 'tool', fingerprint: '', exchange: 0 } as const;
 
-/** Names a text: base64url SHA-256 over the role, a line feed and the text. */
+/** Returns the digest of a text: base64url SHA-256 over the role, a line feed and the text. */
 export function textDigest(role: TextRole, said: string | Uint8Array): string {
-  // One call for a text: it takes a third of the time of a hash that is updated.
+  // The one-shot hash() takes a third of the time of createHash().
   if (typeof said === 'string') return hash('sha256', `${role}\n${said}`, 'base64url');
   return createHash('sha256').update(`${role}\n`).update(said).digest('base64url');
 }
 
-/** 80 bits: two records of one store share a reference with a chance of 1 in 10^12 at 10^6 records. */
+/** 80 bits: among 10^6 records of a store two share a reference with a chance of 1 in 10^12. */
 const REFERENCE_BYTES = 10;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 /** A sha256 in base64url without padding. */
 const DIGEST = /^[A-Za-z0-9_-]{43}$/;
 
-/** Every reference in a text. Stateless with `match` and `matchAll` only. */
+/** Matches every reference in a text. Use it only with `match` and `matchAll`, which keep no state. */
 export const REFERENCES = /\bm_[a-z2-7]{16}\b/g;
 
 export function isDigest(value: string): boolean {
   return DIGEST.test(value);
 }
 
-/** `m_` and 16 characters of lower-case base32, from the digest's first 10 bytes. */
+/** Returns `m_` and 16 characters of lower-case base32, from the digest's first 10 bytes. */
 export function referenceOf(digest: string): string {
   return `m_${base32Of(digest)}`;
 }
 
 /**
- * The beginning of a reference, used in its place where every token counts. It has 40 bits, so two
- * records of one store share it with a chance of 1 in 10^6 at 1,000 records. A short one that
- * several records share finds none.
+ * Returns the beginning of a reference, for texts where every token counts. It has 40 bits, so two of 1,000 records
+ * share it with a chance of 1 in 10^6. A shared one finds no record.
  */
 export function shortReference(reference: string): string {
   return reference.slice(0, SHORT_CHARS);
 }
 
-/** Whether a text is the beginning of a reference that is long enough to look for. */
+/** Says whether a text is the beginning of a reference and long enough to be looked up. */
 export function isShortReference(text: string): boolean {
   return SHORT.test(text);
 }
 
-/** A whole reference that the memory API knows: of a text, or one of its own. */
+/** Says whether a text is a whole reference of the memory API: of a text, or of another kind of record. */
 export function isReference(text: string): boolean {
   return REFERENCE.test(text);
 }
@@ -66,13 +65,13 @@ export function isReferenceStart(text: string): boolean {
 
 /** `m_` and eight characters. */
 const SHORT_CHARS = 10;
-/** A person types four of them; fewer are more likely a slip than a choice. */
+/** Matches short references. Four characters are the least that a user may type; fewer are likely a mistake. */
 const SHORT = /^m_[a-z2-7]{4,15}$/;
 const WHOLE = /^m_[a-z2-7]{16}$/;
 
 /**
- * A text of up to so many tokens comes back whole by its reference: half of what a left-out output of a real
- * session is, and room for the median function.
+ * Longest text that is returned whole by its reference, in tokens: half of a typical left-out output of a real
+ * session, with room for the median function.
  */
 export const EXCERPT_TOKENS_MAX = 1_500;
 
@@ -83,7 +82,7 @@ function base32Of(digest: string): string {
 
 const DIGEST_START = 'sha256:';
 
-/** `sha256:` and base64url of the SHA-256 over a record's canonical bytes. */
+/** Returns `sha256:` and the base64url SHA-256 of a record's canonical bytes. */
 export function contentDigest(bytes: Uint8Array): string {
   return DIGEST_START + createHash('sha256').update(bytes).digest('base64url');
 }
@@ -97,18 +96,17 @@ const REFERENCE_STARTS: Readonly<Record<ContentKind, string>> = {
   note: 'nt_',
 };
 
-/** The record's kind and the first 80 bits of its digest, in lower-case base32. */
+/** Returns the record's kind and the first 80 bits of its digest, in lower-case base32. */
 export function contentReference(kind: ContentKind, digest: string): string {
   return REFERENCE_STARTS[kind] + base32Of(digest.slice(DIGEST_START.length));
 }
 
-/** Digits of the longest text that is usual; a longer one gets a buffer of its own. */
+/** A reusable buffer for the usual length; a longer text gets its own. */
 const SCRATCH = Buffer.alloc(64);
 
 /**
- * Five bits a digit, the highest first, behind `leading` zero bits. The last digit is filled with zeros
- * where bits are missing. Digits are written into one buffer: a text that grows digit by digit is a chain of
- * 26 strings, which the next to read it has to join.
+ * Encodes five bits per digit, the highest first, after `leading` zero bits; the last digit is padded with zeros.
+ * The digits are written into one buffer, because V8 keeps a string built digit by digit as a chain of 26 strings.
  */
 export function base32(bytes: Uint8Array, digits: string, leading = 0): string {
   const length = Math.ceil((bytes.length * 8 + leading) / 5);

@@ -3,11 +3,11 @@ import type { SpeakerRole } from './record.ts';
 import { isTime } from './times.ts';
 
 /**
- * The file of memories that travels with a repository (`.svc/memory.md`). People review it, so each entry is one
- * paragraph of Markdown: a line of origin, and the text as a quotation.
+ * The file of memories that is committed with a repository (`.svc/memory.md`). People review it, so each entry is
+ * one paragraph of Markdown: a line of origin, and the text as a quotation.
  *
- *     **rule** 2026-11-12, the user, claude-code (s_3f2a9c81d0be)
- *     > We use pnpm here, never npm.
+ * **rule** 2026-11-12, the user, claude-code (s_3f2a9c81d0be)
+ * > We use pnpm here, never npm.
  *
  * The id is a hash of kind, speaker and text: the same words are one entry on every machine. Entries are ordered by
  * kind, date and id, so that two machines write the same file.
@@ -16,7 +16,7 @@ import { isTime } from './times.ts';
 export interface SharedEntry {
   readonly kind: 'rule' | 'memory';
   readonly role: SpeakerRole;
-  /** Milliseconds since 1970, at midnight UTC of the day when it was said. */
+  /** The day when it was said, as milliseconds since 1970 at midnight UTC. */
   readonly at: number;
   /** The client in which it was said, as the file states it. */
   readonly client: string;
@@ -25,17 +25,17 @@ export interface SharedEntry {
 
 export interface SharedFile {
   readonly entries: readonly SharedEntry[];
-  /** One sentence for each paragraph that is no entry. It quotes nothing of the paragraph. */
+  /** One sentence for each paragraph that is no entry; it quotes nothing of the paragraph. */
   readonly problems: readonly string[];
-  /** Git left marks of a conflict in it. The entries of both sides are read. */
+  /** The file has git conflict marks. The entries of both sides are read. */
   readonly isConflicted: boolean;
 }
 
-/** A person reviews the file. A larger one is not made by a person's choice. */
+/** Longest file: people review it, so no one makes a larger one on purpose. */
 export const SHARED_FILE_BYTES_MAX = 1024 * 1024;
 /** As many as a person can review. */
 export const SHARED_ENTRIES_MAX = 1_000;
-/** A longer text belongs into a document of the repository. */
+/** Longest text; a longer one belongs into a document of the repository. */
 export const SHARED_TEXT_CHARS_MAX = 4_000;
 
 const TITLE = '# Shared memory of this project';
@@ -76,7 +76,7 @@ export function writeSharedFile(entries: readonly SharedEntry[]): string {
   return `${[TITLE, INTRODUCTION, ...paragraphs].join('\n\n')}\n`;
 }
 
-/** Reads a file that anybody may have written. What is no entry is named in `problems`. */
+/** Reads a file that anybody may have written. Paragraphs that are no entries are reported in `problems`. */
 export function readSharedFile(file: string): SharedFile {
   const lines = file.replaceAll('\r\n', '\n').split('\n');
   const kept = lines.filter((line) => !CONFLICT.test(line));
@@ -92,7 +92,10 @@ export function readSharedFile(file: string): SharedFile {
   return { entries: [...entries.values()], problems, isConflicted: kept.length < lines.length };
 }
 
-/** A line of origin always begins a paragraph, because git may join two sides without an empty line. */
+/**
+ * Splits the lines into paragraphs. A line of origin always begins one, because git may join two sides without an
+ * empty line.
+ */
 function paragraphsOf(lines: readonly string[]): [number, string[]][] {
   const paragraphs: string[][] = [];
   let current: string[] | undefined;
@@ -116,7 +119,8 @@ function entryOf([head = '', ...quoted]: readonly string[]): SharedEntry | strin
   if (text.length > SHARED_TEXT_CHARS_MAX) {
     return `it is longer than ${SHARED_TEXT_CHARS_MAX} characters.`;
   }
-  // The id may belong to an older wording: a reviewer may correct the text, and the next share names it anew.
+  // The id may belong to an older wording: a reviewer may correct the text, and the next `svc memory share` computes
+  // the id again.
   const entry = normalized({
     kind: kind === 'rule' ? 'rule' : 'memory',
     role: speaker === 'assistant' ? 'assistant' : 'user',
@@ -128,7 +132,7 @@ function entryOf([head = '', ...quoted]: readonly string[]): SharedEntry | strin
   return entry.kind === 'rule' && entry.role === 'assistant' ? 'only a user states rules.' : entry;
 }
 
-/** Characters without a shape could hide text from a reviewer. */
+/** Matches invisible characters, which could hide text from a reviewer. */
 const HIDDEN = /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 function normalized(entry: SharedEntry): SharedEntry {

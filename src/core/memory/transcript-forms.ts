@@ -1,9 +1,9 @@
 import { asList, asRecord, type Fields, textOrNone } from '../bytes/json-fields.ts';
 
 /**
- * The forms in which clients keep their sessions, except for Codex, whose lines are items of Responses and are read in
- * `transcripts.ts`. Each form becomes steps with messages of Anthropic Messages, which `transcripts.ts` groups. A form
- * was taken from files of the real client (`test/recordings/transcripts/`).
+ * Reads the forms in which clients store their sessions, except Codex, whose lines are Responses items and are read
+ * in `transcripts.ts`. Each line becomes a step with messages of Anthropic Messages, which `transcripts.ts` groups.
+ * Each form was taken from files of the real client (`test/recordings/transcripts/`).
  */
 
 /** The clients whose sessions svc can import. */
@@ -22,12 +22,12 @@ export const TRANSCRIPT_CLIENTS = [
 export type TranscriptClient = (typeof TRANSCRIPT_CLIENTS)[number];
 export type FormClient = Exclude<TranscriptClient, 'codex'>;
 
-/** What one line says. Every member that is absent says nothing. */
+/** What one line says; an absent member says nothing. */
 export interface TranscriptStep {
   readonly session?: string | undefined;
   readonly folder?: string | undefined;
   readonly branch?: string | undefined;
-  /** Names this line; a later line that names it as its parent continues from here. '' is before the first line. */
+  /** The id of this line. A later line with it as `parent` continues from here. '' means before the first line. */
   readonly id?: string | undefined;
   readonly parent?: string | undefined;
   /** In the form of Anthropic Messages. */
@@ -38,9 +38,9 @@ export interface TranscriptStep {
   readonly isCut?: boolean;
   /** The client writes its own frames around typed text. */
   readonly hasFrames?: boolean;
-  /** What stands where the client puts the text of a hook. */
+  /** Texts at the place where the client puts the text of a hook. */
   readonly hookTexts?: readonly unknown[];
-  /** What was said before is no longer in the requests of the client. */
+  /** The client no longer sends what was said before this line. */
   readonly isCompacted?: boolean;
 }
 
@@ -59,9 +59,9 @@ const FORMS: Readonly<Record<FormClient, (fields: Fields) => TranscriptStep>> = 
   opencode: opencodeStep,
 };
 
-/** Stop reasons in Claude Code's lines: the answer ended at a limit, or was withheld. */
+/** Stop reasons in Claude Code's lines for an answer that ended at a limit or was withheld. */
 const CUT_REASONS: ReadonlySet<unknown> = new Set(['max_tokens', 'refusal']);
-/** The model that Claude Code names where it speaks in the assistant's name: "API Error: 529 …". */
+/** The model name with which Claude Code itself speaks as the assistant: "API Error: 529 …". */
 const NO_MODEL = '<synthetic>';
 
 const HOOK_ATTACHMENT = 'hook_additional_context';
@@ -88,7 +88,7 @@ function claudeStep(fields: Fields): TranscriptStep {
   return { ...place, ...said, parent, hasFrames: true };
 }
 
-/** Copilot CLI 1.0.102: events. `content` is what was typed; the frames are in `transformedContent`. */
+/** Copilot CLI 1.0.102 writes events. `content` is the typed text; `transformedContent` has the client's frames. */
 function copilotStep(fields: Fields): TranscriptStep {
   const { type, timestamp: at } = fields;
   const data = asRecord(fields['data']);
@@ -131,7 +131,7 @@ function piStep(fields: Fields): TranscriptStep {
   return { ...place, message: messageOf(role, textsIn(parts), calls), at, isCut };
 }
 
-/** Qwen Code 0.24.4: lines in the manner of Claude Code, with the parts of Gemini. */
+/** Qwen Code 0.24.4 writes lines similar to Claude Code's, with Gemini's parts. */
 function qwenStep(fields: Fields): TranscriptStep {
   const { type, provenance, timestamp: at } = fields;
   const place = {
@@ -143,7 +143,7 @@ function qwenStep(fields: Fields): TranscriptStep {
   };
   const parts = asList(asRecord(fields['message'])['parts']).map(asRecord);
   if (type === 'tool_result') return { ...place, message: RESULT, at };
-  // What the client says with the role of the user has another provenance.
+  // Texts that the client sends with the role user have another provenance.
   const isTyped = type === 'user' && (provenance === undefined || provenance === 'real_user');
   if (!isTyped && type !== 'assistant') return place;
   const texts = parts.flatMap(({ text, thought }) => (thought === true ? [] : [text]));
@@ -153,7 +153,7 @@ function qwenStep(fields: Fields): TranscriptStep {
   return { ...place, message: messageOf(isTyped ? 'user' : 'assistant', texts, calls), at };
 }
 
-/** Gemini CLI 0.61.0. `displayContent` is what was typed, where the client added the contents of files to it. */
+/** Gemini CLI 0.61.0. If the client added contents of files, `displayContent` is the typed text. */
 function geminiStep(fields: Fields): TranscriptStep {
   const { type, content, displayContent, timestamp: at } = fields;
   const place = { session: textOrNone(fields['sessionId']), folder: textOrNone(fields['folder']) };
@@ -168,7 +168,7 @@ function geminiStep(fields: Fields): TranscriptStep {
   return { ...place, message: messageOf(type === 'user' ? 'user' : 'assistant', texts, calls), at };
 }
 
-/** Continue CLI: its file holds the session, then its history. Nothing in it says when. */
+/** Continue CLI: its file holds the session, then its history, without any times. */
 function continueStep(fields: Fields): TranscriptStep {
   const message = asRecord(fields['message']);
   const { role, content } = message;
@@ -184,7 +184,7 @@ function continueStep(fields: Fields): TranscriptStep {
   return { ...place, message: messageOf(role, texts, calls) };
 }
 
-/** Cline CLI 3.0.65: messages of Anthropic Messages. Its own frame is around what was typed. */
+/** Cline CLI 3.0.65 writes messages of Anthropic Messages, with its own frame around typed text. */
 function clineStep(fields: Fields): TranscriptStep {
   const place = {
     session: textOrNone(fields['sessionId']),
@@ -204,7 +204,7 @@ function clineStep(fields: Fields): TranscriptStep {
 
 const CLINE_INPUT = /^<user_input mode="\w+">([\s\S]*)<\/user_input>$/;
 
-/** opencode 1.18.33: a message of its database with the parts of it (`transcript-files.ts`). */
+/** opencode 1.18.33: a message of its database with its parts (`transcript-files.ts`). */
 function opencodeStep(fields: Fields): TranscriptStep {
   const { role, summary, error, finish } = asRecord(fields['message']);
   const place = {
@@ -213,9 +213,9 @@ function opencodeStep(fields: Fields): TranscriptStep {
     at: fields['at'],
   };
   if (role !== 'user' && role !== 'assistant') return place;
-  // The summary of a compaction; for a message of the user it is an object with the changes of files.
+  // `summary` is true for the summary of a compaction; in a user's message it is an object with file changes.
   if (summary === true) return place;
-  // The client adds texts of its own: files that were named, reminders.
+  // Skip the client's own texts: files that were named, reminders.
   const parts = asList(fields['parts']).filter((part) => {
     const { synthetic, ignored } = asRecord(part);
     return synthetic !== true && ignored !== true;
@@ -244,7 +244,7 @@ function messageOf(
   };
 }
 
-/** A tool's result: it answers a call, and nothing of it is remembered. */
+/** A tool's result: it answers a call, and nothing of it is stored. */
 const RESULT = {
   role: 'user',
   content: [{ type: 'tool_result', tool_use_id: 'call', content: '' }],

@@ -12,9 +12,9 @@ import { isTime } from './times.ts';
 import { stepOf, type TranscriptClient, type TranscriptStep } from './transcript-forms.ts';
 
 /**
- * Reads the transcripts that clients keep on disk, one line at a time (`transcript-forms.ts` has their forms). The rules
- * of live traffic decide what becomes a memory: the person's typed text and the assistant's visible
- * answer; never sub-agents, summaries of a compaction, reasoning or tools.
+ * Reads the transcripts that clients store on disk, line by line (their forms are in `transcript-forms.ts`). As in
+ * live traffic, memories are the user's typed text and the assistant's visible answer; never sub-agents, summaries
+ * of a compaction, reasoning or tools.
  */
 
 /** A transcript says when everything was said. */
@@ -28,15 +28,15 @@ interface Entry {
   readonly at: number;
   /** The assistant was not done. */
   readonly isCut: boolean;
-  /** Said since the last time that the session was read. */
+  /** The entry is new since the session was last read. */
   readonly isFresh: boolean;
   /** Nothing but what svc's hooks said. */
   readonly blocks?: readonly string[];
-  /** A compaction follows, after which the model does not read it any more. */
+  /** A compaction follows, after which the model no longer reads the entry. */
   readonly isCompacted?: true;
 }
 
-/** What is known of a session beside its transcript. */
+/** What is known about a session besides its transcript. */
 export interface SessionFacts {
   /** For a session that does not name itself. */
   readonly name: string;
@@ -48,7 +48,7 @@ export class TranscriptReader {
   readonly #client: TranscriptClient;
   readonly #own: OwnBlocks;
   #entries: Entry[] = [];
-  /** The entries before the person went back: each as a conversation of its own, with its start. */
+  /** Entries from before the user went back: each list is a conversation of its own, from the entry `from` on. */
   #abandoned: { readonly entries: readonly Entry[]; readonly from: number }[] = [];
   /** The number of entries when a line of that id had been read. */
   readonly #entriesAt = new Map([['', 0]]);
