@@ -1,20 +1,20 @@
-/** Passwords as arguments of commands, as a shell's history and scripts have them. */
+/** Finds passwords in the arguments of commands, as in a shell's history and in scripts. */
 
 import { isArgument, isLogin } from './password-arguments.ts';
 import { isPassPhrase, isSimplePassword } from './secret-likeness.ts';
 import { NO_REST, QUOTED_REST, type SecretRule } from './secret-rule.ts';
 
-/** The rest of one command, up to the next one of the line. */
+/** Matches further arguments, up to the next command on the line. */
 const ARGUMENTS = '[^\\n|;&[\\]]{0,200}?';
 const VALUE = '[^\\s"\'`\\\\<>[\\]]';
 
-/** In a sentence about an option a verb follows it: "zip -P asks for the password". */
+/** Matches the verb after an option that is only mentioned: "zip -P asks for the password". */
 const VERB =
   '(?:asks?|prompts?|reads?|sets?|takes?|means|needs|wants|uses?|expects?|option|flag|instead|will|would|can)\\b';
 
 /**
- * The words with which the programs begin, the programs, and their option for a password. Other programs use its letter for a port or a path, so each is
- * named.
+ * For each row: words that select it, the programs, and their password option. In other programs the same letter is
+ * a port or a path, so each program is named.
  */
 const OPTIONS: readonly (readonly [
   keywords: readonly string[],
@@ -60,7 +60,7 @@ const OPTIONS: readonly (readonly [
   [['gh secret set'], 'gh secret set', '(?:-b ?|--body[= ])'],
 ];
 
-/** What stands in front of a password that is told by its place in a line, and by no option. */
+/** Matches text in front of a password that is identified by its position and not by an option. */
 const PLACES: readonly (readonly [keywords: readonly string[], before: string])[] = [
   [['requirepass', 'masterauth'], '\\b(?:requirepass|masterauth) '],
   [['mysqladmin'], `\\bmysqladmin ${ARGUMENTS} password `],

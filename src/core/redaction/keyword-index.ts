@@ -1,19 +1,19 @@
 /**
- * Finds which rules have one of their keywords in a text: one pass over the text for all keywords. A table
- * knows the three characters with which each keyword begins. Few places of a text are in the table, and
- * only there svc compares keywords. With 250 keywords this takes a tenth of the time of looking for each.
+ * Finds which rules have a keyword in a text, with one pass for all keywords. A hash table holds the first three
+ * characters of each keyword. Few places of a text match it, and only there whole keywords are compared. With 250
+ * keywords this takes a tenth of the time of searching for each.
  */
 
-/** Small, so that the table stays in the processor's first cache. */
+/** Small, so that the table stays in the processor's first-level cache. */
 const HASH_BITS = 12;
 const HASH_MASK = (1 << HASH_BITS) - 1;
-/** Bits a character, so that the hash is one of the last three. */
+/** Bits that each character shifts the hash, so that it covers the last three characters. */
 const SHIFT = HASH_BITS / 3;
 const BEGIN_CHARS = 3;
 
 interface HasKeywords {
   readonly keywords: readonly string[];
-  /** The rule wants to know where its keywords are. */
+  /** The rule needs the positions of its keywords. */
   readonly isAtKeyword?: boolean;
 }
 
@@ -25,7 +25,7 @@ interface Entry<Rule> {
 export class KeywordIndex<Rule extends HasKeywords> {
   /** Too short for the table. */
   readonly #short: readonly Entry<Rule>[];
-  /** By hash: the number of the list of keywords that begin so; 0 for none. */
+  /** For each hash the index of the list of keywords with this beginning; 0 for none. */
   readonly #listAt = new Uint16Array(1 << HASH_BITS);
   readonly #lists: Entry<Rule>[][] = [[]];
 
@@ -35,7 +35,7 @@ export class KeywordIndex<Rule extends HasKeywords> {
     for (const entry of all) if (entry.keyword.length >= BEGIN_CHARS) this.#add(entry);
   }
 
-  /** The rules with a keyword that the text contains, and the places of the keywords for the rules that ask. */
+  /** Returns the rules with a keyword in the text, with the keywords' positions for the rules that need them. */
   rulesFor(text: string): ReadonlyMap<Rule, readonly number[]> {
     const found = new Map<Rule, number[]>();
     if (text === '') return found;

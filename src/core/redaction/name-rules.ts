@@ -1,6 +1,6 @@
 /**
- * Values that only their name gives away: `password = …`, `"api_key": "…"`, `--token …`. The text is
- * searched once for such names, and these rules are tried at each of them, from top to bottom.
+ * Finds secrets that only their name shows: `password = …`, `"api_key": "…"`, `--token …`. The text is searched once
+ * for such names, and the rules are tried at each, from top to bottom.
  */
 
 import {
@@ -35,9 +35,9 @@ import {
 } from './secret-names.ts';
 import { BARE_REST, type Candidate, QUOTED_REST, type SecretRule } from './secret-rule.ts';
 
-/** The value is on the next line: a block of YAML. */
+/** Matches the beginning of a YAML block, whose value is on the next line. */
 const BLOCK = '(?:[|>][+-]?[ \\t]{0,4}\\n[ \\t]{1,24})?';
-/** A literal of TOML or Python may begin on the next line. */
+/** Matches the opening of a literal, which in TOML or Python may begin on the next line. */
 const OPENING = '(?:[bru@$]?["\'`]{1,3}(?:(?<="""|\'\'\')\\r?\\n[ \\t]{0,24})?)?';
 const ASSIGN =
   "(?:[\"'`]\\]?\\)?)?(?:[ \\t]{0,8}:[ \\t]{0,4}(?:&(?:'static )?str|string)|[ \\t]{1,4}(?:as )?string)?[ \\t]{0,8}" +
@@ -47,43 +47,43 @@ const ASSIGN =
 const PROPERTY = '[ \\t]{1,4}\\{[ \\w;]{0,40}\\}[ \\t]{0,4}=[ \\t]{0,4}(?=["\'])';
 /** `setProperty("API_TOKEN", "…")`. */
 const ARGUMENT = '["\'`][ \\t]{0,4},[ \\t]{0,4}(?=["\'`])';
-/** `- name: DB_PASSWORD`, and on the next line `value: …`; the same as an attribute, and in JSON. */
+/** Matches `- name: DB_PASSWORD` with `value: …` on the next line; also as an attribute, and in JSON. */
 const NAMED_VALUE =
   '(?:["\'`],?\\s{0,40}|,?\\s{1,40})["\'`]?value["\'`]?[ \\t]{0,4}[:=][ \\t]{0,4}';
-/** `"password": { "value": "…" }`, as in the state of Terraform. */
+/** Matches `"password": { "value": "…" }`, as in Terraform's state. */
 const NESTED_VALUE =
   '["\'`][ \\t]{0,4}:[ \\t]{0,4}\\{\\s{0,40}["\'`]value["\'`][ \\t]{0,4}:[ \\t]{0,4}';
-/** `variable "db_password" { default = "…" }`, with a type and a description before the value. */
+/** Matches `variable "db_password" { default = "…" }`, with type and description before the value. */
 const DEFAULT_VALUE =
   '["\'][ \\t]{0,4}\\{(?:\\s{1,40}(?:type|description|sensitive)[ \\t]{0,24}=[^\\n[\\]]{0,120}){0,3}\\s{1,40}default[ \\t]{0,24}=[ \\t]{0,4}';
 /** What may stand between a tag and its text. */
 const CDATA = '(?:<!\\[CDATA\\[)?';
 const ATTRIBUTES = '(?:\\s{1,4}[\\w:.-]{1,40}=["\'][^"\'<>\\n[\\]]{0,80}["\']){0,4}[ ]?';
-/** `<password type="plain">…`: only within a tag may attributes follow a name. */
+/** Matches `<password type="plain">…`: attributes may follow a name only inside a tag. */
 const TEXT = `(?:>|(?<=<[\\w:.-]{1,64})${ATTRIBUTES}>)\\s{0,60}${CDATA}`;
-/** The value is the next element: of a property list, of Hadoop, of Java. */
+/** Matches a value in the next element: of a property list, of Hadoop, of Java. */
 const NEXT_ELEMENT =
   '</(?:key|(?:[\\w:.]{1,24}-)?name)>\\s{0,40}(?:<[\\w-]{1,24}-type>[\\w.]{1,40}</[\\w-]{1,24}-type>\\s{0,40})?' +
   `<(?:string|(?:[\\w:.]{1,24}-)?value)>\\s{0,60}${CDATA}`;
-/** `<entry key="db.password">…`, and `<setting name="password"><value>…`. */
+/** Matches `<entry key="db.password">…`, and `<setting name="password"><value>…`. */
 const NAMED_TEXT = `["']${ATTRIBUTES}>\\s{0,60}(?:<(?:\\w{1,12}:)?value>\\s{0,60})?${CDATA}`;
 const NAME_ATTRIBUTE =
   '(?:\\s[^<>\\n[\\]]{0,120})?\\s(?:name|(?:\\w{1,8}:)?key)=["\'][\\w.:-]{0,60})';
-/** Elements of settings. What others hold may be the words of an interface: `<string name="password">Kennwort`. */
+/** Element names of settings. Other elements may hold texts of an interface: `<string name="password">Kennwort`. */
 const SETTING_ELEMENT =
   '(?:\\w{1,12}:)?(?:property|prop|entry|setting|param(?:eter)?|option|env|var(?:iable)?|attribute|constructor-arg|arg)';
-/** What follows the field of a form is a text of the page. */
+/** Matches any element except a form's field, which a text of the page follows. */
 const NO_FIELD =
   '(?!(?:input|button|label|select|textarea|option|a|form|meta|field)\\b)[\\w:.-]{1,40}';
 /** `setApiKey("…")`. */
 const SETTER = '(?<=(?:set|with)_?(?:\\w{0,16}_)?[\\w]{0,40})\\([ \\t]{0,4}(?=["\'`])';
 const GIVEN = `(?:${ASSIGN}|${PROPERTY}|${ARGUMENT}|${NAMED_VALUE}|${NESTED_VALUE}|${DEFAULT_VALUE}|${SETTER})`;
 
-/** A line of code that calls something may give a variable to an argument `password=`. */
+/** Matches a line so far without a call: in a call, `password=` may be an argument with a variable. */
 const OUTSIDE_CALL = '(?<=(?:^|\\n)[^\\n(]{0,200})';
-/** Before the name in a setting: the rest of a longer name, in quotes or not. */
+/** Matches what may precede the name in a setting: the rest of a longer name, in quotes or not. */
 const NAME_START = '(?<=(?:^|[\\s"\'?&;=]|-)[\\w.:-]{0,40})';
-/** A value that is the last of its line, but for a comment. */
+/** Matches a value that ends its line, except for a comment. */
 const TO_LINE_END = '(?=\\S{6,80}[ \\t]{0,4}(?:\\r?\\n|$|#|//[ ]))';
 /** A value that ends its clause. */
 const TO_CLAUSE_END =
@@ -91,11 +91,11 @@ const TO_CLAUSE_END =
 /** "for the staging database". */
 const OF_PLACE =
   '(?: (?:for|of|on|at|für|von|auf|pour|de|du|para|da|do|della|voor|van|till|til) [\\w. @-]{1,32}?)?';
-/** What joins a name and its value in a sentence, in the languages of `SPOKEN_NAMES`. */
+/** Matches what joins a name and its value in a sentence, in the languages of `SPOKEN_NAMES`. */
 const IS =
   `(?: (?:is|was|has been) (?:generated|created|set)${OF_PLACE}:[ ]|` +
   ' (?:is|was|ist|war|lautet|est|es|è|é|jest|är|er)(?: now| jetzt| nun)?:?[ ]{1,2}|[是は은는][ ]?)';
-/** In bold, the colon of Markdown is within the marks or behind them. */
+/** Matches a colon; in bold Markdown it is inside or after the marks. */
 const COLON = '(?:[ ]?:(?:\\*\\*)? [ ]?|：[ ]?)';
 const QUOTE_MARKS = '["\'`*]{0,3}';
 
@@ -409,7 +409,7 @@ export const NAME_RULES: readonly SecretRule[] = [
 /** How programs report on a test. */
 const VERDICT = /^PASS: /;
 
-/** How code calls what it gives to a member `password`. */
+/** Matches variable names, as code passes them to a member `password`. */
 const VARIABLE =
   /^(?:pass|pwd|pw\d|p\d|secret|token|hash|user|new|old|current|input|form|req|args?|db|opts?)/i;
 
@@ -427,8 +427,8 @@ function named(
 }
 
 /**
- * `context`, and a value's first characters. The brackets of a mask, of a tag and of a template are
- * never in it.
+ * Returns a pattern for `context` and the first characters of a value, without the brackets of masks, tags and
+ * templates.
  */
 function after(context: string, excluded: string, charsMin: number): RegExp {
   return new RegExp(`(?<keep>${context})[^\\s\\\\<>\\[\\]{}${excluded}]{${charsMin}}`, 'iy');
@@ -438,7 +438,7 @@ function isQuoted({ context }: Candidate): boolean {
   return /["'`]$/.test(context);
 }
 
-/** A line of its own in a literal that begins on the line before. */
+/** Says whether the value is a whole line of a literal that begins on the previous line. */
 function isQuotedLine({ context, secret, next }: Candidate): boolean {
   const isLine = /["']\r?\n[ \t]*$/.test(context) && /^[\r\n"']$/.test(next);
   return isLine && isLiteralSecret({ context, secret, next: '' });
@@ -453,28 +453,28 @@ function isQuotedPassword({ secret, next }: Candidate): boolean {
   return /^["'`]$/.test(next) && (isChosen(secret) || isSimplePassword(secret));
 }
 
-/** What follows "with password" and is a subject: authentication, hashing, managers. */
+/** Matches a subject after "with password": authentication, hashing, managers. */
 const NOUN_OF_PASSWORDS =
   /(?:ion|ment|ing|ity|ence|ance|ies|ure|s|policy|field|check|login|access|rules?)[.,;!"']*$/;
-/** More than a name and a colon: "here is the token: …". */
+/** Matches more than a name and a colon: "here is the token: …". */
 const IN_SENTENCE = / [\w ]{0,40}:|：/;
-/** "The password for prod is: …" says what it is, as without the colon. */
+/** Matches "The password for prod is: …", which states the password as it does without the colon. */
 const VERB_BEFORE_COLON = new RegExp(`(?:${PASSWORDS})${OF_PLACE}${IS}${QUOTE_MARKS}$`, 'iu');
 
-/** As the form of a login's flag: anything that is no variable and no next flag. */
+/** Says whether the value of a login's flag can be a secret: it is no variable and no other flag. */
 function isFlagValue({ context, secret }: Candidate): boolean {
   if (isDescription(context) || isPlaceholder(secret) || /^[-$%/~.]/.test(secret)) return false;
   if (looksRandom(secret) || (hasMixedCharacters(secret) && !isTechnical(secret))) return true;
   return looksMade(secret) || (BARE_FLAG.test(context) && isBareChosen(secret));
 }
 
-/** In a table of flags more blanks follow, and a description. */
+/** Matches a flag with one space before its value; in a table of flags more spaces and a description follow. */
 const BARE_FLAG = /^(?:pass(?:word|phrase|wd)|(?:(?<=-)|^)secret)[ \t=]["']?$/i;
 
 const IS_PASSWORD = new RegExp(`^(?:${PASSWORDS}|pass|secret|credential|creds)`, 'i');
 
 function isLiteralSecret({ context, secret, next }: Candidate): boolean {
-  // Anything but a closing quote after it: a sentence or a template, not a literal.
+  // If another character than a closing quote follows, it is a sentence or a template and no literal.
   if (!/^["'`\\]?$/.test(next) || isDescription(context) || isPlaceholder(secret)) return false;
   if (isPublicExample(secret)) return false;
   if (isNumber(context, secret)) return true;
@@ -489,18 +489,18 @@ function isLiteralSecret({ context, secret, next }: Candidate): boolean {
   return IS_PASSWORD.test(context) || !isIdentifier(secret);
 }
 
-/** A name of a password, and what gives it its value: no list of arguments. */
+/** Matches a password's name with what gives it a value, unless it is in a list of arguments. */
 const HOLDS_CHOSEN = new RegExp(
   `^(?:${CHOSEN}|pass)[\\w.-]{0,24}(?:["'\`]?[\\])]{0,2}(?:[^\\n,]*[:=]|\\()|${NAMED_VALUE}|${DEFAULT_VALUE})`,
   'i',
 );
 /** One of several names in quotes. */
 const IN_LIST = /["'`][ \t]*,[ \t]*["'`]$/;
-/** A secret has more uses as a word of a longer name than a password has. */
+/** A longer name with "secret" in it is often something else; one with "password" rarely is. */
 function isPlainOrPassword(context: string): boolean {
   return isPlainName(context) || !/^secret/i.test(context);
 }
-/** `sm_pat_x1` and `ns2:TypeName`: words and a number, as variables, fields and types are called. */
+/** Says whether a value is an identifier: words and a number, as in `sm_pat_x1` and `ns2:TypeName`. */
 function isIdentifier(secret: string): boolean {
   if (/^\d+:/.test(secret)) return !BOT_TOKEN.test(secret);
   if (TYPE_NAME.test(secret)) return true;
@@ -508,11 +508,11 @@ function isIdentifier(secret: string): boolean {
 }
 
 const TYPE_NAME = /^[a-z]{1,12}\d{0,8}:(?:[A-Z][a-z]{1,20}){1,8}$/;
-/** A number and a value are what Telegram calls a token, and it has one form. */
+/** Matches Telegram's tokens: a number and a value in a fixed form. */
 const BOT_TOKEN = /^\d{5,16}:[\w-]{30,40}$/;
 
 function isBareSecret({ context, secret, next }: Candidate): boolean {
-  // A call, an index, a template or a path: code that names a secret is not one.
+  // A call, an index, a template or a path is code that names a secret, and no secret.
   if (/^[([{]$/.test(next) || MEMBER_ACCESS.test(secret) || /^[/~.]\w{0,20}\//.test(secret))
     return false;
   if (/^.{0,5}[(),;&|]/.test(secret) || isDescription(context)) return false;
@@ -520,12 +520,12 @@ function isBareSecret({ context, secret, next }: Candidate): boolean {
   if (isPlaceholder(secret) || isTechnical(secret) || isPublicExample(secret)) return false;
   if (/^auth/i.test(context) && isEncodedLogin(secret)) return true;
   if (context.endsWith('=') && isBase32Seed(secret)) return true;
-  // With blanks around it, it may be a name in code: only what no person would type as a name counts.
+  // With spaces around the sign it may be a name in code, so only a value that no person would choose counts.
   if (WEAK_NAME.test(context)) return looksMade(secret) && context.endsWith('=');
   return looksMade(secret) || (context.endsWith('=') && hasMixedCharacters(secret));
 }
 
-/** Some vendors' tokens are numbers; no date in milliseconds has so many digits. */
+/** Fewest digits of a token that is a number, as some vendors have; no date in milliseconds has so many. */
 const NUMBER_DIGITS_MIN = 15;
 
 function isNumber(context: string, secret: string): boolean {
@@ -540,7 +540,7 @@ function isNumber(context: string, secret: string): boolean {
 function isVendorValue({ context, secret, next }: Candidate): boolean {
   if (isDescription(context) || isPlaceholder(secret) || isTechnical(secret)) return false;
   if (/^[([{]$/.test(next) || /[/@]/.test(secret) || MEMBER_ACCESS.test(secret)) return false;
-  // A commit and a digest are public, and appear beside names as well.
+  // Commits and digests are public, and also appear beside such names.
   return (
     looksRandom(secret) && !isIdentifier(secret) && !/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(secret)
   );

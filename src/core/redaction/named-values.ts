@@ -1,7 +1,7 @@
 /**
- * Reads the value that stands beside the name of a secret, whatever joins the two: a sign, a call, a blank, a word. The
- * rules of `name-rules.ts` come first. What they do not know is read here by the place: a literal, the rest of a line of
- * settings, a word of a note or of a sentence.
+ * Reads the value beside a secret's name, whatever joins the two: a sign, a call, a space, a word. The rules of
+ * `name-rules.ts` run first. The other values are recognised here by their place: a literal, the rest of a line of
+ * settings, a word of a note or sentence.
  */
 
 import {
@@ -25,25 +25,25 @@ import { endOfMatch, type Stretch } from './secret-rule.ts';
 /** A name of a secret and its surroundings. */
 interface Named {
   readonly text: string;
-  /** Where the name begins. What stands before it on its line: at most `BEFORE_CHARS`. */
+  /** Where the name begins, and the text before it on its line, at most `BEFORE_CHARS`. */
   readonly at: number;
   readonly before: string;
   readonly name: string;
-  /** The name with the words before it that are joined to it: `DB_PASSWORD` for `PASSWORD`. */
+  /** The name with the words joined to it: `DB_PASSWORD` for `PASSWORD`. */
   readonly whole: string;
   readonly nameEnd: number;
-  /** A person chooses such a secret, and it may be a word. */
+  /** A person chooses such a secret, so it may be an ordinary word. */
   readonly isPassword: boolean;
 }
 
-/** A dot belongs to the name of a setting, and to a call of what has the name. */
+/** Matches a name. A dot belongs to a setting's name, but in other text begins a call. */
 const NAME = new RegExp(
   `(?:${NAMES}|pass)[\\w-]{0,24}(?:\\.(?!should|to\\b)\\w{1,20}(?=["'\`]?[ \\t]{0,4}[:=]))?`,
   'iy',
 );
 const BEFORE_CHARS = 120;
 
-/** The value of the name that begins at an index. Undefined when it has none, or one that is no secret. */
+/** Reads the value of the name that begins at an index. Undefined if it has none, or one that is no secret. */
 export function readNamedValue(text: string, at: number): Stretch | undefined {
   const end = text.startsWith('[masked: ', at - 9) ? undefined : endOfMatch(NAME, text, at);
   if (end === undefined) return undefined;
@@ -80,14 +80,14 @@ const TYPE =
   "(?:[ \\t]{0,4}:[ \\t]{0,4}(?:&(?:'static )?)?[A-Za-z][\\w.:]{0,24}(?:\\[\\w{1,12}\\])?\\??(?=[ \\t]{0,4}=)|[ \\t]{1,4}(?:as )?string|\\[\\d{0,5}\\])?";
 const SIGN =
   '(?::=|={1,3}>?|!={1,2}|=>|->|<-|→|:|\\|\\||\\?\\?=?|\\?:|\\bor\\b|\\belse\\b|\\bin ?\\(|(?:\\.should )?==|\\bby lazy \\{|\\{(?=[ ]?"))';
-/** What wraps a secret and changes nothing: constructors of strings and of secrets. */
+/** Matches calls around a secret that do not change it: constructors of strings and of secrets. */
 const WRAPPER =
   '(?:\\[\\]byte\\(|by lazy \\{ ?|(?:new )?(?:(?:MD5|SHA[12]?|ENCRYPT|HASHBYTES)|String(?:::from|\\.valueOf)?|Some|Just|Optional\\.of|Ok|b64encode|btoa|Buffer\\.from|(?:\\w{1,20}(?:\\.|::))?\\w{0,16}(?:Secret|Sensitive|Redacted|Password|Secure)\\w{0,12}(?:(?:::|\\.)(?:new|from|of|make))?)\\([ \\t]{0,4})?';
 const OPEN = '[bBrRuUfNL@$]{0,2}(?:"""|\'\'\'|["\'`])';
-/** `Password string \`env:"DB_PASSWORD" default:"…"\``. */
+/** Matches `Password string \`env:"DB_PASSWORD" default:"…"\``. */
 const STRUCT_TAG =
   '[ \\t]{1,8}string[ \\t]{1,8}`[^`\\n[\\]]{0,80}\\b(?:env[dD]efault|default):(?=")';
-/** `{"name": "DB_PASSWORD", "type": "string", "value": "…"}`. */
+/** Matches `{"name": "DB_PASSWORD", "type": "string", "value": "…"}`. */
 const MEMBER_VALUE =
   '["\'],\\s{0,40}(?:["\']?\\w{1,20}["\']?:\\s{0,4}["\'][^"\'\\n[\\]]{0,60}["\'],\\s{0,40}){1,3}["\']?value["\']?:\\s{0,4}';
 /** `password.equals("…")`. */
@@ -100,14 +100,14 @@ const VALUE_OF = new RegExp(
   `(?:${STRUCT_TAG}|${FIELD}|${COMPARED}|${MEMBER_VALUE})${OPEN}|(?:["'\`]\\]?\\)?)?\\*{0,2}${REMARK}${TYPE}[ \\t]{0,12}${SIGN}\\s{0,12}${WRAPPER}${OPEN}`,
   'y',
 );
-/** `os.getenv("DB_PASSWORD", "…")`, `keyring.set_password("svc", "ops", "…")`, `.password("…")`. */
+/** Matches `os.getenv("DB_PASSWORD", "…")`, `keyring.set_password("svc", "ops", "…")`, `.password("…")`. */
 const DEFAULT_OF = /["'`][ \t]{0,4},[ \t]{0,4}(?=["'`])/y;
 const CALL =
   /\([ \t]{0,4}(?:[\w$.]{1,40},[ \t]{0,4}|["'][^"'\n[\]]{1,64}["'],[ \t]{0,4}){0,3}(?=["'`])/y;
-/** Functions that are given a password. Others read one, or find a text by its name. */
+/** Matches functions that take a password. Others return one, or find a text by its name. */
 const GIVES =
   /(?:^|[^\w]|(?:set|with|use|using|change|update|check|verify|validate|compare|match(?:es)?|hash|encrypt|encode|create|add|type|enter|fill|is_?valid|authenticate|reset|make)_?\w{0,12})$/i;
-/** A function that is called with a name, a prompt or a rule. */
+/** Matches a function whose argument is a name, a prompt or a rule. */
 const TAKES_NAME = /(?:^|[^.\w:>])$/;
 
 function readLiteral(named: Named): Stretch | undefined {
@@ -138,7 +138,10 @@ function readLiteral(named: Named): Stretch | undefined {
 
 const ELEMENT = /(?:["'][^"'<>\n[\]]{0,80})?>(?:<!\[CDATA\[)?(?=\p{Ll})/uy;
 
-/** A pass phrase as the text of an element. A label of a form has a capital, or names a password. */
+/**
+ * Returns a pass phrase that is an element's text. A form's label begins with a capital or names a password, so it
+ * is skipped.
+ */
 function phraseOfElement({ text, isPassword }: Named, start: number): Stretch | undefined {
   const window = text.slice(start, start + LITERAL_CHARS_MAX);
   const length = window.search(/[\n<\]]/);
@@ -166,7 +169,7 @@ function literalAt(named: Named, start: number, mayBePhrase: boolean): Stretch |
 
 const TEMPLATE = /[$#%]\{|\{\{|<%|<\/|%\(|^[$%]/;
 
-/** A variable of the environment for a token: its name is in capitals. */
+/** Says whether the name is an environment variable for a token, in capitals. */
 function isAssignedKey(whole: string): boolean {
   return (
     (ASSIGNED_KEY.test(whole) && !/^accesskey$/i.test(whole)) ||
@@ -197,13 +200,13 @@ function isLiteralSecret(
   return isAssignedKey(whole) && (isChosen(secret) || looksMade(secret));
 }
 
-/** A key that somebody is given. A `token` alone is more often a word of a grammar or of a theme. */
+/** Matches names of keys that a vendor issues. `token` alone more often belongs to a grammar or a theme. */
 const ASSIGNED_KEY =
   /(?:(?:api|access|secret|auth|client|bearer|bot|session|npm|git\w{2,4}|deploy|license|app|signing|encryption|master|private)[ _.-]?(?:key|token|secret)|credential)$/i;
 
 // Lines of settings.
 
-/** What may stand before the name when its line is one setting. */
+/** Matches what may precede the name if its line is a setting. */
 const BEFORE_SETTING =
   /^[ \t>]*(?:[-*+•#;$%]+ {0,2}|\/\/ ?|\d{1,2}[.)] )?(?:\*\*|__|["'`])?(?:(?:export|set|setx|env|ENV|ARG|let|local|global|declare -x|Environment=|my|The|Your|the|your) ?["']?)?[\w.:/ ()-]{0,48}$/;
 const SETTING =
@@ -224,9 +227,9 @@ function readLine(named: Named): Stretch | undefined {
   if (isReference(secret) || /[;,({]$/.test(secret) || named.whole.endsWith(secret))
     return undefined;
   if (named.isPassword) {
-    // With blanks around the sign a line of a program may give one variable to another.
+    // With spaces around the sign, a program may assign one variable to another.
     if (/ :?=>? |<-/.test(sign) && (isCodeWord(secret) || isMember(before))) return undefined;
-    // `pass: …` is also how a program reports on a test.
+    // A test program also reports `pass: …`.
     if (/^pass$/i.test(named.name) && /: /.test(sign) && !/[^\w.-]/.test(secret)) return undefined;
   } else {
     const isHeader = /^[ \t"'-]*(?:-H ["']?)?x-[\w-]*$/i.test(before) && sign.includes(':');
@@ -236,14 +239,14 @@ function readLine(named: Named): Stretch | undefined {
   return isBareChosen(secret) || isSimpleBare(secret) ? trimmed(text, start, end) : undefined;
 }
 
-/** `this.password = value` and `user.password = value` are code. */
+/** Says whether the name is a member in code: `this.password = value`, `user.password = value`. */
 function isMember(before: string): boolean {
   return /(?:\b(?:self|this|user|account|props|state|params|args|req|form|input|values|options|opts)\.|[@$])\w{0,24}$/.test(
     before,
   );
 }
 
-/** A path, a variable, a call, a member of an object. */
+/** Says whether the value is a path, a variable, a call, or a member of an object. */
 function isReference(secret: string): boolean {
   return (
     /^[$%@~&*/.|?+-]|^![A-Z]\w+$/.test(secret) ||
@@ -265,7 +268,7 @@ function isSimpleBare(secret: string): boolean {
   );
 }
 
-/** `AuthenticationMD5Password`, `password1`: what a program calls a secret. */
+/** Matches a name for a secret in code: `AuthenticationMD5Password`, `password1`. */
 const NAMES_A_SECRET = /^[\w$]*(?:pass|token|secret|credential)[\w$]*$/i;
 
 /** Without the marks that end a sentence. */
@@ -274,7 +277,7 @@ function trimmed(text: string, start: number, end: number): Stretch {
   return { start, end: end - marks };
 }
 
-/** Whether a value that begins behind a quote ends with one: otherwise it is the first word of a text. */
+/** Says whether a value after a quote also ends with one; otherwise it is the first word of a text. */
 function isClosed(text: string, start: number, end: number): boolean {
   const quote = text.charAt(start - 1);
   return !/["'`]/.test(quote) || text.charAt(end) === quote;
@@ -317,7 +320,7 @@ function readNote(named: Named): Stretch | undefined {
     isWord
   )
     return bare;
-  // `PASS: TestHeader2` is how a program reports on a test, `…:secret:app-x1` is a part of an address.
+  // A test program reports `PASS: TestHeader2`; `…:secret:app-x1` is part of an address.
   if (
     /^pass$/i.test(named.name) &&
     text.slice(nameEnd, start).endsWith(' ') &&
@@ -336,7 +339,7 @@ function readNote(named: Named): Stretch | undefined {
     : undefined;
 }
 
-/** `username=ops,password=`: a list of settings, and no arguments of a call. */
+/** Matches `username=ops,password=`: a list of settings, and no arguments of a call. */
 const LIST_BEFORE = /^[^()]*[\s,&;?"'][\w.-]{1,24}=[^\s,&;()]{1,64}[,&;][\w.-]{0,24}$/;
 
 function isIdentifierLike(value: string): boolean {
@@ -350,14 +353,14 @@ function isCode(before: string): boolean {
   );
 }
 
-// A blank between: directives, abbreviations, sentences.
+// Matches a space as the separator: directives, abbreviations, sentences.
 
 const BLANK =
   /["'`]?(?: - |[ \t]{1,4}-Value[ \t]{1,4}|[ \t]{1,4}(?:for [\w.-]{1,24} (?=\S{4,64}$))?|\((?=\S{4,64}\)))["'`*]{0,3}/y;
 const BLANK_VALUE = /[^\s"'`\\<>[\]{}]{4,80}/y;
 const ENDS_CLAUSE =
   /^["'`*]{0,3}(?:[ \t]{0,4}(?:$|\r?\n)|[.,;!)](?:\s|$)| (?:to|for|and|or|on|in|at|as|when|please|if|instead|und|für|um|auf|et|pour|y|para|e|per)\b| (?:#|\()| (?:everywhere|now|today|again|here|yesterday|instead)\b)/;
-/** Words in front of the name that make what follows it a value: "use the password X". */
+/** Matches words before the name after which a value follows: "use the password X". */
 const LEADS =
   /(?:\b(?:the|with|using|use|and|mit|und|dem|das|le|la|el|con|avec|type|enter|try|via|by|my|our|as|vault|wifi|root|admin|db|database|server|router|master|user(?:name)?|login)\b[^\n]{0,24}|[,/|(+&] ?)$/i;
 
@@ -427,7 +430,7 @@ function readBehindBlank(named: Named): Stretch | undefined {
 const SPOKEN = new RegExp(`^(?:${SPOKEN_NAMES}|pwd|pw)$`, 'iu');
 const KEY_NOUN = /(?:token|key|secret)$/i;
 
-/** `web-01`, `utf_8`, `x/y`, `a=b`: words and numbers with marks between, as names of things have them. */
+/** Says whether a value is words and numbers with marks between them, as names are: `web-01`, `utf_8`, `x/y`, `a=b`. */
 function isIdentifierWithMarks(value: string): boolean {
   return (
     /^[a-z]+(?:[-_/.][a-z\d]+)+$/i.test(value) ||
@@ -459,7 +462,7 @@ const SETS =
   /\b(?:set|chang\w{1,3}|reset|updat\w{1,3}|rotat\w{1,3}|made|put|turn\w{0,2}) (?:\w{1,16} ){0,3}[\w.-]{0,24}$/i;
 const IS =
   /(?: \([^()\n]{1,24}\))?(?: (?:I|we|you|they) \w{1,12}(?: \w{1,12})?)?(?: (?:for|of|on|at) [\w. -]{1,32}?)? (?:(?:will|should|must) be|is|was|ist|war|lautet|est|es|è|é|jest|(?<=has[łl]o )to)(?: now| jetzt| still)?:? ["'`*]{0,3}/y;
-/** What else is said of a token: "the token is missing". */
+/** Matches words after a token that are no value: "the token is missing". */
 const WHEN = /^["'`*]{0,3} (?:yesterday|today|tonight|now|last|this|again|heute|gestern)\b/;
 
 function readSentence(named: Named): Stretch | undefined {

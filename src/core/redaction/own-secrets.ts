@@ -1,24 +1,23 @@
 /**
- * The secrets that svc itself was configured with: provider keys, the service key, the local token.
- * They are masked by value, whatever they look like, also in base64 as a login is sent.
- *
- * One set serves the whole process, because everything that it keeps or sends is masked with it:
- * another set would give a text another digest. It only grows: a replaced key stays a secret.
+ * Masks the secrets with which svc itself is configured: provider keys, the service key, the local token. They are
+ * masked by value, whatever they look like, and also in base64, as a login is sent.
+ * The whole process shares one set, because everything that it stores or sends is masked with it: with another set a
+ * text would have another digest. The set only grows: a replaced key is still a secret.
  */
 
 import type { Stretch } from './secret-rule.ts';
 
-/** Shorter values, and short ones of letters alone ("ollama"), are no keys in a configuration. */
+/** Least length of a masked value; a value of letters alone ("ollama") must be longer, because it may be no key. */
 const ANY_CHARS_MIN = 8;
 const MIXED_CHARS_MIN = 4;
-/** A configuration has a handful; this bounds what a process that reloads for months keeps. */
+/** Bound on secrets. A configuration has a handful; a process may reload it for months. */
 const SECRETS_MAX = 256;
 const BASE64_CHARS_MIN = 8;
 
 const known = new Set<string>();
 let needles: readonly string[] = [];
 
-/** From now on these values are masked in every text. */
+/** Adds values that are masked in every text from now on. */
 export function rememberOwnSecrets(secrets: readonly string[]): void {
   const fresh = secrets.filter((secret) => isMaskable(secret) && !known.has(secret));
   if (fresh.length === 0) return;
@@ -26,7 +25,7 @@ export function rememberOwnSecrets(secrets: readonly string[]): void {
   needles = [...new Set([...known].flatMap(formsOf))];
 }
 
-/** The place of one of them in a text without escapes. */
+/** Finds these secrets in a text without escapes. */
 export function findOwnSecrets(view: string): readonly Stretch[] {
   const found: Stretch[] = [];
   for (const needle of needles) {
@@ -42,7 +41,7 @@ function isMaskable(secret: string): boolean {
   return secret.length >= MIXED_CHARS_MIN && !/^[A-Za-z]+$/.test(secret);
 }
 
-/** The secret itself, and its base64 forms at any offset in a longer text. */
+/** Returns the secret itself, and its base64 forms at any offset in a longer text. */
 function formsOf(secret: string): readonly string[] {
   const unescaped = decodeEscapes(secret).view;
   const inBase64 = [0, 1, 2].map((offset) => insideBase64(secret, offset));
@@ -50,7 +49,7 @@ function formsOf(secret: string): readonly string[] {
   return [unescaped, ...long, ...long.map(toBase64Url)];
 }
 
-/** The characters of base64 that depend only on the secret when `offset` bytes precede it. */
+/** Returns the base64 characters that depend only on the secret if `offset` bytes precede it. */
 function insideBase64(secret: string, offset: number): string {
   const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)]);
   const whole = bytes.toString('base64').replace(/=+$/, '');
@@ -64,12 +63,11 @@ function toBase64Url(base64: string): string {
 }
 
 /**
- * A text without its escapes, so that one set of rules reads JSON in JSON, source literals, query
- * strings and HTML: `{\\\"password\\\": \\\"…\\\"}` reads like `{"password": "…"}`. The view serves
- * for finding only; `toText` maps a place of the view to the text.
- *
- * Every run of backslashes counts as one escape, and `%2522` as `%22`: so any depth is undone in one
- * pass, and the work stays linear. A backslash at the end of a line continues it, as in a shell.
+ * A text with its escapes decoded, so that one set of rules reads JSON in JSON, source literals, query strings and
+ * HTML: `{\\\"password\\\": \\\"…\\\"}` reads like `{"password": "…"}`. The view is only searched; `toText` maps a
+ * position in it to the text.
+ * Every run of backslashes counts as one escape, and `%2522` as `%22`, so any depth is decoded in one pass and the
+ * work stays linear. A backslash at the end of a line continues the line, as in a shell.
  */
 interface DecodedView {
   readonly view: string;
@@ -92,7 +90,7 @@ const BY_NAME: Readonly<Record<string, string>> = {
 export function decodeEscapes(text: string): DecodedView {
   if (!/[\\%&]/.test(text)) return { view: text, toText: (index) => index };
   const parts: string[] = [];
-  // From `viewStarts[n]` on, a place of the view is at the same distance from `textStarts[n]`.
+  // From `viewStarts[n]` on, positions in the view have the same distance to `textStarts[n]` in the text.
   const viewStarts = [0];
   const textStarts = [0];
   let viewLength = 0;
@@ -126,9 +124,7 @@ function placeFinder(
   };
 }
 
-/**
- * The one character that an escape encodes; undefined for an escape that stays as it is written.
- */
+/** Returns the character that an escape encodes; undefined for an escape that is left as written. */
 function decoded(escape: string): string | undefined {
   if (escape.includes('\n')) return ' ';
   if (escape.startsWith('&')) return BY_NAME[escape.slice(1, -1)];
@@ -136,7 +132,7 @@ function decoded(escape: string): string | undefined {
   const code = Number.parseInt(escape.slice(-2), 16);
   if (code === 0x0a || code === 0x0d) return '\n';
   const isPrintable = code >= 0x20 && code < 0x7f;
-  // Brackets end a secret for the rules, and a decoded one must not.
+  // Brackets end a secret for the rules, so an encoded bracket is not decoded.
   return isPrintable && !/[[\]<>{}\\]/.test(String.fromCharCode(code))
     ? String.fromCharCode(code)
     : undefined;

@@ -1,6 +1,6 @@
 /**
- * Passwords that no name stands beside: the second of two arguments, of two words with a colon or a stroke between, of
- * two columns. The word for a login, the program or the form of the line gives them away.
+ * Finds passwords without a name beside them: the second of two arguments, of two words joined by a colon or slash,
+ * or of two columns. A word for a login, the program, or the form of the line shows them.
  */
 
 import { isArgument } from './password-arguments.ts';
@@ -19,7 +19,7 @@ import { type Candidate, type FoundAll, NO_REST, type SecretRule } from './secre
 
 const USER = '["\'`]?[\\w.@+-]{2,64}["\'`]?';
 const BARE_VALUE = '[^\\s"\'`\\\\<>[\\](){},;]{4,80}';
-/** A word for two things that belong together: a name, and the secret of it. */
+/** Words for a pair of a name and its secret. */
 const LOGIN_WORDS =
   '(?:basic[ _-]?auth(?:entication)?|http[ _-]?auth|stats auth|auth(?:entication)?|creds?|credentials?|logins?|log ?in(?: (?:with|as))?|sign(?:ed)?[ -]?in(?: (?:with|as))?|account|zugang(?:sdaten)?|anmeldung|identifiants|credenciales|accesso)';
 const USER_WORDS =
@@ -252,7 +252,7 @@ function pair(
   return { kind: 'password', rest: NO_REST, source, ...rule };
 }
 
-/** As the second of two words: no part of a path, no second name, no word of the sentence. */
+/** Says whether the second word of a pair can be a secret: no part of a path, no second name, no ordinary word. */
 function isPairSecret({ secret, next }: Candidate): boolean {
   const bare = secret.replace(/[.,;:!?*]+$/, '');
   if (!isArgument(bare) || isTechnical(bare) || /^[/~.]|\/|^\d+$/.test(bare) || next === '(')
@@ -266,7 +266,7 @@ function isOfFile({ secret }: Candidate): boolean {
   return isArgument(secret) && (isSimplePassword(secret) || isChosen(secret) || looksMade(secret));
 }
 
-/** What else follows a stroke or a colon behind the word for a login. */
+/** Matches other words that follow a slash or colon after a word for a login. */
 const NOT_A_SECRET =
   /^(?:log(?:out|off|in)|sign(?:up|out|in|off|-up|-out)|register|registration|session\w*|cookie\w*|profile\w*|callback|account\w*|billing|settings?|user\w*|admin\w*|role\w*|group\w*|token\w*|failed|success\w*|error\w*|denied|security|access|authori[sz]\w+|permission\w*|member\w*|service\w*|server\w*|client\w*|provider\w*|module\w*|handler\w*|index|router?|routes?|middleware|controller|github|gitlab|google|oauth\w*|basic|bearer|digest|email|phone|website|platform|device|browser|payment|contact|subscription|\w+\.(?:[jt]sx?|py|go|rb|php|md|html?|json|ya?ml))$/i;
 
@@ -279,7 +279,7 @@ function isLiteral(secret: string): boolean {
 const LOGIN_CHARS = 104;
 const LOGIN = /(?:^|[\s"'`(=])(?!mailto:)[A-Za-z][\w.-]{1,32}:([^\s:/@"'`\\<>[\](){},;]{4,64})$/;
 
-/** The password of `ops:…@db.example.com:5432`; `headEnd` is behind the `@`. */
+/** Finds the password of `ops:…@db.example.com:5432`; `headEnd` is the index after the `@`. */
 function findLoginBefore(headEnd: number, text: string): FoundAll {
   const end = headEnd - 1;
   const secret = LOGIN.exec(text.slice(Math.max(0, end - LOGIN_CHARS), end))?.[1] ?? '';
@@ -289,7 +289,7 @@ function findLoginBefore(headEnd: number, text: string): FoundAll {
 
 const PAIR = /(?:^|[\s:])["'`]?(?!https?:)[\w.@+-]{2,40}[:/]([^\s"'`\\<>[\](){},;]{4,64})["'`]?$/;
 
-/** The password of "ops:… for basic auth". The words behind it begin one place and end at `headEnd`. */
+/** Finds the password of "ops:… for basic auth". The words after the pair end at `headEnd`. */
 function findPairBefore(headEnd: number, text: string): FoundAll {
   const from = Math.max(0, headEnd - LOGIN_CHARS - PAIR_WORDS_CHARS);
   const before = text.slice(from, headEnd).replace(/ (?:for|as|to|für) [\w ]{1,40}$/i, '');

@@ -1,9 +1,9 @@
-/** Is this argument, or this part of an address, a password? */
+/** Decides whether an argument, or a part of an address, is a password. */
 
 import { hasMixedCharacters, isPlaceholder, looksRandom } from './secret-likeness.ts';
 import type { Candidate } from './secret-rule.ts';
 
-/** Words that people write into documents in place of a password. */
+/** Matches words that documents use in place of a password. */
 const EXAMPLE_PASSWORD =
   /^(?:pass(?:word|wd|phrase)?|pwd|pw|secret|token|user|root|admin|postgres|guest|test|yyy|p)$/i;
 
@@ -12,7 +12,7 @@ export function isUrlPassword({ secret }: Candidate): boolean {
   return !isPlaceholder(secret) && !EXAMPLE_PASSWORD.test(secret) && !secret.startsWith('\\');
 }
 
-/** A variable, a template or a command in the place of the value. */
+/** Matches a variable, a template or a command in place of the value. */
 const IS_TEMPLATE = /^["']?[$%<{([]/;
 
 export function isArgument(secret: string): boolean {
@@ -27,6 +27,6 @@ export function isArgument(secret: string): boolean {
 export function isLogin({ secret, context }: Candidate): boolean {
   const name = /["'=\s]([^\s"'=:]{1,64}):?["']?$/.exec(context)?.[1] ?? '';
   if (/^[$<]|\{\{|\$\(/.test(name) || !isArgument(secret) || secret.includes('://')) return false;
-  // `-u www:data` is a user and a group; `-u 1000:1000` as well.
+  // `-u www:data` is a user and a group; so is `-u 1000:1000`.
   return hasMixedCharacters(secret) || looksRandom(secret);
 }

@@ -1,11 +1,10 @@
 /**
- * Takes secrets and private passages out of a text before it is stored, indexed or sent to the
- * memory side. It never sees what goes to the provider: that text stays the client's own.
- *
- * Pure, one pass a rule, linear in the length of the text. Masking a masked text changes nothing:
- * - no rule can match a mask or reach across one: brackets are in none of its characters;
- * - a secret is eaten to the end of its run of letters and digits, so that what follows a mask is
- *   never the beginning of another secret that was hidden in the first one.
+ * Removes secrets and private passages from a text before it is stored, indexed or sent to a memory. It never sees
+ * what goes to the provider: that text stays the client's own.
+ * Pure, one pass per rule, linear in the length of the text. Masking a masked text changes nothing:
+ * - no rule can match a mask or across one, because no rule's characters include brackets;
+ * - a secret is removed to the end of its run of letters and digits, so that no second secret can begin after the
+ * mask.
  */
 
 import { decodeEscapes, findOwnSecrets } from './own-secrets.ts';
@@ -17,9 +16,9 @@ import type { SecretRule, Stretch } from './secret-rule.ts';
 import { SECRET_RULES } from './secret-rules.ts';
 
 /**
- * Characters. A longer text becomes one mask. A megabyte in one message is a file and no memory,
- * and reading it takes tens of milliseconds from every open stream. A window's edge could
- * cut a secret in two.
+ * Longest text that is searched; a longer one becomes a single mask. A message of a megabyte is a file and no
+ * memory, and searching it would block every open stream for tens of milliseconds. Searching it in windows could cut
+ * a secret in two.
  */
 export const MASKED_CHARS_MAX = 1 << 20;
 
@@ -28,20 +27,21 @@ const TEXT_KEYWORDS = new KeywordIndex(SECRET_RULES.filter(({ isRun }) => isRun 
 
 export interface MaskedText {
   readonly text: string;
-  /** How many secrets were found. Not zero: the text is not what was said, and must not replace it. */
+  /** How many secrets were found. If not zero, the text differs from the original and must not replace it. */
   readonly masked: number;
 }
 
 const OVERSIZED: MaskedText = { text: '[masked: oversized-text]', masked: 1 };
 
 /**
- * Names of secrets, and beginnings of a vendor's keys, in one text. To look behind a name takes some 10 us, behind a
- * beginning 4. A text with more becomes one mask too: it is a dump, and to read it all would hold up everybody for seconds.
+ * Bounds on names of secrets and on beginnings of vendors' keys in one text. Checking a name takes some 10 us, a
+ * beginning 4 us. A text with more is a dump and becomes a single mask: searching it would block all requests for
+ * seconds.
  */
 export const MASKED_NAMES_MAX = 5_000;
 const HEADS_MAX = 20_000;
 
-/** The text with `[masked: kind]` in place of every secret. */
+/** Returns the text with `[masked: kind]` in place of every secret. */
 export function maskSecrets(text: string): MaskedText {
   if (text.length > MASKED_CHARS_MAX) return OVERSIZED;
   const { view, toText } = decodeEscapes(text);
@@ -63,9 +63,8 @@ export function maskSecrets(text: string): MaskedText {
 }
 
 /**
- * The text without the parts between `<private>` and `</private>`. Tags may be nested; one that is
- * never closed holds everything after it. A blank stays, so that what is left on both sides cannot
- * join to a new tag.
+ * Removes the parts between `<private>` and `</private>`. Tags may be nested; one that is never closed covers the
+ * rest of the text. A space replaces each part, so that the texts on both sides cannot join to a new tag.
  */
 export function stripPrivate(text: string): string {
   let depth = 0;
@@ -81,14 +80,14 @@ export function stripPrivate(text: string): string {
   return depth === 0 ? kept + text.slice(keptFrom) : kept;
 }
 
-/** A secret that was found, with its replacement. */
+/** A secret that was found, with the kind for its mask. */
 interface Mask extends Stretch {
   readonly kind: string;
 }
 
-/** The secrets found, and the text that is still to be searched. */
+/** The secrets found so far, and the text that is still to be searched. */
 class Search {
-  /** As long as the text; brackets cover the found secrets, and no rule reads across them. */
+  /** As long as the text. Brackets replace the found secrets, and no rule matches across brackets. */
   rest: string;
   /** Beginnings that were looked at. */
   heads = 0;
@@ -129,17 +128,17 @@ function render(
   return { text: kept + text.slice(from), masked: masks.length };
 }
 
-/** The shortest vendor format has so many characters. */
+/** Length of the shortest vendor format. */
 const LONG_RUN_CHARS = 14;
 
-/** By character code: whether the character may be inside a vendor's format. */
+/** For each character code, whether it can be part of a vendor's format. */
 const IS_RUN_CODE = Uint8Array.from({ length: 128 }, (_, code) =>
   /[\w.:/+-]/.test(String.fromCharCode(code)) ? 1 : 0,
 );
 
 /**
- * The long unbroken runs, a line each. In prose and code they are few, and looking for the vendors'
- * formats in them alone takes a third of the time. A pattern for runs took ten times as long as this.
+ * Returns the long unbroken runs, one per line. Prose and code have few, so searching vendors' formats only there
+ * takes a third of the time. A regular expression for runs took ten times as long as this loop.
  */
 function findLongRuns(text: string): string {
   const runs: string[] = [];
@@ -155,10 +154,10 @@ function findLongRuns(text: string): string {
 
 const WORD_REST = /[\w-]*/y;
 
-/** Characters of a candidate that a rule may judge. */
+/** Longest part of a candidate that a rule examines. */
 const JUDGED_CHARS = 64;
 
-/** In small letters, and as long as before: İ alone would become two characters. */
+/** Lower-cases a text without changing its length; İ alone would become two characters. */
 function lowered(text: string): string {
   const lower = text.toLowerCase();
   return lower.length === text.length ? lower : text.replaceAll('İ', 'I').toLowerCase();
@@ -184,13 +183,13 @@ function findAll(search: Search, rule: SecretRule, places: readonly number[]): r
     if (search.heads > HEADS_MAX) break;
     const secret = read.secretAt(match);
     if (secret !== undefined) found.push(secret);
-    // A refused head is short, so looking again from its second character stays linear.
+    // A refused match is short, so searching again from its second character stays linear.
     pattern.lastIndex = secret?.end ?? match.index + 1;
   }
   return found;
 }
 
-/** The next match of a sticky pattern at one of the places, from its last index on. */
+/** Returns a function that finds a sticky pattern's next match at one of the places. */
 function finderAt(
   pattern: RegExp,
   text: string,
@@ -211,8 +210,8 @@ function finderAt(
 }
 
 /**
- * Values that their names give away: each name is read once, by the first rule that accepts it. Undefined for more names
- * than are read.
+ * Finds values that their names show. Each name is read once, by the first rule that accepts it. Undefined if there
+ * are more names than MASKED_NAMES_MAX.
  */
 function findNamed(text: string): readonly Stretch[] | undefined {
   const first = findName(text, 0);
@@ -271,8 +270,8 @@ class RuleReader {
 }
 
 /**
- * Where the run of `rest` that continues at an index ends. A run is read once, however many refused
- * heads lie in it: otherwise `password=password=…` would cost the square of its length.
+ * Returns a function that finds the end of a run of `rest`. A run is read only once, even with many refused matches
+ * in it: otherwise `password=password=…` would take quadratic time.
  */
 function restReader(text: string, rest: RegExp): (from: number) => number {
   let runStart = 0;

@@ -1,20 +1,24 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Could this value be a secret? Questions about one value, for the rules that go by a name or a
- * place and not by a format.
- *
- * A longer value is never less likely a secret than its beginning: so a value that was cut off is
- * judged like the whole one.
+ * Decides whether a value can be a secret, for rules that go by a name or a place instead of a format.
+ * A longer value is never less likely a secret than its beginning, so a value that was cut off is judged like the
+ * whole one.
  */
 
-/** Random base36 of 14 characters has 11 different ones and 6 steps on average; names have fewer. */
+/**
+ * Least length and variety of a random value. Random base36 of 14 characters has 11 different ones and 6 steps on
+ * average; names have fewer.
+ */
 const RANDOM_CHARS_MIN = 14;
 const RANDOM_DISTINCT_MIN = 8;
 const RANDOM_STEPS_MIN = 4;
-/** Without a digit: names have capitals, too, but seldom side by side. */
+/** Pairs of adjacent capitals in a random value without digits; names seldom have any. */
 const RANDOM_CAPITAL_PAIRS_MIN = 2;
-/** This many count as a step: one in 5,000 random values of 24 characters has only three. */
+/**
+ * So many pairs of capitals count as one more step: one in 5,000 random values of 24 characters has only three
+ * steps.
+ */
 const CAPITAL_PAIRS_OF_A_STEP = 5;
 
 const PLACEHOLDER_WORD =
@@ -22,33 +26,33 @@ const PLACEHOLDER_WORD =
 const PLACEHOLDER_FORM =
   /^(?:\*{3}|\.{3}|#|\$[A-Z{(]|\$\w{1,40}$|\$\d|%\w{1,40}%|@|:|<|\{|process\.|env[.:]|os\.)/i;
 
-/** Names of algorithms and types have digits, too: "the password is base64 encoded". */
+/** Matches names of algorithms and types with digits: "the password is base64 encoded". */
 const TECHNICAL_WORD =
   /^(?:base-?\d|sha-?\d|md5|argon2|pbkdf2|scrypt|bcrypt|oauth|utf-?\d|u?int\d|float\d|x-?509|aes-?\d|rsa-?\d|ipv\d|python\d|node\d)/i;
 const TECHNICAL_FORM =
   /^(?:https?(?:[:\d_-]|$)|\d+(?:\.\d+)?[a-z%]{0,12}$|[au]rn:|[a-z]{2}-[a-z]{4,9}-\d:|!(?:vault|secret|env_var|include)$)/i;
 
-/** Whether documents and templates write it in place of a secret. */
+/** Says whether documents and templates use the value in place of a secret. */
 export function isPlaceholder(value: string): boolean {
   return PLACEHOLDER_FORM.test(value) || beginsWithWord(PLACEHOLDER_WORD, value) || isMadeUp(value);
 }
 
-/** The name of an algorithm or a type, an address, a number with its unit. */
+/** Says whether a value is the name of an algorithm or a type, an address, or a number with its unit. */
 export function isTechnical(value: string): boolean {
   return TECHNICAL_FORM.test(value) || beginsWithWord(TECHNICAL_WORD, value);
 }
 
-/** A random value begins like a word once in a while: "xxX5Yl8fo4Sr…" is no placeholder. */
+/** Says whether a value begins with such a word and is not random: "xxX5Yl8fo4Sr…" is no placeholder. */
 function beginsWithWord(word: RegExp, value: string): boolean {
   return word.test(value) && !looksRandom(value);
 }
 
-/** Letters beside digits or marks, as in a password that a person chose. */
+/** Says whether a value has letters together with digits or marks, like a password that a person chose. */
 export function hasMixedCharacters(value: string): boolean {
   return /[A-Za-z]/.test(value) && /[0-9!@#$%^&*?~+]/.test(value) && distinctIn(value) >= 4;
 }
 
-/** As a machine makes them: long, many different characters, letters and digits in no order. */
+/** Says whether a machine made the value: long, many different characters, letters and digits in no order. */
 export function looksRandom(value: string): boolean {
   if (value.length < RANDOM_CHARS_MIN || distinctIn(value) < RANDOM_DISTINCT_MIN) return false;
   const { steps, capitalPairs } = countNeighbours(value);
@@ -57,17 +61,20 @@ export function looksRandom(value: string): boolean {
   return /\d/.test(value) || capitalPairs >= RANDOM_CAPITAL_PAIRS_MIN;
 }
 
-/** In a random value of 20 characters one in 40 characters follows its neighbour in the alphabet. */
+/**
+ * Share of characters that follow their neighbour in the alphabet, from which on a value is made up; in a random
+ * value of 20 characters it is 1/40.
+ */
 const SEQUENCE_SHARE_MIN = 0.35;
-/** The same character again: 1 in 16 for hexadecimal digits. */
+/** Share of equal neighbours from which on a value is made up; 1/16 in random hex. */
 const REPEAT_SHARE_MIN = 0.35;
 const JUDGED_CHARS_MIN = 14;
-/** Identifiers of accounts are often chosen to be remembered, and are credentials all the same. */
+/** Matches a UUID. Users may choose memorable ones as account ids, but they are credentials all the same. */
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 
 /**
- * A made-up key, typed by a person: one character again and again, the alphabet, or the word
- * EXAMPLE at its end, as in the documents of Amazon.
+ * Says whether a person typed a made-up key: one repeated character, the alphabet, or EXAMPLE at its end, as in
+ * Amazon's documents.
  */
 export function isMadeUp(value: string): boolean {
   if (value.length < JUDGED_CHARS_MIN || isUuid(value)) return false;
@@ -87,7 +94,7 @@ export function isUuid(value: string): boolean {
   return UUID.test(value);
 }
 
-/** Keys that their owners published in the samples of their own libraries: the start of their sha256. */
+/** Keys that vendors published in samples of their own libraries: the beginning of each key's sha256. */
 const PUBLIC_EXAMPLES: ReadonlySet<string> = new Set(
   (
     'f56e323494a6 2037abcaffb2 3f370c9dd822 e4a5542bb7fd a19f89ab3555 0b476bdf9acf eb540d2b6ee2 ' +
@@ -100,16 +107,16 @@ export function isPublicExample(value: string): boolean {
   return PUBLIC_EXAMPLES.has(createHash('sha256').update(value).digest('hex').slice(0, 12));
 }
 
-/** One letter in six of a random base32 value is a vowel, in words every third. */
+/** Largest share of vowels in a random base32 value: there it is a sixth, in words a third. */
 const VOWEL_SHARE_MAX = 0.3;
 
-/** The seed of a second factor: capitals, with or without the digits of base32, and no word. */
+/** Says whether a value is the seed of a second factor: capitals, with or without base32 digits, and no word. */
 export function isBase32Seed(value: string): boolean {
   if (!/^[A-Z2-7]{16,64}$/.test(value) || distinctIn(value) < RANDOM_DISTINCT_MIN) return false;
   return value.replaceAll(/[^AEIOU]/g, '').length / value.length <= VOWEL_SHARE_MAX;
 }
 
-/** Base64 of `user:password`, as docker and npm keep it. */
+/** Says whether a value is the base64 of `user:password`, as docker and npm store it. */
 export function isEncodedLogin(value: string): boolean {
   if (!/^[A-Za-z0-9+/_-]{8,64}={0,2}$/.test(value)) return false;
   return /^[\x20-\x39\x3b-\x7e]{1,40}:[\x20-\x7e]{1,48}/.test(
@@ -122,8 +129,8 @@ function distinctIn(text: string): number {
 }
 
 /**
- * A step is a change of the kind of character between neighbours. From a capital to a small letter
- * does not count: that is how names are written.
+ * Counts steps and pairs of capitals. A step is a change of the kind of character between neighbours, except from a
+ * capital to a small letter, because names are written so.
  */
 function countNeighbours(text: string): { steps: number; capitalPairs: number } {
   let steps = 0;
@@ -147,17 +154,17 @@ function kindOf(character: string): 'capital' | 'small' | 'digit' | 'other' {
 
 const WORDED_CHARS_MIN = 6;
 const WORDED_FORM = /^\p{L}[\p{L}!@#%^*+~?._-]{5,63}$/u;
-/** Names of types, states, algorithms and of the password itself, as data and sentences have them. */
+/** Names of types, states, algorithms and passwords, as they appear in data and sentences. */
 const PLAIN_WORD =
   /^(?:string|varchar|function|symbol|bigint|property|number|integer|boolean|buffer|object|unknown|option(?:al)?|undefined|required|mandatory|continue|proceed|regain|restore|recover|unlock|prevent|protect|complete|ensure|invalid|incorrect|correct|missing|strong|secure|insecure|unsafe|expired?|hidden|visible|invisible|readonly|read-only|unset|empty|default|plain-?text|public|private|random|unique|different|similar|identical|obvious|strict|simple|simply|always|already|another|anything|nothing|something|whatever|either|neither|rather|perhaps|really|mostly|across|inside|outside|before|during|between|without|within|through|because|against|longer|shorter|stronger|weaker|wrong|case-(?:in)?sensitive|opaque|ascii|base-?64|argon|column|field|flags?|options?|arguments?|parameters?|switch(?:es)?|label|database|username|e-?mail|postgres|superuser|administrator|letters|characters|generate|disable|enable|contrase\p{L}+|wachtwoord|salasana|parola|l\p{L}senord|adgangskode|incorrect\p{L}{1,3}|requerid[oa]|obligato\p{L}+|inv[aá]lid[oa]|errat[ao]|sbagliat[ao]|onjuist|verplicht|неверн\p{L}+|обязател\p{L}+|falsch|richtig|sicher|unsicher|notwendig|erforderlich)$/iu;
-/** Words of code and of prose that a value is made of when it names a password. */
+/** Words in code and prose of which a password's name consists. */
 const NAMING_WORD =
   /pass|pwd|kennwort|^secret|[_.]secret|token|hash|crypt|prompt|input|string|value$|[Cc]onfig|(?:current|new|old|user|your|default)[A-Z_-]|(?:Str|Text|Bytes?|Type|Field|Schema|Data|Dto|Props|Digest|Policy|Option|Object|Key|Provider|Manager|Service|Client|Handler|Factory|Ref|Param|Arg|Value|Array|List|Map|Spec|Entity|Model|Info|Name|Store|Session|State|Settings|Context|Builder|Result|Response|Request|Like)$/;
-/** Participles and adjectives describe a password: "the password is mandatory, encrypted, changeable". */
+/** Participles and adjectives that describe a password: "the password is mandatory, encrypted, changeable". */
 const DESCRIBING_WORD =
   /^(?:(?:non|un|over|multi|pre|self|case|read|write|lower|upper|soft|well|base|zero|one|two|short|long)-[a-z]+|[a-z]+(?:ed|ing|able|ible|ive|ory|ary|ous|ful|less|ant|ent|lich|isch)|[a-z]+(?<!f)ly|written|chosen|broken|stolen|forgotten|overwritten|(?:ab|an|auf|aus|ein|um|weg|zu)?ge[a-z]+(?:t|en)|ver[a-zäöüß]{3,10}(?:en|t|d))$/;
 
-/** A value that is not in quotes: it may be a word of the sentence, or of code. */
+/** Says whether an unquoted value is a password that a person chose, and no word of a sentence or of code. */
 export function isBareChosen(secret: string): boolean {
   const bare = secret.replace(SENTENCE_END, '');
   return (
@@ -168,11 +175,11 @@ export function isBareChosen(secret: string): boolean {
   );
 }
 
-/** How code calls what it gives to a password: a variable, a parameter, a column. */
+/** Names in code for something that holds a password: a variable, a parameter, a column. */
 const CODE_WORD =
   /^(?:pass|pwd|pw\d?|p\d|secret|token|hash|user|new|old|current|input|form|req|args?|db|opts?|value|values?|data|line|text|str|string|buf(?:fer)?|bytes?|result|res|response|body|param(?:eter)?s?|field|element|event|target|state|props|context|ctx|config|conf|settings?|options?|env|self|this|undefined|null|none|nil|true|false|plain(?:text)?|cipher\w*|encoded|decoded|raw|tmp|temp|item|entry|row|record|column|payload|reader|writer|stdin|prompt|random|generate\w*|get\w*|read\w*|load\w*|find\w*|make\w*|create\w*|fetch\w*)(?:[A-Z_.\d]|[,;)]|$)/;
 
-/** Whether a word is more likely a variable than a secret. */
+/** Says whether a word is more likely a variable than a secret. */
 export function isCodeWord(word: string): boolean {
   return (
     CODE_WORD.test(word) ||
@@ -181,7 +188,7 @@ export function isCodeWord(word: string): boolean {
   );
 }
 
-/** `field1`, `test_2`, `web01`, `HS256`, `ES2020`: things that are counted, and names of algorithms. */
+/** Matches numbered things and algorithms: `field1`, `test_2`, `web01`, `HS256`, `ES2020`. */
 const VERSIONED_WORD =
   /^(?:pass(?:word|wd)?|pwd|pw|secret|token|hash|user|field|test|param|option|step|line|column|col|version|ver|type|key|node|web|host|server|rev|arg|input|item|section|chapter|figure|table|page|level|phase|stage|part|group|case|example|level|rule|slot|row|v|p|t|x|r|h|e?s|rs|hs|es|ps|ed|k|n|no)[_-]?\d{1,4}$/i;
 
@@ -189,16 +196,19 @@ export function isVersionedWord(word: string): boolean {
   return VERSIONED_WORD.test(word);
 }
 
-/** Names with dots between: `foo.bar.baz`, `Config.DbPassword`. A password has digits or marks as well. */
+/** Says whether a value is a member access: `foo.bar.baz`, `Config.DbPassword`. A password also has digits or marks. */
 export function isMemberAccess(value: string): boolean {
   return /^[A-Za-z_$]{1,40}\d?(?:[?!]?\.[A-Za-z_$]{1,40}\d?){1,8}[,;)]?$/.test(value);
 }
 
-/** Sums, times and references that settings hold without quotes. */
+/** Matches amounts, times and references that settings hold without quotes. */
 const BARE_PRIMITIVE = /^(?:\d{6,}0{3,}|1[5-9]\d{8}(?:\d{3})?)$/;
 const SENTENCE_END = /[.,;:!?)。，]+$/;
 
-/** A password as a person chooses it: words or names, perhaps with marks between them, or a number. */
+/**
+ * Says whether a value is a password that a person may choose: words or names, perhaps with marks between them, or a
+ * number.
+ */
 export function isChosen(secret: string): boolean {
   const bare = secret.replace(SENTENCE_END, '');
   if (/^\d{6,20}$/.test(bare)) return distinctIn(bare) >= 3;
@@ -216,13 +226,13 @@ export function isChosen(secret: string): boolean {
   );
 }
 
-/** A sentence in these scripts has no blanks, and a password is typed in others. */
+/** Matches scripts whose sentences have no spaces; passwords are typed in other scripts. */
 const IDEOGRAMS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz';
 
-/** Letters in no order: a machine has made them, though no digit is in them. */
+/** Least length of a scrambled word: letters in no order, made by a machine without digits. */
 const SCRAMBLED_CHARS_MIN = 16;
-/** Words of English and of German are vowels to two fifths, random letters to a quarter. */
+/** Largest share of vowels in random letters, where it is a quarter; in English and German words it is two fifths. */
 const SCRAMBLED_VOWEL_SHARE_MAX = 0.29;
 
 const CAMEL_CASE = /^(?:[A-Z]?[a-z]{1,2}){0,2}(?:[A-Z]{1,4}[a-z]{2,}){2,}$/;
@@ -237,20 +247,20 @@ export function looksMade(value: string): boolean {
   return vowels / value.length <= SCRAMBLED_VOWEL_SHARE_MAX || /[b-df-hj-np-tv-xz]{5}/i.test(value);
 }
 
-/** Three words or more, and no sentence: "correct horse battery staple". */
+/** Says whether a text is a pass phrase: three words or more, and no sentence ("correct horse battery staple"). */
 export function isPassPhrase(text: string, isCalledPhrase: boolean): boolean {
   const words = text.split(' ');
   if (words.length < (isCalledPhrase ? 3 : 4) || words.length > 12) return false;
   if (!words.every((word) => PHRASE_WORD.test(word)) || isPlaceholder(text)) return false;
   if (ABOUT_PASSWORDS.test(text)) return false;
-  // Small letters throughout and no stop: then only a verb or a pronoun makes a sentence of it.
+  // If all letters are small and there is no full stop, only a verb or a pronoun makes it a sentence.
   return (
     isCalledPhrase || !(/^[\p{Ll}\d '-]+$/u.test(text) ? CLAUSE_WORD : SENTENCE_WORD).test(text)
   );
 }
 
 const PHRASE_WORD = /^[\p{L}\d][\p{L}\d'-]{0,20}[.!]?$/u;
-/** A text of an interface or of documents names what it is about. */
+/** Matches texts of an interface or of documents that are about passwords. */
 const ABOUT_PASSWORDS =
   /pass|kennw|secret|token|\bkeys?\b|login|character|letter|field|confirm|forgot|\b(?:enter|must|your|please|invalid|required|should|ihr|bitte)\b/i;
 const CLAUSE_WORD =
@@ -258,12 +268,12 @@ const CLAUSE_WORD =
 const SENTENCE_WORD =
   /\b(?:the|an?|is|are|be|was|can|could|not|no|you|we|this|that|to|of|for|with|and|or|at|in|on|if|it|ist|muss|nicht|sie|zu|und|oder|mit|für|le|la|est|doit|el|es|su|debe)\b/i;
 
-/** As a person chooses one: too short to look random, and no word of code. */
+/** Says whether a value is a password that a person chose: too short to look random, and no word of code. */
 export function isSimplePassword(secret: string): boolean {
   return hasMixedCharacters(secret) && !isPlaceholder(secret) && !isTechnical(secret);
 }
 
-/** What is said of a password, or made with one: "password manager", "password prompts". */
+/** Matches nouns that are combined with "password": "password manager", "password prompts". */
 const NOUN_OF_SECRETS =
   /^(?:\w+(?:ion|ions|ial|onal|ment|ments|ing|ings|ity|ities|ence|ance|ies|ures?|ness|ship|izer|iser|ators?|ers|ors|ists?|ses)|manager|tests?|hints?|inputs?|attempts?|limits?|formats?|scripts?|events?|clients?|agents?|alerts?|lists?|sets?|components?|requirements?|accounts?|objects?|constraints?|defaults?|arguments?|contents?|managers|policy|field|prompt|prompts|database|file|files|store|storage|string|strings|callback|entry|entries|record|history|vault|keeper|reader|handler|helper|hasher|service|module|plugin|provider|endpoint|change|changes|update|updates|dialog|screen|window|option|column|setting|length|strength|format|leak|leaks|breach|dump|spray|attack|attacks|guess|guesses|rules?|resets?|requests?|response|challenge|grant|login|logins|access|complexity|manual|safely|securely|before|after|again|twice|here|below|above|instead|while|until|unless|since|though|although|because|whether|where|which|their|there|these|those|them|they|would|could|should|shall|might|cannot|never|often|every|either|neither|other|others|people|person|admin|users?|owner|accounts?|anonymous|combo|combos|combination|pair|pairs|table|tables|value|values|rotate|rotates|hunter)$/i;
 
@@ -271,12 +281,12 @@ export function isNounOfSecrets(word: string): boolean {
   return NOUN_OF_SECRETS.test(word);
 }
 
-/** A word that a person may have chosen, and that is neither of code nor said of secrets. */
+/** Says whether a person may have chosen the word: it is neither code nor a noun about secrets. */
 export function isChosenWord(word: string): boolean {
   return isBareChosen(word) && !isCodeWord(word) && !isNounOfSecrets(word);
 }
 
-/** Rules of a form for its field: "required|min:8". */
+/** Matches a form's validation rules: "required|min:8". */
 const VALIDATION = /^[a-z_]+(?::[\w,]+)?(?:\|[a-z_]+(?::[\w,]+)?)+$/;
 
 export function isValidation(value: string): boolean {

@@ -1,31 +1,34 @@
 /**
- * The names of settings, fields and things that hold a secret. The text is searched once for such names; the rules and
- * the reader of values then look at what follows each of them.
+ * The names of settings, fields and things that hold a secret. The text is searched once for these names; then the
+ * rules examine what follows each of them.
  */
 
-/** The word for a password in other languages, in which people write notes and no code. */
+/** Words for a password in other languages, which people use in notes and not in code. */
 export const FOREIGN_NAMES =
   'passwort|passord|kennwort|mot[ _-]?de[ _-]?passe|contrase[ñn]a|clave(?=:| =| es | de acceso)|senha|palavra-passe|wachtwoord|has[łl]o(?![a-z])|' +
   'heslo|l[öo]senord|adgangskode|salasana|parola|[şs]ifre(?![a-z])|jelsz[óo]|lozinka|κωδικός|пароль|密[码碼]|口令|' +
   'パスワード|暗証番号|비밀번호|비번|암호|패스워드';
 export const SPOKEN_NAMES = `pass(?:wor[dt]|wd|[ -]?phrase|code)|(?:unlock|key)[ -]phrase|passw|${FOREIGN_NAMES}`;
-/** `pass` alone is a verb, and ends other words: it needs a word of a setting before it, or a sign behind it. */
+/**
+ * Names of passwords. `pass` alone is a verb or the end of another word, so it needs a setting's word before it or a
+ * sign after it.
+ */
 export const PASSWORDS =
   `${SPOKEN_NAMES}|pwd|(?<=[a-z0-9][_-])pass(?![a-z])|(?<![\\w-])pass(?=["'>]|(?<=[\\s({]:pass) ["']|</key>|[ ]{0,4}:?=|: |:(?=[^\\s:/"'\`]{5})| (?:<-|->|→) |\\s{1,40}value:)|` +
   '(?<=(?:db|database|sql|pg|mysql|redis|mongo|smtp|imap|mail|ftp|ssh|ldap|bind|proxy|http|user|admin|root|sudo|become|auth|login|key|store|wifi|remote|local|my))' +
   'pass(?![a-z])|(?<=[a-z\\d]_|root|bind|admin|user|db|auth|sudo|wifi|mail|smtp|ldap|key|zip|master|proxy|my)pw(?![a-z])|\\bpw|' +
   '(?<![a-z])(?:mdp|p/w|psk|pswd|authtok)(?![a-z])|(?<=\\b(?:my|our|your) )pass(?= is )';
-/** Names of settings that hold a secret, with `_`, `-`, `.` or nothing between the words. */
+/** Names of settings that hold a secret; `_`, `-`, `.` or nothing may join the words. */
 export const NAMES =
   `${PASSWORDS}|secret|token|credentials?|\\bcreds|(?<![a-z])auth(?![a-z])|client[_-]key[_-]data|unseal[_ -]?key(?: \\d{1,2})?|` +
   '(?:api|access|account|auth|private|secret|encryption|signing|master|shared|service|session|' +
   'consumer|client|license|subscription|deploy|webhook|jwt|app|pre-?shared|integration)[_.-]?key|api key|' +
   "api[ -]?schl(?:ü|ue)ssel|clé (?:d['’])?api|clave (?:de )?api|chiave api|" +
   'connection[_-]?string|(?<=[a-z0-9])_(?:key|pat|dsn)(?![a-z])';
-/** Such a name promises less: only a random value is a secret. */
+/** Matches a name that is a weaker sign: only a random value after it is a secret. */
 export const WEAK_NAME = /^_/;
 
-/** Vendors whose keys have no form of their own: a random value that is assigned to their name. */
+/** Vendors whose keys have no recognisable form: a random value assigned to their name is a secret. */
 export const VENDORS =
   '(?<![a-z])(?:adafruit|airtable|algolia|alibaba|asana|atlassian|beamer|bitbucket|bittrex|cloudflare|codecov|cohere|' +
   'coinbase|confluence|confluent|contentful|datadog|droneci|dropbox|etsy|fastly|finicity|finnhub|flickr|' +
@@ -33,27 +36,27 @@ export const VENDORS =
   'mailchimp|mailgun|mattermost|meraki|message[_-]?bird|netlify|new[_-]?relic|nytimes|okta|plaid|privateai|' +
   'rapidapi|sendbird|snyk|squarespace|sumologic|telegram|travis|trello|twitch|twitter|zendesk)|contribsys__com';
 
-/** Names of secrets that people choose: the value may be a word. */
+/** Names of secrets that people choose, so that the value may be a word. */
 export const CHOSEN = `(?:${PASSWORDS}|secret)`;
 
-/** A part of every name, looked for first: the names themselves take ten times as long. */
+/** A part of every name, searched for first: searching the whole names takes ten times as long. */
 const NAME_PART = new RegExp(
   `pass|kennwort|mdp|p/w|pswd|contrase|clave|senha|phrase|wachtwoord|has[łl]o|heslo|senord|adgangskode|salasana|parola|ifre|jelsz|lozinka|κωδικός|пароль|密[码碼]|口令|パスワード|暗証|비밀|비번|암호|패스|pwd|pw|psk|secret|token|cred|auth|key|schl(?:ü|ue)ssel|clé|chiave|connection|_pat|_dsn|${VENDORS}`,
   'gi',
 );
-/** "user anna and pass …": one rule alone reads it, because most often the word is a verb there. */
+/** Matches `pass` in "user anna and pass …". Only one rule reads it, because the word is mostly a verb there. */
 export const PASS_OF_LOGIN = '(?<=\\b(?:and|with) |, )pass(?= )';
 const SECRET_NAME = new RegExp(`${NAMES}|${VENDORS}|${PASS_OF_LOGIN}`, 'gi');
-/** From the start of the longest name to the part of it, and a character for looking back. */
+/** Characters from the start of the longest name to the part in it, plus one for looking back. */
 const BEFORE_PART_CHARS = 16;
 const AFTER_PART_CHARS = 24;
 
-/** A name that is said to be public, or to be of use for one request only, holds no secret. */
+/** Matches a word before the name that makes it public or valid for one request only, so that it is no secret. */
 const PUBLIC_BEFORE =
   /(?:public|csrf|xsrf|authenticity|pagination|next|page|continuation|(?<!r)sync)[_.-]?$/i;
 const PUBLIC_CHARS = 16;
 
-/** The next name from `from` on that may have a secret; -1 when there is none. */
+/** Returns the index of the next name from `from` on that may have a secret; -1 if there is none. */
 export function findName(text: string, from: number): number {
   NAME_PART.lastIndex = from;
   for (let part = NAME_PART.exec(text); part !== null; part = NAME_PART.exec(text)) {
@@ -63,7 +66,7 @@ export function findName(text: string, from: number): number {
   return -1;
 }
 
-/** Where the name begins that has its part at `partAt`. */
+/** Returns where the name begins whose part is at `partAt`. */
 function nameAround(text: string, partAt: number, from: number): number | undefined {
   const windowStart = Math.max(0, partAt - BEFORE_PART_CHARS);
   const window = text.slice(windowStart, partAt + AFTER_PART_CHARS);
@@ -78,11 +81,11 @@ function before(text: string, at: number): string {
 
 /** The suffixes that a name may have: `_access_key`, `ForStaging`, `_123`, `[0]`. */
 export const SUFFIX = '[\\w.-]{0,24}(?:\\[\\d{0,4}\\])?';
-/** Such a name says what a secret is like, or where it is, and not the secret. */
+/** Matches a suffix that makes the name a description or a place of a secret instead of the secret. */
 const DESCRIPTION =
   /^(?:ids?|ur[il]s?|names?|paths?|files?|types?|sizes?|lengths?|count(?:er|s)?|hash(?:es)?|digests?|sha\d{0,3}|endpoints?|fields?|labels?|refs?|versions?|prefix|suffix|limits?|max|min|usage|used|expir(?:es|y|ation)\w{0,4}|ttl|at|audience|issuer|scopes?|status|policy|budgets?|arn|vault|fingerprint|checksum|formats?|regex|patterns?|placeholder|title|class|selectors?|params?|index|stores?|ring|hint|help|text|size|bytes|chars|tokens|per\w{0,12}|in|out|total\w{0,6})$/i;
 
-/** The name ends with the word for the secret, or with a word that says which one it is. */
+/** Says whether the name ends with the word for the secret, or with a word that says which secret it is. */
 export function isPlainName(context: string): boolean {
   const suffix = suffixOf(context);
   return PLAIN_SUFFIX.test(suffix);
@@ -91,18 +94,18 @@ export function isPlainName(context: string): boolean {
 const PLAIN_SUFFIX =
   /^(?:[_.-]?(?:key|base|value|prod(?:uction)?|stag(?:e|ing)|dev(?:elopment)?|test|live|main|old|new|current|default|confirm(?:ation)?|again|db|et|en|\d{1,3}))*$/i;
 
-/** `tokenId: …` and `secretName: …` name something that is no secret. */
+/** Says whether the name is about a secret and holds none: `tokenId: …`, `secretName: …`. */
 export function isDescription(context: string): boolean {
   const suffix = suffixOf(context);
   const lastWord = /(?:[A-Z]?[a-z\d]{1,24}|[A-Z\d]{1,24})[_.-]?$/.exec(suffix)?.[0] ?? '';
   return lastWord !== '' && DESCRIPTION.test(lastWord.replace(/[_.-]$/, ''));
 }
 
-/** What a name has behind the word for a secret: `_hash` of `password_hash`. */
+/** Returns what follows the word for a secret in a name: `_hash` of `password_hash`. */
 function suffixOf(context: string): string {
   return /^[\p{L}\w.-]{0,80}/u.exec(context.replace(OF_NAMES, ''))?.[0] ?? '';
 }
 
-/** A context does not have what stands before the name. */
+/** Matches the name at the beginning of a context. The text before the name is not part of a context. */
 const OF_NAMES = new RegExp(`^(?:${NAMES}|pass|pw)`, 'i');
 export const IS_CHOSEN = new RegExp(`^(?:${CHOSEN}|pass|pw)`, 'i');

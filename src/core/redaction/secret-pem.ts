@@ -1,25 +1,31 @@
 import { endOfMatch } from './secret-rule.ts';
 
 /**
- * Finds the end of a private key block: after its END line or, when it was cut off, after the last
- * run of characters that looks like key material. Margins, line numbers, quotes, diff marks and
- * escaped line ends may be between the runs. Each character is read a bounded number of times.
+ * Finds the end of a private key block: after its END line or, if it was cut off, after the last run of characters
+ * that looks like key material. Margins, line numbers, quotes, diff marks and escaped line ends may be between the
+ * runs. Each character is read a bounded number of times.
  */
 
-/** Key lines have 64 or 70 characters; a shorter run may be a word of the text that follows. */
+/**
+ * Least length of a run of key material. Key lines have 64 or 70 characters; a shorter run may be a word of the text
+ * after the key.
+ */
 const KEY_RUN_CHARS_MIN = 24;
 /**
- * Runs in a row that are no key material, before we say that the block is over. The headers of an
- * encrypted key (`Proc-Type: 4,ENCRYPTED`, `DEK-Info: …`) are nine.
+ * Bound on consecutive runs without key material, after which the block has ended. The headers of an encrypted key
+ * (`Proc-Type: 4,ENCRYPTED`, `DEK-Info: …`) are nine runs.
  */
 const OTHER_RUNS_MAX = 12;
 
-/** Up to a line end, a margin and a mark. Brackets end it: no mask is ever read as a gap. */
+/**
+ * Matches the gap between runs: a line end, a margin and a mark. Brackets never belong to it, so no mask is read as
+ * a gap.
+ */
 const GAP = /(?:\\[nrt]|[^A-Za-z0-9+/=[\]]){0,40}/y;
 const RUN = /[A-Za-z0-9+/=]+/y;
 const END_LINE = /END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9]*/y;
 
-/** The index after the block whose BEGIN line ends at `headEnd`; undefined when no key is in it. */
+/** Returns the index after the block whose BEGIN line ends at `headEnd`; undefined if it contains no key. */
 export function findKeyBlockEnd(headEnd: number, text: string): number | undefined {
   let keyEnd: number | undefined;
   let at = headEnd;
@@ -45,7 +51,10 @@ const PUTTY_END = /Private-MAC: [0-9a-f]{20,128}/g;
 /** An RSA key of 16,384 bits with a comment. */
 const PUTTY_CHARS_MAX = 24_000;
 
-/** The index after a PuTTY file whose first line began before `headEnd`; cut off, to its last key line. */
+/**
+ * Returns the index after a PuTTY file whose first line began before `headEnd`; if the file is cut off, after its
+ * last key line.
+ */
 export function findPuttyKeyEnd(headEnd: number, text: string): number | undefined {
   const file = text.slice(headEnd, headEnd + PUTTY_CHARS_MAX);
   const privateAt = file.indexOf('Private-Lines:');
