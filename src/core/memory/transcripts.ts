@@ -50,7 +50,7 @@ export class TranscriptReader {
   #entries: Entry[] = [];
   /** Entries from before the user went back: each list is a conversation of its own, from the entry `from` on. */
   #abandoned: { readonly entries: readonly Entry[]; readonly from: number }[] = [];
-  /** The number of entries when a line of that id had been read. */
+  /** For each line id, the number of entries after that line. */
   readonly #entriesAt = new Map([['', 0]]);
   readonly #openingBlocks: string[] = [];
   #session = '';
@@ -58,15 +58,13 @@ export class TranscriptReader {
   #branch: string | undefined;
   #isSubAgents = false;
 
-  /** `own` recognises the blocks that svc's hooks have added. Text that an answer repeats from them is not stored again. */
+  /** `own`: recognises blocks that svc's hooks have added. Text that an answer repeats from them is not stored. */
   constructor(client: TranscriptClient, own: OwnBlocks = NO_BLOCKS) {
     this.#client = client;
     this.#own = own;
   }
 
-  /**
-   * Skips a line that is no JSON object, or in which neither the person nor the assistant speaks.
-   */
+  /** Reads a line. Skips it if it is no JSON object, or if neither the user nor the assistant speaks in it. */
   push(line: string): void {
     const fields = objectFrom(parseJson(line));
     if (fields !== undefined) this.take(fields);
@@ -78,7 +76,7 @@ export class TranscriptReader {
     else this.#follow(stepOf(this.#client, fields));
   }
 
-  /** What was pushed so far was read before: only the exchanges that go on behind it give records. */
+  /** Marks everything so far as read earlier: only exchanges that continue after it give records. */
   readBefore(): void {
     this.#entries = this.#entries.map(asRead);
     this.#abandoned = this.#abandoned.map(({ entries, from }) => ({
@@ -92,7 +90,7 @@ export class TranscriptReader {
     return this.#entries.map(({ item }) => item.humanText).filter((text) => text !== '');
   }
 
-  /** Where the session was at work, as far as it says. */
+  /** The folder in which the session worked, if the transcript says so. */
   get folder(): string | undefined {
     return this.#folder ?? this.#stated('workingFolder');
   }
@@ -101,7 +99,7 @@ export class TranscriptReader {
     return this.#entries.findLast(({ blocks }) => blocks === undefined);
   }
 
-  /** Whether the last answer is written down; '' where the client does not name it. */
+  /** Says whether the transcript already has the last answer. `answer`: '' if the client does not name it. */
   endsWith(answer: string): boolean {
     const last = this.#last;
     const said = last?.item.assistantText.trim() ?? '';
@@ -110,8 +108,8 @@ export class TranscriptReader {
   }
 
   /**
-   * Adds the last answer, where the client names it before it has written it down: the answer is whole then. False
-   * where more is not written down: its prompt, or the result of a tool.
+   * Adds the last answer, if the client reports it before writing it: then the answer is whole. Returns false if
+   * something before it is missing too: its prompt, or the result of a tool.
    */
   end(answer: string, at: number): boolean {
     const last = this.#last;
@@ -140,7 +138,7 @@ export class TranscriptReader {
       if (exchange.human === undefined) return [];
       fingerprint = digestOf(`${fingerprint}\n${exchange.humanText}`);
       if (exchange.start < from) return [];
-      // A prompt that was taken back before it had an answer was not said.
+      // The user took this prompt back before it was answered.
       if (isLeft && exchange.assistantText === '') return [];
       const said = entries.slice(exchange.start, exchange.end);
       if (!said.some(({ isFresh, blocks }) => isFresh && blocks === undefined)) return [];
@@ -164,17 +162,17 @@ export class TranscriptReader {
   }
 
   /**
-   * A person who edits an earlier prompt, or goes back, continues from its parent. The entries
-   * behind that are abandoned, and the new prompt does not follow them.
+   * Follows an edit or a return to an earlier prompt: the new line continues from its parent, and the entries after
+   * the parent are abandoned.
    */
   #followFork(parent: string | undefined): void {
     const from = parent === undefined ? undefined : this.#entriesAt.get(parent);
     if (from === undefined) return;
-    // Results of parallel calls have other parents than the line before them: that is no fork.
+    // Results of parallel calls have other parents than the line before them, but are no fork.
     if (this.#entries.slice(from).some(isPrompt)) this.#goBackTo(from);
   }
 
-  /** Codex appends how many prompts the person took back, with all that followed them. */
+  /** Follows a line in which Codex reports how many prompts the user took back, with everything after them. */
   #followRollback({ type, num_turns: count }: Fields): void {
     if (type !== 'thread_rolled_back' || typeof count !== 'number' || !(count >= 1)) return;
     const prompts = this.#entries.flatMap((entry, at) => (isPrompt(entry) ? [at] : []));
@@ -190,7 +188,7 @@ export class TranscriptReader {
   #takeCodex(fields: Fields): void {
     const { type, timestamp } = fields;
     const payload = objectFrom(fields['payload']);
-    // Until 2025 a line held its item without an envelope, and the session's facts came first.
+    // Until 2025 lines had no envelope, and the session's facts came first.
     if (payload === undefined) {
       if (type === undefined) this.#readMeta(fields);
       else this.#add(readItem('openai_responses', fields), timestamp);
@@ -225,7 +223,7 @@ export class TranscriptReader {
   }
 
   #readMeta(meta: Fields): void {
-    // A fork repeats the facts of the session that it came from: the first ones are its own.
+    // A fork repeats the facts of the session that it was made from; only the first ones are its own.
     if (this.#session !== '') return;
     this.#session = textOrNone(meta['id']) ?? '';
     this.#folder = textOrNone(meta['cwd']);
@@ -242,7 +240,7 @@ export class TranscriptReader {
   }
 
   #recordsOf(exchange: Exchange, place: Place): TranscriptRecord[] {
-    // An answer that was cut short, or that still waited for a tool, was not the answer.
+    // An answer that was cut short, or that still waited for a tool, is not stored.
     const last = place.entries
       .slice(exchange.start, exchange.end)
       .findLast(({ item }) => item.assistantText !== '');
@@ -259,7 +257,7 @@ export class TranscriptReader {
     ];
   }
 
-  /** What the model had read of svc when it gave its last answer. */
+  /** Returns the blocks of svc that the model had read before its last answer. */
   #blocksBefore({ start, end }: Exchange, { entries, placedAt }: Place): readonly string[] {
     const from = entries.slice(0, start).findLastIndex(({ isCompacted }) => isCompacted === true);
     const said = entries.slice(start, end).findLastIndex(({ item }) => item.assistantText !== '');

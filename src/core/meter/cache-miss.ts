@@ -17,36 +17,35 @@ import {
 } from './prefix.ts';
 
 /**
- * Says why a request was not served from the provider's prompt cache, though the one before it had put
- * it there: who changed something first, or whether nothing changed. Pure: the same requests give the
- * same answer.
+ * Says why the provider's prompt cache did not serve a request, although the request before had filled it: who
+ * changed the prefix first, or that nothing changed. Pure: the same requests give the same answer.
  */
 export interface CacheMiss {
   /**
-   * `time`: the cache's lifetime ran out. `provider`: the same bytes in time, and not read. `restart`: not
-   * known, because svc was restarted after the request before.
+   * `time`: the cache's lifetime ended. `provider`: the prefix was the same and in time, but was not read.
+   * `restart`: unknown, because svc was restarted after the request before.
    */
   readonly by: 'svc' | 'client' | 'time' | 'provider' | 'restart';
   readonly place?: Place;
   readonly change?: Change;
-  /** Counts from 1; absent for what stands in front of all messages. */
+  /** The changed message, counted from 1; absent for the part before all messages. */
   readonly message?: number;
   /** A tool, a server of tools or a setting. */
   readonly name?: string;
   readonly isServer?: true;
-  /** What svc changed; `clearing`: svc asked the provider to clear old outputs. */
+  /** What svc changed. `clearing`: svc asked the provider to clear old outputs. */
   readonly own?: OwnChange | 'clearing';
-  /** Tokens that the provider had before and charged again. */
+  /** Tokens that had been cached and were charged again. */
   readonly tokens: number;
-  /** What they cost more than a read, in input tokens at full price. */
+  /** Their extra cost over a cache read, in input tokens at full price. */
   readonly price: number;
-  /** Milliseconds since the request before. Set only if the cache may have expired in that time. */
+  /** Milliseconds since the request before; set only if the cache may have expired meanwhile. */
   readonly pausedMs?: number;
 }
 
 /** One request that the provider answered. */
 export interface SentPrefix extends AnsweredPrefix {
-  /** The number of items of this request and of each earlier one, in ascending order. */
+  /** The numbers of items of this request and of the earlier ones, ascending. */
   readonly ends: readonly number[];
 }
 
@@ -55,45 +54,45 @@ interface AnsweredPrefix {
   readonly own: OwnChanges;
   /** Undefined where the provider has not counted. */
   readonly usage: Usage | undefined;
-  /** By the monotonic clock: when it came, and when its answer began. */
+  /** By the monotonic clock: when the request came, and when its answer began. */
   readonly at: number;
   readonly answeredAt: number;
-  /** By the wall clock, which also counts while the machine sleeps. */
+  /** By the wall clock, which also runs while the machine sleeps. */
   readonly wallAt: number;
   /** How long the provider keeps the messages. */
   readonly lifetimeMs: number;
 }
 
-/** Compares a request with the latest request of its conversation that begins with the same items. */
+/** Compares a request with the latest one of its conversation that begins with the same items. */
 export interface Comparison {
   readonly before: SentPrefix | undefined;
   readonly sketch: PrefixSketch;
   /** The client's first difference. */
   readonly difference: Difference | undefined;
-  /** The number of thoughts that the client no longer sends. */
+  /** How many thinking blocks the client no longer sends. */
   readonly droppedThoughts: number;
 }
 
-/** Threads of one conversation that run side by side: an agent and those that it started without a name. */
+/** Bound on parallel threads of one conversation: an agent, and sub-agents without a name of their own. */
 const THREADS_MAX = 3;
 
-/** A prompt, with what the client puts in front of it. */
+/** Items of a conversation's beginning: a prompt, with what the client puts in front of it. */
 const OPENING_ITEMS = 3;
-/** Older entries are too far from the newest message to be found. */
+/** Bound on remembered ends; providers do not look further back. */
 const ENDS_MAX = 4;
 
 /** The latest requests of one conversation, as digests. */
 export class PrefixHistory {
   /** The newest first. */
   #sent: readonly SentPrefix[] = [];
-  /** The provider has read something of this conversation from a cache. */
+  /** The conversation has been read from the provider's cache at least once. */
   #hasCache = false;
 
   get size(): number {
     return this.#sent.reduce((sum, { sketch }) => sum + sketch.items.length, 0);
   }
 
-  /** `at`: when the request came, by the monotonic clock. */
+  /** Finds the earlier request. `at`: when this request came, by the monotonic clock. */
   compare(sketch: PrefixSketch, at: number): Comparison {
     const before = this.#nearest(sketch, at);
     if (before === undefined) return { before, sketch, difference: undefined, droppedThoughts: 0 };
@@ -102,7 +101,7 @@ export class PrefixHistory {
     return { before, sketch, difference, droppedThoughts: dropped };
   }
 
-  /** Notes a request that was answered. It takes the place of `before` if it continues that one. */
+  /** Notes an answered request. It replaces `before` if it continues that one. */
   keep(answered: AnsweredPrefix, before: SentPrefix | undefined): void {
     const { cacheRead = 0, cacheWrite = 0 } = answered.usage ?? {};
     this.#hasCache ||= cacheRead > 0 || cacheWrite > 0;
@@ -122,8 +121,8 @@ export class PrefixHistory {
   }
 
   /**
-   * Of those that were answered when this request came, the one that it shares most with. Undefined for a
-   * new beginning: after a compaction nothing of the history is sent again.
+   * Returns the request that shares most items with this one, among those answered before it came. Undefined for a
+   * new beginning: after a compaction no earlier item is sent again.
    */
   #nearest(sketch: PrefixSketch, at: number): SentPrefix | undefined {
     const answered = this.#sent.filter((one) => one.answeredAt <= at);
@@ -138,7 +137,10 @@ export class PrefixHistory {
   }
 }
 
-/** A system message alone identifies no conversation: in Chat Completions each begins with it. */
+/**
+ * Counts common messages. A system message alone identifies no conversation: in Chat Completions every request
+ * begins with it.
+ */
 function commonMessages(before: PrefixSketch, after: PrefixSketch): number {
   const count = commonItems(before, after);
   const first = after.items.findIndex(({ isSystem }) => !isSystem);
@@ -165,14 +167,14 @@ export interface MissQuestion {
   readonly own: OwnChanges;
   readonly usage: Usage;
   readonly prices: CachePrices;
-  /** svc's estimates for the request as it was sent, and of what it left out. */
+  /** svc's token estimates of the request as sent, and of what it left out. */
   readonly forwardedTokens: number;
   readonly elidedTokens: number;
-  /** svc asked the provider to clear old outputs, and it cleared some. */
+  /** svc asked the provider to clear old outputs, and some were cleared. */
   readonly isCleared: boolean;
   readonly at: number;
   readonly wallAt: number;
-  /** Set for the first request of a conversation after svc was restarted. */
+  /** Set for a conversation's first request after svc was restarted. */
   readonly resumed?: ResumedPrefix | undefined;
 }
 
@@ -186,17 +188,20 @@ export interface ResumedPrefix {
   readonly lifetimeMs: number;
 }
 
-/** The same as in core/shortening/meter.ts: clients rewrite their last message, and entries end at marks. */
+/**
+ * Tokens that are usually not read from the cache, as in core/shortening/meter.ts: clients rewrite their last
+ * message, and cache entries end at marks.
+ */
 const USUAL_TOKENS = 2_048;
 const USUAL_SHARE = 0.1;
 /** Tolerance of token estimates, because two kinds of text are estimated with different errors. */
 const ESTIMATED_SHARE = 0.2;
-/** A shorter system prompt may have no entry of its own. */
+/** Least tokens of a system prompt with a cache entry of its own. */
 const SHELL_TOKENS_MIN = 4_096;
-/** Anthropic looks back 20 blocks for an entry; a message has one or two. */
+/** Items within which Anthropic finds an entry: it looks back 20 blocks, and a message has one or two. */
 const TAIL_ITEMS = 8;
 
-/** Undefined where the cache served what it could, or where that is not known. */
+/** Returns the miss; undefined if the cache served what it could, or if that is unknown. */
 export function cacheMissOf(question: MissQuestion): CacheMiss | undefined {
   const { comparison, own, resumed } = question;
   const { before, difference } = comparison;
@@ -207,7 +212,10 @@ export function cacheMissOf(question: MissQuestion): CacheMiss | undefined {
   return missOf(question, again, () => culpritOf(question, before, ours));
 }
 
-/** The digests of the request before are gone, so only the lifetime of the cache can be named as the cause. */
+/**
+ * Explains a miss after a restart. The earlier digests are gone, so only an expired lifetime can be named as the
+ * cause.
+ */
 function resumedMissOf(
   question: MissQuestion,
   { tokens, pausedMs, lifetimeMs }: ResumedPrefix,
@@ -233,7 +241,7 @@ function missOf(
   return { ...culprit(), tokens, price };
 }
 
-/** Items behind the client's first difference are no longer the same ones. */
+/** Returns how many items were cached. Items after the client's first difference are other ones. */
 function endOf({ before, difference }: Comparison): number {
   const count = before?.sketch.items.length ?? 0;
   if (difference === undefined || difference.place === 'settings') return count;
@@ -275,7 +283,7 @@ function totalOf({ input, cacheRead, cacheWrite }: Usage): number {
 
 type Culprit = Omit<CacheMiss, 'tokens' | 'price'>;
 
-/** What svc changed comes first, whatever else happened. */
+/** Says who caused the miss. A change by svc is named first, whatever else happened. */
 function culpritOf(
   question: MissQuestion,
   before: SentPrefix,
@@ -305,7 +313,7 @@ function culpritOf(
       ...(isServer === undefined ? {} : { isServer }),
     };
   }
-  // The monotonic clock stands still while the machine sleeps.
+  // The monotonic clock stops while the machine sleeps.
   const sleptMs = wallAt - before.wallAt;
   if (difference === undefined && sleptMs > before.lifetimeMs) {
     return { by: 'time', pausedMs: Math.round(sleptMs) };
@@ -313,7 +321,7 @@ function culpritOf(
   return { by: 'provider' };
 }
 
-/** Whether the change of a message can be the reason: the provider must have read what stands in front of it. */
+/** Says whether the changed message can be the cause: the provider must have read the part before it. */
 function explains({ index }: Difference, question: MissQuestion): boolean {
   if (index < 0) return true;
   const { comparison, usage, forwardedTokens } = question;
@@ -321,7 +329,7 @@ function explains({ index }: Difference, question: MissQuestion): boolean {
   const ratio = totalOf(usage) / Math.max(1, forwardedTokens);
   const isShellCached = shell.isMarked && shell.tokens >= SHELL_TOKENS_MIN;
   if (isShellCached && usage.cacheRead < 0.5 * shell.tokens * ratio) return false;
-  // The provider's cache entries end where earlier requests ended. It looks for them backwards from the new end.
+  // Cache entries end where earlier requests ended. The provider searches them backwards from the new end.
   const end = comparison.before?.ends.findLast((one) => one <= index) ?? 0;
   if (end === 0 || items.length - end > TAIL_ITEMS) return true;
   const kept = items.slice(0, end).reduce((sum, item) => sum + item.tokens, shell.tokens);

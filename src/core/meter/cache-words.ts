@@ -18,7 +18,7 @@ function minutesText(ms: number): string {
   return `${Math.round(minutes / 60)} h`;
 }
 
-/** The cause alone, the same for each miss of its kind. */
+/** Returns the cause in general words, the same for each miss of its kind. */
 export function causeOf(miss: CacheMiss): string {
   switch (miss.by) {
     case 'svc':

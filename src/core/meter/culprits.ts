@@ -5,7 +5,7 @@ import { causeOf } from './cache-words.ts';
 
 /** Ranks the causes of many cache misses. */
 
-/** A row of the request log, as far as its cache miss goes. */
+/** The cache-miss part of a row of the request log. */
 export interface MissedRow {
   readonly model: string;
   readonly isLogin?: true;
@@ -17,7 +17,7 @@ export interface Culprit {
   readonly by: CacheMiss['by'];
   readonly times: number;
   readonly tokens: number;
-  /** By list prices, of what keys paid; undefined where too few of the tokens have a price, or logins paid. */
+  /** By list prices, for requests paid by a key; undefined if too few tokens have a price, or a login paid. */
   readonly dollars: number | undefined;
 }
 

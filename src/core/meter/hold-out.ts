@@ -2,27 +2,30 @@ import { createHash } from 'node:crypto';
 import type { Modes } from '../http/modes.ts';
 
 /**
- * The hold-out: of conversations one in ten gets no memory and no shortening, so that both groups can be
- * compared. A hash of the conversation chooses, so the choice stays the same in every request of it.
+ * The hold-out experiment: one in ten conversations gets no memory and no shortening, so that both groups can be
+ * compared. A hash of the conversation decides, so the choice is the same for all its requests.
  */
 export type Trial = 'with' | 'without';
 
 const ONE_IN = 10;
 
-/** `conversation`: its key; agents that a session started belong to its group. */
+/** Returns the group. `conversation`: its key; sub-agents belong to their session's group. */
 export function trialOf(conversation: string): Trial {
   const [session = ''] = conversation.split('/', 1);
   const hash = createHash('sha256').update(`hold-out ${session}`).digest();
   return hash.readUInt32BE(0) % ONE_IN === 0 ? 'without' : 'with';
 }
 
-/** Lowers the mode of a held-out conversation to `write`: its texts may be useful in other conversations. */
+/**
+ * Returns the modes of a held-out conversation: memory is lowered to `write`, because its texts may be useful in
+ * other conversations.
+ */
 export function modesWithout(modes: Modes): Modes {
   const memory = modes.writes ? 'write' : 'off';
   return { memory, reads: false, writes: modes.writes, compression: 'passthrough' };
 }
 
-/** How people begin when they correct an agent. A hint, the same for both groups. */
+/** Matches how people begin a correction of an agent. Only a hint, but the same for both groups. */
 const CORRECTION =
   /^\W*(?:no\b|nope\b|wrong\b|undo\b|revert\b|stop\b|not (?:what|like) |that(?:'|’)?s (?:not|wrong)|that is (?:not|wrong)|you (?:forgot|missed)|i (?:said|told you)|nein\b|falsch\b)/i;
 

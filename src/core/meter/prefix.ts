@@ -8,14 +8,14 @@ import type { Placement } from '../recall/injections.ts';
 import type { Plan } from '../plan/plan.ts';
 
 /**
- * Compares two requests of a conversation as a provider's prompt cache sees them: tools, system prompt,
- * messages, in this order. A sketch of a request holds digests alone, so no second copy of a body is
- * kept. Cache marks and the form of a text do not count, as in the fingerprint.
+ * Compares two requests of a conversation as a provider's prompt cache sees them: tools, system prompt, messages, in
+ * this order. A sketch holds only digests of a request, so no second copy of a body is kept. Cache marks and the
+ * form of a text do not count, as in the fingerprint.
  */
 export interface PrefixSketch {
   readonly shell: ShellSketch;
   readonly items: readonly ItemSketch[];
-  /** The item with the last cache mark, -1 for a mark in front of all items; undefined without a mark. */
+  /** The index of the item with the last cache mark; -1 if the mark is before all items; undefined without a mark. */
   readonly lastMark: number | undefined;
 }
 
@@ -27,7 +27,7 @@ interface ShellSketch {
   readonly settings: readonly Named[];
   /** The client marks a part of it for the cache. */
   readonly isMarked: boolean;
-  /** The client lets the provider mark the newest item. */
+  /** The client asks the provider to cache up to the newest item automatically. */
   readonly isAutomatic: boolean;
   readonly tokens: number;
 }
@@ -37,7 +37,7 @@ interface Named {
   readonly digest: string;
 }
 
-/** Digests of a text: whole, without its dates, and without its numbers and ids. */
+/** Digests of a text: whole, without dates, and without numbers and ids. */
 interface TextSketch {
   readonly whole: string;
   readonly dateless: string;
@@ -50,12 +50,12 @@ interface ItemSketch {
   readonly isThought: boolean;
   readonly isSystem: boolean;
   readonly tokens: number;
-  /** At least so many blocks; a provider looks back from a cache mark by blocks. */
+  /** A lower bound of the item's blocks: a provider searches backwards from a cache mark by blocks. */
   readonly blocks: number;
-  /** Only for providers that cache what is marked: whether it has a mark, and an image. */
+  /** Whether the item has a cache mark, and an image; only for providers that cache by marks. */
   readonly isMarked: boolean;
   readonly hasImage: boolean;
-  /** Of the first items only: there the clients put their environment. */
+  /** Only for the first items, where clients put their environment. */
   readonly text?: TextSketch | undefined;
 }
 
@@ -66,9 +66,9 @@ export type Change = 'added' | 'removed' | 'edited' | 'order' | 'date' | 'number
 export interface Difference {
   readonly place: Place;
   readonly change: Change;
-  /** Of the item, or -1 for what stands in front of all items. */
+  /** The index of the item, or -1 for the part before all items. */
   readonly index: number;
-  /** A tool, a server of tools (see `isServer`) or a setting. */
+  /** The name of a tool, a tool server (see `isServer`) or a setting. */
   readonly name?: string;
   readonly isServer?: true;
 }
@@ -82,15 +82,15 @@ export function sketchOf(view: RequestView): PrefixSketch {
   return { shell, items, lastMark: isMarked ? lastMark : undefined };
 }
 
-/** Saves about a millisecond for 100 kB of tools; a shell never changes. */
+/** Cache by shell, which never changes. It saves about a millisecond for 100 kB of tools. */
 const SHELLS = new WeakMap<Shell, ShellSketch>();
-/** Saves some 50 us in each request of a long conversation; an item never changes. */
+/** Cache by item, which never changes. It saves some 50 us per request of a long conversation. */
 const ITEMS = new WeakMap<Item, ItemSketch>();
 
 const MARK = /,?"cache_control":\{[^}]*\}/g;
-/** A client's environment is in the first messages. */
+/** Bound on items with text: a client's environment is in the first messages. */
 const TEXT_ITEMS_MAX = 4;
-/** Longer texts are files. A date inside a file says nothing about the cache. */
+/** Bound on a text: a longer one is a file, and a date inside a file explains nothing. */
 const TEXT_BYTES_MAX = 1 << 16;
 
 function sketchOfItem({ bytes, dialect }: RequestView, item: Item, index: number): ItemSketch {
@@ -121,8 +121,8 @@ function sketchOfItem({ bytes, dialect }: RequestView, item: Item, index: number
 }
 
 /**
- * Settings that providers name as part of what a cache entry depends on. Anthropic: "Prompt caching",
- * what invalidates the cache. OpenAI: `prompt_cache_diagnostics` (both as of November 2026).
+ * Settings on which a cache entry depends. Anthropic: "Prompt caching", what invalidates the cache. OpenAI:
+ * `prompt_cache_diagnostics` (both as of November 2026).
  */
 const SETTINGS = [
   'tool_choice',
@@ -139,7 +139,7 @@ const SETTINGS = [
   'prompt_cache_key',
 ] as const;
 
-/** OpenAI binds reasoning to these too ("Keep the prefix unchanged", 2026-11). */
+/** Further settings to which OpenAI binds reasoning ("Keep the prefix unchanged", 2026-11). */
 const BOUND_SETTINGS: ReadonlySet<string> = new Set(['reasoning.effort', 'text.format']);
 
 function sketchOfShell(shell: Shell): ShellSketch {
@@ -160,7 +160,7 @@ function sketchOfShell(shell: Shell): ShellSketch {
   const sketch = {
     model: asText(value['model']),
     tools: toolsIn(value).map((tool) => ({ name: toolName(tool), digest: digestOf(tool) })),
-    // Claude Code changes this line in each request, and the provider takes it out.
+    // Claude Code changes this line in each request, and the provider removes it.
     system: textsOf(system)
       .filter((text) => !text.startsWith('x-anthropic-billing-header:'))
       .map(sketchOfText),
@@ -181,7 +181,7 @@ function settingIn(value: Fields, path: string): unknown {
   return part === undefined ? value[name] : asRecord(value[name])[part];
 }
 
-/** A tool that is loaded later is not part of the prefix (Anthropic, tool search, 2026-11). */
+/** Returns the tools of the prefix. A tool that is loaded later is not part of it (Anthropic, tool search, 2026-11). */
 function toolsIn(value: Fields): readonly Fields[] {
   return [...asList(value['tools']), ...asList(value['functions'])]
     .map(asRecord)
@@ -224,7 +224,7 @@ function sketchOfText(text: string): TextSketch {
   };
 }
 
-/** Finds the first difference that the client made. Items that were only appended do not count. */
+/** Finds the first difference that the client made. Appended items do not count. */
 export function differenceOf(before: PrefixSketch, after: PrefixSketch): Difference | undefined {
   return (
     shellDifference(before.shell, after.shell) ??
@@ -258,7 +258,7 @@ function toolDifference(before: readonly Named[], after: readonly Named[]): Diff
   return { place: 'tools', change, index: -1, ...nameOf(named) };
 }
 
-/** Returns the server if all these tools belong to one server, else the name of the only tool. */
+/** Returns the server's name if all these tools belong to one server, else the name of the only tool. */
 function nameOf(tools: readonly Named[]): Pick<Difference, 'name' | 'isServer'> {
   const servers = new Set(tools.map(({ name }) => /^mcp__(.+?)(?:__|$)/.exec(name)?.[1] ?? ''));
   const [server] = servers;
@@ -300,7 +300,7 @@ function itemDifference(
 ): Difference | undefined {
   const index = firstUnequal(before, after, isEqualItem) ?? before.length;
   const [one, other] = [before[index], after[index]];
-  // A request that is only longer adds something; one that is only shorter goes back.
+  // A request that is only longer or only shorter has no difference: it adds items or goes back.
   if (one === undefined || other === undefined) return undefined;
   const isThinking = one.digest === other.digest || one.isThought || other.isThought;
   if (isThinking) {
@@ -343,7 +343,10 @@ function settingDifference(before: ShellSketch, after: ShellSketch): Difference 
   return name && { place: 'settings', change: 'edited', index: -1, name };
 }
 
-/** Images anywhere count for Anthropic's cache of all messages ("Prompt caching", what invalidates it, 2026-11). */
+/**
+ * Finds a difference in images. They matter anywhere in Anthropic's cache of the messages ("Prompt caching", what
+ * invalidates it, 2026-11).
+ */
 function imageDifference(
   before: readonly ItemSketch[],
   after: readonly ItemSketch[],
@@ -357,10 +360,13 @@ function imageDifference(
 /** In the place of a setting's name. */
 const IMAGES = 'images';
 
-/** Anthropic looks so many blocks back from a cache mark for an entry ("Prompt caching", 2026-11). */
+/** Blocks that Anthropic searches backwards from a cache mark for an entry ("Prompt caching", 2026-11). */
 const LOOKBACK_BLOCKS = 20;
 
-/** Whether the client's marks are where no entry of the request before can be read; the items are the same. */
+/**
+ * Finds out whether the client's cache marks are too far from the earlier request's entry to read it, although the
+ * items are the same.
+ */
 export function markDifference(before: PrefixSketch, after: PrefixSketch): Difference | undefined {
   const [end, mark] = [before.lastMark ?? -1, after.lastMark ?? -1];
   if (end === -1 || end >= after.items.length) return undefined;
@@ -393,7 +399,10 @@ function firstUnequal<Part>(
   return undefined;
 }
 
-/** Tells whether a provider binds thinking to what the client changed. `isThoughtBehind`: it binds to all earlier items. */
+/**
+ * Says whether a provider binds thinking to what the client changed. `isThoughtBehind`: it binds to all earlier
+ * items.
+ */
 export function isBoundTo(
   { place, index, name = '' }: Difference,
   isThoughtBehind: boolean,
@@ -403,7 +412,7 @@ export function isBoundTo(
   return index < 0 || isThoughtBehind;
 }
 
-/** How many of the first items both requests have. */
+/** Counts how many items at the beginning are equal in both requests. */
 export function commonItems(before: PrefixSketch, after: PrefixSketch): number {
   return firstUnequal(before.items, after.items, hasSameDigest) ?? before.items.length;
 }
@@ -412,15 +421,15 @@ function hasSameDigest(one: ItemSketch, other: ItemSketch): boolean {
   return one.digest === other.digest;
 }
 
-/** How many items both requests have, wherever they stand; system messages do not count. */
+/** Counts items that both requests have at any position, without system messages. */
 export function sharedItems(before: PrefixSketch, after: PrefixSketch): number {
   const known = new Set(before.items.map(({ digest }) => digest));
   return after.items.filter(({ digest, isSystem }) => !isSystem && known.has(digest)).length;
 }
 
-/** Estimated tokens that the cache had and that both requests carry, wherever they stand. */
+/** Estimates the cached tokens that both requests carry, at any position. */
 export function tokensAgain(before: PrefixSketch, after: PrefixSketch): number {
-  // What is behind the last mark was never in the cache.
+  // Items after the last mark were never cached.
   const cached = before.items.slice(0, (before.lastMark ?? Infinity) + 1);
   const known = new Set(cached.map(({ digest }) => digest));
   const shell = Math.min(before.shell.tokens, after.shell.tokens);
@@ -429,7 +438,7 @@ export function tokensAgain(before: PrefixSketch, after: PrefixSketch): number {
   }, shell);
 }
 
-/** Counts thoughts of the earlier request that are missing in the items which both requests have. */
+/** Counts thinking blocks of the earlier request that are missing among the items common to both. */
 export function droppedThoughts(before: PrefixSketch, after: PrefixSketch): number {
   const same = firstUnequal(before.items, after.items, isEqualItem) ?? before.items.length;
   const rest = after.items.slice(same);
@@ -437,14 +446,14 @@ export function droppedThoughts(before: PrefixSketch, after: PrefixSketch): numb
   const said = new Set(rest.map(({ digest }) => digest));
   let dropped = 0;
   for (const { thoughts, digest, isThought } of before.items.slice(same)) {
-    // An item that left with its thoughts is an edit of the history, not a dropped thought.
+    // An item that was removed with its thinking is an edit of the history, not dropped thinking.
     if (isThought ? said.has(digest) : !said.has(digest)) continue;
     dropped += thoughts.filter((thought) => !kept.has(thought)).length;
   }
   return dropped;
 }
 
-/** What svc changed in each item of a request, in a form in which two requests can be compared. */
+/** What svc changed in each item of a request, in a comparable form. */
 export type OwnChanges = ReadonlyMap<number, string>;
 
 export type OwnChange = 'block' | 'outputs' | 'exchanges';
@@ -475,7 +484,7 @@ export function ownChangesOf(
   return changes;
 }
 
-/** Finds the first item before `end` that svc sent with other bytes than last time. */
+/** Returns the first item before `end` that svc sent with other bytes than last time. */
 export function ownDifference(
   before: OwnChanges,
   after: OwnChanges,

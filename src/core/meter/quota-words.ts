@@ -1,6 +1,6 @@
-/** Says in words what a plan's windows are. No code of Node: the page uses it too. */
+/** Describes the windows of a plan in words. It uses no Node code, because the page uses it too. */
 
-/** What a refusal for the plan was about; undefined for any other answer. */
+/** The plan limit that a refusal names; undefined for any other answer. */
 export interface PlanLimit {
   readonly window: string;
   readonly resetAt?: number;
@@ -15,7 +15,7 @@ export function windowText(name: string): string {
   return of === '' ? length : `${length} of one kind of model (${of})`;
 }
 
-/** Whether a window counts the requests of some models alone. */
+/** Says whether a window counts only requests to some models. */
 function isOfModel(name: string): boolean {
   return /[_ ]/.test(name);
 }

@@ -5,38 +5,38 @@ import type { PlanLimit } from './quota-words.ts';
 import { headerOf, type RawHeaders } from '../http/header-rules.ts';
 
 /**
- * Reads how much of a subscription's plan is used from a copy of what the provider states: headers of
- * Claude and Codex, and Codex's event `codex.rate_limits`. Every value is optional and none is trusted:
- * what is no plain number in its range is absent. Names and meanings are as of November 2026 (a protocol
- * reference of Claude Code, the source of Codex); an unknown window is a window like the others.
+ * Reads how much of a subscription's plan is used, from what the provider states: headers for Claude and Codex, and
+ * Codex's event `codex.rate_limits`. Every value is optional and none is trusted: anything but a plain number in its
+ * range counts as absent. Names and meanings are as of November 2026 (a protocol reference of Claude Code, the
+ * source of Codex). An unknown window is treated like the others.
  */
 export interface QuotaReading {
   readonly provider: 'claude' | 'codex';
   readonly windows: readonly QuotaWindow[];
   /** The window by which the provider decided about this request. */
   readonly deciding?: string;
-  /** What it decided: allowed, allowed_warning, rejected. */
+  /** The provider's decision: allowed, allowed_warning, rejected. */
   readonly status?: string;
 }
 
 export interface QuotaWindow {
   /** `5h`, `7d`, `7d_oi`, or as the provider names it. */
   readonly name: string;
-  /** From 0 to 1; a provider may state more, and then it is full. */
+  /** The used share, from 0 to 1; a provider may state more, which counts as full. */
   readonly share: number;
   /** Milliseconds since 1970. */
   readonly resetAt?: number;
   readonly isRejected?: true;
 }
 
-/** Claude states two or three windows, Codex two for each metered limit. */
+/** Bound on windows: Claude states two or three, Codex two per limit. */
 const WINDOWS_MAX = 12;
 const VALUE_CHARS_MAX = 64;
 const HEADERS_MAX = 200;
 const CLAUDE = /^anthropic-ratelimit-unified-([a-z0-9_]{1,24})-(utilization|reset|status)$/;
 const CLAUDE_WINDOW = /^\d{1,3}[a-z]{1,3}(?:_[a-z0-9_]{1,16})?$/;
 const CODEX = /^x-([a-z0-9-]{1,40})-(primary|secondary)-(used-percent|window-minutes|reset-at)$/;
-/** The claims that a header names in words; others are as they come. */
+/** Window names of Claude's headers, and svc's short names for them. */
 const CLAIMS: Readonly<Record<string, string>> = {
   five_hour: '5h',
   seven_day: '7d',
@@ -44,7 +44,7 @@ const CLAIMS: Readonly<Record<string, string>> = {
 };
 const UNIFIED = 'anthropic-ratelimit-unified-';
 
-/** Undefined where the headers state no window. `now`: milliseconds since 1970. */
+/** Reads the headers of an answer. Undefined if they state no window. `now`: milliseconds since 1970. */
 export function readQuota(headers: RawHeaders, now: number): QuotaReading | undefined {
   const claude = new WindowSet(now);
   const codex = new WindowSet(now);
@@ -105,7 +105,7 @@ interface Stated {
   isRejected?: boolean;
 }
 
-/** A plan's longest window is a month. A reset that is further away is a wrong one. */
+/** Latest plausible reset: a plan's longest window is a month. */
 const RESET_MAX_MS = 40 * 24 * 3_600_000;
 
 class WindowSet {
@@ -137,7 +137,7 @@ class WindowSet {
     const windows: QuotaWindow[] = [];
     for (const [window, { share, resetAt, minutes, isRejected = false }] of this.#stated) {
       if (share === undefined && !isRejected) continue;
-      // Codex states 0 percent and nothing else for a window that the plan does not have.
+      // For a window that the plan does not have, Codex states 0 percent and nothing else.
       if (share === 0 && resetAt === undefined && minutes === undefined && window.includes(' '))
         continue;
       windows.push({
@@ -151,12 +151,12 @@ class WindowSet {
   }
 }
 
-/** A number as a header writes it: no sign, no exponent, no NaN. */
+/** Reads a number from a header: no sign, no exponent, no NaN. */
 function plainNumber(value: string): number | undefined {
   return /^\d{1,12}(?:\.\d{1,24})?$/.test(value) ? Number(value) : undefined;
 }
 
-/** Codex's windows are identified by their length, because their names are not reliable. */
+/** Names a window of Codex by its length, because Codex's own names are not reliable. */
 function windowName(window: string, minutes: number | undefined): string {
   const [limit = '', place] = window.split(' ');
   if (place === undefined) return window;
@@ -181,7 +181,7 @@ export function planLimitOf(
   return { window: name, ...(resetAt === undefined ? {} : { resetAt }) };
 }
 
-/** The account that the headers state, to be hashed with a key; never a credential. '' where they state none. */
+/** Returns the account that the headers state, to be hashed with a key; never a credential. '' if they state none. */
 function accountIn(asked: RawHeaders, answered: RawHeaders): string {
   const account =
     headerOf(answered, 'anthropic-organization-id') ??
@@ -199,8 +199,8 @@ interface AnsweredFacts {
 }
 
 /**
- * Undefined where the answer states nothing of a plan. `keyOf`: gives a secret of this machine that outlives the local
- * token. Without it the account stays unknown.
+ * Makes the row of a reading; undefined if the answer states nothing about a plan. `keyOf`: returns a secret of this
+ * machine that outlives the local token. Without it the account stays unknown.
  */
 export function quotaRowOf(
   facts: AnsweredFacts,
@@ -230,7 +230,7 @@ const LOGIN_CHARS = 12;
 export interface QuotaRow {
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** A keyed hash of the account; '' where it is unknown. */
+  /** A keyed hash of the account; '' if unknown. */
   readonly login: string;
   readonly reading: QuotaReading;
   readonly client: string;
@@ -249,11 +249,11 @@ export interface QuotaReport {
 }
 
 export interface WindowReport extends QuotaWindow {
-  /** It has reset since: how much is used now is not known. */
+  /** The window has been reset since, so its present use is unknown. */
   readonly isOver: boolean;
   /**
-   * The time at which the window is full at the pace of the last hour; that of the newest reading, if it is full already.
-   * Undefined where it is not known or is past; Infinity where the window lasts until the reset.
+   * When the window will be full at the pace of the last hour; if it is full already, the time of the newest
+   * reading. Undefined if unknown or past; Infinity if the window lasts until its reset.
    */
   readonly fullAt: number | undefined;
   /** The newest readings did not state it. */
@@ -265,8 +265,8 @@ export const MOVER_KINDS = ['space', 'client', 'model', 'conversation'] as const
 export type MoverKind = (typeof MOVER_KINDS)[number];
 
 /**
- * How far somebody moved a window, as a share of it. `low`: between two of its own requests. `high`: also
- * what moved between one of its requests and one of somebody else.
+ * How much of a window one user of the account used, as a share. `low`: what changed between two of the user's own
+ * requests. `high`: also what changed between a request of this user and one of another.
  */
 export interface Mover {
   readonly name: string;
@@ -276,17 +276,17 @@ export interface Mover {
 }
 
 const HOUR_MS = 3_600_000;
-/** A pace needs at least this time and this step, because the provider rounds shares. */
+/** Least time and least change from which a pace is computed, because the provider rounds shares. */
 const PACE_SPAN_MS = 10 * 60_000;
 const PACE_SHARE = 0.01;
-/** If the share sinks by this much, or the reset is at another time, a new window has begun. */
+/** A new window has begun if the share falls by SINK, or the reset time moves by RESET_SLACK_MS. */
 const SINK = 0.02;
 const RESET_SLACK_MS = 10 * 60_000;
 const MOVERS_MAX = 8;
-/** A window that this many readings did not state has vanished. */
+/** After so many readings without it, a window counts as gone. */
 const GONE_READINGS = 3;
 
-/** One report for each login, the newest first. `rows` in the order in which they were written. */
+/** Returns one report per login, newest first. `rows`: in the order in which they were written. */
 export function reportQuota(rows: readonly QuotaRow[], now: number): readonly QuotaReport[] {
   const series = new Map<string, QuotaRow[]>();
   for (const row of rows) {
@@ -325,7 +325,7 @@ function reportWindow(
     const window = row.reading.windows.find((one) => one.name === name);
     if (window === undefined) continue;
     const before = points.at(-1);
-    // Answers may arrive out of order, so a small step back is not a new window.
+    // Answers may arrive out of order, so a small step back is no new window.
     if (before !== undefined && hasReset(before.window, window)) points.length = 0;
     points.push({ row, window });
   }
@@ -357,7 +357,7 @@ function fullAt(points: readonly Point[], now: number): number | undefined {
   if (first === undefined) return undefined;
   const spanMs = last.row.at - first.row.at;
   const moved = last.window.share - first.window.share;
-  // The clock has jumped, nothing was used in that hour, or the hour is long over.
+  // The clock has jumped, nothing was used in that hour, or the hour is long past.
   const isPast = Math.abs(now - last.row.at) > HOUR_MS;
   if (spanMs < PACE_SPAN_MS || moved < PACE_SHARE || isPast) return undefined;
   const full = last.row.at + ((1 - last.window.share) * spanMs) / moved;

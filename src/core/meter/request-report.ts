@@ -2,9 +2,9 @@ import { isRecord } from '../bytes/json-fields.ts';
 import { VERSION } from '../version.ts';
 
 /**
- * Writes what svc knows of one request as JSON that a person can put into a public issue: states, sizes
- * and times. A member is in it only if it is listed here, so nothing that a row gains later is in it.
- * `row`: of the request log.
+ * Writes what svc knows of one request as JSON that a user can attach to a public issue: states, sizes and times.
+ * Only listed members are written, so that a new member of the row is never published by accident. `row`: a row of
+ * the request log.
  */
 export function requestReport(row: object): string {
   const miss: unknown = Reflect.get(row, 'miss');
@@ -16,7 +16,7 @@ function picked(row: object, members: readonly string[]): object {
   return Object.fromEntries(members.map((name) => [name, Reflect.get(row, name)]));
 }
 
-// No id, project, session, reference or time of day: those lead to a person. A tool's name may, too.
+// No id, project, session, reference, time of day or tool name: each could identify a person.
 const MEMBERS = [
   'client',
   'kind',

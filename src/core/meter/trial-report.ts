@@ -1,6 +1,6 @@
 import type { Trial } from './hold-out.ts';
 
-/** Compares both groups of the hold-out, by the sums over their conversations. */
+/** Compares both groups of the hold-out experiment, by sums over their conversations. */
 
 /** Sums over one conversation. */
 export interface TrialConversation {
@@ -21,7 +21,7 @@ export interface TrialResult {
   /** Means of a conversation. */
   readonly with: number;
   readonly without: number;
-  /** Of with against without, a 95 % interval: -0.2 is a fifth less. Undefined as long as there are too few to tell. */
+  /** The change by svc as a 95 % interval: -0.2 is a fifth less. Undefined while there are too few conversations. */
   readonly change?: { readonly low: number; readonly high: number };
 }
 
@@ -30,7 +30,7 @@ export interface TrialReport {
   readonly results: readonly TrialResult[];
 }
 
-/** The smallest group for an interval, because the sums of conversations differ by a factor of a hundred. */
+/** Fewest conversations of a group for an interval, because their sums differ by a factor of a hundred. */
 const CONVERSATIONS_MIN = 30;
 
 export function reportTrial(all: readonly TrialConversation[]): TrialReport {
@@ -60,15 +60,15 @@ function meanOf(values: readonly number[]): number {
   return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** Random divisions of all conversations into two groups; more move the ends of an interval little. */
+/** Random divisions of all conversations into two groups; with more the interval hardly changes. */
 const DIVISIONS = 999;
 /** The share beyond each end of a 95 % interval. */
 const TAIL = 0.025;
 
 /**
- * The 95 % interval of the quotient of both means. A few conversations are a hundred times as long as most, so
- * the factor of the normal distribution would promise too much. The factors are those of random divisions
- * of the same conversations, between which there is no difference (a studentized permutation test).
+ * Returns the 95 % interval of the quotient of both means. A few conversations are a hundred times as long as most,
+ * so the normal distribution's factor would be too small. The factors come from random divisions of the same
+ * conversations, between which there is no real difference (a studentized permutation test).
  */
 function changeOf(one: readonly number[], other: readonly number[]): TrialResult['change'] {
   const found = quotientOf(momentsOf(one), momentsOf(other));
@@ -112,7 +112,9 @@ function momentsOf(values: readonly number[]): Moments {
   return { count: values.length, sum, squares };
 }
 
-/** The logarithm of the quotient of two means with its standard error. Undefined where a mean or the error is 0. */
+/**
+ * Returns the logarithm of the quotient of two means with its standard error. Undefined if a mean or the error is 0.
+ */
 function quotientOf(
   one: Moments,
   other: Moments,
@@ -122,12 +124,12 @@ function quotientOf(
   return Number.isFinite(log) && error > 0 ? { log, error } : undefined;
 }
 
-/** Gives the variance of a mean, as a share of the square of that mean. */
+/** Returns the variance of a mean, as a share of that mean's square. */
 function relativeVariance({ count, sum, squares }: Moments): number {
   return sum === 0 ? 0 : Math.max(0, (squares * count) / (sum * sum) - 1) / (count - 1);
 }
 
-/** Shuffles the beginning of the list, and returns it. */
+/** Draws `count` random values: shuffles the beginning of the list and returns it. */
 function drawnFirst(values: number[], count: number, random: () => number): readonly number[] {
   for (let at = 0; at < count; at += 1) {
     const from = at + Math.floor(random() * (values.length - at));
@@ -138,7 +140,7 @@ function drawnFirst(values: number[], count: number, random: () => number): read
   return values.slice(0, count);
 }
 
-/** The same numbers at each call, so that the same log gives the same report (mulberry32). */
+/** Returns a generator with the same numbers at each call (mulberry32), so that the same log gives the same report. */
 function randomNumbers(): () => number {
   let state = 0;
   return () => {

@@ -2,8 +2,8 @@ import type { Modes } from '../http/modes.ts';
 import type { CompressionMode } from '../http/modes.ts';
 
 /**
- * Maps the outcome of shortening in one request to its `x-svc-continuity-state`. Every state comes
- * from here: the rest of svc only reports what happened.
+ * Maps the outcome of shortening to the request's `x-svc-continuity-state`. Every state comes from here; the rest of
+ * svc only reports what happened.
  */
 
 export type ContinuityState =
@@ -24,28 +24,28 @@ export type ContinuityState =
   | 'bypassed_too_large'
   | 'bypassed_provider_refused';
 
-/** The state in deterministic mode of each thing that can happen. */
+/** The state of each outcome in deterministic mode. */
 const STATES = {
   exchanges_left: 'committed',
   outputs_left: 'elided_tool_output',
 
-  /** Nothing is asked of svc: it is no conversation of the person's, or it is short. */
+  /** Nothing to do: the request belongs to no conversation of the user, or it is short. */
   side_call: 'not_needed',
   within_budget: 'not_needed',
   nothing_old: 'not_needed',
-  /** The client summarises its history: nothing leaves for the first time. */
+  /** The client summarises its history, so nothing new is left out. */
   compaction: 'not_needed',
 
-  /** The body is not what its dialect says, or more than svc reads. */
+  /** The body does not match its dialect, or is larger than svc reads. */
   unparseable: 'bypassed_unparseable',
   too_large: 'bypassed_too_large',
   memory_off: 'bypassed_memory_mode',
   /** The provider keeps the history. */
   provider_state: 'bypassed_provider_state',
-  /** The provider refused a shortened request of this conversation lately. */
+  /** The provider recently refused a shortened request of this conversation. */
   provider_refused: 'bypassed_provider_refused',
   elision_off: 'bypassed_protected_context',
-  /** All that is old is of a kind that always stays. */
+  /** All old items are of a kind that is never left out. */
   protected: 'bypassed_protected_context',
   near_window: 'bypassed_protected_context',
   not_stored: 'bypassed_not_stored',
@@ -72,16 +72,16 @@ export function continuityState(mode: CompressionMode, outcome: Outcome): Contin
   }
 }
 
-/** The mode that took effect: a bypass forwards the whole request, as passthrough does. */
+/** Returns the mode that took effect: a bypass forwards the whole request, as passthrough does. */
 export function effectiveMode(mode: CompressionMode, outcome: Outcome): CompressionMode {
   const isBypassed = continuityState(mode, outcome).startsWith('bypassed_');
   return isBypassed ? 'passthrough' : mode;
 }
 
-/** The obstacles to shortening a request that are known before its history is read. */
+/** Obstacles to shortening that are known before the request's history is read. */
 export interface Obstacles {
   readonly modes: Modes;
-  /** Text that left before leaves again in every mode, because thinking is bound to it. */
+  /** Texts left out earlier stay out in every mode, because thinking is bound to it. */
   readonly isBound: boolean;
   readonly isOverBudget: boolean;
   readonly hasProviderState: boolean;
@@ -89,8 +89,8 @@ export interface Obstacles {
 }
 
 /**
- * Undefined when the request may be shortened, or measured. Within the budget nothing leaves it for the
- * first time, which `decide` says: what left before stays out.
+ * Returns why the request may not be shortened or measured; undefined if it may. A short request is not excluded
+ * here: `decide` leaves nothing new out of it, but texts left out earlier stay out.
  */
 export function obstacleOf(facts: Obstacles): Outcome | undefined {
   if (facts.isBound && facts.modes.compression !== 'shadow') {
@@ -102,13 +102,13 @@ export function obstacleOf(facts: Obstacles): Outcome | undefined {
 }
 
 function obstacleInside(facts: Obstacles): Outcome | undefined {
-  // Shadow asks no memory. Elsewhere its mode comes before what the request itself does not allow.
+  // Shadow mode needs no memory. In other modes memory being off is reported before properties of the request.
   if (facts.modes.compression === 'deterministic' && !facts.modes.reads) return 'memory_off';
   if (facts.hasProviderState) return 'provider_state';
   return facts.isElisionEnabled ? undefined : 'elision_off';
 }
 
-/** The outcome of asking the memory for one request, as `x-svc-memory-state` shows it. */
+/** The outcome of the recall for a request, as `x-svc-memory-state` shows it. */
 export type MemoryState =
   | 'off'
   | 'write_only'

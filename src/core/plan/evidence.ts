@@ -3,8 +3,8 @@ import type { Modes } from '../http/modes.ts';
 import type { Plan } from './plan.ts';
 
 /**
- * The headers that show a client what was done to its request. Behind the local proxy's there is the
- * request log alone; a service's name a receipt.
+ * Writes the headers that show a client what svc did to its request. The local proxy's request log has more details;
+ * a service's headers name a receipt.
  */
 
 /** The program that answers. */
@@ -21,7 +21,7 @@ export interface Evidence {
   readonly plan: Plan;
 }
 
-/** The plan of a request for which none was made: it is only relayed, or it stopped before. */
+/** The plan of a request without one: it was only relayed, or it stopped earlier. */
 export const NOTHING_PLANNED: Plan = {
   edits: [],
   compressionMode: 'passthrough',
@@ -34,7 +34,7 @@ export const NOTHING_PLANNED: Plan = {
   elidedRefs: [],
 };
 
-/** Name, value, name, value: ready for the response head. */
+/** Returns the headers as name, value, name, value. */
 export function evidenceHeaders(evidence: Evidence): string[] {
   const { plan } = evidence;
   return [
@@ -52,12 +52,12 @@ export function evidenceHeaders(evidence: Evidence): string[] {
   ];
 }
 
-/** The evidence of a request that svc does not read: no counts. */
+/** Returns the headers of a request that svc does not read, so without counts. */
 export function relayedEvidence(facts: Omit<Evidence, 'memoryState' | 'plan'>): string[] {
   return stateHeaders({ ...facts, memoryState: 'off', plan: NOTHING_PLANNED });
 }
 
-/** The evidence of a model request that stopped before svc read it. */
+/** Returns the headers of a model request that stopped before svc read it. */
 export function unreadEvidence(facts: Omit<Evidence, 'memoryState' | 'plan'>): string[] {
   return evidenceHeaders({ ...facts, memoryState: 'off', plan: NOTHING_PLANNED });
 }
@@ -76,13 +76,13 @@ function stateHeaders({ issuer, requestId, modes, memoryState, plan }: Evidence)
   ];
 }
 
-/** A service says that an error is the provider's own. */
+/** Returns the header with which a service marks an error as the provider's own. */
 export function sourceHeaders(issuer: Issuer, providerStatus: number): string[] {
   const isTold = issuer.kind === 'service' && isProviderError(providerStatus);
   return isTold ? ['x-svc-error-source', 'provider'] : [];
 }
 
-/** Not an answer of a model; also a redirect, which svc does not follow. */
+/** Says whether the answer came from no model: an error, or a redirect, which svc does not follow. */
 export function isProviderError(status: number): boolean {
   return status >= 300;
 }

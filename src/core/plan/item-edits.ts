@@ -1,16 +1,13 @@
 /**
  * Says which bytes to insert so that an item carries one more block of text.
- *
- * The item's own bytes are never touched. A block is appended inside its string or added as one
- * more part at the end of its list. It is always at the end, because a part before a tool result
- * makes the provider refuse the message. A part behind a tool result makes the model end its answer
- * early (Anthropic, "Handling stop reasons", read on 24 November 2026), so a block that goes there is appended to the
- * text of the result.
- *
- * A new block never changes the form: a string stays a string. A block that went out before goes
- * back in its first form, whichever form the message has now. Claude Code turns a list of one part
- * into a string when its cache mark leaves it. To the provider that string is the same part, and
- * block and part must follow each other as in the request that it cached. So the string is wrapped.
+ * The item's own bytes never change. A block is appended inside its string, or added as a part at the end of its
+ * list. It must be at the end, because a part before a tool result makes the provider refuse the message. A part
+ * after a tool result makes the model end its answer early (Anthropic, "Handling stop reasons", read on 24 November
+ * 2026), so there the block is appended to the result's text.
+ * A new block never changes the form: a string stays a string. A block that was sent before is sent in its first
+ * form again, whatever form the message has now. Claude Code turns a list of one part into a string when its cache
+ * mark leaves it. For the provider's cache that string equals the part, and the block must follow as a separate part
+ * as before. So the string is wrapped into a list.
  */
 import { Buffer } from 'node:buffer';
 import {
@@ -28,16 +25,16 @@ import {
 import { dialectOf } from '../dialects/dialects.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
-/** 'text': inside a string that is there. 'part': a content part of its own. */
+/** 'text': inside the item's string. 'part': a content part of its own. */
 export type ContentForm = 'text' | 'part';
 
 interface Insertion {
   readonly block: string;
-  /** The form in which the block first went to the provider: a later request repeats it. */
+  /** The form in which the block was first sent; later requests repeat it. */
   readonly form: ContentForm;
 }
 
-/** The form that fits the item as the client wrote it; undefined when it takes no block. */
+/** Returns the form that suits the item as the client wrote it; undefined if the item takes no block. */
 export function contentForm(view: RequestView, item: Item): ContentForm | undefined {
   if (view.isTextInput) return 'text';
   if (endsWithResult(view, item)) return takesBlock(view, item) ? 'text' : undefined;
@@ -47,7 +44,7 @@ export function contentForm(view: RequestView, item: Item): ContentForm | undefi
   return opensList(view.bytes, content.start) ? 'part' : undefined;
 }
 
-/** The edits that add the block at the end of the item; no edits when the item takes no block. */
+/** Returns the edits that add the block at the end of the item; none if the item takes no block. */
 export function insertBlock(view: RequestView, item: Item, insertion: Insertion): readonly Edit[] {
   const { bytes } = view;
   if (view.isTextInput) return [appendText(item, insertion.block)];
@@ -72,17 +69,17 @@ export function insertBlock(view: RequestView, item: Item, insertion: Insertion)
     : [insertAt(last.end, `,${part}`)];
 }
 
-/** Whether the last tool result of the item has a text at whose end a block may be. */
+/** Says whether a block can be appended to the text of the item's last tool result. */
 export function takesBlock(view: RequestView, item: Item): boolean {
   const text = resultText(view, item);
   const said = text === undefined ? undefined : parseJson(view.bytes, text)?.value;
   return typeof said === 'string' && !JSON_TEXT.test(said);
 }
 
-/** Also lines of JSON: what reads them would fail at a block. */
+/** Matches JSON, including lines of JSON: a program that parses it would fail at a block. */
 const JSON_TEXT = /^\s*[[{"][^]*[\]}"]\s*$/;
 
-/** The text of the item's last tool result: its string, or its last text part. Undefined where it has none. */
+/** Returns the text of the item's last tool result: its string, or its last text part. Undefined if it has none. */
 function resultText({ bytes, dialect }: RequestView, item: Item): Span | undefined {
   if (item.role === 'assistant' || item.toolResultIds.length === 0) return undefined;
   const place = dialectOf(dialect).resultPlaces(bytes, item).at(-1);
@@ -100,7 +97,10 @@ function resultText({ bytes, dialect }: RequestView, item: Item): Span | undefin
   return text;
 }
 
-/** A text or a picture. References to tools, search results and cited texts are the provider's to read. */
+/**
+ * Says whether a part is a text or a picture. Other parts, such as tool references, search results and cited texts,
+ * must not change.
+ */
 function isPlainPart(bytes: Buffer, part: Span): boolean {
   if (!opensObject(bytes, part.start)) return false;
   const type = memberValue(bytes, part.start, 'type');
@@ -118,7 +118,7 @@ const PLAIN_PARTS: ReadonlySet<unknown> = new Set([
   'image_url',
 ]);
 
-/** The item is a tool's result, or a list of parts that ends with one. */
+/** Says whether the item is a tool result, or a list of parts that ends with one. */
 function endsWithResult({ bytes, dialect }: RequestView, item: Item): boolean {
   if (item.toolResultIds.length === 0 || item.role === 'assistant') return false;
   const place = dialectOf(dialect).resultPlaces(bytes, item).at(-1);
@@ -127,7 +127,7 @@ function endsWithResult({ bytes, dialect }: RequestView, item: Item): boolean {
   return content !== undefined && lastElement(bytes, content)?.start === place.open;
 }
 
-/** A part is written as clients write it: the type first, then the text. */
+/** Writes the beginning of a part as clients do: the type first, then the text. */
 function partOpening(view: RequestView): string {
   return `{"type":"${dialectOf(view.dialect).textPartType}","text":`;
 }
@@ -136,7 +136,7 @@ function partWith(view: RequestView, block: string): string {
   return `${partOpening(view)}${JSON.stringify(block)}}`;
 }
 
-/** Goes before the closing quote, after a blank line. */
+/** Appends a block to a string, after a blank line. */
 function appendText(text: Span, block: string): Edit {
   return insertAt(text.end - 1, JSON.stringify(`\n\n${block}`).slice(1, -1));
 }
@@ -153,7 +153,7 @@ function contentOf(bytes: Buffer, item: Item): Span | undefined {
   return opensObject(bytes, item.start) ? memberValue(bytes, item.start, 'content') : undefined;
 }
 
-/** The string that a text part says; undefined for every other kind of part. */
+/** Returns the string of a text part; undefined for other parts. */
 function textOf(bytes: Buffer, part: Span): Span | undefined {
   if (!opensObject(bytes, part.start)) return undefined;
   const type = memberValue(bytes, part.start, 'type');
@@ -173,17 +173,16 @@ function lastElement(bytes: Buffer, list: Span): Span | undefined {
   return last;
 }
 
-/** Puts `bytes` in the place of a span. An empty span inserts, empty bytes cut. */
+/** Replaces a span by `bytes`. An empty span inserts, empty bytes delete. */
 export interface Edit extends Span {
   readonly bytes: Uint8Array;
 }
 
 /**
- * Changes a body by cutting and inserting at byte offsets, and returns it as pieces, in order, none of them empty.
- * Bytes outside the edits are never copied or rebuilt: the pieces are views into the very same body, with the new
- * bytes in between. Without edits it is the body itself. Edits may come in any order; those that insert at the same
- * place stay in the order given. Throws RangeError when edits overlap or lie outside the body: the plan is wrong
- * then.
+ * Applies edits to a body and returns it as pieces, in order, none empty. Bytes outside the edits are never copied:
+ * the pieces are views into the same body, with the new bytes in between. Without edits the result is the body
+ * itself. Edits may come in any order; edits that insert at the same place stay in the given order. Throws
+ * RangeError if edits overlap or lie outside the body, because then the plan is wrong.
  */
 export function applyEdits(body: Buffer, edits: readonly Edit[]): readonly Uint8Array[] {
   if (edits.length === 0) return [body];

@@ -4,26 +4,26 @@ import type { Shortening } from './plan.ts';
 import type { Item, ItemRole, RequestView } from '../conversation/view.ts';
 
 /**
- * Notes for the request log, item by item: its kind, its size, its edit and a reference to the text
- * that svc took out or put in. No text of the request is in them, and a request has a bounded number.
+ * Notes about each item for the request log: its kind, its size, its edit, and references to texts that svc removed
+ * or added. They contain no text of the request, and their number is bounded.
  */
 export interface ItemNote {
   /**
-   * 'same': sent unchanged. 'stub': an output that a stub replaced. 'left_out': whole exchanges.
-   * 'block': recalled text that svc added after an item.
+   * 'same': sent unchanged. 'stub': an output that a stub replaced. 'left_out': whole exchanges. 'block': recalled
+   * text that svc added after an item.
    */
   readonly edit: 'same' | 'stub' | 'left_out' | 'block';
-  /** Items in this run; 0 for the part before the first item: system prompt, tools, settings. */
+  /** Number of consecutive items; 0 for the part before the first item: system prompt, tools, settings. */
   readonly count: number;
   /** Estimated tokens that came. */
   readonly tokens: number;
-  /** Estimated tokens that went out, where that is another number. */
+  /** Estimated tokens that were sent, if the number differs. */
   readonly after?: number;
-  /** The role of a single item, or `prompt` for the newest message of the person. */
+  /** The role of a single item, or `prompt` for the user's newest message. */
   readonly kind?: ItemRole | 'prompt';
   /** The tool whose output it is. */
   readonly tool?: string;
-  /** References of the left-out texts; for a block the fingerprint of its item. */
+  /** References of the left-out texts; for a block, the fingerprint of its item. */
   readonly refs?: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export interface NoteFacts {
   readonly shortening: Shortening;
 }
 
-/** Older edits are told together: each row stays below 6 kB. */
+/** Bound on single edits; older ones are summed up, so that a row stays below 6 kB. */
 const EDITS_MAX = 40;
 const REFS_MAX = 8;
 const TOOL_CHARS_MAX = 64;
@@ -59,7 +59,7 @@ export function itemNotes(facts: NoteFacts): readonly ItemNote[] {
   return writer.notes;
 }
 
-/** Names and braces around an output are not worth a line. */
+/** Tokens of an output's names and braces, which get no line of their own. */
 const SHELL_TOKENS_MAX = 40;
 
 function sameNote({ role }: Item, tokens: number, isPrompt: boolean): ItemNote {
@@ -100,7 +100,7 @@ function editsByItem({ view, placements, shortening }: NoteFacts): Map<number, I
   return byItem;
 }
 
-/** Joins runs of unchanged items, and the oldest edits where there are too many. */
+/** Merges consecutive unchanged items, and the oldest edits if there are too many. */
 class NoteWriter {
   readonly notes: ItemNote[] = [];
   #tooMany: number;
@@ -121,7 +121,7 @@ class NoteWriter {
       this.notes.push(note);
       return;
     }
-    // The bytes between them are told with them: the newest are the ones that a person looks for.
+    // The unchanged items between merged edits are merged too: people look for the newest ones.
     this.#tooMany -= 1;
     const first = this.notes.findIndex(({ edit }) => edit === note.edit);
     const older = this.notes[first];

@@ -16,22 +16,22 @@ import { elisionEdits, type Replacement } from '../shortening/replacements.ts';
 import type { RequestView } from '../conversation/view.ts';
 
 /**
- * Decides which spans of a request change, and which states the client gets. Pure, so the same
- * facts always give the same bytes.
+ * Decides which byte ranges of a request change, and which states the client sees. Pure: the same facts always give
+ * the same bytes.
  */
 
 /** The outcome of shortening in this request. */
 export interface Shortening {
-  /** Tool outputs that are left out; in shadow, that would be. */
+  /** Tool outputs that are left out; in shadow mode, that would be. */
   readonly elided: readonly Replacement[];
   /** Whole exchanges that are left out. */
   readonly omitted: readonly Omission[];
   readonly outcome: Outcome;
-  /** Calls that read left-out outputs again, and that this request answers. */
+  /** How many calls read left-out outputs again, whose results this request carries. */
   readonly readings?: number;
   /** Those of them that leave for the first time. */
   readonly added?: ReadonlySet<ToolOutput | Omission>;
-  /** The ledger's entries of those, to be taken back when the provider refuses them. */
+  /** The ledger entries of new ones, so that a refusal can take them back. */
   readonly recorded?: readonly LedgerEntry[];
 }
 
@@ -41,15 +41,15 @@ export interface PlanFacts {
   /** The blocks that this request carries. */
   readonly placements: readonly Placement[];
   readonly shortening: Shortening;
-  /** Lifetimes in the client's cache marks; see longCacheEdits. */
+  /** Edits of the lifetime in the client's cache marks; see longCacheEdits. */
   readonly cacheMarks: readonly Edit[];
-  /** Asks the provider to clear old tool outputs; see clearingEdit. */
+  /** The edit that asks the provider to clear old tool outputs; see clearingEdit. */
   readonly clearing?: Edit | undefined;
 }
 
 export interface Plan {
   readonly edits: readonly Edit[];
-  /** The provider is asked to clear old tool outputs. */
+  /** svc asks the provider to clear old tool outputs. */
   readonly asksToClear?: true;
   /** Effective: after any safe fallback. */
   readonly compressionMode: CompressionMode;
@@ -59,9 +59,9 @@ export interface Plan {
   readonly recalledTokens: number;
   readonly elidedItems: number;
   readonly elidedTokens: number;
-  /** References of the newest left-out outputs, so that they can be looked up later. */
+  /** References of the newest left-out outputs, for a later look-up. */
   readonly elidedRefs: readonly string[];
-  /** The texts that this request left out, for its row in the request log; absent where none may be. */
+  /** The texts that this request left out, for its row in the request log; absent if none may be left out. */
   readonly shortening?: Shortening | undefined;
 }
 
@@ -71,7 +71,7 @@ const REFS_MAX = 10;
 export function makePlan(facts: PlanFacts): Plan {
   const { view, modes, shortening } = facts;
   const omitting = omit(view, shortening.omitted);
-  // Measured and forwarded unchanged: not even a recalled block is added.
+  // Shadow mode measures and forwards the request unchanged, without a recalled block.
   const isShadow = modes.compression === 'shadow';
   const { edits, recalledTokens } = isShadow ? NOTHING_CHANGED : changesOf(facts, omitting);
   const elidedTokens = shortening.elided.reduce((sum, { saved }) => sum + saved, omitting.saved);
@@ -115,13 +115,10 @@ function changesOf(
   return { edits, recalledTokens };
 }
 
-/** Why a body was not read: it is not what its dialect says, or more than svc reads. */
+/** Why svc did not read a body: it does not match its dialect, or it is larger than svc reads. */
 export type Unread = 'unparseable' | 'too_large';
 
-/**
- * The plan for a body that svc did not read, or could not change because something failed: the client's
- * own bytes, all of them.
- */
+/** Returns the plan for a body that svc did not read or failed to change: the client's own bytes. */
 export function untouchedPlan(
   modes: Modes,
   tokens: number,

@@ -3,8 +3,8 @@ import type { ContinuityState, MemoryState } from './continuity.ts';
 import { isUnfit, type LostThoughts } from '../conversation/lost-thoughts.ts';
 
 /**
- * The meaning of every state of a request, in one table: `svc requests`, the page and docs/states.md
- * show it. A state without a row does not compile.
+ * The meaning of every state of a request, in one table: `svc requests`, the page and docs/states.md show it. A
+ * state without a row does not compile.
  */
 
 /** Where a state is seen. */
@@ -15,7 +15,7 @@ export interface StateText {
   readonly kind: StateKind;
   /** The event, and its reason. */
   readonly meaning: string;
-  /** The remedy for the person; '' where nothing needs to be done. */
+  /** What the user can do; '' if nothing. */
   readonly advice: string;
 }
 
@@ -126,7 +126,7 @@ const ENDS: Readonly<Record<'complete' | 'client-gone' | 'upstream-cut' | 'open'
   open: ['The answer has not ended yet.'],
 };
 
-/** svc's own errors; what to do is in their own table. */
+/** svc's own errors; the table of errors says what to do. */
 const ERRORS: Readonly<Record<ErrorCode, string>> = {
   LOCAL_TOKEN_INVALID: 'The client did not send svc’s local token.',
   LOGIN_REFUSED: 'The client sent its own login, and svc is not set up to pass logins on.',
@@ -179,7 +179,7 @@ export function stateText(name: string): StateText | undefined {
   return STATE_TEXTS.find((state) => state.name === name);
 }
 
-/** Tells a person what became of the thoughts of one request. `by`: who changed something first. */
+/** Describes what became of a request's thinking blocks. `by`: who changed the prefix first. */
 export function lostThoughtsText(lost: LostThoughts, by?: 'client' | 'svc'): string {
   const { prefix = 0, model = 0, account = 0, allowed = 0, other = 0, refused } = lost;
   const deeds = [
@@ -207,16 +207,16 @@ function blocks(count: number): string {
 
 /** Sums over the requests of the log. */
 export interface ThoughtSums {
-  /** Thoughts that the provider dropped, and those among them that no longer fit what is before them. */
+  /** Thinking blocks that the provider dropped, and those of them that no longer fit their prefix. */
   readonly dropped: number;
   readonly unfit: number;
-  /** Requests that the provider refused because thoughts no longer fit. */
+  /** Requests that the provider refused because thinking no longer fits its prefix. */
   readonly refused: number;
-  /** The part of `unfit` and `refused` where svc was the first to change something. */
+  /** The part of `unfit` and `refused` for which svc changed the prefix first. */
   readonly bySvc: number;
 }
 
-/** The same for many requests; undefined where nothing was lost. */
+/** The same for many requests; undefined if no thinking was lost. */
 export function thoughtSumsText(sums: ThoughtSums): string | undefined {
   const { dropped, unfit, refused, bySvc } = sums;
   if (dropped + refused === 0) return undefined;
