@@ -1,9 +1,9 @@
-/** The clients that svc knows: how they name themselves, and what it may rely on in each. */
+/** The clients that svc knows: how to recognise each, and what svc may rely on. */
 
-/** Names the client where its own headers do not. The gate fills it in from the address. */
+/** The header that names the client if its own headers do not. The gate fills it from the address. */
 export const CLIENT_HEADER = 'x-svc-client';
 
-/** The client that a User-Agent names; 'unknown' where svc does not know the name. */
+/** Returns the client that a User-Agent names; 'unknown' if svc does not know it. */
 export function clientOfAgent(agent: string): string {
   const head = agent.slice(0, AGENT_CHARS_MAX);
   return AGENTS.find(([pattern]) => pattern.test(head))?.[1] ?? 'unknown';
@@ -28,23 +28,20 @@ const AGENTS: readonly (readonly [pattern: RegExp, client: string])[] = [
 ];
 
 export interface ClientFacts {
-  /**
-   * svc can separate its own texts from typed ones. The typed text of every other client is
-   * unverified.
-   */
+  /** svc can tell this client's own texts from typed ones. For other clients typed text is unverified. */
   readonly isKnown: boolean;
-  /** It states its project folder in every conversation. */
+  /** The client states its project folder in every conversation. */
   readonly statesFolder: boolean;
-  /** It never states one: a line about a folder in its texts is a quoted one. */
+  /** The client never states a folder, so a line about one in its texts is a quotation. */
   readonly quotesFolders: boolean;
   /**
-   * It states the folder in a part that describes its environment, so another line about a folder is a quoted one.
-   * For every other client such a part is the quoted one.
+   * The client states its folder only in a part that describes its environment; other lines about a folder are
+   * quotations. For all other clients such a part is a quotation.
    */
   readonly statesPlace: boolean;
-  /** Its main requests always offer tools: one without any is a title, a topic or a check. */
+  /** The client's main requests always offer tools; one without is for a title, a topic or a check. */
   readonly alwaysOffersTools: boolean;
-  /** It keeps its conversation's id in `prompt_cache_key`; elsewhere that is a label. */
+  /** The client puts its conversation's id into `prompt_cache_key`; others use that as a label. */
   readonly cacheKeyNamesSession: boolean;
 }
 
@@ -88,7 +85,7 @@ export function clientFacts(client: string): ClientFacts {
   return CLIENTS.get(client) ?? UNKNOWN;
 }
 
-/** Some versions of pi name only the SDK that they use; their system prompt says more. */
+/** Says whether a system prompt is pi's. Some versions of pi name only their SDK in the headers. */
 export function isPiPrompt(systemHead: string): boolean {
   return systemHead.includes('operating inside pi, a coding agent harness');
 }

@@ -28,14 +28,14 @@ import {
 } from '../conversation/stated-project.ts';
 
 /**
- * Finds the client, the purpose, the conversation and the project of a request in the client's own
- * headers and body. Nothing there is proof. So a wrong answer may cost a recall, but must never
- * leak: `kind` is only ever used to do less, and a project only to look in one space.
+ * Finds client, purpose, conversation and project of a request in the client's headers and body. None of this is
+ * proof. So an error may cost a recall, but must never leak: `kind` can only reduce what svc does, and a project
+ * only selects one space.
  */
 
 type Names = ReadonlyMap<(typeof IDENTITY_HEADERS)[number], string>;
 
-/** In the order in which a client's more exact id comes first. */
+/** Headers with a session id, the most exact of each client first. */
 const SESSION_HEADERS = [
   'thread-id',
   'session-id',
@@ -44,7 +44,7 @@ const SESSION_HEADERS = [
   'x-session-id',
 ] as const;
 
-/** The headers that identity and project are read of. No function here sees another one. */
+/** All headers from which identity and project are read. */
 export const IDENTITY_HEADERS = [
   'user-agent',
   'originator',
@@ -57,7 +57,7 @@ export const IDENTITY_HEADERS = [
   ...SESSION_HEADERS,
 ] as const;
 
-/** A longer id is no id. The longest seen is Claude Code's metadata.user_id with 170 characters. */
+/** Bound on an id: a longer text is no id. The longest seen is Claude Code's metadata.user_id with 170 characters. */
 const SESSION_CHARS_MAX = 256;
 
 export function identify(
@@ -75,7 +75,10 @@ export function identify(
   return { client, isKnown, kind, ...sessionOf(dialect, names, body), agent };
 }
 
-/** Paths that count tokens look like model requests, but no answer follows: nothing may be added. */
+/**
+ * Returns the kind of a request that its path shows. Paths that count tokens look like model requests, but no answer
+ * follows, so svc adds nothing.
+ */
 export function kindOfPath(path: string): RequestKind | undefined {
   const end = path.search(/[?#]/);
   const plain = end === -1 ? path : path.slice(0, end);
@@ -83,10 +86,10 @@ export function kindOfPath(path: string): RequestKind | undefined {
 }
 
 /**
- * The project that the request is about: absent when the client states none. A client that svc does
- * not know may quote any document in any text, so none of its texts is read. The system prompt
- * comes first. A user message is read only if this client is known to write its environment there:
- * any other text in it may come from a file or a tool. Where texts contradict each other there is no project.
+ * Returns the project of a request; undefined if the client states none. An unknown client may quote any document
+ * anywhere, so none of its texts is read. The system prompt comes first. A user message is read only if this client
+ * writes its environment there: other text in it may come from a file or a tool. If texts contradict each other,
+ * there is no project.
  */
 export function projectOf(
   headers: RawHeaders,
@@ -111,8 +114,8 @@ function projectInTexts(view: RequestView, client: string): StatedProject {
   const { statesPlace } = clientFacts(client);
   const inPrompt = statesPlace ? (system.place ?? system.workingFolder) : system.workingFolder;
   const inSystem = statesPlace ? (so?.systemPlace ?? so?.systemFolder) : so?.systemFolder;
-  // Claude Code states its environment in a message. Its system prompt has a project's output style and what
-  // a person appends, which may quote any document.
+  // Claude Code states its environment in a message. Its system prompt contains the project's output style and texts
+  // that users append, which may quote any document.
   const placed = so?.systemPlace ?? inUser;
   const own = client === 'claude-code' && system.isBlock !== true ? placed : undefined;
   const named = own ?? inPrompt ?? inSystem ?? inUser ?? liveFolder(view.shell.value);
@@ -123,7 +126,7 @@ function projectInTexts(view: RequestView, client: string): StatedProject {
   };
 }
 
-/** A shell is the same object from request to request while nothing in it changes. */
+/** Cached by shell, which is the same object in all requests as long as it does not change. */
 const projectsOf = new WeakMap<Shell, StatedProject>();
 
 function projectInShell(shell: Shell): StatedProject {
@@ -132,20 +135,20 @@ function projectInShell(shell: Shell): StatedProject {
   return known;
 }
 
-/** Enough of a first prompt, which may hold a pasted file, to tell conversations apart. */
+/** Characters of a first prompt that distinguish conversations; the prompt may hold a pasted file. */
 const OPENING_CHARS_MAX = 1 << 16;
 
 /**
- * Names the conversation. `isStated`: the client named it. Otherwise the name follows from the
- * conversation's beginning and from the space that the client states, so two of one project that begin
- * alike share it: use it to group, never to distinguish.
+ * Returns the conversation's key. `isStated`: the client named it. Otherwise the key comes from the conversation's
+ * beginning and the client's space, so conversations of one project with the same beginning share it. Use it to
+ * group conversations, never to tell them apart.
  */
 export function conversationKey(
   identity: RequestIdentity,
   view: RequestView,
   space: string,
 ): { readonly key: string; readonly isStated: boolean } {
-  // SDK programs put a label of their own into prompt_cache_key: it names no conversation.
+  // Programs with an SDK put a label into prompt_cache_key, which names no conversation.
   const isLabel =
     identity.sessionFrom === 'cache-key' && !clientFacts(identity.client).cacheKeyNamesSession;
   if (identity.session !== '' && !isLabel) {
@@ -158,14 +161,14 @@ export function conversationKey(
   return { key: `d_${hash}`, isStated: false };
 }
 
-/** The history, or part of it, is kept at the provider: what is in the request is not all of it. */
+/** Says whether the provider keeps the history or a part of it, so that the request does not contain everything. */
 export function hasProviderState(view: RequestView): boolean {
   return hasProviderHistory(view) || view.items.at(-1)?.soFar.hasReference === true;
 }
 
 /**
- * The request continues a history that the provider stores. Its own list is not the conversation from
- * the beginning, so its fingerprints say nothing about what was sent before.
+ * Says whether the request continues a history that the provider stores. Its own list is not the conversation from
+ * the beginning, so its fingerprints do not show what was sent before.
  */
 export function hasProviderHistory(view: RequestView): boolean {
   const body = view.shell.value;
@@ -183,7 +186,7 @@ function isSet(value: unknown): boolean {
 
 // --- client
 
-/** By headers alone: for a request whose body is not read. */
+/** Identifies the client by headers alone, for a request whose body is not read. */
 export function clientOfHeaders(headers: RawHeaders): string {
   const names = firstValues(headers);
   return statedClient(names) ?? clientOfAgent(names.get('user-agent') ?? '');
@@ -194,15 +197,16 @@ function clientOf(names: Names, body: Fields): string {
   const head = heads.join('\n').slice(0, CLIENT_CHARS);
   const stated = statedClient(names);
   if (stated !== undefined) return stated;
-  // Over Anthropic Messages it sends Claude Code's User-Agent to any base URL but its own (0.24.4).
+  // In Anthropic's dialect it sends Claude Code's User-Agent to other base URLs than its own (0.24.4).
   if (head.startsWith('You are Qwen Code')) return 'qwen';
   if (isClaudePrompt(head)) return 'claude-code';
   return clientOfAgent(names.get('user-agent') ?? '');
 }
 
 /**
- * Only Claude Code frames typed text in tool outputs: from any other client such a frame is a file's. The client is
- * found at the first question, because its system prompt may have to be read for that.
+ * Says whether typed text may be in frames in tool outputs: only Claude Code does that; in any other client's
+ * request the frame is a file's. The client is identified only when needed, because that may require reading the
+ * system prompt.
  */
 export function framesOf(headers: RawHeaders, body: Buffer): HasFrames {
   let isClaude: boolean | undefined;
@@ -221,10 +225,10 @@ function statedClient(names: Names): string | undefined {
   return /^codex/i.test(names.get('originator') ?? '') ? 'codex' : undefined;
 }
 
-/** A client names itself at the beginning of its system prompt. */
+/** Bytes of a system prompt's beginning, where a client names itself. */
 const CLIENT_CHARS = 400;
 
-// A gateway before us may have put its own User-Agent; the system prompt is still Claude Code's.
+// A gateway may have replaced the User-Agent; the system prompt is still Claude Code's.
 function isClaudePrompt(head: string): boolean {
   return (
     head.startsWith('x-anthropic-billing-header:') ||
@@ -238,7 +242,7 @@ function kindOf(client: string, names: Names, view: RequestView): RequestKind {
   return statedKind(names, view) ?? orderedKind(view) ?? shapeKind(client, names, view);
 }
 
-/** The kind that the client itself states for the request. */
+/** Returns the kind of request that the client itself states. */
 function statedKind(names: Names, view: RequestView): RequestKind | undefined {
   const meta = codexMetadata(names);
   const source = asText(meta['thread_source']);
@@ -246,13 +250,15 @@ function statedKind(names: Names, view: RequestView): RequestKind | undefined {
   if (names.has('x-openai-subagent') || source === 'subagent') return 'subagent';
   const requestKind = asText(meta['request_kind']);
   if (requestKind === 'compaction') return 'compaction';
-  // A kind that is new to us is not a person's question: it passes through untouched.
+  // An unknown kind is no user's question, so the request is not changed.
   if (requestKind !== '' && requestKind !== 'turn') return 'side';
   if (source !== '' && source !== 'user') return 'side';
   return REQUEST_CLASSES.get(requestClass(names));
 }
 
-/** `main` is missing: a compaction that is labelled so must still be seen by what it orders. */
+/**
+ * The kinds by their names. `main` is missing, because a compaction may carry it too and is recognised by its order.
+ */
 const REQUEST_CLASSES: ReadonlyMap<string, RequestKind> = new Map([
   ['subagent', 'subagent'],
   ['workflow', 'subagent'],
@@ -261,7 +267,7 @@ const REQUEST_CLASSES: ReadonlyMap<string, RequestKind> = new Map([
   ['side_reply', 'side'],
 ]);
 
-/** Claude Code with CLAUDE_CODE_GATEWAY_HINT_HEADERS=1. */
+/** Returns the class that Claude Code sends with CLAUDE_CODE_GATEWAY_HINT_HEADERS=1. */
 function requestClass(names: Names): string {
   return names.get('x-claude-code-request-class') ?? '';
 }
@@ -271,7 +277,8 @@ function isSubagentPrompt(body: Fields): boolean {
 }
 
 /**
- * The task in the client's own text: in the system prompt, the newest user message or last item.
+ * Returns the kind that the client's own text orders: in the system prompt, the newest user message or the last
+ * item.
  */
 function orderedKind(view: RequestView): RequestKind | undefined {
   const asked = view.items.findLast((item) => item.role === 'user');
@@ -284,8 +291,8 @@ function orderedKind(view: RequestView): RequestKind | undefined {
 }
 
 /**
- * The kind of all other requests. Agents work with tools: a known one that offers none asks for a
- * title, a topic or a check. An unknown program without tools is a chat like any other.
+ * Returns the kind by the request's form. Agents offer tools: a known agent's request without tools is for a title,
+ * a topic or a check. An unknown program without tools is an ordinary chat.
  */
 function shapeKind(client: string, names: Names, view: RequestView): RequestKind {
   const body = view.shell.value;
@@ -297,13 +304,16 @@ function shapeKind(client: string, names: Names, view: RequestView): RequestKind
   return !clientFacts(client).alwaysOffersTools || offersTools || isMain ? 'main' : 'side';
 }
 
-/** For some models Codex sends its tools as an item of the list: what it says of itself counts then. */
+/**
+ * Says whether Codex calls the request a prompt. For some models it sends its tools as an item of the list, so their
+ * absence proves nothing.
+ */
 function isCodexPrompt(names: Names): boolean {
   const meta = codexMetadata(names);
   return meta['request_kind'] === 'turn' && meta['thread_source'] === 'user';
 }
 
-/** One token is no answer: such a request checks a quota, a key or a model's name. */
+/** Names of the limit on output tokens. A request for one token only checks a quota, a key or a model's name. */
 const OUTPUT_LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
 
 // --- session
@@ -322,7 +332,10 @@ function sessionOf(dialect: Dialect, names: Names, body: Fields): Session {
   return { session: cacheKey, sessionFrom: cacheKey === '' ? 'nowhere' : 'cache-key' };
 }
 
-/** Claude Code: JSON since 2.1, before that `user_<hex>_account_<…>_session_<uuid>`. */
+/**
+ * Reads the session from Claude Code's metadata: JSON since 2.1, before that
+ * `user_<hex>_account_<…>_session_<uuid>`.
+ */
 function sessionInMetadata(metadata: Fields): string {
   const userId = asText(metadata['user_id']).slice(0, 2048);
   if (userId.startsWith('{')) return asText(asRecord(parseJson(userId))['session_id']);
@@ -336,7 +349,7 @@ function bounded(value: unknown): string {
 
 // --- project
 
-/** Codex names its workspaces by absolute path. With several, the one that holds the folder. */
+/** Returns Codex's workspace as an absolute path; of several, the one that contains the folder. */
 function workspaceOf(names: Names, folder: string | undefined): string | undefined {
   const workspaces = codexMetadata(names)['workspaces'];
   const paths = isRecord(workspaces) ? Object.keys(workspaces) : [];
@@ -362,7 +375,7 @@ function systemTexts(body: Fields): readonly string[] {
   return textsOf(body['system'] ?? body['instructions']);
 }
 
-/** Enough to distinguish programs; dates and other changing facts come further down. */
+/** Characters of a system prompt that identify a program; changing facts such as dates come later. */
 const HEAD_CHARS = 512;
 
 function systemHead(view: RequestView): string {
@@ -380,7 +393,7 @@ function firstHumanText(view: RequestView): string {
   return typed === '' ? (view.items[0]?.digest ?? '') : typed;
 }
 
-// Asked for by several functions about one request.
+// Cached, because several functions need the headers of a request.
 const namesOf = new WeakMap<RawHeaders, Names>();
 
 function firstValues(headers: RawHeaders): Names {

@@ -31,40 +31,39 @@ import { asList, asRecord, asText, type Fields, isRecord } from '../bytes/json-f
 import { pictureSize } from '../bytes/picture-size.ts';
 
 /**
- * Reads a request body once and remembers the result.
- *
- * The bytes stay the truth: nothing here changes or rebuilds them. A body is a view only when it is
- * valid JSON through and through, and that is proven in parts. Every element of the list is parsed
- * by itself, and so is the shell: the body with its list emptied. The parts make the next request
- * of the same conversation cheap: the bytes that both share are not read again.
+ * Parses a request body once and caches the result.
+ * The bytes are authoritative: nothing here changes or rebuilds them. A body becomes a view only if all of it is
+ * valid JSON, which is checked in parts: every element of the list is parsed separately, and so is the shell, which
+ * is the body with its list emptied. So the next request of a conversation is cheap: the bytes that both share are
+ * not read again.
  */
 
 /**
- * Limits on the bodies that svc reads. A longer one is relayed unchanged: reading it would hold up
- * every other request, and no provider takes so much.
+ * Bounds on bodies that svc reads. A larger one is relayed unchanged: reading it would delay all other requests, and
+ * no provider accepts so much.
  */
 export const READ_LIMITS = {
-  /** A window of a million tokens holds some 10,000 messages and tool results. */
+  /** Items: a window of a million tokens holds some 10,000 messages and tool results. */
   items: 20_000,
-  /** The messages among them that a person typed: each is looked up in the ledger. */
+  /** Messages that a user typed: each is looked up in the ledger. */
   humans: 4_000,
-  /** Bytes of one item: the largest picture that a provider takes has 5 MB, 7 MB in base64. */
+  /** Bytes of one item: the largest picture that a provider accepts has 5 MB, 7 MB in base64. */
   itemBytes: 8 << 20,
-  /** Bytes around the list: instructions and tools. */
+  /** Bytes outside the list: instructions and tools. */
   shellBytes: 8 << 20,
-  /** Characters that persons and assistants wrote: four times the longest window. */
+  /** Characters of users and assistants: four times the longest window. */
   textChars: 16 << 20,
 } as const;
 
-// The element is in the list, and the list is in the body's object. A tool call with 10,000
-// arguments has 60,000 parts; JSON.parse takes up to 40 ms for so many as these.
+// Bounds on an element, which is two levels deep in the body. A tool call with 10,000 arguments has 60,000 parts; for
+// this bound JSON.parse takes up to 40 ms.
 const ELEMENT_LIMITS = { levels: DEPTH_MAX - 2, parts: 1 << 17 };
 
 const EMPTY_LIST = Buffer.from('[]');
-/** A text of svc's hooks begins so, where the client has stored it; see own-blocks.ts. */
+/** How a text of svc's hooks begins in a client's messages; see own-blocks.ts. */
 const HOOK_MARK = Buffer.from('<svc-memory id=');
 
-/** An earlier view, and how many of its first bytes the new body has too. */
+/** An earlier view, and how many first bytes the new body shares with it. */
 export interface Earlier {
   readonly previous: RequestView;
   readonly shared: number;
@@ -76,17 +75,17 @@ export interface ReadAs {
   readonly hasFrames: HasFrames;
 }
 
-/** Whether an earlier view read its items likewise. */
+/** Says whether an earlier view was read in the same way. */
 export function isReadAs(view: RequestView, { dialect, hasFrames }: ReadAs): boolean {
   if (view.dialect !== dialect) return false;
   return view.readsFrames === undefined || view.readsFrames === hasFrames();
 }
 
 /**
- * Reads the view of a decoded body, in steps of some milliseconds, between which other requests may be served. `earlier`
- * may hold any earlier view; the nearer it is, the less is read, and the result is the same. Undefined when the body is
- * not one JSON object with exactly one list (or, in Responses, one string) of the dialect, or nests deeper than 512
- * levels. 'too_large': the body has more of something than READ_LIMITS allow.
+ * Parses a decoded body into a view, in steps of some milliseconds, so that other requests are served in between.
+ * `earlier` may be any earlier view: the more it shares, the less is read, and the result is the same. Undefined if
+ * the body is not one JSON object with exactly one list (or, in Responses, one string) of the dialect, or nests
+ * deeper than 512 levels. 'too_large': the body exceeds READ_LIMITS.
  */
 export function* viewSteps(
   bytes: Buffer,
@@ -123,16 +122,15 @@ export function* viewSteps(
 }
 
 interface Known {
-  /** Has the same bytes up to and including the first one of its list, or of its string. */
+  /** The earlier view, which has the same bytes up to the first one of its list or string. */
   readonly previous: RequestView;
-  /** Its items that the new body has at the same place too. */
+  /** Its items that are in the new body at the same place. */
   readonly items: Item[];
 }
 
 function compareWith({ previous, shared }: Earlier, bytes: Buffer): Known | undefined {
   if (shared <= previous.list.start) return undefined;
-  // An item that ends with the last shared byte ends there in both, unless it is a scalar: 12 is
-  // not 123.
+  // An item whose last byte is shared ends there in both bodies, unless it is a scalar: 12 is not 123.
   let count = previous.items.length;
   while (count > 0 && !isShared(previous.items[count - 1], bytes, shared)) count -= 1;
   return { previous, items: previous.items.slice(0, count) };
@@ -151,7 +149,7 @@ interface ListRead {
 interface ListStart extends ReadAs {
   /** Where the list's value begins, or -1. */
   readonly start: number;
-  /** The items that are known already: the first ones. The others are added. */
+  /** The items that are already known, to which the others are appended. */
   readonly items: Item[];
 }
 
@@ -207,7 +205,7 @@ function* readOne(
   const tokens = isText ? estimateTokens(bytes, start, end) : yield* itemTokens(bytes, span, media);
   return makeItem(traits, {
     span,
-    // A dialect whose list may be one string has messages in several forms.
+    // If the list may also be a string, the dialect has several forms of a message.
     digest: digestItem(bytes, span, { hasTypedMessages: dialectOf(place.dialect).takesTextInput }),
     fingerprintBefore: place.last?.fingerprint ?? '',
     tokens,
@@ -220,16 +218,16 @@ function* readOne(
   });
 }
 
-/** The bytes before `end`; the same buffer where that is all of them. */
+/** Returns the bytes before `end`, without a copy. */
 function upTo(bytes: Buffer, end: number): Buffer {
   return end < bytes.length ? bytes.subarray(0, end) : bytes;
 }
 
-// After this many payloads in a form that svc does not find, it stops looking: each search reads
-// the rest of the item.
+// After so many payloads that svc does not find in the item's bytes, it stops searching: each search reads the rest
+// of the item.
 const MISSED_MAX = 4;
 
-/** The estimate of an item's bytes, with the provider's rule for what is not text. */
+/** Estimates an item's tokens, with the provider's rules for pictures, documents and sounds. */
 function* itemTokens(bytes: Buffer, { start, end }: Span, media: readonly Media[]): Steps<number> {
   const upToEnd = media.length === 0 ? bytes : upTo(bytes, end);
   let at = start;
@@ -257,7 +255,7 @@ interface ItemFacts {
   readonly soFar: SoFar;
 }
 
-// Every member in one order: items of one shape are read several times faster than items of many.
+// Always set all members in the same order: V8 reads objects of one shape several times faster.
 function makeItem(traits: ItemTraits, facts: ItemFacts): Item {
   return {
     start: facts.span.start,
@@ -332,32 +330,32 @@ function* readShell(
   return { value, tokens: tokens + (yield* estimateSteps(bytes, list.end, bytes.length)) };
 }
 
-/** Whether the body has the same bytes behind its list, which ends at `end`. */
+/** Says whether both bodies have the same bytes after the list, which ends at `end`. */
 function endsAlike({ bytes: before, list }: RequestView, bytes: Buffer, end: number): boolean {
   const isAsLong = before.length - list.end === bytes.length - end;
   return isAsLong && before.compare(bytes, end, bytes.length, list.end, before.length) === 0;
 }
 
 interface Media {
-  /** Its bytes in base64, as in the body; '' if the body only names it. */
+  /** The base64 payload as in the body; '' if the body only links it. */
   readonly payload: string;
   readonly tokens: number;
 }
 
 const NONE: readonly Media[] = [];
 
-// A PDF page is 1,500 to 3,000 tokens by Anthropic's guide. Their number is compressed in the
-// file, so each document counts as a short one of three pages.
+// A PDF page is 1,500 to 3,000 tokens by Anthropic's guide. The number of pages is compressed in the file, so each
+// document counts as three pages.
 const DOCUMENT_TOKENS = 6_000;
-// OpenAI bills a token for each 100 ms of sound. How long it lasts is not read: a minute.
+// OpenAI bills a token per 100 ms of sound. svc does not read the length and assumes a minute.
 const AUDIO_TOKENS = 600;
-// Qwen and others sample pictures from it: about three of the largest.
+// Qwen and others sample pictures from a video: about three of the largest.
 const VIDEO_TOKENS = 4_800;
 
 /**
- * Says how many tokens the pictures, documents and sounds of an item are, in the order of the body. Providers bill
- * them by their own rules, so the length of their base64 says nothing: a screenshot of 190,000 characters is 1,600
- * tokens. `value` is its parsed JSON.
+ * Estimates the tokens of an item's pictures, documents and sounds, in order of the body. Providers bill them by
+ * their own rules, so the length of the base64 says nothing: a screenshot of 190,000 characters is 1,600 tokens.
+ * `value`: the item's parsed JSON.
  */
 function mediaIn(dialect: Dialect, value: unknown): readonly Media[] {
   const item = asRecord(value);
@@ -407,7 +405,7 @@ function mediaOfPart(dialect: Dialect, part: Fields): readonly Media[] {
   return NONE;
 }
 
-/** A document of plain text is text, and one of parts is its parts. */
+/** Returns the media of a document: a plain text has none, and one with parts has those of its parts. */
 function documentOf(dialect: Dialect, part: Fields): readonly Media[] {
   const source = asRecord(part['source']);
   if (source['type'] === 'text') return NONE;
@@ -423,10 +421,10 @@ function pictureOf(part: Fields): { readonly payload: string; readonly detail: s
 }
 
 const BASE64_MARK = ';base64,';
-// A data URL names its type first: longer than this is no type.
+// Longest beginning of a data URL; it names the media type.
 const URL_HEAD_CHARS = 256;
 
-/** The base64 of a data URL, or of a bare payload; '' for the address of something elsewhere. */
+/** Returns the base64 of a data URL or a bare payload; '' for the address of something elsewhere. */
 function base64In(text: string): string {
   if (!text.startsWith('data:')) return text.includes('://') ? '' : text;
   const mark = text.slice(0, URL_HEAD_CHARS).indexOf(BASE64_MARK);
@@ -438,14 +436,11 @@ function pictureTokens(dialect: Dialect, payload: string, detail: string): numbe
   return dialectOf(dialect).pictureTokens(size, detail);
 }
 
-// Long enough not to occur elsewhere in an item by chance.
+// Characters by which a payload is found; long enough to be unique in an item.
 const HEAD_CHARS = 48;
 const QUOTE = '"';
 
-/**
- * The place of a payload in these bytes at or after `from`; undefined for a short one, or where it
- * is written otherwise.
- */
+/** Finds a payload in these bytes at or after `from`; undefined if it is short or written in another form. */
 function findPayload(
   bytes: Buffer,
   payload: string,
@@ -460,10 +455,10 @@ function findPayload(
   return end === -1 ? undefined : { start, end };
 }
 
-/** JSON.parse takes up to 10 ms for so much, whatever it holds. */
+/** Bytes that are parsed in one step: JSON.parse takes up to 10 ms for them, whatever they contain. */
 const WHOLE_BYTES_MAX = 1 << 16;
 
-/** The object that is the whole of `bytes`, as JSON.parse reads it; undefined for anything else. */
+/** Parses `bytes` as one object, with the result of JSON.parse; undefined for anything else. */
 function* parseSteps(bytes: Buffer): Steps<Fields | undefined> {
   if (bytes.length <= WHOLE_BYTES_MAX) {
     const value = parseJson(bytes, { start: 0, end: bytes.length })?.value;
@@ -494,7 +489,7 @@ function closes(bytes: Buffer, end: number): boolean {
   return at === bytes.length;
 }
 
-/** A long list is parsed by its elements, which is how tools are written. */
+/** Parses a value. A long list, such as the tools, is parsed element by element. */
 function* parseValue(
   bytes: Buffer,
   start: number,
@@ -513,18 +508,18 @@ function* parseValue(
     values.push(parsed.value);
     if (pace.isDue(at - element)) yield;
   }
-  // After the last element comes the end of the list, or this is no JSON.
+  // After the last element the list must end; otherwise this is no JSON.
   return skipSpace(bytes, at) === end - 1 ? { value: values } : undefined;
 }
 
-// A block is long enough that the native call costs nothing beside the comparison. It is short
-// enough that finding the exact byte inside the differing block costs little more.
+// Bytes compared at once: long enough that a native call costs little, and short enough that finding the exact byte
+// in a differing block is cheap.
 const BLOCK_BYTES = 65_536;
 
 // Below this, a loop is as fast as a call.
 const LOOP_BYTES = 64;
 
-/** Length in bytes of what two buffers begin with in common. */
+/** Returns the length of the common beginning of two buffers. */
 export function commonPrefix(one: Buffer, other: Buffer): number {
   const length = Math.min(one.length, other.length);
   let at = 0;

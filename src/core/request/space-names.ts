@@ -1,11 +1,11 @@
 /**
- * The names by which a person reads and types spaces: `shop` for `project/shop-0123456789`. A project
- * keeps its whole name where another known space has the same short one. Programs get whole names.
+ * The short names of spaces, as users read and type them: `shop` for `project/shop-0123456789`. If two known spaces
+ * would share a short name, a project keeps its whole name. Programs get whole names.
  */
 
 /**
- * Where texts of clients go whose folder svc did not understand. Nothing recalls from there; a person
- * may merge it into a project.
+ * The prefix of spaces for texts whose project svc could not identify. Nothing is recalled from there; a user may
+ * merge such a space into a project.
  */
 export const UNPLACED_SPACES = 'unplaced/';
 
@@ -16,7 +16,7 @@ export function isUnplaced(space: string): boolean {
 const PROJECT = /^project\/(.+)-[0-9a-f]{10}$/;
 
 export class SpaceNames {
-  /** The known spaces by their short name; a space that has none is there by its own name. */
+  /** The known spaces by short name; a space without one is listed under its own name. */
   readonly #spaces = new Map<string, Set<string>>();
 
   constructor(known: Iterable<string>) {
@@ -28,7 +28,10 @@ export class SpaceNames {
     this.#spaces.set(short, (this.#spaces.get(short) ?? new Set()).add(space));
   }
 
-  /** Names a space in a report about requests. Texts without a project get words, which no command takes as a name. */
+  /**
+   * Names a space in a report about requests. For texts without a project it returns words, which no command accepts
+   * as a name.
+   */
   wordsOf(space: string): string {
     if (!isUnplaced(space)) return this.of(space);
     return `no project (${space.slice(UNPLACED_SPACES.length)})`;
@@ -41,7 +44,7 @@ export class SpaceNames {
     return others.length === 0 ? short : space;
   }
 
-  /** The spaces that a person may mean: none, if no known space has this name. */
+  /** Returns the spaces that a typed name may mean; none if no known space has it. */
   find(typed: string): readonly string[] {
     const spaces = [...(this.#spaces.get(typed) ?? [])];
     return spaces.includes(typed) ? [typed] : spaces;

@@ -3,10 +3,10 @@ import { ProxyError } from '../errors.ts';
 import { UNPLACED_SPACES } from './space-names.ts';
 import { headerCount, headerOf, type RawHeaders } from '../http/header-rules.ts';
 
-/** Memories of the user's own choice that every project may recall. */
+/** The space for memories that the user wants in every project. */
 export const GLOBAL_SPACE = 'global';
 
-/** The space in which svc's own checks write; their requests are not a person's work. */
+/** The space in which svc's own checks write: their requests are no user's work. */
 export const PROBE_SPACE = 'svc-doctor';
 
 /** Where a request without a project belongs. */
@@ -14,11 +14,11 @@ export const DEFAULT_SPACE = 'default';
 
 export const SPACE_HEADER = 'x-svc-memory-space';
 
-// The pattern of the memory service's contract, so that a space means the same in both stores.
+// The same pattern as in the memory service's contract, so that a space means the same in both stores.
 const SPACE = /^[a-z0-9][a-z0-9._/-]{0,127}$/;
 
 const SLUG_CHARS_MAX = 40;
-// 10 hexadecimal digits are 40 bits: among a person's thousand projects a clash has odds of 1 in 2 million.
+// 40 bits: among a thousand projects of a user, two share a hash with a chance of 1 in 2 million.
 const HASH_CHARS = 10;
 
 interface StatedPlace {
@@ -29,8 +29,8 @@ interface StatedPlace {
 }
 
 /**
- * The space that a request's memories belong to: the header x-svc-memory-space, else the project
- * folder that the client states, else 'default'. Throws MODE_INVALID on a header that is no space.
+ * Returns the space of a request's memories: the header x-svc-memory-space, else the client's project folder, else
+ * 'default'. Throws MODE_INVALID on an invalid header.
  */
 export function spaceOf(
   headers: RawHeaders,
@@ -52,7 +52,7 @@ export function isSpace(name: string): boolean {
   return SPACE.test(name);
 }
 
-/** Readable and unique: two projects with the same folder name never share a space. */
+/** Returns a readable, unique space: two projects with the same folder name never share one. */
 export function folderSpace(folder: string): string {
   const trimmed = folder.replace(/[\\/]+$/, '');
   const name = trimmed.slice(Math.max(trimmed.lastIndexOf('/'), trimmed.lastIndexOf('\\')) + 1);

@@ -4,26 +4,26 @@ import { UPSTREAM_NAME } from './config-upstreams.ts';
 import type { ModelFacts } from './model-facts.ts';
 
 /**
- * The catalog of providers as it comes in: from the snapshot in the package, from the cache, or
- * from the network. All three have one form, entries by id. An entry of another form is left out,
- * because the texts are shown on a screen and the addresses are offered to a person.
+ * Reads the catalog of providers: from the snapshot in the package, from the cache, or from the network. All three
+ * have the same form, entries by id. Invalid entries are dropped, because their texts are shown on a screen and
+ * their addresses are offered to the user.
  */
 export interface CatalogEntry {
   readonly name: string;
   /** Environment variables that the provider's own tools read. */
   readonly env: readonly string[];
-  /** Base URL, as published; may hold a `${PLACE}` for an account's name. */
+  /** The published base URL; it may hold a `${PLACE}` for an account's name. */
   readonly api?: string;
   /** The package of the AI SDK for this provider, which shows its dialect. */
   readonly npm?: string;
   readonly models: readonly string[];
-  /** The limits and prices of its models, by id, where they are published. */
+  /** Published limits and prices of its models, by id. */
   readonly facts: Readonly<Record<string, ModelFacts>>;
 }
 
 export type CatalogEntries = Readonly<Record<string, CatalogEntry>>;
 
-/** Visible, short, of one line; no character that turns or hides text. */
+/** Matches a visible, short text of one line, without characters that reverse or hide text. */
 const NAME = /^[\p{L}\p{N}\p{P}\p{S}][\p{L}\p{N}\p{P}\p{S} ]{0,59}$/u;
 const ADDRESS = /^[\u0021-\u007e]{1,300}$/;
 const PACKAGE = /^[@a-z0-9][\w./@-]{0,99}$/;
@@ -35,13 +35,12 @@ const VARIABLES_MAX = 8;
 const MODELS_MAX = 2000;
 /** There are 210. */
 const PROVIDERS_MAX = 2000;
-/** With fewer it is an error page, or another format. */
+/** Fewest providers of a catalog: with fewer it is an error page or another format. */
 const PROVIDERS_MIN = 20;
 
 /**
- * `value` is parsed JSON: entries by id, or an object whose `providers` has them; `models` is a list
- * of ids or an object by id. Undefined when it is no catalog: too few entries, or more wrong than
- * right.
+ * Parses a catalog. `value`: parsed JSON, either entries by id or an object with them in `providers`; `models` is a
+ * list of ids or an object by id. Undefined if it is no catalog: too few entries, or most of them invalid.
  */
 export function parseEntries(value: unknown): CatalogEntries | undefined {
   if (!isRecord(value)) return undefined;
@@ -69,7 +68,7 @@ function parseEntry(raw: unknown): CatalogEntry | undefined {
   };
 }
 
-/** `value`: models by id, as the source has them or as this function returned them. */
+/** Reads models by id, in the source's form or in the form that this function returns. */
 function factsIn(value: unknown): Readonly<Record<string, ModelFacts>> {
   if (!isRecord(value)) return {};
   const models = Object.entries(value).slice(0, MODELS_MAX);
@@ -98,7 +97,7 @@ function modelFacts(model: Fields): ModelFacts | undefined {
   return { ...limits, price };
 }
 
-/** The model as its source would have it: what modelFacts() reads. */
+/** Writes the facts in the source's form, which modelFacts() reads. */
 export function sourceOfFacts({
   windowTokens,
   inputTokensMax,
@@ -116,7 +115,7 @@ function isTokens(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) > 0;
 }
 
-// A price of 0 is no price: free tiers and gateways that do not know it are listed so.
+// A price of 0 means unknown: free tiers, and gateways that do not know the price, are listed so.
 function isPrice(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && value > 0;
 }

@@ -5,16 +5,16 @@ import type { Dialect } from '../conversation/view.ts';
 import type { UpstreamAuth } from '../http/header-rules.ts';
 
 /**
- * The providers that setup offers: their names, addresses, key variables and dialects. Discovery
- * only: it fills in what a person has not said, and is not used once the configuration is written.
- * Facts that svc knows by itself (WELL_KNOWN) beat those of a catalog.
+ * The providers that setup offers, with names, addresses, key variables and dialects. They only fill in what the
+ * user has not said, and are not used once the configuration is written. Facts that svc knows itself (WELL_KNOWN)
+ * override a catalog's.
  */
 export interface Provider extends Omit<WellKnown, 'baseUrl'> {
   readonly id: string;
   readonly name: string;
-  /** Undefined where no usable address is published: then the provider is shown, not offered. */
+  /** Undefined if no usable address is published: then the provider is listed but cannot be chosen. */
   readonly baseUrl: string | undefined;
-  /** Variables that may hold the key; `keyEnv` is the usual one, and the first. */
+  /** Variables that may hold the key. `keyEnv` is the usual one and comes first. */
   readonly keyEnvs: readonly string[];
   readonly models: readonly string[];
 }
@@ -30,7 +30,7 @@ export function providersOf(entries: CatalogEntries): readonly Provider[] {
 function providerOf(id: string, entry: CatalogEntry | undefined): Provider {
   const known = Object.hasOwn(WELL_KNOWN, id) ? WELL_KNOWN[id] : undefined;
   const { name = id, models = [], env = [] } = entry ?? {};
-  // Some name an account or a region beside the key.
+  // Other variables name an account or a region.
   const variables = env.filter((one) => /KEY|TOKEN|SECRET|PAT$/.test(one));
   if (known !== undefined) {
     const keyEnvs = known.keyEnv === '' ? [] : [...new Set([known.keyEnv, ...variables])];
@@ -51,7 +51,7 @@ function providerOf(id: string, entry: CatalogEntry | undefined): Provider {
   };
 }
 
-/** True when it can be configured from here: an address, and where the key is or that there is none. */
+/** Says whether svc can configure the provider: its address is known, and where its key is, or that it needs none. */
 export function isRoutable({ baseUrl, keyEnv, auth }: Provider): boolean {
   return baseUrl !== undefined && (keyEnv !== '' || auth === 'none');
 }
@@ -59,8 +59,8 @@ export function isRoutable({ baseUrl, keyEnv, auth }: Provider): boolean {
 const CHAT: readonly Dialect[] = ['openai_chat_completions'];
 
 /**
- * The dialects that a provider's package implies. An entry without a package is reached through the
- * OpenAI-compatible one; a package that is not listed may speak anything.
+ * The dialects that a provider's package implies. An entry without a package uses the OpenAI-compatible one; an
+ * unlisted package may use any dialect.
  */
 const STYLES: Readonly<Record<string, readonly Dialect[]>> = {
   '': CHAT,
@@ -84,21 +84,21 @@ function authOf([first]: readonly Dialect[]): UpstreamAuth {
   return first === undefined ? 'bearer' : defaultAuth(first);
 }
 
-// A program on this very machine, such as LM Studio; nothing else in a catalog may be private.
+// Only a program on this machine, such as LM Studio, may have a private address.
 function usableBase(api: string | undefined): string | undefined {
   if (api === undefined || api.includes('${')) return undefined;
   return 'url' in parseBaseUrl(api, isOwnMachineUrl(api)) ? api : undefined;
 }
 
-/** A found provider, and the model that matched where the provider's own name did not. */
+/** A found provider, and the model that matched if its name did not. */
 export interface Found {
   readonly provider: Provider;
   readonly model?: string;
 }
 
 /**
- * Every word of the term must be in the provider's id, name or address, or in one of its models.
- * Best first: by id, then by name or address, then by model; usable ones before the others.
+ * Searches providers. Every word must be in a provider's id, name or address, or in one of its models. Matches by id
+ * come first, then by name or address, then by model; usable ones before others.
  */
 export function searchProviders(providers: readonly Provider[], term: string): readonly Found[] {
   const words = term.toLowerCase().split(/\s+/).filter(Boolean);
@@ -106,7 +106,7 @@ export function searchProviders(providers: readonly Provider[], term: string): r
     const hit = rank(provider, words);
     return hit === undefined ? [] : [{ provider, ...hit }];
   });
-  // A stable sort: within a rank the order of the catalog stays.
+  // The sort is stable, so that equal ranks keep the catalog's order.
   const sorted = found.toSorted((one, other) => one.place - other.place);
   return sorted.map(({ provider, model }) => ({
     provider,
@@ -133,15 +133,14 @@ function rank(
 }
 
 /**
- * Providers that setup knows by name, without a catalog; these entries override a catalog.
- * Discovery only: nothing here is used once the file is written, and any provider can be described
- * by hand.
+ * Providers that setup knows without a catalog; these entries override a catalog's. They are not used once the file
+ * is written, and any other provider can be entered by hand.
  */
 export interface WellKnown {
   readonly apiStyles: readonly Dialect[];
-  /** As the provider's own documentation gives it to clients. */
+  /** The base URL from the provider's own documentation for clients. */
   readonly baseUrl: string;
-  /** The variable that the provider's own tools read; '' where there is no key. */
+  /** The variable that the provider's own tools read; '' if it needs no key. */
   readonly keyEnv: string;
   readonly auth: UpstreamAuth;
   readonly allowPrivate: boolean;
@@ -164,8 +163,8 @@ export const WELL_KNOWN: Readonly<Record<string, WellKnown>> = {
   groq: openAiLike('https://api.groq.com/openai/v1', 'GROQ_API_KEY'),
   mistral: openAiLike('https://api.mistral.ai/v1', 'MISTRAL_API_KEY'),
   xai: openAiLike('https://api.x.ai/v1', 'XAI_API_KEY'),
-  // From here on: what catalogs of models leave out, because they name a package instead. Each is
-  // the address that the provider documents for OpenAI's own SDK.
+  // Providers for which model catalogs name a package instead of an address. Each address is the one that the
+  // provider documents for OpenAI's SDK.
   google: openAiLike('https://generativelanguage.googleapis.com/v1beta/openai', 'GEMINI_API_KEY'),
   cerebras: openAiLike('https://api.cerebras.ai/v1', 'CEREBRAS_API_KEY'),
   togetherai: openAiLike('https://api.together.ai/v1', 'TOGETHER_API_KEY'),

@@ -8,15 +8,15 @@ import type { UpstreamAuth } from '../http/header-rules.ts';
 import { WELL_KNOWN, type WellKnown } from './catalog.ts';
 
 /**
- * Changes to the configuration as the file has it. A draft leaves all other members unchanged,
- * unknown keys included; parseConfig judges the result before anything is written.
+ * Edits the configuration file's content. A draft keeps all other members, even unknown ones; parseConfig validates
+ * the result before anything is written.
  */
 export type Draft = Readonly<Record<string, unknown>>;
 
 export interface UpstreamDraft {
   readonly name: string;
   readonly apiStyle: Dialect;
-  /** An absent member keeps the value that an upstream of this name and style has already. */
+  /** An absent member keeps the value of an existing upstream with this name and style. */
   readonly baseUrl?: string;
   readonly providerKey?: Credential;
   readonly auth?: UpstreamAuth;
@@ -33,7 +33,7 @@ export function newDraft(localToken: string): Draft {
   };
 }
 
-/** Each well-known provider whose key is in the environment, by reference: no key is copied. */
+/** Returns each well-known provider whose key is in the environment. The key is referenced, not copied. */
 export function upstreamsFromEnvironment(environment: Environment): readonly UpstreamDraft[] {
   return ['anthropic', 'openai'].flatMap((name) => {
     const known = WELL_KNOWN[name];
@@ -42,7 +42,7 @@ export function upstreamsFromEnvironment(environment: Environment): readonly Ups
   });
 }
 
-/** One upstream for each API style that the provider speaks. */
+/** Returns one upstream per API style of the provider. */
 export function draftsOf(
   name: string,
   known: WellKnown,
@@ -59,21 +59,21 @@ export function draftsOf(
   }));
 }
 
-/** The name of another upstream that already has this API style. */
+/** Returns the name of another upstream that already has this API style. */
 export function occupantOf(draft: Draft, { name, apiStyle }: UpstreamDraft): string | undefined {
   const occupant = upstreamsOf(draft).find((one) => memberOf(one, 'apiStyle') === apiStyle);
   const held = memberOf(occupant, 'name');
   return typeof held === 'string' && held !== name ? held : undefined;
 }
 
-/** The upstream of this name and style in the file. */
+/** Returns the file's upstream with this name and style. */
 export function existingUpstream(draft: Draft, name: string, apiStyle: Dialect): Draft | undefined {
   return upstreamsOf(draft)
     .filter((one) => isRecord(one))
     .find((one) => one['name'] === name && one['apiStyle'] === apiStyle);
 }
 
-/** Adds an upstream, or changes the one that has its API style; another's place is taken over. */
+/** Adds an upstream, or replaces the one with its API style. */
 export function putUpstream(draft: Draft, upstream: UpstreamDraft): Draft {
   const { name, apiStyle } = upstream;
   const upstreams = [...upstreamsOf(draft)];
@@ -84,7 +84,7 @@ export function putUpstream(draft: Draft, upstream: UpstreamDraft): Draft {
   return { ...draft, upstreams };
 }
 
-/** `removed` counts: a provider may serve several API styles under one name. */
+/** Removes upstreams by name. `removed`: how many, because a provider may have several API styles under one name. */
 export function removeUpstreams(
   draft: Draft,
   name: string,
@@ -99,7 +99,7 @@ export function putProxySettings(draft: Draft, changes: Draft): Draft {
   return { ...draft, proxy: { ...(isRecord(proxy) ? proxy : {}), ...changes } };
 }
 
-/** The upstreams as the file has them, unjudged; what is no object among them is left out. */
+/** Returns the file's upstreams without validating them; entries that are no objects are left out. */
 export function upstreamEntries(file: unknown): readonly Draft[] {
   return upstreamsOf(isRecord(file) ? file : {}).filter((one) => isRecord(one));
 }
@@ -109,8 +109,7 @@ export function upstreamNames(draft: Draft): readonly string[] {
   return [...new Set(names.filter((name) => typeof name === 'string'))];
 }
 
-// An element that is no object stays in the list: parseConfig reports it, and an edit loses
-// nothing.
+// Entries that are no objects stay in the list: parseConfig reports them, and an edit loses nothing.
 function upstreamsOf(draft: Draft): readonly unknown[] {
   const upstreams = draft['upstreams'];
   return Array.isArray(upstreams) ? upstreams : [];

@@ -17,8 +17,8 @@ import { describe, type Environment, type Findings } from './config-values.ts';
 import { isRecord } from '../bytes/json-fields.ts';
 
 /**
- * The settings of the proxy itself: one table with the default, the range and the reading of each.
- * A flag beats an environment variable, which beats the file, which beats the default.
+ * The settings of the proxy: one table with default, range and parser of each. A flag overrides an environment
+ * variable, which overrides the file, which overrides the default.
  */
 
 export type ProxySettingName = keyof ProxySettings;
@@ -36,7 +36,7 @@ interface Field<T> {
   parse(text: string): T | undefined;
 }
 
-/** The settings that have a flag; the others are only in the file. */
+/** The settings with a flag; the others can only be set in the file. */
 export const PROXY_FLAG_NAMES = [
   'host',
   'port',
@@ -48,22 +48,22 @@ export const PROXY_FLAG_NAMES = [
 
 const MIB = 1024 * 1024;
 
-// R5: a path is matched exactly, so anything that a server may fold into another one is refused.
+// R5: a path is matched exactly, so a form that a server may rewrite is refused.
 const RELAY_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~!$&'()*+,;=:@-]+)+$/;
 const RELAY_PATHS_MAX = 100;
 
 const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> } = {
-  // R1: nothing but this machine can reach a loopback address.
+  // R1: only this machine can reach a loopback address.
   host: oneOf(['127.0.0.1', '::1'], '127.0.0.1'),
   port: whole(8765, { min: 0, max: 65_535 }),
   memoryMode: oneOf<MemoryMode>(MEMORY_MODES, 'read-write'),
   compressionMode: oneOf<CompressionMode>(COMPRESSION_MODES, 'deterministic'),
-  // The largest window on the market holds ten million tokens.
+  // The largest window on the market has ten million tokens.
   inputBudget: whole(8192, { min: 0, max: 10_000_000 }),
-  // Above this a recalled block would be most of a common window.
+  // A larger block would be most of a common window.
   recalledTokensMax: whole(512, { min: 0, max: 32_768 }),
   sessionBrief: flag(true),
-  // Found on labelled prompts of two projects; npm run bench:recall has the figures.
+  // Measured on labelled prompts of two projects; npm run bench:recall shows the numbers.
   recallQuietPercent: whole(50, { min: 0, max: 100 }),
   secondLook: oneOf<SecondLook>(SECOND_LOOKS, 'on'),
   // Unasked, svc replaces no output of a tool.
@@ -84,7 +84,7 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
   // R33.
   drainMs: whole(10_000, { min: 0, max: 600_000 }),
   holdOut: flag(false),
-  // Unasked, svc keeps no body. Fifty of 1 MB are what a person can look through.
+  // By default svc keeps no body. Fifty of 1 MB are as many as a user can look through.
   keepRequests: whole(0, { min: 0, max: 50 }),
   relayPaths: paths(),
 };
@@ -92,7 +92,7 @@ const FIELDS: { readonly [Name in ProxySettingName]: Field<ProxySettings[Name]> 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The keys of that very table.
 const NAMES = Object.keys(FIELDS) as ProxySettingName[];
 
-/** The settings that a new file states, so that the person who opens it sees what there is. */
+/** The settings that a new file contains, so that a user who opens it sees them. */
 export const STATED_DEFAULTS = {
   host: FIELDS.host.fallback,
   port: FIELDS.port.fallback,
@@ -108,11 +108,14 @@ export const STATED_DEFAULTS = {
 export interface Layers {
   readonly environment: Environment;
   readonly flags: ProxyFlags;
-  /** Defaults of this configuration in place of the table's. */
+  /** Defaults of this configuration that override the table's. */
   readonly fallbacks?: Partial<ProxySettings>;
 }
 
-/** `value` is the member `proxy` of the file. A setting that is wrong anywhere takes its default. */
+/**
+ * Reads the settings. `value`: the member `proxy` of the file. A setting with an error in any source takes its
+ * default.
+ */
 export function readProxySettings(
   value: unknown,
   layers: Layers,
@@ -128,7 +131,7 @@ export function readProxySettings(
   return settings as unknown as ProxySettings;
 }
 
-/** The value that a flag means, to be written to the file; undefined when it is wrong. */
+/** Parses a flag's value for the file; undefined if it is invalid. */
 export function parseProxySetting(name: ProxySettingName, text: string): unknown {
   return FIELDS[name].parse(text);
 }
@@ -138,7 +141,7 @@ function variableOf(name: string): string {
   return `SVC_${words(name).join('_').toUpperCase()}`;
 }
 
-/** The environment without the variables that set settings; those that hold keys stay. */
+/** Returns the environment without variables that set settings; those with keys stay. */
 export function withoutSettings(environment: Environment): Environment {
   const names = new Set(NAMES.map((name) => variableOf(name)));
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !names.has(name)));
@@ -155,7 +158,7 @@ interface Sources {
   readonly findings: Findings;
 }
 
-// Each layer is judged even when a higher one wins: a wrong file is wrong with a flag over it too.
+// Check every source, even one that is overridden: an invalid file is an error even with a flag.
 function readSetting<Name extends ProxySettingName>(
   name: Name,
   { stored, layers, findings }: Sources,
@@ -175,7 +178,7 @@ function readSetting<Name extends ProxySettingName>(
     return parsed;
   };
   const variable = variableOf(name);
-  // An empty variable is how a shell unsets one for a single command.
+  // Treat an empty variable as unset: that is how a shell unsets it for a single command.
   const fromVariable = parse(layers.environment[variable] || undefined, variable);
   const fromFlag = parse(layers.flags[name], flagNameOf(name));
   return fromFlag ?? fromVariable ?? fromFile ?? layers.fallbacks?.[name] ?? field.fallback;

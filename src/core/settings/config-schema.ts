@@ -15,8 +15,8 @@ import {
 import { isRecord } from '../bytes/json-fields.ts';
 
 /**
- * From the parsed configuration file, the environment and the flags to the settings of one running
- * proxy. Everything that is wrong is reported at once; no secret's value is ever in a report.
+ * Combines the parsed configuration file, the environment and the flags into the settings of a proxy. All errors are
+ * reported at once, and no report contains a secret.
  */
 
 export interface ParsedConfig {
@@ -26,7 +26,7 @@ export interface ParsedConfig {
   readonly warnings: readonly Problem[];
 }
 
-// A service is a network away; what it takes is time before the first byte, all the same.
+// A service is on the network, so its recall may take longer; the time still delays the first byte.
 const HOSTED_FALLBACKS = { recallMs: 600 } as const;
 
 /** The settings that a client of the proxy needs. */
@@ -40,7 +40,7 @@ export const CONFIG_VERSION = 1;
 
 const KEYS = ['version', 'proxy', 'memory', 'upstreams', 'localToken', 'ui'];
 
-/** `value` is the parsed file; `flags` are the settings of the command line, as typed. */
+/** Validates a configuration. `value`: the parsed file. `flags`: the settings of the command line, as typed. */
 export function parseConfig(
   value: unknown,
   environment: Environment,
@@ -52,7 +52,7 @@ export function parseConfig(
   const memory = readMemory(file['memory'], environment, ofMemory);
   const fallbacks = memory?.kind === 'hosted' ? HOSTED_FALLBACKS : {};
   const proxy = readProxySettings(file['proxy'], { environment, flags, fallbacks }, findings);
-  // Reported in the order of the file, although the proxy's defaults depend on the memory.
+  // Report in the order of the file, although the proxy's defaults depend on the memory.
   findings.problems.push(...ofMemory.problems);
   findings.warnings.push(...ofMemory.warnings);
   const upstreams = readUpstreams(file['upstreams'], environment, findings);
@@ -68,7 +68,7 @@ export function parseConfig(
   return { settings: { proxy, memory, upstreams, localToken, ui }, problems, warnings };
 }
 
-/** Only what a client needs: a provider's key that is missing must not hide the local token. */
+/** Validates only what a client needs: a missing provider key must not hide the local token. */
 export function parseAccess(
   value: unknown,
   environment: Environment,
@@ -83,7 +83,7 @@ export function parseAccess(
   return { access: { host, port, localToken }, problems };
 }
 
-/** Only where memories are, and what may be done with them: that needs no provider. */
+/** Validates only where memories are and what may be done with them, which needs no provider. */
 export function parseMemory(
   value: unknown,
   environment: Environment,
@@ -104,7 +104,10 @@ export function parseMemory(
     : { memory, mode, problems };
 }
 
-/** What recall and capture need, whatever else is wrong. `memory` is absent where the file does not say where memories are. */
+/**
+ * Validates only what recall and capture need, whatever else is wrong. `memory`: absent if the file does not say
+ * where memories are.
+ */
 export function parseRecall(
   value: unknown,
   environment: Environment,
@@ -122,7 +125,7 @@ export function parseRecall(
   return { proxy, ...(memory && { memory }), problems: findings.problems };
 }
 
-/** Validates one upstream alone; other problems of the file do not matter. */
+/** Validates one upstream alone; other errors in the file do not matter. */
 export function parseUpstream(
   value: unknown,
   environment: Environment,
@@ -195,7 +198,7 @@ function readHostedMemory(
 function readServiceKey(value: unknown, environment: Environment, findings: Findings) {
   const path = 'memory.serviceKey';
   const key = readCredential(value, { path, environment }, findings);
-  // Other services may have keys of another form; one of ours that is not whole is a slip.
+  // Other services may have keys of another form; a svc_live_ key with a wrong checksum is a typing mistake.
   if (key === undefined || !key.startsWith('svc_live_') || parseServiceKey(key) !== undefined) {
     return key;
   }
@@ -204,7 +207,7 @@ function readServiceKey(value: unknown, environment: Environment, findings: Find
   return undefined;
 }
 
-/** The form of RFC 6750, which every client can send and every shell can quote. */
+/** Matches RFC 6750's form, which every client can send and every shell can quote. */
 const LOCAL_TOKEN = /^[A-Za-z0-9._~+/-]{24,256}={0,2}$/;
 
 function readLocalToken(
@@ -224,8 +227,8 @@ function readLocalToken(
 }
 
 /**
- * The token would be sent to a provider. In a shell that has evaluated `svc print-config claude` the
- * variable of the provider's key holds it: there it is for clients.
+ * Refuses the local token as a provider's key, because it would be sent to the provider. This happens in a shell
+ * that has evaluated `svc print-config claude`: there the provider's variable holds the token, for clients.
  */
 function refuseOwnToken(
   value: unknown,

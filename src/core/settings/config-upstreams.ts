@@ -16,8 +16,8 @@ import {
 import { isRecord } from '../bytes/json-fields.ts';
 
 /**
- * The providers of the configuration. Errors in an upstream are found here, when the file is read,
- * and not at the first request: a header that cannot be sent, for instance.
+ * Validates the configured providers when the file is read, so that an error, such as a header that cannot be sent,
+ * does not wait for the first request.
  */
 
 /** How a provider takes a key of svc's. */
@@ -42,8 +42,7 @@ export const UPSTREAM_NAME = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 /** RFC 9110 token. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 
-// The proxy itself sets headers that frame a message or belong to one connection; the identity
-// encoding keeps answers readable for every client.
+// Headers that the proxy sets itself: framing, single connections, and an encoding that every client can read.
 const RESERVED_HEADER =
   /^(?:host|content-length|content-encoding|content-type|transfer-encoding|accept-encoding|connection|keep-alive|proxy-.*|te|trailer|upgrade|expect|x-svc-.*)$/i;
 
@@ -74,12 +73,12 @@ export function readUpstreams(
   });
 }
 
-/** The login that an upstream takes; undefined where svc has a key for it. */
+/** Returns the login that an upstream takes; undefined if svc has a key for it. */
 export function loginOf({ auth, apiStyle }: Pick<UpstreamSettings, 'auth' | 'apiStyle'>) {
   return auth === 'client' ? loginOfStyle(apiStyle) : undefined;
 }
 
-/** The API style that each client with a login speaks. */
+/** The API style of each client with a login. */
 export const LOGIN_STYLES: Readonly<Record<Login, Dialect>> = {
   claude: 'anthropic_messages',
   codex: 'openai_responses',
@@ -89,7 +88,7 @@ function loginOfStyle(apiStyle: unknown): Login | undefined {
   return Object.values(LOGINS).find(({ login }) => LOGIN_STYLES[login] === apiStyle)?.login;
 }
 
-/** How a provider of this style takes its key when the file does not say. */
+/** How a provider of this style takes its key unless the file says otherwise. */
 export function defaultAuth(apiStyle: Dialect): DialectApi['defaultAuth'] {
   return apiOf(apiStyle).defaultAuth;
 }
@@ -117,8 +116,8 @@ function readUpstream(place: Place): UpstreamSettings | undefined {
 }
 
 /**
- * A login goes only to the provider that issued it. Only a listener on this very machine may take
- * the provider's place, where the person allows it.
+ * Checks that a login goes only to the provider that issued it. Instead, the user may allow a listener on this
+ * machine.
  */
 function isLoginUpstream({ path, item, findings }: Place, upstream: UpstreamSettings): boolean {
   const login = loginOf(upstream);
@@ -143,7 +142,10 @@ function isLoginUpstream({ path, item, findings }: Place, upstream: UpstreamSett
   return problems.length === before;
 }
 
-/** A plan is not billed by the token, and its cache lives for an hour: shortening is opt-in there. */
+/**
+ * Reads the mode. With a login shortening is off by default: a plan is not billed by tokens, and its cache lives for
+ * an hour.
+ */
 function readCompressionMode(
   place: Place,
   auth: UpstreamAuth | undefined,
@@ -220,16 +222,16 @@ function readBaseUrl({ path, item, findings }: Place, allowPrivate: boolean): st
 }
 
 /**
- * The base without its trailing slash, or a text that describes the allowed values. A version
- * behind a prefix stays: `core/http/upstream-target.ts` reads it.
+ * Returns the base URL without its trailing slash, or a text that describes the allowed values. A version after a
+ * prefix stays: `core/http/upstream-target.ts` reads it.
  */
 export function parseBaseUrl(
   value: unknown,
   allowPrivate: boolean,
 ): { readonly url: string } | { readonly allowed: string } {
   const text = typeof value === 'string' ? value : '';
-  // The parser corrects blanks, backslashes and missing slashes. A base URL that needs correction
-  // is a slip, and the corrected URL is not the one that the person reads.
+  // URL parsers correct spaces, backslashes and missing slashes. Refuse such a URL: it is a typing mistake, and the
+  // corrected URL would differ from what the user sees.
   const isPlain = /^https?:\/\/[^/\\\s]+[\u0021-\u007e]*$/.test(text) && !text.includes('\\');
   const url = isPlain && URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return { allowed: 'a URL such as https://api.example.com' };
@@ -245,14 +247,14 @@ export function parseBaseUrl(
   if (!allowPrivate && place === 'own') {
     return { allowed: 'a public host, or "allowPrivate": true beside it' };
   }
-  // Clients ask for /v1/…, and people write the base of a host with or without it.
+  // Clients ask for /v1/…, and users write a host's base with or without it.
   const path = url.pathname.replace(/\/+$/, '');
   return { url: url.origin + (path === '/v1' ? '' : path) };
 }
 
 /**
- * The base URL of a hosted memory. A service on this very machine is for trying it out. For any
- * other, the key and the memories travel in TLS, in the person's own network too.
+ * Returns the base URL of a hosted memory. Only on this machine may it be without TLS, for trying it out. Everywhere
+ * else keys and memories need TLS, even in the user's own network.
  */
 export function parseServiceUrl(
   value: unknown,
@@ -262,7 +264,7 @@ export function parseServiceUrl(
   const isOpen = typeof value === 'string' && value.startsWith('http:') && !isOwn;
   if (isOpen) return { allowed: 'https://, or http:// on this machine' };
   const parsed = parseBaseUrl(value, allowPrivate || isOwn);
-  // The paths of a service begin with /v1 themselves.
+  // A service's paths already begin with /v1.
   return 'url' in parsed ? { url: parsed.url.replace(/\/v1$/, '') } : parsed;
 }
 
@@ -287,7 +289,7 @@ function readValues(
     const allowed = customNameProblem(member, name, seen);
     if (allowed !== undefined) findings.problem(at, name, allowed);
     if (isHeaderValue(value)) {
-      // A function, because a key may hold what replaceAll takes for a pattern ($&).
+      // A function, because a key may contain patterns of replaceAll ($&).
       return [name, value.replaceAll('$API_KEY', () => providerKey ?? '')];
     }
     findings.problems.push({
@@ -300,7 +302,7 @@ function readValues(
   return Object.fromEntries(entries);
 }
 
-/** A name to use instead; undefined when this one may be sent. `seen` gets it. */
+/** Returns what is wrong with a header's name; undefined if it may be sent. Adds it to `seen`. */
 export function customNameProblem(
   member: string,
   name: string,

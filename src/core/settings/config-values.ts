@@ -1,32 +1,30 @@
 import { isRecord } from '../bytes/json-fields.ts';
 
 /**
- * The small readers that the configuration is made of. Each takes a value from outside and either
- * returns it typed or notes a problem, so that one pass reports everything that is wrong. A problem
- * describes only the type of a value, because a value in a wrong place may be a key.
+ * Small parsers for the configuration. Each takes an external value and either returns it typed or notes a problem,
+ * so that one pass reports all problems. A problem names only the type of a value, because a misplaced value may be
+ * a key.
  */
 
 export interface Problem {
-  /** Where in the file: 'proxy.port', 'upstreams[0].baseUrl', or 'config' for the whole. */
+  /** The place in the file: 'proxy.port', 'upstreams[0].baseUrl', or 'config' for the whole. */
   readonly path: string;
-  /**
-   * The source that overrode the file: 'SVC_PORT', '--port'; absent when the file itself is wrong.
-   */
+  /** The source that overrode the file: 'SVC_PORT', '--port'; absent if the error is in the file. */
   readonly origin?: string;
   /** The class of what was found. */
   readonly found: string;
   /** The allowed values, as the rest of the sentence 'expected …'. */
   readonly allowed: string;
   /**
-   * The value is right; this environment variable, which it names, holds no such key here. Absent for
-   * a name that may itself be a key in the wrong place.
+   * The environment variable that the value names, if that variable holds no valid key. Absent if the name may
+   * itself be a misplaced key.
    */
   readonly variable?: string;
   /** The variable `variable` is not set at all. */
   readonly isUnset?: boolean;
 }
 
-/** `proxy.port (SVC_PORT): expected a whole number from 0 to 65535, found text` */
+/** Writes `proxy.port (SVC_PORT): expected a whole number from 0 to 65535, found text`. */
 export function problemText(problem: Problem): string {
   const origin = problem.origin === undefined ? '' : ` (${problem.origin})`;
   return `${problem.path}${origin}: expected ${problem.allowed}, found ${problem.found}`;
@@ -40,7 +38,7 @@ export class Findings {
     this.problems.push({ path, found: describe(value), allowed });
   }
 
-  /** The value at the path is right; what the variable that it names holds is not. */
+  /** Notes that the value is valid, but the content of the variable that it names is not. */
   variableProblem(
     path: string,
     variable: string,
@@ -55,7 +53,7 @@ export class Findings {
     });
   }
 
-  /** Unknown keys are kept and reported: a typing error must not pass for a setting. */
+  /** Reports unknown keys and keeps them: a typing error must not count as a setting. */
   warnUnknown(path: string, value: object, known: readonly string[]): void {
     for (const [index, key] of Object.keys(value).entries()) {
       if (known.includes(key)) continue;
@@ -69,7 +67,7 @@ export class Findings {
   }
 }
 
-/** A key is named when it reads like a word, else counted: it may be a secret in the wrong place. */
+/** Names a member. A key that does not look like a word is given by its index, because it may be a misplaced secret. */
 export function memberPath(path: string, key: string, index: number): string {
   const name = /^[A-Za-z_-]{1,32}$/.test(key) ? `.${key}` : `[${index}]`;
   return path === 'config' ? name.replace(/^\./, '') : `${path}${name}`;
@@ -83,17 +81,17 @@ export function describe(value: unknown): string {
   return Array.isArray(value) ? `a list of ${value.length}` : 'an object';
 }
 
-// A short word or a number helps to see a typing error and cannot be a key; anything else might.
+// Show short words and numbers, which help to find typing errors and cannot be keys; anything else might be.
 function describeText(text: string): string {
   if (text === '') return 'an empty text';
   if (/^[A-Za-z_-]{1,20}$/.test(text) || /^[\d.:]{1,15}$/.test(text)) return `"${text}"`;
   return `a text of ${text.length} characters`;
 }
 
-// RFC 9110: field values are visible ASCII, spaces and tabs, and bytes above them; CR, LF and NUL
-// split or cut a header, and what is not latin1 cannot be sent at all.
+// RFC 9110: field values are visible ASCII, spaces, tabs, and bytes above them. CR, LF and NUL split or cut a header;
+// non-latin1 characters cannot be sent at all.
 const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
-/** Every provider's keys are visible ASCII; a space or an accent is a slip of the clipboard. */
+/** Every provider's keys are visible ASCII; a space or an accent is a copying mistake. */
 const CREDENTIAL = /^[\u0021-\u007e]{1,8192}$/;
 const ENVIRONMENT_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -109,9 +107,9 @@ export function isEnvironmentName(value: unknown): value is string {
   return typeof value === 'string' && ENVIRONMENT_NAME.test(value);
 }
 
-/** Lets a person who knows the keys recognise one, and is useless to anyone else. */
+/** Returns a key's end: enough to recognise a known key, and useless to others. */
 export function keyEnd(key: string): string {
-  // Four of forty characters; of a short key not even those.
+  // Four of forty characters; none of a short key.
   return key.length >= 24 ? `…${key.slice(-4)}` : '…';
 }
 
@@ -120,7 +118,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const CREDENTIAL_FORMS =
   'a key of visible ASCII characters, or {"env": "NAME"} with the name of an environment variable';
 
-/** The credential itself, wherever it is kept; undefined when it cannot be read. */
+/** Returns the credential itself, from the file or a variable; undefined if it cannot be read. */
 export function readCredential(
   value: unknown,
   at: { readonly path: string; readonly environment: Environment },
@@ -141,7 +139,7 @@ export function readCredential(
   return undefined;
 }
 
-/** The variable that a credential names; undefined for one that is written out. */
+/** Returns the variable that a credential names; undefined for one that is written out. */
 export function namedVariable(credential: unknown): string | undefined {
   const name = isRecord(credential) ? credential['env'] : undefined;
   return isEnvironmentName(name) ? name : undefined;
@@ -151,7 +149,7 @@ export function variableText(name: string): string {
   return isShown(name) ? `$${name}` : 'the environment variable that it names';
 }
 
-// Names of variables are upper case by custom; anything else may be a key put in the wrong place.
+// Names of variables are usually upper case; anything else may be a misplaced key.
 function isShown(name: string): boolean {
   return /^[A-Z][A-Z0-9_]*$/.test(name);
 }

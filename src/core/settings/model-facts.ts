@@ -1,13 +1,10 @@
 import { LONG_MARK } from '../conversation/binding-models.ts';
 
 /**
- * The limits and list prices of models, as they are published. The table has the models that agents
- * are used with; a catalog answers for the others. A model that neither knows has no facts: svc then
- * knows no limit of it, and no price.
- *
- * Read on 2026-11-24 from platform.claude.com/docs (models and pricing),
- * developers.openai.com/api/docs/models, and the model data of @earendil-works/pi-ai 1.5.2 (MIT);
- * older rows from models.dev (MIT, copyright 2025 models.dev).
+ * Published limits and list prices of models. The table has the models that agents use; a catalog covers others. For
+ * a model in neither, svc knows no limit and no price.
+ * Read on 2026-11-24 from platform.claude.com/docs (models and pricing), developers.openai.com/api/docs/models, and
+ * the model data of @earendil-works/pi-ai 1.5.2 (MIT); older rows from models.dev (MIT, copyright 2025 models.dev).
  */
 export interface ModelFacts {
   /** Tokens of the request and the answer together. */
@@ -18,13 +15,13 @@ export interface ModelFacts {
   readonly price?: ListPrice;
 }
 
-/** US dollars for a million tokens. Prices above a published threshold of length are not here. */
+/** US dollars per million tokens, without surcharges for long requests. */
 export interface ListPrice {
   readonly input: number;
   readonly output: number;
-  /** Tokens that the provider reads from its prompt cache; undefined where it is not published. */
+  /** Price of tokens read from the prompt cache; undefined if not published. */
   readonly cacheRead?: number;
-  /** Tokens that it writes to its cache; undefined where it costs what input costs. */
+  /** Price of tokens written to the cache; undefined if it equals the price of input. */
   readonly cacheWrite?: number;
 }
 
@@ -34,7 +31,7 @@ export const PRICES_READ_ON = '2026-11-24';
 type Row = readonly [name: string, window: number, output: number, price?: Price, input?: number];
 type Price = readonly [input: number, output: number, cacheRead?: number, cacheWrite?: number];
 
-/** GPT-5 and later publish a limit for the input beside the window. */
+/** GPT-5 and later also publish a limit for the input. */
 const GPT_LONG = 1_050_000;
 const GPT_LONG_INPUT = 922_000;
 const GPT_SHORT_INPUT = 272_000;
@@ -46,7 +43,7 @@ const ROWS: readonly Row[] = [
   ['claude-3-5-sonnet', 200_000, 8192, [3, 15, 0.3, 3.75]],
   ['claude-3-7-sonnet', 200_000, 64_000, [3, 15, 0.3, 3.75]],
   ['claude-haiku-4-5', 200_000, 64_000, [1, 5, 0.1, 1.25]],
-  // From 100,000 tokens on it costs five times as much.
+  // From 100,000 tokens on the price is five times as high.
   ['claude-haiku-5-5', 1_000_000, 128_000, [0.1, 0.5, 0.01, 0.125]],
   ['claude-sonnet-4', 200_000, 64_000, [3, 15, 0.3, 3.75]],
   ['claude-sonnet-4-0', 200_000, 64_000, [3, 15, 0.3, 3.75]],
@@ -193,7 +190,7 @@ export function factsOfModel(model: unknown): ModelFacts | undefined {
   }
 }
 
-/** Without the maker before a slash, or before a dot as Amazon Bedrock has it. */
+/** Removes the maker before a slash, or before a dot as Amazon Bedrock writes it. */
 function plainName(model: string): string {
   return model
     .slice(model.lastIndexOf('/') + 1)

@@ -3,18 +3,18 @@ import type { Price } from '../shortening/meter.ts';
 import { factsOfModel } from './model-facts.ts';
 
 /**
- * Turns metered prices into US dollars, by the published list price of a model: input, with the
- * provider's cache counted, and answers. It is no bill: discounts, tiers and taxes are not in it.
+ * Converts metered prices into US dollars by a model's published list price, with the provider's cache counted. It
+ * is no bill: discounts, tiers and taxes are missing.
  */
 export interface Money {
   readonly paid: number;
-  /** The price of the same requests without svc, by the meter's model. */
+  /** The estimated price of the same requests without svc. */
   readonly direct: number;
 }
 
 const MILLION = 1_000_000;
 
-/** Undefined for a model without a list price. `price` is in input tokens at full price. */
+/** Returns the dollars; undefined for a model without a list price. `price`: in input tokens at full price. */
 export function moneyOf(
   model: string,
   price: Price,

@@ -3,17 +3,17 @@ import { type Environment, type Findings, namedVariable } from './config-values.
 import { classOfHost, isOwnMachine } from './own-machine.ts';
 
 /**
- * Finds the proxy of the network, as companies have them, through which a host is reached. The
- * setting `proxy` beside its base URL names it, else the variables that other programs read too.
+ * Finds the network's own proxy, as companies have it, through which a host is reached. The setting `proxy` beside a
+ * base URL names it, or else the usual environment variables.
  */
 export interface NetworkProxy {
   /** `http://proxy.example.com:8080` */
   readonly origin: string;
-  /** The value of Proxy-Authorization; '' where the proxy asks for none. */
+  /** The value of Proxy-Authorization; '' if the proxy needs none. */
   readonly authorization: string;
 }
 
-/** One upstream of the configuration, as it is read. */
+/** The upstream whose configuration is being read. */
 export interface Place {
   /** Where in the file: 'upstreams[0]'. */
   readonly path: string;
@@ -25,7 +25,7 @@ export interface Place {
 const ALLOWED = 'the URL of a proxy such as http://proxy.example.com:8080';
 const FORMS = `${ALLOWED}, {"env": "NAME"}, or "none"`;
 
-/** Undefined: the host is reached directly. A loopback address always is. */
+/** Returns the proxy for a base URL. Undefined if the host is reached directly, as a loopback address always is. */
 export function readNetworkProxy(place: Place, baseUrl: string): NetworkProxy | undefined {
   const url = new URL(baseUrl);
   const { path, item, environment, findings } = place;
@@ -35,7 +35,7 @@ export function readNetworkProxy(place: Place, baseUrl: string): NetworkProxy | 
   if (stated !== undefined) return proxy;
   const found = proxyOfEnvironment(url, environment);
   if (found === undefined || 'proxy' in found) return found?.proxy;
-  // The variable is for all programs: one that svc cannot use must not keep it from starting.
+  // The variable is for all programs, so one that svc cannot use must not stop it from starting.
   findings.warnings.push({
     path: `${path}.baseUrl`,
     origin: found.variable,
@@ -71,7 +71,7 @@ function readStated({ path, environment, findings }: Place, stated: unknown) {
 
 type Found = { readonly proxy: NetworkProxy } | { readonly variable: string };
 
-/** For hosts that no setting speaks of, such as the catalog's. */
+/** Returns the proxy for hosts without a setting, such as the catalog's. */
 export function environmentProxy(url: URL, environment: Environment): NetworkProxy | undefined {
   const found = proxyOfEnvironment(url, environment);
   return found !== undefined && 'proxy' in found ? found.proxy : undefined;
@@ -80,7 +80,7 @@ export function environmentProxy(url: URL, environment: Environment): NetworkPro
 const PLAIN = ['http_proxy', 'HTTP_PROXY'];
 const SECURE = ['https_proxy', 'HTTPS_PROXY', ...PLAIN];
 
-/** An empty variable switches off those that come after it, as in other programs. */
+/** Returns the proxy from the environment. As in other programs, an empty variable hides those after it. */
 function proxyOfEnvironment(url: URL, environment: Environment): Found | undefined {
   if (isOwnMachine(url.hostname) || isSpared(url, environment)) return undefined;
   const names = url.protocol === 'https:' ? SECURE : PLAIN;
@@ -91,7 +91,7 @@ function proxyOfEnvironment(url: URL, environment: Environment): Found | undefin
   return proxy === undefined ? { variable } : { proxy };
 }
 
-/** Undefined for what is no http or https proxy. A host without a scheme is one of http. */
+/** Parses a proxy's URL; undefined if it is not http or https. Without a scheme it is http. */
 function parseProxyUrl(text: string): NetworkProxy | undefined {
   const whole = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
   if (!/^https?:\/\/[\u0021-\u007e]{1,2048}$/i.test(whole) || !URL.canParse(whole))
@@ -105,7 +105,7 @@ function parseProxyUrl(text: string): NetworkProxy | undefined {
   return { origin, authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
 }
 
-/** The user's name and password of the proxy, for what masks secrets. */
+/** Returns the proxy's user name and password, so that they can be masked in texts. */
 export function proxySecretsOf(proxy: NetworkProxy | undefined): readonly string[] {
   if (proxy === undefined || proxy.authorization === '') return [];
   const encoded = proxy.authorization.slice('Basic '.length);
@@ -113,7 +113,7 @@ export function proxySecretsOf(proxy: NetworkProxy | undefined): readonly string
   return [encoded, pair, pair.slice(pair.indexOf(':') + 1)].filter((secret) => secret !== '');
 }
 
-/** A URL for messages and files, without its user name and password; '' if it is not a URL. */
+/** Returns a URL without user name and password, for messages and files; '' if it is no URL. */
 export function withoutCredentials(text: string): string {
   return parseProxyUrl(text)?.origin ?? '';
 }
@@ -127,7 +127,7 @@ function unescaped(text: string): string {
   }
 }
 
-/** NO_PROXY: hosts with all that end in them, each with a port if it likes, or `*`. */
+/** Says whether NO_PROXY excludes a host: it lists `*`, or hosts with their subdomains, each with an optional port. */
 function isSpared(url: URL, environment: Environment): boolean {
   const list = `${environment['no_proxy'] ?? ''},${environment['NO_PROXY'] ?? ''}`;
   const host = bare(url.hostname);
@@ -135,7 +135,7 @@ function isSpared(url: URL, environment: Environment): boolean {
   return list.split(/[\s,]+/).some((entry) => {
     if (entry === '') return false;
     if (entry === '*') return true;
-    // One colon: a host and its port. More of them, outside brackets: an IPv6 address.
+    // One colon separates a host from its port. Several outside brackets are an IPv6 address.
     const withPort = /^(\[[^\]]*\]|[^:]*):(\d{1,5})$/.exec(entry);
     if (withPort !== null && withPort[2] !== port) return false;
     const name = bare(withPort?.[1] ?? entry).replace(/^\*?\./, '');

@@ -1,9 +1,9 @@
 /**
- * Hosts that only programs on this very machine reach: the only ones that svc may reach without
- * TLS. RFC 6890 gives all of 127.0.0.0/8 to the loopback, and RFC 6761 the name.
+ * Recognises hosts that only programs on this machine reach; svc uses only these without TLS. RFC 6890 reserves all
+ * of 127.0.0.0/8 for the loopback, and RFC 6761 the name localhost.
  */
 
-/** `hostname`: as URL writes it, or as the listener was given it. */
+/** Says whether a host is this machine. `hostname`: in URL's form, or as the listener was given it. */
 export function isOwnMachine(hostname: string): boolean {
   const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
@@ -17,15 +17,15 @@ export function isOwnMachineUrl(text: string): boolean {
 }
 
 /**
- * 'own': this machine or a private network, for which an upstream needs "allowPrivate". 'never':
- * the metadata service of a cloud, and addresses at which no server can be.
+ * 'own': this machine or a private network, for which an upstream needs "allowPrivate". 'never': a cloud's metadata
+ * service, or an address that no server can have.
  */
 type HostClass = 'public' | 'own' | 'never';
 
 /**
- * Classifies the host of a base URL by its text (R45). A host that svc would refuse to dial is refused when it is
- * configured. The addresses of a public name are judged later. `hostname`: as URL writes it, so 0x7f.1 is 127.0.0.1
- * already and IPv6 is in brackets.
+ * Classifies the host of a base URL by its text (R45), so that a host which svc would refuse to dial is refused in
+ * the configuration. The addresses of a public name are classified when they are resolved. `hostname`: in URL's
+ * form, so 0x7f.1 is already 127.0.0.1, and IPv6 is in brackets.
  */
 export function classOfHost(hostname: string): HostClass {
   if (hostname.startsWith('[')) return classOfV6(groupsOf(hostname.slice(1, -1)));
@@ -38,7 +38,7 @@ export function classOfHost(hostname: string): HostClass {
   return parts.length === 1 || LOCAL_NAME.test(name) ? 'own' : 'public';
 }
 
-/** They answer with the cloud credentials of the machine that asks. */
+/** Names of metadata services, which return the cloud credentials of the machine that asks. */
 const METADATA_NAMES: ReadonlySet<string> = new Set([
   'instance-data',
   'instance-data.ec2.internal',
@@ -56,7 +56,7 @@ const LOCAL_NAME =
 
 type Range = readonly [prefix: string, bits: number, place: HostClass];
 
-/** The first that holds the address decides; the rest is public. */
+/** The first range with the address decides; all other addresses are public. */
 const V4_RANGES: readonly Range[] = [
   ['168.63.129.16', 32, 'never'], // Azure
   ['100.100.100.200', 32, 'never'], // Alibaba
@@ -93,21 +93,20 @@ function classOfV6(groups: readonly number[]): HostClass {
   const [high = 0, low = 0] = groups.slice(6);
   const startsWithZeros = (count: number): boolean =>
     groups.slice(0, count).every((group) => group === 0);
-  // ::ffff:127.0.0.1 is dialled as the address inside.
+  // ::ffff:127.0.0.1 is dialled as the IPv4 address in it.
   if (startsWithZeros(5) && groups[5] === 0xffff) return classOfV4(high * 65_536 + low);
   if (startsWithZeros(7) && low === 1) return 'own';
   const text = groups.map((group) => group.toString(16)).join(':');
   if (text === 'fd00:ec2:0:0:0:0:0:254' || text === 'fd20:ce:0:0:0:0:0:254') return 'never';
   if ((first & 0xfe00) === 0xfc00) return 'own';
-  // Addresses assigned for global use; without 6to4, Teredo and others that carry an address
-  // inside.
+  // Globally assigned addresses, without 6to4, Teredo and others that contain another address.
   const isGlobal = (first & 0xe000) === 0x2000;
   const isSpecial = first === 0x2002 || (first === 0x2001 && (second < 0x200 || second === 0xdb8));
   const isReserved = (first === 0x3fff && second < 0x1000) || (first === 0x2620 && second === 0x4f);
   return isGlobal && !isSpecial && !isReserved ? 'public' : 'never';
 }
 
-/** The eight groups of an address as URL writes it: never with a dotted part. */
+/** Returns the eight groups of an IPv6 address in URL's form, which has no dotted part. */
 function groupsOf(text: string): readonly number[] {
   const [head = '', tail] = text.split('::');
   const before = head === '' ? [] : head.split(':');

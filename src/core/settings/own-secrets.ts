@@ -2,14 +2,14 @@ import { pathTokenOf } from '../http/local-token.ts';
 import { proxySecretsOf } from './network-proxy.ts';
 import type { MemorySettings, Settings } from './settings.ts';
 
-/** A header or a query value whose name says that it is a credential. */
+/** Matches names of headers and query values that hold a credential. */
 const SECRET_NAME = /auth|key|token|secret|pass|cookie|credential/i;
 
 type Known = Partial<Pick<Settings, 'upstreams' | 'localToken'>> & {
   readonly memory?: MemorySettings;
 };
 
-/** The secrets of a configuration: what must never be kept or sent, whatever it looks like (R41). */
+/** Returns the secrets of a configuration, which must never be stored or sent, whatever they look like (R41). */
 export function ownSecretsOf({ upstreams = [], memory, localToken }: Known): readonly string[] {
   const ofUpstreams = upstreams.flatMap(({ providerKey, headers, query, proxy }) => [
     providerKey,

@@ -1,9 +1,9 @@
-/** Says when dollars may be shown. No code of Node: the page uses it too. */
+/** Says when dollar amounts may be shown. It uses no Node code, because the page uses it too. */
 
-/** Dollars of a smaller share of the tokens may point the other way than the price of all of them. */
+/** Least share of tokens with a price: below it the dollars may differ in sign from the price of all tokens. */
 const PRICED_SHARE_MIN = 0.9;
 
-/** Whether the models of enough tokens have a list price, so that dollars may be shown beside the tokens. */
+/** Says whether enough tokens have a list price to show dollars beside them. */
 export function isPriced(pricedTokens: number, allTokens: number): boolean {
   return allTokens > 0 && pricedTokens >= PRICED_SHARE_MIN * allTokens;
 }

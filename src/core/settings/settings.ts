@@ -3,17 +3,20 @@ import type { NetworkProxy } from './network-proxy.ts';
 import type { UpstreamAuth } from '../http/header-rules.ts';
 import type { CompressionMode, MemoryMode } from '../http/modes.ts';
 
-/** The settings of one running proxy, after file, environment and flags have been joined. */
+/** The settings of a running proxy, combined from file, environment and flags. */
 
-/** `client`: as the client marks it. `auto`: an hour for tools and system prompt, where that pays. */
+/** `client`: as the client marks it. `auto`: an hour for tools and system prompt, if that pays. */
 export const CACHE_TTLS = ['client', 'auto'] as const;
 export type CacheTtl = (typeof CACHE_TTLS)[number];
 
-/** `provider`: in bound conversations svc asks the provider itself to clear old tool outputs. */
+/** `provider`: in bound conversations svc asks the provider to clear old tool outputs. */
 export const BOUND_SHORTENINGS = ['off', 'provider'] as const;
 export type BoundShortening = (typeof BOUND_SHORTENINGS)[number];
 
-/** `hosted`: also where the memory is a service, which then gets names of files, code and errors, masked. */
+/**
+ * `hosted`: second looks are also allowed with a memory service, which then gets masked names of files, code and
+ * errors.
+ */
 export const SECOND_LOOKS = ['on', 'off', 'hosted'] as const;
 export type SecondLook = (typeof SECOND_LOOKS)[number];
 
@@ -24,15 +27,15 @@ export interface ProxySettings {
   readonly port: number;
   readonly memoryMode: MemoryMode;
   readonly compressionMode: CompressionMode;
-  /** Estimated tokens above which shortening is considered at all. */
+  /** Estimated tokens of a request above which shortening is considered. */
   readonly inputBudget: number;
   /** Estimated tokens of all recalled blocks in one request together. */
   readonly recalledTokensMax: number;
   /** A list of earlier sessions at an agent's first prompt. */
   readonly sessionBrief: boolean;
-  /** The percentage of a project's prompts for which recall adds nothing when an agent asks. */
+  /** The percentage of a project's prompts for which recall adds nothing to an agent's request. */
   readonly recallQuietPercent: number;
-  /** Whether svc looks again, once a prompt, when the agent's first calls say more than the prompt did. */
+  /** Whether svc takes a second look, once per prompt, when the agent's first calls say more than the prompt did. */
   readonly secondLook: SecondLook;
   /** Whether a hook cuts the middle out of a shell's long output before the client sends it. */
   readonly hookCut: boolean;
@@ -45,41 +48,41 @@ export interface ProxySettings {
   readonly bodyBytesMax: number;
   /** Bytes of a zstd request body on the wire. */
   readonly zstdBytesMax: number;
-  /** Milliseconds that recall may take, connecting included. */
+  /** Deadline of a recall in milliseconds, connecting included. */
   readonly recallMs: number;
-  /** Milliseconds until the provider's response headers. */
+  /** Deadline of the provider's response headers in milliseconds. */
   readonly upstreamHeadersMs: number;
-  /** Milliseconds that a stop waits for open answers. */
+  /** How long a shutdown waits for open answers, in milliseconds. */
   readonly drainMs: number;
-  /** One in ten conversations gets no memory and no shortening, to compare with; see core/meter/hold-out.ts. */
+  /** One in ten conversations gets no memory and no shortening, for comparison; see core/meter/hold-out.ts. */
   readonly holdOut: boolean;
   /** How many of the last requests the page may show whole; they are kept in memory only. */
   readonly keepRequests: number;
-  /** Further exact paths that are relayed untouched to the upstream of the Anthropic or OpenAI side. */
+  /** Further exact paths that are relayed unchanged to Anthropic's or OpenAI's upstream. */
   readonly relayPaths: readonly string[];
 }
 
-/** What the handler of requests reads. Its listener has the rest: an address, the bounds of bodies, a shutdown. */
+/** The settings that the request handler reads. The listener uses the others: address, body limits, shutdown. */
 export type HandlerSettings = Omit<
   ProxySettings,
   'host' | 'port' | 'hookCut' | 'bodyBytesMax' | 'zstdBytesMax' | 'drainMs' | 'relayPaths'
 >;
 
-/** A credential as the file has it: the text itself, or the environment variable that holds it. */
+/** A credential in the file: the text itself, or the environment variable with it. */
 export type Credential = string | { readonly env: string };
 
 export interface UpstreamSettings {
   readonly name: string;
   readonly apiStyle: Dialect;
   readonly baseUrl: string;
-  /** Resolved: never a reference. '' only with auth 'none' or 'client'. */
+  /** The key itself, never a reference. '' only with auth 'none' or 'client'. */
   readonly providerKey: string;
   readonly auth: UpstreamAuth;
   /** `$API_KEY` in a value has been replaced. */
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   readonly allowPrivate: boolean;
-  /** The network's own proxy on the way there. Absent: svc connects directly. */
+  /** The network's proxy to this provider. Absent: svc connects directly. */
   readonly proxy?: NetworkProxy;
   /** Overrides `proxy.compressionMode` for this provider. */
   readonly compressionMode?: CompressionMode;
@@ -91,7 +94,7 @@ export type MemorySettings =
       readonly kind: 'hosted';
       readonly baseUrl: string;
       readonly serviceKey: string;
-      /** The service is in the person's own network or on this machine. */
+      /** The service may be in the user's own network or on this machine. */
       readonly allowPrivate: boolean;
       readonly proxy?: NetworkProxy;
     };

@@ -4,20 +4,20 @@ import { sampleOf } from '../dialects/samples.ts';
 import { factsOfModel } from './model-facts.ts';
 
 /**
- * A small request in each dialect, the same every time. Its beginning is just long enough for a
- * provider's prompt cache: sent twice, the second one should read it from there.
+ * A small request in each dialect, always the same. Its beginning is just long enough for a provider's prompt cache,
+ * so that a second call should read it from there.
  */
 
-/** The longest minimum of a provider's prompt cache is 4,096 tokens (Claude Haiku 4.5). */
+/** Lines of the request: the longest minimum of a provider's prompt cache is 4,096 tokens (Claude Haiku 4.5). */
 const LINES = 440;
-/** Tokens of the request below: 4,350 as svc estimates, some more as providers count. */
+/** Tokens of the request: svc estimates 4,350, and providers count some more. */
 export const TEST_CALL_TOKENS = 5000;
 /** The least that every API takes. */
 const ANSWER_TOKENS = 16;
 
 const QUESTION = 'Answer with one word: is the list above numbered?';
 
-/** `isOpenAi`: the provider wants max_completion_tokens where others know max_tokens only. */
+/** Builds the request. `isOpenAi`: the provider requires max_completion_tokens; others know only max_tokens. */
 export function testCall(
   { apiStyle, model }: { readonly apiStyle: Dialect; readonly model: string },
   isOpenAi: boolean,
@@ -36,14 +36,17 @@ export function testCall(
   return JSON.stringify(sampleOf(apiStyle).cacheableRequest(call));
 }
 
-/** US dollars of two test calls, cache written at 1.25 of the price; undefined where no price is known. */
+/**
+ * Returns the US dollars of two test calls, with cache writes at 1.25 times the price; undefined if the price is
+ * unknown.
+ */
 export function testCallCost(model: string): number | undefined {
   const price = factsOfModel(model)?.price;
   if (price === undefined) return undefined;
   return (2 * (1.25 * TEST_CALL_TOKENS * price.input + ANSWER_TOKENS * price.output)) / 1_000_000;
 }
 
-/** Tokens that the provider says it read from its cache; undefined if it reports none. */
+/** Returns the tokens that the provider reports as read from its cache; undefined if it reports none. */
 export function cachedTokens(body: string): number | undefined {
   const usage = asRecord(asRecord(parseJson(body))['usage']);
   const places = [
@@ -56,19 +59,19 @@ export function cachedTokens(body: string): number | undefined {
   return places.find((one) => typeof one === 'number');
 }
 
-/** Models that do not answer a text with a text, or think long before they do. */
+/** Matches models that do not answer with text, or think long before they do. */
 const UNFIT =
   /embed|image|audio|tts|whisper|moderation|realtime|transcrib|guard|rerank|dall-e|sora|veo|imagen|video|search|research|ocr|speech|-pro\b/i;
 
-/** A name comes from the network, and is shown and sent: nothing but what names are made of. */
+/** Matches model names. They come from the network and are displayed and sent, so only usual characters are allowed. */
 const NAME = /^\w[\w./:@-]{0,127}$/;
 
 /** Makers' words for their small models. */
 const SMALL = /nano|mini|lite|haiku|flash|small|air\b|\b[1-8]b\b/i;
 
 /**
- * The one of these models that a test call costs least with: by published price, else by a name that
- * says small, else the first. Undefined when none of them answers texts.
+ * Returns the cheapest model for a test call: by published price, else by a name that means small, else the first.
+ * Undefined if none answers with text.
  */
 export function cheapestModel(models: readonly string[]): string | undefined {
   const fit = models.filter((model) => NAME.test(model) && !UNFIT.test(model));
