@@ -1,4 +1,4 @@
-/** Places that hold several secrets behind one head: a line of cookies, a Kubernetes secret, a table. */
+/** Finds places with several secrets after one beginning: a line of cookies, a Kubernetes secret, a table. */
 
 import {
   hasMixedCharacters,
@@ -16,10 +16,10 @@ const COOKIE_FLAG = /[ \t]{0,4}(?:HttpOnly|Secure|Partitioned)(?:; {0,2})?/iy;
 const COOKIES_MAX = 64;
 const SESSION_NAME = /sess|sid|auth|token|jwt|login|remember|ticket|key/i;
 const COOKIE_ATTRIBUTE = /^(?:path|domain|expires|max-age|samesite|priority|version)$/i;
-/** A random value needs a name that promises a session only where it is shorter than this. */
+/** Least length of a cookie that counts by its name alone; a shorter value must look random. */
 const SESSION_CHARS_MIN = 8;
 
-/** The values of a Cookie or Set-Cookie header that could be sessions. */
+/** Finds values of a Cookie or Set-Cookie header that may be sessions. */
 export function findCookies(headEnd: number, text: string): FoundAll {
   const secrets: Stretch[] = [];
   let at = headEnd;
@@ -49,10 +49,7 @@ function isSession(name: string, value: string): boolean {
   );
 }
 
-/**
- * The maximum distance of the data from `kind: Secret`: before it in sorted files, after it in
- * others.
- */
+/** How far the data may be from `kind: Secret`: before it in sorted files, after it in others. */
 const DATA_BEFORE_CHARS = 800;
 const DATA_AFTER_CHARS = 1600;
 const DATA_HEAD = /\b(?:data|stringData)["']?:[ \t]{0,4}\{?/g;
@@ -64,7 +61,7 @@ const STRING_ENTRY =
 const SKIPPED_ENTRY =
   /\s{1,80}["']?[\w.-]{1,80}["']?:[ \t]{0,4}(?:\{\{[^\n]{0,200}|["']{2})(?=\n)/y;
 
-/** The base64 values of a Kubernetes secret whose kind ends at `headEnd`. */
+/** Finds the base64 values of a Kubernetes secret whose kind ends at `headEnd`. */
 export function findKubernetesValues(headEnd: number, text: string): FoundAll {
   const from = Math.max(0, headEnd - DATA_BEFORE_CHARS);
   const region = text.slice(from, headEnd + DATA_AFTER_CHARS);
@@ -92,11 +89,11 @@ export function findKubernetesValues(headEnd: number, text: string): FoundAll {
 /** A longer line is no head of a table. */
 const HEAD_CHARS_MAX = 400;
 const ROW_CHARS_MAX = 4096;
-/** Below the head of a table of Markdown, psql or MySQL. */
+/** Matches the line below the head of a Markdown, psql or MySQL table. */
 const RULE_LINE = /^[|\s:+-]*-[|\s:+-]*$/;
 const CSV_HEAD = /^"?[\w-]{1,32}"?(?:[,;\t]"?[\w-]{1,32}"?){1,32}\r?$/;
 
-/** The cells below a column whose head ends at `headEnd`. */
+/** Finds the cells of a column whose head ends at `headEnd`. */
 export function findTableCells(headEnd: number, text: string): FoundAll {
   const nothing = { secrets: [], end: headEnd };
   const lineStart = text.slice(Math.max(0, headEnd - HEAD_CHARS_MAX), headEnd).lastIndexOf('\n');
@@ -126,7 +123,7 @@ export function findTableCells(headEnd: number, text: string): FoundAll {
   return { secrets, end: Math.max(headEnd, Math.min(at, text.length)) };
 }
 
-/** Undefined past the end of the text, and for a line that is too long. */
+/** Returns a line; undefined past the end of the text, or if the line is too long. */
 function lineAt(text: string, start: number): string | undefined {
   if (start >= text.length) return undefined;
   const line = text.slice(start, start + ROW_CHARS_MAX);
@@ -148,13 +145,16 @@ const COLUMNS = /([^()[\]]{1,600})\)\s{1,40}(?:values?)\s{0,40}/iy;
 const SECRET_COLUMN =
   /(?:pass(?:w(?:or)?d|wort|phrase|code)?|pwd|kennwort|secret|api_?key|token)$/i;
 const ROW = /[\s,]{0,40}\(/y;
-/** A value of SQL: in quotes, or up to the comma. */
+/** Matches an SQL value: in quotes, or up to the comma. */
 const CELL =
   /\s{0,20}(?:[nN]?'((?:[^'\n[\]]|''){0,400})'|"([^"\n[\]]{0,400})"|[^'",()[\]]{0,200}(?:\([^()[\]]{0,200}\))?)\s{0,20}(,|\))/y;
 const ROWS_MAX = 200;
 const CELLS_MAX = 40;
 
-/** The passwords of `INSERT INTO users (name, password) VALUES ('ops', '…')`; `headEnd` is behind the first bracket. */
+/**
+ * Finds the passwords of `INSERT INTO users (name, password) VALUES ('ops', '…')`; `headEnd` is the index after the
+ * first bracket.
+ */
 export function findInsertedValues(headEnd: number, text: string): FoundAll {
   const secrets: Stretch[] = [];
   COLUMNS.lastIndex = headEnd;

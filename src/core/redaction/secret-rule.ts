@@ -1,48 +1,49 @@
 /**
- * The form of a rule that finds secrets. The engine in `redaction.ts` reads the rules from top to
- * bottom: a precise format comes before a general one.
- *
- * Every pattern costs a bounded number of steps at each place of the text, however hostile: counted
- * repetitions only, none inside another. `rest` eats what a secret has beyond its head, once.
+ * The form of a rule that finds secrets. `redaction.ts` runs the rules from top to bottom, precise formats first.
+ * Every pattern takes a bounded number of steps at each position, however hostile the text: only counted
+ * repetitions, none inside another. `rest` then consumes the secret's remaining characters once.
  */
 export interface SecretRule {
-  /** Part of the mask, so that the reader still knows the kind of secret. */
+  /** The kind of secret, which becomes part of the mask. */
   readonly kind: string;
-  /** Global. The named group `keep`, when it is there, is context that stays in the text. */
+  /** A global pattern. The optional named group `keep` is context that stays in the text. */
   readonly pattern: RegExp;
   /**
-   * The rule is tried only where one of these occurs. For a format in an unbroken run: as the
-   * format has it. For any other place: in lower case, looked for in the lower-cased text.
+   * The rule runs only if the text contains one of these. For a format in an unbroken run: in the format's own case.
+   * For all others: in lower case, searched in the lower-cased text.
    */
   readonly keywords: readonly string[];
-  /** The pattern is sticky and begins with a keyword: it is tried there and nowhere else. Three characters or more. */
+  /**
+   * The pattern is sticky and begins with a keyword, so it is tried only at keywords. These have three characters or
+   * more.
+   */
   readonly isAtKeyword?: boolean;
-  /** The whole head lies in an unbroken run of 14 characters or more. */
+  /** The matched beginning lies in an unbroken run of 14 characters or more. */
   readonly isRun?: boolean;
-  /** Sticky, one class. Matches the rest of a secret once its head was found. Default: `[\w-]*`. */
+  /** A sticky pattern of one character class for the rest of a secret. Default: `[\w-]*`. */
   readonly rest?: RegExp;
-  /** Read in place of `rest` when the context ends with a quote. */
+  /** Replaces `rest` if the context ends with a quote. */
   readonly quotedRest?: RegExp;
-  /** For a block: the index after its end, undefined when it holds no secret. */
+  /** For a block: returns the index after its end; undefined if it holds no secret. */
   readonly findEnd?: (headEnd: number, text: string) => number | undefined;
-  /** For several secrets after one head: their places, and how far the text was read. */
+  /** For several secrets after one beginning: returns their places, and how far the text was read. */
   readonly findAll?: (headEnd: number, text: string) => FoundAll;
   /** Without it every match is a secret. */
   readonly accepts?: (candidate: Candidate) => boolean;
-  /** Where the format is written down, or the reason for the rule. */
+  /** Where the format is documented, or why the rule exists. */
   readonly source: string;
 }
 
 export interface Candidate {
   /** The text of the group `keep`. */
   readonly context: string;
-  /** The secret's first 64 characters: they say enough, and keep the work bounded. */
+  /** The secret's first 64 characters: enough to decide, and a bound on the work. */
   readonly secret: string;
-  /** The character after the secret, '' at the end of the text. */
+  /** The character after the secret; '' at the end of the text. */
   readonly next: string;
 }
 
-/** A stretch of characters, as String.prototype.slice takes it. */
+/** A range of characters, as for String.prototype.slice. */
 export interface Stretch {
   readonly start: number;
   readonly end: number;
@@ -60,7 +61,7 @@ export const QUOTED_REST = /[^\s"'`\\<>[\]{}]*/y;
 export const BARE_REST = /[^\s"'`\\<>[\](){},;&|]*/y;
 export const URL_REST = /[\w/@.-]*/y;
 
-/** Where the match of a sticky pattern at `from` ends; undefined where there is none. */
+/** Returns the end of a sticky pattern's match at `from`; undefined if it does not match. */
 export function endOfMatch(sticky: RegExp, text: string, from: number): number | undefined {
   sticky.lastIndex = from;
   return sticky.test(text) ? sticky.lastIndex : undefined;

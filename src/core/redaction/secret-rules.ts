@@ -1,6 +1,6 @@
 /**
- * Lists the secrets that svc looks for, in order. A precise format comes before a general one;
- * values that only a name gives away come last, from `name-rules.ts`.
+ * All rules for secrets, in order: precise formats first, and the values that only a name shows last
+ * (`name-rules.ts`).
  */
 
 import { COMMAND_RULES } from './command-rules.ts';
@@ -38,7 +38,7 @@ const KEY_FILES: readonly SecretRule[] = [
   {
     kind: 'private-key',
     keywords: ['ls0tls1crudjti'],
-    // The letters of CERTIFICATE and of PUBLIC, in base64, are what may follow in a public file.
+    // Skip public files: these are the base64 letters of CERTIFICATE and of PUBLIC.
     pattern: /LS0tLS1CRUdJTi(?!BDRVJU|BQVUJM|BUUlVT|BYNTA5)[A-Za-z0-9+/]{24}/g,
     rest: BASE64_REST,
     source: 'A PEM block once more in base64, as in a kubeconfig',
@@ -81,7 +81,7 @@ const STORED_HASHES: readonly SecretRule[] = [
   },
 ];
 
-/** A host in front of a colon. The list of endings keeps names of source files (`main.ts:`) out. */
+/** Matches a host before a colon. The list of endings excludes names of source files (`main.ts:`). */
 const HOST =
   /^(?:\*|[\w-]+|\d{1,3}(?:\.\d{1,3}){3}|[\w.-]+\.(?:com|net|org|io|dev|cloud|internal|local|lan|svc|de|fr|eu)):/;
 
@@ -128,7 +128,7 @@ const SPOKEN: readonly SecretRule[] = [
   {
     kind: 'card-number',
     keywords: ['3', '4', '5', '6'],
-    // A long number begins here, and is none of a date, a version, an identifier or a longer number.
+    // A long number begins here that is no date, version, identifier or part of a longer number.
     pattern: /(?=[23456]\d{3}(?:[ -]?\d){9})(?<![\w.,/:+=#-])/g,
     findAll: findCards,
     source: 'ISO/IEC 7812: a known first digit, a known length and the check digit of Luhn',

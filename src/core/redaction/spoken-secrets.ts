@@ -1,6 +1,6 @@
 /**
- * Secrets that people read aloud, type or write on paper: one-time codes, recovery codes, the words
- * of a wallet, card numbers. A word before them marks most of them; a check digit marks the cards.
+ * Finds secrets that people read aloud, type or write on paper: one-time codes, recovery codes, the words of a
+ * wallet, card numbers. Most have a word before them; card numbers have a check digit.
  */
 
 import { endOfMatch, type FoundAll, type Stretch } from './secret-rule.ts';
@@ -10,13 +10,13 @@ const CODE_LEAD =
 const CODE =
   /(?:[A-Z]-)?(?:\d{3}[ -]\d{3}|\d{4}[ -]\d{4}|\d\d(?: \d\d){2,3}|\d{4,8})(?![\w%]|[.,]\d|-\d| \d{1,2} [a-z])/y;
 
-/** The code that follows "OTP", "verification code" and their like. */
+/** Finds the code after "OTP", "verification code" and similar words. */
 export function findCodes(headEnd: number, text: string): FoundAll {
   const leadEnd = endOfMatch(CODE_LEAD, text, headEnd);
   if (leadEnd === undefined) return nothingAt(headEnd);
   const end = endOfMatch(CODE, text, leadEnd);
   if (end === undefined) return nothingAt(headEnd);
-  // "pin 1234" may be a pin of a board; with a colon or a verb it is a person's secret.
+  // "pin 1234" may be a pin on a circuit board; with a colon or a verb it is a secret.
   const isBare = text.slice(headEnd, leadEnd).trim() === '';
   const isAmbiguous = /(?:pin|tan)$/i.test(text.slice(Math.max(0, headEnd - 3), headEnd));
   if (isBare && isAmbiguous) return nothingAt(headEnd);
@@ -51,11 +51,11 @@ const WORDS_LEAD =
 const SEED_WORD = /(?:\d{1,2}[.)][ \t]{0,2})?[a-z]{3,8}(?=[\s,"'`.;]|$)/y;
 const SEED_GAP = /(?:,[ \t]?|[ \t]{1,2}|\n[ \t]{0,8})/y;
 const SEED_COUNTS = new Set([12, 15, 18, 21, 24]);
-/** BIP 39's list has none of these words: a run with one of them is a sentence. */
+/** Words that are not in BIP 39's list: a text with one of them is a sentence. */
 const SENTENCE_WORDS =
   /\b(?:the|and|for|are|not|with|your|from|have|has|will|which|into|them|should|but)\b/;
 
-/** The words of a wallet: as many as the standard knows, and no sentence. */
+/** Finds a wallet's words: as many as the standard allows, and no sentence. */
 export function findSeedWords(headEnd: number, text: string): FoundAll {
   const start = endOfMatch(WORDS_LEAD, text, headEnd);
   if (start === undefined) return nothingAt(headEnd);
@@ -66,7 +66,7 @@ export function findSeedWords(headEnd: number, text: string): FoundAll {
     if (wordEnd === undefined) break;
     count += 1;
     end = wordEnd;
-    // A whole phrase on one line ends there; with one word on each line it continues.
+    // A phrase on a single line ends with that line; with one word per line it continues.
     const isWhole = SEED_COUNTS.has(count) && !text.slice(start, wordEnd).includes('\n');
     at = isWhole && text.charAt(wordEnd) === '\n' ? undefined : endOfMatch(SEED_GAP, text, wordEnd);
   }
@@ -79,7 +79,7 @@ export function findSeedWords(headEnd: number, text: string): FoundAll {
 const CARD = /\d(?:[ -]?\d){12,18}(?![\w-]|\.\d)/y;
 const CARD_FORM =
   /^(?:4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[068]\d{12}|35\d{14}|6(?:011|5\d\d|4[4-9]\d|2\d\d)\d{12})$/;
-/** Groups as they are printed: four and four, or four, six and five. */
+/** Matches card numbers as printed: groups of four, or of four, six and five digits. */
 const CARD_GROUPS = /^(?:\d{13,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}|\d{4}([ -])\d{6}\2\d{4,5})$/;
 
 /** A card number that begins at `headEnd`. */
@@ -94,7 +94,7 @@ export function findCards(headEnd: number, text: string): FoundAll {
   return { secrets: [{ start: headEnd, end }], end };
 }
 
-/** Luhn: every second digit from the right counts twice, and the sum of the digits ends in 0. */
+/** Checks a number by Luhn: every second digit from the right counts twice, and the sum of digits ends in 0. */
 function hasCheckDigit(digits: string): boolean {
   let sum = 0;
   for (let at = 0; at < digits.length; at += 1) {

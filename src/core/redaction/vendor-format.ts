@@ -2,15 +2,15 @@ import { isMadeUp, looksRandom } from './secret-likeness.ts';
 import { type Candidate, NO_REST, type SecretRule } from './secret-rule.ts';
 
 /**
- * A key that gives itself away: a prefix that its vendor chose, and a known alphabet. The facts come
- * from the vendors' documentation and from public rule sets of secret scanners.
+ * Makes rules for keys that their form shows: a vendor's prefix and a known alphabet. Sources: the vendors'
+ * documentation, and public rule sets of secret scanners.
  */
 
 export const DOTTED_REST = /[\w.=-]*/y;
 
 type Form = Partial<SecretRule> & Pick<SecretRule, 'pattern'>;
 
-/** A format of one vendor. The keyword is the part that never varies. */
+/** Makes a rule for one vendor's format. `keyword`: the part that never varies. */
 export function format(
   kind: string,
   keywords: string | readonly string[],
@@ -26,12 +26,12 @@ export function format(
   };
 }
 
-/** The whole format is in the pattern; a longer run is something else. */
+/** Makes a rule whose pattern is the whole format; a longer run is something else. */
 export function exact(kind: string, keyword: string, pattern: RegExp): SecretRule {
   return format(kind, keyword, { pattern, rest: NO_REST });
 }
 
-/** For a prefix that words have as well: what follows it must look random. */
+/** For a prefix that ordinary words share: accepts a value only if the rest looks random. */
 export const isRandomAfter =
   (prefixChars: number) =>
   ({ secret }: Candidate): boolean =>

@@ -1,4 +1,4 @@
-/** Keys of vendors that give themselves away by their form; a precise one comes before a general one. */
+/** Formats of vendors' keys, precise ones first. */
 
 import { CLOUD_FORMATS, CODE_FORMATS } from './cloud-formats.ts';
 import { looksRandom } from './secret-likeness.ts';
@@ -21,7 +21,7 @@ const AI_FORMATS: readonly SecretRule[] = [
   format('openrouter-key', 'sk-or-v1-', /sk-or-v1-[0-9a-f]{32}/g),
   format('api-key', 'sk-', {
     pattern: /sk-(?<![A-Za-z0-9]sk-)[\w-]{20}/g,
-    // `sk-circle-fade-dot` is a style sheet's class, not a key.
+    // `sk-circle-fade-dot` is a CSS class, not a key.
     accepts: isRandomAfter(3),
     source: 'Old OpenAI keys and many that copy their form',
   }),

@@ -1,4 +1,4 @@
-/** Secrets on the wire: headers, cookies, signed things, and addresses. */
+/** Rules for secrets on the wire: headers, cookies, signed values and addresses. */
 
 import { isUrlPassword } from './password-arguments.ts';
 import {
@@ -15,7 +15,7 @@ const SIGNED_THINGS: readonly SecretRule[] = [
   {
     kind: 'jwt',
     keywords: ['eyj'],
-    // A run of these characters is tried once only, at its first one: `\w` and `-` may not precede.
+    // Try a run only at its beginning: no `\w` or `-` may precede.
     pattern: /eyJ(?<=(?:^|[^\w-]|\\[nrt])eyJ)[\w-]{8,2048}\.[\w-]{0,8192}\.[\w-]{8}/g,
     rest: /[\w.-]*/y,
     source: 'RFC 7519; a JSON object in base64url begins with eyJ',
@@ -101,7 +101,7 @@ const HEADERS: readonly SecretRule[] = [
     pattern:
       /(?<keep>authorization["'`]?[ \t]{0,4}[:=,][ \t]{0,4}["'`]?basic[ \t]{1,4})[A-Za-z0-9+/]{6}/gi,
     rest: BASE64_REST,
-    // A value with a dot behind it is no base64, and so no login.
+    // A value followed by a dot is no base64, so no login.
     accepts: ({ secret, next }) => next !== '.' && !isPlaceholder(secret),
     source: 'RFC 7617',
   },
@@ -159,7 +159,7 @@ const HEADERS: readonly SecretRule[] = [
     pattern:
       /(?<keep>(?:sess(?:ion)?(?:[_-]?id|[_-]?token)?|connect\.sid|auth-token)=)[\w%+/.:=-]{16}/gi,
     rest: /[\w%+/.:=-]*/y,
-    // Agents and servers log the identifiers of their sessions, and those open nothing.
+    // Agents and servers log session ids that are UUIDs; these grant no access.
     accepts: ({ secret }) => looksRandom(secret) && !isPlaceholder(secret) && !isUuid(secret),
     source: 'Session cookies as frameworks call them, without their header',
   },
@@ -219,7 +219,7 @@ function isSignature({ secret, next }: Candidate): boolean {
 /** `md5OfAllParameters`. */
 const WORDS = /^[a-z]{1,16}\d?(?:[A-Z][a-z]{1,16}){2,12}$/;
 
-/** "Authorization: Bearer authentication" is prose. */
+/** Says whether a header's value is a secret: "Authorization: Bearer authentication" is prose. */
 function isHeaderValue({ secret, next }: Candidate): boolean {
   if (isPlaceholder(secret) || /^[([{<]$/.test(next)) return false;
   if (/^[A-Za-z_$][\w$]{0,40}\.[A-Za-z_$]/.test(secret) && !looksRandom(secret)) return false;

@@ -3,44 +3,43 @@ import type { CachePrices } from '../dialects/descriptor.ts';
 import type { Outcome } from '../plan/continuity.ts';
 
 /**
- * The rule for when old texts leave a conversation: rent or buy. Each request that still carries them
- * pays rent, the price of reading them from the provider's cache. Leaving them out costs once: the
- * provider writes the rest of the messages to its cache again. When the rent so far has reached that
- * cost, everything that is old leaves at once. So svc pays at most about twice the price of the best
- * decision, which would have to know how long the conversation continues.
- *
- * Outputs leave in batches and stay out. A window that slides by one output a request breaks the
- * cache each time: on real sessions it costs 137 to 163 % of doing nothing.
+ * Decides when old texts are left out of a conversation, by the rule of renting or buying. Each request that carries
+ * them pays rent: the price of reading them from the provider's cache. Leaving them out costs once: the provider
+ * must write the rest of the messages to its cache again. When the rent so far equals that cost, all old texts are
+ * left out at once. So svc pays at most about twice the price of the best decision, which would have to know how
+ * long the conversation lasts.
+ * Outputs are left out in batches and stay out. A window that slides by one output per request breaks the cache each
+ * time: on real sessions that costs 137 to 163 % of doing nothing.
  */
 
-/** Tokens are svc's estimates; prices are in units of one input token. */
+/** What decides about a batch. Tokens are svc's estimates; prices are in units of one input token. */
 export interface BatchFacts {
-  /** A provider binds its thinking to what precedes it, so nothing in front of it may change. */
+  /** The provider binds thinking to its prefix, so nothing in front of it may change. */
   readonly isBound: boolean;
-  /** The provider's prompt cache has forgotten the conversation, so all of it is written again anyway. */
+  /** The provider's cache has expired, so everything is written again anyway. */
   readonly isCacheCold: boolean;
-  /** Tokens of the whole request, and the number up to which nothing leaves. */
+  /** Tokens of the whole request, and the number up to which nothing is left out. */
   readonly wholeTokens: number;
   readonly inputBudget: number;
-  /** The provider's tokens that this request may have; undefined where the window is not known. */
+  /** The window for this request in the provider's tokens; undefined if unknown. */
   readonly room: number | undefined;
-  /** Tokens of the messages as they would be sent without a new batch. */
+  /** Tokens of the messages without a new batch. */
   readonly messages: number;
-  /** Tokens by which each later request would be shorter. */
+  /** Tokens that a new batch saves in each later request. */
   readonly gain: number;
-  /** Those tokens, times the requests that carried them since they were old enough to leave. */
+  /** Sum, over the requests so far, of the tokens that each carried although they were old enough. */
   readonly carried: number;
   readonly prices: CachePrices;
 }
 
 export type Decision = 'leaves' | 'protected' | 'within_budget' | 'near_window' | 'not_worth_it';
 
-// Below it a batch saves less than its stubs and the look-ups of later requests are worth.
+// Fewest tokens of a batch: a smaller one saves less than its stubs and later look-ups cost.
 const GAIN_MIN = 1_024;
-// Above it the client compacts before a batch has paid for itself.
+// Largest share of the window: above it the client compacts before a batch has paid for itself.
 const ROOM_SHARE_MAX = 0.8;
 
-/** Whether the texts that are old enough leave now. */
+/** Says whether all texts that are old enough are left out now. */
 export function decide(facts: BatchFacts): Decision {
   const { gain, messages, prices, room = Infinity } = facts;
   if (facts.wholeTokens <= facts.inputBudget) return 'within_budget';
@@ -51,7 +50,7 @@ export function decide(facts: BatchFacts): Decision {
 
 function pays({ isCacheCold, gain, messages, carried, prices }: BatchFacts): boolean {
   if (isCacheCold) return true;
-  // An unknown price of a cache read may be a hundredth: then a batch never pays.
+  // With an unknown price a cache read may cost a hundredth; then a batch never pays.
   if (!prices.isKnown) return false;
   const rent = prices.read * carried;
   const cost = (prices.write - prices.read) * Math.max(0, messages - gain);
@@ -60,28 +59,28 @@ function pays({ isCacheCold, gain, messages, carried, prices }: BatchFacts): boo
 
 /** What is known of a request before svc reads its old texts. */
 export interface SightFacts {
-  /** Why nothing may leave this request, whatever it says; undefined where something may. */
+  /** Why nothing may be left out of this request; undefined if something may. */
   readonly obstacle: Outcome | undefined;
   readonly kind: RequestKind;
   readonly isOverBudget: boolean;
-  /** Something left this conversation before: it stays out. */
+  /** Earlier batches were left out of this conversation; they stay out. */
   readonly hasBatches: boolean;
-  /** The ledger answered. Otherwise it is not known whether something left before. */
+  /** The ledger answered. Otherwise it is unknown whether earlier batches exist. */
   readonly isLedgerRead: boolean;
-  /** The mode shortens; in shadow svc only measures. */
+  /** The mode shortens; in shadow mode svc only measures. */
   readonly isReal: boolean;
   /** The provider refused a shortened request of this conversation within the last hour. */
   readonly isRefused: boolean;
   /**
-   * The memory may hold the old outputs: an earlier request was looked at, or left something out, or the cache is
-   * cold, where asking pays because another process may have stored them. Bound conversations are only measured.
+   * The memory may hold the old outputs. That is so if an earlier request was read or something was left out; also
+   * if the cache is cold, because another process may have stored them. Bound conversations are only measured.
    */
   readonly isKnown: boolean;
-  /** No exchange and no round is old enough to leave. */
+  /** No exchange and no round is old enough to be left out. */
   readonly isShort: boolean;
 }
 
-/** Whether svc reads the old texts of a request; otherwise the outcome to report. */
+/** Says whether svc reads the old texts of a request, or else which outcome to report. */
 export function decideReading(facts: SightFacts): Outcome | 'reads' {
   const { obstacle, kind, hasBatches, isReal } = facts;
   if (obstacle !== undefined) return obstacle;
@@ -91,9 +90,10 @@ export function decideReading(facts: SightFacts): Outcome | 'reads' {
     return kind === 'compaction' ? 'compaction' : 'side_call';
   }
   if (isReal && facts.isRefused) return 'provider_refused';
-  // To leave out anything else than before would break the prefix twice.
+  // Leaving out other texts than before would break the prefix twice.
   if (!hasBatches && !facts.isLedgerRead) return 'unanswered';
-  // At first sight nothing is stored: a long history need not be read before it is forwarded.
+  // In a conversation's first request nothing is stored yet, so a long history need not be read before it is
+  // forwarded.
   if (isReal && !facts.isKnown) return facts.isShort ? 'nothing_old' : 'not_stored';
   return 'reads';
 }

@@ -12,21 +12,19 @@ import type { ToolOutput } from './outputs.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
 /**
- * Remembers batches, so that a text once left out stays left out: in the next request, after a
- * restart, in a fork, in a resumed session. A batch belongs to the conversation up to the item at
- * which it was made. When the person goes back before that item, the request no longer holds it,
- * and the batch does not apply: what it left out was sent whole in front of that item. Where it never
- * was, because the client edited its history, an output stays left out from its own item on, and an
- * exchange from the end of the next exchange on.
+ * Remembers batches, so that a text once left out stays left out: in the next request, after a restart, in a fork,
+ * in a resumed session. A batch belongs to the conversation up to the item at which it was made. If the user goes
+ * back before that item, the batch does not apply: before that item its texts were sent whole. If the client edited
+ * its history, they were never sent whole. Then an output stays left out from its own item on, and an exchange from
+ * the end of the next exchange on.
  */
 
-// The conversation at the newest item; and at the one before, in case the client rewrites its last
-// message in the next request.
+// Items at which a batch is recorded: the newest, and the one before, in case the client rewrites its last message.
 const ANCHORS = 2;
-// 72 random bits: two outputs of one conversation never share them, and the text is proven anyway.
+// 72 bits: two outputs of a conversation never share them, and the memory proves the text anyway.
 const DIGEST_CHARS = 12;
 
-/** A request, whose it is, and whether something is left out of it or only measured. */
+/** A request, its owner, and whether texts are left out or only measured. */
 export interface ElisionPlace {
   readonly view: RequestView;
   readonly owner: ConversationOwner & ScopeOwner;
@@ -34,8 +32,8 @@ export interface ElisionPlace {
 }
 
 /**
- * The address that says whether conversations that begin like this one have batches at all. Most
- * have none, so svc need not look them up item by item. Undefined before the first anchor.
+ * Returns the address that says whether conversations with this beginning have batches. Most have none, so svc need
+ * not look them up item by item. Undefined before the first item at which a batch can be made.
  */
 export function elisionMark({ view, owner, elision }: ElisionPlace) {
   const first = view.items.find(isAnchor);
@@ -45,13 +43,16 @@ export function elisionMark({ view, owner, elision }: ElisionPlace) {
   return { kind: 'batch-mark', elision, tenant, scope, fingerprint } as const;
 }
 
-/** Something may have left this request before: it has a tool output, or more exchanges than are kept. */
+/**
+ * Says whether texts may have been left out earlier: the request has a tool output, or more exchanges than are
+ * always kept.
+ */
 export function mayRepeat({ items }: RequestView): boolean {
   if ((items.at(-1)?.soFar.exchange.number ?? 0) >= KEPT_EXCHANGES) return true;
   return items.some(({ toolResultIds }) => toolResultIds.length > 0);
 }
 
-/** The addresses at which batches of this conversation may be known. */
+/** Returns the addresses at which batches of this conversation may be recorded. */
 export function elisionAddresses(place: ElisionPlace): readonly LedgerAddress[] {
   return batchPlaces(place).flatMap(({ own, shared }) => [own, shared]);
 }
@@ -63,8 +64,8 @@ export interface FoundBatch {
 }
 
 /**
- * The batches of this conversation: at each item the shared one, which was there first, and its own. A
- * conversation that left out more at this item had found the shared one.
+ * Returns the batches of this conversation: at each item the shared one, which was recorded first, and the
+ * conversation's own. A conversation that left out more at this item had found the shared one.
  */
 export function batchesIn(found: FoundEntries, place: ElisionPlace): readonly FoundBatch[] {
   return batchPlaces(place).flatMap(({ at, own, shared }) => {
@@ -80,7 +81,7 @@ function isSame(one: LeftOut | undefined, other: LeftOut | undefined): boolean {
 }
 
 /**
- * The outputs that these batches left out. Each mark is read once, and each output is looked up once,
+ * Returns the outputs that these batches left out. Each mark is read once, and each output is looked up once,
  * however many batches there are.
  */
 export function repeatedOutputs(
@@ -105,10 +106,10 @@ export function repeatedOmissions(
   return new Set(omissions.filter((omission) => known.has(exchangeMark(omission))));
 }
 
-/** When a batch leaves, and what was sent of its conversation before. */
+/** The item at which a batch is made, and which items were never sent before. */
 export interface BatchMoment {
   readonly at: number;
-  /** As firstUnsentItem() says; undefined too where the ledger was not asked, or did not know. */
+  /** From firstUnsentItem(); also undefined if the ledger was not asked or did not know. */
   readonly firstUnsent?: number | undefined;
 }
 
@@ -124,7 +125,7 @@ export function elisionEntries(
   place: ElisionPlace,
   moment: BatchMoment,
 ): readonly LedgerEntry[] {
-  // Two outputs may say the same: those behind the last one of the batch are not in it.
+  // Outputs may be equal; those after the last one of the batch do not belong to it.
   const before = batch.reduce((last, { item }) => Math.max(last, item), -1) + 1;
   const marks = [...batch.map(({ mark }) => mark), ...omissions.map(exchangeMark)];
   const mark = elisionMark(place);
@@ -137,11 +138,10 @@ export function elisionEntries(
 }
 
 /**
- * No request sent the items from `firstUnsent` on before, so none sent their outputs whole. Where the
- * next request goes another way in front of the batch's own anchors, it shares items with this request
- * alone, and repeats what was left out of them. So an output is noted at its own item, which has the stub.
- * One in front of `firstUnsent` may have gone whole: it is noted at the first anchor behind. There the
- * exchanges are noted too, because their marks say where they are out.
+ * Returns entries for items that no request has sent before, so that their outputs were never sent whole. If a later
+ * request differs before the batch's own anchors, it shares only items with this request and must repeat its stubs.
+ * So an output is recorded at its own item. An output before `firstUnsent` may have been sent whole, so it is
+ * recorded at the next anchor. Exchanges are recorded there too: their marks say where they are left out.
  */
 function entriesAtUnsent(
   { batch, omissions, before }: Batch & { readonly before: number },
@@ -165,7 +165,7 @@ function entriesAtUnsent(
   return [...marks].flatMap(([index, noted]): LedgerEntry[] => {
     const { fingerprint } = items[index] ?? {};
     if (fingerprint === undefined || ends.has(index)) return [];
-    // New items may follow the last output of the batch, and one of them may have its words.
+    // New items may follow the batch's last output, and one of them may have the same text.
     const end = Math.min(index + 1, before);
     const leftOut = { before: end, marks: noted };
     return [{ kind: 'shared-batch', elision, tenant, scope, fingerprint, leftOut, at }];
@@ -189,14 +189,14 @@ function batchPlaces({ view, owner, elision }: ElisionPlace, count?: number) {
 }
 
 /**
- * Whether a request can end at this item: a person's message or a tool's answer, never a client's
- * mark or note.
+ * Says whether a request can end at this item: a user's message or a tool's result, but no mark or note of the
+ * client.
  */
 function isAnchor({ humanText, toolResultIds }: Item): boolean {
   return humanText !== '' || toolResultIds.length > 0;
 }
 
-/** The index of the newest item at which a batch can be made; undefined where there is none. */
+/** Returns the index of the newest item at which a batch can be made; undefined if there is none. */
 export function newestAnchor(view: RequestView): number | undefined {
   return anchorsOf(view, 1)[0]?.at;
 }
@@ -216,7 +216,7 @@ interface Anchor {
   readonly fingerprint: string;
 }
 
-/** No digest begins with `~`; a fingerprint names one place in one conversation. */
+/** Returns the mark of an exchange. No digest begins with `~`; a fingerprint names one place in one conversation. */
 function exchangeMark({ fingerprint }: Omission): string {
   return `~${fingerprint.slice(0, DIGEST_CHARS)}`;
 }

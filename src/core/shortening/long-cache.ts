@@ -18,12 +18,10 @@ import type { LongCache } from '../ledger/entries.ts';
 import type { Edit } from '../plan/item-edits.ts';
 
 /**
- * Decides whether tools and system prompt are worth a cache that lives an hour, and writes that into
- * the client's own cache marks. Only with the setting `cacheTtl: "auto"`: unasked, svc adds nothing to
- * a body.
- *
- * The provider asks 2 instead of 1.25 for writing such an entry, and reads it at 0.1 after a pause that
- * a usual entry does not survive. One bridged pause therefore pays for the write.
+ * Decides whether tools and system prompt should be cached for an hour, and writes that into the client's own cache
+ * marks. Only with the setting `cacheTtl: "auto"`; otherwise svc adds nothing to a body.
+ * The provider charges 2 instead of 1.25 for writing such an entry, and reads it at 0.1 after a pause that an
+ * ordinary entry does not survive. So one such pause pays for the write.
  */
 
 const HOUR_MS = 3_600_000;
@@ -31,11 +29,11 @@ const HOUR_MS = 3_600_000;
 const NOT_YET: LongCache = { isLong: false, bridged: 0, isOver: false };
 
 /**
- * `idleMs`: since the conversation's last request. Returns undefined when nothing changes. The
- * first pause that an hour would have bridged turns the long lifetime on, as the prefix must be
- * written then anyway. Three in four of 64 real sessions with such a pause have another one before
- * a longer one. After a pause of more than an hour everything is written again: the long lifetime
- * continues only if it has paid for its last write.
+ * Returns the decision after a pause; undefined if it does not change. `idleMs`: since the conversation's last
+ * request. The first pause that an hour would have covered switches the long lifetime on, because the prefix must be
+ * written then anyway. Three in four of 64 real sessions with such a pause have another one before a longer one.
+ * After a pause of more than an hour everything is written again, so the long lifetime continues only if it has paid
+ * for its last write.
  */
 export function afterPause(before = NOT_YET, idleMs: number): LongCache | undefined {
   if (before.isOver || idleMs <= CACHE_DEFAULT_MS) return undefined;
@@ -46,10 +44,10 @@ export function afterPause(before = NOT_YET, idleMs: number): LongCache | undefi
   return isLong ? { isLong: bridged > 0, bridged: 0, isOver: false } : undefined;
 }
 
-/** The smallest read that counts as served by the cache: half of the prefix. */
+/** Least share of the prefix that must be read to count as served from the cache. */
 const SERVED_SHARE = 0.5;
 
-/** After a bridged pause: whether the provider has read what it was paid to keep. */
+/** Says, after such a pause, whether the provider has read what it was paid to keep. */
 export function wasServed(cacheRead: number, prefixTokens: number): boolean {
   return cacheRead >= SERVED_SHARE * prefixTokens;
 }
@@ -57,9 +55,9 @@ export function wasServed(cacheRead: number, prefixTokens: number): boolean {
 const LONG = Buffer.from('"ttl":"1h"');
 
 /**
- * Gives the marks on tools and system prompt a lifetime of an hour, tools first: the provider refuses
- * a long lifetime behind a short one. A lifetime that the client states stays; behind a short one
- * nothing is changed any more.
+ * Returns edits that give the marks on tools and system prompt a lifetime of an hour, tools first: the provider
+ * refuses a long lifetime after a short one. A lifetime that the client states stays; after a short one nothing is
+ * changed.
  */
 export function longCacheEdits(view: RequestView): readonly Edit[] {
   const edits: Edit[] = [];
@@ -70,7 +68,7 @@ export function longCacheEdits(view: RequestView): readonly Edit[] {
       if (lifetimeMs(said['ttl']) < HOUR_MS) return edits;
       continue;
     }
-    // Behind the last member, before the brace and any space in front of it.
+    // Insert after the last member, before white space and the brace.
     const end = lastMemberEnd(view.bytes, mark.start);
     edits.push({ start: end, end, bytes: Buffer.concat([COMMA, LONG]) });
   }
@@ -79,7 +77,7 @@ export function longCacheEdits(view: RequestView): readonly Edit[] {
 
 const COMMA = Buffer.from(',');
 
-/** The values of `cache_control`, those of tools before those of the system prompt. */
+/** Returns the values of `cache_control`: first those of tools, then those of the system prompt. */
 function prefixMarks({ bytes, list, isTextInput }: RequestView): readonly Span[] {
   const found = new Map<string, Span>();
   const open = bytes.indexOf('{');
@@ -87,7 +85,7 @@ function prefixMarks({ bytes, list, isTextInput }: RequestView): readonly Span[]
   let member = firstMember(bytes, open);
   while (member !== undefined) {
     const start = member.valueStart;
-    // The conversation may have megabytes, and its end is known.
+    // Skip the conversation, which may have megabytes; its end is known.
     const end = start === list.start ? list.end : valueEnd(bytes, start);
     for (const name of PREFIX) if (keyIs(bytes, member.key, name)) found.set(name, { start, end });
     member = nextMember(bytes, end);

@@ -2,24 +2,23 @@ import type { Usage } from '../dialects/answer.ts';
 import type { CachePrices } from '../dialects/descriptor.ts';
 
 /**
- * Compares what a conversation cost, by the provider's own counts, with what it would have cost
- * direct. Pure: the same requests give the same prices.
- *
- * A price is in units of one input token at full price. Direct requests cannot be observed, so they
- * are modelled: the provider's cache works for them as it did here, and no batch breaks it.
+ * Compares what a conversation cost, by the provider's own counts, with what it would have cost without svc. Pure:
+ * the same requests give the same prices.
+ * A price is in units of one input token at full price. Requests without svc cannot be observed, so they are
+ * modelled: the provider's cache works for them as it did here, and no batch breaks it.
  */
 
-/** One request of a conversation as the request log has it. */
+/** A request of a conversation, from the request log. */
 export interface MeteredRequest {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly originalTokens: number;
   readonly forwardedTokens: number;
-  /** Tokens of all left-out texts; when the number changes, the prefix has changed too. */
+  /** Tokens of all left-out texts. If the number changes, the prefix has changed too. */
   readonly elidedTokens: number;
   readonly usage: Usage;
   readonly prices: CachePrices;
-  /** How long the provider's cache lives after its last use. */
+  /** How long a cache entry lives after its last use, in milliseconds. */
   readonly cacheMs: number;
 }
 
@@ -34,39 +33,35 @@ export interface Metered {
   readonly state: MeterState;
 }
 
-/** The facts on which the price of a conversation's next request depends. */
+/** What the price of a conversation's next request depends on. */
 export interface MeterState {
   readonly at: number;
-  /** The provider's tokens of the last request, and of the same one had it gone direct. */
+  /** The provider's tokens of the last request, and of the same request without svc. */
   readonly total: number;
   readonly directTotal: number;
   readonly elidedTokens: number;
-  /**
-   * The provider has served something from a cache. Some providers have none or do not report it.
-   */
+  /** The provider has served something from its cache; some have none or do not report it. */
   readonly hasCache: boolean;
   readonly requests: number;
-  /** Requests that the cache should have served, and did not. */
+  /** How many requests missed a cache that should have served them. */
   readonly missed: number;
 }
 
 /**
- * 1 % of real requests miss a cache that should have served them, whatever is sent. Four times that,
- * and two more, count as misses that direct would have had too.
+ * Misses that would have happened without svc too. 1 % of real requests miss a cache that should have served them;
+ * four times that share, plus two, are tolerated.
  */
 const MISSES_FREE = 2;
 const MISS_SHARE_FREE = 0.04;
-/** Clients rewrite their last message, and entries end at marks: so much is written again anyway. */
+/** Tokens that are written again in any case: clients rewrite their last message, and cache entries end at marks. */
 const REWRITTEN_TOKENS = 2_048;
 const REWRITTEN_SHARE = 0.1;
-/** A request that is shorter than this share of the last one: the client compacted, or went back. */
+/** A request shorter than this share of the last one shows that the client compacted or went back. */
 const CUT_SHARE = 0.8;
-/**
- * Share of some 450 real requests sent after the cache's lifetime had passed that missed the cache.
- */
+/** Share of cache misses among some 450 real requests after the cache's lifetime. */
 const COLD_SHARE = 0.57;
 
-/** Prices the next request of a conversation. `before` is undefined at its first. */
+/** Prices the next request of a conversation. `before`: undefined for the first one. */
 export function meter(before: MeterState | undefined, request: MeteredRequest): Metered {
   const { usage, prices, originalTokens, forwardedTokens, elidedTokens, at } = request;
   const total = usage.input + usage.cacheRead + usage.cacheWrite;
@@ -88,7 +83,7 @@ export function meter(before: MeterState | undefined, request: MeteredRequest): 
   return { price: { paid: here.paid, direct }, state };
 }
 
-/** The price of a request's input at this provider. */
+/** Returns the price of a request's input at this provider. */
 export function paidFor(
   { input, cacheRead, cacheWrite, cacheWriteHour = 0 }: Usage,
   prices: CachePrices,
@@ -97,7 +92,10 @@ export function paidFor(
   return input + prices.read * cacheRead + prices.write * usual + prices.writeHour * cacheWriteHour;
 }
 
-/** 'rested': a batch after a pause, when it is unknown whether the cache was still there. */
+/**
+ * Why a request cost what it did. 'rested': a batch after a pause, when it is unknown whether the cache still
+ * existed.
+ */
 type Kind = 'cold' | 'served' | 'missed' | 'batch' | 'rested';
 
 interface Here {
@@ -133,7 +131,7 @@ function directPrice(
   before: MeterState,
   { request: { usage, prices }, total, directTotal, paid }: Here,
 ): number {
-  // A cache miss here would be a miss direct too; direct pays more in proportion to its length.
+  // A miss here would also be a miss without svc, whose price is higher in proportion to its length.
   const written = total === 0 ? 0 : (paid * directTotal) / total;
   if (kind === 'cold') return written;
   const fresh = usage.input + usage.cacheWrite;
