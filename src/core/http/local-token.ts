@@ -42,12 +42,15 @@ export function splitTarget(target: string): SplitTarget {
   return { pathToken, client, target: rest.startsWith('/') ? rest : `/${rest}` };
 }
 
-/** Every comparison is made and digests have one length, so the time taken reveals nothing (R4). */
-/** An address for a client that sends a credential of its own, or knows no command that prints one. */
+/** Returns the address for a client that sends a credential of its own, or that runs no command to print one. */
 export function withPathToken(url: string, localToken: string): string {
   return `${url}/t/${pathTokenOf(localToken)}`;
 }
 
+/**
+ * Compares a token with all digests. All comparisons are made, and digests have one length, so the time reveals
+ * nothing (R4).
+ */
 export function isOneOf(presented: readonly string[], digests: readonly Buffer[]): boolean {
   let isValid = false;
   for (const text of presented) {

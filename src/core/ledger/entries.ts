@@ -224,12 +224,12 @@ export function keyOf(address: LedgerAddress): string {
   return address.tenant === LOCAL_TENANT ? key : `t:${withoutColon(address.tenant)}:${key}`;
 }
 
-/** Names a conversation uniquely among all tenants, for caches of a process. */
+/** Names a conversation uniquely among all tenants, for caches in memory. */
 export function conversationKeyOf({ tenant, conversation }: ConversationOwner): string {
   return `${withoutColon(tenant)}:${conversation}`;
 }
 
-/** Names a space uniquely among all tenants, for caches of a process. */
+/** Names a space uniquely among all tenants, for caches in memory. */
 export function spaceKeyOf({ tenant, space }: SpaceOwner): string {
   return `${withoutColon(tenant)}:${withoutColon(space)}`;
 }
