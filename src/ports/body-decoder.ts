@@ -1,5 +1,5 @@
 export interface DecodeLimits {
-  /** Bytes that the body may have once it is decoded. */
+  /** Bound on the decoded body, in bytes. */
   readonly decodedBytesMax: number;
   /** Milliseconds from the moment the work starts. */
   readonly deadlineMs: number;
@@ -8,10 +8,9 @@ export interface DecodeLimits {
 }
 
 /**
- * Takes the content encoding off a request body, off the main thread, whole or not at all.
- * `encoding` is one content coding in lower case: 'identity', 'zstd', 'gzip', 'deflate' or 'br'.
- * Throws ProxyError: BODY_TOO_LARGE over a limit of size or time, BODY_UNREADABLE when the bytes
- * are malformed, cut off, or followed by others, ENCODING_UNSUPPORTED for any other coding.
+ * Decodes a request body off the main thread. `encoding`: one content coding in lower case, 'identity', 'zstd',
+ * 'gzip', 'deflate' or 'br'. Throws ProxyError: BODY_TOO_LARGE over a limit of size or time, BODY_UNREADABLE if the
+ * bytes are malformed, cut off, or followed by others, ENCODING_UNSUPPORTED for any other coding.
  */
 export type BodyDecoder = (
   encoded: Buffer,

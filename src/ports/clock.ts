@@ -1,6 +1,6 @@
-/** Time, seen from the proxy. `core` never asks for it: it is handed in as a fact. */
+/** The time, as the proxy asks for it. `core` never does: it gets the time as an argument. */
 export interface Clock {
-  /** Milliseconds since 1970, for what is stored and shown. */
+  /** Milliseconds since 1970, for times that are stored and shown. */
   now(): number;
   /** Milliseconds on a clock that never jumps, for durations. */
   monotonic(): number;

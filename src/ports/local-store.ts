@@ -1,10 +1,10 @@
 import type { Memory } from './memory.ts';
 
-/** A store on this machine, as a command looks at it: whether it is whole, and what it holds. */
+/** A store on this machine, for commands that check whether it is intact and what it holds. */
 export interface LocalStore {
   readonly memory: Memory;
   health(): Promise<StoreHealth>;
-  /** Reads the whole file; false when it contradicts itself. */
+  /** Reads the whole file and returns false if it is inconsistent. */
   isWhole(): Promise<boolean>;
   close(): Promise<void>;
 }

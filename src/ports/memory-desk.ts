@@ -3,8 +3,8 @@ import type { Pin } from '../core/memory/record.ts';
 import type { RecalledExchange, RecallQuestion, SpeakerRole, SpokenRecord } from './memory.ts';
 
 /**
- * The memories of this machine as a person keeps order among them. Only the embedded store has a desk:
- * what a memory service holds belongs to others too.
+ * The calls with which a user manages the memories of this machine. Only the embedded store has them: a memory
+ * service's content also belongs to others.
  */
 export interface MemoryDesk {
   /** Newest first. */
@@ -12,21 +12,21 @@ export interface MemoryDesk {
   /** Newest first. */
   days(space: string): Promise<readonly ShelfDay[]>;
   browse(filter: DeskFilter): Promise<DeskPage>;
-  /** Says for one prompt what recall weighs, and what becomes of it. It changes nothing. */
+  /** Shows what recall would find for a prompt, and what becomes of it. It changes nothing. */
   look(question: RecallQuestion): Promise<RecallLook>;
-  /** The beginning of each conversation's first prompt, in the order asked; '' where none is held. */
+  /** Returns the beginning of each conversation's first prompt, in the given order; '' if none is stored. */
   beginnings(conversations: readonly ConversationPlace[]): Promise<readonly string[]>;
-  /** Requests that quoted one of these references, newest first. */
+  /** Returns requests that quoted one of these references, newest first. */
   sightings(refs: readonly string[]): Promise<readonly Sighting[]>;
-  /** The rules that a person stated, the newest first, and what became of each. */
+  /** Returns the user's rules, newest first, with their states. */
   rules(filter: RulesFilter): Promise<readonly DeskRule[]>;
-  /** Marks a rule, or takes its mark away. False where no such rule is held. */
+  /** Marks a rule, or removes its mark. Returns false if no such rule is stored. */
   markRule(change: RuleChange): Promise<boolean>;
   /** False where there is no such record any more. */
   pin(change: PinChange): Promise<boolean>;
-  /** Puts the new text in the old one's place, and forgets the old one. */
+  /** Stores a new text in place of an old one, which is forgotten. */
   edit(change: DeskEdit): Promise<EditState>;
-  /** Takes back that these were forgotten. Resolves to the number that is held again. */
+  /** Undoes the forgetting of these records. Resolves to how many are stored again. */
   restore(records: readonly DeskRecord[]): Promise<number>;
 }
 
@@ -47,8 +47,8 @@ export interface DeskRule {
   readonly at: number;
   readonly client: string;
   /**
-   * 'holds': placed when a prompt or an action falls under it. 'pinned': placed in every conversation.
-   * 'replaced': a later sentence says otherwise, or takes it back. 'retired': the person has ended it.
+   * 'holds': placed when it applies to a prompt or an action. 'pinned': placed in every conversation. 'replaced': a
+   * later sentence contradicts or withdraws it. 'retired': the user has ended it.
    */
   readonly state: 'holds' | 'pinned' | 'replaced' | 'retired';
 }
@@ -56,7 +56,7 @@ export interface DeskRule {
 export interface RuleChange {
   /** A rule's id. */
   readonly id: string;
-  /** Undefined: the rule holds, as far as nothing later replaces it. */
+  /** Undefined: the rule holds unless a later sentence replaces it. */
   readonly mark: 'retired' | 'pinned' | undefined;
   readonly at: number;
 }
@@ -83,7 +83,7 @@ export interface DeskRecord extends SpokenRecord {
   readonly pin?: Pin;
   /** Milliseconds since 1970. */
   readonly editedAt?: number;
-  /** Milliseconds since 1970. Absent for a record that came by as it was said. */
+  /** When it was imported, in milliseconds since 1970. Absent for a record that svc saw live. */
   readonly importedAt?: number;
 }
 
@@ -98,7 +98,7 @@ export interface DeskFilter {
   readonly since?: number;
   readonly until?: number;
   readonly kind?: 'edited' | 'always' | 'never' | 'standing';
-  /** 'live': it came by as it was said, whether or not a person said it. */
+  /** 'live': svc saw it live, whether or not a user certainly wrote it. */
   readonly source?: 'live' | 'imported' | 'by_hand' | 'unverified';
   readonly limit: number;
   readonly offset?: number;
@@ -118,7 +118,7 @@ export interface RecallLook {
   readonly weighed: readonly WeighedMemory[];
   /** The lines that an agent would get. */
   readonly exchanges: readonly RecalledExchange[];
-  /** Why an agent gets them; undefined where nothing is held. */
+  /** What an agent would get, and why; undefined if nothing is stored. */
   readonly agent?: AgentLook | undefined;
 }
 
@@ -132,9 +132,8 @@ export interface WeighedMemory {
   /** From 0 to about 1. */
   readonly score: number;
   /**
-   * 'added': it would be in the prompt. 'no_room': it fits, and better ones take the room. 'weak': too
-   * little of the prompt is in it. 'never': the person pinned it so. 'other_project': it would be added
-   * in its own.
+   * 'added': it would be placed. 'no_room': it fits the prompt, but better ones fill the block. 'weak': too little
+   * of the prompt is in it. 'never': the user marked it so. 'other_project': it would be placed in its own project.
    */
   readonly verdict: 'added' | 'no_room' | 'weak' | 'never' | 'other_project';
 }
@@ -156,10 +155,10 @@ export interface PinChange {
 export interface DeskEdit {
   readonly space: string;
   readonly ref: string;
-  /** The new text with its digest; everything else stays. */
+  /** The new text with its digest; all other members stay. */
   readonly text: { readonly digest: string; readonly text: string };
   readonly at: number;
 }
 
-/** 'gone': another caller edited or forgot it. 'forgotten': the new text was forgotten before. */
+/** 'gone': another caller edited or forgot the old text. 'forgotten': the new text was forgotten earlier. */
 export type EditState = 'edited' | 'same' | 'gone' | 'forgotten' | 'rejected';

@@ -19,27 +19,26 @@ export type {
 export type { AgentFacts, RecalledExchange, RecalledSession } from '../core/recall/agent-facts.ts';
 
 /**
- * Where memories live. One contract for the embedded store, the hosted service and the fake; the
- * suite in test/ports holds all of them to it. Every method may fail with MemoryError, and a
- * failure is never a failure of the model request.
+ * Stores memories. One contract for the embedded store, the hosted service and the fake; the suite in test/ports
+ * tests all of them. Every method may fail with MemoryError, and that never fails the model request.
  */
 export interface Memory {
   readonly supports: MemorySupport;
-  /** Best first. Looks in `space` and in the space 'global', nowhere else. */
+  /** Returns the best memories first. Searches only `space` and the space 'global'. */
   recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer>;
   /**
-   * Durable when it resolves: one state a record, in order. The same digest in the same space is stored
-   * once. Tool outputs are kept apart from what is recalled: they are neither searched nor listed.
+   * Stores records, one state each, in order; they are durable when it resolves. The same digest in the same space
+   * is stored once. Tool outputs are kept apart: they are neither searched nor listed.
    */
   capture(records: readonly MemoryRecord[], signal: AbortSignal): Promise<readonly CaptureState[]>;
-  /** Exact stored text by digest or reference; undefined when not held. */
+  /** Returns the exact stored text by digest or reference; undefined if not stored. */
   retrieve(key: RecordKey, signal: AbortSignal): Promise<StoredRecord | undefined>;
   list(filter: ListFilter, signal: AbortSignal): Promise<readonly SpokenRecord[]>;
-  /** Whole references that begin so, of records and outputs; at most REFERENCES_MAX, in their order. */
+  /** Returns the whole references with this beginning, of records and outputs; at most REFERENCES_MAX, in order. */
   references(start: string, signal: AbortSignal): Promise<readonly string[]>;
   /**
-   * Leaves tombstones: what was forgotten is not captured again. Resolves to the number forgotten. By
-   * words the embedded store takes outputs along, others need not: their outputs are in no index.
+   * Forgets memories and leaves tombstones, so that they are not captured again. Resolves to their number. A filter
+   * by words also covers outputs in the embedded store; other memories have no index of outputs.
    */
   forget(
     filter: ForgetFilter,
@@ -48,27 +47,27 @@ export interface Memory {
     progress?: (forgotten: number, all: number) => void,
   ): Promise<number>;
   /**
-   * Proves, now, which outputs and records it holds: one answer for each digest held in this space,
-   * in any order, none for the others. The proof is made from the stored text itself.
+   * Proves which outputs and records the memory holds now: one answer per stored digest of this space, in any order,
+   * none for others. Each proof is computed from the stored text itself.
    */
   hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]>;
   /**
-   * Stays the same as long as no text that it has proven can have gone, by whatever process; undefined
-   * when that is not certain now. Looks at its files at the call. A service over a network has none, nor
-   * one with a database over a network: they prove in every request.
+   * Returns a version that stays the same as long as no proven text can have been deleted by any process. Undefined
+   * if that is not certain now. It examines the files at each call. Memories over a network have no version, so they
+   * prove every request anew.
    */
   holdVersion?(): number | undefined;
   /**
-   * Moves some of what one space holds to another, with its outputs and what was forgotten in it; all is
-   * moved once nothing is. The embedded store alone can: a service takes copies and forgets the others.
+   * Moves part of a space to another, with outputs and tombstones. Call it until it moves nothing. Only the embedded
+   * store can: a service would copy and forget.
    */
   moveSome?(move: SpaceMove, signal: AbortSignal): Promise<SpaceMoved>;
   /**
-   * All memories, page by page, with their marks. No memory is left out because others are forgotten or
-   * said again meanwhile. The embedded store alone has such pages.
+   * Returns all memories with their marks, page by page. No memory is skipped because others are forgotten or
+   * repeated meanwhile. Only the embedded store has pages.
    */
   page?(filter: PageFilter, signal: AbortSignal): Promise<RecordPage>;
-  /** One of its proofs was false: whatever it says is not worth asking for, for so long. */
+  /** Reports that a proof was false: the memory is not asked for so many milliseconds. */
   distrust?(milliseconds: number): void;
   close(): Promise<void>;
 }
@@ -85,7 +84,7 @@ export const REFERENCES_MAX = 10;
 export interface SpaceMove {
   readonly from: string;
   readonly to: string;
-  /** Only these memories, which no conversation brings back to `from`; else the whole space. */
+  /** Only these memories, which later captures do not bring back to `from`; absent: the whole space. */
   readonly refs?: readonly string[];
 }
 
@@ -98,7 +97,7 @@ export interface SpaceMoved {
 export interface HoldQuestion {
   readonly space: string;
   readonly digests: readonly string[];
-  /** 32 fresh random bytes: an answer to an earlier question proves nothing. */
+  /** 32 fresh random bytes, so that an earlier answer proves nothing. */
   readonly nonce: Uint8Array;
 }
 
@@ -108,7 +107,7 @@ export interface Holding {
   readonly proof: string;
 }
 
-/** May change while the proxy runs: a hosted memory reads and writes what its key allows. */
+/** What the memory can do. It may change while the proxy runs: a hosted memory's rights depend on its key. */
 export interface MemorySupport {
   readonly kind: 'embedded' | 'hosted' | 'fake';
   readonly read: boolean;
@@ -117,40 +116,40 @@ export interface MemorySupport {
 
 export interface RecallQuestion {
   readonly space: string;
-  /** Spaces in which the same project was kept before. */
+  /** Spaces that held the memories of this project earlier. */
   readonly olderSpaces?: readonly string[];
-  /** The person's prompt. Secrets are masked already. */
+  /** The user's prompt with secrets masked. */
   readonly humanText: string;
-  /** The last visible assistant text, with less weight: "ok, do it" says nothing alone. */
+  /** The last visible text of the assistant, with less weight: "ok, do it" says nothing alone. */
   readonly assistantText: string;
-  /** Records whose digest is among these are not wanted: the request already holds them. */
+  /** Digests of texts that the request already holds, which must not be returned. */
   readonly excludeDigests: readonly string[];
   /** Estimated tokens that the block may take. */
   readonly tokensMax: number;
-  /** Milliseconds since 1970, for "yesterday" in a question; not for ranking by age. */
+  /** Milliseconds since 1970, for "yesterday" in a question; not used to prefer newer memories. */
   readonly now: number;
   /**
-   * Set for an agent. It has tools and looks things up itself, so it gets few short lines of whole
-   * exchanges, and only now and then. A chat without tools gets passages: it has nothing else. A
-   * memory that knows no exchanges ignores this and answers with passages.
+   * Set for an agent. Agents have tools and look things up themselves, so they get few short lines of whole
+   * exchanges, and only sometimes. A chat without tools gets passages, because it has nothing else. A memory that
+   * does not support exchanges ignores this and returns passages.
    */
   readonly agent?: AgentFacts;
 }
 
 export interface RecallAnswer {
   readonly passages: readonly RecalledPassage[];
-  /** For an agent's question: lines of exchanges, best first; `passages` then are standing instructions. */
+  /** For an agent's question: lines of exchanges, best first; then `passages` are standing instructions. */
   readonly exchanges?: readonly LocatedExchange[];
-  /** For an agent's question that asks for a brief: sessions that most likely matter, best first. */
+  /** For an agent's question that asks for a list: sessions that most likely matter, best first. */
   readonly sessions?: readonly RecalledSession[];
-  /** The generation of the space that was asked; absent for a memory whose spaces have none. */
+  /** The generation of the searched space; absent for a memory without generations. */
   readonly generation?: string;
 }
 
 export interface LocatedExchange extends RecalledExchange {
   /**
-   * The folder and the files that it concerned; undefined where svc does not know them. It stays on
-   * this machine, and is never part of a block.
+   * The folder and the files that the exchange was about; undefined if unknown. It stays on this machine, and is
+   * never part of a block.
    */
   readonly provenance?: RecalledProvenance;
 }
@@ -167,11 +166,11 @@ export type RecordKey =
 export interface ListFilter {
   /** All spaces when absent. */
   readonly space?: string;
-  /** Words to find; newest first when absent, best first otherwise. */
+  /** Words to find, best matches first; absent: newest first. */
   readonly words?: string;
   readonly role?: SpeakerRole;
   readonly conversation?: string;
-  /** Only these; one reference may name a record in each of several spaces. */
+  /** Only these references; one may name a record in each of several spaces. */
   readonly refs?: readonly string[];
   readonly since?: number;
   readonly until?: number;

@@ -1,12 +1,12 @@
 import type { MemoryRecord, SpeakerRole } from './memory.ts';
 
-/** Where captures wait until the memory holds them. */
+/** Holds captures until the memory has stored them. */
 export interface Outbox {
   /**
-   * Durable against a kill of the process when it returns (one synchronous write). Returns false
-   * when nothing could be kept (disk full, read-only, over its bound): the request continues.
+   * Stores captures in one synchronous write, so that they survive a kill of the process. Returns false if they
+   * could not be stored (disk full, read-only, bound reached); the request continues.
    */
   keep(records: readonly MemoryRecord<SpeakerRole>[]): boolean;
-  /** Resolves when everything kept so far is in the memory, or after `withinMs`. */
+  /** Resolves when all captures so far are in the memory, or after `withinMs`. */
   flush(withinMs: number): Promise<void>;
 }

@@ -2,17 +2,17 @@ import type { SpokenRecord } from '../core/memory/record.ts';
 import type { FileVerdict } from '../core/memory/outgrown.ts';
 
 /**
- * Where memories come from: the folder, the commit and the files that an exchange concerned, and how
- * each file was then. It is kept in the database of this machine and nowhere else. It is never part
- * of a record, of a block, of an export or of a call to a memory service.
+ * Where memories come from: the folder, the commit and the files that an exchange was about, and the state of each
+ * file then. It is stored only in the database of this machine. It is never part of a record, a block, an export or
+ * a call to a memory service.
  */
 export interface ProvenanceStore {
-  /** Kept beside the first record that is held; notes without such a record are dropped. */
+  /** Stores notes beside the first of their records that exists; notes without such a record are dropped. */
   keep(notes: readonly ProvenanceNote[]): Promise<void>;
   list(filter: ProvenanceFilter): Promise<readonly HeldProvenance[]>;
 }
 
-/** How a file was: what `stat` says of it, and a hash of its content. */
+/** The state of a file: its `stat`, and a hash of its content. */
 export interface FileState {
   readonly size: number;
   /** Milliseconds since 1970. */
@@ -27,16 +27,16 @@ export interface ConcernedFile extends FileState {
 }
 
 export interface Provenance {
-  /** The real path of the working tree, or of the folder where there is no repository. */
+  /** The real path of the working tree, or of the folder if it has no repository. */
   readonly root: string;
-  /** The commit that was checked out; '' when there was none. */
+  /** The commit that was checked out; '' if there was none. */
   readonly commit: string;
   readonly files: readonly ConcernedFile[];
 }
 
 export interface ProvenanceNote extends Provenance {
   readonly space: string;
-  /** The records of the exchange, the one that states most first. */
+  /** The records of the exchange, the most informative first. */
   readonly digests: readonly string[];
 }
 
@@ -55,23 +55,23 @@ export interface HeldProvenance extends Provenance {
   readonly record: SpokenRecord;
 }
 
-/** Files of one exchange that are kept. Few exchanges state something about more. */
+/** Bound on stored files of an exchange. Few exchanges are about more. */
 export const FILES_MAX = 12;
-/** Limit of a path; the longest of real projects has a third of it. */
+/** Longest path; those of real projects have at most a third of it. */
 export const PATH_CHARS_MAX = 1024;
 
 /**
- * The files of a project as they are now. Reading is bounded in files, bytes and time. Nothing is
- * read outside the project's root, nor through a link, and no program is started. Nothing here ever
- * rejects: what cannot be found out in time is unknown.
+ * Reads the present files of a project, within bounds on files, bytes and time. It reads nothing outside the
+ * project's root or through a link, and starts no program. Nothing here rejects: what cannot be found out in time is
+ * unknown.
  */
 export interface Code {
   /**
-   * The plain files among these names, at most `FILES_MAX`, in the order of the names. A name may be
-   * absolute or relative to the folder. Undefined when the folder cannot be read in time.
+   * Returns the plain files among these names, at most `FILES_MAX`, in their order. A name may be absolute or
+   * relative to the folder. Undefined if the folder cannot be read in time.
    */
   look(place: Workplace, names: readonly string[]): Promise<CodeNow | undefined>;
-  /** One verdict a file, in their order. Takes no longer than `withinMs`. */
+  /** Returns one verdict per file, in order, within `withinMs`. */
   compare(
     root: string,
     files: readonly ConcernedFile[],
@@ -88,7 +88,7 @@ export interface Workplace {
 }
 
 export interface CodeNow {
-  /** The commit that is checked out; '' when there is none. */
+  /** The commit that is checked out; '' if there is none. */
   readonly commit: string;
   readonly files: readonly ConcernedFile[];
 }

@@ -1,6 +1,6 @@
 /**
- * A line for the person who runs svc: a constant code and fields that cannot hold a key, a header,
- * a body or a prompt.
+ * A line for the user who runs svc: a constant code, and fields that cannot hold a key, a header, a body or a
+ * prompt.
  */
 export interface SafeLine {
   readonly code: string;

@@ -12,13 +12,13 @@ import type { Price } from '../core/shortening/meter.ts';
 import type { SecondLooks } from '../core/recall/injections.ts';
 import type { RecallUse } from '../core/recall/recall-use.ts';
 
-/** One row a request: no text, no key. It is what a hosted receipt would be. */
+/** Stores one row per request, without texts or keys. */
 export interface RequestLog {
-  /** Returns at once. A kill may take the row of an answer that ended a moment ago. */
+  /** Adds a row and returns at once. A kill may lose the rows of the last moment. */
   add(row: RequestRow): void;
-  /** Notes how much of a plan is used. Returns at once. */
+  /** Notes how much of a plan is used, and returns at once. */
   addQuota(row: QuotaRow): void;
-  /** How much of each login's plan is used, the newest first. `now`: milliseconds since 1970. */
+  /** Returns how much of each login's plan is used, newest first. `now`: milliseconds since 1970. */
   quota(now: number): Promise<readonly QuotaReport[]>;
   /** Both groups of the hold-out since then. */
   trial(since: number): Promise<TrialReport>;
@@ -26,9 +26,9 @@ export interface RequestLog {
   list(filter: RequestList): Promise<readonly RequestRow[]>;
   /** Newest first, of model requests alone. */
   find(filter: RequestFilter): Promise<readonly RequestRow[]>;
-  /** Rows of one conversation, the newest first; what is still on its way to the table may be missing. */
+  /** Returns rows of one conversation, newest first. Rows of the last moment may be missing. */
   conversation(filter: ConversationFilter): Promise<readonly RequestRow[]>;
-  /** Sums over the rows since then: one for each day, client and space, newest day first. */
+  /** Returns sums over rows: one per day, client and space, newest day first. */
   sum(filter: SumFilter): Promise<readonly RequestSum[]>;
 }
 
@@ -36,7 +36,7 @@ export interface RequestList {
   readonly limit: number;
   /** Those whose id is this or begins so. */
   readonly id?: string;
-  /** Milliseconds since 1970: those of the newest `limit` rows that are not older. */
+  /** Milliseconds since 1970: of the newest `limit` rows, those that are not older. */
   readonly since?: number;
 }
 
@@ -46,9 +46,9 @@ export interface RequestFilter {
   readonly space?: string;
   readonly client?: string;
   readonly model?: string;
-  /** Somewhere in the row, in any case of its letters: an id, a project, a client, a model, a state. */
+  /** Words to find anywhere in the row, in any case: an id, a project, a client, a model, a state. */
   readonly words?: string;
-  /** Only those that the provider's cache should have served. */
+  /** Only requests that the provider's cache should have served. */
   readonly isMiss?: true;
   /** Milliseconds since 1970: from the first, before the second. */
   readonly since?: number;
@@ -68,7 +68,10 @@ export interface SumFilter {
   readonly until?: number;
 }
 
-/** Sums over model requests of one day, client, space and model; what was only relayed is not in them. Tokens are svc's estimates, but for `usage`. */
+/**
+ * Sums over model requests of one day, client, space and model, without requests that were only relayed. Tokens are
+ * svc's estimates, except `usage`.
+ */
 export interface RequestSum {
   /** In local time: 2026-11-20. */
   readonly day: string;
@@ -78,35 +81,35 @@ export interface RequestSum {
   /** 1 where the client's own login paid. */
   readonly isLogin: number;
   readonly requests: number;
-  /** Answered with an error, cut, or given up by the client. */
+  /** Requests that ended in an error, were cut, or were given up by the client. */
   readonly failed: number;
   readonly originalInputTokens: number;
   readonly forwardedInputTokens: number;
   readonly recalledTokens: number;
   readonly elidedTokens: number;
-  /** Requests where memory looked, and where it quoted something. */
+  /** Requests for which the memory was asked, and those for which it was quoted. */
   readonly asked: number;
   readonly recalled: number;
   /** Requests of prompts that only got the list of earlier sessions. */
   readonly briefs: number;
-  /** Second looks that found something, their tokens, and how many tokens later requests repeated. */
+  /** Successful second looks, their tokens, and how many tokens later requests repeated. */
   readonly looks: number;
   readonly lookTokens: number;
   readonly lookTokensRepeated: number;
-  /** Requests that went without memory, because it failed. */
+  /** Requests without memory because it failed. */
   readonly degraded: number;
-  /** Those of them for which it did not answer in time. */
+  /** Those of them for which the memory did not answer in time. */
   readonly late: number;
-  /** The provider's own counts, of the requests that carry them. */
+  /** The provider's own counts, of the requests that have them. */
   readonly usage: Usage;
   /** Price of the requests that `usage` counts. */
   readonly price: Price;
-  /** Calls of a model that read left-out outputs again. */
+  /** Calls with which a model read left-out outputs again. */
   readonly readings: number;
-  /** The part of the direct price for the requests with such calls: direct would have none of them. */
+  /** The part of the direct price for requests with such calls, which would not exist without svc. */
   readonly againPrice: number;
   readonly thoughts: ThoughtSums;
-  /** Prompts that got a block, and those of them whose block the model used. */
+  /** Prompts that got a block, and those whose block the model used. */
   readonly prompts: number;
   readonly promptsUsed: number;
 }
@@ -128,10 +131,7 @@ export interface RequestRow {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly client: string;
-  /**
-   * As in core/request/identity.ts; 'relayed' or 'count' for requests that svc passes on without
-   * reading.
-   */
+  /** The kind from core/request/identity.ts; 'relayed' or 'count' for requests that svc forwards unread. */
   readonly kind: string;
   readonly dialect: Dialect;
   readonly model: string;
@@ -149,43 +149,43 @@ export interface RequestRow {
   readonly recalledTokens: number;
   readonly elidedItems: number;
   readonly elidedTokens: number;
-  /** References of the newest outputs that were left out. */
+  /** References of the newest left-out outputs. */
   readonly elidedRefs?: readonly string[];
-  /** Its items and what became of each; absent where all went out as it came. */
+  /** The items and what became of each; absent if all were sent unchanged. */
   readonly items?: readonly ItemNote[];
   /** The recall for the newest prompt, and whether the model used it. */
   readonly recall?: RecallUse;
-  /** The tokens of the blocks that second looks placed; absent where it carries none. */
+  /** The tokens of the blocks of second looks; absent if there are none. */
   readonly secondLooks?: SecondLooks;
   /** The client's own login paid, not a key. */
   readonly isLogin?: true;
-  /** The group of its conversation where the hold-out is on. */
+  /** The conversation's group, if the hold-out experiment is on. */
   readonly trial?: Trial;
-  /** Its newest text begins as a correction; only beside `trial`. */
+  /** The newest text begins like a correction; only set together with `trial`. */
   readonly isCorrection?: true;
-  /** The window of the plan that the provider refused it for. */
+  /** The window of the plan for which the provider refused the request. */
   readonly planLimit?: PlanLimit;
-  /** The provider's own count, where it reported one. */
+  /** The provider's own counts, if it reported any. */
   readonly usage?: Usage;
-  /** Thoughts in it that the provider did not use as they were sent; absent where there are none. */
+  /** Thinking blocks that the provider dropped or flagged; absent if none. */
   readonly lostThoughts?: LostThoughts;
-  /** Tool outputs that the provider itself cleared; 0 where svc asked for that and it cleared none. */
+  /** Tool outputs that the provider itself cleared; 0 if svc asked for it and none were. */
   readonly cleared?: Cleared;
-  /** Why the provider's cache did not serve what it had; absent where it did, or where that is not known. */
+  /** Why the provider's cache did not serve its entry; absent if it did, or if that is unknown. */
   readonly miss?: CacheMiss;
-  /** Thoughts that the client sent before and left out here; absent for none. */
+  /** Thinking blocks that the client sent earlier and dropped here; absent if none. */
   readonly droppedThoughts?: number;
-  /** Who first changed what the thoughts are bound to; only beside `lostThoughts`, where svc knows it. */
+  /** Who first changed the prefix of the thinking; only set together with `lostThoughts`, if known. */
   readonly prefixChangedBy?: 'client' | 'svc';
-  /** Milliseconds that the provider's prompt cache lives; absent where it is the default. */
+  /** How long the provider caches the prompt, in milliseconds; absent for the default. */
   readonly cacheMs?: number;
-  /** The price of its input, here and direct; see core/shortening/meter.ts. */
+  /** The price of the input, with svc and direct; see core/shortening/meter.ts. */
   readonly price?: Price;
-  /** Calls that read left-out outputs again, answered in this request; absent for none. */
+  /** Calls answered in this request that read left-out outputs again; absent if none. */
   readonly readings?: number;
-  /** The conversation holds thinking that is bound to what was sent, so nothing sent may change. */
+  /** The conversation holds thinking that is bound to its prefix, so nothing already sent may change. */
   readonly isBound?: true;
-  /** Blocks stay out for good, because the conversation was continued without svc. */
+  /** No block may be placed any more, because the conversation was continued without svc. */
   readonly isForeign?: true;
   /** Milliseconds of each step, by name. */
   readonly ms: Readonly<Record<string, number>>;

@@ -10,32 +10,37 @@ import type { Action } from '../core/recall/second-look.ts';
 import type { LocatedExchange, RecallAnswer } from './memory.ts';
 
 /**
- * What svc makes of words: what a memory keeps of them, what is masked in them, and how a block quotes
- * memories. Every method is pure: the same words always give the same result.
+ * Processes texts: what a memory stores of them, what is masked, and how a block quotes memories. Every method is
+ * pure.
  */
 export interface Texts {
-  /** Whether the text holds a secret. True also for a text that the rules cannot read to its end. */
+  /** Says whether a text holds a secret; also true for a text that is too long to search. */
   hasSecret(text: string): boolean;
-  /** The record of what a person typed, masked; undefined where it is not worth keeping. */
+  /** Returns the masked record of a user's typed text; undefined if it is not worth storing. */
   captureHuman(humanText: string, heard?: Heard): RecordText | undefined;
-  /** The record of a whole visible answer, masked, without what it repeats of `heard`; undefined where nothing is left. */
+  /**
+   * Returns the masked record of a whole visible answer, without what repeats `heard`; undefined if nothing is left.
+   */
   captureAssistant(assistantText: string, heard?: Heard): RecordText | undefined;
-  /** The question for a recall, masked; its beginning and its end where it is longer. */
+  /** Returns the masked question for a recall; of a longer text its beginning and its end. */
   questionText(text: string, charsMax: number): string;
-  /** The texts of an exchange as records have them. Slow: it masks both. */
+  /** Returns the texts of an exchange as records have them. Slow, because it masks both. */
   cleanExchange(exchange: Pick<Exchange, 'humanText' | 'assistantText'>): CleanExchange;
-  /** Computes the digests under which the memory holds the texts of this exchange. `blocks`: svc's blocks in the request. */
+  /**
+   * Computes the digests under which the memory stores the texts of this exchange. `blocks`: svc's blocks in the
+   * request.
+   */
   heldDigests(clean: CleanExchange, blocks: readonly string[]): readonly string[];
   /**
-   * Writes the block that quotes an answer of the memory, within the limits and in svc's fence; '' where nothing
-   * fits. `told`: the blocks that the model still reads, which are not repeated.
+   * Writes the block that quotes the memory's answer, within the limits and in svc's fence; '' if nothing fits.
+   * `told`: the blocks that the model still has, which are not repeated.
    */
   writeBlock(answer: QuotedAnswer, limits: AgentLimits, told: readonly string[]): WrittenBlock;
-  /** The answer of a memory without the passages that are not about the action. */
+  /** Returns the memory's answer with only the passages about the action. */
   aboutAction(answer: RecallAnswer, action: Action, prompt: string): RecallAnswer;
-  /** The names of the files that the calls of the session name. */
+  /** Returns the names of the files in the session's calls. */
   filesOfSession(view: RequestView): readonly string[];
-  /** The paths of the files that an exchange is about, those that it edited first. */
+  /** Returns the paths of the files that an exchange is about, edited ones first. */
   concernedFiles(view: RequestView, exchange: Exchange, said: string): readonly string[];
 }
 
@@ -44,7 +49,7 @@ export interface WrittenBlock extends RecallBlock {
   readonly quoted: readonly QuotedRecord[];
 }
 
-/** An answer of the memory; an exchange may be marked as outgrown. */
+/** An answer of the memory, in which exchanges may be marked as outdated. */
 export interface QuotedAnswer extends RecallAnswer {
   readonly exchanges?: readonly QuotedExchange[];
 }

@@ -1,7 +1,7 @@
 import type { DeskPage, DeskRecord, RecallLook, Shelf, ShelfDay, Sighting } from './memory-desk.ts';
 import type { RequestRow, RequestSum } from './request-log.ts';
 
-/** The messages between the page's server and the page. Everything here crosses as JSON. */
+/** The messages between the page's server and the page, all sent as JSON. */
 
 export interface About {
   readonly version: string;
@@ -14,7 +14,7 @@ export interface About {
 
 export interface NowAnswer {
   readonly open: readonly RequestRow[];
-  /** Newest first: the last day, or more where that has few conversations. */
+  /** Newest first: the last day, or more if that has few conversations. */
   readonly recent: readonly RequestRow[];
 }
 
@@ -23,7 +23,7 @@ export interface TodayAnswer {
   /** Milliseconds since 1970. */
   readonly since: number;
   readonly requests: number;
-  /** Prompts for which memory looked, and those that got memories. */
+  /** Prompts for which the memory was asked, and those that got memories. */
   readonly asked: number;
   readonly recalled: number;
   readonly degraded: number;
@@ -35,7 +35,7 @@ export interface TodayAnswer {
     readonly tokens: number;
     readonly cause: string | null;
   };
-  /** The dearest causes of cache misses of the last seven days. */
+  /** The most expensive causes of cache misses in the last seven days. */
   readonly culprits: readonly {
     readonly cause: string;
     readonly times: number;
@@ -54,7 +54,7 @@ export interface TodayWindow {
   /** The used part, from 0 to 1. */
   readonly share: number;
   readonly resetAt: number | null;
-  /** When it is used up at the pace of the last hour; null where that is not known, or not before the reset. */
+  /** When the plan is used up at the pace of the last hour; null if unknown, or not before the reset. */
   readonly fullAt: number | null;
 }
 
@@ -98,10 +98,10 @@ export interface KeptTexts {
 
 export interface RequestAnswer {
   readonly row: RequestRow;
-  /** Its number in its conversation, where that is known. */
+  /** The request's number in its conversation, if known. */
   readonly place: { readonly number: number; readonly of: number } | null;
   readonly blocks: readonly BlockText[];
-  /** The provider's price of a token beside that of a new one. */
+  /** The provider's prices of cached tokens, relative to a new one. */
   readonly rates: { readonly read: number; readonly write: number; readonly writeHour: number };
   readonly kept: KeptTexts | null;
 }
@@ -140,19 +140,19 @@ export interface LookAnswer extends RecallLook {
 
 export interface ForgotAnswer {
   readonly forgotten: number;
-  /** The name by which it can be undone; null where it cannot. */
+  /** The name by which the change can be undone; null if it cannot be. */
   readonly undo: string | null;
   readonly undoMs: number;
 }
 
 export interface SavingsAnswer {
-  /** Milliseconds since 1970: the beginning of the first day. */
+  /** The beginning of the first day, in milliseconds since 1970. */
   readonly since: number;
   readonly sums: readonly SavingsSum[];
 }
 
 export interface SavingsSum extends RequestSum {
-  /** US dollars by list prices; null where they are not known, or a login paid. */
+  /** US dollars by list prices; null if unknown, or if a login paid. */
   readonly money: { readonly paid: number; readonly direct: number } | null;
 }
 
