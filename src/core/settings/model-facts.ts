@@ -175,8 +175,8 @@ const EDITION = /[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|latest|preview|exp|v
 const NAME_CHARS_MAX = 128;
 
 /**
- * Undefined for a model that is not in the table. `model` is as a request names it. Takes editions off the
- * end until a row has the name: a sibling's name is never taken for it.
+ * Returns a model's facts; undefined if it is not in the table. `model`: as a request names it. Removes editions from
+ * the end of the name until a row has it, so that a similar model is never taken for it.
  */
 export function factsOfModel(model: unknown): ModelFacts | undefined {
   if (typeof model !== 'string' || model.length > NAME_CHARS_MAX) return undefined;

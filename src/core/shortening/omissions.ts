@@ -1,10 +1,8 @@
 /**
- * Finds whole exchanges that a request may leave out, and makes the edits. An exchange leaves only
- * when two memories hold everything that it says: one plain text of the person and one plain
- * answer.
- *
- * Anything else in it keeps it in the request for good: a call, a result, reasoning, a picture, an
- * instruction, a client's wrapper, a field that svc does not know, a secret, a private passage.
+ * Finds whole exchanges that a request may leave out, and makes the edits. An exchange may be left out only if the
+ * memory holds everything in it: one plain text of the user and one plain answer.
+ * Anything else keeps it in the request for good: a call, a result, reasoning, a picture, an instruction, a client's
+ * wrapper, a field that svc does not know, a secret, a private passage.
  */
 import type { RecordText } from '../memory/record.ts';
 import { asList, asRecord } from '../bytes/json-fields.ts';
@@ -16,14 +14,14 @@ import type { Item, RequestView } from '../conversation/view.ts';
 
 /** An exchange that memories may replace. */
 export interface Omission {
-  /** Bytes of its items and of the separators behind them, up to the next item. */
+  /** The bytes of its items and of the separators after them, up to the next item. */
   readonly span: Span;
-  /** All texts of the exchange: the memory must prove that it holds each of them. */
+  /** All texts of the exchange. The memory must prove that it holds each. */
   readonly texts: readonly RecordText[];
   /**
-   * Fingerprint of the conversation up to the end of the next exchange: the same words elsewhere are another
-   * exchange. Until then this one is among the two newest and goes whole, so a conversation that got another
-   * answer there has sent it.
+   * Fingerprint of the conversation up to the end of the next exchange, because the same words elsewhere are another
+   * exchange. Up to there this exchange is one of the two newest and is always sent whole. So a fork with another
+   * answer has sent it whole.
    */
   readonly fingerprint: string;
   readonly items: number;
@@ -35,29 +33,26 @@ export interface Omission {
 export interface Leaving {
   /** Out since an earlier request. */
   readonly gone: readonly Omission[];
-  /** Leave with this request, if the memory proves them and something is recalled. */
+  /** Exchanges left out from this request on, if the memory proves them and something is recalled. */
   readonly going: readonly Omission[];
 }
 
-/** Exchanges that are always kept, the one that is under way included. */
+/** How many of the newest exchanges are always kept, the current one included. */
 export const KEPT_EXCHANGES = 2;
 
-/**
- * The texts of an exchange; undefined unless it is only plain text that memories keep word for
- * word.
- */
+/** The texts of an exchange; undefined if it has anything but plain text that memories store word for word. */
 export type ExchangeTexts = readonly RecordText[] | undefined;
 
-// A recall brings back at most a few hundred tokens of such a text.
+// Longest text without a tool to read it again: a recall returns at most a few hundred tokens of it.
 const TEXT_TOKENS_MAX = 2_000;
 
-/** Whether what this exchange says comes back where the request offers no tool to read it again. */
+/** Says whether an exchange is short enough to be left out of a request that offers no tool to read it again. */
 export function isShortText({ texts, tokens }: Omission): boolean {
   if (tokens <= TEXT_TOKENS_MAX) return true;
   return texts.every(({ text }) => estimateTextTokens(text) <= TEXT_TOKENS_MAX);
 }
 
-/** `textsOf` is readExchangeTexts, or something that remembers what it said. */
+/** Finds the exchanges. `textsOf`: readExchangeTexts, or a cache of it. */
 export function findOmissions(
   view: RequestView,
   exchanges: readonly Exchange[],
@@ -67,10 +62,10 @@ export function findOmissions(
     const items = view.items.slice(exchange.start, exchange.end);
     const [first, next] = [items[0], view.items[exchange.end]];
     const shown = view.items[(exchanges[at + 1]?.end ?? 0) - 1];
-    // The exchange began with a person's message. The next item must be one too, so that roles
-    // still alternate once the exchange is gone.
+    // The exchange begins with a user's message. The next item must be one too, so that roles still alternate without
+    // the exchange.
     if (first === undefined || shown === undefined || next?.role !== 'user') return [];
-    // Whether an answer was cut short is said by what follows it.
+    // Only the text after an answer shows whether it was cut short.
     if (exchange.isOpen || exchange.wasInterrupted) return [];
     if (exchange.hasToolState || exchange.hasReasoning) return [];
     const texts = textsOf(exchange);
@@ -82,8 +77,8 @@ export function findOmissions(
 }
 
 /**
- * The texts of an exchange without tools and reasoning. It masks both texts, which is slow: callers
- * cache the result by the items.
+ * Returns the texts of an exchange without tools and reasoning. Masking them is slow, so callers cache the result by
+ * item.
  */
 export function readExchangeTexts(
   view: RequestView,
@@ -109,7 +104,7 @@ interface Captures {
   captureAssistant(this: void, text: string): RecordText | undefined;
 }
 
-/** The item states where the client works, gives an order, or only refers to something else. */
+/** Says whether the item contains more than text: the client's folder, an order, or a reference to something else. */
 function saysMore(item: Item): boolean {
   const { clientOrder, workingFolder, branch } = item;
   const isPlain = clientOrder === undefined && workingFolder === undefined && branch === undefined;
@@ -120,13 +115,13 @@ const ITEM_MEMBERS: ReadonlySet<string> = new Set(['type', 'role', 'content', 'i
 const PART_MEMBERS: ReadonlySet<string> = new Set(['type', 'text', 'cache_control']);
 const TEXT_TYPES: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text']);
 
-/** The only text of the item; undefined if the item has other content. */
+/** Returns the only text of the item; undefined if the item has other content. */
 function plainText(view: RequestView, item: Item): string | undefined {
   const message = asRecord(parseJson(view.bytes, item)?.value);
   const { type = 'message', status = 'completed', content } = message;
   if (type !== 'message' || status !== 'completed' || holdsMore(message, ITEM_MEMBERS)) return;
   const text = typeof content === 'string' ? content : onlyText(asList(content));
-  // Half a character has no bytes that could be proven.
+  // Half a surrogate pair has no bytes that could be proven.
   return text === undefined || /\p{Surrogate}/u.test(text) ? undefined : text;
 }
 
@@ -137,7 +132,10 @@ function onlyText(parts: readonly unknown[]): string | undefined {
   return isOnly && typeof text === 'string' ? text : undefined;
 }
 
-/** Members that a provider's answer has and that say nothing: `refusal: null`, `annotations: []`. */
+/**
+ * Says whether an object has members of importance besides the known ones; `refusal: null` and `annotations: []` are
+ * of none.
+ */
 function holdsMore(value: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): boolean {
   return Object.entries(value).some(
     ([name, member]) =>
@@ -149,12 +147,15 @@ export function isProven({ texts }: Omission, proven: ReadonlySet<string>): bool
   return texts.every(({ digest }) => proven.has(digest));
 }
 
-/** Whether the item is gone with one of these exchanges. */
+/** Says whether the item belongs to one of these exchanges. */
 export function isOmitted(item: Span, omissions: readonly Omission[]): boolean {
   return omissions.some(({ span }) => item.start >= span.start && item.start < span.end);
 }
 
-/** A pure function of how many there are: the same bytes until the next batch. */
+/**
+ * Writes the note for left-out exchanges. It depends only on their number, so it stays the same until the next
+ * batch.
+ */
 export function writeOmissionNote(count: number): string {
   return (
     `[svc left out ${earlierExchanges(count)} of this conversation, kept word for word. ` +
@@ -162,7 +163,7 @@ export function writeOmissionNote(count: number): string {
   );
 }
 
-/** For the exchanges that are gone further down: the first note says how to find them. */
+/** Writes the note for later gaps: the first note says how to find left-out exchanges. */
 export function writeNextOmissionNote(count: number): string {
   return `[svc left out ${earlierExchanges(count)} here as well]`;
 }
@@ -181,9 +182,8 @@ export interface Omitting {
 }
 
 /**
- * Items go whole. Where exchanges are gone, the next message of the person that stays says at its end
- * how many. So a note depends on nothing behind it: exchanges that leave or come back further down
- * do not change the prefix that the provider has cached.
+ * Leaves the exchanges out. The next user message that stays says at its end how many are missing before it. A note
+ * depends on nothing after it: exchanges that are left out or restored further down do not change the cached prefix.
  */
 export function omit(view: RequestView, omissions: readonly Omission[]): Omitting {
   if (omissions.length === 0) return NOTHING;
@@ -203,14 +203,14 @@ export function omit(view: RequestView, omissions: readonly Omission[]): Omittin
   };
 }
 
-/** Exchanges that are gone before this message of the person and behind the gap in front of it. */
+/** The number of exchanges missing directly before a user message. */
 interface Gap {
   readonly place: Item;
   readonly form: ContentForm;
   readonly count: number;
 }
 
-/** In the order of the request; undefined when an exchange would leave without a note. */
+/** Returns the gaps in order of the request; undefined if an exchange would be left out without a note. */
 function gapsOf(view: RequestView, omissions: readonly Omission[]): readonly Gap[] | undefined {
   const inOrder = omissions.toSorted((one, other) => one.span.start - other.span.start);
   const gaps: Gap[] = [];

@@ -1,9 +1,8 @@
 /**
- * Finds the tool outputs of a request: the text of each, the call that it answers, and the place of
- * its text in the body. So the text alone can be replaced, and the pair of call and result stays.
- *
- * An output that is not exactly one text (pictures, several parts, parts with fields of their own)
- * has no text here and is therefore never touched.
+ * Finds the tool outputs of a request: the text of each, the call that it answers, and the place of its text in the
+ * body. So the text alone can be replaced, and the pair of call and result stays.
+ * An output that is not exactly one text (pictures, several parts, parts with other members) has no text here, so it
+ * is never changed.
  */
 import { callsOf, pathIn, dialectOf } from '../dialects/dialects.ts';
 import { asText, parseJson as parseText } from '../bytes/json-fields.ts';
@@ -26,28 +25,22 @@ import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from '../bytes/tokens.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
 
-/** The facts about one output that its own item shows. */
+/** What an output's own item shows about it. */
 interface ItemOutput {
   readonly callId: string;
-  /**
-   * The bytes that are replaced when the output is elided: those of `text` and no others, inside the
-   * quotes of a JSON string.
-   */
+  /** The bytes that a stub replaces: those of `text` only, inside the quotes of a JSON string. */
   readonly content: Span;
-  /** The tool's text. Reminders that the client appended to it stay in the request. */
+  /** The tool's text, without reminders that the client appended; those stay in the request. */
   readonly text: string;
-  /** base64url sha256 of `tool`, a line end and the text: the key under which the memory holds it. */
+  /** base64url sha256 of `tool`, a line end and the text. The memory finds the output by it. */
   readonly digest: string;
   /** Estimated tokens of the content. */
   readonly tokens: number;
   /** The facts about the text that a stub states. */
   readonly gist: Gist;
-  /**
-   * The memory may store the text unchanged: it holds nothing private, and every character has
-   * UTF-8 bytes.
-   */
+  /** The memory may store the text unchanged: nothing in it is private, and all characters are valid UTF-8. */
   readonly isStorable: boolean;
-  /** The client put this in the place of what the tool said. */
+  /** The client wrote this text in place of the tool's output. */
   readonly isClientStub: boolean;
 }
 
@@ -58,11 +51,11 @@ interface ItemCall {
   readonly tool: string;
   /** The file that it names; '' when none. */
   readonly path: string;
-  /** References of elided outputs that it mentions: it reads them again. */
+  /** References of left-out outputs in the call, which it reads again. */
   readonly references: readonly string[];
 }
 
-/** The calls and outputs of one item. Depends on the item's bytes alone, so it can be kept with it. */
+/** The calls and outputs of one item. They depend on its bytes alone, so they can be cached by item. */
 export interface ItemTools {
   readonly calls: readonly ItemCall[];
   readonly outputs: readonly ItemOutput[];
@@ -70,15 +63,15 @@ export interface ItemTools {
 
 /** An output in its request. */
 export interface ToolOutput extends ItemOutput {
-  /** The beginning of its digest, under which the ledger names it. */
+  /** The beginning of its digest, which names it in the ledger. */
   readonly mark: string;
   /** Index of the item that holds it. */
   readonly item: number;
-  /** The tool's name; '' when the request does not hold the call. */
+  /** The tool's name; '' if the request does not contain the call. */
   readonly tool: string;
-  /** How often, up to here, its text was read again by a reference after it had left; see ReadCounts. */
+  /** How often, up to here, its text was read again by reference after it was left out; see ReadCounts. */
   readonly timesRead: number;
-  /** The client itself put something in the output's place, or refers to it further on. */
+  /** The client replaced the output itself, or refers to it later. */
   readonly isClients: boolean;
 }
 
@@ -88,8 +81,7 @@ const NO_TOOLS: ItemTools = { calls: [], outputs: [] };
 export function readItemTools(view: RequestView, item: Item): ItemTools {
   if (view.isTextInput || !opensObject(view.bytes, item.start)) return NO_TOOLS;
   const callsTools = item.toolCalls.length > 0;
-  // A tool that the provider ran itself has call and result in one assistant item: svc leaves it
-  // alone.
+  // A tool that the provider ran has call and result in one assistant item; svc does not change it.
   const answers = item.toolResultIds.length > 0 && item.role !== 'assistant';
   if (!callsTools && !answers) return NO_TOOLS;
   return {
@@ -98,13 +90,10 @@ export function readItemTools(view: RequestView, item: Item): ItemTools {
   };
 }
 
-/** The client refers to an earlier output of the same file. */
+/** A text with which the client refers to an earlier output of the same file. */
 const UNCHANGED = 'File unchanged since last read';
 
-/**
- * Texts that clients write in the place of an output. The first refers to an earlier output, which
- * must stay.
- */
+/** Texts that clients write in place of an output. The first refers to an earlier output, which must stay. */
 const CLIENT_STUBS: readonly string[] = [
   UNCHANGED,
   '[Old tool result content cleared',
@@ -143,7 +132,7 @@ function readOutputs(view: RequestView, item: Item): readonly ItemOutput[] {
   });
 }
 
-/** The bytes inside the string `text` that write `said`, its beginning; undefined where none do. */
+/** Returns the bytes in the string `text` that encode its beginning `said`; undefined if none do. */
 function bytesOf(
   bytes: Buffer,
   text: Span,
@@ -152,26 +141,26 @@ function bytesOf(
   const start = text.start + 1;
   if (isWhole) return { start, end: text.end - 1 };
   const end = stringPrefixEnd(bytes, text.start, said.length);
-  // Bytes that are no UTF-8 are read as other characters: then the two are counted differently.
+  // Invalid UTF-8 is decoded to other characters, whose byte length differs.
   const written = parseText(`"${bytes.toString('utf8', start, end)}"`);
   return written === said ? { start, end } : undefined;
 }
 
-// Clients cut outputs at 30,000 to 100,000 characters; looking for secrets in more would hold up every
-// stream for too long.
+// Longest output that is examined. Clients cut outputs at 30,000 to 100,000 characters; masking more would block all
+// streams too long.
 const TEXT_CHARS_MAX = 128 * 1024;
 
-// Six bytes a character at most, as an escape: what is longer need not be read to know that it stays.
+// Longest output in bytes: an escaped character has at most six. A longer one need not be decoded to be refused.
 const WRITTEN_BYTES_MAX = 6 * TEXT_CHARS_MAX + 2;
 
-/** Such a text can be stored unchanged and proven; whether it holds a secret is another question. */
+/** Says whether a text can be stored unchanged and proven, apart from secrets in it. */
 export function isStorable(text: string): boolean {
   if (text.length > TEXT_CHARS_MAX || isStub(text)) return false;
-  // Half a surrogate pair has no UTF-8 form: such a text cannot be proven.
+  // Half a surrogate pair is no valid UTF-8, so it cannot be proven.
   return !/<private>/i.test(text) && !/\p{Surrogate}/u.test(text);
 }
 
-/** The string that is the whole content: alone, or in the only part of a list. */
+/** Returns the string that is the whole content: alone, or as a list's only part. */
 function onlyText(bytes: Buffer, content: Span): Span | undefined {
   if (opensString(bytes, content.start)) return content;
   if (!opensList(bytes, content.start)) return undefined;
@@ -197,10 +186,10 @@ function countMembers(bytes: Buffer, open: number): number {
   return count;
 }
 
-// 72 random bits: two outputs of one conversation never share them, and the text is proven anyway.
+// 72 bits: two outputs of a conversation never share them, and the memory proves the text anyway.
 const MARK_CHARS = 12;
 
-/** All outputs of a request that are one text, in order. `toolsOf` is readItemTools, or something that remembers it. */
+/** Returns the outputs of a request that are one text each, in order. `toolsOf`: readItemTools, or a cache of it. */
 export function outputsOf(
   { items }: Pick<RequestView, 'items'>,
   toolsOf: (item: Item) => ItemTools,
@@ -217,7 +206,7 @@ export function outputsOf(
     for (const call of tools.calls) calls.set(call.id, call);
     for (const output of tools.outputs) {
       const call = calls.get(output.callId);
-      // By name: to spread thousands of outputs takes V8 some 60 times as long.
+      // Copied by name: object spread takes V8 some 60 times as long for thousands of outputs.
       listed.push({
         callId: output.callId,
         content: output.content,
@@ -241,8 +230,8 @@ export function outputsOf(
 }
 
 /**
- * All outputs but those of the newest item. The model has not seen those yet, so they are never
- * left out, and svc can read them after the request is sent.
+ * Returns all outputs except the newest item's. The model has not seen those yet, so they are never left out, and
+ * svc can read them after the request was sent.
  */
 export function seenOutputsOf(
   { items, bytes }: RequestView,
@@ -261,8 +250,8 @@ function hasTools({ toolCalls, toolResultIds }: Item): boolean {
 }
 
 /**
- * When the client says "unchanged", the model looks at an earlier output of the same file: that
- * output must stay.
+ * Marks outputs that a client's "unchanged" refers to: the model looks at the earlier output of the same file, so it
+ * must stay.
  */
 function markReferred(
   outputs: readonly ToolOutput[],
@@ -278,16 +267,21 @@ function markReferred(
 }
 
 /**
- * Counts how often a left-out text was read again by its reference, output after output. The count at
- * an output depends on what precedes it alone, so it is the same in every later request.
+ * Counts how often a left-out text was read again by reference, output by output. A count depends only on the part
+ * before it, so it is the same in every later request.
  */
 class ReadCounts {
-  /** By the reference under which a text left first. */
+  /** Counts, by the reference under which a text was first left out. */
   readonly #times = new Map<string, number>();
-  /** The answer of a reading is a text of its own, and leaves under a reference of its own. */
+  /**
+   * The output of a call that reads a text is a text itself, with its own reference. This maps it to the first
+   * reference.
+   */
   readonly #origins = new Map<string, string>();
 
-  /** `references`: those that the output's call names. How often its text has been read, this time too. */
+  /**
+   * Returns how often the output's text has been read, this time included. `references`: those in the output's call.
+   */
   count(references: readonly string[], digest: string): number {
     if (references.length === 0) {
       return this.#times.size === 0 ? 0 : (this.#times.get(this.#origin(referenceOf(digest))) ?? 0);
@@ -311,8 +305,8 @@ class ReadCounts {
 }
 
 /**
- * How many calls that the end of the request answers have read one of these left-out outputs again.
- * Each call counts in the one request that brings its answer.
+ * Counts the calls at the end of the request that have read one of these left-out outputs again. Each call counts
+ * only in the request that brings its result.
  */
 export function countReadings(
   items: readonly Item[],
@@ -320,7 +314,7 @@ export function countReadings(
   toolsOf: (item: Item) => ItemTools,
 ): number {
   const references = new Set(elided.map(({ digest }) => referenceOf(digest)));
-  // A client may add a note of its own behind the answers.
+  // A client may add a note of its own after the results.
   const calling = items.findLastIndex(({ role }) => role === 'assistant');
   const answered = new Set(items.slice(calling + 1).flatMap((item) => item.toolResultIds));
   if (answered.size === 0) return 0;

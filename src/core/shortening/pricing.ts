@@ -9,17 +9,17 @@ import { asList, asRecord, asText, type Fields } from '../bytes/json-fields.ts';
 interface PriceQuestion {
   readonly dialect: Dialect;
   readonly facts: ModelFacts | undefined;
-  /** How long the request's cache lives. Anthropic asks twice the input price for an hour. */
+  /** How long the request is cached, in milliseconds. Anthropic charges twice the input price for an hour. */
   readonly cacheMs?: number;
 }
 
-/** Whether the provider offers a cache of an hour at a price of its own. */
+/** Says whether the provider offers an hour's cache at a price of its own. */
 export function hasLongCache(dialect: Dialect): boolean {
   const { write, writeHour } = dialectOf(dialect).cachePrices;
   return writeHour > write;
 }
 
-/** The model's own prices where they are published, else those of the dialect's first provider. */
+/** Returns the model's own prices if published, else those of the dialect's first provider. */
 export function cachePrices({ dialect, facts, cacheMs }: PriceQuestion): CachePrices {
   const usual = dialectOf(dialect).cachePrices;
   const prices = ownPrices(usual, facts);
@@ -38,21 +38,21 @@ function ownPrices(usual: CachePrices, facts: ModelFacts | undefined): CachePric
   };
 }
 
-/** 0.3 of 3 is 0.1, and not 0.09999999999999999: a person reads it. */
+/** Rounds, so that people read 0.1 and not 0.09999999999999999. */
 function share(price: number, input: number): number {
   return Math.round((price / input) * 1e6) / 1e6;
 }
 
 /**
- * Says for how many milliseconds after its last use the provider keeps the prompt cache of a request. A cache that is
- * taken for dead too early costs a full rewrite, so of two answers the longer one counts.
+ * Returns for how many milliseconds after its last use the provider caches a request. Of two possible lifetimes the
+ * longer counts, because treating a live cache as expired costs a full rewrite.
  */
 export function cacheLifetimeMs(view: Pick<RequestView, 'dialect' | 'items' | 'shell'>): number {
   const ofItems = view.items.at(-1)?.soFar.cacheMs ?? 0;
   return Math.max(ofItems, ofShell(view.shell, view.dialect));
 }
 
-/** Shells are kept from request to request, so tools and system prompt are searched once. */
+/** Cached by shell, which is the same object in all requests, so tools and system prompt are searched once. */
 const known = new WeakMap<Shell, number>();
 
 function ofShell(shell: Shell, dialect: Dialect): number {
@@ -80,13 +80,13 @@ const LONG_WINDOW = 1_000_000;
 interface RoomQuestion {
   readonly model: unknown;
   readonly facts: ModelFacts | undefined;
-  /** The request asks for the longest window that its model has. */
+  /** The request asks for the model's longest window. */
   readonly isLong: boolean;
-  /** Tokens that the request keeps free for the answer, whatever type it has. */
+  /** The tokens that the request reserves for the answer, of any type. */
   readonly answerTokens: unknown;
 }
 
-/** Tokens that this request may have; undefined where the model's window is not known. */
+/** Returns the largest request in tokens; undefined if the model's window is unknown. */
 export function inputRoom({
   model,
   facts,

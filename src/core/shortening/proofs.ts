@@ -6,23 +6,23 @@ import { type TextRole } from '../memory/reference.ts';
 export const NONCE_BYTES = 32;
 
 /**
- * Proves to a caller that knows the text that svc has its UTF-8 bytes now. The proof is an
- * HMAC-SHA256 with the caller's fresh nonce as its key, base64url. The nonce comes first, so only
- * the text itself can answer: no stored hash and no half-finished hash can.
+ * Proves to a caller who knows a text that svc has its UTF-8 bytes now: an HMAC-SHA256 in base64url with the
+ * caller's fresh nonce as key. The nonce is hashed first, so the proof needs the text itself: no stored hash is
+ * enough.
  */
 export function proofOf(nonce: Uint8Array, text: string | Uint8Array): string {
   return createHmac('sha256', nonce).update(text).digest('base64url');
 }
 
 /**
- * The bytes of a text that are proven, those of its canonical record: every memory, near or far, has
- * the same. `role`: who said it. Undefined for a text that has no UTF-8 form.
+ * Returns the bytes of a text that are proven: those of its canonical record, which are the same in every memory.
+ * `role`: the speaker. Undefined for a text without valid UTF-8.
  */
 export function textBytes(role: TextRole, text: string): Uint8Array | undefined {
   return recordBytes(recordOfText(role, text));
 }
 
-/** The proof of a text; undefined for one that has no UTF-8 form. */
+/** Returns the proof of a text; undefined for a text without valid UTF-8. */
 export function textProof(nonce: Uint8Array, role: TextRole, text: string): string | undefined {
   const bytes = textBytes(role, text);
   return bytes === undefined ? undefined : proofOf(nonce, bytes);

@@ -8,24 +8,23 @@ import { isElidable, isKeptTool, keptFrom } from './removal.ts';
 
 /**
  * Asks the provider to clear old tool outputs itself, with the setting `boundShortening: "provider"`. The history
- * that the client and svc send stays as it is, so thinking that is bound to it stays valid.
- *
- * platform.claude.com, "Context editing" (2026-08-22): the fields of the edit, the header, and that
- * `clear_thinking` comes first in the list. "Preserved thinking" (2026-09-26): the check compares what was sent.
+ * that client and svc send does not change, so thinking that is bound to it stays valid.
+ * platform.claude.com, "Context editing" (2026-08-22): the fields of the edit, the header, and that `clear_thinking`
+ * comes first in the list. "Preserved thinking" (2026-09-26): the check compares what was sent.
  */
 
-/** The value of `anthropic-beta` that a request with `context_management` needs. */
+/** The value of `anthropic-beta` that a request with `context_management` requires. */
 export const CLEARING_BETA = 'context-management-2025-06-27';
 
 const FIELD = 'context_management';
 const TYPE = 'clear_tool_uses_20250919';
-/** A later version of the same edit counts as one of the client's own. */
+/** Matches every version of this edit; a later one counts as the client's own. */
 const TYPE_OF_ANY_DAY = /^clear_tool_uses_/;
 const TRIGGER_TOKENS = 60_000;
-/** Less is not worth the cache that each clearing costs. */
+/** Fewest tokens worth clearing: each clearing costs the cache. */
 const CLEARED_TOKENS_MIN = 20_000;
 
-/** The outputs that the provider may clear, and the terms that say so. */
+/** The outputs that the provider may clear, and the parameters of the edit. */
 export interface Clearable {
   readonly outputs: readonly ToolOutput[];
   /** The newest tool calls, whose outputs stay. */
@@ -35,8 +34,8 @@ export interface Clearable {
 }
 
 /**
- * Undefined where nothing is old, or where something old must stay: it cannot be proven, the client or the model
- * needs it, or a part of it did not come from the tool. `outputs`: seenOutputsOf() of the view.
+ * Returns the outputs; undefined if nothing is old, or if something old must stay: it cannot be proven, the client
+ * or the model needs it, or part of it did not come from the tool. `outputs`: seenOutputsOf() of the view.
  */
 export function clearableOutputs(
   view: RequestView,
@@ -44,7 +43,7 @@ export function clearableOutputs(
   keepRounds: number,
 ): Clearable | undefined {
   const { items, bytes } = view;
-  // A provider's own tools answer in the model's item. Which of their results it clears is not known.
+  // A provider's own tools answer inside the model's item. It is unknown which of their results would be cleared.
   if (items.some((item) => item.role === 'assistant' && item.toolResultIds.length > 0)) {
     return undefined;
   }
@@ -70,12 +69,18 @@ export function clearableOutputs(
 
 const QUOTE = 0x22;
 
-/** The provider clears all of an output, so a reminder behind the tool's text would go with it. */
+/**
+ * Says whether an output may be cleared. The provider clears all of it, so a reminder after the tool's text would be
+ * lost.
+ */
 function mayClear(bytes: Buffer, output: ToolOutput): boolean {
   return isElidable(output, 0) && bytes[output.content.end] === QUOTE;
 }
 
-/** The edit of the body; undefined where the client itself says how to clear, or says it in a way unknown to svc. */
+/**
+ * Returns the edit of the body; undefined if the client itself already configures clearing, or does so in a form
+ * unknown to svc.
+ */
 export function clearingEdit(view: RequestView, clearable: Clearable): Edit | undefined {
   const { bytes, shell } = view;
   const asked = textOf(clearable);

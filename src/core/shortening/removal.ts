@@ -1,7 +1,7 @@
 /**
- * Finds what may leave a request, asks `decide` whether it leaves now, and settles what really leaves
- * once the memory has proven what it holds. Pure: the same request, ledger and proofs give the same
- * answer. The proxy and the bench share these functions.
+ * Finds what may be left out of a request, asks `decide` whether to do it now, and settles what is really left out
+ * once the memory has proven what it holds. Pure: the same request, ledger and proofs give the same answer. The
+ * proxy and the bench share these functions.
  */
 import { tellsExchanges } from '../recall/own-blocks.ts';
 import { answeredRounds, type Exchange, groupExchanges } from '../conversation/exchanges.ts';
@@ -24,7 +24,7 @@ import type { ToolOutput } from './outputs.ts';
 import { savedTokens } from './replacements.ts';
 import { asList, asRecord, asText } from '../bytes/json-fields.ts';
 
-/** Facts that the caller knows of a request beyond its bytes. */
+/** What the caller knows about a request besides its bytes. */
 export interface RequestFacts {
   readonly view: RequestView;
   /** Earlier batches of this conversation, from the ledger. */
@@ -32,11 +32,11 @@ export interface RequestFacts {
   /** seenOutputsOf() of the view. */
   readonly outputs: readonly ToolOutput[];
   readonly textsOf: (exchange: Exchange) => ExchangeTexts;
-  /** Whether the memory once said that it holds this digest. */
+  /** Says whether the memory once reported that it holds this digest. */
   readonly isStored: (digest: string) => boolean;
   /**
-   * Something may leave for the first time: this is a request of the conversation itself, which was not
-   * sent before. The others repeat what left.
+   * Texts may be left out for the first time: this is a new request of the conversation itself. All other requests
+   * only repeat earlier batches.
    */
   readonly takesNew: boolean;
   readonly isBound: boolean;
@@ -50,20 +50,20 @@ export interface RequestFacts {
   readonly prices: CachePrices;
 }
 
-/** The same facts, with what the request's own items say. */
+/** The same facts, with those from the request's own items. */
 export interface ShorteningFacts extends RequestFacts {
   /** answeredRounds() of the items. */
   readonly rounds: readonly number[];
   /** Outputs and exchanges that earlier requests left out. */
   readonly repeated: readonly ToolOutput[];
   readonly omitted: readonly Omission[];
-  /** Outputs that are old enough to leave, stored or not. */
+  /** Outputs that are old enough to be left out, stored or not. */
   readonly old: readonly ToolOutput[];
-  /** Whole exchanges that may leave: none where a tool was called. */
+  /** Whole exchanges that may be left out; none if a tool was called. */
   readonly omittable: readonly Omission[];
 }
 
-/** The texts that a request leaves out, if the memory proves that it holds them. */
+/** The texts that a request leaves out if the memory proves that it holds them. */
 export interface Removal extends Batch {
   readonly repeated: readonly ToolOutput[];
   readonly omitted: readonly Omission[];
@@ -92,7 +92,7 @@ export function readFacts(request: RequestFacts): ShorteningFacts {
   };
 }
 
-/** Whether exchanges may be out. Where a tool was called, only those that left before it was. */
+/** Says whether exchanges may be missing. If a tool was called, only those that were left out before the call. */
 export function mayOmit({ view, batches }: Pick<RequestFacts, 'view' | 'batches'>): boolean {
   return batches.length > 0 || !callsTools(view);
 }
@@ -145,7 +145,7 @@ export function batchFacts(facts: ShorteningFacts, { batch, omissions }: Batch):
   };
 }
 
-/** Nothing of the conversation is old enough to be left out, of whatever kind it is. */
+/** Says whether the conversation has nothing old enough to be left out. */
 export function isShort({
   view,
   rounds,
@@ -157,15 +157,16 @@ export function isShort({
 
 /** The texts that are left out, and the outcome to report. */
 export interface Settled extends Batch {
-  /** All that is left out; `batch` and `omissions` are what leaves for the first time. */
+  /** Everything that is left out; `batch` and `omissions` are new in this request. */
   readonly elided: readonly ToolOutput[];
   readonly omitted: readonly Omission[];
   readonly outcome: Outcome;
 }
 
 /**
- * `proven`: the digests that the memory has proven in this very request. In a bound conversation what
- * left before stays out without a proof: to bring it back would break the thinking behind it.
+ * Settles what is left out. `proven`: the digests that the memory has proven during this request. In a bound
+ * conversation, texts already left out stay out without a proof, because restoring them would break the thinking
+ * after them.
  */
 export function settle(
   facts: ShorteningFacts,
@@ -180,7 +181,7 @@ export function settle(
     batch: removal.batch.filter(isHeld),
     omissions: removal.omissions.filter(areHeld),
   };
-  // The memory may prove less than was wanted, and the rest may not be worth a batch any more.
+  // The memory may prove less than was asked, and the rest may no longer be worth a batch.
   const isAny = held.batch.length + held.omissions.length > 0;
   const leaves = isAny && decide(batchFacts(facts, held)) === 'leaves';
   const { batch, omissions } = leaves ? held : { batch: [], omissions: [] };
@@ -201,8 +202,8 @@ function outcomeOf(
 }
 
 /**
- * Says why exchanges may not leave a request with this recall; undefined when they may. Only blocks
- * at the newest prompt can replace them: an earlier prompt's block answers another question.
+ * Says why exchanges may not be left out with this recall; undefined if they may. Only blocks at the newest prompt
+ * can replace them: an earlier prompt's block answers another question.
  */
 export function recallObstacle(
   view: RequestView,
@@ -210,30 +211,32 @@ export function recallObstacle(
 ): Outcome | undefined {
   if (recalled.state.startsWith('degraded_')) return 'recall_degraded';
   const newest = newestPrompt(view);
-  // A brief only names sessions and does not quote them.
+  // A list of sessions only names them and quotes nothing.
   const hasRecall = recalled.placements.some(
     ({ item, block }) => item === newest && tellsExchanges(block),
   );
   return hasRecall ? undefined : 'recall_empty';
 }
 
-// Under this a stub saves little more than itself.
+// Fewest tokens of an output: a stub of a smaller one saves little.
 const OUTPUT_TOKENS_MIN = 120;
-/** Tools whose outputs never leave: the model quotes two in three of them soon, and would call the tool again. */
+/**
+ * Tools whose outputs are never left out: the model soon quotes two in three of them, and would call the tool again.
+ */
 const KEPT_TOOLS: ReadonlySet<string> = new Set(['task', 'agent', 'glob', 'spawn_agent', 'wait']);
 /**
- * A text that was left out and read again may leave again, at most so often. Each time but the last
- * the model was done with it soon; one that it reads a third time it works with. Measured on 96 real
- * sessions with every need fetched: never again costs 3 to 7 % more, and more often saves nothing.
+ * How often a text that was read again may be left out again. After its first readings the model was soon done with
+ * it; a text that it reads a third time is in use. Measured on 96 real sessions in which every needed text was
+ * fetched: never leaving out again costs 3 to 7 % more, and more often saves nothing.
  */
 const LEAVES_AGAIN_MAX = 2;
 
-/** Whether an output may ever be left out, whatever its age. A secret in it is looked for later. */
+/** Says whether an output may ever be left out, whatever its age. It is searched for secrets later. */
 export function isElidable(output: ToolOutput, tokensMin = OUTPUT_TOKENS_MIN): boolean {
   return output.tokens >= tokensMin && output.isStorable && mayLeave(output);
 }
 
-/** Depends on what precedes the output and on nothing behind it: what left stays out. */
+/** Depends only on the part before the output, so what was left out stays out. */
 function mayLeave({ isClients, timesRead, tool }: ToolOutput): boolean {
   return !isClients && timesRead <= LEAVES_AGAIN_MAX && !isKeptTool(tool);
 }
@@ -242,7 +245,7 @@ export function isKeptTool(tool: string): boolean {
   return KEPT_TOOLS.has(tool.toLowerCase());
 }
 
-/** Elidable outputs of rounds older than the last `keepRounds`. */
+/** Returns outputs, of rounds older than the last `keepRounds`, that may be left out. */
 function oldOutputs(
   { view, outputs, keepRounds }: Pick<RequestFacts, 'view' | 'outputs' | 'keepRounds'>,
   rounds: readonly number[],
@@ -251,18 +254,18 @@ function oldOutputs(
   return outputs.filter((output) => output.item < before && isElidable(output));
 }
 
-/** The index of the first item whose outputs stay because they are new. */
+/** Returns the index of the first item whose outputs stay because they are new. */
 export function keptFrom(
   { items }: RequestView,
   rounds: readonly number[],
   keepRounds: number,
 ): number {
-  // Keeping none, everything but the newest item may go: the model has not seen that one yet.
+  // Even if no round is kept, the newest item stays: the model has not seen it yet.
   const kept = rounds.slice(Math.max(0, rounds.length - keepRounds));
   return Math.min(items.length - 1, ...kept);
 }
 
-/** How many of these ascending numbers are at least `least`. */
+/** Counts the numbers of an ascending list that are at least `least`. */
 function countFrom(ascending: readonly number[], least: number): number {
   let [low, high] = [0, ascending.length];
   while (low < high) {
@@ -277,21 +280,24 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** A shell runs `svc memory get`; the others are those of `svc mcp`, under whatever prefix. */
+/**
+ * Names of tools that can read the memory: shells run `svc memory get`; READERS are those of `svc mcp`, with any
+ * prefix.
+ */
 const SHELLS: ReadonlySet<string> = new Set(['bash', 'shell', 'powershell', 'terminal', 'exec']);
 const READERS =
   /(?:^|[^a-z])(?:(?:exec|execute|run)_(?:shell_|terminal_)?commands?|memory_(?:get|search))$/;
 
 const known = new WeakMap<Shell, boolean>();
 
-/** Says whether a request offers the model a tool with which it can read the memory. */
+/** Says whether a request offers the model a tool that can read the memory. */
 export function canReadMemory({ shell }: Pick<RequestView, 'shell'>): boolean {
   const found = known.get(shell) ?? asList(shell.value['tools']).some(reads);
   known.set(shell, found);
   return found;
 }
 
-/** Tools are named in the tool, in its `function`, or by a type that the provider knows. */
+/** A tool's name is in the tool, in its `function`, or given by a type that the provider knows. */
 function reads(tool: unknown): boolean {
   const { name, type, function: own } = asRecord(tool);
   return [name, type, asRecord(own)['name']].some((value) => {

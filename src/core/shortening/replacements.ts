@@ -1,4 +1,4 @@
-/** Replaces the outputs that leave a request by their stubs. */
+/** Replaces left-out outputs by their stubs. */
 import type { Edit } from '../plan/item-edits.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import type { ToolOutput } from './outputs.ts';
@@ -8,26 +8,26 @@ import { stubOf, writeNote } from './stubs.ts';
 export interface Replacement {
   readonly output: ToolOutput;
   readonly text: string;
-  /** The text in escaped form, as inside the quotes of a JSON string. */
+  /** The escaped text, as inside the quotes of a JSON string. */
   readonly bytes: Uint8Array;
   /** Estimated tokens that the request is shorter by. */
   readonly saved: number;
 }
 
-/** The ways to read a left-out text again that the first stub names. */
+/** The ways of reading a left-out text again that the first stub names. */
 export interface NoteStyle {
-  /** Where the left-out texts are files; undefined where none are. */
+  /** The folder with the left-out texts as files; undefined if there is none. */
   readonly outputFolder: string | undefined;
-  /** Where a service answers for a reference; undefined on a person's own machine. */
+  /** The address at which a service returns texts by reference; undefined on a user's own machine. */
   readonly objectsUrl?: string | undefined;
 }
 
-/** Tokens that leaving this output out saves in every request. */
+/** Returns the tokens that leaving out this output saves in every request. */
 export function savedTokens(output: ToolOutput): number {
   return Math.max(0, output.tokens - stubOf(output).tokens);
 }
 
-/** In the order of the body. The first stub also explains stubs to the model. */
+/** Returns the stubs in order of the body. The first one also explains stubs to the model. */
 export function replacementsOf(
   elided: readonly ToolOutput[],
   { outputFolder, objectsUrl }: NoteStyle,
@@ -42,7 +42,7 @@ export function replacementsOf(
   });
 }
 
-/** The bytes of each output's text, and no others, become those of its stub. */
+/** Replaces the bytes of each output's text, and no others, by its stub. */
 export function elisionEdits(replacements: readonly Replacement[]): readonly Edit[] {
   return replacements.map(({ output: { content }, bytes }) => {
     return { start: content.start, end: content.end, bytes };

@@ -4,19 +4,20 @@ import { estimateTextTokens } from '../bytes/tokens.ts';
 import { EXCERPT_TOKENS_MAX, referenceOf } from '../memory/reference.ts';
 
 /**
- * Writes the stub that replaces a left-out tool output. A pure function of the output: no time, no
- * counter, nothing of the request around it. So the same output always gives the same bytes, and
- * the provider's prompt cache keeps its prefix.
+ * Writes the stub that replaces a left-out tool output. It depends on the output alone: no time, no counter, nothing
+ * else of the request. So the same output always gives the same bytes, and the provider's prompt cache keeps its
+ * prefix.
  */
 
-// Enough to recognise a file or a command's first words; with it a stub of a real session is 37 tokens.
+// Characters of the first line: enough to recognise a file or a command. With it a stub of a real session has 37
+// tokens.
 const FIRST_LINE_CHARS = 40;
 // Blank lines above the first one are few.
 const START_CHARS = 1_024;
-// The header that Codex writes above an output, which says nothing about the output.
+// Matches the header that Codex writes above an output, which says nothing about the output.
 const HEADER =
   /^(?:(?:Chunk ID|Exit code|Wall time|Original token count): [^\n]*\n|Process [^\n]*\n)+Output:\n(?:Total output lines: [^\n]*\n)?/;
-// Limit of a tool's name in a stub: clients and their MCP servers choose the names, which end at 64 characters.
+// Longest tool name in a stub. Clients and MCP servers choose names, which have at most 64 characters.
 const TOOL_CHARS = 64;
 
 /** The facts about a text that its stub states. */
@@ -42,12 +43,12 @@ export interface Stub {
   readonly tool: string;
   readonly digest: string;
   readonly text: string;
-  /** The text in escaped form, as inside the quotes of a JSON string. */
+  /** The escaped text, as inside the quotes of a JSON string. */
   readonly bytes: Uint8Array;
   readonly tokens: number;
 }
 
-// Every later request writes the same stubs, so each is written once.
+// Cached, because every later request needs the same stubs.
 const STUBS = new WeakMap<Gist, Stub>();
 
 export function stubOf(output: StubFacts): Stub {
@@ -62,7 +63,7 @@ export function stubOf(output: StubFacts): Stub {
   return stub;
 }
 
-/** The size, names with their lines where the text is long, and a command that reads a part. */
+/** Describes an output: its size, names with their lines if it is long, and a command that reads a part. */
 function describe({ digest, text, gist }: StubFacts): string {
   const size = `${countLines(text)} lines, ${sizeText(gist.characters)}`;
   const said = `${size}, "${gist.firstLine}"`;
@@ -72,19 +73,16 @@ function describe({ digest, text, gist }: StubFacts): string {
   const names = namesIn(text);
   const [first] = names;
   if (first === undefined) return `${said}. A part: ${command} --lines 1-${PART_LINES}`;
-  // The call above names the file: names say more of what is in it than its first line.
+  // The call above the stub names the file, so names in it say more than its first line.
   const listed = names.map(({ name, line }) => `${line} ${name}`).join(', ');
   return `${size}; line ${listed}. A part: ${command} --around ${first.name}`;
 }
 
-/** Each is some 5 tokens, in every later request. */
+/** Bound on names: each has some 5 tokens, in every later request. */
 const NAMES_MAX = 5;
 /** About as much as comes back at once. */
 const PART_LINES = 100;
-/**
- * The characters that a shell takes as one unquoted word; a heading of several words is found by
- * its first.
- */
+/** Matches what a shell takes for one unquoted word; a heading of several words is found by its first. */
 const SHELL_WORD = /^[A-Za-z0-9_.]+/;
 
 function namesIn(text: string): readonly { readonly name: string; readonly line: number }[] {
@@ -99,9 +97,9 @@ function sizeText(characters: number): string {
 }
 
 /**
- * The note that explains stubs to the model. It follows the first stub of a request only, as it is
- * longer than a stub. `folder`: the folder with the left-out texts as files; undefined where there
- * is none. `objectsUrl`: where a service answers for a reference.
+ * Writes the note that explains stubs to the model. It follows only the first stub of a request, because it is
+ * longer than a stub. `folder`: the folder with the left-out texts as files; undefined if there is none.
+ * `objectsUrl`: the address at which a service returns texts by reference.
  */
 export function writeNote(folder: string | undefined, objectsUrl?: string): string {
   const file = folder === undefined ? '' : `, or read the file ${folder}/REFERENCE.txt`;
@@ -110,7 +108,7 @@ export function writeNote(folder: string | undefined, objectsUrl?: string): stri
   return ` [svc keeps every output that it left out, word for word. ${HOW_TO_READ}${file}${call}]`;
 }
 
-/** The variable that `svc print-config --service` sets beside the client's own. */
+/** Writes the call of the service, with the variable that `svc print-config --service` sets. */
 function callFor(objectsUrl: string): string {
   const header = 'authorization: Bearer $SVC_SERVICE_KEY';
   return `curl -sH "${header}" "${objectsUrl}REFERENCE?format=text&lines=1-200"`;
@@ -120,7 +118,7 @@ const HOW_TO_READ =
   'Of a long one read only the part that you need: svc memory get REFERENCE with --grep PATTERN, ' +
   '--around NAME or --lines 1-100. Without a shell: tool memory_get with the same';
 
-/** A stub of ours, whole or at the start of a text: it is never captured as what a tool said. */
+/** Says whether a text begins with a stub of svc. It is never captured as a tool's output. */
 export function isStub(text: string): boolean {
   return text.startsWith(START);
 }
@@ -133,7 +131,7 @@ function firstLine(text: string): string {
     .trim();
 }
 
-/** Without what could end the stub early or hide text: quotes, brackets, controls, half pairs. */
+/** Removes characters that could end the stub early or hide text: quotes, brackets, controls, half pairs. */
 function plain(text: string): string {
   return text
     .normalize()
