@@ -13,15 +13,15 @@ import {
 import { MemoryError } from '../../core/errors.ts';
 
 /**
- * The loop of every worker around a database: it takes calls from its client and answers them one
- * after the other. Urgent calls come first, so that a recall waits for the one small write under way,
- * and on a store that is never idle for one more. The others keep their order, and closing is the last of them.
+ * Answers the calls of a database worker one after the other. Urgent calls come first, so that a recall waits only
+ * for the write that is running, and on a busy store for one more call. The others keep their order, and closing
+ * comes last.
  */
 
 export interface ServedStore {
-  /** Opens ahead of need; the first call reports a failure. */
+  /** Opens the store in advance; the first call reports a failure. */
   open(): Promise<void>;
-  /** Throws MemoryError, or FileReplacedError when this thread is to end. */
+  /** Answers a call. Throws MemoryError, or FileReplacedError if this thread must end. */
   call(name: string, input: unknown): Promise<unknown>;
 }
 
@@ -34,7 +34,7 @@ export interface StoreInput {
 
 export interface LoopOptions {
   readonly makeStore: (given: StoreInput) => ServedStore;
-  /** A client waits for these before its request proceeds; everything else can let them pass. */
+  /** Names of calls that a client's request waits for; other calls may wait. */
   readonly urgent: ReadonlySet<string>;
 }
 
@@ -68,7 +68,7 @@ class CallLoop {
       this.#queue.add(request);
       if (!this.#isWorking) void this.#answerAll();
     });
-    // Opened before anyone asks, so that the first question does not pay for it.
+    // Opened in advance, so that the first question does not wait for it.
     void this.#whileBusy(() => this.#store.open()).then(() => this.#answerAll());
   }
 
@@ -84,7 +84,7 @@ class CallLoop {
     this.#idle.note();
   }
 
-  /** Takes the calls that arrived meanwhile: events would wait until the queue is empty. */
+  /** Receives the calls that have arrived meanwhile; as events they would wait until the queue is empty. */
   #receiveAll(): void {
     if (parentPort === null) return;
     for (;;) {
@@ -122,7 +122,7 @@ class CallLoop {
   }
 }
 
-/** The client asks the next worker what this one has not answered. Never returns. */
+/** Ends the worker; the client sends unanswered calls to the next one. Never returns. */
 function leave(): never {
   send({ kind: 'replaced' });
   process.exit();

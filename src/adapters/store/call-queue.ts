@@ -1,13 +1,12 @@
 import type { StoreRequest } from './protocol.ts';
 
 /**
- * Limit of urgent calls in a row before another call gets its turn. A busy proxy makes two or three
- * urgent calls in each request. Without a limit its captures would wait until it is idle, and fill
- * the journal.
+ * Urgent calls in a row before another call is answered. A busy proxy makes two or three urgent calls per request.
+ * Without the bound its captures would wait until it is idle, and fill the journal.
  */
 const URGENT_IN_A_ROW = 16;
 
-/** The calls that wait for a store's thread: urgent ones first, each kind in its order. */
+/** The waiting calls of a store's thread: urgent ones first, each kind in order. */
 export class CallQueue {
   readonly #isUrgent: ReadonlySet<string>;
   readonly #urgent: StoreRequest[] = [];
@@ -25,7 +24,7 @@ export class CallQueue {
 
   next(): StoreRequest | undefined {
     const [other] = this.#others;
-    // After `close` nothing is answered: it waits for all that was asked before it.
+    // After `close` no call is answered, so it waits for all earlier ones.
     const isOver = other !== undefined && other.name !== 'close' && this.#inRow >= URGENT_IN_A_ROW;
     const urgent = isOver ? undefined : this.#urgent.shift();
     this.#inRow = urgent === undefined ? 0 : this.#inRow + 1;

@@ -12,29 +12,29 @@ import {
 import { MemoryError } from '../../core/errors.ts';
 
 /**
- * The main thread's end of the store's worker. A call waits only until its own signal fires. A
- * worker that dies takes the calls of that moment with it and is started again, within bounds.
+ * The main thread's side of the store's worker. A call waits at most until its own signal fires. A worker that dies
+ * loses the calls in progress and is restarted, within bounds.
  */
 
-/** More waiting calls than this mean a worker that hangs: refusing at once keeps memory bounded. */
+/** Bound on waiting calls. More mean that the worker hangs, and further calls fail at once. */
 const WAITING_MAX = 1024;
-/** A worker that dies more often than this within the window has a cause that a restart does not cure. */
+/** Bound on restarts within the window: a worker that dies more often has a cause that a restart does not cure. */
 const STARTS_MAX = 5;
 const STARTS_WINDOW_MS = 60_000;
 
 /**
- * A call in progress when the process ends. Most take milliseconds; the longest wait 5 s for another
- * process's lock, or read a file of gigabytes. Only a disk that hangs takes longer.
+ * How long the process waits at its end for a call in progress. Most calls take milliseconds; the longest wait 5 s
+ * for another process's lock, or read gigabytes. Only a hanging disk takes longer.
  */
 const EXIT_MS = 15_000;
 
 /**
- * V8 lets the young generation of a thread grow to 48 MB, and gives little of it back. The store's
- * garbage is rows and terms of single calls, for which three spaces of 2 MB are enough.
+ * Bound on V8's young generation. By default it grows to 48 MB and frees little of that. The store's garbage is rows
+ * and terms of single calls, for which three spaces of 2 MB are enough.
  */
 const YOUNG_MB = 6;
 
-/** A table of calls, each with one input: what StoreCalls is, or another worker's. */
+/** The calls of a worker by name, each with one input: StoreCalls, or another worker's. */
 type CallTable<Calls> = { [Name in keyof Calls]: (input: never) => unknown };
 
 interface Waiting {
@@ -46,11 +46,11 @@ interface Waiting {
 export interface StoreClientOptions {
   readonly folder: string;
   report(line: string): void;
-  /** The database is another file: what was learned from the earlier one does not count any more. */
+  /** Called when the database is another file, so that what was read from the earlier one no longer counts. */
   onReplaced?(): void;
-  /** The worker's code, where it is not the embedded store's. */
+  /** The worker's code, if it is not the embedded store's. */
   readonly worker?: URL;
-  /** Plain data, handed unchanged to the worker's store. */
+  /** Plain data that is passed to the worker's store. */
   readonly extra?: unknown;
 }
 
@@ -66,7 +66,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
   #starts: number[] = [];
   #last = 0;
   #isClosed = false;
-  /** The worker stops because its file was replaced, and has not begun the queued calls. */
+  /** The worker is ending because its file was replaced, and has not begun the queued calls. */
   #isReplaced = false;
   #closing: Promise<void> | undefined;
 
@@ -77,7 +77,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     this.#running();
   }
 
-  /** Rejects with MemoryError: 'timeout' at once when the signal fires, whatever the worker does. */
+  /** Calls the worker. Rejects with MemoryError: 'timeout' at once when the signal fires, whatever the worker does. */
   async call<Name extends keyof Calls & string>(
     name: Name,
     input: Parameters<Calls[Name]>[0],
@@ -93,30 +93,28 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     return value as ReturnType<Calls[Name]>;
   }
 
-  /** Waits for what was asked before, then ends the worker. */
+  /** Waits for all earlier calls, then ends the worker. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
   async #close(): Promise<void> {
-    // Closed from now on, not only at the end: a later call would be cut off inside the native
-    // driver, which aborts the process.
+    // Closed from now on: a later call would be cut off inside the native driver, which aborts the process.
     this.#isClosed = true;
     const worker = this.#worker;
     if (worker !== undefined) {
       await this.#ask({ worker, name: 'close', input: undefined }).catch(() => undefined);
     }
-    // The driver does not release everything when it closes. Ending the thread frees its
-    // statements, with them SQLite's lock on the file, and so the write-ahead log.
+    // The driver does not release everything when it closes. Ending the thread frees its statements, and with them
+    // SQLite's lock on the file and the write-ahead log.
     await worker?.terminate();
     process.off('exit', this.#waitForWorker);
     DESCRIPTORS.removeUser();
   }
 
-  // The native driver aborts the whole process (SIGABRT, whatever the exit code was to be) when its
-  // thread is ended inside a call that makes values. So the current call may finish, and no other
-  // one begins.
+  // The native driver aborts the whole process (SIGABRT) if its thread is ended inside a call that creates values. So
+  // the current call finishes, and no other begins.
   readonly #waitForWorker = (): void => {
     Atomics.store(this.#control, STOPPING, 1);
     if (this.#worker !== undefined) Atomics.wait(this.#control, BUSY, 1, EXIT_MS);
@@ -168,16 +166,16 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
     const [aborted, control] = [this.#aborted, this.#control];
     const descriptors = DESCRIPTORS.slots;
     const workerData: WorkerInput = { folder, extra, aborted, control, descriptors };
-    // From the first moment: loading the driver is a call too.
+    // Busy from the start, because loading the driver is a native call too.
     Atomics.store(this.#control, BUSY, 1);
-    // Not imported: a hook starts no worker, and Node 24 takes 4 ms to load this.
+    // Not imported, because hooks start no worker and Node 24 takes 4 ms to load this module.
     const threads = process.getBuiltinModule('node:worker_threads');
     const worker = new threads.Worker(this.#options.worker ?? workerFile('store-worker'), {
       workerData,
-      // Nothing of the environment (keys may be in it) is the store's business.
+      // The store needs no environment variables, which may hold keys.
       env: {},
       execArgv: ['--disable-warning=ExperimentalWarning'],
-      // Else Node closes those of a thread that ends, with other threads' locks.
+      // Otherwise Node closes the file descriptors of a thread that ends, and with them other threads' locks.
       trackUnmanagedFds: false,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });
@@ -225,7 +223,7 @@ export class StoreClient<Calls extends CallTable<Calls> = StoreCalls> {
 }
 
 function post(worker: Worker, request: StoreRequest): void {
-  // The process must not end while a call waits, and must not live on when none does.
+  // The process must not end while a call waits, and must not stay alive when none does.
   worker.ref();
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- That is a window's.
   worker.postMessage(request);

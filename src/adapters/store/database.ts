@@ -19,24 +19,26 @@ import { markReplaced, replacedAt } from '../files/marks.ts';
 import { isPrivate } from '../files/private-folder.ts';
 
 /**
- * The one SQLite file, opened with the settings that durability and privacy need. A broken file is
- * renamed so that its name says so, and a new one is begun; it is never deleted and never repaired.
+ * Opens the single SQLite file with the settings that durability and privacy need. A broken file is renamed and a
+ * new one begun; it is never deleted or repaired.
  */
 
 /**
- * Statements after which a text that was read may be deleted or changed. The tables that are
- * missing here hold no texts, and nearly every write deletes rows from them. A space
- * raises its counter when a purge begins.
+ * Matches statements after which a text that was read may be deleted or changed. The excluded tables hold no texts,
+ * and nearly every write deletes rows from them. A space increments its counter when a purge begins.
  */
 const TAKES_TEXTS =
   /^\s*(?:DELETE(?! FROM (?:signals|ledger|tenant_ledger|requests)\b)|UPDATE (?:outputs|records|tenant_spaces SET counter))\b/i;
-/** PRAGMA quick_check reads the whole file: 16 MiB take about 50 ms, larger ones are trusted. */
+/** Largest file that PRAGMA quick_check reads when opening: 16 MiB take about 50 ms; larger files are trusted. */
 const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
-/** Another process holds the write lock for one short transaction, on a bad disk for seconds. */
+/**
+ * How long a connection waits for a lock: other processes hold the write lock for a short transaction, which takes
+ * seconds on a bad disk.
+ */
 const BUSY_MS = 5000;
-/** One second in all: creating the tables takes about 20 ms. */
+/** Attempts to open the file, one second in all; creating the tables takes about 20 ms. */
 const OPEN_ATTEMPTS = 50;
-/** As long as it takes to copy a backup of some gigabytes over the file: ten seconds in all. */
+/** Attempts while another program writes the file, ten seconds in all: enough to copy a backup of some gigabytes. */
 const COPY_ATTEMPTS = 500;
 const OPEN_RETRY_MS = 20;
 
@@ -46,7 +48,7 @@ export interface OpenOptions {
   readonly descriptors: Descriptors;
   readonly busyMs?: number;
   readonly isTrusted?: boolean;
-  /** Milliseconds since 1970, for the name of a file that is set aside. */
+  /** Milliseconds since 1970, for the new name of a broken file. */
   readonly now: number;
   report(line: string): void;
 }
@@ -54,7 +56,7 @@ export interface OpenOptions {
 export class Database {
   readonly #rows: Statements;
   #deletions = 0;
-  /** Times that the file itself was written, by a checkpoint or by another program. */
+  /** How often the file itself was written, by a checkpoint or another program. */
   #writings = 0;
   readonly #file: OpenedFile;
   /** Milliseconds since 1970. */
@@ -62,7 +64,7 @@ export class Database {
   readonly sqliteVersion: string;
   readonly journalMode: string;
 
-  /** `path`: of the file that the connection has open. */
+  /** `path`: of the file that the connection has opened. */
   constructor(
     connection: Connection,
     path: string,
@@ -70,7 +72,7 @@ export class Database {
   ) {
     this.#rows = new Statements(connection);
     this.sqliteVersion = String(this.#rows.value('SELECT sqlite_version()'));
-    // WAL_SYNCHRONOUS may be compiled in as NORMAL: it is set, never assumed.
+    // WAL_SYNCHRONOUS may be compiled in as NORMAL, so set it.
     const mode = isAtLeast(this.sqliteVersion, SAFE_WAL_VERSION) ? 'WAL' : 'DELETE';
     connection.exec(`PRAGMA busy_timeout = ${busyMs}`);
     this.journalMode = String(this.#rows.value(`PRAGMA journal_mode = ${mode}`));
@@ -78,18 +80,18 @@ export class Database {
     connection.exec('PRAGMA secure_delete = ON');
     connection.exec('PRAGMA mmap_size = 0');
     connection.exec('PRAGMA foreign_keys = ON');
-    // Else a row that INSERT OR REPLACE deletes is not counted as removed.
+    // Otherwise a row that INSERT OR REPLACE deletes is not counted as removed.
     connection.exec('PRAGMA recursive_triggers = ON');
-    // Kibibytes when negative. 16 MiB hold the index pages of 100,000 passages.
+    // A negative value is in kibibytes. 16 MiB hold the index pages of 100,000 passages.
     connection.exec('PRAGMA cache_size = -16384');
-    // A checkpoint gives the space of a large write-ahead log back.
+    // A checkpoint then shrinks a large write-ahead log.
     connection.exec('PRAGMA journal_size_limit = 4194304');
     this.#file = new OpenedFile(path, descriptors);
   }
 
   /**
-   * Whether the files at the path still are those that are open. After any write to the file itself
-   * SQLite's pages are read again: it cannot know of a write that was not its own.
+   * Says whether the opened files are still those at the path. After any write to the file itself SQLite reads its
+   * pages again, because it does not notice other programs' writes.
    */
   look(): FileState {
     const state = this.#file.look();
@@ -99,12 +101,12 @@ export class Database {
     return state;
   }
 
-  /** See OpenedFile.detach. The connection is then to be closed. */
+  /** See OpenedFile.detach. Close the connection afterwards. */
   detach(): boolean {
     return this.#file.detach();
   }
 
-  /** Moves what the write-ahead log holds into the file. */
+  /** Moves the content of the write-ahead log into the file. */
   checkpoint(): void {
     this.#rows.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
@@ -114,12 +116,12 @@ export class Database {
     return this.#rows.emptyLog();
   }
 
-  /** The file has another path or none: it gets what its log holds, and the path is left clean. */
+  /** For a file that was moved or deleted: writes its log into it, and removes the logs at the path. */
   leaveMoved(): void {
     try {
       this.checkpoint();
     } catch {
-      // A disk that is full or gone: the file is as whole as after a kill.
+      // The disk is full or gone: the file is as intact as after a kill.
     }
     this.#file.removeLogs();
   }
@@ -149,9 +151,9 @@ export class Database {
   }
 
   /**
-   * Changes as soon as a text that was read may have been deleted. That is after each commit of
-   * another connection (when SQLite too forgets the pages that it has read), after each deletion by
-   * this one, and after each write to the file that `look` saw.
+   * Returns a value that changes as soon as a text that was read may have been deleted: after each commit of another
+   * connection (when SQLite drops its cached pages too), after each deletion by this one, and after each write to
+   * the file that `look` saw.
    */
   generation(): string {
     const commits = this.get<{ data_version: number }>('PRAGMA data_version')?.data_version ?? 0;
@@ -164,8 +166,8 @@ export class Database {
   }
 
   /**
-   * All or nothing, and safe from a kill of the process, but a power cut may take it. For what is not
-   * missed: a sync takes milliseconds, in which no recall is answered.
+   * Runs a transaction that is atomic and survives a kill of the process, but not a power cut. For data that may be
+   * lost: a sync takes milliseconds, during which no recall is answered.
    */
   unsyncedTransaction(work: () => void): void {
     this.#rows.exec('PRAGMA synchronous = NORMAL');
@@ -176,7 +178,7 @@ export class Database {
     }
   }
 
-  /** Reads of one moment, whatever another connection writes meanwhile. */
+  /** Runs reads on one snapshot, whatever other connections write meanwhile. */
   snapshot<Result>(read: () => Result): Result {
     this.#rows.exec('BEGIN');
     try {
@@ -191,7 +193,7 @@ export class Database {
   }
 }
 
-/** Throws what the file system or SQLite throws, but never for a file that is merely broken. */
+/** Opens the database. Throws errors of the file system and SQLite, but not for a broken file. */
 export function openDatabase(options: OpenOptions): Database {
   makePrivateFolder(options.folder);
   try {
@@ -216,9 +218,9 @@ export function beingWritten(): MemoryError {
   return new MemoryError('unavailable', BEING_WRITTEN);
 }
 
-/** The file is broken, and another program has just written to it: it may be half of a copy. */
+/** The file is broken and another program has just written to it, so it may be half of a copy. */
 class BeingWrittenError extends MemoryError {
-  /** SQLite deletes the log with the last connection, and a broken file is set aside with its log. */
+  /** SQLite deletes the log with the last connection, and a broken file must be renamed with its log. */
   readonly close: () => void;
 
   constructor(close: () => void) {
@@ -227,8 +229,8 @@ class BeingWrittenError extends MemoryError {
   }
 }
 
-// Turning a new file to WAL needs it alone, and SQLite does not wait for that: two processes that
-// begin together must try again.
+// Opens with retries. Switching a new file to WAL needs it exclusively, and SQLite does not wait for that, so two
+// processes that start together must try again.
 function openPatiently(options: OpenOptions): Database {
   let earlier: BeingWrittenError | undefined;
   for (let attempt = 1; ; attempt += 1) {
@@ -284,14 +286,14 @@ export function isWhole(database: Database): boolean {
 
 interface Abandoned {
   readonly isBroken: boolean;
-  /** False when another process has set the file aside: then the path has a new one, which must stay. */
+  /** False if another process has renamed the broken file: then the path has a new file, which must stay. */
   isAtPath(): boolean;
   close(): void;
 }
 
 /**
- * Closes a connection. A broken file is set aside first, because SQLite deletes the write-ahead log
- * when it closes, and the log may hold what the broken file lost.
+ * Closes a connection. A broken file is renamed first, because SQLite deletes the write-ahead log on closing, and
+ * the log may hold what the broken file lost.
  */
 export function abandon(given: Abandoned, options: OpenOptions): void {
   try {
@@ -310,14 +312,15 @@ function setAside(options: OpenOptions): void {
   options.report(`The memory's file was damaged. svc kept it as ${aside} and created a new one.`);
 }
 
-/** The database was deleted or replaced while it was open: nothing of this connection counts any more. */
+/** The database was deleted or replaced while it was open, so nothing of this connection counts. */
 export class FileReplacedError extends Error {
   override readonly name = 'FileReplacedError';
 }
 
 /**
- * Throws MemoryError while another program writes the file, and FileReplacedError when the files at the path are not those that the connection has open. The
- * thread must then end: with it go the statements, and SQLite leaves a file when the last one is gone.
+ * Checks the files. Throws MemoryError while another program writes the file, and FileReplacedError if the files at
+ * the path are not those that were opened. Then the thread must end, because SQLite releases a file only with its
+ * last statement.
  */
 export function leaveReplaced(
   database: Database,
@@ -332,7 +335,7 @@ export function leaveReplaced(
   if (state === 'replaced' && !database.isAtPath()) database.leaveMoved();
   const { folder } = options;
   const file = databaseFile(folder);
-  // Another connection may have found it first: it is said once.
+  // Another connection may have found this first; report it once.
   if (replacedAt(folder) < database.openedAt) {
     options.report(
       `The memory's file ${file} was deleted or replaced while svc ran. svc continues with the new file.`,
@@ -342,14 +345,14 @@ export function leaveReplaced(
   throw new FileReplacedError(file);
 }
 
-/** The other processes on the folder, and the person who looks with `svc status` or `svc doctor`. */
+/** Tells other processes on the folder, and a user who runs `svc status` or `svc doctor`. */
 function tellOthers(folder: string): void {
   try {
-    // It was svc's own a moment ago. An open one in its place is judged when it is opened.
+    // The folder was svc's own a moment ago. A folder with open rights in its place is refused when it is opened.
     const stat = lstatSync(folder, { throwIfNoEntry: false });
     makePrivateFolder(folder, { inside: stat !== undefined && isPrivate(stat.mode) });
     markReplaced(folder);
   } catch {
-    // A folder that cannot be made: the memory is unavailable, and opening it says so.
+    // The folder cannot be made. Opening the memory will report that it is unavailable.
   }
 }

@@ -1,14 +1,13 @@
 import { type BigIntStats, closeSync, fstatSync, openSync, statSync } from 'node:fs';
 
 /**
- * Descriptors of database files, one a file for all threads of the process. POSIX takes back every
- * lock that a process has on a file as soon as the process closes any descriptor of it. Those are the
- * locks of SQLite's connections in other threads too. Another process would then take itself for
- * the last one, and delete the log of a database that is in use. So no thread closes one of these:
- * the process does, once no store is open.
+ * Keeps one descriptor per database file for all threads of the process. In POSIX a process loses all its locks on a
+ * file when it closes any descriptor of it, even those of SQLite's connections in other threads. Another process
+ * would then believe to be the last one, and delete the log of a database in use. So no thread closes a descriptor;
+ * the process does when no store is open.
  */
 
-/** A store needs one, for the header of its database. A process of svc has one store, a test many. */
+/** Bound on files. A store needs one, for the header of its database. A process of svc has one store, a test many. */
 const SLOTS = 256;
 const FREE = -1;
 
@@ -26,13 +25,13 @@ export class Descriptors {
     return this.#slots;
   }
 
-  /** For reading; not to be closed. Throws what the file system throws. */
+  /** Returns a descriptor for reading, which must not be closed. Throws errors of the file system. */
   open(path: string): number {
     const wanted = statSync(path, { bigint: true });
     for (const [slot, descriptor] of this.#slots.entries()) {
       const stat = descriptor === FREE ? undefined : statOf(descriptor);
       if (stat !== undefined && isSame(stat, wanted)) return descriptor;
-      // A deleted file keeps its place on the disk as long as a process has it open.
+      // A deleted file uses disk space as long as a process has it open.
       if (stat?.nlink === 0n) this.#close(slot);
     }
     const descriptor = openSync(path, 'r');
@@ -43,12 +42,12 @@ export class Descriptors {
     throw new Error('too many database files are open');
   }
 
-  /** While there is a user, threads may have files open. */
+  /** Adds a user: threads may have files open. */
   addUser(): void {
     this.#users += 1;
   }
 
-  /** Removes a user. With the last one all files are closed. */
+  /** Removes a user. After the last one all files are closed. */
   removeUser(): void {
     this.#users -= 1;
     if (this.#users > 0) return;
@@ -61,7 +60,7 @@ export class Descriptors {
   }
 }
 
-/** Undefined where another thread has closed it meanwhile. */
+/** Returns the state of a file; undefined if another thread has closed it meanwhile. */
 function statOf(descriptor: number): BigIntStats | undefined {
   try {
     return fstatSync(descriptor, { bigint: true });

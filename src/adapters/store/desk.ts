@@ -37,13 +37,13 @@ import type { StoreCalls } from './protocol.ts';
 import { FileSearch } from './file-search.ts';
 import { type Signals, silent } from './signals.ts';
 
-/** Records as a person looks through them, with the marks that a person gave them. */
+/** Reads records with their marks, for a user who looks through them. */
 
 const SHELVES_MAX = 500;
 /** More than the page lists. */
 const DAYS_MAX = 30;
 const LIMIT_MAX = 500;
-/** Records that are read to find the rules among them. */
+/** Bound on records that are searched for rules. */
 const STANDING_READ_MAX = 1000;
 const BEGINNING_CHARS = 160;
 
@@ -64,7 +64,7 @@ class Desk {
     return this.#database.all<Shelf>(SHELVES);
   }
 
-  /** Each day is counted in the index: 100,000 dates would take a fifth of a second to be written. */
+  /** Counts records per day with an index: reading 100,000 dates would take a fifth of a second. */
   days(space: string): ShelfDay[] {
     const id = this.#database.get<{ id: number }>(SPACE_ID, space)?.id;
     if (id === undefined) return [];
@@ -97,7 +97,7 @@ class Desk {
     return spaces.flatMap(({ id, name }) => this.#rulesOf(id, name));
   }
 
-  /** The rule that was marked; undefined where none has this id. */
+  /** Marks a rule and returns it; undefined if none has this id. */
   markRule({ id, mark, at }: RuleChange): DeskRule | undefined {
     const rule = this.rules({}).find((one) => one.id === id);
     if (rule === undefined) return undefined;
@@ -140,17 +140,17 @@ class Desk {
     return true;
   }
 
-  /** An edit left this tombstone: the person may edit the text back, or move it here again. */
+  /** Marks a tombstone that an edit or a move left, so that the user may edit the text back or move it here again. */
   allowBack(space: string, digest: string): void {
     this.#database.run(ALLOW_BACK, digest, space);
   }
 
-  /** Takes away the tombstone of a text that was edited or moved, and not forgotten. */
+  /** Removes the tombstone of a text that was edited or moved but not forgotten. */
   takeBack(space: string, digest: string): void {
     this.#database.run(TAKE_BACK, digest, space);
   }
 
-  /** Tombstones go; the caller captures the records again, and then has their marks put back. */
+  /** Removes tombstones. The caller captures the records again and then restores their marks. */
   unbury(records: readonly DeskRecord[]): void {
     for (const { space, digest } of records) this.#database.run(UNBURY, digest, space);
   }
@@ -205,7 +205,7 @@ function conditionsOf({ kind, source, client, exchange, ...filter }: DeskFilter)
   return conditions;
 }
 
-/** A person's own texts in which the index has found a rule. */
+/** Selects the user's own texts in which the index has found a rule. */
 const STATES_RULES = `r.role = 'user' AND r.source IS NULL AND r.id IN (SELECT p.record FROM passage_terms f
   JOIN passages p ON p.id = f.rowid WHERE f.passage_terms MATCH '"${RULE_TERM}"')`;
 
@@ -327,17 +327,17 @@ interface DeskParts {
   readonly signals: Signals;
   /** `emptyForgotten` is to follow. */
   readonly forget: (filter: ForgetFilter) => void;
-  /** Keeps the blocks that quote it from new conversations. */
+  /** Keeps blocks that quote the record out of new conversations. */
   readonly retire: (ref: string) => void;
 }
 
-/** More than a person reads; each costs the reading of a text. */
+/** Bound on shown candidates: more than a user reads, and each requires reading a text. */
 const WEIGHED_MAX = 24;
-/** Other projects in which the prompt is tried: the ones that were used last. */
+/** Bound on other projects for which the prompt is tried: those last used. */
 const PROJECTS_MAX = 6;
 const FROM_OTHERS_MAX = 2;
 
-/** Makes the calls by which a person keeps order among the memories. */
+/** Implements the calls with which a user manages memories. */
 export function deskCalls(parts: DeskParts): Pick<StoreCalls, DeskCallName> {
   const { database, records } = parts;
   const desk = new Desk(database);
@@ -373,14 +373,14 @@ function markRule({ retire }: DeskParts, desk: Desk, change: RuleChange): boolea
   return marked !== undefined;
 }
 
-/** The new text is held before the old one goes, so that nothing is lost in between. */
+/** Edits a record. The new text is stored before the old one is deleted, so that nothing is lost in between. */
 function edit({ records, forget }: DeskParts, desk: Desk, change: DeskEdit): EditState {
   const { space, ref, text, at } = change;
   const [old] = desk.browse({ space, refs: [ref], limit: 1 }).records;
   if (old === undefined) return 'gone';
   if (old.digest === text.digest) return 'same';
   desk.takeBack(space, text.digest);
-  // Its fingerprint goes: no exchange of the conversation may leave on the proof of other words.
+  // Clear the fingerprint: a proof of the new words must not let an exchange with the old words be left out.
   const [state] = records.capture([{ ...recordOf(old), ...text, fingerprint: '' }]);
   if (state === 'forgotten') return 'forgotten';
   if (state !== 'stored' && state !== 'duplicate') return 'rejected';
@@ -396,7 +396,7 @@ function recordOf(given: DeskRecord): MemoryRecord<SpeakerRole> {
   return record;
 }
 
-/** Recalls of its own: looking leaves no signal by which later prompts would be judged. */
+/** Runs recalls for the user's inspection. They leave no signal, which would influence later prompts. */
 class Look {
   readonly #desk: Desk;
   readonly #search: FileSearch;
@@ -429,7 +429,7 @@ class Look {
     return {
       isQuestion,
       needed: strengthNeeded(isQuestion),
-      // Recall itself places newer texts and other sayings higher: a person sees the score, and its order.
+      // Recall also prefers newer texts and other statements; a user sees the score, so sort by it.
       weighed: [...weighed, ...this.#fromOthers(chat)].toSorted((a, b) => b.score - a.score),
       exchanges,
       agent,

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 
 /**
- * SQLite through the API of node:sqlite. Only what both drivers share may be used: the builtin
- * takes over, unchanged, where the runtime has a SQLite that is safe.
+ * Loads SQLite with the API of node:sqlite. Use only what both drivers share: Node's own takes over unchanged if its
+ * SQLite is safe.
  */
 
 export type SqlValue = string | number | Uint8Array | null;
@@ -25,8 +25,8 @@ export interface Driver {
 }
 
 /**
- * The first SQLite without the WAL-reset bug: with 3.7.0 to 3.51.2 two processes that write and
- * checkpoint one database, as proxy and command line do, can corrupt it.
+ * The first SQLite without the WAL-reset bug. With 3.7.0 to 3.51.2 two processes that write and checkpoint a
+ * database, as proxy and command line do, can corrupt it.
  */
 export const SAFE_WAL_VERSION = '3.51.3';
 
@@ -34,7 +34,7 @@ interface SqliteModule {
   readonly DatabaseSync: new (path: string, options: { readonly readOnly?: boolean }) => Connection;
 }
 
-/** The builtin where it is new enough, else the package; the old builtin where the package fails to load. */
+/** Returns Node's own driver if it is new enough, else the package's, or the old one if the package fails to load. */
 export function loadDriver(): Driver {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node 20's types do not know it.
   const builtin = process.getBuiltinModule?.('node:sqlite') as SqliteModule | undefined;
@@ -67,7 +67,7 @@ function driverOf(name: Driver['name'], module: SqliteModule): Driver {
   return { name, open: (path, options = {}) => new module.DatabaseSync(path, options) };
 }
 
-/** The primary result code of SQLite, 0 when the error is not SQLite's. */
+/** Returns SQLite's primary result code; 0 if the error is not SQLite's. */
 export function sqliteCode(error: unknown): number {
   if (!(error instanceof Error)) return 0;
   const code: unknown = Reflect.get(error, 'errcode');
@@ -77,8 +77,8 @@ export function sqliteCode(error: unknown): number {
 }
 
 /**
- * SQLite's words for its codes (sqlite3ErrStr of sqlite3.c). The errors of `all()` have nothing else in
- * `@photostructure/sqlite` 1.2.1.
+ * SQLite's texts for its codes (sqlite3ErrStr in sqlite3.c). In `@photostructure/sqlite` 1.2.1 the errors of `all()`
+ * contain nothing else.
  */
 const WORDS: readonly (readonly [string, number])[] = [
   ['database is locked', 5],
@@ -100,14 +100,14 @@ export function isDamage(error: unknown): boolean {
   return code === 11 || code === 26;
 }
 
-/** Another connection holds a lock; to be tried again in a moment. */
+/** Says whether another connection holds a lock, so that a retry may succeed. */
 export function isBusy(error: unknown): boolean {
   const code = sqliteCode(error);
   // 15: another process kept changing the log while this one began to read it.
   return code === 5 || code === 15;
 }
 
-/** The primary result codes that happen to people: https://www.sqlite.org/rescode.html */
+/** The primary result codes that users meet: https://www.sqlite.org/rescode.html */
 const FAILURES: Readonly<Record<number, string>> = {
   3: 'cannot be opened: its owner or mode forbids it',
   5: 'is locked by another program',
@@ -122,23 +122,20 @@ const FAILURES: Readonly<Record<number, string>> = {
   26: 'is damaged, or not a database',
 };
 
-/**
- * The file's failure and its cause, as the end of a sentence; SQLite's numbers mean nothing to a
- * person.
- */
+/** Describes the file's failure as the end of a sentence, because SQLite's numbers mean nothing to users. */
 export function failureText(error: unknown): string {
   const known = FAILURES[sqliteCode(error)];
   if (known !== undefined) return known;
   const system: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
-  // The system's own codes are looked up by people; those of Node and its drivers are not.
+  // Show the system's codes, which users can look up; those of Node and its drivers they cannot.
   const isSystem = typeof system === 'string' && /^E[A-Z0-9]+$/.test(system);
   return isSystem ? `cannot be used (${system})` : 'cannot be used';
 }
 
-/** A recall takes some 20 ms. A write to the ledger that waits for longer than 250 ms is given up. */
+/** How long a checkpoint waits for readers. A recall takes some 20 ms; a write to the ledger fails after 250 ms. */
 const READER_MS = 100;
 
-/** A connection's statements, each prepared once. */
+/** Caches a connection's prepared statements. */
 export class Statements {
   readonly #connection: Connection;
   readonly #statements = new Map<string, Statement>();
@@ -147,7 +144,7 @@ export class Statements {
     this.#connection = connection;
   }
 
-  // The type of a row must match its SELECT; callers keep both next to each other.
+  // The type of a row must match its SELECT, so callers keep both together.
   all<Row>(sql: string, ...values: SqlValue[]): Row[] {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     return this.#statement(sql).all(...values) as Row[];
@@ -168,12 +165,12 @@ export class Statements {
     this.#connection.exec(sql);
   }
 
-  /** The value of a pragma, or of a SELECT of one value. */
+  /** Returns the value of a pragma, or of a SELECT with one value. */
   value(sql: string): unknown {
     return Object.values(this.#connection.prepare(sql).get() ?? {})[0];
   }
 
-  /** All or nothing. It takes the lock for writing first: no read becomes a write halfway. */
+  /** Runs a transaction. It takes the write lock first, so that no read must become a write halfway. */
   transaction<Result>(work: () => Result): Result {
     this.#statement('BEGIN IMMEDIATE').run();
     try {
@@ -187,8 +184,8 @@ export class Statements {
   }
 
   /**
-   * Moves the write-ahead log into the file and empties it. Returns false while another connection reads
-   * what the file was before. Nobody can write while this waits for such a reader.
+   * Moves the write-ahead log into the file and empties it. Returns false while another connection reads the earlier
+   * state. Nobody can write while this waits for such a reader.
    */
   emptyLog(): boolean {
     // Nearly all of the work, while others write.
@@ -212,7 +209,7 @@ export class Statements {
     try {
       this.#connection.exec('ROLLBACK');
     } catch {
-      // Nothing is open: the earlier failure is the one to report.
+      // No transaction is open. The earlier failure is reported.
     }
   }
 
@@ -225,7 +222,7 @@ export class Statements {
   }
 }
 
-/** The conditions of a query, all of which must hold, and the values of their question marks in order. */
+/** The conditions of a query, joined by AND, and the values of their question marks in order. */
 export class Conditions {
   readonly values: (string | number)[] = [];
   readonly #all: string[] = [];
@@ -234,7 +231,7 @@ export class Conditions {
     this.#all.push(condition);
   }
 
-  /** A filter without this value does not ask for it. */
+  /** Adds a condition, unless the filter has no such value. */
   add(condition: string, value: string | number | undefined): void {
     if (value === undefined) return;
     this.require(condition);
@@ -252,9 +249,9 @@ export interface StoredText {
   readonly is_utf16: number;
 }
 
-/** Gives a text as bytes, from which textOf() reads exactly that text again, whatever JSON can carry. */
+/** Encodes a text as bytes; textOf() returns exactly the same text, whatever JSON can carry. */
 export function bytesOf(text: string): StoredText {
-  // UTF-8 has no form for half a surrogate pair: such a text, rare and broken, is kept as UTF-16.
+  // Half a surrogate pair is no valid UTF-8, so such a rare, broken text is stored as UTF-16.
   const isUtf16 = /\p{Surrogate}/u.test(text);
   return { text: Buffer.from(text, isUtf16 ? 'utf16le' : 'utf8'), is_utf16: isUtf16 ? 1 : 0 };
 }

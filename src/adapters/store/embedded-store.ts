@@ -40,17 +40,17 @@ import { forgetOldest } from '../../core/bytes/recent.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 
 /**
- * Everything svc remembers on this machine, in one folder: memories, ledger, outbox, request log.
- * Several processes may have it open at once.
+ * Everything that svc stores on this machine, in one folder: memories, ledger, outbox, request log. Several
+ * processes may have it open.
  */
 
-/** Captures that take longer at shutdown stay in the outbox. */
+/** How long a shutdown waits for captures; later ones stay in the outbox. */
 const CLOSE_FLUSH_MS = 2000;
 
-/** A forgetting that stands still for so long was interrupted. */
+/** A forgetting without progress for this long was interrupted. */
 const LOOK_MS = 3000;
 
-/** The first takes 30 ms, a fourth would be no quicker than the third. */
+/** How often the index is warmed: the first time takes 30 ms, a fourth would be no faster than the third. */
 const WARMING_TIMES = 3;
 
 interface EmbeddedStoreOptions {
