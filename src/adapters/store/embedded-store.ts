@@ -56,11 +56,11 @@ const WARMING_TIMES = 3;
 interface EmbeddedStoreOptions {
   /** Made with mode 0700 if need be. */
   readonly folder: string;
-  /** One line for people; never a text of a record. */
+  /** Writes one line for the user, which never contains a record's text. */
   report(line: string): void;
-  /** Absent: a worker thread runs the store's calls. */
+  /** Opens a client that runs the store's calls. Absent: a worker thread runs them. */
   readonly openClient?: (options: StoreClientOptions) => StoreCaller;
-  /** Milliseconds that the first use of the state waits for a lock. Absent: as long as a start may take. */
+  /** How long the first use of the state waits for a lock, in milliseconds. Absent: as long as a start may take. */
   readonly openMs?: number;
 }
 
@@ -73,13 +73,15 @@ export interface EmbeddedStore extends LocalStore {
   readonly provenance: ProvenanceStore;
   readonly desk: MemoryDesk;
   /**
-   * Makes the first recall as quick as later ones; calls of requests run between its parts. Never
-   * rejects: a failing memory reports it to the calls that need it.
+   * Warms the index so that the first recall is fast; calls of requests run between its parts. Never rejects: calls
+   * that need a failing memory report it themselves.
    */
   warm(): Promise<void>;
 }
 
-/** Returns at once: the files are opened later, `memory.db` by a worker; calls wait until it is. */
+/**
+ * Opens the store and returns at once. The files are opened later, `memory.db` by a worker, and calls wait for that.
+ */
 export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore {
   const { folder } = options;
   const report = options.report.bind(options);
@@ -112,13 +114,13 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): EmbeddedStore 
     proofs,
     report,
     settle: async () => {
-      // Also what a dead process left: it must not come back after the forgetting.
+      // Also deliver captures of an ended process: they must not be stored after the forgetting.
       await outbox.flush(CLOSE_FLUSH_MS);
       state.open();
     },
   });
   const outbox = state.outboxFor(STORE_TARGET, memory);
-  // The thread that answers requests makes the file, and then the store's thread may open it.
+  // This thread creates the file first; then the store's thread may open it.
   setImmediate(() => {
     state.open();
     memory.begin().catch(() => undefined);
@@ -191,25 +193,31 @@ async function warm(client: StoreCaller): Promise<void> {
 }
 
 /**
- * One transaction: other processes wait for one at most. It holds the lock for 2 ms and the disk's
- * sync; one longer text is a transaction of its own, of 12 ms for 32 kB.
+ * Bounds of a transaction, because other processes wait for one. It holds the lock for 2 ms plus the disk's sync.
+ * One longer text is a transaction of its own: 12 ms for 32 kB.
  */
 const BATCHES = {
   countMax: 8,
   sizeMax: 8_192,
-  // An output is in no index: writing 256 kB of them takes as long as a record of 8 kB.
+  // Outputs are not indexed: writing 256 kB of them takes as long as a record of 8 kB.
   sizeOf: ({ role, text }: MemoryRecord) => (role === 'tool' ? text.length / 32 : text.length),
 } as const;
 /**
- * Between two transactions of one call. A process that waits for the lock looks for it every few
- * milliseconds, and would never find it free.
+ * Pause between two transactions of one call. Another process tries the lock every few milliseconds, and would never
+ * get it otherwise.
  */
 const REST_MS = 5;
 
-/** Ten seconds in all. A read of svc takes some milliseconds; one of another program may take hours. */
+/**
+ * Attempts to erase files, ten seconds in all. A read of svc takes some milliseconds; one of another program may
+ * take hours.
+ */
 const ERASE_ATTEMPTS = 40;
 const ERASE_REST_MS = 250;
-/** A full disk and a long read do not end at once, and each attempt may write the whole file. */
+/**
+ * How many checks are skipped after a failed attempt: a full disk or a long read lasts a while, and each attempt may
+ * write the whole file.
+ */
 const LOOKS_BETWEEN = 5;
 const READ_BY_OTHERS =
   "Another program reads the memory's files, so they may still have the forgotten words. svc removes them as soon as that program lets it.";
@@ -218,7 +226,7 @@ interface EmbeddedMemoryParts {
   readonly client: StoreCaller;
   readonly mirror: OutputMirror;
   readonly proofs: ProofState;
-  /** Stores what is on its way, as far as that is possible now. */
+  /** Stores the waiting captures, as far as that is possible now. */
   readonly settle: () => Promise<void>;
   readonly report: (line: string) => void;
 }
@@ -234,7 +242,7 @@ class EmbeddedMemory implements Memory {
   /** What `endInterrupted` found at its last look. */
   #unended = '';
   #changes = '';
-  /** Looks until the next attempt, after one that failed. */
+  /** Checks left until the next attempt, after a failed one. */
   #pause = 0;
 
   constructor({ client, mirror, settle, proofs, report }: EmbeddedMemoryParts) {
@@ -287,13 +295,13 @@ class EmbeddedMemory implements Memory {
     try {
       await this.#forgetBegun(signal, (done) => progress?.(Math.min(done, all), all));
     } finally {
-      // Also after a part: what is gone from the tables must not be in a block, a log or a file.
+      // Also after an error: what was deleted from the tables must not stay in a block, a log or a file.
       await this.endForgetting();
     }
     return all;
   }
 
-  /** Takes what was deleted out of all files: now, or later where another program reads one of them. */
+  /** Erases deleted texts from all files: now, or later if another program is reading one of them. */
   async endForgetting(): Promise<void> {
     const failure = await this.#mirror.sweep().catch((cause: unknown) => {
       const message = 'svc forgot a tool output, but could not remove its file.';
@@ -310,7 +318,7 @@ class EmbeddedMemory implements Memory {
     if (failure !== undefined) throw failure;
   }
 
-  /** To be called once, as soon as the file may be opened. Ends what an earlier process has begun to forget. */
+  /** Finishes a forgetting that an earlier process began. Call it once, as soon as the file may be opened. */
   async begin(): Promise<void> {
     const unended = await this.#client.call('unended', undefined);
     this.#proofs.begin();
@@ -318,8 +326,8 @@ class EmbeddedMemory implements Memory {
   }
 
   /**
-   * To be called every few seconds. Ends a forgetting that was interrupted, in this or another process: one
-   * that stood still from one call to the next.
+   * Finishes an interrupted forgetting of this or another process: one without progress since the last call. Call it
+   * every few seconds.
    */
   async endInterrupted(): Promise<void> {
     this.#pause -= 1;
@@ -362,7 +370,7 @@ class EmbeddedMemory implements Memory {
     return this.#client.call('placed', undefined);
   }
 
-  /** Takes what quotes records that are kept elsewhere out of what was placed; see StoreCalls. */
+  /** Removes blocks that quote forgotten records of another memory; see StoreCalls. */
   async forgetPlaced(forgotten: ForgottenElsewhere): Promise<number> {
     const emptied = await this.#client.call('forgetPlaced', forgotten);
     await this.endForgetting();
@@ -371,7 +379,7 @@ class EmbeddedMemory implements Memory {
 
   async hold(question: HoldQuestion, signal: AbortSignal): Promise<readonly Holding[]> {
     const holdings = await this.#client.call('hold', question, signal);
-    // The caller that asks for proofs is about to leave these out.
+    // A caller that asks for proofs is about to leave these texts out, so write their files.
     const digests = holdings.map(({ digest }) => digest);
     this.keepFiles(question.space, digests);
     return holdings;
@@ -381,10 +389,7 @@ class EmbeddedMemory implements Memory {
     return this.#proofs.version();
   }
 
-  /**
-   * Drops the copies of outputs held elsewhere, after something was forgotten there: maybe one of
-   * these.
-   */
+  /** Drops the copies of another memory's outputs after something was forgotten there: it may be one of these. */
   async dropOutputs(space: string): Promise<void> {
     await this.#client.call('dropOutputs', space);
     await this.endForgetting();
@@ -394,7 +399,7 @@ class EmbeddedMemory implements Memory {
     return this.#client.call('outputSpaces', limit);
   }
 
-  /** Removes files whose output is not held any more: a kill may come between the two. */
+  /** Removes files whose output no longer exists: a kill may come between the two deletions. */
   sweepFiles(): Promise<void> {
     return this.#mirror.sweep();
   }
@@ -406,16 +411,16 @@ class EmbeddedMemory implements Memory {
 
   async close(): Promise<void> {
     await this.#mirror.close();
-    // The last connection to close the file empties its log. On Node 20 that is none of these two: one that
-    // is closed ends when its statements are collected.
+    // The last connection to close the file empties its log. On Node 20 it may be neither of these two, because a
+    // connection ends only when its statements are garbage-collected.
     if (this.#proofs.close()) await this.#client.call('emptyLog', undefined).catch(() => undefined);
     await this.#client.close();
   }
 }
 
-/** An output is proven at every request; its file needs a look once in a while. */
+/** How often an output's file is checked; the output itself is proven at every request. */
 const FILE_LOOK_MS = 3_600_000;
-/** More than a long session leaves out; what is dropped comes with the next request. */
+/** Bound on waiting outputs: more than a long session leaves out. A dropped one comes with the next request. */
 const WAITING_MAX = 4_096;
 const LOOKED_MAX = 20_000;
 /** Cleaning reads the sizes of all files. */
@@ -423,9 +428,9 @@ const WRITES_PER_CLEAN = 256;
 
 interface OutputMirrorOptions {
   readonly folder: string;
-  /** The stored text, undefined when it is not held. */
+  /** Returns a stored text; undefined if it is not stored. */
   textOf(key: RecordKey): Promise<string | undefined>;
-  /** The references among these that name a stored output. */
+  /** Returns those of the references that name a stored output. */
   heldOf(refs: readonly string[]): Promise<readonly string[]>;
   report(line: string): void;
 }
@@ -436,14 +441,14 @@ interface Waiting {
 }
 
 /**
- * Keeps a file beside the store for each output that is left out. A caller that asks for a proof is about to leave
- * the output out, so its file is written from then on, while the request is on its way. The store's row stays the
- * truth, and a file whose row is deleted is deleted too.
+ * Writes a file beside the store for each left-out output. When a caller asks for a proof, it is about to leave the
+ * output out, so the file is written while the request is sent. The store's row is authoritative: a file whose row
+ * was deleted is deleted too.
  */
 class OutputMirror {
   readonly #options: OutputMirrorOptions;
   readonly #waiting = new Map<string, Waiting>();
-  /** When a file was last looked after, by space and digest. */
+  /** When a file was last checked, by space and digest. */
   readonly #looked = new Map<string, number>();
   #working: Promise<void> | undefined;
   #writes = 0;
@@ -465,7 +470,7 @@ class OutputMirror {
     if (this.#waiting.size > 0) this.#working ??= this.#work();
   }
 
-  /** Removes the files whose text is not held any more. Throws when one cannot be removed. */
+  /** Removes files whose text no longer exists. Throws if one cannot be removed. */
   async sweep(): Promise<void> {
     const { folder } = this.#options;
     const refs = await outputFileRefs(folder);
@@ -478,12 +483,12 @@ class OutputMirror {
     this.#looked.clear();
   }
 
-  /** The store was replaced, so every file is checked again. */
+  /** Checks every file again, because the store was replaced. */
   forgetLooked(): void {
     this.#looked.clear();
   }
 
-  /** Resolves when nothing is written any more; what still waits comes with a later request. */
+  /** Resolves when no file is being written; waiting outputs come with a later request. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#working;
@@ -518,7 +523,7 @@ class OutputMirror {
     if (text === undefined) return;
     const ref = referenceOf(digest);
     await writeOutputFile(folder, { ref, text }, Date.now());
-    // Forgotten by another process meanwhile: it removes the file either before this look or after it.
+    // Another process may have forgotten the output meanwhile; it removes the file before or after this check.
     if ((await this.#options.textOf({ ref })) === undefined) await removeOutputFiles(folder, [ref]);
   }
 

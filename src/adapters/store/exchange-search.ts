@@ -52,22 +52,30 @@ import {
 import { Vocabulary } from '../../core/recall/vocabulary.ts';
 import { filesFrom } from './provenance.ts';
 
-/** Recall for an agent: lines of whole exchanges, now and then, and a brief at a session's start. */
+/**
+ * Recall for an agent: lines of whole exchanges, if the prompt needs them, and a list of sessions at a session's
+ * start.
+ */
 
-/** Terms of the prompt; the text around it gives as many. */
+/** Bound on terms of the prompt, and on those of the text around it. */
 const TERMS_MAX = 48;
-/** Exchanges that are read whole and ranked; the index finds them by their passages. */
+/** Bounds on exchanges that are read whole and ranked, and on passages by which the index finds them. */
 const EXCHANGES_MAX = 40;
 const PASSAGES_MAX = 64;
-/** Passages that share words with the session so far, whatever the prompt says. */
+/** Bound on passages that share words with the session so far, whatever the prompt says. */
 const SESSION_PASSAGES_MAX = 24;
-/** A second look reads all their texts, 10 kB each: 6 ms of a processor in 10,000 memories. */
+/**
+ * Bound on exchanges for a second look, which reads all their texts, 10 kB each: 6 ms of CPU time with 10,000
+ * memories.
+ */
 const LOOKED_EXCHANGES_MAX = 12;
 const LOOKED_TERMS_MAX = 64;
-/** Words of the prompt that distinguish sessions. */
+/** Bound on the prompt's rare words by which sessions are found. */
 const RAREST_MAX = 20;
-/** Tokens for the best exchange and for those after it: half of the time the best one is it, and 60 tokens hold
- * its fact in 44 % of the cases, 100 in 56 %. */
+/**
+ * Tokens for each quoted exchange, best first. Half of the time the best one has the fact: 60 tokens contain it in
+ * 44 % of the cases, 100 in 56 %.
+ */
 const QUOTE_TOKENS = [80, 45, 45, 30];
 const LINE_AROUND_WEIGHT = 0.35;
 
@@ -79,13 +87,13 @@ interface AgentQuestion extends RecallQuestion {
 export interface Looked {
   readonly spaces: readonly Space[];
   readonly postings: readonly SpacePostings[];
-  /** Ids of the passages that hold most of these terms, best first, without those of the request. */
+  /** Returns the ids of passages with most of these terms, best first, without those in the request. */
   passagesWith(terms: readonly ExchangeTerm[], most: number): Steps<readonly number[]>;
   /** Ids of the records that the request holds. */
   readonly excluded: ReadonlySet<number>;
 }
 
-/** How much the last prompts of each space shared with the memory, the oldest first. */
+/** The signals of the last prompts of each space, oldest first. */
 export interface SharedSignals {
   of(space: number): Steps<readonly number[]>;
   add(space: number, prompt: string, signal: number): void;
@@ -171,7 +179,7 @@ export class ExchangeSearch {
     return { exchanges: quoted, sessions };
   }
 
-  /** What was said about the files, names and errors of an action; nothing unless it is surely about them. */
+  /** Returns what was said about the files, names and errors of an action; nothing unless it is surely about them. */
   *look(
     question: AgentQuestion,
     action: Action,
@@ -219,14 +227,14 @@ export class ExchangeSearch {
     const { question, own, signal, home } = asked;
     if (signal === 0 || isReply(own)) return false;
     const earlier = asked.earlier.slice(-SIGNALS_MAX);
-    // A project that nothing was stored of yet may still hear of what all projects share.
+    // A project without memories can still get global ones.
     if (home !== undefined) this.#signals.add(home.id, question.humanText, signal);
-    // Recall also speaks at a prompt that mentions an earlier session, however weakly the memory matches it. The
-    // pattern that finds such a mention comes last, because V8 needs 10 ms to compile it at its first use.
+    // Recall also answers a prompt that mentions an earlier session, however weak its signal. This pattern is tried
+    // last, because V8 needs 10 ms to compile it at its first use.
     return speaks(signal, earlier, question.agent.quietShare) || speaksOfThePast(own);
   }
 
-  /** Best first. Each place is for an exchange that says something new; a request without an answer comes last. */
+  /** Ranks exchanges, best first. Each must add something new; a request without an answer comes last. */
   *#quote(
     ranked: readonly RankedExchange<Exchange>[],
     terms: readonly ExchangeTerm[],
@@ -314,7 +322,7 @@ function located({ texts, quotes: plain }: Quoted): LocatedExchange {
   return { ...found, ...(provenance && { provenance }) };
 }
 
-/** Its own space, then those that it had before; some may hold nothing yet. */
+/** Returns the spaces of a project: its own, then earlier ones; some may be empty. */
 function spacesOfProject(
   { space, olderSpaces = [] }: AgentQuestion,
   spaces: readonly Space[],
@@ -322,7 +330,7 @@ function spacesOfProject(
   return [space, ...olderSpaces].flatMap((one) => spaces.find(({ name }) => name === one) ?? []);
 }
 
-/** A conversation that continues while its project gets another space is kept in both. */
+/** Removes copies: a conversation that continued while its project changed its space is stored in both. */
 function withoutCopies(exchanges: readonly Exchange[]): Exchange[] {
   const seen = new Set<string>();
   return exchanges.filter(({ words }) => {
@@ -332,7 +340,7 @@ function withoutCopies(exchanges: readonly Exchange[]): Exchange[] {
   });
 }
 
-/** Each term costs a look-up in the index; the rare ones distinguish sessions. */
+/** Returns the rarest terms: each costs a look-up in the index, and rare ones distinguish sessions. */
 function rarest(terms: readonly ExchangeTerm[]): string[] {
   return terms
     .filter(({ isOwn }) => isOwn)
@@ -341,7 +349,7 @@ function rarest(terms: readonly ExchangeTerm[]): string[] {
     .map(({ term }) => term);
 }
 
-/** The gain of a line by each word. Words around the prompt say which of several lines is meant. */
+/** Returns how much each word adds to a line's score. Words around the prompt decide between several lines. */
 function lineValues(terms: readonly ExchangeTerm[]): TermValues {
   return new Map(
     terms.map(({ term, value, isOwn }) => [term, isOwn ? value : LINE_AROUND_WEIGHT * value]),
@@ -364,7 +372,7 @@ function* weigh(
   });
 }
 
-/** Means are taken from the candidates: the index knows passages, not exchanges. */
+/** Computes mean sizes from the candidates, because the index knows passages and not exchanges. */
 function sizesOf(spaces: readonly Space[], candidates: readonly Exchange[]) {
   const passages = spaces.reduce((sum, space) => sum + space.passages, 0);
   return {
@@ -377,7 +385,7 @@ function sizesOf(spaces: readonly Space[], candidates: readonly Exchange[]) {
   };
 }
 
-/** A name of one word, such as index.ts, is said in every project of everything. */
+/** Fewest words of a file name that is used: a name of one word, such as index.ts, occurs in every project. */
 const NAME_WORDS_MIN = 2;
 
 function wordsOfName(file: string): readonly (readonly string[])[] {
@@ -389,14 +397,16 @@ function mean(sizes: readonly number[]): number {
   return sizes.reduce((sum, size) => sum + size, 0) / Math.max(1, sizes.length);
 }
 
-/** The newest records of a project that are looked at: some 100 sessions. */
+/** Bound on the newest records of a project that are read: some 100 sessions. */
 const RECORDS_MAX = 1200;
 const SESSIONS_READ_MAX = 128;
-/** A session's opening request says what it was about; the first may be "hi". */
+/**
+ * Bounds on a session's first exchanges: its opening request says what it was about, but the very first may be "hi".
+ */
 const OPENING_MAX = 4;
 const OPENING_PASSAGES = 24;
 const LIKE_MAX = 2;
-/** Passages that are looked at for each word of the prompt, the newest. */
+/** Bound on passages per word of the prompt, newest first. */
 const HOLDERS_MAX = 200;
 
 const DAY_MS = 86_400_000;
@@ -419,7 +429,7 @@ interface SessionQuestion {
   readonly prompt: string;
 }
 
-/** Finds the earlier sessions of a project that deserve a line at the first prompt of a new one. */
+/** Finds the earlier sessions of a project that deserve a line at the first prompt of a new session. */
 class SessionSearch {
   readonly #source: RecallSource;
   readonly #reader: ExchangeReader;
@@ -483,7 +493,7 @@ class SessionSearch {
     });
   }
 
-  /** A session that continued while its project got another space is kept in both: the newer part counts. */
+  /** A session that continued while its project changed its space is stored in both; the newer part counts. */
   *#newest(spaces: readonly Space[]): Steps<Session[]> {
     const most = Math.ceil(RECORDS_MAX / Math.max(1, spaces.length));
     const found = yield* together(
@@ -501,7 +511,7 @@ class SessionSearch {
       .slice(0, SESSIONS_READ_MAX);
   }
 
-  /** By term: the conversations that hold it, as far as its newest passages show. */
+  /** Returns for each term the conversations that have it in their newest passages. */
   *#holders(spaces: readonly Space[], terms: readonly string[]): Steps<Map<string, Set<number>>> {
     const most = Math.ceil(HOLDERS_MAX / Math.max(1, spaces.length));
     const holders = new Map(terms.map((term) => [term, new Set<number>()]));
@@ -515,7 +525,7 @@ class SessionSearch {
     return holders;
   }
 
-  /** Its first exchanges, and those that share most with the prompt. */
+  /** Returns a session's first exchanges, and those that share most with the prompt. */
   *#textsOf(
     conversation: number,
     { ranked, excluded }: Pick<SessionQuestion, 'ranked' | 'excluded'>,
@@ -529,12 +539,12 @@ class SessionSearch {
       .slice(0, LIKE_MAX);
     const read = yield* this.#reader.texts([...like, ...opening]);
     const texts = read.flatMap((one) => one ?? []);
-    // A title is the person's request: unverified words give none.
+    // A title is the user's request, so unverified texts give none.
     return texts.map((one) => (one.isUnverified ? { ...one, asked: '' } : one));
   }
 }
 
-/** By conversation: the score of its best exchange as a share of the best of all. */
+/** Returns for each conversation the score of its best exchange, relative to the best of all. */
 function fitsOf(ranked: readonly RankedExchange<Exchange>[]): ReadonlyMap<number, number> {
   const most = ranked[0]?.score ?? 0;
   const fits = new Map<number, number>();
@@ -545,13 +555,13 @@ function fitsOf(ranked: readonly RankedExchange<Exchange>[]): ReadonlyMap<number
   return fits;
 }
 
-/** How telling it is that a session holds a word, by how many do. */
+/** Returns how much a word says about a session, by how many sessions have it. */
 function valueIn(sessions: number, holders: number): number {
   return Math.log(1 + (sessions + 0.5) / (holders + 0.5));
 }
 
 interface Exchange extends RememberedExchange {
-  /** The conversation's id and the number of the exchange in it. */
+  /** The conversation's id, and the number of the exchange in it. */
   readonly conversation: number;
   readonly number: number;
   /** Ids of its records. */
@@ -563,9 +573,9 @@ interface Exchange extends RememberedExchange {
 interface ExchangeTexts {
   readonly asked: string;
   readonly answered: string;
-  /** It is not verified that a person said `asked`. */
+  /** It is not certain that the user wrote `asked`. */
   readonly isUnverified: boolean;
-  /** The reference of the answer, or of the request where no answer is held. */
+  /** The reference of the answer, or of the request if there is no answer. */
   readonly ref: string;
   /** The references of all its records. */
   readonly records: readonly string[];
@@ -576,14 +586,14 @@ interface ExchangeTexts {
   readonly provenance: RecalledProvenance | undefined;
 }
 
-/** Exchanges that are remembered: some 4 kB each. A project's prompts find the same ones again. */
+/** Bound on cached exchanges, some 4 kB each. A project's prompts find the same ones again. */
 const REMEMBERED_MAX = 512;
 
 /** Reads whole exchanges: their terms for ranking, their texts for quoting. */
 class ExchangeReader {
   readonly #source: RecallSource;
   #generation: string | undefined;
-  /** By conversation and number; only those that have their answer, since nothing is added to them. */
+  /** Cache by conversation and number. Only answered exchanges are cached, because they do not change any more. */
   readonly #known = new Map<string, Exchange>();
   #vocabulary = new Vocabulary();
 
@@ -591,12 +601,12 @@ class ExchangeReader {
     this.#source = source;
   }
 
-  /** Numbers the words of the exchanges that were read last. */
+  /** Numbers the words of the exchanges that were last read. */
   get vocabulary(): Vocabulary {
     return this.#vocabulary;
   }
 
-  /** The exchanges of these passages, at most `most` of them, in the passages' order. */
+  /** Returns the exchanges of these passages, at most `most`, in the passages' order. */
   *ofPassages(ids: readonly number[], most: number): Steps<Exchange[]> {
     this.#dropStale();
     const places = yield* this.#source.exchangesOf(ids, most);
@@ -621,7 +631,7 @@ class ExchangeReader {
     this.#vocabulary = new Vocabulary();
   }
 
-  /** By the exchange's place in `exchanges`; one whose records are gone has no texts. */
+  /** Returns texts by index in `exchanges`; one whose records were deleted has none. */
   *texts(exchanges: readonly Pick<Exchange, 'records'>[]): Steps<(ExchangeTexts | undefined)[]> {
     const ids = exchanges.flatMap(({ records }) => records);
     const rows = yield* this.#source.readRecords(ids);
@@ -642,7 +652,7 @@ function exchangeOf(
   const answered: number[] = [];
   const records = new Set<number>();
   let answerChars = 0;
-  /** Where each passage of the answer begins among its words, and its size. */
+  /** For each passage of the answer its first word's index, and its size. */
   const passages: { readonly from: number; readonly chars: number }[] = [];
   for (const { speaker, record, chars, terms } of parts) {
     records.add(record);
@@ -650,7 +660,7 @@ function exchangeOf(
       answerChars += chars;
       passages.push({ from: answered.length, chars });
     }
-    // An unverified request weighs no more than an answer, and concludes nothing.
+    // An unverified request ranks like an answer, and has no conclusion.
     const list = speaker === 'person' ? asked : answered;
     for (const term of terms) list.push(vocabulary.numberOf(term));
   }
@@ -669,7 +679,7 @@ function exchangeOf(
   };
 }
 
-/** The last passages of an answer: what it concludes. */
+/** Characters of the conclusion: an answer's last passages. */
 const CONCLUSION_CHARS = 1000;
 
 function conclusionIn(
@@ -716,7 +726,7 @@ function provenanceOf(rows: readonly SpokenText[]): RecalledProvenance | undefin
   return undefined;
 }
 
-/** Imported memories may have several texts of one role in an exchange. */
+/** Joins an exchange's texts of one role; imported memories may have several. */
 function saidBy(role: SpeakerRole, rows: readonly SpokenText[]): string {
   return rows
     .filter((row) => row.role === role)

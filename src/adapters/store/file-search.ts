@@ -26,12 +26,12 @@ import {
 import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
 import { type StoredText, textOf } from './driver.ts';
 
-/** Recall from a SQLite file, which answers at once. */
+/** Recalls from an SQLite file, whose queries return synchronously. */
 export class FileSearch {
   readonly #database: Database;
   readonly #search: Search;
 
-  /** Without `signals` an agent's question is answered with passages, as a chat's is. */
+  /** Without `signals`, an agent's question gets passages like a chat's. */
   constructor(database: Database, signals?: Pick<Signals, 'of' | 'add'>, marks?: RecallMarks) {
     const shared = signals && {
       of: (space: number) => done(signals.of(space)),
@@ -54,8 +54,8 @@ export class FileSearch {
   }
 
   /**
-   * Asks about the newest record and drops the answer. The first real question then finds compiled
-   * code, prepared statements and the pages of the index, and stays within its deadline.
+   * Asks about the newest record and drops the answer, so that the first real question finds compiled code, prepared
+   * statements and cached index pages, and keeps its deadline.
    */
   warm(): void {
     const newest = this.#database.get<{ space: string; terms: string; at: number }>(NEWEST);
@@ -73,9 +73,8 @@ const NEWEST = `SELECT s.name AS space, p.terms, r.at FROM records r JOIN passag
   JOIN spaces s ON s.id = r.space ORDER BY r.at DESC LIMIT 1`;
 
 /**
- * Reads for a recall out of a SQLite file. The full-text index serves as lists of places by term
- * alone. Every query of it is bounded by a range of ids, so that neither a passage nor a word count of
- * another space can come in.
+ * Reads from an SQLite file for a recall. The full-text index only serves to find passages by single terms. Every
+ * query on it is bounded by a range of ids, so that neither a passage nor a count of another space can enter.
  */
 class SqliteSource implements RecallSource {
   readonly #database: Database;
@@ -96,7 +95,7 @@ class SqliteSource implements RecallSource {
     return done(this.#database.all<Space>(SPACES, JSON.stringify(names)));
   }
 
-  // All in one query: called one by one, half of the time goes into calling.
+  // One query for all terms: with single calls half of the time is overhead.
   countTerms(space: Space, terms: readonly string[], most: number): Steps<readonly TermCount[]> {
     const { first, last } = rangeOf(space);
     const values = JSON.stringify(terms.map(quoted));
@@ -243,7 +242,7 @@ function rangeOf(space: Space): { first: number; last: number } {
   return { first, last: first + space.next };
 }
 
-// Terms hold word characters only, so the quotes cannot be closed from inside.
+// Terms contain only word characters, so they cannot close the quotes.
 function quoted(term: string): string {
   return `"${term}"`;
 }
@@ -257,8 +256,8 @@ interface FewRow {
   readonly few: string;
 }
 
-// A number above 2^31 may be bound as a real, and then the text would say "12.0".
-// As one text: 10,000 rows cost 10 ms one by one, 1 ms together.
+// SQLite may bind a number above 2^31 as a real, which would print as "12.0". All rows are returned as one text:
+// 10,000 rows cost 10 ms one by one, 1 ms together.
 const PLACES_TEXT = "coalesce(group_concat(rowid - CAST(?1 AS INTEGER)), '')";
 
 const FEW = `SELECT e.key, (SELECT count(*) || ':' || ${PLACES_TEXT} FROM
@@ -276,13 +275,13 @@ const SAID_IN = `SELECT p.id FROM (SELECT id FROM records INDEXED BY records_by_
     WHERE space = ?1 AND at >= ?2 AND at < ?3 AND role = 'user' ORDER BY at DESC, id DESC LIMIT ?4) r
   CROSS JOIN passages p ON p.record = r.id LIMIT ?4`;
 
-// CROSS JOIN keeps the order: without statistics SQLite would begin with all passages.
+// CROSS JOIN fixes the order: without statistics SQLite would start with all passages.
 const PASSAGES_OF = `SELECT group_concat(e.key || ' ' || r.id || ' ' || p.id, char(10)) AS lines
   FROM json_each(?) e CROSS JOIN records r ON r.space = ? AND r.digest = e.value
   CROSS JOIN passages p ON p.record = r.id`;
 
-// Reads ids from the index alone, for all windows in one query; the passages themselves are read once afterwards.
-// A query for each passage with all its columns took 40 us, in all 0.75 ms more.
+// Reads ids from the index alone, for all windows in one query; the passages themselves are read once afterwards. A
+// query per passage with all columns took 40 us, 0.75 ms more in all.
 const WINDOWS = `SELECT c.id, (SELECT group_concat(id) FROM (
     SELECT id FROM (SELECT id, position FROM (SELECT p.id, p.position FROM passages p
         WHERE p.conversation = c.conversation AND (p.position, p.id) < (c.position, c.id)
@@ -294,7 +293,7 @@ const WINDOWS = `SELECT c.id, (SELECT group_concat(id) FROM (
     ORDER BY position, id)) AS around
   FROM json_each(?1) e CROSS JOIN passages c ON c.id = e.value ORDER BY e.key`;
 
-// As one text: a row of six columns costs 5 us, a line 1. Terms hold no line end.
+// All rows as one text: a row of six columns costs 5 us, a line 1. Terms contain no line end.
 const PASSAGES = `SELECT group_concat(p.id || ' ' || p.record || ' ' || p.position || ' ' ||
     (p.end - p.start) || ' ' || p.terms, char(10)) AS lines
   FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value`;
@@ -337,13 +336,16 @@ interface ExchangeRow extends Omit<ExchangeParts, 'parts'> {
   readonly lines: string | null;
 }
 
-/** Passages of each half that are read: 3,000 words. A longer text is a pasted file or a document. */
+/**
+ * Bound on passages that are read per half of an exchange: 3,000 words. A longer text is a pasted file or a
+ * document.
+ */
 const PASSAGES_PER_RECORD = 64;
 
-/** By the quarter of the exchange; see shareOf in passage-index.ts. */
+/** The speaker, by the quarter of the exchange's positions; see shareOf in passage-index.ts. */
 const SPEAKER = `CASE p.position % ${POSITIONS_PER_EXCHANGE} / ${POSITIONS_PER_EXCHANGE / 4}
   WHEN 3 THEN 'answer' WHEN 2 THEN 'unverified' ELSE 'person' END`;
-/** A passage's lines as one text: a row of columns costs 5 us, a line 1. Terms hold no line end. */
+/** A passage's rows as one text: a row of columns costs 5 us, a line 1. Terms contain no line end. */
 const LINES = (first: string, last: string): string => `SELECT
   ${SPEAKER} || ' ' || p.record || ' ' ||
   (p.end - p.start) || ' ' || p.terms AS line
@@ -409,10 +411,10 @@ interface SaidRow extends Omit<SaidText, 'text'>, StoredText {
   readonly end: number;
 }
 
-/** The newest passages with the words, of which those that a person said are taken. */
+/** Bound on the newest passages with the words, from which the user's are selected. */
 const SAID_WITH_LOOKED_MAX = 512;
 
-// CROSS JOIN keeps the order: the index first, from the newest passage on.
+// CROSS JOIN fixes the order: the index first, from the newest passage on.
 const SAID_WITH = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_utf16, r.at, r.client
   FROM (SELECT rowid FROM passage_terms WHERE passage_terms MATCH ? AND rowid BETWEEN ? AND ?
     ORDER BY rowid DESC LIMIT ${SAID_WITH_LOOKED_MAX}) f

@@ -1,17 +1,19 @@
 import type { Database } from './database.ts';
 
 /**
- * The notes of what a forgetting still has to do. Blocks of the ledger may quote a deleted text. SQLite
- * copies rows within its files, and leaves such copies in bytes that it does not use. No transaction spans
- * both files. So the transaction that deletes texts notes their references, and the notes stay until no block
- * and no file has the words. Every process that has the store open ends what a kill interrupted. References
- * are hashes: the words are gone.
+ * Records what a forgetting still has to do. Blocks of the ledger may quote a deleted text, and SQLite leaves copies
+ * of rows in unused bytes of its files. No transaction covers both files. So the transaction that deletes texts
+ * writes notes with their references; they stay until no block and no file has the words. Every process with an open
+ * store finishes work that a kill interrupted. References are hashes, so they contain no words.
  */
 
-/** Call it in the transaction that deletes texts. `refs`: the references by which blocks may quote them. */
+/**
+ * Writes the notes, in the transaction that deletes the texts. `refs`: the references by which blocks may quote
+ * them.
+ */
 export function noteForgetting(database: Database, refs: readonly string[] = []): void {
   const sql = 'INSERT INTO forgetting (ref) VALUES (?)';
-  // No reference is empty: a text that no block quotes was somewhere in a file too.
+  // The empty reference, which no record has, covers texts that no block quotes: they were in a file too.
   for (const ref of ['', ...refs]) database.run(sql, ref);
 }
 
@@ -32,12 +34,12 @@ export function forgettingIn(database: Database): Forgetting | undefined {
   return { last, has: (ref) => refs.has(ref) };
 }
 
-/** To be called once neither a block nor a file has the words of the notes up to this one. */
+/** Deletes the notes up to this one, once neither a block nor a file has their words. */
 export function endForgetting(database: Database, last: number): void {
   database.run('DELETE FROM forgetting WHERE n <= ?', last);
 }
 
-/** Changes with each part of a forgetting; empty where none is to be ended. */
+/** Returns a text that changes with each part of a forgetting; empty if there is nothing to finish. */
 export function unended(database: Database): string {
   const row = database.get<{ readonly note: number | null; readonly record: number | null }>(
     'SELECT (SELECT max(n) FROM forgetting) AS note, (SELECT min(record) FROM to_forget) AS record',

@@ -3,16 +3,15 @@ import { syncFile } from '../files/private-files.ts';
 import type { Descriptors } from './descriptors.ts';
 
 /**
- * The files behind an open connection, and whether they still are the ones at their path. A process
- * can continue to read a deleted file that it has open, so a proof made from it would prove nothing.
- * One look takes three calls of stat, about 8 us in all.
+ * Checks whether the files of an open connection are still those at their path. A process can go on reading a
+ * deleted file that it has open, so a proof made from it would prove nothing. One check takes three stat calls,
+ * about 8 us in all.
  */
 
 /**
- * `written`: SQLite or another program wrote to the database file itself. `replaced`: a path has
- * another file, or the database's has none. `overwritten`: the file is the same one, with the
- * content of an earlier day; `overwriting` while another program may still be writing it.
- * `unlogged`: the write-ahead log was deleted, and no process has made another one.
+ * `written`: SQLite or another program wrote to the database file itself. `replaced`: another file is at a path, or
+ * the database's is missing. `overwritten`: the same file has an older content; `overwriting`: another program may
+ * still be writing it. `unlogged`: the write-ahead log was deleted, and no process has created a new one.
  */
 export type FileState =
   | 'same'
@@ -25,17 +24,17 @@ export type FileState =
 const LOG_SUFFIXES = ['-wal', '-shm'] as const;
 const HEADER_BYTES = 100;
 const MAGIC = 'SQLite format 3\0';
-/** Big-endian numbers of SQLite's file header: writes of the first page, pages, changes of the tables. */
+/** Offsets of big-endian numbers in SQLite's file header: writes of the first page, pages, changes of the tables. */
 const CHANGES_AT = 24;
 const PAGES_AT = 28;
 const SCHEMA_AT = 40;
-/** A file system notes times in steps of up to 10 ms: a second write in the same step changes none. */
+/** File systems record times in steps of up to 10 ms, so a second write in the same step changes no time. */
 const TIME_STEP_MS = 50;
-/** A program that copies a file writes to it all the time. Half a copy must not be taken for the whole. */
+/** How long after its last write a copied file counts as complete: a copying program writes all the time. */
 const COPIED_MS = 1000;
-/** After this time without a write a copy of a restored file is one of a process that was killed. */
+/** After this time without a write, a restored copy belongs to a process that was killed. */
 const RESTORED_MS = 10_000;
-/** Clocks of a file system and of a process differ by less. */
+/** Largest difference between the clocks of a file system and a process. */
 const CLOCK_AHEAD_MS = 2000;
 
 interface Header {
@@ -55,7 +54,7 @@ export class OpenedFile {
   #isSettled: boolean;
   #header: Header;
 
-  /** Call it after the connection's first read, because its log does not exist before. */
+  /** Call it after the connection's first read, because the log does not exist before. */
   constructor(path: string, descriptors: Descriptors) {
     this.#path = path;
     this.#descriptor = descriptors.open(path);
@@ -72,7 +71,7 @@ export class OpenedFile {
     if (stat === undefined || this.#identity !== `${stat.dev} ${stat.ino}`) return 'replaced';
     for (const [place, suffix] of LOG_SUFFIXES.entries()) {
       const identity = identityOf(this.#path + suffix);
-      // A log is made at the first read and deleted by the last process that closes the database.
+      // A log is created at the first read, and deleted by the last process that closes the database.
       const known = this.#logs[place];
       if (known !== undefined && known !== identity) {
         return suffix === '-wal' && identity === undefined ? 'unlogged' : 'replaced';
@@ -83,7 +82,7 @@ export class OpenedFile {
     this.#changedAt = stat.ctimeNs;
     const header = this.#readHeader();
     if (isEarlier(header, this.#header)) {
-      // Not settled: looked at again, and compared with the same header, at the next call.
+      // Not settled: the next call checks again and compares with the same header.
       this.#isSettled = false;
       return isOlder(stat.ctimeNs, COPIED_MS) ? 'overwritten' : 'overwriting';
     }
@@ -92,15 +91,15 @@ export class OpenedFile {
     return 'written';
   }
 
-  /** Whether the path still has the file itself, whatever was written to it. */
+  /** Says whether the same file is still at the path, whatever was written to it. */
   isAtPath(): boolean {
     return this.#identity === identityOf(this.#path);
   }
 
   /**
-   * Gives an overwritten file a new identity and removes its log. The log belongs to the earlier
-   * content, and SQLite would write it into the restored file. A connection whose file has moved
-   * leaves the path alone when it is closed. False while another connection does so.
+   * Gives an overwritten file a new identity and removes its log. The log belongs to the earlier content, and SQLite
+   * would write it into the restored file. When a connection's file has moved, closing it does not touch the path.
+   * Returns false while another connection does this.
    */
   detach(): boolean {
     const copy = `${this.#path}.restoring`;
@@ -115,10 +114,7 @@ export class OpenedFile {
     return true;
   }
 
-  /**
-   * Removes the logs of a file that has moved: another database at its path would take them for its
-   * own.
-   */
+  /** Removes the logs of a moved file: another database at its path would use them as its own. */
   removeLogs(): void {
     for (const [place, suffix] of LOG_SUFFIXES.entries()) {
       const path = this.#path + suffix;
@@ -138,7 +134,10 @@ export class OpenedFile {
   }
 }
 
-/** The copy is there only while one connection makes it, or once its process was killed. */
+/**
+ * Says whether this connection makes the copy alone. The copy exists only while one connection makes it, or after
+ * that process was killed.
+ */
 function copyAlone(path: string, copy: string): boolean {
   const age = Date.now() - (statSync(copy, { throwIfNoEntry: false })?.ctimeMs ?? Date.now());
   if (age > RESTORED_MS) rmSync(copy, { force: true });
@@ -152,8 +151,8 @@ function copyAlone(path: string, copy: string): boolean {
 }
 
 /**
- * A database that is not there has no log, so one that lies there is of a file that was deleted. Only
- * logs that were there before the look for the database go: another process may make both just now.
+ * Removes logs without a database, which belong to a deleted file. Only logs from before the check are removed,
+ * because another process may be creating both just now.
  */
 export function removeStaleLogs(path: string): void {
   const logs = LOG_SUFFIXES.map((suffix) => ({ log: path + suffix, born: birthOf(path + suffix) }));
@@ -163,15 +162,15 @@ export function removeStaleLogs(path: string): void {
   }
 }
 
-/** A file that is created again may get the number of the one before it, but not its time. */
+/** Returns what identifies a file. A newly created file may reuse an inode number, but not the time. */
 function birthOf(path: string): string | undefined {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stat === undefined ? undefined : `${stat.ino} ${stat.birthtimeNs}`;
 }
 
 /**
- * SQLite never counts backwards. Only VACUUM makes a database of svc smaller, and it counts as a change of
- * the tables. Writes of one connection may all have the same number, so a backup is known by its size too.
+ * Says whether a header is older. SQLite's counters never decrease. Only VACUUM makes a database of svc smaller, and
+ * it counts as a change of the tables. Writes of one connection may share a number, so the size counts too.
  */
 function isEarlier(now: Header, before: Header): boolean {
   if (!before.isDatabase) return false;
@@ -184,13 +183,13 @@ function identityOf(path: string): string | undefined {
   return stat === undefined ? undefined : `${stat.dev} ${stat.ino}`;
 }
 
-/** Whether another program may still be writing the file: so a fault in it may be gone in a moment. */
+/** Says whether another program may still be writing the file, so that an error in it may soon disappear. */
 export function isBeingWritten(path: string): boolean {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stat !== undefined && !isOlder(stat.ctimeNs, COPIED_MS);
 }
 
-/** A time far ahead is of a clock that was wrong, and says nothing. */
+/** A time far in the future comes from a wrong clock and says nothing. */
 function isOlder(changedAt: bigint, ms: number): boolean {
   const ageMs = Date.now() - Number(changedAt / 1_000_000n);
   return ageMs > ms || ageMs < -CLOCK_AHEAD_MS;

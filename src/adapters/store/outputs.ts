@@ -16,18 +16,17 @@ import { listTerms, spaceId } from './records.ts';
 import { textOf } from './driver.ts';
 
 /**
- * Tool outputs that svc may leave out of a prompt, word for word. They are proven from their own
- * bytes at every use. So a row that goes missing costs tokens and loses nothing: the client still
- * has the text.
+ * Stores tool outputs that svc may leave out of a prompt, word for word. They are proven from their own bytes at
+ * every use. A missing row costs tokens and loses nothing: the client still has the text.
  */
 
-/** Longer than anyone comes back to a session; a longer one is sent whole again. */
+/** How long an output is stored: nobody returns to a session later, and then it is sent whole again. */
 const AGE_MAX_MS = 30 * 24 * 3600 * 1000;
-/** 15,000 outputs of the mean size of real sessions. */
+/** Bound on all outputs: 15,000 of the mean size in real sessions. */
 const BYTES_MAX = 256 * 1024 * 1024;
 /** Pruning reads the sizes of all rows. */
 const WRITES_PER_PRUNE = 256;
-/** Proving happens at every request, noting it once a day is enough for an age of weeks. */
+/** How often a use is recorded. Proofs happen at every request; once a day is enough for an age of weeks. */
 const USE_NOTED_MS = 24 * 3600 * 1000;
 
 interface OutputRow {
@@ -40,7 +39,7 @@ interface OutputRow {
 export class Outputs implements Holder {
   readonly #database: Database;
   #writes = 0;
-  /** Rows whose use is to be noted with the next write: a proof must not wait for a lock. */
+  /** Rows whose use will be recorded with the next write, because a proof must not wait for a lock. */
   readonly #used = new Set<number>();
 
   constructor(database: Database) {
@@ -94,7 +93,7 @@ export class Outputs implements Holder {
     };
   }
 
-  /** The references among these that name a stored output. */
+  /** Returns those of the references that name a stored output. */
   heldRefs(refs: readonly string[]): string[] {
     const sql = 'SELECT DISTINCT ref FROM outputs WHERE ref IN (SELECT value FROM json_each(?))';
     return this.#database
@@ -132,7 +131,7 @@ export class Outputs implements Holder {
     });
   }
 
-  /** Takes the outputs of the space out as forgotten ones, but without tombstones. */
+  /** Deletes the outputs of a space without tombstones. */
   drop(space: string): void {
     const sql = 'DELETE FROM outputs WHERE space = (SELECT id FROM spaces WHERE name = ?)';
     this.#database.transaction(() => {
@@ -151,7 +150,7 @@ export class Outputs implements Holder {
       .map(({ name }) => name);
   }
 
-  // Outputs are in no index: they are read one by one, before anything is locked.
+  // Outputs are not indexed, so they are read one by one before anything is locked.
   #withWords({ words, space }: { readonly words: string; readonly space?: string }): number[] {
     const terms = listTerms(words);
     if (terms.length === 0) return [];

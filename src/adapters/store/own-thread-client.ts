@@ -6,11 +6,11 @@ import { Store } from './store.ts';
 import { MemoryError } from '../../core/errors.ts';
 
 /**
- * Runs the store's calls on the thread that asks, for a process of one event: to start a worker takes longer than to
- * answer. Nothing else waits in such a process, and it must not wait for others.
+ * Runs the store's calls on the calling thread, for a process that handles one event: starting a worker takes longer
+ * than the answer. Nothing else waits in such a process, and it must not wait for others.
  */
 
-/** A capture that meets a lock stays in the outbox; the next process delivers it. */
+/** How long a call waits for a lock. Then a capture stays in the outbox, and the next process delivers it. */
 export const BUSY_MS = 150;
 
 export class OwnThreadClient {
@@ -22,7 +22,7 @@ export class OwnThreadClient {
       descriptors: new Descriptors(),
       report: (line) => options.report(line),
       busyMs: BUSY_MS,
-      // To check a file of 16 MB takes as long as everything else.
+      // Checking a file of 16 MB takes as long as everything else.
       isTrusted: true,
     });
   }

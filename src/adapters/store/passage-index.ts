@@ -4,7 +4,7 @@ import { termsOf } from '../../core/recall/terms.ts';
 import type { Database } from './database.ts';
 import { PASSAGES_PER_SPACE, POSITIONS_PER_EXCHANGE } from './schema.ts';
 
-/** A text's way into the full-text index and out of it: passages, their terms, the counts of a space. */
+/** Adds texts to the full-text index and removes them: passages, their terms, and the counts of a space. */
 
 /** A passage and its words as they are searched. */
 export interface IndexedPassage extends Span {
@@ -18,7 +18,7 @@ export interface IndexedText {
   readonly role: 'user' | 'assistant';
   /** The conversation's key. */
   readonly conversation: string;
-  /** Where in the conversation: exchanges count from 0. */
+  /** The number of the exchange in its conversation, from 0. */
   readonly exchange: number;
   readonly source?: 'unverified';
 }
@@ -29,15 +29,15 @@ export interface IndexedPlace {
   readonly record: number;
 }
 
-/** A passage in its text: UTF-16 units, the end behind the last. */
+/** A passage in its text, in UTF-16 units; `end` is exclusive. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * Cuts a text into passages and finds their terms: nine tenths of the work of a capture, about 1 ms
- * for 1 kB. Call it before the transaction begins, so that no other process waits for it.
+ * Cuts a text into passages and finds their terms: nine tenths of the work of a capture, about 1 ms per kB. Call it
+ * before the transaction begins, so that no other process waits for it.
  */
 export function passagesOf(text: string, role: 'user' | 'assistant'): readonly IndexedPassage[] {
   const passages = Array.from(cutPassages(text), ({ start, end }) => ({
@@ -63,9 +63,9 @@ export class PassageIndex {
   }
 
   /**
-   * Call it in the transaction in which `work` adds rows of records. Their texts can be found from
-   * its end on. They are indexed all at once: any other statement in between would make the
-   * full-text index write a segment of its own, which every later question must read.
+   * Indexes the texts that `work` adds, all together at its end. Call it in the transaction in which `work` adds
+   * rows of records. Any other statement in between would make FTS5 write another segment, which every later
+   * question must read.
    */
   adding<T>(work: (add: AddText) => T): T {
     const grown = new Map<number, readonly [number, number]>();
@@ -77,9 +77,7 @@ export class PassageIndex {
     return done;
   }
 
-  /**
-   * Call this before the record's row is removed, in the same transaction.
-   */
+  /** Removes a record from the index. Call it before its row is deleted, in the same transaction. */
   remove(ids: IndexedPlace): void {
     const passages = this.#database.all<{ id: number; terms: string }>(
       'SELECT id, terms FROM passages WHERE record = ?',
@@ -103,7 +101,7 @@ export class PassageIndex {
     );
   }
 
-  /** From the first of its passages' ids to the one behind the last. */
+  /** Adds passages and returns the range of their ids. */
   #addPassages(record: IndexedText, ids: IndexedPlace): { first: number; next: number } {
     const conversation = this.#conversationId(ids.space, record.conversation);
     const next = this.#database.get<{ next: number }>(
@@ -152,7 +150,8 @@ export class PassageIndex {
 }
 
 /**
- * The place of a text in its exchange: the first half is the person's text, as far as svc knows.
+ * Returns the position of a text in its exchange: the first half belongs to the user's text, as far as it is
+ * verified.
  */
 export function shareOf({ role, source }: Pick<IndexedText, 'role' | 'source'>): number {
   if (role === 'assistant') return 0.75;

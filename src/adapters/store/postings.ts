@@ -9,28 +9,28 @@ import type { Steps } from './steps.ts';
 import { groupBy } from '../../core/bytes/batches.ts';
 import { PASSAGES_PER_SPACE } from './schema.ts';
 
-/** The passages of one space that contain a term, and their number. */
+/** The passages of a space that contain a term, and their number. */
 
 /**
- * Index entries that one question may visit; 6,000 take about 1 ms. Frequent words say least, so
- * the rarest come first and the rest is left out.
+ * Bound on index entries that a question may read; 6,000 take about 1 ms. Frequent words say least, so the rarest
+ * come first and the rest is left out.
  */
 export const POSTINGS_MAX = 6000;
 const COUNT_MAX = POSTINGS_MAX + 1;
-/** Word counts that are remembered; a term is about 10 bytes. */
+/** Bound on cached word counts; a term has about 10 bytes. */
 const FREQUENCIES_MAX = 20_000;
 /**
- * A count below this is not remembered: the places themselves are read, and are there already when the
- * term is chosen. Also, a word said a moment ago must be found.
+ * Smallest cached count. Below it the passages themselves are read, which are needed anyway, and a word that was
+ * just stored must be found.
  */
 const REMEMBERED_MIN = 256;
-/** Until a space has grown by this share, its remembered word counts are near enough. */
+/** A space's cached counts are accurate enough until it has grown by this share. */
 const GROWTH_MAX = 0.1;
 
 export class Postings {
   readonly #source: RecallSource;
   #frequencies = new Map<string, number>();
-  /** Passages of each space when its counts were taken. */
+  /** Number of passages of each space when its counts were cached. */
   readonly #counted = new Map<number, number>();
   readonly #places: KnownPlaces;
 
@@ -105,12 +105,12 @@ export class SpacePostings {
     }
   }
 
-  /** Passages that hold it, as far as they are worth counting; 0 when it was not looked up. */
+  /** Returns how many passages have a term, as far as it is worth counting; 0 if it was not looked up. */
   frequency(term: string): number {
     return this.#frequencies.get(term) ?? 0;
   }
 
-  /** The passages of the records with these digests. */
+  /** Returns the passages of the records with these digests. */
   *passagesOf(digests: readonly string[]): Steps<readonly PassageOfRecord[]> {
     const unknown = digests.filter((digest) => this.#lists.held(digest) === undefined);
     if (unknown.length > 0) {
@@ -119,7 +119,7 @@ export class SpacePostings {
     return digests.flatMap((digest) => this.#lists.held(digest) ?? []);
   }
 
-  /** By the term's place: in the newest `newest` places of the space. */
+  /** Returns counts by index of the term, among the newest `newest` passages of the space. */
   *places(terms: readonly string[], newest: number): Steps<readonly Places[]> {
     const from = Math.max(0, this.space.next - newest);
     if (from > 0) return yield* this.#source.placesOf(this.space, terms, from);
@@ -129,7 +129,7 @@ export class SpacePostings {
     return terms.map((term) => this.#lists.of(term) ?? NO_PLACES);
   }
 
-  // Above the budget a count makes no difference: the term is left out.
+  // Above the bound the exact count does not matter: the term is left out.
   *#countMany(term: string): Steps<void> {
     this.#setFrequency(term, yield* this.#source.countTerm(this.space, term, COUNT_MAX));
   }
@@ -141,17 +141,16 @@ export class SpacePostings {
   }
 }
 
-/** Numbers of places in all lists: 4 bytes each, and up to twice as many while lists grow. */
+/** Bound on cached numbers: 4 bytes each, and up to twice as many while lists grow. */
 const PLACES_MAX = 250_000;
 /** A list costs as much as so many numbers more. */
 const LIST_PLACES = 40;
-/** New passages that are worth reading; after more of them each list is read again. */
+/** Most new passages that are added to cached lists; with more, each list is read again. */
 const NEW_PASSAGES_MAX = 256;
 
 /**
- * The lists of places that recalls have read: the prompts of a project hold the same words again and again. A passage
- * gets a number that no passage had before, so a list stays right as long as nothing is deleted and the terms of the
- * new passages are added to it.
+ * Caches lists of passages that recalls have read, because a project's prompts repeat the same words. Numbers of
+ * passages are never reused. So a list stays correct as long as nothing is deleted and new passages are added to it.
  */
 class KnownPlaces {
   readonly #source: RecallSource;
@@ -162,7 +161,7 @@ class KnownPlaces {
     this.#source = source;
   }
 
-  /** The lists of this space, which hold all of its passages. */
+  /** Returns the lists of this space, with all its passages. */
   *in(space: Space): Steps<SpaceLists> {
     const generation = this.#source.generation();
     if (generation === undefined) return new SpaceLists(space.next);
@@ -194,11 +193,11 @@ class KnownPlaces {
   }
 }
 
-/** By term: all places of one space that hold it. And by digest: the passages of the record. */
+/** Lists of one space: all passages with a term, and the passages of a record by its digest. */
 class SpaceLists {
   #next: number;
   readonly #lists = new Map<string, PlaceList>();
-  /** The request of a long conversation holds hundreds of records, and each recall asks for all of them. */
+  /** Cache by digest: a long conversation's request holds hundreds of records, and each recall asks for all of them. */
   readonly #held = new Map<string, readonly PassageOfRecord[]>();
   #size = 0;
 
@@ -206,7 +205,7 @@ class SpaceLists {
     this.#next = next;
   }
 
-  /** The number that the space's next passage gets. */
+  /** The number of the space's next passage. */
   get next(): number {
     return this.#next;
   }
@@ -219,7 +218,7 @@ class SpaceLists {
     }
   }
 
-  /** The passages of the record with this digest; undefined if they were not read yet. */
+  /** Returns the passages of the record with this digest; undefined if not yet read. */
   held(digest: string): readonly PassageOfRecord[] | undefined {
     return this.#held.get(digest);
   }

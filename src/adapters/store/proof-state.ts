@@ -3,19 +3,19 @@ import { databaseFile } from '../files/database-file.ts';
 import { type Driver, loadDriver, Statements } from './driver.ts';
 
 /**
- * Says on the event loop whether a proof of an earlier request still counts. `memory.db` counts the texts
- * that were deleted or changed, whichever process did it; a connection that only reads asks for that one
- * row (10 us). The count alone is not enough: a backup that is copied or renamed over the file may have the
- * same. So the identity of the file and its log, and the time of the file's last change, must be the same too.
+ * Says on the event loop whether an earlier request's proof still counts. `memory.db` counts deleted or changed
+ * texts, whichever process did it; a read-only connection reads that one row (10 us). The count alone is not enough,
+ * because a backup that is copied or renamed over the file may have the same. So the identity of the file and its
+ * log, and the file's modification time, must be the same too.
  */
 
-/** A file system notes times in steps: a second write in the same step changes no time. */
+/** File systems record times in steps, so a second write in the same step changes no time. */
 const TIME_STEP_MS = 50;
 const CACHE_KIB = 64;
 
 interface Opened {
   readonly rows: Statements;
-  /** Device and number of the file that the connection has open. */
+  /** Device and inode number of the connection's file. */
   readonly identity: string;
 }
 
@@ -31,12 +31,12 @@ export class ProofState {
     this.#path = databaseFile(folder);
   }
 
-  /** The store's thread has opened the file: from now on it is here to be read. */
+  /** Starts reading the file, after the store's thread has opened it. */
   begin(): void {
     this.#isOpen = true;
   }
 
-  /** Changes with each write to the file or its log, whichever process makes it. */
+  /** Returns a value that changes with each write to the file or its log by any process. */
   changes(): string {
     return ['', '-wal']
       .map((suffix) => statSync(this.#path + suffix, { bigint: true, throwIfNoEntry: false }))
@@ -45,8 +45,8 @@ export class ProofState {
   }
 
   /**
-   * Stays the same as long as no text can have gone; undefined when that is not certain now. It is true at
-   * the moment of the call.
+   * Returns a version that stays the same as long as no text can have been deleted; undefined if that is not certain
+   * now. It is valid at the moment of the call.
    */
   version(): number | undefined {
     if (!this.#isOpen) return undefined;
@@ -57,13 +57,13 @@ export class ProofState {
       this.#seen = seen;
       return this.#version;
     } catch {
-      // No file, or one that cannot be read: the store's thread says what is wrong with it.
+      // The file is missing or unreadable; the store's thread will report why.
       this.#leave();
       return undefined;
     }
   }
 
-  /** True where the file was open: see `EmbeddedMemory.close`. */
+  /** Closes the connection. Returns true if the file was open: see `EmbeddedMemory.close`. */
   close(): boolean {
     const wasOpen = this.#opened !== undefined;
     this.#isOpen = false;

@@ -46,7 +46,7 @@ import type { StoreHealth } from '../../ports/local-store.ts';
 import type { HeldProvenance, ProvenanceFilter, ProvenanceNote } from '../../ports/provenance.ts';
 import type { MemoryFailure } from '../../core/errors.ts';
 
-/** The calls between the main thread and the store's worker. Only plain data crosses. */
+/** The calls between the main thread and the store's worker, with plain data only. */
 
 /** Every call: what goes in, what comes out. */
 export interface StoreCalls {
@@ -57,35 +57,38 @@ export interface StoreCalls {
   list(filter: ListFilter): readonly SpokenRecord[];
   page(filter: PageFilter): RecordPage;
   references(start: string): readonly string[];
-  /** Notes what is to be forgotten; `forgetSome` deletes it, and `emptyForgotten` follows. */
+  /** Notes what is to be forgotten; call `forgetSome` to delete it, then `emptyForgotten`. */
   beginForget(filter: ForgetFilter): number;
-  /** Returns how many it has deleted; 0 when none is left. */
+  /** Deletes some of it and returns how many; 0 if nothing is left. */
   forgetSome(): number;
   moveSome(move: SpaceMove): SpaceMoved;
-  /** Changes with each part of a forgetting; empty where none is to be ended. */
+  /** Returns a text that changes with each part of a forgetting; empty if there is nothing to finish. */
   unended(): string;
-  /** Empties the blocks that quote what was forgotten. Returns the last note about it; 0 where there is none. */
+  /** Empties the blocks that quote forgotten texts. Returns the last note about them; 0 if there is none. */
   emptyForgotten(): number;
   /**
-   * Takes what was forgotten out of the unused bytes of the files and out of their logs, and deletes the
-   * notes up to the given one. False: nothing was done, because another program reads a file.
+   * Erases forgotten texts from the unused bytes of the files and from their logs, and deletes the notes up to the
+   * given one. Returns false if it did nothing because another program reads a file.
    */
   eraseForgotten(last: number): boolean;
-  /** The references of all records that placed blocks quote, by space. */
+  /** Returns the references of all records that placed blocks quote, by space. */
   placed(input: undefined): PlacedRecords;
-  /** Empties the placed blocks that quote one of these records. Returns how many. `eraseForgotten` is to follow. */
+  /**
+   * Empties the placed blocks that quote one of these records, and returns how many. Call `eraseForgotten`
+   * afterwards.
+   */
   forgetPlaced(forgotten: ForgottenElsewhere): number;
   hold(question: HoldQuestion): readonly Holding[];
-  /** The references among these that name a stored output. */
+  /** Returns those of the references that name a stored output. */
   heldOutputs(refs: readonly string[]): readonly string[];
   /**
-   * Takes the outputs of a space out, without tombstones: where they belong they may be held on.
-   * `eraseForgotten` is to follow.
+   * Deletes the outputs of a space without tombstones, because the memory that owns them may keep them. Call
+   * `eraseForgotten` afterwards.
    */
   dropOutputs(space: string): void;
   /** Spaces that have outputs, used last first. */
   outputSpaces(limit: number): readonly string[];
-  /** Moves the write-ahead log of the memory into its file. */
+  /** Moves the memory's write-ahead log into its file. */
   emptyLog(): void;
   /** Deletes the oldest rows of the ledger and the request log. */
   pruneState(): void;
@@ -111,7 +114,7 @@ export interface StoreCalls {
   keepProvenance(notes: readonly ProvenanceNote[]): number;
   listProvenance(filter: ProvenanceFilter): readonly HeldProvenance[];
   health(): StoreHealth;
-  /** Reads the whole file; false when it contradicts itself. */
+  /** Reads the whole file and returns false if it is inconsistent. */
   isWhole(): boolean;
   close(): void;
 }
@@ -120,7 +123,7 @@ export type StoreCallName = keyof StoreCalls;
 
 export interface StoreRequest {
   readonly number: number;
-  /** A call that this worker knows; every worker knows 'close'. */
+  /** The name of a call of this worker; every worker has 'close'. */
   readonly name: string;
   readonly input: unknown;
 }
@@ -136,14 +139,14 @@ export type StoreResponse =
   | { readonly kind: 'report'; readonly line: string }
   | { readonly kind: 'replaced' };
 
-/** The extra of a worker that only answers reads while the first one is late. */
+/** The `extra` of a second worker that only answers reads while the first is late. */
 export const HELPER = 'helper';
 
 export interface WorkerInput {
   readonly folder: string;
   /** Plain data for this worker's own store. */
   readonly extra?: unknown;
-  /** Slot `number % length` holds the number of a call whose caller stopped waiting. */
+  /** Slot `number % length` holds the number of a call whose caller no longer waits. */
   readonly aborted: Int32Array;
   /** Two flags, at BUSY and STOPPING. */
   readonly control: Int32Array;
@@ -159,5 +162,5 @@ export interface ForgottenElsewhere {
 
 /** 1 while the worker is inside SQLite. */
 export const BUSY = 0;
-/** 1 when the process ends: the worker begins nothing any more. */
+/** 1 when the process ends: then the worker begins no further call. */
 export const STOPPING = 1;

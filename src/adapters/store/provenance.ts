@@ -11,8 +11,8 @@ import type { Database } from './database.ts';
 import { RECORD_COLUMNS, type RecordRow, storedRecord } from './records.ts';
 
 /**
- * The folder, the commit and the files beside a record. One row a record, so that forgetting the
- * record takes it along. The newest note of a record replaces the one before.
+ * Stores the folder, the commit and the files of a record. There is one row per record, so that forgetting the
+ * record deletes it too. A record's newest note replaces an earlier one.
  */
 
 const LIST_MAX = 1000;
@@ -23,7 +23,7 @@ const COMMIT = /^(?:[0-9a-f]{40}|[0-9a-f]{64})?$/;
 /** Returns how many notes found their record. */
 export function keepProvenance(database: Database, notes: readonly ProvenanceNote[]): number {
   let kept = 0;
-  // A note that a power cut takes is not missed: then nothing is known about the files.
+  // A power cut may lose a note; then nothing is known about the files.
   database.unsyncedTransaction(() => {
     for (const note of notes) kept += keepOne(database, note);
   });
@@ -91,7 +91,7 @@ const LISTED = `SELECT v.record AS place, v.root, v.head, v.files, ${RECORD_COLU
 
 const PAGE = `${LISTED} WHERE v.record > ? AND (? IS NULL OR s.name = ?) ORDER BY v.record LIMIT ?`;
 
-/** It is stored with one record of an exchange and applies to all of them. */
+/** Provenance is stored with one record of an exchange and applies to all of them. */
 const OF_REFERENCES = `${LISTED} WHERE v.record IN (SELECT o.id FROM json_each(?) e
     JOIN records n ON n.ref = e.value
     JOIN records o ON o.space = n.space AND o.conversation = n.conversation AND o.exchange = n.exchange)

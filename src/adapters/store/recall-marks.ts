@@ -9,11 +9,11 @@ import type { RuleMark } from '../../core/memory/record.ts';
 import { textDigest } from '../../core/memory/reference.ts';
 import { type Steps, together } from './steps.ts';
 
-/** The marks by which a person says what is recalled; a service has none. */
+/** The marks with which users control what is recalled; a service has none. */
 export interface RecallMarks {
-  /** Digests of what is never recalled in these spaces. */
+  /** Returns digests that are never recalled in these spaces. */
   never(spaces: readonly Space[]): readonly string[];
-  /** Memories that are always recalled there, without those of the `excluded` digests. */
+  /** Returns memories that are always recalled in these spaces, without `excluded` digests. */
   always(spaces: readonly Space[], excluded: readonly string[]): RecalledPassage[];
   /** On the rules of these spaces. */
   rules(spaces: readonly Pick<Space, 'id'>[]): RuleMarks;
@@ -65,7 +65,7 @@ function idsOf(spaces: readonly Pick<Space, 'id'>[]): string {
   return JSON.stringify(spaces.map(({ id }) => id));
 }
 
-// CROSS JOIN keeps the order: without statistics SQLite would begin with all records of the space.
+// CROSS JOIN fixes the order: without statistics SQLite would start with all records of the space.
 const NEVER = `SELECT r.digest FROM marks m CROSS JOIN records r ON r.id = m.record
   WHERE m.pin = 'never' AND r.space IN (SELECT value FROM json_each(?))`;
 
@@ -78,24 +78,24 @@ const ALWAYS = `SELECT r.ref, r.digest, s.name AS space, r.role, r.text, r.is_ut
   ORDER BY r.at DESC LIMIT ${ALWAYS_READ_MAX}`;
 
 /**
- * Texts of a person's that state rules, the newest of a space. Each costs 30 us to read again, and no one keeps to
- * more rules than these hold.
+ * Bound on user texts with rules that are read, newest first. Each takes 30 us to read, and nobody follows more
+ * rules than these contain.
  */
 const READ_MAX = 128;
 
-/** The marks of a person on rules, by `ruleDigest`. */
+/** The user's marks on rules, by `ruleDigest`. */
 export type RuleMarks = ReadonlyMap<string, RuleMark>;
 
-/** Merges two marks of one rule: a rule that a person retired stays retired. */
+/** Merges two marks of a rule: a retired rule stays retired. */
 export const STRONGER_RULE_MARK = `ON CONFLICT (space, rule)
   DO UPDATE SET mark = excluded.mark, at = excluded.at WHERE excluded.mark = 'retired'`;
 
-/** Names a rule within its space: the same sentence is one rule, however often it was said. */
+/** Names a rule within its space: equal sentences are one rule, however often said. */
 export function ruleDigest(sentence: string): string {
   return textDigest('user', sentence);
 }
 
-/** The person's rules in force in these spaces, without those of the `excluded` digests. */
+/** Returns the user's rules in force in these spaces, without `excluded` digests. */
 export function* readRules(
   source: RecallSource,
   spaces: readonly Space[],

@@ -3,43 +3,46 @@ import type { RecalledPassage } from '../../ports/memory.ts';
 import type { Steps } from './steps.ts';
 
 /**
- * Everything that a recall reads. A database only finds texts and counts words: the order is the
- * core's, so the same memories give the same answer whatever holds them. Every reading names its
- * space, or ids that a reading of a space has given.
+ * Everything that a recall reads. A database only finds texts and counts words; the core ranks them, so the same
+ * memories give the same answer with any database. Every method names a space, or ids that an earlier call has
+ * returned.
  */
 export interface RecallSource {
-  /** Changes once a text that was read may be gone; undefined: nothing may be remembered. */
+  /** Returns a value that changes once a text that was read may be deleted; undefined: do not cache. */
   generation(): string | undefined;
   /**
-   * Terms whose letters the ranking reads. A source may give any other text for the rest. A source that
-   * has all terms with their letters does not ask which these are.
+   * Announces terms whose spelling the ranking reads; a source may return any text for the others. A source that has
+   * all terms by spelling does not call the function.
    */
   expectTerms(terms: () => Iterable<string>): void;
-  /** In any order; without those that do not exist. */
+  /** Returns the spaces that exist, in any order. */
   spaces(names: readonly string[]): Steps<readonly Space[]>;
-  /** By the term's place: in how many passages it is, at most `most`, and in which where it is in fewer. */
+  /** Returns for each term, in order, its number of passages, at most `most`; with fewer, the passages too. */
   countTerms(space: Space, terms: readonly string[], most: number): Steps<readonly TermCount[]>;
-  /** In how many passages a term is, at most `most`. */
+  /** Returns how many passages have a term, at most `most`. */
   countTerm(space: Space, term: string, most: number): Steps<number>;
-  /** By the term's place: the places from `from` on that hold it. */
+  /** Returns for each term, in order, its passages from `from` on. */
   placesOf(space: Space, terms: readonly string[], from: number): Steps<readonly Places[]>;
-  /** Ids of the passages that the person said in that time, the newest `most`. */
+  /** Returns ids of passages that the user said in that time, the newest `most`. */
   saidIn(space: Space, span: Span, most: number): Steps<readonly number[]>;
   /** Passages of the records with these digests. */
   passagesOf(space: Space, digests: readonly string[]): Steps<readonly PassageOfRecord[]>;
-  /** Passages with up to `most` on each side of the same conversation, in the order of `ids`. */
+  /** Returns passages with up to `most` neighbours on each side in the same conversation, in order of `ids`. */
   windows(ids: readonly number[], most: number): Steps<readonly Window[]>;
   passages(ids: readonly number[]): Steps<readonly Passage[]>;
-  /** When these records were said: one time each, 0 for one that is gone. */
+  /** Returns when these records were said; 0 for one that was deleted. */
   timesOf(records: readonly number[]): Steps<readonly number[]>;
   texts(ids: readonly number[]): Steps<ReadonlyMap<number, Omit<RecalledPassage, 'score'>>>;
-  /** Exchanges that hold these passages, in the passages' order, at most `most`. */
+  /** Returns the exchanges with these passages, in the passages' order, at most `most`. */
   exchangesOf(ids: readonly number[], most: number): Steps<readonly ExchangePlace[]>;
   readExchanges(places: readonly ExchangePlace[]): Steps<readonly ExchangeParts[]>;
   readRecords(records: readonly number[]): Steps<readonly SpokenText[]>;
-  /** Sessions of the newest `most` records, the newest first, at most `sessionsMost`. */
+  /** Returns sessions of the newest `most` records, newest first, at most `sessionsMost`. */
   sessions(space: Space, most: number, sessionsMost: number): Steps<readonly Session[]>;
-  /** By the term's place: conversations whose newest passages hold it; `most` passages are looked at. */
+  /**
+   * Returns for each term, in order, the conversations with it in their newest passages; reads at most `most`
+   * passages.
+   */
   holders(
     space: Space,
     terms: readonly string[],
@@ -47,7 +50,7 @@ export interface RecallSource {
   ): Steps<readonly (readonly number[])[]>;
   /** The first passages of a conversation. */
   opening(conversation: number, most: number): Steps<readonly number[]>;
-  /** Whole texts of a person's of which a passage has the term, the newest first. */
+  /** Returns whole user texts with a passage that has the term, newest first. */
   saidWith(space: Space, term: string, most: number): Steps<readonly SaidText[]>;
 }
 
@@ -98,7 +101,7 @@ export interface PassageOfRecord {
   readonly passage: number;
 }
 
-/** A passage that was found, and the ids of those around it, itself among them, as they were said. */
+/** A found passage, and the ids of it and its neighbours in order. */
 export interface Window {
   readonly id: number;
   readonly around: readonly number[];
@@ -115,7 +118,7 @@ export interface Passage {
 export interface ExchangePlace {
   readonly conversation: number;
   readonly exchange: number;
-  /** The newest of the records that were found in it. */
+  /** The newest of the session's records that were read. */
   readonly record: number;
 }
 
@@ -143,7 +146,7 @@ export interface SpokenText {
   readonly client: string;
   readonly at: number;
   readonly text: string;
-  /** Where it comes from; null where that is not known. */
+  /** Where it comes from; null if unknown. */
   readonly root: string | null;
   readonly files: string | null;
 }

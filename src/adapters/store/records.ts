@@ -23,13 +23,13 @@ import type { Holder, StoredBytes } from './possessions.ts';
 import { marksOf, ruleDigest, type RuleMarks, STRONGER_RULE_MARK } from './recall-marks.ts';
 import { SPACES_MAX } from './schema.ts';
 
-/** Records in and out of the database. Everything here names a space, or says that it means all. */
+/** Writes and reads records. Every method names a space, or says that it covers all. */
 
 const LIST_LIMIT_MAX = 1000;
-/** More words than anyone types; each one is a query. */
+/** Bound on words of a search: more than anyone types, and each is a query. */
 const LIST_WORDS_MAX = 32;
 const LIST_CHARS_MAX = 4096;
-/** Records a transaction, so that another process can write in between: about 100 ms. */
+/** Records deleted per transaction, about 100 ms, so that another process can write in between. */
 const FORGET_BATCH = 256;
 
 export interface RecordRow extends Omit<SpokenRecord, 'branch' | 'source' | 'text'>, StoredText {
@@ -54,7 +54,7 @@ export class Records implements Holder {
 
   readonly #beside: () => void;
 
-  /** `beside`: what else is written in the transaction of a capture. */
+  /** `beside`: writes in the same transaction as a capture. */
   constructor(database: Database, beside: () => void = () => undefined) {
     this.#database = database;
     this.#index = new PassageIndex(database);
@@ -105,10 +105,10 @@ export class Records implements Holder {
     return row === undefined ? undefined : storedRecord(row);
   }
 
-  /** Whole, or as blocks have it: then the one record that it begins; none where it begins several. */
+  /** Finds a record by its reference, or by a beginning of it that only this record has. */
   #byReference(ref: string): RecordRow | undefined {
     const isShort = isShortReference(ref);
-    // No character of a reference comes after the brace.
+    // The brace sorts after every character of a reference.
     const [first, second] = this.#database.all<RecordRow>(
       `SELECT ${RECORD_COLUMNS} ${RECORDS} WHERE r.ref >= ? AND r.ref <= ? ORDER BY r.ref, r.id LIMIT 2`,
       ref,
@@ -117,7 +117,10 @@ export class Records implements Holder {
     return second === undefined || second.ref === first?.ref ? first : undefined;
   }
 
-  /** In the order of storing, newest first: it stays the same while others are said again or forgotten. */
+  /**
+   * Returns a page in order of storing, newest first. That order does not change while others are repeated or
+   * forgotten.
+   */
   page({ space, before = Number.MAX_SAFE_INTEGER, limit }: PageFilter): RecordPage {
     const rows = this.#database.all<PageRow>(
       `SELECT r.id, r.space AS space_id, m.pin, m.edited_at, ${RECORD_COLUMNS} ${RECORDS} LEFT JOIN marks m ON m.record = r.id
@@ -143,7 +146,7 @@ export class Records implements Holder {
     return { records, next: rows.at(-1)?.id };
   }
 
-  /** Every word must occur in the record; with words best first, without them newest first. */
+  /** Lists records that contain every word: with words best first, without words newest first. */
   list(filter: ListFilter): SpokenRecord[] {
     const { where, values } = whereOf(filter);
     const limit = Math.max(0, Math.min(filter.limit, LIST_LIMIT_MAX));
@@ -161,7 +164,7 @@ export class Records implements Holder {
       .map(storedRecord);
   }
 
-  /** From now on these memories will be deleted, by `forgetSome` in this or another process. */
+  /** Marks memories for deletion by `forgetSome` in this or another process. */
   beginForget(filter: ForgetFilter): number {
     const { where, values } = whereOf(filter);
     return this.#database.run(
@@ -171,8 +174,8 @@ export class Records implements Holder {
   }
 
   /**
-   * Deletes some of them, leaves tombstones, and notes the references by which blocks quote the texts.
-   * Returns how many: 0 when none is left. The words are in the files until they are erased.
+   * Deletes some of them, leaves tombstones, and notes the references by which blocks quote the texts. Returns how
+   * many; 0 if none is left. The words stay in the files until they are erased.
    */
   forgetSome(at: number): number {
     return this.#database.transaction(() => {
@@ -191,7 +194,7 @@ export class Records implements Holder {
     });
   }
 
-  /** Tombstones for what is on its way; a record that is held is the business of `forget`. */
+  /** Writes tombstones for captures in the outbox; `forget` handles stored records. */
   bury(records: readonly Pick<MemoryRecord, 'space' | 'digest'>[], at: number): number {
     return this.#database.transaction(() => {
       let buried = 0;
@@ -210,7 +213,7 @@ export class Records implements Holder {
     });
   }
 
-  /** Whether a tombstone keeps it from being captured. */
+  /** Says whether a tombstone prevents a capture. */
   isBuried({ space, digest }: Pick<MemoryRecord, 'space' | 'digest'>): boolean {
     const sql = `SELECT 1 AS found FROM tombstones t JOIN spaces s ON s.id = t.space
       WHERE s.name = ? AND t.digest = ?`;
@@ -231,7 +234,7 @@ export class Records implements Holder {
       ...record,
       ref: referenceOf(record.digest),
       thread: record.conversation,
-      // Held a moment ago and forgotten since: rare enough to be cut under the lock.
+      // The text was stored a moment ago and is forgotten now: rare enough to cut it into passages under the lock.
       passages: passages ?? passagesOf(record.text, record.role),
     };
     const id = addRecord(this.#database, row, { space, add });
@@ -240,7 +243,7 @@ export class Records implements Holder {
     return 'stored';
   }
 
-  /** A mark that is here already stays, unless the other one says never or retired. */
+  /** Sets a mark. An existing one stays, unless the new one is "never" or "retired". */
   #mark({ pin, editedAt, rules, digest, text }: MemoryRecord, space: number): void {
     if (pin !== undefined) this.#database.run(PIN, pin, space, digest);
     if (editedAt !== undefined) this.#database.run(EDITED, editedAt, space, digest);
@@ -286,7 +289,7 @@ const IMPORTED = 'INSERT INTO marks (record, imported_at) VALUES (?, ?)';
 
 const NO_MARKS: RuleMarks = new Map();
 
-/** The marked rules among those that a record states, by sentence. */
+/** Returns the marked rules among those that a record states, by sentence. */
 function markedRules(
   { role, text }: SpokenRecord,
   marks: RuleMarks,
@@ -300,7 +303,7 @@ function markedRules(
 
 interface Prepared {
   readonly record: MemoryRecord<SpeakerRole>;
-  /** Undefined for a record that is refused or held already. */
+  /** Undefined for a record that is refused or already stored. */
   readonly passages: readonly IndexedPassage[] | undefined;
 }
 
@@ -311,7 +314,7 @@ interface ForgottenRow {
   readonly ref: string;
 }
 
-/** The space's id, given to it here if it is new; undefined when there are too many. */
+/** Returns the space's id, and creates it if new; undefined if there are too many spaces. */
 export function spaceId(database: Database, name: string): number | undefined {
   const known = database.get<{ id: number }>('SELECT id FROM spaces WHERE name = ?', name);
   if (known !== undefined) return known.id;
@@ -333,7 +336,10 @@ export function storedRecord(row: RecordRow): SpokenRecord {
   };
 }
 
-/** Whole references that begin so, of records and of outputs. No character of one comes after the brace. */
+/**
+ * Returns whole references with this beginning, of records and outputs. The brace sorts after every character of
+ * one.
+ */
 export function referencesIn(database: Database, start: string): string[] {
   const end = `${start}{`;
   return database
@@ -349,7 +355,7 @@ export function referencesIn(database: Database, start: string): string[] {
     .map(({ ref }) => ref);
 }
 
-// Listing and forgetting share it: what a list shows, forgetting with the same words forgets.
+// Listing and forgetting share this, so that forgetting by words deletes exactly what a list with them shows.
 export function whereOf(filter: Omit<ListFilter, 'limit'>): Conditions {
   const conditions = new Conditions();
   conditions.add('s.name = ?', filter.space);
@@ -358,7 +364,7 @@ export function whereOf(filter: Omit<ListFilter, 'limit'>): Conditions {
     filter.refs && JSON.stringify(filter.refs),
   );
   conditions.add('r.role = ?', filter.role);
-  // The index `records_by_conversation` begins with the space. SQLite uses it only if the query names spaces.
+  // The index `records_by_conversation` begins with the space, and SQLite uses it only if the query names spaces.
   const inSpaces = filter.space === undefined ? 'r.space IN (SELECT id FROM spaces) AND ' : '';
   conditions.add(`${inSpaces}r.conversation = ?`, filter.conversation);
   const at = timeBeside(filter);
@@ -366,7 +372,7 @@ export function whereOf(filter: Omit<ListFilter, 'limit'>): Conditions {
   conditions.add(`${at} <= ?`, filter.until);
   if (filter.words !== undefined) {
     const terms = listTerms(filter.words);
-    // Words that say nothing find nothing: forgetting "the" must not forget all.
+    // Words that say nothing must find nothing: forgetting "the" must not forget everything.
     if (terms.length === 0) conditions.require('0');
     for (const term of terms) conditions.add(HAS_TERM, quoted(term));
   }
@@ -378,8 +384,8 @@ export function newestFirst(filter: Pick<ListFilter, 'conversation'>): string {
 }
 
 /**
- * The plus keeps the database from walking through a whole project in the order of time: a conversation
- * is found in its own index, a thousand times sooner.
+ * The plus stops SQLite from scanning a whole project by time: a conversation's own index is a thousand times
+ * faster.
  */
 function timeBeside({ conversation }: Pick<ListFilter, 'conversation'>): string {
   return conversation === undefined ? 'r.at' : '+r.at';
@@ -388,7 +394,7 @@ function timeBeside({ conversation }: Pick<ListFilter, 'conversation'>): string 
 const HAS_TERM = `r.id IN (SELECT p.record FROM passage_terms f JOIN passages p ON p.id = f.rowid
   WHERE f.passage_terms MATCH ?)`;
 
-/** How many of the words one passage of a record holds, at best; `best.words`. */
+/** Returns SQL for the most words that a single passage of a record has, as `best.words`. */
 export function bestPassage(terms: readonly string[]): string {
   const holders = terms.map(
     () => 'SELECT rowid AS id FROM passage_terms WHERE passage_terms MATCH ?',
@@ -402,7 +408,7 @@ export function listTerms(words: string): string[] {
   return [...new Set(termsOf(words.slice(0, LIST_CHARS_MAX)))].slice(0, LIST_WORDS_MAX);
 }
 
-// Terms hold word characters only, so the quotes cannot be closed from inside.
+// Terms contain only word characters, so they cannot close the quotes.
 export function quoted(term: string): string {
   return `"${term}"`;
 }
@@ -413,7 +419,7 @@ interface NewRow extends Omit<
 > {
   readonly ref: string;
   readonly passages: readonly IndexedPassage[];
-  /** The key under which the index finds the neighbours of the text. */
+  /** The key by which the index finds the text's neighbours. */
   readonly thread: string;
 }
 
@@ -422,7 +428,7 @@ interface RowPlace {
   readonly add: AddText;
 }
 
-/** Writes a text and puts it into the index. Returns the number of its row. */
+/** Stores and indexes a text. Returns the id of its row. */
 export function addRecord(database: Database, row: NewRow, { space, add }: RowPlace): number {
   const { text, is_utf16: isUtf16 } = bytesOf(row.text);
   const made = database.get<{ id: number }>(
@@ -455,8 +461,8 @@ interface SaidAgain extends Pick<MemoryRecord, 'digest' | 'at'> {
 }
 
 /**
- * A fact that is stated again after its opposite becomes the newest one. Words that are verified this
- * time lose the mark `source`.
+ * Renews a record that was said again, so that a fact which is repeated after its opposite becomes the newest. If
+ * the text is verified this time, it loses the mark `source`.
  */
 export function sayAgain(
   database: Database,

@@ -1,29 +1,27 @@
 import type { Connection } from './driver.ts';
 
-/** The tables of the memory. A file has exactly these: `svc memory export` and `import` are the way from others. */
+/** The tables of the memory. Other versions of the file are converted by `svc memory export` and `import`. */
 
 /**
- * A passage's id is its space's id in the upper part and a number in the lower one. A full-text
- * query for one space is a range of ids, which FTS5 seeks instead of filtering. No query that has
- * such a range can see another space.
+ * A passage's id has its space's id in the upper part and a number in the lower one. So a full-text query for one
+ * space is a range of ids, which FTS5 seeks instead of filtering, and which cannot include another space.
  */
 export const PASSAGES_PER_SPACE = 2 ** 32;
-/** Ids stay exact as numbers: 2^20 spaces of 2^32 passages are below 2^53. */
+/** Bound on spaces: 2^20 spaces of 2^32 passages are below 2^53, so ids are exact as numbers. */
 export const SPACES_MAX = 2 ** 20;
 
 /**
- * Places in the order of a conversation. A record has fewer passages than a quarter of these: the
- * question takes the first half of its exchange, the answer the second. An unverified question is
- * in the second half too, before the answer: it weighs no more than that.
+ * Positions of an exchange in the order of a conversation. A record has fewer passages than a quarter of them. The
+ * question has the first half, the answer the last quarter. An unverified question has the third quarter, because it
+ * ranks like an answer.
  */
 export const POSITIONS_PER_EXCHANGE = 2 ** 17;
 
-// A text is a blob: SQLite's own would end at a NUL and lose half a surrogate pair, and svc must
-// return exactly the stored text. `source` says where its words come from; NULL for a person's or an
-// assistant's own.
+// Texts are blobs: SQLite's strings would end at a NUL and lose half a surrogate pair, and svc must return exactly
+// the stored text. `source` says where the text comes from; NULL for a user's or an assistant's own.
 //
-// The index of a conversation has the exchange: a forgotten record asks for the records of its exchange,
-// also in a conversation of thousands. The newest records of a space make the sessions of a brief.
+// The index by conversation contains the exchange, because forgetting a record reads the records of its exchange,
+// even in a conversation of thousands. The newest records of a space give the sessions of a list.
 const RECORDS = `
 CREATE TABLE spaces (
   id INTEGER PRIMARY KEY,
@@ -55,14 +53,13 @@ CREATE INDEX records_by_conversation ON records(space, conversation, exchange);
 CREATE INDEX records_by_space_time ON records(space, at);
 `;
 
-// Contentless FTS5 could not forget: without the old terms a delete leaves the words in the index.
-// The index keeps no positions and no sizes. bm25() needs 5 us a row to look them up, ten times the
-// cost of the list of rows, and the ranking reads the terms of the few best anyway.
+// A contentless FTS5 table could not forget: a delete without the old terms leaves the words in the index. The index
+// stores no positions and no sizes. bm25() would need them, at 5 us per row, ten times the cost of listing rows; and
+// the ranking reads the terms of the few best rows anyway.
 //
-// The ascii tokenizer takes the terms of core/recall/terms.ts unchanged: it knows blanks, nothing
-// else.
+// The ascii tokenizer keeps the terms of core/recall/terms.ts as they are: it only splits at spaces.
 //
-// `signals`: how much the last prompts of a space shared with its memory (signals.ts).
+// `signals`: the signals of a space's last prompts (signals.ts).
 const INDEX = `
 CREATE TABLE conversations (
   id INTEGER PRIMARY KEY,
@@ -94,7 +91,7 @@ CREATE TABLE signals (
 ) WITHOUT ROWID;
 `;
 
-// Texts of tools, kept beside the memories: never searched, and deleted after a while (outputs.ts).
+// Outputs of tools, stored beside the memories: never searched, and deleted after a while (outputs.ts).
 const OUTPUTS = `
 CREATE TABLE outputs (
   id INTEGER PRIMARY KEY,
@@ -112,12 +109,12 @@ CREATE INDEX outputs_by_ref ON outputs(ref);
 CREATE INDEX outputs_by_use ON outputs(used);
 `;
 
-// `provenance`: the commit and the files that a record concerns (provenance.ts). An exchange grows by some
-// 200 bytes with one file, 400 with three, 1.4 kB with twelve.
+// `provenance`: the commit and the files of a record (provenance.ts). An exchange grows by some 200 bytes with one
+// file, 400 with three, 1.4 kB with twelve.
 //
-// `marks`: whether a person lets a record be recalled, when it was edited or imported. Each recall asks for the
-// pinned records, and hardly any record has a pin. `rule_marks`: the marks of a person on the rules of a space,
-// retired or always placed; a rule is named by a hash of its sentence.
+// `marks`: whether the user lets a record be recalled, and when it was edited or imported. Each recall reads the
+// pinned records; hardly any record has a pin. `rule_marks`: the user's marks on the rules of a space, retired or
+// always placed; a rule is named by a hash of its sentence.
 const ABOUT_RECORDS = `
 CREATE TABLE provenance (
   record INTEGER PRIMARY KEY REFERENCES records(id) ON DELETE CASCADE,
@@ -141,15 +138,15 @@ CREATE TABLE rule_marks (
 ) WITHOUT ROWID;
 `;
 
-// `tombstones` keep what was forgotten from being captured again. `is_moved`: the person moved or edited the
-// memory, and may move or edit it back.
+// `tombstones` prevent forgotten texts from being captured again. `is_moved`: the user moved or edited the memory,
+// and may move or edit it back.
 //
-// `removals`: each deletion or change of a text is counted, so that a proof that was given earlier is not
-// believed after it; the id tells two files apart.
+// `removals`: counts deletions and changes of texts, so that an earlier proof no longer counts; the id tells two
+// files apart.
 //
-// `to_forget`: the memories that a person has forgotten and that are not deleted yet: any process ends the
-// work. `forgetting`: the notes of that work (forgetting.ts). No number is given twice: a process deletes the
-// notes that it has read, and none that another one has written meanwhile.
+// `to_forget`: memories that the user has forgotten and that are not deleted yet; any process finishes the work.
+// `forgetting`: the notes of that work (forgetting.ts). A number is never reused: a process deletes only the notes
+// that it has read, and none that another process has written meanwhile.
 const FORGETTING = `
 CREATE TABLE tombstones (
   space INTEGER NOT NULL REFERENCES spaces(id),
@@ -177,12 +174,12 @@ CREATE TABLE forgetting (n INTEGER PRIMARY KEY AUTOINCREMENT, ref TEXT NOT NULL)
 const VERSION = 1;
 const SCHEMA = `${RECORDS}${INDEX}${OUTPUTS}${ABOUT_RECORDS}${FORGETTING}PRAGMA user_version = ${VERSION};`;
 
-/** A file of a later svc is left alone: what it means is not known here. */
+/** Leaves a file of a newer svc unchanged, because this version does not understand it. */
 export class SchemaTooNewError extends Error {
   override readonly name = 'SchemaTooNewError';
 }
 
-/** Two processes may try at once: the second finds it done. */
+/** Creates the tables. If two processes try at once, the second finds them. */
 export function createTables(connection: Connection): void {
   if (hasTables(connection)) return;
   connection.exec('BEGIN IMMEDIATE');

@@ -28,28 +28,28 @@ import { estimateTextTokens } from '../../core/bytes/tokens.ts';
 import { onlyAsks } from '../../core/recall/sentences.ts';
 
 /**
- * Recall: candidates of one space and of 'global', ordered and judged by the core, packed into the
- * budget. The source reads; nothing here knows which database it is.
+ * Recall: finds candidates in one space and in 'global', lets the core rank and judge them, and packs the best
+ * within the token limit. The source does all reading; nothing here depends on the database.
  */
 
-/** Each costs 30 us for what was said around it; 64 found no more on the even half of LoCoMo (74.9 %). */
+/** Bound on candidates. Each costs 30 us for its neighbours; 64 found no more on the even half of LoCoMo (74.9 %). */
 const CANDIDATES_MAX = 24;
-/** The assistant's words count less than the person's question: measured best at 0.6. */
+/** Weight of the assistant's words, relative to the user's question: measured best at 0.6. */
 const ASSISTANT_WEIGHT = 0.6;
-/** The text around an agent's prompt finds candidates with less weight still. */
+/** Weight of the text around an agent's prompt for finding candidates. */
 const AROUND_WEIGHT = 0.35;
-/** With so many telling words of the person's own, the assistant's words are not needed. */
+/** With so much rarity in the user's own words, the assistant's words are not needed. */
 const HUMAN_RARITY_ENOUGH = 1.5;
 /** Seven to ten short sentences. */
 const RULES_TOKENS_MAX = 200;
-/** Texts of the days that a question names, whatever their words. */
+/** Bound on texts from the days that a question names, whatever their words. */
 const DATED_MAX = 24;
 
 const NO_MARKS: RuleMarks = new Map();
 
 interface Context {
   readonly question: RecallQuestion;
-  /** To read it takes longer than an agent's recall does without it. */
+  /** Computed when needed: it takes longer than an agent's whole recall. */
   readonly asked: () => Question;
   readonly spaces: readonly Space[];
   readonly passages: number;
@@ -78,7 +78,7 @@ export class Search {
   readonly #exchanges: ExchangeSearch | undefined;
   readonly #marks: RecallMarks | undefined;
 
-  /** Without `signals` an agent's question is answered with passages, as a chat's is. */
+  /** Without `signals`, an agent's question gets passages like a chat's. */
   constructor(source: RecallSource, signals?: SharedSignals, marks?: RecallMarks) {
     this.#source = source;
     this.#postings = new Postings(source);
@@ -87,7 +87,7 @@ export class Search {
     this.#exchanges = signals === undefined ? undefined : new ExchangeSearch(source, signals);
   }
 
-  /** Looks in the question's spaces and in `others`, nowhere else. */
+  /** Searches the question's spaces and `others`, nothing else. */
   *recall(
     given: RecallQuestion,
     others: readonly string[] = [GLOBAL_SPACE],
@@ -125,7 +125,7 @@ export class Search {
     return { passages: [...standing, ...packed.filter((one) => !isIn(standing, one))] };
   }
 
-  /** All that a recall weighs for a chat's question, best first, and whether it is kept. */
+  /** Returns all candidates for a chat's question, best first, with whether each is kept. */
   *weigh(given: RecallQuestion, most: number): Steps<Weighed> {
     const context = yield* this.#contextOf(given, [GLOBAL_SPACE]);
     const { isQuestion } = context.asked();
@@ -143,11 +143,11 @@ export class Search {
     return { isQuestion, passages };
   }
 
-  /** The question and the part of the store that it looks at. */
+  /** Reads the question, and the part of the store that it needs. */
   *#contextOf(given: RecallQuestion, others: readonly string[]): Steps<Context> {
     const names = [given.space, ...(given.olderSpaces ?? []), ...others];
     const found = yield* this.#source.spaces(names);
-    // The same order on every database: spaces of equal passages are told in it.
+    // Sort, so that the order of spaces is the same on every database.
     const spaces = found.toSorted((a, b) => (a.name < b.name ? -1 : 1));
     const never = this.#marks?.never(spaces) ?? [];
     let read: Question | undefined;
@@ -172,7 +172,7 @@ export class Search {
       together(postings.map((space) => this.#excluded(space, question.excludeDigests))),
       together(spaces.map((space) => this.#saidIn(space, asked.span))),
     ]);
-    // The passages that hold most of the question, by what its terms are worth.
+    // Passages with most of the question's terms, weighted by value.
     const found = yield* together(
       postings.map((space, at) =>
         this.#best(space, terms, {
@@ -189,7 +189,7 @@ export class Search {
     return rankCandidates({ ...asked, terms }, units, corpus);
   }
 
-  /** The part of the index that an agent's question needs. */
+  /** Reads the part of the index that an agent's question needs. */
   *#look(
     postings: readonly SpacePostings[],
     digests: readonly string[],
@@ -215,7 +215,7 @@ export class Search {
     };
   }
 
-  /** What the person pinned, which a prompt brings, and the rules that the situation falls under. */
+  /** Returns what the user pinned and the rules that apply to the situation. */
   *#rules({ question, spaces }: Context, situation: Situation): Steps<RecalledPassage[]> {
     const { excludeDigests } = question;
     const pinned =
@@ -233,7 +233,7 @@ export class Search {
     return [...pinned, ...always, ...rulesFor(others, situation, RULES_TOKENS_MAX - tokens)];
   }
 
-  /** Ids of passages, best first; none at one of the `places`. */
+  /** Returns ids of passages, best first, without those at one of the `places`. */
   *#best(
     postings: SpacePostings,
     terms: readonly QuestionTerm[],
@@ -255,12 +255,12 @@ export class Search {
     return tally.highest(given.most, given.places).map((place) => first + place);
   }
 
-  /** The newest of what the person said in that time. */
+  /** Returns the newest passages that the user said in that time. */
   #saidIn(space: Space, span: Span | undefined): Steps<readonly number[]> {
     return span === undefined ? done([]) : this.#source.saidIn(space, span, DATED_MAX);
   }
 
-  /** Records with these digests, and the places of their passages. */
+  /** Returns the records with these digests, and their passages. */
   *#excluded(postings: SpacePostings, digests: readonly string[]): Steps<Excluded> {
     const records = new Set<number>();
     const places = new Set<number>();
@@ -273,7 +273,7 @@ export class Search {
   }
 }
 
-/** Terms that the ranking looks for by their letters. */
+/** Returns terms that the ranking compares by spelling. */
 function lettersOf(asked: Question, given: RecallQuestion): Set<string> {
   const pairs = [...asked.pairs].flatMap((pair) => pair.split(' '));
   const agent = given.agent === undefined ? [] : termsOf(given.humanText);
@@ -281,7 +281,7 @@ function lettersOf(asked: Question, given: RecallQuestion): Set<string> {
   return new Set([...asked.human, ...asked.humanWholes, ...pairs, ...agent, ...around]);
 }
 
-/** The assistant's words join only where the person's own say too little. */
+/** Weighs the terms. The assistant's words are added only if the user's own say too little. */
 function* weigh(
   asked: Question,
   spaces: readonly SpacePostings[],
@@ -308,7 +308,7 @@ function* weigh(
   return [...human, ...wholes, ...assistant];
 }
 
-/** When even the rarest word is in too many passages, only the newest of them are looked at. */
+/** If even the rarest word is in too many passages, read only the newest. */
 function affordable(
   postings: SpacePostings,
   terms: readonly QuestionTerm[],
@@ -330,15 +330,15 @@ function affordable(
 
 /** Passages whose texts are read together; 512 tokens hold about 14. */
 const PACKED_AT_ONCE = 16;
-/** Its dash and line end; the block decides in the end what fits. */
+/** Tokens of a dash and a line end; the block decides in the end what fits. */
 const PASSAGE_OVERHEAD_TOKENS = 2;
-/** Packing ends at this share of the budget: no passage that says something fits into the rest. */
+/** Share of the limit at which packing ends: nothing meaningful fits into the rest. */
 const FULL_SHARE = 0.97;
 
 interface ScoredPassage {
   readonly id: number;
   readonly score: number;
-  /** The passage that answers it; undefined where nothing does. */
+  /** The passage that answers it; undefined if none does. */
   readonly answer: number | undefined;
 }
 
@@ -354,7 +354,7 @@ function partsOf(ranked: readonly Ranked<Unit>[]): ScoredPassage[] {
 }
 
 /**
- * Reads the texts of ranked passages and packs the best into a budget. A passage that only asks comes with its
+ * Reads the texts of ranked passages and packs the best within the limit. A passage that only asks comes with its
  * answer, or not at all.
  */
 function* pack(
@@ -367,7 +367,7 @@ function* pack(
   for (let at = 0; at < parts.length; at += PACKED_AT_ONCE) {
     const some = parts.slice(at, at + PACKED_AT_ONCE);
     const texts = new Map(yield* source.texts(some.map(({ id }) => id)));
-    // Few passages only ask: the others need no answer.
+    // Few passages only ask; the others need no answer.
     const answers = some.flatMap(({ id, answer }) =>
       answer === undefined || texts.has(answer) || !needsAnswer(texts.get(id)) ? [] : [answer],
     );
@@ -388,7 +388,7 @@ function* pack(
   return [...packed.values()];
 }
 
-/** The passage, with its answer if it is only a question; empty if the question has no answer. */
+/** Returns the passage, with its answer if it is only a question; empty if the question has no answer. */
 function togetherWith(
   { id, answer }: ScoredPassage,
   texts: ReadonlyMap<number, Text>,
@@ -398,7 +398,7 @@ function togetherWith(
   if (!needsAnswer(text)) return [{ id, text }];
   const answered = answer === undefined ? undefined : texts.get(answer);
   if (answer === undefined || answered === undefined) return [];
-  // Between people each says something of their own.
+  // In a conversation between people, each statement stands alone.
   if (answered.role === 'user') return [{ id, text }];
   return [
     { id, text },
@@ -410,7 +410,7 @@ function needsAnswer(text: Text | undefined): boolean {
   return text?.role === 'user' && onlyAsks(text.text);
 }
 
-/** Several spaces of a project may hold the same. */
+/** Says whether a text is already chosen: several spaces of a project may hold the same. */
 function isIn(
   told: readonly RecalledPassage[],
   { digest, text }: Pick<RecalledPassage, 'digest' | 'text'>,
@@ -422,43 +422,43 @@ function tokensOf(text: string): number {
   return estimateTextTokens(text) + PASSAGE_OVERHEAD_TOKENS;
 }
 
-/** Units whose neighbours are candidates too: an answer need not repeat the question's words. */
+/** Bound on units whose neighbours also become candidates, because an answer need not repeat the question's words. */
 const NEIGHBOURS_OF = 12;
-/** Passages to each side that are read: a unit of two beside a unit of two. */
+/** Neighbours that are read on each side: a unit of two beside a unit of two. */
 const SAID_MAX = 4;
 /**
- * A question and its answer up to this are one unit. On the even half of LoCoMo 96 finds 0.4 % less in
- * a block and 200 finds 0.9 % less.
+ * Longest question with its answer that is one unit. On the even half of LoCoMo 96 finds 0.4 % less in a block and
+ * 200 finds 0.9 % less.
  */
 const UNIT_TOKENS_MAX = 128;
-/** Characters of a token, as passageTokens counts ASCII: the length alone shows whether two passages are short. */
+/** Characters of a token, as passageTokens counts ASCII: the length shows whether two passages are short. */
 const CHARS_PER_TOKEN = 3.6;
 
 /**
  * A unit of ranking and display: a passage with its neighbours in the conversation. A question and its short answer
- * are one unit: alone, neither says much.
+ * are one unit, because neither says much alone.
  */
 interface Unit extends Candidate {
-  /** Ids of its passages, in the order they were said; the first is the unit's own id. */
+  /** Ids of its passages in order; the first is the unit's id. */
   readonly passages: readonly number[];
-  /** The id of the passage with which its exchange's next record begins; undefined for none. */
+  /** The id of the first passage of the exchange's next record; undefined if there is none. */
   readonly answer: number | undefined;
 }
 
 interface Found {
   /** Ids of passages, best first. */
   readonly ids: readonly number[];
-  /** Records of which nothing becomes part of a unit. */
+  /** Records whose passages may not become part of a unit. */
   readonly excluded: ReadonlySet<number>;
 }
 
 /**
- * Passages that are remembered, with their terms: about 2 kB each. The questions of a project find the
- * same ones again and again, and reading them again is a fifth of a recall.
+ * Bound on cached passages with their terms, about 2 kB each. A project's questions find the same ones again, and
+ * reading them is a fifth of a recall.
  */
 const PASSAGES_MAX = 4096;
 
-/** Reads units, and remembers what it read as long as nothing can have been deleted since. */
+/** Reads units, and caches what it read as long as nothing can have been deleted. */
 class UnitReader {
   readonly #source: RecallSource;
   #generation: string | undefined;
@@ -470,7 +470,7 @@ class UnitReader {
     this.#source = source;
   }
 
-  /** Best first, then their neighbours; every passage is in one unit at most. */
+  /** Returns the best units, then their neighbours; every passage is in at most one unit. */
   *read({ ids, excluded }: Found): Steps<Unit[]> {
     this.#dropStale();
     const windows = yield* this.#source.windows(ids, SAID_MAX);
@@ -523,7 +523,7 @@ class UnitReader {
 type Draft = Omit<Unit, 'at'>;
 
 interface Around extends Pick<Unit, 'answer' | 'earlier' | 'previous' | 'next' | 'later'> {
-  /** Whether it has neighbouring passages from the same answer. */
+  /** Says whether the passage has neighbours from the same answer. */
   readonly isOfLongAnswer: (passage: Passage) => boolean;
 }
 
@@ -531,7 +531,7 @@ class UnitMaker {
   readonly #excluded: ReadonlySet<number>;
   readonly #drafts: Draft[] = [];
   readonly #taken = new Set<number>();
-  /** Terms of a passage joined with its second one, by the first's id: one list for all units. */
+  /** Terms of a passage joined with those of its second one, by the first's id: one list for all units. */
   readonly #joined = new Map<number, readonly string[]>();
 
   constructor(excluded: ReadonlySet<number>) {
@@ -610,7 +610,7 @@ class UnitMaker {
     const [first, second] = parts;
     if (first === undefined) return [];
     if (second === undefined) return first.terms;
-    // One list for all who read it: the ranking counts in it once.
+    // One list for all units, so that the ranking counts its words once.
     const known = this.#joined.get(first.id);
     if (known !== undefined) return known;
     const made = first.terms.concat(second.terms);
@@ -624,7 +624,7 @@ interface Range {
   readonly last: number;
 }
 
-/** A passage alone, or with the one that it belongs to, the following before the preceding. */
+/** Returns a passage alone, or with the one that it belongs to; the following comes before the preceding. */
 function rangeAt(said: readonly Passage[], at: number): Range {
   const [previous, passage, next] = [said[at - 1], said[at], said[at + 1]];
   if (passage === undefined) return { first: at, last: at };
@@ -645,7 +645,7 @@ function exchangeOf({ position }: Passage): number {
   return Math.floor(position / POSITIONS_PER_EXCHANGE);
 }
 
-/** The question has the first half of its exchange's positions, the answer the second. */
+/** Says whether a passage is from the question, which has the first half of its exchange's positions. */
 function isUsers({ position }: Passage): boolean {
   return position % POSITIONS_PER_EXCHANGE < POSITIONS_PER_EXCHANGE / 2;
 }

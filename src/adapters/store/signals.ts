@@ -8,20 +8,20 @@ export interface NewSignal {
   readonly signal: number;
 }
 
-/** A service has many spaces: those of the last prompts are remembered, some 2 kB each. */
+/** Bound on spaces with cached signals, some 2 kB each; a service has many spaces. */
 const SPACES_MAX = 1000;
 
 /**
- * Records how much the last prompts of each project shared with the memory; a new prompt is
- * compared with them. New ones wait in this process until a capture is written anyway, so that a
- * recall never waits for the disk, or until the file is closed. A kill loses the last one at most.
+ * Records the signals of each project's last prompts, to compare a new prompt with. New ones stay in memory until a
+ * capture is written or the file is closed, so that a recall never waits for the disk. A kill loses only the last
+ * ones.
  */
 export class Signals {
   readonly #database: Database;
   /** By the space's id: oldest first. */
   readonly #known = new Map<number, number[]>();
   readonly #waiting: NewSignal[] = [];
-  /** The last counted prompt of each space, by its id. A repeated prompt is not counted again. */
+  /** The last counted prompt of each space, by space id: a repeated prompt is not counted again. */
   readonly #lastPrompts = new Map<number, string>();
 
   constructor(database: Database) {
@@ -72,7 +72,7 @@ export class Signals {
   }
 }
 
-/** For recalls that leave no signal: those that only look, and those that another worker answers too. */
+/** Returns signals without recording, for recalls that only look or that another worker answers too. */
 export function silent(signals: Signals): Pick<Signals, 'of' | 'add'> {
   return { of: (space) => signals.of(space), add: () => undefined };
 }

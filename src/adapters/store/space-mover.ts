@@ -8,12 +8,11 @@ import { spaceId, STRONGER_PIN } from './records.ts';
 import { type StoredText, textOf } from './driver.ts';
 
 /**
- * Moves the content of a space into another one: memories, left-out outputs, tombstones, and the
- * statistics for the threshold of recall. References stay valid, because they depend only on the
- * text.
+ * Moves the content of a space into another one: memories, left-out outputs, tombstones, and the signals for
+ * recall's threshold. References stay valid, because they depend only on the text.
  */
 
-/** Rows a transaction, so that another process can write in between: about 20 ms. */
+/** Rows per transaction, about 20 ms, so that another process can write in between. */
 const BATCH = 32;
 
 interface MovedRow extends StoredText {
@@ -41,8 +40,8 @@ export class SpaceMover {
   }
 
   /**
-   * Moves some of it. Nothing is left to move once both counts are 0: the rest was forgotten in the
-   * other space, and stays where it is.
+   * Moves some of it. Both counts are 0 when nothing more can be moved: the rest was forgotten in the other space
+   * and stays.
    */
   moveSome({ from: fromName, to: toName, refs }: SpaceMove): SpaceMoved {
     const from = spaceId(this.#database, fromName);
@@ -82,7 +81,7 @@ export class SpaceMover {
     return rows.length;
   }
 
-  /** The marks of its rules go with a single memory. Another one may still state them in the space that it leaves. */
+  /** Moves a single memory with the marks of its rules. Another memory in the old space may still state these rules. */
   #leave({ from, to }: Ids, row: Omit<MovedRow, 'source'>): void {
     this.#database.run(BURY, from, row.digest, Date.now());
     const rules = row.role === 'user' ? rulesIn(textOf(row)).map(ruleDigest) : [];
@@ -97,7 +96,7 @@ export class SpaceMover {
     return moved + this.#database.run(DROP_COPIES, from, ids);
   }
 
-  /** The order of the signals stays: those of the other space are the newer ones. */
+  /** Moves the rest. The other space's signals count as newer. */
   #moveRest({ from, to }: Ids): void {
     this.#database.run(MOVE_TOMBSTONES, to, from, to, to);
     this.#database.run(MOVE_RULE_MARKS, to, from, null);
@@ -115,7 +114,7 @@ const RECORDS = `SELECT r.id, r.digest, r.role, r.text, r.is_utf16, r.conversati
     WHERE t.space = ? AND t.digest = r.digest AND t.is_moved = 0)
   AND (? IS NULL OR r.ref IN (SELECT value FROM json_each(?))) LIMIT ${BATCH}`;
 
-/** The person brings it back: it was moved away or edited, and not forgotten. */
+/** Removes the tombstone of a text that was moved away or edited, because the user brings it back. */
 export const UNBURY = 'DELETE FROM tombstones WHERE space = ? AND digest = ? AND is_moved = 1';
 
 const BURY = 'INSERT OR IGNORE INTO tombstones (space, digest, at, is_moved) VALUES (?, ?, ?, 1)';
@@ -125,10 +124,10 @@ const HELD = 'SELECT id FROM records WHERE space = ? AND digest = ?';
 const SAID_AGAIN =
   'UPDATE records SET at = max(at, ?), source = iif(? IS NULL, NULL, source) WHERE id = ?';
 
-/** The commit and the files, where nothing is known beside the held record. */
+/** Copies commit and files if the other record has none. */
 const INHERIT = 'UPDATE OR IGNORE provenance SET record = ? WHERE record = ?';
 
-/** The marks of both: a memory that is never recalled in one of the spaces is never recalled. */
+/** Merges the marks: a memory that is never recalled in one of the spaces is never recalled. */
 const INHERIT_MARKS = `INSERT INTO marks (record, pin, edited_at, imported_at)
   SELECT ?, pin, edited_at, imported_at FROM marks WHERE record = ?
   ON CONFLICT (record) DO UPDATE SET pin = ${STRONGER_PIN},
@@ -149,7 +148,7 @@ const MOVE_OUTPUTS = `UPDATE outputs SET space = ? WHERE id IN (SELECT value FRO
 const DROP_COPIES =
   'DELETE FROM outputs WHERE space = ? AND id IN (SELECT value FROM json_each(?))';
 
-/** A conversation that continues must not bring back forgotten records. */
+/** Moves tombstones too, so that a continued conversation does not bring back forgotten records. */
 const MOVE_TOMBSTONES = `INSERT OR IGNORE INTO tombstones (space, digest, at, is_moved)
   SELECT ?, t.digest, t.at, t.is_moved FROM tombstones t WHERE t.space = ?
   AND NOT EXISTS (SELECT 1 FROM records r WHERE r.space = ? AND r.digest = t.digest)

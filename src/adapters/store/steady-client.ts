@@ -4,14 +4,13 @@ import { HELPER, type StoreCallName, type StoreCalls } from './protocol.ts';
 import { MemoryError } from '../../core/errors.ts';
 
 /**
- * The store's worker, and a second one for reads while the first is late. The first may wait for
- * another process's lock (up to 5 s) or a slow disk, or do a long piece of work. SQLite lets a
- * connection read while others write, so blocks and proofs need not wait for any of these. The
- * second worker costs about 9 MB: it is started when it is needed, and ended when it has not been
- * used for a while.
+ * The store's worker, with a second one for reads while the first is late. The first may wait for another process's
+ * lock (up to 5 s) or a slow disk, or be busy. SQLite lets a connection read while others write, so blocks and
+ * proofs need not wait for that. The second worker costs about 9 MB, so it is started when needed and ended when
+ * unused for a while.
  */
 
-/** A request waits for these. Everything else has time, or writes. */
+/** Calls that a request waits for. All others may wait, or write. */
 const READS: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
   'hold',
   'recall',
@@ -19,7 +18,10 @@ const READS: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
   'retrieve',
   'list',
 ]);
-/** Longer than a recall among 100,000 records takes, and a tenth of what a request waits by default. */
+/**
+ * After this time a read counts as late: longer than a recall from 100,000 records takes, and a tenth of a recall's
+ * default deadline.
+ */
 const LATE_MS = 30;
 const UNUSED_MS = 60_000;
 
@@ -31,9 +33,9 @@ export class SteadyClient {
   readonly #first: StoreClient;
   #second: StoreClient | undefined;
   #ending: NodeJS.Timeout | undefined;
-  /** The first worker has not answered anything since a read was late. */
+  /** The first worker has not answered since a read was late. */
   #isLate = false;
-  /** The first worker has answered: what is slow before that is the start of the process. */
+  /** The first worker has answered once; before that the process is only starting. */
   #isOpen = false;
   #isClosed = false;
 
@@ -56,7 +58,7 @@ export class SteadyClient {
         return value;
       },
       (error: unknown) => {
-        // A worker that says no is not late: the other one would look at the same file.
+        // A worker that fails is not late: the other one would read the same file.
         if (!isTimeout(error)) this.#isLate = false;
         throw error;
       },

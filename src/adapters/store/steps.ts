@@ -1,9 +1,9 @@
 /**
- * Work in steps, some of which may have to wait. One text of a search then serves two kinds of
- * database: a file answers at once, and a database server after a while.
+ * Runs work in steps, some of which may have to wait. So the same search code serves two kinds of database: a file
+ * answers at once, a database server later.
  */
 
-/** The steps of a computation: `yield*` gives its result inside other steps. */
+/** The steps of a computation; `yield*` returns its result inside other steps. */
 export interface Steps<T> {
   [Symbol.iterator](): Iterator<Promise<unknown>, T, unknown>;
 }
@@ -15,7 +15,7 @@ export function done<T>(value: T): Steps<T> {
 
 /** A step that waits for an answer. */
 export function waitFor<T>(promise: Promise<T>): Steps<T> {
-  // The step tells of a rejection. A step that is never taken, since another one failed, need not.
+  // Taking the step reports a rejection. A step that is never taken, because another failed, must not.
   promise.catch(() => undefined);
   return stepOf(promise);
 }
@@ -25,7 +25,7 @@ function* stepOf<T>(promise: Promise<T>): Steps<T> {
   return (yield promise) as T;
 }
 
-/** Steps that do not depend on one another: those of them that wait do so at the same time. */
+/** Runs independent steps; those that wait do so at the same time. */
 export function* together<const All extends readonly Steps<unknown>[]>(
   all: All,
 ): Steps<{ -readonly [Place in keyof All]: All[Place] extends Steps<infer T> ? T : never }> {
@@ -37,7 +37,7 @@ export function* together<const All extends readonly Steps<unknown>[]>(
     if (first.done === true) results[place] = first.value;
     else {
       const rest = resume(iterator, first).then((value) => void (results[place] = value));
-      // It is told below, unless one of the next steps throws.
+      // A rejection is thrown below, unless one of the next steps throws first.
       rest.catch(() => undefined);
       waiting.push(rest);
     }
@@ -56,7 +56,7 @@ export function runAtOnce<T>(steps: Steps<T>): T {
   return result.value;
 }
 
-/** Runs steps one after the other, and waits where one of them does. */
+/** Runs steps one after the other, and awaits those that wait. */
 export async function runWaiting<T>(steps: Steps<T>): Promise<T> {
   const iterator = steps[Symbol.iterator]();
   return resume(iterator, iterator.next());

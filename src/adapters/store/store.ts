@@ -36,18 +36,18 @@ import { referenceOf } from '../../core/memory/reference.ts';
 import { STORE_TARGET } from '../state/outbox.ts';
 
 /**
- * The store itself, inside its worker: one call after the other, each whole. Every error becomes a
- * MemoryError, never with a text of a record or of SQLite's own errors.
+ * The store inside its worker: it runs one call after the other. Every error becomes a MemoryError, which never
+ * contains a record's text or SQLite's own message.
  */
 
-/** A folder that cannot be opened is tried again, but not on every call. */
+/** Least time between two attempts to open a folder. */
 const REOPEN_MS = 1000;
 
-/** A statement on the state waits so long for a lock; the event loop holds it for less than a millisecond. */
+/** How long a statement on the state waits for a lock; the event loop holds it for less than a millisecond. */
 const STATE_BUSY_MS = 5000;
-/** The lists of the request log read much, and seldom. */
+/** Cache of the state's connection: lists of the request log read much, but rarely. */
 const STATE_CACHE_KIB = 512;
-/** Pages of the state's log that a checkpoint has moved, after which the log is to start again. */
+/** Pages of the state's log after which a checkpoint restarts it. */
 const RESTART_PAGES = 3000;
 
 interface Opened {
@@ -59,11 +59,11 @@ interface Opened {
 interface StoreOptions {
   readonly folder: string;
   readonly descriptors: Descriptors;
-  /** Milliseconds that a statement waits for the lock of another process. Absent: as long as a worker may. */
+  /** How long a statement waits for another process's lock, in milliseconds. Absent: as long as a worker may. */
   readonly busyMs?: number;
-  /** The file is not checked when it is opened: an error in use says the same later. */
+  /** Skip the check of the file when opening: an error during use reports the same later. */
   readonly isTrusted?: boolean;
-  /** Another worker gets the same recalls, and writes down their signals. */
+  /** Another worker runs the same recalls and records their signals. */
   readonly isHelper?: boolean;
   report(line: string): void;
 }
@@ -89,19 +89,19 @@ export class Store {
     });
   }
 
-  /** Opens ahead of need; the first call reports a failure. */
+  /** Opens the store in advance; the first call reports a failure. */
   async open(): Promise<void> {
     await this.#open().catch(() => undefined);
   }
 
-  /** Throws MemoryError, or FileReplacedError when the thread is to end. */
+  /** Runs a call. Throws MemoryError, or FileReplacedError if the thread must end. */
   async call(name: StoreCallName, input: unknown): Promise<unknown> {
     if (name === 'close') {
       this.#state.close();
       return this.#close();
     }
     const { calls, database } = await this.#open();
-    // Law 2: nothing is proven, recalled or given back from a file that no other process can open.
+    // Law 2: never prove, recall or return anything from a file that no other process can open.
     leaveReplaced(database, this.#options);
     try {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The name chose the input.
@@ -183,7 +183,7 @@ export class Store {
     };
   }
 
-  /** Returns how many memories and outputs are forgotten, also those that are still to be deleted. */
+  /** Begins a forgetting. Returns how many memories and outputs are forgotten, including those still to be deleted. */
   #beginForget({ database, records, outputs }: Tables, filter: ForgetFilter): number {
     const now = Date.now();
     const buried = this.#bury(records, filter, now);
@@ -202,7 +202,7 @@ export class Store {
     );
   }
 
-  /** Takes what was forgotten out of the ledger and the outbox; also what an interrupted call left there. */
+  /** Removes forgotten texts from the ledger and the outbox, including those of an interrupted call. */
   #emptyForgotten(database: Database, records: Records): number {
     const forgetting = forgettingIn(database);
     if (forgetting === undefined) return 0;
@@ -218,8 +218,8 @@ export class Store {
   }
 
   /**
-   * Writes both files anew from their rows. It does not begin beside a long read: each attempt would make
-   * the log longer by the whole file.
+   * Rewrites both files from their rows. It does nothing during a long read, because each attempt would lengthen the
+   * log by the whole file.
    */
   #eraseForgotten(database: Database, last: number): boolean {
     const inBoth = (work: (file: DatabaseFile) => boolean): boolean =>
@@ -229,7 +229,7 @@ export class Store {
     return isErased;
   }
 
-  /** Empties the blocks that quote these records of another store. */
+  /** Empties the blocks that quote these records of another memory. */
   #forgetPlaced(database: Database, { space, refs }: ForgottenElsewhere): number {
     noteForgetting(database);
     const gone = new Set(refs);
@@ -238,13 +238,15 @@ export class Store {
     );
   }
 
-  /** Keeps the blocks that quote this record from new conversations. */
+  /** Keeps blocks that quote this record out of new conversations. */
   #retire(ref: string): void {
     if (!this.#state.isThere) return;
     this.#onState((rows) => retireBlocks(rows, (quoted) => quoted.ref === ref));
   }
 
-  /** Its failures are of another file than the memory's, which must not be set aside for them. */
+  /**
+   * Runs work on the state. Its failures concern another file than the memory's, which must not be renamed for them.
+   */
   #onState<Result>(work: (rows: Statements) => Result): Result {
     try {
       return this.#state.use(work);
@@ -281,8 +283,8 @@ export class Store {
   }
 
   /**
-   * Sets a file aside that is found broken in use: the next call begins a new one beside it. Throws MemoryError if another
-   * program may be writing the file: then the fault may be half of a copy.
+   * Renames a file that is found broken during use; the next call begins a new one. Throws MemoryError if another
+   * program may be writing the file: then the error may come from half a copy.
    */
   #abandon(database: Database): void {
     if (this.#driver === undefined) return;
@@ -301,7 +303,7 @@ export class Store {
     const { database, signals } = this.#opened ?? {};
     this.#opened = undefined;
     try {
-      // A process of one recall stores nothing that they could wait for.
+      // A process for a single recall stores nothing that signals could be written with.
       if (signals?.hasWaiting === true) database?.unsyncedTransaction(() => signals.write());
     } catch {
       // The next prompt is compared with one less.
@@ -309,12 +311,12 @@ export class Store {
     try {
       database?.close();
     } catch {
-      // Committed data is on disk; nothing else is lost with the connection.
+      // Committed data is on disk; the connection holds nothing else.
     }
   }
 }
 
-/** Outputs are kept apart; both in the order in which they were given. */
+/** Stores records and outputs, which are kept apart, each in the given order. */
 function captureAll(
   { records, outputs }: Pick<Tables, 'records' | 'outputs'>,
   given: readonly MemoryRecord[],
@@ -348,8 +350,8 @@ interface Tables {
 }
 
 /**
- * Moves the log of the state into its file. PASSIVE alone never lets the log start again under steady
- * traffic. The commit afterwards syncs the log's new header, for which the event loop would wait else.
+ * Moves the state's log into its file. Under steady traffic PASSIVE alone never lets the log restart. The commit
+ * afterwards syncs the log's new header, so that the event loop need not wait for that.
  */
 function checkpointState(rows: Statements): void {
   const done = rows.get<{ readonly checkpointed: number }>('PRAGMA wal_checkpoint(PASSIVE)');
@@ -387,7 +389,7 @@ interface WaitingRecord {
   readonly record: MemoryRecord;
 }
 
-/** The captures on their way to the store that `isMeant` knows: a record to forget may be one of them. */
+/** Returns the captures for the store that `isMeant` accepts: a record to forget may be among them. */
 function waitingRecords(
   rows: Statements,
   isMeant: (record: MemoryRecord) => boolean,
@@ -400,7 +402,7 @@ function waitingRecords(
     });
 }
 
-/** As the store's tables are searched: every word, in any order. */
+/** Returns a matcher like the store's search: every word, in any order. */
 function matcherOf(filter: ForgetFilter): (record: MemoryRecord) => boolean {
   const isInSpace = ({ space }: MemoryRecord): boolean => space === (filter.space ?? space);
   if ('refs' in filter) {

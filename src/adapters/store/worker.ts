@@ -3,8 +3,8 @@ import { HELPER } from './protocol.ts';
 import { Store } from './store.ts';
 
 /**
- * Entry of the store's worker thread: SQLite's calls are synchronous, and a query of 20 ms on the
- * main thread would hold up every stream for 20 ms.
+ * Entry point of the store's worker thread. SQLite's calls are synchronous, and a query of 20 ms on the main thread
+ * would block every stream for 20 ms.
  */
 serveCalls({
   makeStore: (options) => new Store({ ...options, isHelper: options.extra === HELPER }),
