@@ -10,20 +10,20 @@ import type { Upstream } from '../../ports/upstream.ts';
 import { wholeBody } from '../network/whole-answer.ts';
 
 /**
- * Asks for the public catalog, over the same pinned connection that providers are reached by: https,
- * public addresses, no redirect. The request carries nothing of this machine but the question.
+ * Downloads the public catalog over the same pinned connection as for providers: https, public addresses, no
+ * redirect. The request carries nothing about this machine.
  */
 
-/** The catalog's own address; MIT-licensed facts, see https://github.com/anomalyco/models.dev . */
+/** The catalog's own address. Its facts have the MIT license; see https://github.com/anomalyco/models.dev . */
 export const CATALOG_URL = 'https://models.dev/api.json';
 
-/** 254 kB packed and 3 MB unpacked in 2026: room for growth, and none for a bomb. */
+/** Bounds on the download: 254 kB compressed and 3 MB decompressed in 2026, with room for growth. */
 const PACKED_BYTES_MAX = 8 * 1024 * 1024;
 const BYTES_MAX = 32 * 1024 * 1024;
-/** No command waits for it: the person meanwhile chooses from the older catalog. */
+/** Deadline of the download. No command waits for it; the user chooses from the older catalog meanwhile. */
 const ANSWER_MS = 15_000;
 
-/** RFC 9110: an entity tag is put back into a header as it came. */
+/** Matches an entity tag, which is sent back in a header as it came (RFC 9110). */
 const ETAG = /^(?:W\/)?"[\u0021\u0023-\u007e]{0,200}"$/;
 
 /** Opens an upstream; the caller closes it. */
@@ -46,7 +46,7 @@ export interface FeedRequest {
 
 const unpack = promisify(gunzip);
 
-/** Undefined for everything that is no new catalog: no network, an error, another format. */
+/** Downloads the catalog. Undefined without a new one: no network, an error, another format. */
 export async function fetchCatalog(
   { url, etag, environment, signal }: FeedRequest,
   open: OpenUpstream,
@@ -68,7 +68,7 @@ export async function fetchCatalog(
     if (entries === undefined) return undefined;
     return { kind: 'new', entries, etag: readEtag(headerOf(answer.headers, 'etag')) };
   } catch {
-    // After any error the earlier catalog stays in use.
+    // After an error the earlier catalog stays in use.
     return undefined;
   } finally {
     await upstream.close();

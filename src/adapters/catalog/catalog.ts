@@ -22,14 +22,14 @@ import { ensurePrivateFolder, isOwn } from '../files/private-folder.ts';
 import { replaceFile } from '../files/replace-file.ts';
 
 /**
- * The catalog of providers, at once and without a network. It is the copy of the last 24 hours;
- * else an older copy or the snapshot of the package, while a newer one is fetched in the
- * background. Nothing here ever fails: without a network the snapshot is enough.
+ * Returns the catalog of providers at once, without a network. A copy of the last 24 hours is used as it is.
+ * Otherwise an older copy or the package's snapshot is used while a newer one is downloaded in the background.
+ * Nothing here fails: without a network the snapshot is enough.
  */
 export interface OpenCatalog {
   /** The newest that is there now. */
   providers(): readonly Provider[];
-  /** The limits and prices of a model that its maker or a provider lists under exactly this name. */
+  /** Returns limits and prices of a model that its maker or a provider lists under exactly this name. */
   factsOf(model: string): ModelFacts | undefined;
   /** Settles when nothing newer is under way. */
   readonly settled: Promise<void>;
@@ -56,7 +56,7 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
   let facts = factsByModel(entries);
   const url = sourceUrl(environment);
   const stop = new AbortController();
-  // A clock that was set back makes an age below zero: not fresh either.
+  // A negative age comes from a clock that was set back; it is not fresh either.
   const age = cached === undefined ? Infinity : now() - cached.checkedAt;
   const isFresh = age >= 0 && age < FRESH_MS;
   const refresh = async (): Promise<void> => {
@@ -67,7 +67,7 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
     entries = next.entries;
     providers = providersOf(entries);
     facts = factsByModel(entries);
-    // A cache that cannot be written is a request more the next time.
+    // If the cache cannot be written, the next process downloads the catalog again.
     await writeCatalogCache(folder, next).catch(() => undefined);
   };
   const settled = refresh();
@@ -83,8 +83,8 @@ export async function openCatalog(options: CatalogOptions): Promise<OpenCatalog>
 }
 
 /**
- * Chooses among the providers that list a model the one with the longest window. Resellers shorten the window, and a window
- * that svc takes for too short costs more than one that it takes for too long.
+ * Returns facts by model. If several providers list a model, the one with the longest window counts: resellers
+ * shorten windows, and assuming too short a window costs more than too long a one.
  */
 function factsByModel(entries: CatalogEntries): ReadonlyMap<string, ModelFacts> {
   const found = new Map<string, ModelFacts>();
@@ -106,8 +106,8 @@ function nextOf(
 }
 
 /**
- * $SVC_CATALOG_URL: a mirror by https or on this machine. 'off', or any other value, turns the
- * network off.
+ * Returns the source's address from $SVC_CATALOG_URL: a mirror over https or on this machine. 'off', or any other
+ * value, switches downloads off.
  */
 function sourceUrl(environment: CatalogOptions['environment']): string | undefined {
   const own = environment['SVC_CATALOG_URL'];
@@ -116,18 +116,18 @@ function sourceUrl(environment: CatalogOptions['environment']): string | undefin
   return isUsable ? own : undefined;
 }
 
-// 46 kB that only setup needs: read when it is asked for.
+// 46 kB that only setup needs, so it is read on demand.
 async function snapshot(): Promise<CatalogEntries> {
   const { default: value } = await import('./catalog-snapshot.json', { with: { type: 'json' } });
   return parseEntries(value) ?? {};
 }
 
-/** The catalog as it came last, in the folder for caches. Losing it costs one request. */
+/** The last downloaded catalog in the cache folder. Losing it costs one request. */
 export interface CachedCatalog {
   readonly entries: CatalogEntries;
   /** '' where the source gave none. */
   readonly etag: string;
-  /** When the source was last asked, milliseconds since 1970. */
+  /** When the source was last asked, in milliseconds since 1970. */
   readonly checkedAt: number;
 }
 
@@ -137,7 +137,7 @@ const BYTES_MAX = 16 * 1024 * 1024;
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
-/** Undefined if there is no usable copy. The copy is validated like a fresh download. */
+/** Reads the cached copy and validates it like a download; undefined if it is unusable. */
 export async function readCatalogCache(folder: string): Promise<CachedCatalog | undefined> {
   const flags = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
   const handle = await openFile(join(folder, FILE_NAME), flags).catch(() => undefined);
@@ -161,7 +161,7 @@ async function readFrom(handle: FileHandle): Promise<CachedCatalog | undefined> 
   return { entries, etag: readEtag(value['etag']), checkedAt: Number(value['checkedAt']) };
 }
 
-/** Whole or not at all, 0600 from the first byte. Throws what the file system throws. */
+/** Writes the copy atomically, with mode 0600 from the start. Throws errors of the file system. */
 export async function writeCatalogCache(folder: string, catalog: CachedCatalog): Promise<void> {
   await ensurePrivateFolder(folder);
   const { entries, etag, checkedAt } = catalog;

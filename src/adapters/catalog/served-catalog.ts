@@ -3,11 +3,11 @@ import type { ModelFacts } from '../../core/settings/model-facts.ts';
 import { type CatalogOptions, openCatalog, type OpenCatalog } from './catalog.ts';
 
 /**
- * The catalog of a process that runs for months. A question is answered at once with the newest copy;
- * where that is older than a day, a newer one is fetched meanwhile, for the next question.
+ * The catalog of a process that runs for months. A question is answered at once from the newest copy; if that is
+ * older than a day, a newer one is downloaded for the next question.
  */
 
-/** A source that could not be reached is not asked again at every question. */
+/** Pause after a failed download. */
 const REST_MS = 10 * 60_000;
 
 export class ServedCatalog {
@@ -24,7 +24,7 @@ export class ServedCatalog {
     return (await this.#open()).providers();
   }
 
-  /** The facts of a model, at once: the first question opens the catalog, and the next is answered. */
+  /** Returns a model's facts at once. The first question only opens the catalog; the next one gets an answer. */
   factsOf(model: string): ModelFacts | undefined {
     this.#open().then(
       (catalog) => (this.#latest = catalog),
@@ -40,7 +40,7 @@ export class ServedCatalog {
 
   #open(): Promise<OpenCatalog> {
     const now = this.#options.now();
-    // A clock that was set back must not keep an old copy for as long.
+    // A clock that was set back must not keep an old copy for longer.
     const isResting = now >= this.#openedAt && now - this.#openedAt < REST_MS;
     if (this.#opened !== undefined && isResting) return this.#opened;
     this.#openedAt = now;

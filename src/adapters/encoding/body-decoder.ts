@@ -8,18 +8,18 @@ import { workerFile } from '../processes/worker-file.ts';
 import type { ZstdJob, ZstdResult } from './zstd-worker.ts';
 
 /**
- * Takes content encodings off request bodies: gzip, deflate and br on Node's own thread pool, zstd
- * there too where Node has it, else in a worker. It never returns a part of a body.
+ * Decodes request bodies: gzip, deflate and br on Node's thread pool; zstd there too if Node supports it, else in a
+ * worker. It never returns part of a body.
  */
 interface RequestDecoder {
   readonly decode: BodyDecoder;
-  /** Starts what the first zstd body would wait for. */
+  /** Starts what the first zstd body needs, in advance. */
   warm(): void;
   close(): Promise<void>;
 }
 
 interface DecoderOptions {
-  /** False: decode zstd in the worker even where Node could. */
+  /** False: decode zstd in the worker even if Node supports it. */
   readonly useNativeZstd: boolean;
 }
 
@@ -49,7 +49,7 @@ export function createBodyDecoder(
   };
 }
 
-// Few large chunks instead of thousands of small ones: each comes over the main thread once.
+// Few large chunks: each crosses to the main thread once.
 const CHUNK_BYTES = 128 << 10;
 
 async function decodeWithZlib(
@@ -72,24 +72,24 @@ async function decodeWithZlib(
 }
 
 /**
- * One worker that decodes zstd bodies one after the other. A job that is not done in time takes the
- * worker with it; the next one starts another. It must never decode on the main thread.
+ * Decodes zstd bodies in a worker, one after the other. A job over its deadline ends the worker, and the next job
+ * starts another. It must never decode on the main thread.
  */
 class ZstdThread {
   #running: Running | undefined;
   /** Settles when all jobs so far have. */
   #queue: Promise<unknown> = Promise.resolve();
 
-  /** `limits.deadlineMs` counts from when the worker takes the job, not from when it waits. */
+  /** `limits.deadlineMs` counts from when the worker starts the job. */
   async decode(encoded: Buffer, limits: DecodeLimits): Promise<Buffer> {
-    // Refuses at once, before the queue, what the frame headers already show to be wrong.
+    // Refuse at once, before queueing, what the frame headers show to be invalid.
     readZstdFrames(encoded, limits.decodedBytesMax);
     const job = this.#queue.then(() => this.#run(encoded, limits));
     this.#queue = job.catch(() => undefined);
     return job;
   }
 
-  /** Starts the worker, which takes some 50 ms, ahead of need. */
+  /** Starts the worker in advance, which takes some 50 ms. */
   warm(): void {
     this.#use();
   }
@@ -102,7 +102,7 @@ class ZstdThread {
     limits.signal?.throwIfAborted();
     const running = this.#use();
     await running.online;
-    // A start takes some 50 ms. An abort in that time has no listener yet.
+    // Starting takes some 50 ms, during which no listener sees an abort.
     limits.signal?.throwIfAborted();
     const result = await askWorker(running.worker, encoded, limits);
     if (result === 'late') {
@@ -141,10 +141,10 @@ interface Running {
 
 function startWorker(): Running {
   const worker = new Worker(workerFile('zstd-worker'), {
-    // It decodes bytes: it needs neither the keys in the environment nor the flags of the process.
+    // The worker needs neither the environment's keys nor the process's flags.
     env: {},
     execArgv: [],
-    // Bodies lie outside of this heap; what is left is a few tables.
+    // Bodies are outside this heap, which holds only a few tables.
     resourceLimits: { maxOldGenerationSizeMb: 64 },
   });
   worker.unref();
@@ -152,12 +152,12 @@ function startWorker(): Running {
     worker.once('online', resolve);
     worker.on('error', reject);
   });
-  // A failed start shows where the worker is asked, not where it was warmed.
+  // A failed start is reported when the worker is used.
   online.catch(() => undefined);
   return { worker, online };
 }
 
-/** 'late': no answer in time, or the caller stopped waiting, or the worker ended over this body. */
+/** Sends a job to the worker. 'late': no answer in time, the caller stopped waiting, or the worker died. */
 function askWorker(
   worker: Worker,
   encoded: Buffer,
@@ -176,7 +176,7 @@ function askWorker(
     signal?.addEventListener('abort', onExit, { once: true });
     worker.on('message', settle);
     worker.on('exit', onExit);
-    // A copy, so that the caller keeps its bytes: a small buffer shares its memory with others.
+    // Copy, so that the caller keeps its bytes: a small buffer shares its memory with others.
     const bytes = new Uint8Array(encoded);
     const job: ZstdJob = { encoded: bytes.buffer, decodedBytesMax };
     worker.postMessage(job, [job.encoded]);
@@ -191,8 +191,8 @@ interface NativeZstd {
 export const hasNativeZstd = 'createZstdDecompress' in zlib;
 
 /**
- * Decodes zstd through node:zlib (Node 22.15 and later). It gets one frame a call, with its end known before: Node takes
- * a cut-off frame for a whole one and ignores every frame after the first.
+ * Decodes zstd with node:zlib (Node 22.15 and later). It gets one frame per call, whose end is known: Node accepts a
+ * truncated frame as whole and ignores every frame after the first.
  */
 async function decodeZstdNatively(encoded: Buffer, limits: DecodeLimits): Promise<Buffer> {
   const startedAt = performance.now();

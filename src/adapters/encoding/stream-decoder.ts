@@ -9,8 +9,8 @@ export interface ZlibStream extends Transform {
 }
 
 /**
- * Decodes a whole body with a stream that works a chunk at a time on Node's thread pool. At a limit,
- * at the deadline and when `signal` aborts the work ends with the chunk that is under way.
+ * Decodes a whole body with a stream that processes one chunk at a time on Node's thread pool. At a limit, at the
+ * deadline or on an abort of `signal` it ends with the current chunk.
  */
 export function runDecoder(
   stream: ZlibStream,
@@ -37,7 +37,7 @@ export function runDecoder(
     });
     stream.on('error', (error) => settle(() => reject(unreadable(error))));
     stream.on('end', () => {
-      // zlib stops silently at what follows the end; a body is whole or it is refused.
+      // zlib ignores bytes after the end, so check: a body is decoded whole or refused.
       const isWhole = stream.bytesWritten === encoded.length;
       settle(() => (isWhole ? resolve(output.take()) : reject(unreadable())));
     });

@@ -22,15 +22,15 @@ const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 const WRITE_MS = 1000;
 /** Records that this process kept lately: a day of work, about 100 bytes each. */
 const KEPT_MAX = 8192;
-/** A call that the memory can answer in a few milliseconds, and a retry that costs little. */
+/** Bounds of a batch: the memory can store it in a few milliseconds, and a retry costs little. */
 const BATCH_RECORDS_MAX = 64;
 const BATCH_CHARS_MAX = 1024 * 1024;
 /**
- * Captures within this time are one commit: a prompt and its answer. A capture must be recallable
- * after 50 ms. A commit takes 10 of them on a slow disk, and a timer of a busy process is late.
+ * How long a delivery waits to gather captures into one commit, such as a prompt and its answer. A capture must be
+ * recallable after 50 ms; a commit takes 10 ms on a slow disk, and timers of a busy process are late.
  */
 const GATHER_MS = 10;
-/** One call; a memory that needs longer is tried again. */
+/** Deadline of a call; then it is repeated. */
 const CAPTURE_MS = 30_000;
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 30_000;
@@ -48,7 +48,7 @@ export interface StateOutboxOptions {
   /** The name of the memory: records for one must not go to another. */
   readonly name: string;
   readonly target: Pick<Memory, 'capture'>;
-  /** The longest pause between two tries, in milliseconds. */
+  /** The longest pause between two attempts, in milliseconds. */
   readonly retryMsMax?: number | undefined;
   report(line: string): void;
 }
@@ -62,7 +62,7 @@ export class StateOutbox implements Outbox {
   #areBytesCounted = false;
   #isClosed = false;
   #delivering: Promise<void> | undefined;
-  /** A record may have come since the rows were read. */
+  /** A record may have been added since the rows were read. */
   #isAsked = false;
   #batchMax = BATCH_RECORDS_MAX;
   #warnedAt = -Infinity;
@@ -126,7 +126,7 @@ export class StateOutbox implements Outbox {
     this.#wake();
   }
 
-  /** Begins soon, after the client's last byte is out. Resolves when nothing waits any more, or it was closed. */
+  /** Starts a delivery soon, after the client's last byte was sent. Resolves when nothing waits, or after closing. */
   #begin(): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     this.#isAsked = true;
@@ -141,7 +141,7 @@ export class StateOutbox implements Outbox {
     this.#options.report(line);
   }
 
-  // Never rejects: every failure ends in another attempt or in a record that is given up aloud.
+  // Never rejects: a failure leads to another attempt, or the record is dropped with a warning.
   async #deliverAll(): Promise<void> {
     const { retryMsMax = RETRY_MS_MAX } = this.#options;
     await this.#pause(GATHER_MS);
@@ -163,7 +163,7 @@ export class StateOutbox implements Outbox {
       await this.#pause(retryMs);
       retryMs = Math.min(retryMs * 2, retryMsMax);
     }
-    // At once: a record that is kept from here on begins a new run.
+    // Cleared at once, so that a later record begins a new run.
     this.#delivering = undefined;
   }
 
@@ -177,7 +177,7 @@ export class StateOutbox implements Outbox {
       return true;
     } catch (error) {
       if (!(error instanceof MemoryError) || error.reason !== 'invalid') return false;
-      // One record of the batch is at fault: alone it can be named and given up.
+      // One record of the batch is at fault. Delivered alone, it can be identified and dropped.
       if (batch.length > 1) this.#batchMax = 1;
       if (batch.length > 1) return false;
       this.#warn('The memory refused a record.');
@@ -231,7 +231,7 @@ export class StateOutbox implements Outbox {
     }
   }
 
-  /** Called with rows that the memory has, or refuses for good. False: they are delivered again. */
+  /** Called with rows that the memory has stored or refused for good. Returns false if they will be delivered again. */
   async #remove(batch: readonly OutboxRow[]): Promise<boolean> {
     const numbers = JSON.stringify(batch.map(({ n }) => n));
     const isRemoved = await this.#options.writer.commit((rows) => {
