@@ -45,8 +45,8 @@ export function runDecoder(
   });
 }
 
-// A body up to here is joined from its chunks. A longer one is written into memory reserved for the
-// largest body. The system gives pages only as they are written, and nothing is copied twice.
+// Up to this size a body is joined from its chunks. A longer one is written into memory reserved for the largest
+// body: the system provides pages only as they are written, and nothing is copied twice.
 const JOINED_BYTES_MAX = 4 << 20;
 
 class Output {

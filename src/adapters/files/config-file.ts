@@ -14,8 +14,8 @@ import {
 } from './private-folder.ts';
 
 /**
- * Reads the configuration file. A link or another user's file is refused; modes that are too open
- * are reported. Messages never hold a piece of the file: it is made of secrets.
+ * Reads the configuration file. A link or another user's file is refused; too open modes are reported. Error
+ * messages never contain any of the file, because it consists of secrets.
  */
 
 export interface ConfigFile {
@@ -24,7 +24,7 @@ export interface ConfigFile {
   readonly value: unknown;
   /** Changes whenever the file does. */
   readonly stamp: string;
-  /** Folder and file that others may read or write, with their mode bits. */
+  /** The folder and the file, if others may read or write them, with their mode bits. */
   readonly looseModes: readonly LooseMode[];
 }
 
@@ -42,7 +42,7 @@ export function configPath(folder: string): string {
   return join(folder, 'config.json');
 }
 
-/** Undefined when there is no file. Throws FileError when there is one that svc will not use. */
+/** Reads the file; undefined if there is none. Throws FileError if svc must not use it. */
 export async function readConfigFile(folder: string): Promise<ConfigFile | undefined> {
   const mode = await folderMode(folder);
   if (mode === undefined) return undefined;
@@ -72,7 +72,7 @@ export async function readConfigFile(folder: string): Promise<ConfigFile | undef
   }
 }
 
-/** Takes from others what they may not have; the paths where something had to be taken. */
+/** Restricts too open modes, and returns the paths that were changed. */
 export async function repairModes(folder: string, kind?: FolderKind): Promise<readonly string[]> {
   const repaired: string[] = [];
   if ((await folderMode(folder)) === undefined) return repaired;
@@ -88,7 +88,7 @@ export async function repairModes(folder: string, kind?: FolderKind): Promise<re
   return repaired;
 }
 
-/** The stamp of the file at this path now; '' when there is none. */
+/** Returns the stamp of the file at this path; '' if there is none. */
 async function stampAt(path: string): Promise<string> {
   try {
     return stampOf(await lstat(path, { bigint: true }));
@@ -141,13 +141,12 @@ async function openNoFollow(path: string): Promise<FileHandle | undefined> {
 }
 
 function parse(path: string, bytes: Buffer): unknown {
-  // ignoreBOM false takes a byte order mark away, which some editors write.
+  // ignoreBOM false removes a byte order mark, which some editors write.
   const text = new TextDecoder('utf-8').decode(bytes);
   try {
     return JSON.parse(text);
   } catch (error) {
-    // The parser's own message quotes the text around the place: only its position is used, and
-    // the error itself does not travel on as a cause.
+    // The parser's message quotes the file, so only its position is used, and the error is not passed on as a cause.
     const message = error instanceof Error ? error.message : '';
     const position = /at position (\d+)/.exec(message)?.[1];
     const where = position === undefined ? '' : `, near ${placeOf(text, Number(position))}`;
@@ -163,8 +162,8 @@ function placeOf(text: string, position: number): string {
   return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
 }
 
-// Two polls must agree before a change is reported, so that a file is not read half written. At
-// worst this takes two periods and the read.
+// A change is reported when two polls agree, so that a half-written file is not read. At worst this takes two periods
+// and the read.
 const PERIOD_MS = 250;
 
 interface ConfigWatch {
@@ -172,9 +171,9 @@ interface ConfigWatch {
 }
 
 /**
- * Sees a changed configuration file (R31: within a second). It polls the file's stamp instead of waiting for events.
- * Those get lost when a folder is replaced, on network disks, and when the system has run out of watches. `stamp` is
- * that of the file as it was read, so that no change in between is missed. `onChange` must not throw.
+ * Watches the configuration file for changes (R31: within a second). It polls the file's stamp. Events would get
+ * lost when a folder is replaced, on network disks, and when the system has run out of watches. `stamp`: of the file
+ * as it was read, so that no change in between is missed. `onChange` must not throw.
  */
 export function watchConfig(
   file: { readonly path: string; readonly stamp: string },

@@ -7,9 +7,9 @@ import { withFileLock } from './file-lock.ts';
 import { ensurePrivateFolder, FILE_MODE, isOwn, syncFolder } from './private-folder.ts';
 
 /**
- * Writes the configuration file (R28). `conf` serialises and writes it, but by itself it follows
- * links, makes open folders and does not sync the folder. So it only ever sees a fresh folder of
- * its own inside the configuration's: what comes out is checked and moved into place here.
+ * Writes the configuration file (R28). `conf` serialises and writes it, but follows links, makes open folders and
+ * does not sync the folder. So it gets a fresh folder inside the configuration's; its result is checked and moved
+ * into place here.
  */
 
 type Value = Readonly<Record<string, unknown>>;
@@ -18,8 +18,8 @@ const STAGING = '.writing-';
 const { O_RDONLY, O_NOFOLLOW } = constants;
 
 /**
- * Replaces the file by what `change` makes of it. One writer at a time; when `change` throws,
- * nothing is written. Throws FileError when the folder or the file cannot be used safely.
+ * Replaces the file by the result of `change`. There is one writer at a time; if `change` throws, nothing is
+ * written. Throws FileError if the folder or the file cannot be used safely.
  */
 export async function updateConfigFile(
   folder: string,
@@ -39,7 +39,7 @@ export async function updateConfigFile(
 }
 
 async function writeThroughStaging(folder: string, value: Value): Promise<void> {
-  // Made 0700 and under a new name, so no link can be in it.
+  // Created with mode 0700 and a new name, so it contains no link.
   const staging = await mkdtemp(join(folder, STAGING));
   try {
     await writeWithConf(staging, value);
@@ -63,8 +63,8 @@ async function writeWithConf(staging: string, value: Value): Promise<void> {
   conf.store = { ...value };
 }
 
-// Loading conf makes its helper `when-exit` take every signal and send it again, which would end
-// `svc start` in the middle of its answers. Temporary files are removed here instead.
+// Loading conf makes its helper `when-exit` catch and re-send every signal, which would end `svc start` in the middle
+// of its answers. Temporary files are removed here instead.
 async function keepingSignals<T>(load: () => Promise<T>): Promise<T> {
   const before = new Map(process.eventNames().map((name) => [name, process.rawListeners(name)]));
   const loaded = await load();
@@ -100,13 +100,13 @@ async function checkAndSync(path: string): Promise<void> {
   }
 }
 
-/** Files left by a killed writer, with a secret in them; those of a writer at work count too. */
+/** Finds the temporary files of killed writers, which contain a secret; those of a running writer are included. */
 export async function findLeftovers(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder).catch((): string[] => []);
   return names.filter((one) => one.startsWith(STAGING)).map((name) => join(folder, name));
 }
 
-/** Removes what a killed writer has left; waits for a writer at work. The paths that are gone. */
+/** Removes temporary files of killed writers, after waiting for a running one. Returns the removed paths. */
 export async function removeLeftovers(folder: string): Promise<readonly string[]> {
   if ((await findLeftovers(folder)).length === 0) return [];
   try {
@@ -116,7 +116,7 @@ export async function removeLeftovers(folder: string): Promise<readonly string[]
   }
 }
 
-// The caller holds the lock, so no other process is writing now.
+// The caller holds the lock, so no other process is writing.
 async function removeStaged(folder: string): Promise<readonly string[]> {
   const paths = await findLeftovers(folder);
   for (const path of paths) await rm(path, { recursive: true, force: true });

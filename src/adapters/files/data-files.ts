@@ -7,22 +7,21 @@ import { FILE_MODE, isOwn, isPrivate, tighten, tightenFolder } from './private-f
 import { databaseFile } from './database-file.ts';
 import { isFolderName, ownNamesIn } from './folder-purpose.ts';
 
-/**
- * The files that svc makes in the data folder, and their modes. Other files there are not svc's.
- */
+/** The files that svc makes in the data folder, and their modes. Other files there are not svc's. */
 
-/** The folders among them count too: while one is private, other users cannot reach its files. */
+/** Matches folders too: while a folder is private, other users cannot reach its files. */
 const DATA_NAMES = ownNamesIn('data');
-/** Without the `-wal` and `-shm` that go with it. */
+/** Matches a renamed broken database, without its `-wal` and `-shm` files. */
 const SET_ASIDE = /^memory\.db\.corrupt-[\dTZ.-]+$/;
 /**
- * A folder with more has journals of many killed processes: the first ones show that well enough.
+ * Bound on files that are checked. A folder with more has journals of many killed processes, and the first ones show
+ * that.
  */
 const FILES_MAX = 1000;
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
-/** Those that others may read or write; none where there is no folder. */
+/** Returns files that others may read or write; none if there is no folder. */
 export async function looseDataFiles(folder: string): Promise<readonly LooseMode[]> {
   const loose: LooseMode[] = [];
   for (const path of await ownFiles(folder)) {
@@ -34,13 +33,13 @@ export async function looseDataFiles(folder: string): Promise<readonly LooseMode
   return loose;
 }
 
-/** Databases that were broken, and set aside for new ones. */
+/** Returns broken databases that were renamed when new ones were begun. */
 export async function findSetAside(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder).catch((): string[] => []);
   return names.filter((name) => SET_ASIDE.test(name)).map((name) => join(folder, name));
 }
 
-/** The path that cannot be written: a file, the folder, or the folder in which it would be made. */
+/** Returns a path that cannot be written: a file, the folder, or the folder in which it would be made. */
 export async function findUnwritable(folder: string): Promise<string | undefined> {
   for (const path of [await nearestFolder(folder), databaseFile(folder)]) {
     const code = await access(path, constants.W_OK).then(() => '', codeOf);
@@ -57,7 +56,7 @@ async function nearestFolder(folder: string): Promise<string> {
   return isThere || dirname(folder) === folder ? folder : nearestFolder(dirname(folder));
 }
 
-/** The paths where something had to be taken from others. */
+/** Restricts modes, and returns the paths that were changed. */
 export async function tightenDataFiles(folder: string): Promise<readonly string[]> {
   const mended: string[] = [];
   for (const { path } of await looseDataFiles(folder)) {

@@ -11,7 +11,7 @@ export function stateFile(folder: string): string {
   return join(folder, 'state.db');
 }
 
-/** Bytes of a database and its write-ahead log; 0 where there is none. */
+/** Returns the bytes of a database and its write-ahead log; 0 if there is none. */
 export function databaseBytes(file: string): number {
   return bytesOf(file) + bytesOf(`${file}-wal`);
 }

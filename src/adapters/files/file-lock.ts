@@ -7,17 +7,17 @@ import { codeOf, FileError, folderHint } from './file-error.ts';
 import { isAlive } from '../processes/run-files.ts';
 
 /**
- * One writer at a time, across processes: a file that only one of them can create. It holds the
- * writer's process id, so that what a killed writer left behind does not lock out everyone.
+ * A lock between processes: a file that only one of them can create. It contains the writer's process id, so that
+ * the lock of a killed writer does not block everyone.
  */
 
-// A write takes milliseconds; a person who runs two commands at once waits this long at most.
+// How long to wait for the lock. A write takes milliseconds.
 const WAIT_MS = 5000;
 const POLL_MS = 25;
-/** No write takes this long: its process id belongs to another program by now. */
+/** Age from which a lock is stale: no write takes so long, so its process id belongs to another program by now. */
 const STALE_MS = 60_000;
 
-/** Runs `work` while holding the lock. Throws FileError when it cannot be had in five seconds. */
+/** Runs `work` while holding the lock. Throws FileError if the lock is not free within five seconds. */
 export async function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   const mark = `${process.pid} ${randomBytes(8).toString('hex')}\n`;
   const deadline = performance.now() + WAIT_MS;
@@ -57,13 +57,13 @@ async function isStale(path: string): Promise<boolean> {
   const age = Date.now() - made.mtimeMs;
   if (age > STALE_MS) return true;
   const pid = Number(/^\d{1,10}/.exec(await contentOf(path))?.[0] ?? '0');
-  // Between its creation and its content a lock is empty for an instant.
+  // A lock is empty for an instant between its creation and its content.
   if (pid === 0) return age > POLL_MS * 40;
   return !isAlive(pid);
 }
 
-// Renamed first: of two that find the same stale lock at once, one finds nothing to rename. Were it
-// to take a lock made in between, one change would be lost; the file would still be whole.
+// Rename first: if two processes find the same stale lock, only one can rename it. If it took a new lock instead, one
+// change would be lost, but the file would stay whole.
 async function takeAway(path: string): Promise<void> {
   const aside = `${path}.${randomBytes(4).toString('hex')}`;
   try {

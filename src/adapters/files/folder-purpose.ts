@@ -3,48 +3,45 @@ import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { FileError } from './file-error.ts';
 
 /**
- * Knows the names of everything that svc makes in its own folders. They decide what svc tightens, what it
- * removes, and whether it may use a folder that was there already and change its mode (R40). It must
- * never make private what other programs use: /tmp, a home, a project.
+ * Knows the names of everything that svc makes in its folders. They decide whose modes svc restricts, what it
+ * removes, and whether it may use an existing folder and change its mode (R40). It must never make private what
+ * other programs use: /tmp, a home, a project.
  */
 
 /** Regular expressions of whole names. */
 const CONFIG = 'config\\.(?:json|lock)';
-/** A hidden name: it can be in any folder, so it says nothing about the folder's purpose. */
+/** A hidden name may be in any folder, so it does not show the folder's purpose. */
 const STAGED = '\\.writing-.*';
 const CACHE = 'catalog\\.json';
-/** In the data folder: the memories, and the captures that wait to be stored. */
+/** Files of the data folder: the memories, and captures that are not stored yet. */
 const MEMORY = '(?:memory\\.db|state\\.db|hosted_|projects\\.json).*|forgotten|replaced';
 const DATA = '(?:ledger|outbox)-.*|proxy(?:-\\d+\\.json|\\.log)|ui-open\\.html';
 const FOLDERS = 'outputs|client-files|cache';
-/** The memory service of a team holds other people's data: it has its own ways to be removed. */
+/** Files of a team's memory service, which hold other people's data and have their own way of removal. */
 const SERVICE =
   'service(?:\\.(?:json|db.*))?|lock\\.db.*|pepper|running\\.json|.*\\.key|receipts_.*|restoring-.*';
 
-/** The ending of a temporary file: the next content of a file, or a lock that is being removed. */
+/** The ending of a temporary file: a file's next content, or a lock that is being removed. */
 export const DRAFT = '\\.(?:[0-9a-f]{8}){1,2}';
 
-/** Hidden files are put anywhere by anyone, and `lost+found` into each file system. */
+/** Matches files that may be in any folder: hidden ones, and the file system's `lost+found`. */
 const NEUTRAL_NAME = /^(?:\..*|lost\+found)$/;
 
-/** Many users write in such a folder, and remove only what is theirs. */
+/** Mode bit of a folder in which many users write, and each can remove only its own files. */
 const STICKY = 0o1000;
 /** Everything that the group or others may do. */
 const OTHERS = 0o077;
 
 /**
- * `inside`: it is inside a folder of svc, so its content belongs to svc. `asked`: the person asked
- * to make an empty folder private.
+ * `inside`: the folder is inside a folder of svc, so its content is svc's. `asked`: the user asked to make an empty
+ * folder private.
  */
 export interface FolderKind {
   readonly inside?: boolean;
   readonly asked?: boolean;
 }
 
-/**
- * Whether the folder's mode must be tightened, and may be. Throws FileError for a folder that svc
- * refuses to use.
- */
+/** Says whether the folder's mode must be restricted. Throws FileError for a folder that svc refuses to use. */
 export function mustTighten(path: string, stat: Stats, kind: FolderKind = {}): boolean {
   if (process.platform === 'win32') return false;
   if ((stat.mode & STICKY) !== 0) throw refused(path, 'is shared with others');
@@ -71,7 +68,7 @@ export function isFolderName(name: string): boolean {
   return whole(FOLDERS).test(name);
 }
 
-/** The names in one of the folders. The data folder may hold the cache and a service as well. */
+/** Returns a pattern for svc's names in one of the folders. The data folder may also hold the cache and a service. */
 export function ownNamesIn(place: 'config' | 'cache' | 'data'): RegExp {
   switch (place) {
     case 'config':

@@ -14,16 +14,16 @@ import { FILE_MODE, isOwn, isPrivate } from './private-folder.ts';
 import { makePrivateFolder } from './private-files.ts';
 
 /**
- * The secret of this machine, in the data folder. Hooks mark their text with it, so that the proxy recognises it, and the
- * accounts of quota rows are hashed with it. It is no part of the configuration: hooks work without one, and a new local
- * token changes neither.
+ * The secret of this machine, in the data folder. Hooks mark their text with it, so that the proxy recognises it,
+ * and the accounts of quota rows are hashed with it. It is not part of the configuration: hooks work without one,
+ * and a new local token does not change them.
  */
 
 const NAME = 'hook.key';
 const KEY = /^[A-Za-z0-9_-]{43}$/;
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 
-/** Makes it where there is none. Undefined where it cannot be had: then a hook says nothing. */
+/** Returns the key, and creates it if there is none. Undefined if that fails: then a hook returns no text. */
 export function hookKey(folder: string): string | undefined {
   const known = readHookKey(folder);
   if (known !== undefined) return known;
@@ -33,7 +33,7 @@ export function hookKey(folder: string): string | undefined {
     const file = openSync(draft, O_WRONLY | O_CREAT | O_EXCL | (O_NOFOLLOW ?? 0), FILE_MODE);
     writeSync(file, randomBytes(32).toString('base64url'));
     closeSync(file);
-    // Two hooks may begin at once: the first link stays.
+    // Two hooks may start at once: the first link stays.
     linkSync(draft, join(folder, NAME));
   } catch {
     // Another process was first, or the folder cannot be written.
@@ -42,7 +42,7 @@ export function hookKey(folder: string): string | undefined {
   return readHookKey(folder);
 }
 
-/** Undefined where no hook has run yet, or the file is not svc's own. */
+/** Returns the key; undefined if no hook has run yet, or if the file is not svc's own. */
 export function readHookKey(folder: string): string | undefined {
   let file: number | undefined;
   try {

@@ -2,14 +2,14 @@ import { applyEdits, modify, parse, type ParseError } from 'jsonc-parser';
 
 /** Edits a JSON text and keeps its comments and order. The layout around an edit may change. */
 
-/** Parses JSON with comments and trailing commas; undefined when it is not valid. */
+/** Parses JSON with comments and trailing commas; undefined if it is invalid. */
 export function parseJsonText(text: string): unknown {
   const errors: ParseError[] = [];
   const value: unknown = parse(text, errors, { allowTrailingComma: true });
   return errors.length === 0 ? value : undefined;
 }
 
-/** Why a program that reads plain JSON refuses the text; undefined where it takes it. */
+/** Says why a parser of plain JSON refuses the text; undefined if it accepts it. */
 export function jsonFault(text: string): 'relaxed' | 'invalid' | undefined {
   try {
     JSON.parse(text.replace(/^\uFEFF/, ''));
@@ -19,10 +19,7 @@ export function jsonFault(text: string): 'relaxed' | 'invalid' | undefined {
   }
 }
 
-/**
- * The text with `value` at `path`; without what is there when `value` is undefined. A number is a place in
- * a list, and -1 appends.
- */
+/** Sets `value` at `path` in the text; undefined removes it. A number is an index in a list, and -1 appends. */
 export function withJsonValue(
   text: string,
   path: readonly (string | number)[],

@@ -1,11 +1,11 @@
 import { createReadStream, closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { createGunzip } from 'node:zlib';
 
-/** The lines of a text file, one after the other; of a file whose name ends in `.gz`, unpacked. */
+/** Reads the lines of a text file one after the other; a file with a name in `.gz` is decompressed. */
 export async function* linesOfFile(path: string, bytesMax = Infinity): AsyncGenerator<string> {
   const file = createReadStream(path, { end: bytesMax });
   const input = path.endsWith('.gz') ? file.pipe(createGunzip()) : file;
-  // Behind the pipe an error of the file would have no handler.
+  // Once piped, an error of the file has no handler of its own.
   file.on('error', (error) => input.destroy(error));
   try {
     yield* linesOf(input);
@@ -15,8 +15,9 @@ export async function* linesOfFile(path: string, bytesMax = Infinity): AsyncGene
 }
 
 /**
- * The lines of a text, which end with \n or \r\n. The readline of Node 24 also ends them at U+2028 and
- * U+2029, which JSON allows inside a string.
+ * Splits a text at
+ *  and \r
+ * . Node 24's readline also splits at U+2028 and U+2029, which JSON allows inside a string.
  */
 export async function* linesOf(
   input: AsyncIterable<Uint8Array | string>,
@@ -46,12 +47,12 @@ export interface LastLines {
   readonly lines: readonly string[];
   /** They begin where the file does. */
   readonly isWhole: boolean;
-  /** The bytes of the file in front of the first of them, and up to the end of the last one. */
+  /** The bytes of the file before the first of these lines, and up to the end of the last. */
   readonly start: number;
   readonly end: number;
 }
 
-/** The last whole lines of a file; none where it cannot be read, or is no plain file. Waits for nothing. */
+/** Reads the last whole lines of a file; none if it cannot be read or is no plain file. Never blocks. */
 export function lastLines(path: string, bytesMax: number): LastLines {
   const nothing = { lines: [], start: 0, end: 0 };
   let file: number | undefined;
@@ -62,7 +63,7 @@ export function lastLines(path: string, bytesMax: number): LastLines {
     const from = Math.max(0, size - bytesMax);
     const bytes = Buffer.alloc(size - from);
     const read = bytes.subarray(0, readSync(file, bytes, 0, bytes.length, from));
-    // The first may have lost its beginning, and the last is still being written.
+    // The first line may lack its beginning, and the last is still being written.
     const start = from === 0 ? 0 : read.indexOf(NEWLINE) + 1;
     const end = Math.max(start, read.lastIndexOf(NEWLINE) + 1);
     const lines = read.toString('utf8', start, end).split('\n').slice(0, -1);

@@ -2,12 +2,11 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Empty files in the data folder whose time says when something last happened, for the other
- * processes on the folder. A proxy that runs keeps blocks in its cache, and `svc memory forget` is
- * another process.
+ * Empty files in the data folder whose time tells other processes when something last happened. A running proxy
+ * caches blocks, and `svc memory forget` is another process.
  */
 
-/** Something was forgotten, or the database was replaced: cached blocks are invalid. */
+/** Something was forgotten, or the database was replaced, so cached blocks are invalid. */
 const FORGOTTEN = 'forgotten';
 /** The database was deleted or replaced while a process had it open. */
 const REPLACED = 'replaced';
@@ -17,8 +16,8 @@ export function markForgotten(folder: string): void {
 }
 
 /**
- * Reads when something was last forgotten, in milliseconds since 1970; 0 when nothing was yet. A look costs
- * 3 us, whether the file is there or not.
+ * Returns a function that reads when something was last forgotten, in milliseconds since 1970; 0 if never. A call
+ * costs 3 us, whether the file exists or not.
  */
 export function forgottenIn(folder: string): () => number {
   const path = join(folder, FORGOTTEN);
@@ -29,7 +28,7 @@ export function markReplaced(folder: string): void {
   mark(folder, REPLACED);
 }
 
-/** Milliseconds since 1970; 0 when the database was never replaced. */
+/** Returns when the database was last replaced, in milliseconds since 1970; 0 if never. */
 export function replacedAt(folder: string): number {
   return markedAt(join(folder, REPLACED));
 }
@@ -42,7 +41,7 @@ function markedAt(path: string): number {
   try {
     return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   } catch {
-    // A folder that cannot be read, in which nothing can have happened.
+    // The folder cannot be read, so svc cannot have written to it.
     return 0;
   }
 }

@@ -7,16 +7,18 @@ import { makePrivateFolder } from './private-files.ts';
 import { replaceFile } from './replace-file.ts';
 
 /**
- * Left-out tool outputs as plain files, `outputs/<reference>.txt` in the data folder. A model whose
- * shell may only read (Codex runs commands so by default) cannot open a database, but it can read a
- * file. A file's name is a hash of its text, so what is read is proven to be what was written.
+ * Writes left-out tool outputs as plain files, `outputs/<reference>.txt` in the data folder. A model whose shell may
+ * only read (Codex's default) cannot open a database, but can read a file. A file's name is a hash of its text, so
+ * the content can be verified.
  */
 
-/** A session that is older is sent whole, or has its files written again at its next request. */
+/**
+ * How long a file is kept. For an older session, outputs are sent whole, or files written again at the next request.
+ */
 const AGE_MAX_MS = 7 * 24 * 3600 * 1000;
 /** The store's own bound for outputs. */
 const BYTES_MAX = 256 * 1024 * 1024;
-/** Four times the longest output that is ever left out. */
+/** Longest file that is read: four times the longest left-out output. */
 const FILE_BYTES_MAX = 2 * 1024 * 1024;
 
 const NAME = new RegExp(`^(${REFERENCES.source})\\.txt$`);
@@ -25,12 +27,12 @@ const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 // Windows knows neither flag.
 const READ_FLAGS = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
 
-/** Where the files are; a reader needs nothing but this and a reference. */
+/** Returns the folder of the files; a reader needs only this and a reference. */
 export function outputFolder(dataFolder: string): string {
   return join(dataFolder, 'outputs');
 }
 
-/** Writes the file or, where it is there, marks it as used now. `now`: milliseconds since 1970. */
+/** Writes the file or, if it exists, marks it as used now. `now`: milliseconds since 1970. */
 export async function writeOutputFile(
   dataFolder: string,
   output: { readonly ref: string; readonly text: string },
@@ -49,7 +51,7 @@ export async function writeOutputFile(
   await replaceFile(path, bytes, { draft });
 }
 
-/** Undefined when there is no such file, or it does not hold what its name says. */
+/** Reads a file; undefined if it is missing, or if its content does not match its name. */
 export function readOutputFile(dataFolder: string, ref: string): string | undefined {
   try {
     const folder = outputFolder(dataFolder);
@@ -75,7 +77,7 @@ export async function outputFileRefs(dataFolder: string): Promise<readonly strin
   return names.flatMap((name) => NAME.exec(name)?.[1] ?? []);
 }
 
-/** Throws when one is there and cannot be removed: what is to be forgotten must be gone. */
+/** Removes files. Throws if one cannot be removed, because forgotten texts must not stay. */
 export async function removeOutputFiles(
   dataFolder: string,
   refs: readonly string[],
@@ -84,7 +86,7 @@ export async function removeOutputFiles(
   for (const ref of refs) await rm(pathOf(folder, ref), { force: true });
 }
 
-/** Removes what is too old, then the least used until the rest fits. */
+/** Removes files that are too old, then the least used until the rest keeps the limit. */
 export async function cleanOutputFiles(
   dataFolder: string,
   now: number,

@@ -4,15 +4,15 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { FileError } from './file-error.ts';
 import { homedir } from 'node:os';
 
-/** The folders of svc: for the store, the ledger and the request log, for the catalog's cache, and for the configuration. */
+/** Returns the folders of svc: for data, for the catalog's cache, and for the configuration. */
 
-/** $SVC_DATA_HOME, else the system's folder for a program's data. */
+/** Returns $SVC_DATA_HOME, else the system's folder for programs' data. */
 export function dataFolder(environment: Environment): string {
   const own = environment['SVC_DATA_HOME'];
   return own ? absolute(own, 'SVC_DATA_HOME') : systemFolder('data');
 }
 
-/** With $SVC_DATA_HOME set everything svc keeps is in there, the cache too. */
+/** Returns the folder of the cache; with $SVC_DATA_HOME it is inside that. */
 export function cacheFolder(environment: Environment): string {
   const own = environment['SVC_DATA_HOME'];
   return own ? join(absolute(own, 'SVC_DATA_HOME'), 'cache') : systemFolder('cache');
@@ -27,21 +27,21 @@ function systemFolder(kind: 'data' | 'cache'): string {
 }
 
 /**
- * Where the configuration is. The current folder is never looked at: a repository that someone
- * else wrote must not bring its own upstream (T5).
+ * The configuration's folder. The current folder is never used: a stranger's repository must not bring its own
+ * upstream (T5).
  */
 
-/** $SVC_CONFIG_HOME, else $XDG_CONFIG_HOME/svc, else ~/.config/svc; absolute, no trailing slash. */
+/** Returns $SVC_CONFIG_HOME, else $XDG_CONFIG_HOME/svc, else ~/.config/svc; absolute, without trailing slash. */
 export function configFolder(environment: Environment): string {
   const own = environment['SVC_CONFIG_HOME'];
   if (own) return absolute(own, 'SVC_CONFIG_HOME');
   const shared = environment['XDG_CONFIG_HOME'];
-  // A relative path there is invalid by the XDG specification and must be ignored.
+  // The XDG specification says to ignore a relative path.
   if (shared && isAbsolute(shared)) return resolve(shared, 'svc');
   return join(homeFolder(environment), '.config', 'svc');
 }
 
-/** An absolute path from the environment; one that depends on the current folder is refused. */
+/** Checks a path from the environment: one that depends on the current folder is refused. */
 function absolute(path: string, variable: string): string {
   if (isAbsolute(path)) return resolve(path);
   throw new FileError(`${variable} is not an absolute path.`, `Set it to one that starts with /.`);

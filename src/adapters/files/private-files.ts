@@ -23,16 +23,16 @@ import {
 } from './private-folder.ts';
 
 /**
- * The data folder and what is in it, for those who cannot wait: the store's thread, and what is
- * written before an answer's last byte. Private from birth, so that there is no moment in which a
- * wider mode could be used. Never follows a symbolic link, never writes to a stranger's file.
+ * Synchronous access to the data folder, for code that cannot wait: the store's thread, and writes before an
+ * answer's last byte. Files are created private, so that there is no moment with a wider mode. Never follows a
+ * symbolic link, never writes to another user's file.
  */
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
 
 /**
- * Makes the folder 0700, or tightens one of svc's own. Throws FileError for a link, a file, a foreign
- * folder, and one that svc did not make and that is open or holds other things (R40).
+ * Makes the folder with mode 0700, or restricts an existing one of svc. Throws FileError for a link, a file, another
+ * user's folder, and a folder that svc did not make and that is open or holds other things (R40).
  */
 export function makePrivateFolder(folder: string, kind?: FolderKind): void {
   try {
@@ -47,8 +47,8 @@ export function makePrivateFolder(folder: string, kind?: FolderKind): void {
 }
 
 /**
- * Opens for reading and appending; creates 0600 or tightens. The caller closes the descriptor. Throws
- * FileError.
+ * Opens a file for reading and appending; creates it with mode 0600 or restricts it. The caller closes the
+ * descriptor. Throws FileError.
  */
 export function openPrivateFile(path: string): number {
   const file = openOrExplain(path);
@@ -62,9 +62,8 @@ export function openPrivateFile(path: string): number {
 }
 
 /**
- * Makes the file 0600 where there is none, or tightens the existing one. It never opens an existing
- * one: closing a descriptor of a database takes back the locks that SQLite has on it in this
- * process. Throws FileError.
+ * Creates the file with mode 0600, or restricts an existing one without opening it: closing a descriptor of a
+ * database would drop SQLite's locks on it in this process. Throws FileError.
  */
 export function ensurePrivateFile(path: string): Stats {
   const there = lstatSync(path, { throwIfNoEntry: false });
@@ -88,7 +87,7 @@ export function syncFile(path: string): void {
 
 function openOrExplain(path: string): number {
   try {
-    // Windows knows no O_NOFOLLOW: there the flag is undefined and counts as 0.
+    // Windows has no O_NOFOLLOW: the flag is undefined there and counts as 0.
     return openSync(path, O_RDWR | O_APPEND | O_CREAT | (O_NOFOLLOW ?? 0), FILE_MODE);
   } catch (cause) {
     const message = `${path} cannot be opened (${codeOf(cause) || 'unknown error'}).`;

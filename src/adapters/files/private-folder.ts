@@ -5,8 +5,8 @@ import { type FolderKind, mustTighten } from './folder-purpose.ts';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
 
 /**
- * Folders and files that only their owner may read (R28). Modes are set when something is made; a
- * mode is tightened afterwards only on an open handle, never through a name that could be a link.
+ * Makes folders and files that only their owner may read (R28). Modes are set on creation. They are restricted later
+ * only through an open handle, never through a name that could be a link.
  */
 
 export const FOLDER_MODE = 0o700;
@@ -14,12 +14,12 @@ export const FILE_MODE = 0o600;
 /** Everything that the group or others may do. */
 const OTHERS = 0o077;
 
-// A handle on a link or a device is refused by the system itself, before anything is read.
+// The system itself refuses a handle on a link or a device, before anything is read.
 const { O_RDONLY, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK } = constants;
 
 /**
- * Makes the folder when it is not there, and tightens one of svc's own. Throws FileError for a link, a
- * file, a foreign folder, and one that svc did not make and that is open or holds other things (R40).
+ * Makes the folder if it is missing, or restricts one of svc. Throws FileError for a link, a file, another user's
+ * folder, and a folder that svc did not make and that is open or holds other things (R40).
  */
 export async function ensurePrivateFolder(path: string, kind?: FolderKind): Promise<void> {
   try {
@@ -31,15 +31,15 @@ export async function ensurePrivateFolder(path: string, kind?: FolderKind): Prom
   await tightenFolder(path, kind);
 }
 
-/** An error for people, from the system's error about a folder that was to be made with all above it. */
+/** Explains the system's error about a folder that should be made with its parents. */
 export function makingError(path: string, cause: unknown): FileError {
-  // Node looks at the path after EROFS, and reports that there is none.
+  // After EROFS Node checks the path, and reports ENOENT instead.
   if (codeOf(cause) !== 'ENOENT') return folderError(path, cause);
   const message = `${path} cannot be made: its file system is read-only.`;
   return new FileError(message, folderHint('EROFS'), { cause });
 }
 
-/** The folder's mode bits for others, or undefined when there is no folder. */
+/** Returns the folder's mode bits for others; undefined if there is no folder. */
 export async function folderMode(path: string): Promise<number | undefined> {
   try {
     const handle = await openFolder(path);
@@ -53,8 +53,8 @@ export async function folderMode(path: string): Promise<number | undefined> {
 }
 
 /**
- * Takes from others what they may not have in a folder of svc's. True when something had to be taken.
- * Throws FileError as ensurePrivateFolder().
+ * Restricts the mode of a folder of svc. Returns true if it was too open. Throws FileError like
+ * ensurePrivateFolder().
  */
 export async function tightenFolder(path: string, kind?: FolderKind): Promise<boolean> {
   const handle = await openFolder(path);
@@ -65,7 +65,7 @@ export async function tightenFolder(path: string, kind?: FolderKind): Promise<bo
   }
 }
 
-/** Throws FileError where opening the folder would: for doctor, which changes nothing. */
+/** Throws FileError if using the folder would; for doctor, which changes nothing. */
 export async function checkFolder(path: string, kind?: FolderKind): Promise<void> {
   const handle = await openFolder(path);
   try {
@@ -92,7 +92,7 @@ export function isOwn(uid: number): boolean {
 
 /** Makes the names in the folder durable. */
 export async function syncFolder(path: string): Promise<void> {
-  // Windows has no handle on a folder, and makes renames durable by itself.
+  // Windows has no handle on a folder, and makes renames durable itself.
   if (process.platform === 'win32') return;
   const handle = await openFolder(path);
   try {
@@ -137,7 +137,7 @@ export function foreignError(path: string): FileError {
   return new FileError(`${path} belongs to another user.`, folderHint(''));
 }
 
-/** An error for people, from the system's error about a folder. */
+/** Explains the system's error about a folder. */
 export function folderError(path: string, cause: unknown): FileError {
   const code = codeOf(cause);
   if (code === 'ENOENT')

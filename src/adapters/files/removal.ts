@@ -7,7 +7,7 @@ import { isOwn } from './private-folder.ts';
 
 export interface FolderContents {
   readonly folder: string;
-  /** The number of folders above it that svc may have made for it. */
+  /** How many parent folders svc may have made for it. */
   readonly parents: number;
   /** Entries that svc made, as full paths. */
   readonly own: readonly string[];
@@ -17,17 +17,20 @@ export interface FolderContents {
 
 export interface OwnFolder {
   readonly folder: string;
-  /** The folder has svc's own name at its usual place, so all of its content is svc's. */
+  /** The folder has svc's name at its usual place, so all its content is svc's. */
   readonly isStandard: boolean;
-  /** The number of folders above it that svc may have made: `.local` and `share`, for example. */
+  /** How many parent folders svc may have made, such as `.local` and `share`. */
   readonly parents: number;
-  /** Names of the entries that svc makes in a folder that is not its own. */
+  /** Matches names that svc makes in a folder that is not its own. */
   readonly ownNames: RegExp;
   /** Entries that stay although svc made them. */
   readonly kept?: RegExp;
 }
 
-/** Undefined when there is no such folder. Throws FileError for a link and for a stranger's folder. */
+/**
+ * Lists the content of a folder; undefined if it is missing. Throws FileError for a link and for another user's
+ * folder.
+ */
 export async function contentsOf(asked: OwnFolder): Promise<FolderContents | undefined> {
   const { folder, kept } = asked;
   const stat = await lstat(folder).catch(() => undefined);
@@ -50,7 +53,7 @@ export async function contentsOf(asked: OwnFolder): Promise<FolderContents | und
   };
 }
 
-/** Removes svc's own entries, and then the folder and these parents of it, as far as they are empty. */
+/** Removes svc's own entries, and then the folder and these parents if they are empty. */
 export async function removeContents({ folder, own, parents }: FolderContents): Promise<void> {
   for (const path of own) {
     await rm(path, { recursive: true, force: true }).catch((cause: unknown) => {
@@ -61,7 +64,7 @@ export async function removeContents({ folder, own, parents }: FolderContents): 
   await removeEmptyFolders(folder, parents);
 }
 
-/** Removes the folder and `parents` folders above it, and stops at the first that is not empty. */
+/** Removes the folder and up to `parents` folders above it, until one is not empty. */
 export async function removeEmptyFolders(folder: string, parents: number): Promise<void> {
   const isGone = await rmdir(folder).then(
     () => true,

@@ -10,23 +10,23 @@ const { O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW } = constants;
 const FLAGS = O_CREAT | O_EXCL | O_WRONLY | (O_NOFOLLOW ?? 0);
 
 export interface Replacement {
-  /** Path of the draft, in the same folder; beside the file by default. */
+  /** Path of the temporary file, in the same folder; beside the file by default. */
   readonly draft?: string;
   /** 0600 by default; set on the handle, so that the umask has no effect. */
   readonly mode?: number;
-  /** False for what need not outlive a power cut, and must not wait for the disk. */
+  /** False for a file that may be lost in a power cut and must not wait for the disk. */
   readonly isSynced?: boolean;
-  /** Called when the draft is whole. If it throws, the file stays what it is. */
+  /** Called when the temporary file is complete. If it throws, the file stays unchanged. */
   readonly beforeRename?: () => Promise<void>;
 }
 
-/** No write takes this long: the process that made the draft was killed. */
+/** Age from which a temporary file is stale: no write takes so long, so its process was killed. */
 const STALE_MS = 60_000;
 
 /**
- * Puts this content in the file's place: private from birth, synced, whole or not at all. A link of
- * that name is replaced and not followed. Throws what the file system throws, and then the file is
- * what it was. That the name lasts is the caller's: syncFolder().
+ * Replaces the file's content: private from creation, synced, atomic. A link of that name is replaced and not
+ * followed. Throws errors of the file system; then the file is unchanged. The caller makes the rename durable with
+ * syncFolder().
  */
 export async function replaceFile(
   path: string,
@@ -52,7 +52,7 @@ export async function replaceFile(
   }
 }
 
-/** Removes what killed writers of this file left beside it. */
+/** Removes temporary files that killed writers of this file left. */
 async function removeStaleDrafts(path: string): Promise<void> {
   const folder = dirname(path);
   const isSuffix = new RegExp(`^${DRAFT}$`);

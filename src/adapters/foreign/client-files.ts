@@ -5,18 +5,17 @@ import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { Login } from '../../core/http/logins.ts';
 
 /**
- * The settings files of coding agents in the user's home: read to find out whether they point at
- * the proxy, never written. They hold credentials of their own, so svc repeats only the values that
- * it looks for.
+ * Reads settings files of coding agents in the user's home to find out whether they use the proxy; never writes
+ * them. They hold credentials, so svc repeats only the values that it looks for.
  */
 
-/** Settings are kilobytes; Claude Code's state of many projects some megabytes. */
+/** Largest file that is read: settings are kilobytes, Claude Code's state of many projects some megabytes. */
 const BYTES_MAX = 16 * 1024 * 1024;
 
-/** A client's own folder: the one that its variable names, else one in the home folder. */
+/** A client's own folder: from an environment variable, or else in the home folder. */
 export interface ClientFolder {
   readonly variable: string;
-  /** In the home folder; '' for the home folder itself. */
+  /** Its name in the home folder; '' for the home folder itself. */
   readonly name: string;
 }
 
@@ -25,7 +24,7 @@ export const CLAUDE_FOLDER: ClientFolder = { variable: 'CLAUDE_CONFIG_DIR', name
 export const CLAUDE_STATE: ClientFolder = { variable: 'CLAUDE_CONFIG_DIR', name: '' };
 export const CODEX_FOLDER: ClientFolder = { variable: 'CODEX_HOME', name: '.codex' };
 
-/** '' if there is no such file, or it is not a settings file. */
+/** Reads a client's file; '' if it is missing or no settings file. */
 export function readClientFile(
   environment: Environment,
   { variable, name }: ClientFolder,
@@ -37,7 +36,7 @@ export function readClientFile(
   return isAbsolute(folder) ? readSmall(join(folder, file)) : '';
 }
 
-/** '' if there is no such file, or it is not a settings file. */
+/** Reads a file; '' if it is missing or no settings file. */
 export function readSmall(file: string): string {
   try {
     const stat = statSync(file);
@@ -47,7 +46,7 @@ export function readSmall(file: string): string {
   }
 }
 
-/** True when the search path has a program of this name. */
+/** Says whether the search path has a program of this name. */
 export function isInstalled(environment: Environment, program: string): boolean {
   return findProgram(environment, program) !== undefined;
 }
@@ -70,8 +69,8 @@ function isExecutable(path: string): boolean {
 }
 
 /**
- * Whether a client is logged in with a subscription. svc looks at the presence of a login only: nothing
- * of a credential leaves this file, is stored or is used (R46).
+ * Says whether a client is logged in with a subscription. svc only looks whether a login exists: no part of a
+ * credential leaves this file, is stored or is used (R46).
  */
 export function hasLogin(environment: Environment, login: Login): boolean {
   return login === 'claude' ? hasClaudeLogin(environment) : codexAuthMode(environment) === 'login';
@@ -85,7 +84,7 @@ function hasClaudeLogin(environment: Environment): boolean {
   return isRecord(state?.['oauthAccount']);
 }
 
-/** How Codex is signed in: with a ChatGPT plan, with a key of its own, or not at all. */
+/** Says how Codex is signed in: with a ChatGPT plan, with its own key, or not at all. */
 export function codexAuthMode(environment: Environment): 'login' | 'key' | 'none' {
   const stored = parsed(readClientFile(environment, CODEX_FOLDER, 'auth.json'));
   if (stored === undefined) return 'none';

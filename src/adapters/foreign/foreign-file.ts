@@ -8,17 +8,17 @@ import { replaceFile } from '../files/replace-file.ts';
 import { withFileLock } from '../files/file-lock.ts';
 
 /**
- * A configuration file of another program, in the user's home. It is replaced as a whole or not at
- * all; a symbolic link stays one, and mode and all other bytes stay unchanged.
+ * A configuration file of another program in the user's home. It is replaced atomically; a symbolic link stays a
+ * link, and mode and all other bytes stay unchanged.
  */
 export interface ForeignFile {
   /** Behind all links. */
   readonly path: string;
-  /** Exactly what the file says, without a byte order mark. Undefined when there is no file. */
+  /** The file's exact text without a byte order mark; undefined if there is no file. */
   readonly text: string | undefined;
   readonly hasMark: boolean;
   readonly mode: number;
-  /** The highest folder of the path that does not exist. */
+  /** The topmost folder of the path that does not exist. */
   readonly missingFolder: string | undefined;
 }
 
@@ -31,7 +31,7 @@ const NEW_FILE_MODE = 0o600;
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
-/** Throws FileError when it is no text file of this user's. */
+/** Reads the file. Throws FileError if it is no text file of this user. */
 export async function readForeignFile(named: string): Promise<ForeignFile> {
   const path = await targetOf(named);
   if (path === undefined) {
@@ -68,8 +68,8 @@ export async function readForeignFile(named: string): Promise<ForeignFile> {
 }
 
 /**
- * Puts this text in the file's place, under its mode. Throws FileError, and then nothing changed: also where
- * another program has changed the file since it was read.
+ * Replaces the file's text and keeps its mode. Throws FileError if another program has changed the file since it was
+ * read, and for other errors; then nothing is changed.
  */
 export async function replaceForeignFile(file: ForeignFile, text: string): Promise<void> {
   const folder = dirname(file.path);
@@ -85,11 +85,11 @@ export async function replaceForeignFile(file: ForeignFile, text: string): Promi
   } catch (error) {
     throw notWritten(file.path, error);
   }
-  // The file is in its place: a folder that cannot be synced makes it no less so.
+  // The file is replaced already; a failed sync of its folder does not change that.
   await syncFolder(folder).catch(() => undefined);
 }
 
-/** Removes a file that was made here, and the folders made for it as far as they are empty. */
+/** Removes a file that svc made, and the folders made for it if they are empty. */
 export async function removeForeignFile(
   file: ForeignFile,
   madeFolder: string | undefined,
@@ -126,7 +126,7 @@ function notWritten(path: string, cause: unknown): FileError {
   return new FileError(`${path} cannot be written (${code}).`, hint, { cause });
 }
 
-/** The file behind the name; undefined if there is none. A broken link is refused. */
+/** Returns the real file behind the name; undefined if there is none. A broken link is refused. */
 async function targetOf(named: string): Promise<string | undefined> {
   try {
     return await realpath(named);
@@ -162,7 +162,7 @@ async function exists(path: string): Promise<boolean> {
 
 function decode(path: string, bytes: Buffer): string {
   try {
-    // ignoreBOM: the mark stays in the text, to be seen.
+    // ignoreBOM keeps a byte order mark in the text, so that it is noticed.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
     throw new FileError(`${path} is not UTF-8 text.`, 'Save it as UTF-8 first.', { cause });
@@ -170,8 +170,8 @@ function decode(path: string, bytes: Buffer): string {
 }
 
 /**
- * Records in svc's data folder of its changes to other programs' files: how to undo the change, and
- * the file as it was before. Both are 0600: such files hold credentials.
+ * Records in svc's data folder of its changes to other programs' files: how to undo a change, and the earlier
+ * content. Both have mode 0600, because such files hold credentials.
  */
 export class UndoRecords {
   readonly #folder: string;
@@ -185,13 +185,13 @@ export class UndoRecords {
     return join(this.#folder, `${name}.before`);
   }
 
-  /** One change at a time. Throws FileError when the folder cannot be used. */
+  /** Runs one change at a time. Throws FileError if the folder cannot be used. */
   async alone<T>(work: () => Promise<T>): Promise<T> {
     await ensurePrivateFolder(this.#folder, { inside: true });
     return withFileLock(join(this.#folder, 'write.lock'), work);
   }
 
-  /** The parsed record; undefined when there is none, or it cannot be read. */
+  /** Returns the parsed record; undefined if it is missing or unreadable. */
   async #read(name: string): Promise<unknown> {
     const text = await this.#readText(this.#recordPath(name));
     if (text === undefined) return undefined;
@@ -216,7 +216,7 @@ export class UndoRecords {
     return this.#readText(this.backupPath(name));
   }
 
-  /** The backup first: a record must never name one that is not there. */
+  /** Writes the backup first: a record must never name a backup that does not exist. */
   async write(name: string, record: unknown, before: string | undefined): Promise<void> {
     if (before !== undefined) await this.#replace(this.backupPath(name), before);
     await this.#replace(this.#recordPath(name), JSON.stringify(record));

@@ -1,6 +1,6 @@
 import { parse } from 'smol-toml';
 
-/** The table that a TOML text says; undefined when it is no valid TOML. */
+/** Parses a TOML text; undefined if it is invalid. */
 export function parseToml(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     return parse(text);

@@ -8,26 +8,26 @@ import { linesOfFile } from '../files/lines.ts';
 import { type Connection, loadDriver } from '../store/driver.ts';
 
 /**
- * The transcripts that clients keep in the person's home. They are read and never written; links
- * are not followed, and nothing here is larger than its limit.
+ * Finds and reads the transcripts that clients store in the user's home. They are never written, links are not
+ * followed, and every size has a limit.
  */
 
-/** A year of heavy use: ten sessions a day. The newest are read. */
+/** Bound on files, newest first: a year of ten sessions a day. */
 const FILES_MAX = 4000;
-/** The largest sessions seen are 60 MB, most of it outputs of tools. */
+/** Largest transcript. The largest seen are 60 MB, mostly tool outputs. */
 const FILE_BYTES_MAX = 256 * 1024 * 1024;
-/** A line holds one message; one of 32 MiB is a picture or a pasted file. */
+/** Longest line. A line holds one message; one of 32 MiB is a picture or a pasted file. */
 const LINE_CHARS_MAX = 32 * 1024 * 1024;
-/** Codex has the deepest folders: sessions/<year>/<month>/<day>/rollout-*. */
+/** Deepest folders, Codex's: sessions/<year>/<month>/<day>/rollout-*. */
 const DEPTH_MAX = 4;
 /** Linux: PATH_MAX. */
 const PATH_BYTES_MAX = 4096;
-/** opencode keeps one row for each part of a message. A longer session is read up to here. */
+/** Bound on rows of a session, of which the first are read. opencode stores a row per part of a message. */
 const ROWS_MAX = 100_000;
 
 export interface TranscriptFile {
   readonly path: string;
-  /** The session's id in a file that holds several. */
+  /** The session's id in a file with several sessions. */
   readonly session?: string;
   readonly bytes: number;
   readonly changedAt: number;
@@ -35,11 +35,14 @@ export interface TranscriptFile {
 
 export interface HomeFolders {
   readonly home: string;
-  /** The variables with which a person moves a client's folder. */
+  /** Environment variables, which may name a client's folder. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Oldest first, so that memories come in as they were said. Empty when the client was never used. */
+/**
+ * Lists the transcripts, oldest first, so that memories are stored in the order in which they were said. Empty if
+ * the client was never used.
+ */
 export function findTranscripts(client: TranscriptClient, folders: HomeFolders): TranscriptFile[] {
   const found = FINDERS[client](folders);
   return found.toSorted((a, b) => a.changedAt - b.changedAt).slice(-FILES_MAX);
@@ -47,7 +50,7 @@ export function findTranscripts(client: TranscriptClient, folders: HomeFolders):
 
 const FINDERS: Readonly<Record<TranscriptClient, (folders: HomeFolders) => TranscriptFile[]>> = {
   'claude-code': ({ home, environment }) =>
-    // Deeper folders hold the transcripts of sub-agents.
+    // Deeper folders hold transcripts of sub-agents.
     collect(join(environment['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude'), 'projects'), 1),
   codex: ({ home, environment }) => {
     const root = environment['CODEX_HOME'] ?? join(home, '.codex');
@@ -66,7 +69,7 @@ const FINDERS: Readonly<Record<TranscriptClient, (folders: HomeFolders) => Trans
       ({ path }) => basename(dirname(path)) === 'chats',
     ),
   gemini: ({ home, environment }) =>
-    // Deeper folders hold the transcripts of sub-agents.
+    // Deeper folders hold transcripts of sub-agents.
     collect(join(environment['GEMINI_CLI_HOME'] ?? home, '.gemini/tmp'), 2).filter(
       ({ path }) => basename(dirname(path)) === 'chats',
     ),
@@ -84,12 +87,12 @@ const FINDERS: Readonly<Record<TranscriptClient, (folders: HomeFolders) => Trans
 };
 
 export interface Transcript {
-  /** Where the session was at work; undefined where it does not say so. */
+  /** The folder in which the session worked; undefined if it does not say so. */
   readonly folder: string | undefined;
   readonly records: readonly TranscriptRecord[];
 }
 
-/** The memories of one session. Throws what the file system throws. */
+/** Reads the memories of a session. Throws errors of the file system. */
 export async function readTranscript(
   client: TranscriptClient,
   file: TranscriptFile,
@@ -109,7 +112,7 @@ export async function readTranscript(
   return { folder: reader.folder, records };
 }
 
-/** One object: the session, and its history. Its file's time is the only time. */
+/** Reads a file with one object: the session and its history. The file's time is the only time. */
 async function readContinue(file: TranscriptFile, reader: TranscriptReader): Promise<void> {
   const { history, ...session } = await wholeFile(file.path);
   reader.take(session);
@@ -118,7 +121,7 @@ async function readContinue(file: TranscriptFile, reader: TranscriptReader): Pro
   }
 }
 
-/** The messages, and beside them a file that names the folder. Sub-agents have files of their own. */
+/** Reads the messages, and a file beside them that names the folder. Sub-agents have their own files. */
 async function readCline(file: TranscriptFile, reader: TranscriptReader): Promise<void> {
   const { agent, messages, sessionId } = await wholeFile(file.path);
   if (agent !== 'lead') return;
@@ -130,8 +133,9 @@ async function readCline(file: TranscriptFile, reader: TranscriptReader): Promis
 }
 
 /**
- * Gemini CLI 0.61.0 writes a message again when its calls have ended, and writes `$rewindTo` when the person goes
- * back to before a message. A list in `$set` repeats messages and adds the client's own, so it is not read.
+ * Reads a session of Gemini CLI 0.61.0. It writes a message again when its calls have ended, and `$rewindTo` when
+ * the user goes back before a message. A list in `$set` repeats messages and adds the client's own, so it is
+ * skipped.
  */
 async function readGemini(file: TranscriptFile, reader: TranscriptReader): Promise<void> {
   const messages = new Map<string, Fields>();
@@ -149,13 +153,13 @@ async function readGemini(file: TranscriptFile, reader: TranscriptReader): Promi
   for (const message of messages.values()) reader.take(message);
 }
 
-/** Takes back the message and all that follow it; all messages if it is not among them, as the client does. */
+/** Removes a message and all after it; all messages if it is not among them, as the client does. */
 function rewind(messages: Map<string, Fields>, first: string): void {
   const ids = [...messages.keys()];
   for (const id of ids.slice(Math.max(ids.indexOf(first), 0))) messages.delete(id);
 }
 
-/** A path that a client wrote down. Empty if there is no such file. */
+/** Reads a file by a path from a client; '' if there is none. */
 async function smallFile(path: string): Promise<string> {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   return stat?.isFile() === true && stat.size <= PATH_BYTES_MAX ? readFile(path, 'utf8') : '';
@@ -200,7 +204,7 @@ function readOpencode(file: TranscriptFile, reader: TranscriptReader): void {
     if (session === undefined) return [];
     reader.take({ session: id, folder: session.directory });
     const reverted = parseJson(session.revert ?? 'null');
-    // Ids ascend with time. From this message on the person took everything back.
+    // Ids ascend with time. The user took back everything from this message on.
     const end = isRecord(reverted) ? reverted['messageID'] : undefined;
     for (const message of messagesOf(database, id)) {
       if (typeof end === 'string' && message.id >= end) break;
@@ -233,7 +237,7 @@ function messagesOf(database: Connection, session: string): OpencodeMessage[] {
   return messages;
 }
 
-/** Nothing is written. A database of another form, or one that cannot be read, has no sessions. */
+/** Reads sessions from a database without writing. One of another form, or an unreadable one, has no sessions. */
 function inDatabase<T>(path: string, read: (database: Connection) => T[]): T[] {
   if (!existsSync(path)) return [];
   let database: Connection | undefined;
@@ -261,7 +265,7 @@ function entriesOf(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
-    // No such folder, or one that is not ours to read: there is nothing to import from it.
+    // The folder is missing or not readable, so there is nothing to import.
     return [];
   }
 }

@@ -19,20 +19,22 @@ import { crc32 } from 'node:zlib';
 import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
 
 /**
- * An append-only file that survives a kill of the process. A call makes one synchronous write (4
- * us); the sync runs in the background, as it takes 4 to 16 ms. Each process writes a file of its
- * own, and the next process reads the files of dead ones. It never blocks on another process and
- * never trusts a line whose length and checksum do not agree.
+ * An append-only file that survives a kill of the process. A call makes one synchronous write (4 us); syncs run in
+ * the background, because they take 4 to 16 ms. Each process writes its own file, and the next process reads those
+ * of ended ones. It never waits for another process, and never trusts a line whose length and checksum disagree.
  */
 
-/** A power cut takes at most the last half second and the time of a sync; R27 allows a second. */
+/** Longest time without a sync. A power cut loses at most this and the time of a sync; R27 allows a second. */
 const SYNC_MS = 500;
-/** Two blank-ended fields of eight hex digits: the payload's bytes and their CRC-32. */
+/** Bytes of a line's head: two fields of eight hex digits and a space, the payload's length and its CRC-32. */
 const HEAD_BYTES = 18;
 const LINE_END = 10;
-/** Clocks of process start and of file names may differ a little. */
+/** Tolerance between the clocks of process start and file names. */
 const START_SLACK_MS = 2000;
-/** On another machine or in another container an owner cannot be asked; a day of silence is an answer. */
+/**
+ * Age from which a journal of another machine or container counts as abandoned, because its process cannot be
+ * checked.
+ */
 const SILENCE_MS = 24 * 3600 * 1000;
 
 export interface JournalOptions {
@@ -47,7 +49,7 @@ export class Journal {
   readonly #options: JournalOptions;
   #path: string;
   #file: number | undefined;
-  /** The open file: no other one gets its device and number while it is open. */
+  /** Device and inode number of the open file; no other file gets them while it is open. */
   #identity: Identity | undefined;
   #bytes = 0;
   #syncTimer: NodeJS.Timeout | undefined;
@@ -62,8 +64,8 @@ export class Journal {
   }
 
   /**
-   * All values or none; they are JSON. Throws what the file system throws, and RangeError over the
-   * bound; the file is then as before.
+   * Appends JSON values, all or none. Throws errors of the file system, and RangeError over the bound; then the file
+   * is unchanged.
    */
   append(values: readonly string[]): void {
     let lines = '';
@@ -79,7 +81,7 @@ export class Journal {
     try {
       written = writeSync(this.#file, lines);
     } finally {
-      // A full disk takes a part of the lines and says so with a short count.
+      // On a full disk a write may store only part of the lines, and returns a smaller number.
       if (written < bytes) ftruncateSync(this.#file, this.#bytes);
     }
     if (written < bytes) throw new Error('short write');
@@ -87,14 +89,14 @@ export class Journal {
     this.#syncSoon();
   }
 
-  /** Nothing in it is needed any more: its text leaves the disk. */
+  /** Empties the file, because none of its values is needed any more. */
   reset(): void {
     if (this.#file === undefined || this.#bytes === 0) return;
     ftruncateSync(this.#file, 0);
     this.#bytes = 0;
   }
 
-  /** Forgets all but these values. A kill in between leaves the old file, or both. */
+  /** Replaces all values by these. A kill in between leaves the old file, or both. */
   replace(values: readonly string[]): void {
     const old = {
       path: this.#path,
@@ -119,7 +121,7 @@ export class Journal {
     rmSync(old.path, { force: true });
   }
 
-  /** An empty file is removed; one that holds lines waits for the next process. */
+  /** Closes the file. An empty one is removed; one with lines waits for the next process. */
   close(): void {
     clearTimeout(this.#syncTimer);
     if (this.#file === undefined) return;
@@ -133,7 +135,10 @@ export class Journal {
     return join(this.#options.folder, `${this.#options.name}-${owner}.journal`);
   }
 
-  /** A line in a file that was deleted, alone or with its folder, is lost with this process: 2 us a look. */
+  /**
+   * Opens the file, or a new one if it was deleted: lines in a deleted file would be lost with this process. The
+   * check takes 2 us.
+   */
   #openFile(): number {
     const old = this.#file;
     if (old !== undefined && isAt(this.#path, this.#identity)) return old;
@@ -144,9 +149,7 @@ export class Journal {
     return file;
   }
 
-  /**
-   * The pending lines are on disk nowhere else; the deleted file still holds them while it is open.
-   */
+  /** Copies pending lines from a deleted file, which exists as long as it is open: they are nowhere else. */
   #copyLines(from: number, to: number): void {
     const lines = Buffer.alloc(this.#bytes);
     const read = readSync(from, lines, 0, lines.length, 0);
@@ -158,7 +161,7 @@ export class Journal {
     if (this.#syncTimer !== undefined) return;
     this.#syncTimer = setTimeout(() => {
       this.#syncTimer = undefined;
-      // A sync that fails changes nothing that could be done: the lines are with the system.
+      // Nothing can be done about a failed sync; the system has the lines.
       if (this.#file !== undefined && this.#bytes > 0) fdatasync(this.#file, () => undefined);
     }, SYNC_MS);
     this.#syncTimer.unref();
@@ -174,11 +177,11 @@ function isAt(path: string, file: Identity | undefined): boolean {
 
 export interface OrphanedJournal {
   readonly values: readonly unknown[];
-  /** When all its values are safe elsewhere. Keeps the file when its owner may still be alive. */
+  /** Removes the journal once all its values are stored elsewhere. Keeps a file whose owner may be alive. */
   remove(): void;
 }
 
-/** The names of which there are journals in a folder. */
+/** Returns the names for which a folder has journals. */
 export function journalNames(folder: string): readonly string[] {
   return [...new Set(fileNames(folder).map((file) => file.slice(0, file.indexOf('-'))))];
 }
@@ -192,10 +195,7 @@ export function journalBytes(folder: string, start: string): number {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/**
- * All journals of this name, whichever process they are of. For a caller who knows that none of those
- * processes lives.
- */
+/** Returns all journals of this name, of any process. Call it only if none of those processes is alive. */
 export function takeJournals({
   folder,
   name,
@@ -210,7 +210,7 @@ export function takeJournals({
   });
 }
 
-/** Journals whose process is dead, or cannot be asked. Never one of a living process. */
+/** Returns journals whose process has ended or cannot be checked; never those of a living process. */
 export function findOrphans({ folder, name }: JournalOptions): OrphanedJournal[] {
   return fileNames(folder).flatMap((file) => {
     const path = join(folder, file);
@@ -221,13 +221,13 @@ export function findOrphans({ folder, name }: JournalOptions): OrphanedJournal[]
     try {
       return [{ values: decodeLines(readFileSync(path)), remove }];
     } catch {
-      // Another process took it over first, or it is not ours to read.
+      // Another process took it over first, or this user may not read it.
       return [];
     }
   });
 }
 
-/** The values of all whole lines; what a kill or a full disk tore is left out. */
+/** Returns the values of all whole lines; lines cut by a kill or a full disk are left out. */
 export function decodeLines(bytes: Buffer): unknown[] {
   const values: unknown[] = [];
   let start = 0;
@@ -259,7 +259,7 @@ function fileNames(folder: string): string[] {
   }
 }
 
-/** `isAlive` undefined: of another machine or container, where process numbers mean nothing here. */
+/** Returns the owner. `isAlive`: undefined for another machine or container, whose process ids mean nothing here. */
 function ownerOf(file: string, name: string): { readonly isAlive?: boolean } | undefined {
   if (!file.startsWith(`${name}-`)) return undefined;
   const [tag, pid, startedAt] = file.slice(name.length + 1).split('-');
@@ -271,7 +271,7 @@ function isAlive(pid: number, startedAt: number): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM: the process lives, but belongs to another user.
+    // EPERM: the process is alive but belongs to another user.
     return error instanceof Error && Reflect.get(error, 'code') === 'EPERM';
   }
   const start = startOf(pid);
@@ -279,14 +279,14 @@ function isAlive(pid: number, startedAt: number): boolean {
 }
 
 /**
- * When the process began, in milliseconds since 1970; undefined where the system does not say. A
- * number that was given to another process after a restart must not keep a file for ever.
+ * Returns when a process started, in milliseconds since 1970; undefined if the system does not say. A process id
+ * that was reused after a restart must not protect a file for ever.
  */
 function startOf(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name in brackets may hold blanks: fields are counted behind it. The clock ticks 100 times
-    // a second on every Linux that Node runs on.
+    // The name in brackets may contain spaces, so fields are counted after it. The clock ticks 100 times a second on
+    // every Linux that Node supports.
     const ticks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
     const [, booted] = /^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8')) ?? [];
     const start = Number(booted) * 1000 + ticks * 10;
@@ -303,7 +303,7 @@ function isSilent(path: string): boolean {
 
 let tag: string | undefined;
 
-/** Names the machine and, in a container, its own set of process numbers. */
+/** Returns an id of the machine and, in a container, of its process namespace. */
 function placeTag(): string {
   tag ??= createHash('sha256').update(`${hostname()} ${pidNamespace()}`).digest('hex').slice(0, 8);
   return tag;

@@ -11,11 +11,11 @@ import {
 import { isTime } from '../../core/memory/times.ts';
 import type { LedgerRow } from '../../ports/ledger.ts';
 
-/** Only this file knows the meaning of each column of a stored entry. */
+/** Converts ledger entries to stored rows and back. Only this file knows what each column means. */
 
 type Said = Pick<LedgerRow, 'block' | 'form'>;
 
-/** Behind the space of a block and behind each record that it quotes. No space contains it. */
+/** Ends the space of a block and each record that it quotes. No space contains it. */
 const LINE_END = '\n';
 
 export function rowOf(entry: LedgerEntry): LedgerRow {
@@ -30,7 +30,7 @@ export function entryOf(row: LedgerRow, address: LedgerAddress): LedgerEntry {
   return { ...address, ...facts, at: row.at } as LedgerEntry;
 }
 
-/** Parses a line of a journal; undefined if it is not valid. */
+/** Parses a line of a journal; undefined if it is invalid. */
 export function rowFrom(value: unknown): LedgerRow | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const fields = value as Partial<LedgerRow>;
@@ -43,12 +43,15 @@ export function rowFrom(value: unknown): LedgerRow | undefined {
   return isWhole ? (fields as LedgerRow) : undefined;
 }
 
-/** A block is stored as its text, because those that quote a record are looked for; all other facts as JSON. */
+/**
+ * Returns an entry's stored form. A block is stored as text, because blocks that quote a record must be found; other
+ * entries as JSON.
+ */
 function saidBy(entry: LedgerEntry): Said {
   return isBlock(entry) ? blockText(entry) : { block: JSON.stringify(entry, FACTS), form: 'text' };
 }
 
-/** The members of entries that are no part of an address: see `Facts` of core/ledger/entries.ts. */
+/** Members of entries that are not part of an address: see `Facts` of core/ledger/entries.ts. */
 const FACTS =
   'leftOut before marks isLong bridged isOver isBound isShortened behind blocks item block note'.split(
     ' ',
@@ -62,7 +65,7 @@ function isBlock<One extends LedgerAddress>(
 
 const BLOCKS: ReadonlySet<string> = new Set(['own-block', 'shared-block', 'answered-block']);
 
-/** A forgotten block has no text left, so its space is gone too. */
+/** A forgotten block has no text, so its space is dropped too. */
 function blockText({ block, form, space, quoted = [], isOpen }: BlockFact): Said {
   if (block === '' && isOpen !== true) return { block: '', form };
   const records = quoted.map((one) => [one.ref, one.space].join(' '));
@@ -83,10 +86,10 @@ function blockOf({ block: text, form }: LedgerRow): BlockFact {
   };
 }
 
-/** The lines of the quoted records, behind the space. A block begins with its fence. */
+/** Matches the lines of quoted records after the space. A block begins with its fence. */
 const QUOTED = /(?<=^[^\n]*\n)(?:m_[a-z2-7]{16} [^\n]*\n)+/;
 
-/** Reads which records the block of a row quotes. */
+/** Returns the records that the block of a row quotes. */
 export function quotedIn({ block }: Pick<LedgerRow, 'block'>): readonly QuotedRecord[] {
   const [records = ''] = QUOTED.exec(block) ?? [];
   const lines = records.split(LINE_END).slice(0, -1);

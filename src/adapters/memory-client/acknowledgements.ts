@@ -3,12 +3,11 @@ import { COMMIT_SEQUENCE_MAX } from '../../core/memory-api/limits.ts';
 import { findOrphans, Journal, type JournalOptions } from '../journals/journal.ts';
 
 /**
- * The texts that the service has confirmed to hold for good, by space: the generation, the highest
- * commit sequence, and the digest of each text. svc asks for proofs of these only, so the service
- * learns no digest of a text that it was not given.
- *
- * They are in a journal, so that a restart leaves out the same outputs again. A lost entry is
- * captured once more and answered `duplicate`.
+ * Remembers the texts that the service has confirmed to store durably, by space: the generation, the highest commit
+ * sequence, and each text's digest. svc asks for proofs of these only, so the service learns no digest of a text
+ * that it was not given.
+ * They are in a journal, so that the same outputs are left out after a restart. A lost entry is captured again and
+ * answered `duplicate`.
  */
 
 /** Some weeks of work: 7 MB in the journal. */
@@ -19,13 +18,13 @@ const REPLACE_BYTES_MIN = 2 * 1024 * 1024;
 const BYTES_PER_ENTRY = 160;
 
 export interface Acknowledged {
-  /** The digest of the contract: of the record's canonical bytes. */
+  /** The contract's digest, of the record's canonical bytes. */
   readonly digest: string;
   readonly bytes: number;
 }
 
 export type AcknowledgedText = Acknowledged & {
-  /** The digest under which the proxy knows the text. */
+  /** The digest by which the proxy knows the text. */
   readonly text: string;
 };
 
@@ -36,25 +35,19 @@ interface SpaceState {
   at: number;
 }
 
-/**
- * `moved`: the generation changed, so earlier acknowledgements are invalid. `behind`: the service
- * lost commits.
- */
+/** `moved`: the generation changed, so earlier acknowledgements are invalid. `behind`: the service lost commits. */
 export type Standing = 'same' | 'moved' | 'behind';
 
 export interface AcknowledgementsOptions {
-  /** Absent: kept in memory only, for a command that ends soon. */
+  /** Where the journal is. Absent: in memory only, for a command that ends soon. */
   readonly journal?: { readonly folder: string; readonly name: string };
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Called with each generation that the service reports. */
   readonly onSeen?: (space: string, generation: string) => void;
-  /** Something was forgotten in this space, here or on another machine. */
+  /** Called when something was forgotten in this space, here or on another machine. */
   readonly onMoved?: (space: string) => Promise<void>;
-  /**
-   * Called when the service reports a lower commit sequence of this space than before; once a
-   * space.
-   */
+  /** Called once per space when the service reports a lower commit sequence than before. */
   readonly onBehind?: (space: string) => void;
 }
 
@@ -63,11 +56,11 @@ export class Acknowledgements {
   readonly #onSeen: AcknowledgementsOptions['onSeen'];
   readonly #onMoved: ((space: string) => Promise<void>) | undefined;
   /**
-   * By space, the generation before a change that `onMoved` has not dealt with yet. The journal has it until
-   * then, so a restart finds the change again.
+   * The generation before a change that `onMoved` has not handled yet, by space. It is in the journal too, so that a
+   * restart finds the change again.
    */
   readonly #before = new Map<string, string>();
-  /** Spaces where `onMoved` failed: it is called again with the next answer. */
+  /** Spaces whose `onMoved` failed: it is called again with the next answer. */
   readonly #failed = new Set<string>();
   readonly #onBehind: ((space: string) => void) | undefined;
   readonly #behind = new Set<string>();
@@ -91,7 +84,7 @@ export class Acknowledgements {
     return this.#spaces.get(space)?.generation;
   }
 
-  /** The highest commit sequence seen in the space's generation. */
+  /** Returns the highest commit sequence seen in the space's generation. */
   sequenceOf(space: string): number | undefined {
     return this.#spaces.get(space)?.sequence;
   }
@@ -156,7 +149,7 @@ export class Acknowledgements {
       this.#failed.add(space);
       return;
     }
-    // A change that came meanwhile has a call of its own.
+    // A change that came meanwhile has its own call.
     if (this.generationOf(space) !== generation) return;
     this.#before.delete(space);
     this.#write([this.#lineOf(space, this.#textsOf(space))]);
@@ -194,7 +187,7 @@ export class Acknowledgements {
         this.#journal?.replace(this.#allLines());
       }
     } catch {
-      // Disk full or read-only: the service is asked once more after a restart.
+      // The disk is full or read-only; the service is asked once more after a restart.
     }
   }
 

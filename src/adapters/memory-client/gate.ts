@@ -2,14 +2,17 @@ import { ServiceFault } from './service-link.ts';
 import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
 /**
- * Decides whether the service is called at all. A dead or lying service costs one refusal in
- * memory, a service that asked for time gets it, and a refused key is not sent again and again.
+ * Decides whether the service is called at all. A dead or wrong service costs one refusal in memory, a service that
+ * asked for a pause gets it, and a refused key is not sent repeatedly.
  */
 
-/** Five in a row are no accident; fifteen seconds are a restart. */
+/**
+ * Circuit breaker: after five failures in a row svc stops calling the service for fifteen seconds, the time of a
+ * restart.
+ */
 const FAILURES_MAX = 5;
 const OPEN_MS = 15_000;
-/** How long a refused key is not used: it may have been renewed on the other side. */
+/** How long a refused key is not used; it may be renewed meanwhile. */
 const DENIED_MS = 300_000;
 
 export class ServiceGate {
@@ -18,12 +21,12 @@ export class ServiceGate {
   #closedUntil = -Infinity;
   #reason: MemoryFailure = 'unavailable';
 
-  /** `now`: milliseconds of a clock that never goes back. */
+  /** `now`: milliseconds of a monotonic clock. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** Throws MemoryError when nothing is to be sent now. */
+  /** Throws MemoryError if nothing may be sent now. */
   admit(): void {
     if (this.#now() >= this.#closedUntil) return;
     throw new MemoryError(this.#reason, 'svc does not call the memory service for a while.');
@@ -33,13 +36,13 @@ export class ServiceGate {
     this.#failures = 0;
   }
 
-  /** Called with everything that a call rejected with. */
+  /** Notes a failed call. Call it with everything that a call rejects with. */
   failed(error: unknown): void {
     if (!(error instanceof MemoryError)) return;
     if (error instanceof ServiceFault) this.#refused(error);
     else if (error.reason === 'denied') this.close('denied', DENIED_MS);
     else this.#failures += 1;
-    // Half-open after the pause: one more failure opens it again.
+    // Half-open after the pause: one more failure starts a new pause.
     if (this.#failures >= FAILURES_MAX) this.close('unavailable', OPEN_MS);
   }
 
@@ -58,13 +61,13 @@ export class ServiceGate {
   #refused({ code, reason, retryAfterMs }: ServiceFault): void {
     if (code.startsWith('AUTH_') || code === 'TENANT_SUSPENDED') this.close('denied', DENIED_MS);
     else if (reason === 'rate_limited') {
-      // The service answers. Earlier failures must not turn its requested pause into an outage.
+      // The service answered, so earlier failures do not count towards an outage.
       this.#failures = 0;
       this.close(reason, retryAfterMs ?? 1000);
     } else if (reason === 'unavailable' && retryAfterMs !== undefined) {
       this.close(reason, retryAfterMs);
     } else if (reason === 'unavailable' || reason === 'timeout') this.#failures += 1;
-    // All other refusals are of this one call; the service is well.
+    // Every other refusal concerns only this call; the service works.
     else this.#failures = 0;
   }
 }

@@ -63,21 +63,19 @@ import { NEW_GENERATION } from '../../core/memory-api/words.ts';
 import { MemoryError } from '../../core/errors.ts';
 
 /**
- * The memory port over a memory service. The service is not trusted: its answers are read through
- * the contract's closed shapes and must echo the question. It proves nothing without its proofs,
- * which the code that leaves something out checks (proxy/possession.ts).
+ * Implements the memory port with a memory service. The service is not trusted: its answers are parsed with the
+ * contract's closed shapes and must match the question. Only its proofs count, and the code that leaves something
+ * out checks them (proxy/possession.ts).
  */
 
-/**
- * The local copy of the outputs left out of prompts: they can be read while the service is away.
- */
+/** The local copy of left-out outputs, which can be read while the service is unavailable. */
 export interface Mirror
   extends PlacedBlocks, Pick<Memory, 'capture' | 'retrieve' | 'forget' | 'references'> {
-  /** Takes all outputs of a space away, without a trace of their having been forgotten. */
+  /** Deletes all outputs of a space without tombstones. */
   dropOutputs(space: string): Promise<void>;
-  /** Spaces that have outputs in the local copy, used last first. */
+  /** Returns spaces with outputs in the local copy, last used first. */
   outputSpaces(limit: number): Promise<readonly string[]>;
-  /** Puts them beside the store as files: they are about to be left out. Returns at once. */
+  /** Writes outputs as files beside the store, because they are about to be left out. Returns at once. */
   keepFiles(space: string, digests: readonly string[]): void;
 }
 
@@ -89,13 +87,13 @@ interface HostedMemoryParts {
   readonly acknowledgements: Acknowledgements;
   readonly placed: PlacedRecords;
   readonly mirror?: Mirror;
-  /** Milliseconds that a recall or a proof may take. */
+  /** Deadline of a recall or a proof in milliseconds. */
   readonly recallMs: number;
 }
 
-/** The delay until a deletion elsewhere is seen in a space in which no client works. */
+/** How long it may take until a deletion elsewhere is noticed in a space without clients. */
 const LOOK_MS = 3_600_000;
-/** One call each; who works in more projects at once has the others looked at when they are used. */
+/** Bound on spaces that are checked, one call each; further ones are checked when they are used. */
 const LOOK_SPACES_MAX = 32;
 
 const NOTHING_PLACED: ReadonlyMap<string, ReadonlySet<string>> = new Map();
@@ -120,7 +118,7 @@ export class HostedMemory implements Memory {
 
   async recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
     const { identity } = this.#parts;
-    // An invalid space holds nothing; the global one may answer all the same.
+    // An invalid space holds nothing; the global one may still answer.
     const space = isSpace(question.space) ? question.space : GLOBAL_SPACE;
     const request = this.#requestFor(space, question);
     const sharing = { ...request, include_spaces: [GLOBAL_SPACE] };
@@ -128,7 +126,7 @@ export class HostedMemory implements Memory {
     const answer = await this.#ask(isShared ? sharing : request, signal).catch((error: unknown) => {
       const isDenied = error instanceof ServiceFault && error.code === 'SPACE_DENIED';
       if (!isShared || !isDenied) throw error;
-      // A key of one project: it has no part in what all projects share.
+      // The key is for one project and may not read the global space.
       identity.notShared();
       return this.#ask(request, signal);
     });
@@ -195,14 +193,14 @@ export class HostedMemory implements Memory {
     try {
       forgotten = await this.#stored.purge(purges, signal);
     } finally {
-      // Also after a part of it: what is gone from the service is not found a second time.
+      // Also after an error: what the service has deleted is not found a second time.
       for (const space of new Set(purges.map(([name]) => name))) {
         // oxlint-disable-next-line no-await-in-loop -- One space, nearly always.
         await placed.emptyPurged(space, signal);
       }
     }
-    // The filter applies on this machine too: to local output copies, and to memories from before
-    // the service.
+    // The filter also applies on this machine: to local copies of outputs, and to memories from before the service
+    // was used.
     const nearby = await mirror?.forget(filter, signal);
     return Math.max(forgotten, nearby ?? 0);
   }
@@ -235,9 +233,8 @@ export class HostedMemory implements Memory {
   }
 
   /**
-   * Asks for the state of the spaces whose records are in blocks, or whose outputs are in the local copy. In a
-   * space without clients nothing else would reveal that something was forgotten there. Once an hour; never
-   * rejects.
+   * Checks the spaces whose records are in blocks, or whose outputs are in the local copy. In a space without
+   * clients nothing else shows that something was forgotten there. Called once an hour; never rejects.
    */
   async lookAround(signal: AbortSignal): Promise<void> {
     const { mirror, operations, acknowledgements } = this.#parts;
@@ -273,9 +270,7 @@ export class HostedMemory implements Memory {
     await this.#parts.link.close();
   }
 
-  /**
-   * Copies the outputs that the service holds; forgets here the outputs that were forgotten there.
-   */
+  /** Copies outputs that the service has stored, and deletes local copies of those that it has forgotten. */
   async #mirrorOutputs(
     records: readonly MemoryRecord[],
     states: readonly CaptureState[],
@@ -297,7 +292,7 @@ export class HostedMemory implements Memory {
     }
   }
 
-  /** Undefined if the state of the space differs from the acknowledgements. */
+  /** Asks for proofs; undefined if the space's state differs from the acknowledgements. */
   async #holdSome(
     { space, nonce, candidates, asked }: CoverageQuestion,
     signal: AbortSignal,
@@ -323,7 +318,7 @@ export class HostedMemory implements Memory {
         acknowledgements.drop(space, held.text);
         return [];
       }
-      // A claim with other bytes or no proof is a false proof, and is judged as one.
+      // A claim with other bytes or no proof counts as a false proof.
       const isWhole = entry.bytes === held.bytes && entry.pop !== undefined;
       return [{ digest: held.text, proof: isWhole ? (entry.pop ?? '') : '' }];
     });
@@ -381,7 +376,7 @@ interface CoverageQuestion extends HoldQuestion {
   readonly asked: ReadonlyMap<string, HeldText>;
 }
 
-/** Without half a character at the cut: that could not be sent. */
+/** Cuts a text without leaving half a surrogate pair, which could not be sent. */
 function trimmed(text: string, charsMax: number): string {
   return Buffer.from(text.slice(0, charsMax), 'utf8').toString('utf8').slice(0, charsMax);
 }
@@ -390,7 +385,7 @@ function trimmed(text: string, charsMax: number): string {
 const ITEM_BYTES = 1024;
 export const SERVICE_FULL =
   'The memory service has no room for another record: its plan or this space is full.';
-/** The refusals of the contract that end without a change of the record. */
+/** Refusals in the contract that are temporary, so that the same record can be sent again. */
 const TRANSIENT: ReadonlySet<CaptureResult['reason']> = new Set([
   'deadline',
   'store_error',
@@ -403,8 +398,8 @@ interface SenderParts {
 }
 
 /**
- * Sends texts to the service, each once. A text that the service does not acknowledge is not lost: the call fails,
- * and the caller, usually the outbox, sends it again.
+ * Sends each text to the service once. A text that the service does not acknowledge is not lost: the call fails, and
+ * the caller, usually the outbox, sends it again.
  */
 class CaptureSender {
   readonly #parts: SenderParts;
@@ -413,7 +408,7 @@ class CaptureSender {
     this.#parts = parts;
   }
 
-  /** One state for each, in order; undefined ones are 'rejected'. Rejects with MemoryError. */
+  /** Returns one state per text, in order; undefined texts are 'rejected'. Rejects with MemoryError. */
   async send(
     texts: readonly (Outgoing | undefined)[],
     signal: AbortSignal,
@@ -459,7 +454,7 @@ class CaptureSender {
     return answer.results;
   }
 
-  /** When a space has moved on, svc asks once more with the new generation from the answer. */
+  /** If a space's generation has changed, asks once more with the new generation from the answer. */
   async #ask(batch: Batch, signal: AbortSignal): Promise<CaptureAnswer> {
     const { operations, acknowledgements } = this.#parts;
     const request: CaptureRequest = {
@@ -497,7 +492,7 @@ interface Batch {
   readonly items: readonly Outgoing[];
 }
 
-/** By space, without repetitions, within the bounds of one request. */
+/** Groups texts by space, without repetitions, within the bounds of a request. */
 function* requestsOf(texts: readonly (Outgoing | undefined)[]): Generator<Batch> {
   const bySpace = new Map<string, Map<string, Outgoing>>();
   for (const outgoing of texts) {
@@ -511,7 +506,7 @@ function* requestsOf(texts: readonly (Outgoing | undefined)[]): Generator<Batch>
   }
 }
 
-// Canonical bytes are the bytes that are sent: both are JSON with nothing escaped that need not be.
+// The bound applies to the bytes that are sent: these are canonical JSON too.
 const BATCHES = {
   countMax: CAPTURE_ITEMS_MAX,
   sizeMax: REQUEST_BYTES_MAX.capture / 4,
@@ -528,25 +523,25 @@ function stateOf({ state, reason }: CaptureResult): CaptureState {
   return reason === 'forgotten' ? 'forgotten' : 'rejected';
 }
 
-/** The service read the batch and found fault with it: it will never accept the same batch. */
+/** Says whether the service found fault with the batch itself: it will never accept the same batch. */
 function isOfRecords(error: unknown): boolean {
   if (!(error instanceof ServiceFault)) return false;
   return ['INVALID_REQUEST', 'INVALID_JSON', 'PAYLOAD_TOO_LARGE'].includes(error.code);
 }
 
-/** Not 'invalid', which says that the records are: garbage in an answer must lose nothing. */
+/** Replaces an 'invalid' error, which means invalid records: a malformed answer must not make the caller drop them. */
 function unacknowledged(error: unknown): unknown {
   if (!(error instanceof MemoryError) || error.reason !== 'invalid') return error;
   return new MemoryError('unavailable', error.message, { cause: error });
 }
 
 const LIST_MAX = 1000;
-/** Newest memories among which a shortened reference is looked for. */
+/** Bound on the newest memories that are searched for a shortened reference. */
 const LOOKED_THROUGH_MAX = 2000;
-/** The pages that one call of forget reads; a further call forgets more. */
+/** Bound on pages that one call of forget reads; a further call forgets more. */
 const FORGET_PAGES_MAX = 100;
 
-/** Lists what the service holds, and deletes from it. */
+/** Lists what the service stores, and deletes from it. */
 class StoredRecords {
   readonly #operations: Operations;
   readonly #acknowledgements: Acknowledgements;
@@ -556,7 +551,7 @@ class StoredRecords {
     this.#acknowledgements = acknowledgements;
   }
 
-  /** `purged`: the service held it and was asked to forget it. */
+  /** `purged`: the service stored it and was asked to forget it. */
   async retrieve(
     key: RecordKey,
     signal: AbortSignal,
@@ -591,7 +586,7 @@ class StoredRecords {
     return ordered.slice(offset, offset + limit);
   }
 
-  /** The contract finds no beginnings, so the newest memories are looked through. */
+  /** Finds references by their beginning among the newest memories, because the contract has no such search. */
   async references(start: string, signal: AbortSignal): Promise<readonly string[]> {
     const found = new Set<string>();
     for await (const items of this.#pages({}, LOOKED_THROUGH_MAX, signal)) {
@@ -602,10 +597,7 @@ class StoredRecords {
     return [...found];
   }
 
-  /**
-   * Finds what to purge. The records are looked up first, because the service no longer shows them
-   * afterwards.
-   */
+  /** Finds what to purge. Records are looked up first, because the service does not return them afterwards. */
   async purgesFor(filter: ForgetFilter, signal: AbortSignal): Promise<readonly SpacePurge[]> {
     const found = new Found();
     if (filter.space !== undefined && !isSpace(filter.space)) return [];
@@ -672,7 +664,7 @@ class StoredRecords {
     }
   }
 
-  /** Items whose text came cut are fetched; outputs are no memories. */
+  /** Fetches items whose text was shortened; outputs are skipped. */
   async #whole(items: readonly MemoryItem[], signal: AbortSignal): Promise<SpokenRecord[]> {
     const cut = items.filter((item) => recordInItem(item) === undefined);
     const fetched = new Map<string, SpokenRecord>();
@@ -731,7 +723,7 @@ class Found {
   }
 }
 
-// Below the bound of the whole answer, in which a record is quoted in JSON.
+// Below the bound of the whole answer, in which the record is a JSON string.
 const RETRIEVE_BYTES_MAX = 4 * 1024 * 1024;
 
 /** No query at all for what nothing can match. */

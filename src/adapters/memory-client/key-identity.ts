@@ -8,9 +8,8 @@ import type { Operations } from './operations.ts';
 import { ServiceFault } from './service-link.ts';
 
 /**
- * The rights of the key, from the service: read at the start and every few minutes, and lowered at
- * once when a call is refused. Before the first answer svc tries everything; the service refuses by
- * itself.
+ * The rights of the key, as the service reports them: read at the start and every few minutes, and reduced at once
+ * when a call is refused. Before the first answer svc tries everything, and the service itself refuses.
  */
 
 const REFRESH_MS = 300_000;
@@ -21,7 +20,7 @@ export interface KeyIdentityParts {
   readonly operations: Operations;
   readonly gate: ServiceGate;
   report(line: string): void;
-  /** Called each time that the service has answered. Never rejects. */
+  /** Called each time the service has answered. Never rejects. */
   onHeard(signal: AbortSignal): Promise<void>;
 }
 
@@ -43,12 +42,12 @@ export class KeyIdentity {
     return { kind: 'hosted', ...this.#scopes };
   }
 
-  /** Whether the service can prove what it stores. If it cannot, svc leaves nothing out. */
+  /** Whether the service can prove what it stores. If not, svc leaves nothing out. */
   get proves(): boolean {
     return this.#hasProofs;
   }
 
-  /** Whether the key may look into the space that all projects share. */
+  /** Whether the key may read the global space. */
   get mayShare(): boolean {
     return this.#mayShare;
   }
@@ -58,7 +57,7 @@ export class KeyIdentity {
     this.#mayShare = false;
   }
 
-  /** Asks now and keeps asking. Resolves when the first answer is there; never rejects. */
+  /** Asks now and then regularly. Resolves with the first answer; never rejects. */
   async watch(): Promise<void> {
     const isHeard = await this.#refresh();
     if (this.#closing.signal.aborted) return;

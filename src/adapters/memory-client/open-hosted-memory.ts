@@ -12,34 +12,34 @@ import { Operations } from './operations.ts';
 import { PlacedRecords } from './placed-records.ts';
 import { ServiceLink } from './service-link.ts';
 
-/** A memory service, joined from its parts, with the outbox that waits for it on this machine. */
+/** Builds the client of a memory service, with an outbox on this machine. */
 
-/** Captures that take longer at shutdown stay in the outbox. */
+/** How long a shutdown waits for captures; later ones stay in the outbox. */
 const CLOSE_FLUSH_MS = 2000;
 
 export type HostedSettings = Extract<MemorySettings, { readonly kind: 'hosted' }>;
 
 export interface HostedMemoryOptions {
   readonly settings: HostedSettings;
-  /** Milliseconds that a recall or a proof may take; read each time, because the configuration may change. */
+  /** Deadline of a recall or a proof in milliseconds; read each time, because the configuration may change. */
   readonly recallMs: number;
-  /** Where journals are; absent for a command that keeps nothing for later. */
+  /** The folder of journals; absent for a command that stores nothing for later. */
   readonly folder?: string;
   readonly mirror?: Mirror;
   readonly trust?: Trust;
-  /** One line for people; never a text of a record. */
+  /** Writes one line for the user, which never contains a record's text. */
   report(line: string): void;
 }
 
 export interface OpenHostedMemory {
   readonly memory: HostedMemory;
   readonly operations: Operations;
-  /** Asks what the key may do, now and from time to time. Never rejects. */
+  /** Asks for the key's rights, now and then regularly. Never rejects. */
   watch(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Returns at once; nothing is sent before the first call. */
+/** Opens the client and returns at once; nothing is sent before the first call. */
 export function openHostedMemory(options: HostedMemoryOptions): OpenHostedMemory {
   const { settings, folder, mirror, trust } = options;
   const link = new ServiceLink({ ...settings, ...(trust === undefined ? {} : { trust }) });
@@ -89,7 +89,7 @@ export interface HostedMemoryWithOutbox extends OpenHostedMemory {
   readonly outbox: StateOutbox;
 }
 
-/** As the proxy needs it: captures wait on disk until the service acknowledges them. */
+/** The same for the proxy: captures stay on disk until the service acknowledges them. */
 export function openHostedMemoryWithOutbox(
   options: HostedMemoryOptions & {
     readonly folder: string;
@@ -106,7 +106,7 @@ export function openHostedMemoryWithOutbox(
   return { ...hosted, outbox, close };
 }
 
-// By service and key: what was captured for one team is not another team's to read.
+// Names files by service and key, because one team's captures are not for another team.
 function nameOf(what: string, { baseUrl, serviceKey }: HostedSettings): string {
   const key = parseServiceKey(serviceKey)?.publicId ?? serviceKey;
   const hash = createHash('sha256').update(`${baseUrl}\n${key}`).digest('hex').slice(0, 16);

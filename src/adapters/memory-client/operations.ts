@@ -20,18 +20,18 @@ import {
 import type { ServiceGate } from './gate.ts';
 import type { ServiceCall, ServiceLink } from './service-link.ts';
 
-/** The calls of the memory API that svc makes, each through the gate and within its deadline. */
+/** The calls of the memory API that svc makes, each through the gate and with a deadline. */
 
-/** For calls that a person at the command line waits for. */
+/** Deadlines of calls that a user at the command line waits for. */
 const LIST_MS = 10_000;
 const WHOAMI_MS = 5_000;
-/** No request waits for a capture: it happens after the answer, or when the outbox drains. */
+/** Deadline of a capture. No request waits for it: it runs after the answer, or from the outbox. */
 const CAPTURE_MS = 5_000;
 
 export class Operations {
   readonly #link: ServiceLink;
   readonly #gate: ServiceGate;
-  /** Called for every call that the service refused, or did not answer properly. */
+  /** Called for every call that the service refused or answered wrongly. */
   onRefused: (error: unknown, access: 'read' | 'write') => void = () => undefined;
 
   constructor(link: ServiceLink, gate: ServiceGate) {
@@ -39,7 +39,7 @@ export class Operations {
     this.#gate = gate;
   }
 
-  /** Not held back by a key that was refused: it is how one finds out that it is good again. */
+  /** Asks for the key's rights. It is sent even while the key is refused, to find out when it is valid again. */
   whoAmI(signal: AbortSignal, space?: string): Promise<WhoAmI> {
     const path = '/v1/svc/whoami';
     const call = { kind: 'whoami', method: 'GET', path, withinMs: WHOAMI_MS } as const;
@@ -85,7 +85,7 @@ export class Operations {
   }
 
   async #counted<Answer>(call: ServiceCall<Answer>, signal: AbortSignal): Promise<Answer> {
-    // A call that was aborted before it began is not a failure of the service.
+    // A call that was aborted before it began is no failure of the service.
     const wasOver = signal.aborted;
     try {
       const answer = await this.#link.call(call, signal);

@@ -3,25 +3,25 @@ import { RETRIEVE_REFS_MAX } from '../../core/memory-api/limits.ts';
 import type { Operations } from './operations.ts';
 
 /**
- * Finds out which records that placed blocks quote the service has purged, whichever machine asked for it, and
- * has those blocks emptied. The generation of a space changes when a purge begins, and again when its last
- * record is gone. A process asks about each generation that it sees, also after a start, until it has an
- * answer and the blocks are empty. So nothing about this is stored.
+ * Finds out which records quoted in placed blocks the service has purged, on request of any machine, and empties
+ * those blocks. The generation of a space changes when a purge begins, and again when its last record is deleted. A
+ * process asks about each new generation, also after a start, until it has an answer and the blocks are empty. So
+ * nothing about this is stored.
  */
 
-/** After a failure svc waits so long: first for a service that is busy, in the end as long as for a refused key. */
+/** Bounds of the pause after a failure: at first for a busy service, in the end as long as for a refused key. */
 const RETRY_MS = 1000;
 const RETRY_MS_MAX = 300_000;
-/** More than a request takes from its recall until its block is recorded: a block that was on its way is there. */
+/** Longest time from a request's recall until its block is recorded, so that pending blocks are found too. */
 const RECORDED_MS = 30_000;
-/** Whether the service holds a record is asked, and not its text. The least that the contract allows. */
+/** Bound on the answer, the least in the contract: only whether a record exists matters. */
 const BYTES_MAX = 1024;
 
-/** The blocks that were placed in conversations of this machine. */
+/** The blocks that were placed in this machine's conversations. */
 export interface PlacedBlocks {
-  /** The references of all records that they quote, by space. */
+  /** Returns the references of all records that they quote, by space. */
   placed(): Promise<ReadonlyMap<string, ReadonlySet<string>>>;
-  /** Empties those that quote one of these records. */
+  /** Empties the blocks that quote one of these records. */
   forgetPlaced(forgotten: {
     readonly space: string;
     readonly refs: readonly string[];
@@ -44,19 +44,19 @@ export class PlacedRecords {
     this.#parts = parts;
   }
 
-  /** From now on each new generation is a reason to ask. A command that ends soon does not call this. */
+  /** Starts reacting to new generations. A command that ends soon does not call this. */
   watch(): void {
     this.#isWatching = true;
   }
 
-  /** Notes the generation that the service shows. Returns at once. */
+  /** Notes the generation that the service reports. Returns at once. */
   seen(space: string, generation: string): void {
     if (!this.#isWatching || this.#spaces.get(space) === generation) return;
     this.#spaces.set(space, generation);
     void this.#settle(space, generation);
   }
 
-  /** Asks until it has succeeded at once and after a while, or until a newer generation is asked about. */
+  /** Asks now and again after a while, each time until it succeeds, or until a newer generation replaces this one. */
   async #settle(space: string, generation: string): Promise<void> {
     const { signal } = this.#closing;
     let retryMs = RETRY_MS;
@@ -76,7 +76,7 @@ export class PlacedRecords {
     }
   }
 
-  /** Asks which of the placed records of the space are purged, and empties the blocks that quote them. */
+  /** Asks which quoted records of the space are purged, and empties the blocks that quote them. */
   async emptyPurged(space: string, signal: AbortSignal): Promise<void> {
     const { operations, blocks } = this.#parts;
     const placed = [...((await blocks?.placed())?.get(space) ?? [])];

@@ -10,21 +10,21 @@ import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 import { faultBody, type FaultBody, type FaultCode } from '../../core/memory-api/faults.ts';
 
 /**
- * The connection to a memory service. It sends one request, once, to the one configured origin,
- * with the service key in its one header. It follows no redirect, decodes nothing, reads no more
- * bytes than the answer may have, and ends at the deadline whatever the service does.
+ * The connection to a memory service. It sends one request, once, to the configured origin, with the service key in
+ * one header. It follows no redirect, decodes nothing, reads no more bytes than an answer may have, and ends at the
+ * deadline.
  */
 
-/** A capture, a recall and a proof for each of a few agents. */
+/** Bound on connections: a capture, a recall and a proof for each of a few agents. */
 const CONNECTIONS_MAX = 16;
-/** Common gear forgets an idle connection after 350 s. */
+/** How long an idle connection is kept; common network devices drop it after 350 s. */
 const KEEP_ALIVE_MS = 120_000;
 const HEADER_BYTES_MAX = 16_384;
 
 interface LinkOptions {
   readonly baseUrl: string;
   readonly serviceKey: string;
-  /** The service is in the person's own network. Plain http: on this very machine only. */
+  /** The service is in the user's own network. Plain http is allowed on this machine only. */
   readonly allowPrivate: boolean;
   readonly proxy?: NetworkProxy;
   readonly trust?: Trust;
@@ -35,16 +35,14 @@ export interface ServiceCall<Answer> {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly query?: URLSearchParams;
-  /**
-   * An object of a type of the contract, built member by member: nothing else is ever serialised.
-   */
+  /** An object of a type of the contract, built member by member: nothing else is serialised. */
   readonly body?: object;
   readonly shape: Shape<Answer>;
-  /** Milliseconds for the whole of it, connecting included. */
+  /** Deadline of the whole call in milliseconds, connecting included. */
   readonly withinMs: number;
 }
 
-/** The service counts from the head of the request; the difference is the way there and back. */
+/** Time on the network, subtracted from the deadline that the service gets: it counts from the request's head. */
 const WAY_MS = 50;
 const SERVER_MS_MIN = 10;
 
@@ -62,7 +60,7 @@ export class ServiceLink {
       !mayResolve(url.hostname, rule) || (!rule.isSecure && !isOwnMachine(url.hostname));
     this.#basePath = url.pathname.replace(/\/+$/, '');
     this.#authorization = `Bearer ${serviceKey}`;
-    // A pool of its own: neither a slow service nor its keep-alive has anything to do with a provider.
+    // A pool of its own, so that a slow service does not affect connections to providers.
     this.#pool = new Pool(url.origin, {
       connect: connectorTo({ rule, proxy }, trust),
       connections: CONNECTIONS_MAX,
@@ -77,7 +75,7 @@ export class ServiceLink {
     });
   }
 
-  /** Rejects with MemoryError; with ServiceFault when the service itself says what is wrong. */
+  /** Sends a call. Rejects with MemoryError; with ServiceFault if the service itself names the error. */
   async call<Answer>(call: ServiceCall<Answer>, signal: AbortSignal): Promise<Answer> {
     if (signal.aborted) throw late();
     if (this.#isClosed) throw new MemoryError('unavailable', 'The memory is closed.');
@@ -131,7 +129,7 @@ export class ServiceLink {
 
 interface RawAnswer {
   readonly status: number;
-  /** Names in lower case; the last of repeated ones. */
+  /** Headers by name in lower case; of repeated ones the last. */
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
 }
@@ -165,7 +163,7 @@ class PendingAnswer implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Aborted before there was a connection: nothing was written.
+    // Aborted before a connection was open, so nothing was written.
     if (this.#isSettled) throw late();
     this.#controller = controller;
   }
@@ -177,7 +175,7 @@ class PendingAnswer implements Dispatcher.DispatchHandler {
     const encoding = this.#headers.get('content-encoding') ?? 'identity';
     const length = Number(this.#headers.get('content-length') ?? 0);
     const isRedirect = status >= 300 && status < 400;
-    // An encoding was not asked for: a bomb needs one.
+    // svc asked for no encoding, and an encoded answer could be a decompression bomb.
     if (isRedirect || encoding !== 'identity' || length > this.#bytesMax) this.stop(malformed());
   }
 
@@ -196,7 +194,7 @@ class PendingAnswer implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: unknown, cause: Error): void {
     if (!this.#end()) return;
-    // Without the cause of a parser: it carries the bytes that it stumbled over.
+    // Without the parser's error as cause, because it contains received bytes.
     const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
     const detail = SAFE_CODE.test(code) ? ` (${code})` : '';
     const why = proxyFaultText(code) === undefined ? '' : `: ${proxyFaultText(code)}`;
@@ -212,7 +210,7 @@ class PendingAnswer implements Dispatcher.DispatchHandler {
   }
 }
 
-/** A code says what failed and nothing of what was sent: ECONNREFUSED, CERT_HAS_EXPIRED. */
+/** Matches error codes, which say what failed but not what was sent: ECONNREFUSED, CERT_HAS_EXPIRED. */
 const SAFE_CODE = /^[A-Z][A-Z0-9_]{2,48}$/;
 
 function headerMap(raw: Dispatcher.DispatchController['rawHeaders']): ReadonlyMap<string, string> {
@@ -248,7 +246,7 @@ interface Refusal {
   readonly reason: MemoryFailure;
   readonly code: FaultCode;
   readonly details: FaultBody['error']['details'];
-  /** Nothing is sent before; undefined when the service did not say. */
+  /** How long to send nothing; undefined if the service did not say. */
   readonly retryAfterMs: number | undefined;
 }
 
@@ -266,7 +264,7 @@ export class ServiceFault extends MemoryError {
   }
 }
 
-/** A service that asks for more is obeyed up to here: then one more question is no burden. */
+/** Cap for Retry-After: five minutes. */
 const RETRY_AFTER_MS_MAX = 300_000;
 /** `x-should-retry: false` with no time given. */
 const NO_RETRY_MS = 60_000;
@@ -281,7 +279,7 @@ export function faultIn(answer: {
   const reason = reasonOf(status);
   const { value } = parseShape(faultBody, jsonOrNothing(body));
   if (value === undefined && reason === 'rate_limited') {
-    // A gateway in front of the service speaks in its place, and asks for time like it.
+    // A gateway in front of the service answers for it, and may ask for a pause too.
     const retryAfterMs = waitIn(headers, undefined);
     return new ServiceFault({
       reason,

@@ -7,11 +7,11 @@ import { connectorTo, type Way, type Trust, NetworkProxyError } from './pinned-c
 import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
 
 /**
- * The way to a host, step by step: its name, what its addresses are, TLS. Connected by the connector
- * that requests take, so that what is found here is what they would meet. Nothing is sent.
+ * Checks the way to a host step by step: its name, its kinds of addresses, TLS. It uses the connector of requests,
+ * so they would meet the same problems. Nothing is sent.
  */
 export interface EndpointProbe {
-  /** Absent: the name could not be looked up, see `failure`, or a network's proxy does that. */
+  /** Absent if the name could not be looked up (see `failure`), or if a network proxy looks it up. */
   readonly classes?: readonly AddressClass[];
   readonly addressCount: number;
   readonly tls?: TlsFacts;
@@ -25,7 +25,7 @@ export interface EndpointProbe {
 export interface TlsFacts {
   /** 'TLSv1.3' */
   readonly protocol: string;
-  /** The end of the certificate's life, milliseconds since 1970; NaN where it does not say. */
+  /** When the certificate expires, in milliseconds since 1970; NaN if it does not say. */
   readonly validUntil: number;
 }
 

@@ -5,12 +5,12 @@ import { mayDial, mayResolve, type AddressRule } from './addresses.ts';
 import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
 
 /**
- * Opens sockets to one upstream, and to nothing else. It checks every address of the name, dials a
- * checked one, and checks the certificate for the name. Then it checks the address that the socket
- * reached. Through a proxy of the network it connects by a tunnel.
+ * Opens sockets to one upstream, and to nothing else. It checks every address of the name, dials a checked one, and
+ * verifies the certificate for the name. Then it checks the address that the socket reached. Through a network proxy
+ * it connects by a tunnel.
  */
 
-/** The address is one that svc must not dial. Carries no host: the message may reach a client. */
+/** svc must not dial the address. The error contains no host, because the client may see its message. */
 export class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
   readonly code = 'SVC_ADDRESS_REFUSED';
@@ -26,13 +26,13 @@ type Resolve = (
 ) => void;
 
 export interface Trust {
-  /** PEM certificates to trust instead of the system's, which NODE_EXTRA_CA_CERTS extends. */
+  /** PEM certificates to trust instead of the system's; NODE_EXTRA_CA_CERTS extends those. */
   readonly ca?: string;
   /** Instead of the system's resolver. */
   readonly resolve?: Resolve;
 }
 
-/** A name look-up, a TCP and a TLS handshake together; a provider that needs longer is down. */
+/** Deadline of a name look-up with a TCP and a TLS handshake; a slower provider counts as down. */
 const CONNECT_MS = 10_000;
 
 function pinnedConnector(rule: AddressRule, trust: Trust): buildConnector.connector {
@@ -41,7 +41,7 @@ function pinnedConnector(rule: AddressRule, trust: Trust): buildConnector.connec
     ...tlsRules(trust),
   });
   return (options, callback) => {
-    // Node calls a `lookup` for names only: an address in the URL would pass unseen.
+    // Node calls `lookup` only for names, so an address in the URL must be checked here.
     if (!mayResolve(options.hostname, rule)) {
       callback(new AddressRefusedError(), null);
       return;
@@ -69,7 +69,7 @@ function tlsRules({ ca }: Trust): buildConnector.BuildOptions {
   };
 }
 
-/** Gives the socket all addresses of the name, in the resolver's order, or none of them. */
+/** Returns a lookup that gives the socket all addresses of the name in the resolver's order, or none. */
 function checkedLookup(rule: AddressRule, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, (error, addresses) => {
@@ -85,7 +85,7 @@ function checkedLookup(rule: AddressRule, resolve: Resolve): LookupFunction {
 
 function resolveAll(hostname: string, done: Parameters<Resolve>[1]): void {
   systemLookup(hostname, { all: true, verbatim: true }, (error, addresses) => {
-    // With an error the second argument is missing, whatever its type says.
+    // With an error the second argument is missing, contrary to its type.
     done(error, error === null ? addresses : []);
   });
 }
@@ -100,18 +100,18 @@ function refusePeer(socket: Socket, rule: AddressRule): Error | undefined {
 
 export interface Way {
   readonly rule: AddressRule;
-  /** Absent: the host is dialled at an address that was checked. */
+  /** Absent: the host is dialled directly at a checked address. */
   readonly proxy?: NetworkProxy | undefined;
 }
 
-/** The one choice between the two ways to a host. */
+/** Returns the connector for a host, direct or through a network proxy. */
 export function connectorTo({ rule, proxy }: Way, trust: Trust): buildConnector.connector {
   return proxy === undefined
     ? pinnedConnector(rule, trust)
     : tunnelConnector({ proxy, rule }, trust);
 }
 
-/** Errors before the tunnel is open, each with its words for people. */
+/** Errors before the tunnel is open, with texts for users. */
 const FAULTS = {
   PROXY_NAME_UNKNOWN: 'the name of the network proxy does not resolve',
   PROXY_UNREACHABLE: 'the network proxy cannot be reached',
@@ -146,18 +146,21 @@ function isFault(code: string): code is NetworkProxyFault {
   return Object.hasOwn(FAULTS, code);
 }
 
-/** The proxy may have any address, also without TLS, because it sees only the name of the host. */
+/** The network proxy may have any address, even without TLS, because it sees only the host's name. */
 const PROXY_RULE: AddressRule = { allowPrivate: true, isSecure: true };
 
 const HEADER_BYTES_MAX = 16_384;
 
-/** The proxy dials meanwhile. Below the 10 s that svc itself waits for a provider that it asks something. */
+/**
+ * Deadline of the network proxy's answer, during which it dials. It is below the 10 s that svc waits for a
+ * provider's answer to its own questions.
+ */
 const ANSWER_MS = 8000;
 
 /**
- * Opens sockets to one upstream through the proxy of a network: CONNECT, and TLS to the upstream inside. The proxy
- * sees the host's name and port, and its own credentials; nothing else is for it to read. It looks the name up, so
- * only an address that is written out can be judged here.
+ * Opens sockets to one upstream through a network proxy: CONNECT, and TLS to the upstream inside. The proxy sees the
+ * host's name and port and its own credentials, nothing else. It looks the name up, so svc can check only an address
+ * that is written out.
  */
 function tunnelConnector(
   { proxy, rule }: { readonly proxy: NetworkProxy; readonly rule: AddressRule },
@@ -194,7 +197,7 @@ function tunnelConnector(
   };
 }
 
-/** Returns the socket of an open tunnel, or the reason for the failure. */
+/** Returns a handler for the socket of an open tunnel, or the reason for the failure. */
 function asking(
   hasCredentials: boolean,
   settle: (error: Error | null, socket: Socket | undefined) => void,
@@ -202,7 +205,7 @@ function asking(
   return {
     onRequestStart() {},
     onRequestUpgrade(_controller, status, ...[, socket]) {
-      // undici passes on the value that its connector made: a socket.
+      // undici passes on the value that its connector returned: a socket.
       if (socket instanceof Socket && status >= 200 && status < 300) {
         settle(null, socket);
         return;
@@ -222,7 +225,7 @@ function faultOf(status: number, hasCredentials: boolean): NetworkProxyFault {
   return status >= 500 || status === 404 ? 'PROXY_HOST_UNREACHABLE' : 'PROXY_FORBIDDEN';
 }
 
-/** The error itself stays here: a parser's carries the bytes that it stumbled over. */
+/** Returns the kind of an error without the error itself: a parser's contains received bytes. */
 function faultIn(error: Error): NetworkProxyFault {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'PROXY_NAME_UNKNOWN';

@@ -23,39 +23,41 @@ import {
 } from './pinned-connector.ts';
 
 /**
- * One provider, over a keep-alive pool of undici's. It moves bytes between sockets: it never reads a
- * body, never follows a redirect, never decodes, and never sends a request a second time.
+ * Sends requests to one provider over undici's keep-alive pool. It moves bytes between sockets: it never reads a
+ * body, never follows a redirect, never decodes, and never sends a request twice.
  */
 
 /**
- * With less, a person who reads an answer for a minute pays a TLS handshake for the next request.
- * Five minutes is below the 350 s after which common network gear forgets an idle connection.
+ * How long an idle connection is kept. With less, a user who reads an answer for a minute pays a TLS handshake for
+ * the next request. Five minutes are below the 350 s after which common network devices drop an idle connection.
  */
 const KEEP_ALIVE_MS = 300_000;
 
-/** More open answers than one person's agents have; a runaway client must not eat all descriptors. */
+/** Bound on connections: more than one user's agents need, so that a runaway client does not use up all descriptors. */
 const CONNECTIONS_MAX = 512;
 
-/** Node's own 16 KiB is met by a provider behind two gateways that each add a security policy. */
+/**
+ * Bound on an answer's head. Node's own 16 KiB is too little for a provider behind two gateways that each add a
+ * security policy.
+ */
 const HEADER_BYTES_MAX = 65_536;
 
-/**
- * Bytes that may wait for `deliver()`: one read of a socket. Beyond it svc makes the provider wait.
- */
+/** Bound on bytes that wait for `deliver()`: one read of a socket. Beyond it svc makes the provider wait. */
 const WAITING_BYTES_MAX = 65_536;
 
 /**
- * Up to here a copy costs less than a second write. Measured, CPU of a whole request, copied against
- * in pieces: 66 and 133 us at 2 kB, 145 and 143 at 100 kB, 520 and 360 at 1 MB, 5,500 and 1,500 at 4 MB.
+ * Longest piece that is copied into another, because a copy costs less than a second write. Measured, CPU of a whole
+ * request, copied against in pieces: 66 and 133 us at 2 kB, 145 and 143 at 100 kB, 520 and 360 at 1 MB, 5,500 and
+ * 1,500 at 4 MB.
  */
 const COPIED_BYTES_MAX = 65_536;
 
 interface UpstreamLimits {
-  /** Milliseconds from the last byte of the request to the head of the answer. */
+  /** Deadline from the last byte of the request to the head of the answer, in milliseconds. */
   readonly headersMs: number;
 }
 
-/** Throws TypeError when `baseUrl` is not an absolute http or https URL. */
+/** Makes the upstream. Throws TypeError if `baseUrl` is not an absolute http or https URL. */
 export function createUpstream(
   settings: UpstreamSettings,
   limits: UpstreamLimits,
@@ -74,7 +76,7 @@ export function createUpstream(
   });
 }
 
-/** The connections to one origin, for `upstreamOver`. */
+/** Makes the connections to one origin, for `upstreamOver`. */
 export function createPool(
   origin: string,
   way: Way,
@@ -83,7 +85,7 @@ export function createPool(
   return new Pool(origin, {
     connect: connectorTo(way, trust),
     connections: connectionsMax,
-    // One request at a time on a connection: then undici has nothing to send again by itself.
+    // One request at a time per connection, so that undici never sends a request again by itself.
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
@@ -96,18 +98,18 @@ export function createPool(
 }
 
 interface PoolLimits extends UpstreamLimits, Trust {
-  /** Requests at once; a further one waits for a connection. */
+  /** Concurrent requests; a further one waits for a connection. */
   readonly connectionsMax?: number;
 }
 
-/** Whether an upstream may not be dialled at all, whatever its addresses are. */
+/** Says whether an upstream may not be dialled at all, whatever its addresses are. */
 export function isRefusedBase({ hasUserInfo, hostname }: UpstreamBase, rule: AddressRule): boolean {
   return hasUserInfo || (!rule.isSecure && !rule.allowPrivate) || !mayResolve(hostname, rule);
 }
 
 export interface UpstreamWay {
   readonly base: UpstreamBase;
-  /** Called for each request: reopens connections that were closed. */
+  /** Called for each request, so that closed connections are opened again. */
   readonly pool: () => Pool;
   readonly isRefused: boolean;
   readonly close: () => Promise<void>;
@@ -136,17 +138,17 @@ function dispatchOptions(request: UpstreamRequest, path: string): Dispatcher.Dis
   const headers = [...request.headers];
   const options: Dispatcher.DispatchOptions = { path, method: request.method, headers };
   const pieces = mergePieces(request.body);
-  // undici writes the length of a single buffer itself.
+  // undici itself writes the length of a single buffer.
   if (pieces.length <= 1) return { ...options, body: pieces[0] ?? null };
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   headers.push('content-length', String(length));
-  // undici takes any iterable of bytes; its types leave that out.
+  // undici accepts any iterable of bytes, but its types do not say so.
   return Object.assign(options, { body: takePieces(pieces) });
 }
 
 /**
- * undici calls the handler when a connection is open, before it writes a byte. Throwing here drops
- * the request and keeps the connection, which is the goal.
+ * Opens a connection without a request. undici calls the handler when a connection is open, before it writes.
+ * Throwing here drops the request and keeps the connection.
  */
 const CONNECT_ONLY: Dispatcher.DispatchHandler = {
   onRequestStart() {
@@ -160,7 +162,7 @@ interface Settle {
   readonly reject: (reason: unknown) => void;
 }
 
-/** One request under way and, once its head is in, its answer. */
+/** A running request and, once its head has come, its answer. */
 class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
   readonly #settle: Settle;
   readonly #signal: AbortSignal;
@@ -202,8 +204,8 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
     if (this.#state !== 'open') return;
     this.#state = 'aborted';
     this.#waiting = [];
-    // undici then opens a connection in place of the one it closes, and writes nothing to it: the next
-    // request finds it ready.
+    // undici replaces the closed connection by a new one and writes nothing to it, so the next request finds it
+    // ready.
     this.#controller?.abort(new Error('The answer is not wanted any more.'));
   }
 
@@ -233,8 +235,8 @@ class PendingAnswer implements Dispatcher.DispatchHandler, UpstreamAnswer {
     if (this.#waitingBytes >= WAITING_BYTES_MAX) controller.pause();
   }
 
-  // Trailers are dropped: no model provider sends any, no client asks for them (TE: trailers), and a
-  // field that comes after the head has passed no header rule.
+  // Trailers are dropped: no model provider sends any, no client asks for them (TE: trailers), and they would bypass
+  // the header rules.
   onResponseEnd(): void {
     if (this.#state !== 'open') return;
     this.#state = 'ended';
@@ -260,7 +262,7 @@ function textOf(raw: Dispatcher.DispatchController['rawHeaders']): readonly stri
   return raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')));
 }
 
-/** Small neighbours become one piece, so that a body with a few edits leaves in one or two writes. */
+/** Merges small adjacent pieces, so that a body with a few edits is sent in one or two writes. */
 function mergePieces(pieces: readonly Uint8Array[]): Uint8Array[] {
   if (pieces.length <= 1) return [...pieces];
   const merged: Uint8Array[] = [];
@@ -281,15 +283,12 @@ function mergePieces(pieces: readonly Uint8Array[]): Uint8Array[] {
   return merged;
 }
 
-/**
- * Frees each piece after it is sent: an answer may take minutes, and its request may have
- * megabytes.
- */
+/** Frees each piece after it was sent: an answer may take minutes, and its request may have megabytes. */
 function* takePieces(pieces: Uint8Array[]): Generator<Uint8Array> {
   for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece;
 }
 
-/** A code says what failed and nothing of what was sent: ECONNREFUSED, CERT_HAS_EXPIRED. */
+/** Matches error codes, which say what failed but not what was sent: ECONNREFUSED, CERT_HAS_EXPIRED. */
 const SAFE_CODE = /^[A-Z][A-Z0-9_]{2,48}$/;
 
 function asProxyError(cause: Error): ProxyError {
@@ -306,11 +305,11 @@ function asProxyError(cause: Error): ProxyError {
     return new ProxyError('UPSTREAM_ADDRESS_REFUSED', cause.message, { cause });
   }
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED') {
-    // undici names the header in the message: a name is safe, but it is not for the client.
+    // undici's message names the header; that is safe, but not for the client.
     return new ProxyError('INTERNAL', 'The request could not be sent.', { cause });
   }
   if (cause.name === 'HTTPParserError') {
-    // Without the cause: it carries the bytes that the parser stumbled over.
+    // Without the error as cause, because it contains received bytes.
     return new ProxyError('UPSTREAM_UNREACHABLE', 'The provider did not answer in HTTP/1.1.');
   }
   const detail = SAFE_CODE.test(code) ? ` (${code})` : '';

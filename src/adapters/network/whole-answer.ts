@@ -1,12 +1,12 @@
 import type { UpstreamAnswer } from '../../ports/upstream.ts';
 
-/** For the few answers that svc reads itself: a list of models, a catalog, never a client's answer. */
+/** Reads an answer whole, for the few that svc itself needs: a list of models, a catalog; never a client's answer. */
 export interface WholeAnswerLimits {
   readonly bytesMax: number;
   readonly signal: AbortSignal;
 }
 
-/** Undefined for a body that is cut, late or too long; its connection is then dropped. */
+/** Returns the body; undefined if it is cut, late or too long. Its connection is then dropped. */
 export function wholeBody(
   answer: UpstreamAnswer,
   { bytesMax, signal }: WholeAnswerLimits,

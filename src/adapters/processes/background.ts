@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
 
 /**
- * Starts svc itself as a process of its own, which outlives the terminal and the command that
- * started it. Its terminal output goes to a log in the data folder.
+ * Starts svc as a separate process that outlives the terminal and the command that started it. Its output goes to a
+ * log in the data folder.
  */
 export interface Background {
   readonly pid: number;
@@ -13,9 +13,9 @@ export interface Background {
   isRunning(): boolean;
   /** Its output since it was started. */
   said(): string;
-  /** Resolves once the process can read all of its input. */
+  /** Resolves once the process can read all its input. */
   readonly hasInput: Promise<void>;
-  /** Detaches it: this process may end before it does. */
+  /** Detaches it, so that this process may end first. */
   release(): void;
 }
 
@@ -28,10 +28,10 @@ export interface BackgroundStart {
   readonly input?: string;
 }
 
-/** Tells the process that svc may stop it and start a new one instead. */
+/** The environment variable that marks a process which svc may stop and restart. */
 export const DETACHED = 'SVC_DETACHED';
 
-/** Only problems are logged: this holds thousands of them. The next start begins a new log. */
+/** Bound on the log: thousands of problems, and nothing else is logged. The next start begins a new log. */
 const LOG_BYTES_MAX = 1024 * 1024;
 
 /** Throws FileError when there can be no log. */
@@ -44,7 +44,7 @@ export function startBackground(start: BackgroundStart): Background {
     if (fstatSync(log).size > LOG_BYTES_MAX) ftruncateSync(log, 0);
     const from = fstatSync(log).size;
     const child = spawn(process.execPath, [...command], {
-      // Not the folder of the caller: it would be kept busy, and a project must not steer svc (T5).
+      // Not the caller's folder: it would stay in use, and a project must not influence svc (T5).
       cwd: dataFolder,
       env: { ...environment, [DETACHED]: '1' },
       stdio: [input === undefined ? 'ignore' : 'pipe', log, log],

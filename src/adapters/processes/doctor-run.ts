@@ -2,10 +2,7 @@ import { execFile } from 'node:child_process';
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { HealthCheck } from '../../ports/ui-api.ts';
 
-/**
- * Runs `svc doctor` as a process of its own: its code and its memory are not the proxy's, and it may
- * take its time.
- */
+/** Runs `svc doctor` as a separate process, so that it uses neither the proxy's memory nor its time. */
 interface DoctorRun {
   /** The script of this very program. */
   readonly script: string;
@@ -29,7 +26,7 @@ export function runDoctor(run: DoctorRun): Promise<readonly HealthCheck[] | unde
         maxBuffer: OUTPUT_BYTES_MAX,
         windowsHide: true,
       },
-      // Its exit code is 1 where a check found something.
+      // The exit code is 1 if a check found something.
       (_error, stdout) => resolve(checksIn(stdout)),
     );
   });

@@ -2,16 +2,15 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * V8 lets the heap of a busy process grow to four times of what is alive before it collects, and keeps
- * the space: 87 MB for 21 MB of live objects, measured after 35,000 requests. With one and a half times
- * it collects more often, a few milliseconds at a time and mostly on threads of its own.
+ * Growth of the heap in percent before V8 collects garbage. By default a busy process grows to four times its live
+ * objects and keeps the space: 87 MB for 21 MB, measured after 35,000 requests. With this bound it collects more
+ * often, a few milliseconds at a time and mostly in other threads.
  */
 const GROWTH_PERCENT = 50;
 
 /**
- * V8 counts the bodies of requests in the same limit, though they are no part of the heap. With the
- * bound above, three bodies of 4 MB make it collect the whole heap. While requests are long, the bound
- * leaves room for their bodies.
+ * The same while requests are long. V8 counts request bodies in this limit, although they are outside the heap; with
+ * the bound above, three bodies of 4 MB cause a collection of the whole heap.
  */
 const LONG_GROWTH_PERCENT = 300;
 
@@ -22,25 +21,28 @@ const UNBOUND_PERCENT = 0;
 const LONG_TOKENS = 100_000;
 
 /**
- * With 64 requests at once the bound makes every second collection one of the whole heap: a fifth of
- * all CPU, and 15 MB less.
+ * The same with many requests. With 64 at once the bound above makes every second collection one of the whole heap:
+ * that costs a fifth of all CPU time and saves 15 MB.
  */
 const MANY_GROWTH_PERCENT = 150;
 
-/** Requests in a second, as only programs send them. All agents of one person send a few. */
+/** Requests per second that only programs send; all agents of one user send a few. */
 const MANY = 200;
 const SECOND_MS = 1_000;
 
-/** Milliseconds after the last such request. A person's agent sends the next one within that time. */
+/**
+ * How long such a spell lasts after its last request, in milliseconds: a user's agent sends the next one within that
+ * time.
+ */
 const LASTS_MS = 60_000;
 
 /**
- * Milliseconds after the start. V8 refuses compiled code that was saved under other flags, and `bin/svc.js` saves it
- * one second after the start and at its end.
+ * Delay after the start, in milliseconds. V8 refuses compiled code that was saved under other flags, and
+ * `bin/svc.js` saves it one second after the start and at its end.
  */
 const FIRST_MS = 3_000;
 
-/** Bounds the heaps of this process and of its threads, from the next collection of each on. */
+/** Bounds the heaps of this process and its threads, from their next collections on. */
 export class HeapBound {
   readonly #setFlag: (flag: string) => void;
   readonly #idle: IdleCollector;
@@ -95,15 +97,15 @@ export class HeapBound {
 }
 
 /**
- * Milliseconds after the last work. V8 keeps the space of a busy hour while nothing is asked of it:
- * 174 MB resident after 750 conversations, and 125 MB once the garbage was collected, as at the start.
+ * Idle time before a collection, in milliseconds. Without work V8 keeps the space of a busy hour: 174 MB resident
+ * after 750 conversations, and 125 MB after a collection, as at the start.
  */
 const IDLE_MS = 30_000;
 
-/** Else V8 moves the objects of few pages, and 46 MB stay for 21 MB that are alive. */
+/** Without this flag V8 compacts only few pages, and 46 MB remain for 21 MB of live objects. */
 const MOVES_ALL = 'compact-on-every-full-gc';
 
-/** Collects the garbage of its thread once nothing was asked of it for a while. */
+/** Collects the garbage of its thread after an idle time. */
 export class IdleCollector {
   readonly #busy: Spell;
 
@@ -113,7 +115,7 @@ export class IdleCollector {
     });
   }
 
-  /** To be called with each piece of work that is over. */
+  /** Notes the end of a piece of work. */
   note(): void {
     this.#busy.note();
   }

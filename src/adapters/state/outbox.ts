@@ -8,10 +8,9 @@ import type { StateFile } from './state-file.ts';
 import type { StateWriter } from './state-writer.ts';
 
 /**
- * Captures on their way to a memory. A row of `state.db` holds each until the memory says that it has it,
- * so neither a kill nor an unreachable memory loses one. Every process on the folder delivers what any of
- * them left, batch after batch, until the memory has all. A record may be delivered twice and is stored once:
- * the memory identifies it by its digest.
+ * The outbox: captures that a memory has not stored yet. A row of `state.db` holds each capture until the memory
+ * confirms it, so neither a kill nor an unreachable memory loses one. Every process on the folder delivers the rows of
+ * all processes, in batches. A record may be delivered twice but is stored once: the memory identifies it by its digest.
  */
 
 /** The memory on this machine; a memory service has a name of its own. */
