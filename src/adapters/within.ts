@@ -17,3 +17,25 @@ export async function within<Result>(
     clearTimeout(timer);
   }
 }
+
+/**
+ * Works with a signal that aborts after so many milliseconds, or with `signal`. Node forgets a timeout of which
+ * only AbortSignal.any() knows: it never fires after a garbage collection.
+ */
+export async function withDeadline<Result>(
+  ms: number,
+  signal: AbortSignal,
+  work: (deadline: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const deadline = new AbortController();
+  const stop = (): void => deadline.abort();
+  const timer = setTimeout(stop, ms);
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    return await work(deadline.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', stop);
+  }
+}

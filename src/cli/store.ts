@@ -57,7 +57,7 @@ export function readLog<T>(
 }
 
 /** The store answers in milliseconds; a hosted one that takes longer than this is down. */
-const WAIT_MS = 10_000;
+export const WAIT_MS = 10_000;
 
 export function deadline(): AbortSignal {
   return AbortSignal.timeout(WAIT_MS);

@@ -32,7 +32,7 @@ test('429: the state says so for the whole pause, whatever failed before it', ()
   for (let count = 0; count < 5; count += 1) gate.failed(new MemoryError('timeout', 'late'));
   now = 15_000;
   const fault = faultOf('RATE_LIMIT_EXCEEDED', { message: 'No.', requestId: 'req_fake' });
-  const headers = new Map([['retry-after', '8']]);
+  const headers = ['retry-after', '8'];
   gate.failed(faultIn({ status: 429, headers, body: Buffer.from(JSON.stringify(fault)) }));
   now += 7_999;
   expect(() => gate.admit()).toThrowError(expect.objectContaining({ reason: 'rate_limited' }));
@@ -43,7 +43,7 @@ test('429: the state says so for the whole pause, whatever failed before it', ()
 test('429: a gateway in front of the service gets the time that it asked for too', () => {
   let now = 0;
   const gate = new ServiceGate(() => now);
-  const headers = new Map([['retry-after', '30']]);
+  const headers = ['retry-after', '30'];
   gate.failed(faultIn({ status: 429, headers, body: Buffer.from('<html>slow down</html>') }));
   now = 29_999;
   expect(() => gate.admit()).toThrowError(expect.objectContaining({ reason: 'rate_limited' }));

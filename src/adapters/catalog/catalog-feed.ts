@@ -7,6 +7,7 @@ import { environmentProxy } from '../../core/settings/network-proxy.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import type { Upstream } from '../../ports/upstream.ts';
+import { withDeadline } from '../within.ts';
 import { wholeBody } from '../network/whole-answer.ts';
 
 /**
@@ -53,15 +54,17 @@ export async function fetchCatalog(
 ): Promise<Fetched | undefined> {
   const { origin, pathname, search } = new URL(url);
   const upstream = open(settingsOf(origin, environment), { headersMs: ANSWER_MS });
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
   try {
     const condition = etag === '' ? [] : ['if-none-match', etag];
     const headers = ['accept', 'application/json', 'accept-encoding', 'gzip', ...condition];
     const target = pathname + search;
-    const answer = await upstream.send({ method: 'GET', target, headers, body: [] }, deadline);
-    const body = await wholeBody(answer, { bytesMax: PACKED_BYTES_MAX, signal: deadline });
+    const request = { method: 'GET', target, headers, body: [] };
+    const [answer, body] = await withDeadline(ANSWER_MS, signal, async (deadline) => {
+      const head = await upstream.send(request, deadline);
+      return [head, await wholeBody(head, { bytesMax: PACKED_BYTES_MAX, signal: deadline })];
+    });
     if (answer.status === 304 && etag !== '') return { kind: 'unchanged' };
-    if (answer.status !== 200 || body === undefined) return undefined;
+    if (answer.status !== 200 || typeof body === 'string') return undefined;
     const isPacked = headerOf(answer.headers, 'content-encoding') === 'gzip';
     const text = isPacked ? await unpack(body, { maxOutputLength: BYTES_MAX }) : body;
     const entries = parseEntries(JSON.parse(text.toString('utf8')));

@@ -1,3 +1,4 @@
+import type { FaultCode } from '../../core/memory-api/faults.ts';
 import { ServiceFault } from './service-link.ts';
 import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
@@ -59,7 +60,7 @@ export class ServiceGate {
   }
 
   #refused({ code, reason, retryAfterMs }: ServiceFault): void {
-    if (code.startsWith('AUTH_') || code === 'TENANT_SUSPENDED') this.close('denied', DENIED_MS);
+    if (isKeyRefused(code)) this.close('denied', DENIED_MS);
     else if (reason === 'rate_limited') {
       // The service answered, so earlier failures do not count towards an outage.
       this.#failures = 0;
@@ -70,4 +71,9 @@ export class ServiceGate {
     // Every other refusal concerns only this call; the service works.
     else this.#failures = 0;
   }
+}
+
+/** Nothing that the key asks for will be answered. */
+export function isKeyRefused(code: FaultCode): boolean {
+  return code.startsWith('AUTH_') || code === 'TENANT_SUSPENDED';
 }

@@ -58,7 +58,7 @@ import {
   recordInItem,
   recordInObject,
 } from '../../core/memory-api/record-items.ts';
-import { batchesOf } from '../../core/bytes/batches.ts';
+import { batchesOf, chunksOf, groupBy } from '../../core/bytes/batches.ts';
 import { NEW_GENERATION } from '../../core/memory-api/words.ts';
 import { MemoryError } from '../../core/errors.ts';
 
@@ -216,9 +216,7 @@ export class HostedMemory implements Memory {
       }
     }
     const holdings: Holding[] = [];
-    const candidates = [...asked.keys()];
-    for (let at = 0; at < candidates.length; at += CANDIDATES_MAX) {
-      const some = candidates.slice(at, at + CANDIDATES_MAX);
+    for (const some of chunksOf([...asked.keys()], CANDIDATES_MAX)) {
       // One after the other, under one deadline: more than 512 at once is a session of days.
       // oxlint-disable-next-line no-await-in-loop
       const held = await this.#holdSome({ ...question, candidates: some, asked }, signal);
@@ -599,29 +597,29 @@ class StoredRecords {
 
   /** Finds what to purge. Records are looked up first, because the service does not return them afterwards. */
   async purgesFor(filter: ForgetFilter, signal: AbortSignal): Promise<readonly SpacePurge[]> {
-    const found = new Found();
     if (filter.space !== undefined && !isSpace(filter.space)) return [];
     if ('refs' in filter) {
       const refs = filter.refs.filter((ref) => isReference(ref));
-      for (let at = 0; at < refs.length; at += RETRIEVE_REFS_MAX) {
-        const some = refs.slice(at, at + RETRIEVE_REFS_MAX);
+      const found: Found[] = [];
+      for (const some of chunksOf(refs, RETRIEVE_REFS_MAX)) {
         // oxlint-disable-next-line no-await-in-loop
         const fetched = await this.#fetch(some, filter.space, signal);
-        for (const { record, digest } of fetched.found) found.add({ space: record.space, digest });
+        found.push(...fetched.found.map(({ record, digest }) => ({ ...record, digest })));
       }
-      return found.purges;
+      return purgesOf(found);
     }
     if (!('words' in filter)) return [[filter.space, { all: true }]];
     const pagesMax = FORGET_PAGES_MAX * PAGE_MAX;
     const said = queriesOf({ ...filter, limit: pagesMax });
     const printed = said.map((query) => ({ ...query, kind: 'tool_output' as const }));
+    const found: Found[] = [];
     for (const query of [...said, ...printed]) {
       // oxlint-disable-next-line no-await-in-loop
       for await (const items of this.#pages(query, pagesMax, signal)) {
-        for (const { provenance } of items) found.add(provenance[0]);
+        found.push(...items.flatMap(({ provenance: [source] }) => source ?? []));
       }
     }
-    return found.purges;
+    return purgesOf(found);
   }
 
   /** How many records are gone. */
@@ -702,25 +700,19 @@ class StoredRecords {
 
 type SpacePurge = readonly [space: string, scope: PurgeScope];
 
-class Found {
-  readonly #digests = new Map<string, Set<string>>();
+/** A record of the service; `digest` is the contract's. */
+type Found = Pick<Provenance, 'space' | 'digest'>;
 
-  get purges(): readonly SpacePurge[] {
-    return [...this.#digests].flatMap(([space, found]) => {
-      const digests = [...found];
-      return Array.from({ length: Math.ceil(digests.length / PURGE_DIGESTS_MAX) }, (_, at) => {
-        const some = digests.slice(at * PURGE_DIGESTS_MAX, (at + 1) * PURGE_DIGESTS_MAX);
-        return [space, { digests: some }] as const;
-      });
-    });
-  }
-
-  /** `digest`: the contract's. */
-  add(source: Pick<Provenance, 'space' | 'digest'> | undefined): void {
-    if (source?.space === undefined) return;
-    const { space, digest } = source;
-    this.#digests.set(space, (this.#digests.get(space) ?? new Set()).add(digest));
-  }
+function purgesOf(found: readonly Found[]): readonly SpacePurge[] {
+  const bySpace = groupBy(found, ({ space = '' }) => space);
+  return [...bySpace].flatMap(([space, records]) => {
+    const digests = [...new Set(records.map(({ digest }) => digest))];
+    if (space === '') return [];
+    return chunksOf(digests, PURGE_DIGESTS_MAX).map((some): SpacePurge => [
+      space,
+      { digests: some },
+    ]);
+  });
 }
 
 // Below the bound of the whole answer, in which the record is a JSON string.
@@ -741,8 +733,5 @@ function queriesOf(filter: ListFilter): readonly ItemsQuery[] {
   };
   if (refs === undefined) return [query];
   const known = refs.filter((ref) => isReference(ref));
-  return Array.from({ length: Math.ceil(known.length / RETRIEVE_REFS_MAX) }, (_, at) => {
-    const some = known.slice(at * RETRIEVE_REFS_MAX, (at + 1) * RETRIEVE_REFS_MAX);
-    return { ...query, refs: some };
-  });
+  return chunksOf(known, RETRIEVE_REFS_MAX).map((some) => ({ ...query, refs: some }));
 }

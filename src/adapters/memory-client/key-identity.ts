@@ -3,7 +3,7 @@ import { PROOF_FEATURE } from '../../core/memory-api/words.ts';
 import { mayUse } from '../../core/memory-api/keys.ts';
 import { GLOBAL_SPACE } from '../../core/request/space.ts';
 import type { MemorySupport } from '../../ports/memory.ts';
-import type { ServiceGate } from './gate.ts';
+import { isKeyRefused, type ServiceGate } from './gate.ts';
 import type { Operations } from './operations.ts';
 import { ServiceFault } from './service-link.ts';
 
@@ -85,7 +85,7 @@ export class KeyIdentity {
   #refused(error: unknown, access: 'read' | 'write'): void {
     if (!(error instanceof ServiceFault)) return;
     if (error.code === 'SCOPE_DENIED') this.#scopes = { ...this.#scopes, [access]: false };
-    else if (error.code.startsWith('AUTH_') || error.code === 'TENANT_SUSPENDED') this.#denied();
+    else if (isKeyRefused(error.code)) this.#denied();
   }
 
   #heard({ key, features }: WhoAmI): void {

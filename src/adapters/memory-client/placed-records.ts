@@ -1,3 +1,4 @@
+import { chunksOf } from '../../core/bytes/batches.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RETRIEVE_REFS_MAX } from '../../core/memory-api/limits.ts';
 import type { Operations } from './operations.ts';
@@ -82,8 +83,7 @@ export class PlacedRecords {
     const placed = [...((await blocks?.placed())?.get(space) ?? [])];
     const purged: string[] = [];
     try {
-      for (let at = 0; at < placed.length; at += RETRIEVE_REFS_MAX) {
-        const refs = placed.slice(at, at + RETRIEVE_REFS_MAX);
+      for (const refs of chunksOf(placed, RETRIEVE_REFS_MAX)) {
         const question = { space, refs, max_bytes: BYTES_MAX };
         // oxlint-disable-next-line no-await-in-loop -- No request waits for it.
         const { missing } = await operations.retrieve(question, signal);

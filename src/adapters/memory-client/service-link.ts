@@ -1,13 +1,19 @@
-import { type Dispatcher, Pool } from 'undici';
+import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
+import type { Upstream, UpstreamRequest } from '../../ports/upstream.ts';
+import { parseJson } from '../../core/bytes/json-fields.ts';
+import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
+import { headerOf, isRedirect, type RawHeaders } from '../../core/http/header-rules.ts';
+import { faultBody, type FaultBody, type FaultCode } from '../../core/memory-api/faults.ts';
 import { ANSWER_BYTES_MAX } from '../../core/memory-api/limits.ts';
 import { parseShape, type Shape } from '../../core/memory-api/shape.ts';
 import { isOwnMachine } from '../../core/settings/own-machine.ts';
 import { VERSION } from '../../core/version.ts';
+import { codeOf } from '../files/file-error.ts';
+import { withDeadline } from '../within.ts';
 import { type AddressRule, mayResolve } from '../network/addresses.ts';
-import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
-import { connectorTo, type Trust, proxyFaultText } from '../network/pinned-connector.ts';
-import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
-import { faultBody, type FaultBody, type FaultCode } from '../../core/memory-api/faults.ts';
+import { type Trust, proxyFaultText } from '../network/pinned-connector.ts';
+import { codeDetail, createPool, upstreamOver } from '../network/undici-upstream.ts';
+import { wholeBody } from '../network/whole-answer.ts';
 
 /**
  * The connection to a memory service. It sends one request, once, to the configured origin, with the service key in
@@ -17,9 +23,6 @@ import { faultBody, type FaultBody, type FaultCode } from '../../core/memory-api
 
 /** Bound on connections: a capture, a recall and a proof for each of a few agents. */
 const CONNECTIONS_MAX = 16;
-/** How long an idle connection is kept; common network devices drop it after 350 s. */
-const KEEP_ALIVE_MS = 120_000;
-const HEADER_BYTES_MAX = 16_384;
 
 interface LinkOptions {
   readonly baseUrl: string;
@@ -47,31 +50,27 @@ const WAY_MS = 50;
 const SERVER_MS_MIN = 10;
 
 export class ServiceLink {
-  readonly #pool: Pool;
-  readonly #basePath: string;
+  readonly #upstream: Upstream;
   readonly #authorization: string;
   readonly #isRefused: boolean;
   #isClosed = false;
 
   constructor({ baseUrl, serviceKey, allowPrivate, proxy, trust = {} }: LinkOptions) {
-    const url = new URL(baseUrl);
-    const rule: AddressRule = { allowPrivate, isSecure: url.protocol === 'https:' };
-    this.#isRefused =
-      !mayResolve(url.hostname, rule) || (!rule.isSecure && !isOwnMachine(url.hostname));
-    this.#basePath = url.pathname.replace(/\/+$/, '');
+    const { origin, hostname, protocol, pathname } = new URL(baseUrl);
+    const isSecure = protocol === 'https:';
+    const rule: AddressRule = { allowPrivate, isSecure };
+    this.#isRefused = !mayResolve(hostname, rule) || (!isSecure && !isOwnMachine(hostname));
     this.#authorization = `Bearer ${serviceKey}`;
     // A pool of its own, so that a slow service does not affect connections to providers.
-    this.#pool = new Pool(url.origin, {
-      connect: connectorTo({ rule, proxy }, trust),
-      connections: CONNECTIONS_MAX,
-      pipelining: 1,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      keepAliveMaxTimeout: KEEP_ALIVE_MS,
-      // The deadline of each call is the only clock.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      maxHeaderSize: HEADER_BYTES_MAX,
-      allowH2: false,
+    // The deadline of each call is the only clock.
+    const limits = { headersMs: 0, connectionsMax: CONNECTIONS_MAX, ...trust };
+    const pool = createPool(origin, { rule, proxy }, limits);
+    const root = pathname.replace(/\/+$/, '');
+    this.#upstream = upstreamOver({
+      base: { root, versioned: `${root}/v1`, query: '', queryNames: new Set() },
+      pool: () => pool,
+      isRefused: this.#isRefused,
+      close: () => pool.destroy(),
     });
   }
 
@@ -82,7 +81,9 @@ export class ServiceLink {
     if (this.#isRefused) {
       throw new MemoryError('unavailable', 'The address of the memory service is not allowed.');
     }
-    const { status, headers, body } = await this.#send(call, signal);
+    const { status, headers, body } = await withDeadline(call.withinMs, signal, (deadline) =>
+      this.#send(call, deadline),
+    );
     if (status !== 200) throw faultIn({ status, headers, body });
     const value = jsonIn(headers, body);
     const { value: answer } = parseShape(call.shape, value);
@@ -93,142 +94,75 @@ export class ServiceLink {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await this.#pool.destroy();
+    await this.#upstream.close();
   }
 
-  #send(call: ServiceCall<unknown>, signal: AbortSignal): Promise<RawAnswer> {
-    return new Promise((resolve, reject) => {
-      const body = call.body === undefined ? null : JSON.stringify(call.body);
-      const query = call.query === undefined ? '' : `?${call.query.toString()}`;
-      const path = `${this.#basePath}${call.path}${query}`;
-      const headers = [
-        'authorization',
-        this.#authorization,
-        'accept',
-        'application/json',
-        'accept-encoding',
-        'identity',
-        'x-svc-client',
-        `svc/${VERSION}`,
-        'x-svc-deadline-ms',
-        String(Math.max(SERVER_MS_MIN, call.withinMs - WAY_MS)),
-        ...(body === null ? [] : ['content-type', 'application/json']),
-      ];
-      const pending = new PendingAnswer(ANSWER_BYTES_MAX[call.kind], { resolve, reject });
-      const stop = (): void => pending.stop(late());
-      const timer = setTimeout(stop, call.withinMs);
-      signal.addEventListener('abort', stop, { once: true });
-      pending.onSettled = () => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', stop);
-      };
-      this.#pool.dispatch({ path, method: call.method, headers, body }, pending);
+  async #send(call: ServiceCall<unknown>, deadline: AbortSignal): Promise<RawAnswer> {
+    const answer = await this.#upstream.send(this.#requestFor(call), deadline).catch((error) => {
+      throw deadline.aborted ? late() : unreachable(error);
     });
+    const { status, headers } = answer;
+    const bytesMax = ANSWER_BYTES_MAX[call.kind];
+    const encoding = headerOf(headers, 'content-encoding') ?? 'identity';
+    const length = Number(headerOf(headers, 'content-length') ?? 0);
+    // An encoding was not asked for: a bomb needs one.
+    if (isRedirect(status) || encoding.toLowerCase() !== 'identity' || length > bytesMax) {
+      answer.abort();
+      throw malformed();
+    }
+    const body = await wholeBody(answer, { bytesMax, signal: deadline });
+    if (body === 'late') throw late();
+    if (body === 'too_long') throw malformed();
+    if (body === 'cut') throw unreachable(undefined);
+    return { status, headers, body };
+  }
+
+  #requestFor({ method, path, query, body, withinMs }: ServiceCall<unknown>): UpstreamRequest {
+    const headers = [
+      'authorization',
+      this.#authorization,
+      'accept',
+      'application/json',
+      'accept-encoding',
+      'identity',
+      'x-svc-client',
+      `svc/${VERSION}`,
+      'x-svc-deadline-ms',
+      String(Math.max(SERVER_MS_MIN, withinMs - WAY_MS)),
+      ...(body === undefined ? [] : ['content-type', 'application/json']),
+    ];
+    return {
+      method,
+      target: query === undefined ? path : `${path}?${query.toString()}`,
+      headers,
+      body: body === undefined ? [] : [Buffer.from(JSON.stringify(body))],
+    };
   }
 }
 
 interface RawAnswer {
   readonly status: number;
-  /** Headers by name in lower case; of repeated ones the last. */
-  readonly headers: ReadonlyMap<string, string>;
+  readonly headers: RawHeaders;
   readonly body: Buffer;
 }
 
-interface Settle {
-  readonly resolve: (answer: RawAnswer) => void;
-  readonly reject: (error: MemoryError) => void;
-}
-
-/** Collects one answer, up to a bound. */
-class PendingAnswer implements Dispatcher.DispatchHandler {
-  readonly #bytesMax: number;
-  readonly #settle: Settle;
-  readonly #chunks: Uint8Array[] = [];
-  #status = 0;
-  #headers: ReadonlyMap<string, string> = new Map();
-  #bytes = 0;
-  #controller: Dispatcher.DispatchController | undefined;
-  #isSettled = false;
-  onSettled: () => void = () => undefined;
-
-  constructor(bytesMax: number, settle: Settle) {
-    this.#bytesMax = bytesMax;
-    this.#settle = settle;
-  }
-
-  stop(error: MemoryError): void {
-    if (!this.#end()) return;
-    this.#settle.reject(error);
-    this.#controller?.abort(error);
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Aborted before a connection was open, so nothing was written.
-    if (this.#isSettled) throw late();
-    this.#controller = controller;
-  }
-
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
-    if (status < 200) return;
-    this.#status = status;
-    this.#headers = headerMap(controller.rawHeaders);
-    const encoding = this.#headers.get('content-encoding') ?? 'identity';
-    const length = Number(this.#headers.get('content-length') ?? 0);
-    const isRedirect = status >= 300 && status < 400;
-    // svc asked for no encoding, and an encoded answer could be a decompression bomb.
-    if (isRedirect || encoding !== 'identity' || length > this.#bytesMax) this.stop(malformed());
-  }
-
-  onResponseData(_controller: unknown, chunk: Uint8Array): void {
-    if (this.#isSettled) return;
-    this.#bytes += chunk.length;
-    if (this.#bytes > this.#bytesMax) this.stop(malformed());
-    else this.#chunks.push(chunk);
-  }
-
-  onResponseEnd(): void {
-    if (!this.#end()) return;
-    const body = Buffer.concat(this.#chunks);
-    this.#settle.resolve({ status: this.#status, headers: this.#headers, body });
-  }
-
-  onResponseError(_controller: unknown, cause: Error): void {
-    if (!this.#end()) return;
-    // Without the parser's error as cause, because it contains received bytes.
-    const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
-    const detail = SAFE_CODE.test(code) ? ` (${code})` : '';
-    const why = proxyFaultText(code) === undefined ? '' : `: ${proxyFaultText(code)}`;
-    const message = `The memory service could not be reached${detail}${why}.`;
-    this.#settle.reject(new MemoryError('unavailable', message));
-  }
-
-  #end(): boolean {
-    if (this.#isSettled) return false;
-    this.#isSettled = true;
-    this.onSettled();
-    return true;
-  }
-}
-
-/** Matches error codes, which say what failed but not what was sent: ECONNREFUSED, CERT_HAS_EXPIRED. */
-const SAFE_CODE = /^[A-Z][A-Z0-9_]{2,48}$/;
-
-function headerMap(raw: Dispatcher.DispatchController['rawHeaders']): ReadonlyMap<string, string> {
-  const parts = Array.isArray(raw) ? raw.map(String) : [];
-  const headers = new Map<string, string>();
-  for (let at = 0; at + 1 < parts.length; at += 2) {
-    headers.set((parts[at] ?? '').toLowerCase(), (parts[at + 1] ?? '').toLowerCase());
-  }
-  return headers;
-}
-
-function jsonIn(headers: ReadonlyMap<string, string>, body: Buffer): unknown {
-  if (!/^application\/json *(?:;|$)/.test(headers.get('content-type') ?? '')) throw malformed();
+function jsonIn(headers: RawHeaders, body: Buffer): unknown {
+  const type = headerOf(headers, 'content-type') ?? '';
+  if (!/^application\/json *(?:;|$)/i.test(type)) throw malformed();
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
     throw malformed();
   }
+}
+
+/** Without the error as cause, because a parser's contains received bytes. */
+function unreachable(error: unknown): MemoryError {
+  const cause = error instanceof Error ? error.cause : undefined;
+  const fault = proxyFaultText(codeOf(cause));
+  const why = fault === undefined ? '' : `: ${fault}`;
+  const message = `The memory service could not be reached${codeDetail(cause)}${why}.`;
+  return new MemoryError('unavailable', message);
 }
 
 function late(): MemoryError {
@@ -270,14 +204,9 @@ const RETRY_AFTER_MS_MAX = 300_000;
 const NO_RETRY_MS = 60_000;
 
 /** The error for an answer that is not 200. */
-export function faultIn(answer: {
-  readonly status: number;
-  readonly headers: ReadonlyMap<string, string>;
-  readonly body: Buffer;
-}): MemoryError {
-  const { status, headers, body } = answer;
+export function faultIn({ status, headers, body }: RawAnswer): MemoryError {
   const reason = reasonOf(status);
-  const { value } = parseShape(faultBody, jsonOrNothing(body));
+  const { value } = parseShape(faultBody, parseJson(body.toString('utf8')));
   if (value === undefined && reason === 'rate_limited') {
     // A gateway in front of the service answers for it, and may ask for a pause too.
     const retryAfterMs = waitIn(headers, undefined);
@@ -301,23 +230,15 @@ function reasonOf(status: number): MemoryFailure {
   return status >= 500 ? 'unavailable' : 'invalid';
 }
 
-function waitIn(headers: ReadonlyMap<string, string>, afterMs: number | undefined) {
-  const precise = /^\d{1,9}$/.exec(headers.get('retry-after-ms') ?? '')?.[0];
-  const seconds = /^\d{1,6}$/.exec(headers.get('retry-after') ?? '')?.[0];
+function waitIn(headers: RawHeaders, afterMs: number | undefined) {
+  const precise = /^\d{1,9}$/.exec(headerOf(headers, 'retry-after-ms') ?? '')?.[0];
+  const seconds = /^\d{1,6}$/.exec(headerOf(headers, 'retry-after') ?? '')?.[0];
   const waits = [
     precise === undefined ? undefined : Number(precise),
     seconds === undefined ? undefined : Number(seconds) * 1000,
     afterMs,
-    headers.get('x-should-retry') === 'false' ? NO_RETRY_MS : undefined,
+    headerOf(headers, 'x-should-retry') === 'false' ? NO_RETRY_MS : undefined,
   ];
   const wait = waits.find((one) => one !== undefined);
   return wait === undefined ? undefined : Math.min(wait, RETRY_AFTER_MS_MAX);
-}
-
-function jsonOrNothing(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }

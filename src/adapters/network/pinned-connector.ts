@@ -1,6 +1,7 @@
 import { lookup as systemLookup, type LookupAddress } from 'node:dns';
 import { type LookupFunction, Socket, isIP } from 'node:net';
 import { buildConnector, Pool, type Dispatcher } from 'undici';
+import { codeOf } from '../files/file-error.ts';
 import { mayDial, mayResolve, type AddressRule } from './addresses.ts';
 import type { NetworkProxy } from '../../core/settings/network-proxy.ts';
 
@@ -227,7 +228,7 @@ function faultOf(status: number, hasCredentials: boolean): NetworkProxyFault {
 
 /** Returns the kind of an error without the error itself: a parser's contains received bytes. */
 function faultIn(error: Error): NetworkProxyFault {
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const code = codeOf(error);
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'PROXY_NAME_UNKNOWN';
   if (/TIMEOUT|ETIMEDOUT/.test(code)) return 'PROXY_TIMEOUT';
   if (/CERT|SIGNED|VERIFY|ISSUER/.test(code)) return 'PROXY_CERTIFICATE';

@@ -5,6 +5,7 @@ import type { UpstreamSettings } from '../../core/settings/settings.ts';
 import {
   joinTarget,
   parseUpstreamBase,
+  type TargetBase,
   type UpstreamBase,
 } from '../../core/http/upstream-target.ts';
 import type {
@@ -13,6 +14,7 @@ import type {
   UpstreamAnswer,
   UpstreamRequest,
 } from '../../ports/upstream.ts';
+import { codeOf } from '../files/file-error.ts';
 import { type AddressRule, mayResolve } from './addresses.ts';
 import {
   AddressRefusedError,
@@ -108,7 +110,7 @@ export function isRefusedBase({ hasUserInfo, hostname }: UpstreamBase, rule: Add
 }
 
 export interface UpstreamWay {
-  readonly base: UpstreamBase;
+  readonly base: TargetBase;
   /** Called for each request, so that closed connections are opened again. */
   readonly pool: () => Pool;
   readonly isRefused: boolean;
@@ -288,11 +290,14 @@ function* takePieces(pieces: Uint8Array[]): Generator<Uint8Array> {
   for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece;
 }
 
-/** Matches error codes, which say what failed but not what was sent: ECONNREFUSED, CERT_HAS_EXPIRED. */
-const SAFE_CODE = /^[A-Z][A-Z0-9_]{2,48}$/;
+/** Returns the error code for a message: ' (ECONNREFUSED)'. A code says what failed but not what was sent. */
+export function codeDetail(cause: unknown): string {
+  const code = codeOf(cause);
+  return /^[A-Z][A-Z0-9_]{2,48}$/.test(code) ? ` (${code})` : '';
+}
 
 function asProxyError(cause: Error): ProxyError {
-  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+  const code = codeOf(cause);
   if (code === 'UND_ERR_HEADERS_TIMEOUT') {
     return new ProxyError('UPSTREAM_TIMEOUT', 'The provider sent no headers in time.', { cause });
   }
@@ -312,7 +317,6 @@ function asProxyError(cause: Error): ProxyError {
     // Without the error as cause, because it contains received bytes.
     return new ProxyError('UPSTREAM_UNREACHABLE', 'The provider did not answer in HTTP/1.1.');
   }
-  const detail = SAFE_CODE.test(code) ? ` (${code})` : '';
-  const message = `The provider could not be reached${detail}.`;
+  const message = `The provider could not be reached${codeDetail(cause)}.`;
   return new ProxyError('UPSTREAM_UNREACHABLE', message, { cause });
 }

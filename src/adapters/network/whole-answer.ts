@@ -6,36 +6,37 @@ export interface WholeAnswerLimits {
   readonly signal: AbortSignal;
 }
 
-/** Returns the body; undefined if it is cut, late or too long. Its connection is then dropped. */
+/** Returns the body, or why it is not whole. Its connection is then dropped. */
 export function wholeBody(
   answer: UpstreamAnswer,
   { bytesMax, signal }: WholeAnswerLimits,
-): Promise<Buffer | undefined> {
+): Promise<Buffer | 'cut' | 'late' | 'too_long'> {
   return new Promise((resolve) => {
     const chunks: Uint8Array[] = [];
     let length = 0;
-    const giveUp = (): void => {
-      answer.abort();
-      resolve(undefined);
-    };
-    if (signal.aborted) {
-      giveUp();
-      return;
-    }
-    signal.addEventListener('abort', giveUp, { once: true });
-    const settle = (body: Buffer | undefined): void => {
-      signal.removeEventListener('abort', giveUp);
+    const settle = (body: Buffer | 'cut' | 'late' | 'too_long'): void => {
+      signal.removeEventListener('abort', onAbort);
       resolve(body);
     };
+    const giveUp = (why: 'late' | 'too_long'): void => {
+      answer.abort();
+      settle(why);
+    };
+    const onAbort = (): void => giveUp('late');
+    if (signal.aborted) {
+      onAbort();
+      return;
+    }
+    signal.addEventListener('abort', onAbort, { once: true });
     answer.deliver({
       data: (chunk) => {
         chunks.push(chunk);
         length += chunk.length;
-        if (length > bytesMax) giveUp();
+        if (length > bytesMax) giveUp('too_long');
         return true;
       },
       end: () => settle(Buffer.concat(chunks)),
-      cut: () => settle(undefined),
+      cut: () => settle('cut'),
     });
   });
 }

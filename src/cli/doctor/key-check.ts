@@ -100,7 +100,7 @@ export async function exchange(
     return {
       status: answer.status,
       headers: answer.headers,
-      body: read?.toString('utf8') ?? '',
+      body: typeof read === 'string' ? '' : read.toString('utf8'),
     };
   } finally {
     await upstream.close();

@@ -1,4 +1,5 @@
-import { deadline, openStore } from '../store.ts';
+import { withDeadline } from '../../adapters/within.ts';
+import { openStore, WAIT_MS } from '../store.ts';
 import { once } from 'node:events';
 import { McpServer } from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
@@ -124,7 +125,7 @@ function buildServer(
     question: (store: CliStore, signal: AbortSignal) => Promise<ToolAnswer>,
   ): Promise<ReturnType<typeof resultOf>> => {
     const store = await open();
-    const answer = question(store, AbortSignal.any([signal, deadline()]));
+    const answer = withDeadline(WAIT_MS, signal, (either) => question(store, either));
     return resultOf(await answer.catch(failed));
   };
   server.registerTool(

@@ -24,6 +24,12 @@ export function* batchesOf<One>(
   if (batch.length > 0) yield batch;
 }
 
+/** Cuts a list into pieces of at most so many elements. */
+export function chunksOf<One>(list: readonly One[], most: number): readonly (readonly One[])[] {
+  const count = Math.ceil(list.length / most);
+  return Array.from({ length: count }, (_, at) => list.slice(at * most, (at + 1) * most));
+}
+
 /** Groups the elements by a key, in the order in which the keys first occur. Node 20 has no Map.groupBy. */
 export function groupBy<One>(
   list: Iterable<One>,

@@ -64,8 +64,10 @@ export function parseUpstreamBase(settings: BaseSettings): UpstreamBase {
   };
 }
 
+export type TargetBase = Pick<UpstreamBase, 'root' | 'versioned' | 'query' | 'queryNames'>;
+
 /** Returns path and query of the request. The client's query stays as written, followed by the upstream's. */
-export function joinTarget(base: UpstreamBase, target: string): string {
+export function joinTarget(base: TargetBase, target: string): string {
   const questionAt = target.indexOf('?');
   const path = questionAt === -1 ? target : target.slice(0, questionAt);
   const clientQuery = questionAt === -1 ? '' : target.slice(questionAt + 1);
@@ -77,7 +79,7 @@ export function joinTarget(base: UpstreamBase, target: string): string {
   return `${joined}?${[...kept, base.query].join('&')}`;
 }
 
-function joinPath(base: UpstreamBase, path: string): string {
+function joinPath(base: TargetBase, path: string): string {
   const isVersioned = path === CLIENT_VERSION || path.startsWith(`${CLIENT_VERSION}/`);
   const joined = isVersioned
     ? base.versioned + path.slice(CLIENT_VERSION.length)

@@ -75,7 +75,8 @@ export class ProviderPools implements ProviderLinks {
   async ask(provider: LinkedProvider, question: WholeQuestion): Promise<WholeAnswer> {
     const { settings, request, bytesMax, signal } = question;
     const answer = await this.to(provider, settings).send(request, signal);
-    return { status: answer.status, body: await wholeBody(answer, { bytesMax, signal }) };
+    const body = await wholeBody(answer, { bytesMax, signal });
+    return { status: answer.status, body: typeof body === 'string' ? undefined : body };
   }
 
   async close(): Promise<void> {
