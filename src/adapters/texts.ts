@@ -13,7 +13,7 @@ import { writeRecallBlock } from '../core/recall/recall-block.ts';
 import { maskSecrets } from '../core/redaction/redaction.ts';
 import type { Texts } from '../ports/texts.ts';
 
-/** Joins the rules of the core for words to the port through which a request uses them. */
+/** Implements the port Texts with the rules of the core. */
 export const TEXTS: Texts = {
   hasSecret: (text) => {
     try {
@@ -35,7 +35,7 @@ export const TEXTS: Texts = {
         : writeAgentBlock({ standing: passages, exchanges, sessions }, limits, told);
     return { ...block, quoted: quotedRecords(block.text, answer) };
   },
-  // A memory that knows no exchanges answers with passages, whatever they are about.
+  // A memory without exchanges returns passages whatever they are about, so filter them here.
   aboutAction: (answer, action, prompt) =>
     answer.exchanges === undefined
       ? { ...answer, passages: passagesAbout(answer.passages, action, prompt) }

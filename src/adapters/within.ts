@@ -1,7 +1,6 @@
 /**
- * The result of the work, or undefined when it takes longer than so many milliseconds; the work then
- * continues. Rejects as the work does. On a busy machine the timer may be late as well: an answer that the
- * system has by then is seen first.
+ * Returns the result of the work, or undefined after so many milliseconds; the work then continues. Rejects if the
+ * work does. On a busy machine the timer may be late too, and a result that has arrived by then still counts.
  */
 export async function within<Result>(
   ms: number,

@@ -122,8 +122,8 @@ export class IdleCollector {
 }
 
 /**
- * Node names V8's collection only where it was started with a flag; a new context has it at once. The
- * first collection moves what is alive together, the second one gives the emptied pages back.
+ * Node exposes V8's collection only with a flag, but a new context gets it at once. The first collection compacts
+ * live objects, the second one releases the emptied pages.
  */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc');
@@ -135,13 +135,13 @@ function collectGarbage(): void {
   setFlagsFromString(`--no-${MOVES_ALL}`);
 }
 
-/** A time in which something happens again and again: from the first time until it has not for a while. */
+/** A period in which something happens repeatedly: from its first time until it has not happened for a while. */
 class Spell {
   readonly #lastsMs: number;
   readonly #changed: (isOn: boolean) => void;
   #untilOver: NodeJS.Timeout | undefined;
 
-  /** `lastsMs`: after the last time. `changed` is called when the spell begins, and when it is over. */
+  /** `lastsMs`: how long the period lasts after the last time. `changed`: called when it begins and ends. */
   constructor(lastsMs: number, changed: (isOn: boolean) => void) {
     this.#lastsMs = lastsMs;
     this.#changed = changed;

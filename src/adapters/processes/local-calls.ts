@@ -7,8 +7,8 @@ import type { RequestRow } from '../../ports/request-log.ts';
 import { codeOf } from '../files/file-error.ts';
 
 /**
- * Calls a program that listens on this machine. Until it has proven that it knows the local token it is a stranger,
- * and gets no token and no body (T4).
+ * Calls a program that listens on this machine. Until it has proven that it knows the local token, it gets no token
+ * and no body (T4).
  */
 
 export interface ProxyAddress {
@@ -16,24 +16,26 @@ export interface ProxyAddress {
   readonly port: number;
 }
 
-/** 'svc': an answer such as only svc gives; 'stranger': another program; 'silent': no answer in time. */
+/** 'svc': it answers as only svc does. 'stranger': another program. 'silent': no answer in time. */
 export type Listener = 'nobody' | 'svc' | 'stranger' | 'silent' | 'unreachable';
 
-/** `pid` is there when the listener has proven that it holds the local token. */
+/** `pid`: set if the listener has proven that it has the local token. */
 export interface Probe {
   readonly listener: Listener;
   readonly pid?: number;
 }
 
-/** A proxy on this machine answers in a millisecond, a busy one in some hundred. */
+/** Deadline of a probe: a proxy on this machine answers in a millisecond, a busy one in some hundred. */
 const WAIT_MS = 2000;
-/** A small model answers sixteen tokens in seconds; a queue at the provider may take longer. */
+/**
+ * Deadline of a test call: a small model answers with sixteen tokens in seconds; a provider's queue may take longer.
+ */
 const ANSWER_MS = 60_000;
-/** The answer of svc to a probe is one short line. */
+/** Longest answer to a probe: svc sends one short line. */
 const HEALTH_CHARS_MAX = 1024;
 /** Limit for an answer of sixteen tokens. */
 const BODY_CHARS_MAX = 1024 * 1024;
-/** A row is about 1 kB; more than a thousand open requests is more than one process carries. */
+/** Longest list of open requests: a row is about 1 kB, and one process has fewer than a thousand. */
 const ROWS_CHARS_MAX = 2 * 1024 * 1024;
 
 export async function probeProxy(address: ProxyAddress, localToken: string): Promise<Probe> {
@@ -68,16 +70,15 @@ const LISTENERS: Readonly<Record<string, Listener>> = {
   EADDRNOTAVAIL: 'unreachable',
 };
 
-// The header of every answer of svc, or its name in the body; neither contains a version.
+// Every answer of svc has this header, or its name in the body; neither contains a version.
 function isSvc({ status, headers, body }: Answer): boolean {
   return status === 200 && ('x-svc-local-proxy' in headers || /"svc\b/.test(body));
 }
 
 /**
- * The status of the proxy's answer to a request with the token; undefined if it does not answer.
- * The gate refuses this request after the token check, so nothing is forwarded or logged. The path is
- * svc's own, because a model route may want a login besides. Call it only for a listener that has proven
- * to be svc.
+ * Returns the status of the proxy's answer to a request with the token; undefined without an answer. The gate
+ * refuses this request after the token check, so nothing is forwarded or logged. The path is svc's own, because a
+ * model route may also need a login. Call it only for a listener that has proven to be svc.
  */
 export async function probeToken(
   address: ProxyAddress,
@@ -89,7 +90,10 @@ export async function probeToken(
   return 'failure' in answer ? undefined : answer.status;
 }
 
-/** What a proxy is answering. Empty when it does not answer. Only for a listener that has proven to be ours. */
+/**
+ * Returns the requests that a proxy is answering; none without an answer. Call it only for a listener that has
+ * proven to be svc.
+ */
 export async function askOpenRequests(
   address: ProxyAddress,
   localToken: string,
@@ -101,7 +105,7 @@ export async function askOpenRequests(
   return asList(asRecord(parseJson(answer.body))['requests']).filter(isRow);
 }
 
-/** The members that the view reads; the proxy has proven to be svc, perhaps of another version. */
+/** Says whether a value has the members that the view needs: the proxy may be another version of svc. */
 function isRow(value: unknown): value is RequestRow {
   const texts = ['id', 'client', 'kind', 'model', 'space', 'conversation', 'end', 'memoryState'];
   const numbers = ['at', 'status', 'originalInputTokens', 'forwardedInputTokens', 'recalledTokens'];
@@ -126,8 +130,8 @@ export interface LocalAnswer {
 }
 
 /**
- * One POST as a client of the proxy. Only for a listener that has proven to be ours: it is sent the local
- * token. Undefined when there was no whole answer in time.
+ * Sends one POST to the proxy, with the local token. Call it only for a listener that has proven to be svc.
+ * Undefined without a whole answer in time.
  */
 export async function callProxy(
   { host, port }: ProxyAddress,
@@ -149,7 +153,7 @@ function bearer(localToken: string): Readonly<Record<string, string>> {
 }
 
 interface Answer extends LocalAnswer {
-  /** False when the answer was late, broke off or is too long. */
+  /** False if the answer was late, broke off, or was too long. */
   readonly isWhole: boolean;
 }
 
@@ -177,7 +181,7 @@ function call(
         resolve({ status, headers, body, isWhole });
       });
     });
-    // An idle timeout of the socket would not end a trickle of bytes.
+    // A socket's idle timeout would not end a slow trickle of bytes.
     const deadline = setTimeout(() => {
       failure = 'late';
       outgoing.destroy();

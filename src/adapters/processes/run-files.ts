@@ -8,9 +8,9 @@ import { ensurePrivateFolder } from '../files/private-folder.ts';
 import { replaceFile } from '../files/replace-file.ts';
 
 /**
- * The proxies that run on a data folder: a file of 0600 for each, which its process removes when it
- * ends. A file is a hint only: a killed process leaves its file behind, and its id may belong to
- * another program by now. So a caller must ask the process before it acts on a file.
+ * Lists the running proxies of a data folder: each has a file with mode 0600, which its process removes when it
+ * ends. A file is only a hint: a killed process leaves its file, and its id may belong to another program by now. So
+ * ask the process before acting on a file.
  */
 export interface RunFile {
   readonly pid: number;
@@ -19,35 +19,35 @@ export interface RunFile {
   readonly version: string;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
-  /** Names of upstreams that refused svc's key last. */
+  /** Names of upstreams that refused svc's key in their last answer. */
   readonly refusedKeys?: readonly string[];
-  /** The code that it runs; absent in files of older releases. */
+  /** The build that it runs; absent in files of older releases. */
   readonly build?: string;
   /** The program that it was started as. */
   readonly script?: string;
-  /** svc started it in the background, so svc may replace it. */
+  /** svc started it in the background, so svc may restart it. */
   readonly isDetached?: boolean;
-  /** The settings that it was given on its command line. */
+  /** The settings from its command line. */
   readonly flags?: ProxyFlags;
 }
 
-/** The names that a configuration may give to upstreams. */
+/** Matches the names that a configuration may give to upstreams. */
 const UPSTREAM = /^[a-z0-9][a-z0-9_-]{0,39}$/;
 
 const NAME = new RegExp(`^proxy-(\\d{1,10})\\.json(${DRAFT})?$`);
-/** A file is 400 bytes, more for a long path, and up to 40 more for each refused key. */
+/** Largest file: 400 bytes, more for a long path, and up to 40 for each refused key. */
 const BYTES_MAX = 8192;
 const BUILD_FORM = /^[\w-]{1,40}$/;
 /** The longest is a mode or an address. */
 const FLAG = /^[\w.:-]{1,40}$/;
-/** More files than this on one folder are leftovers of dead processes. */
+/** Bound on files: more are left by killed processes. */
 const FILES_MAX = 100;
 
-/** Throws FileError when the folder cannot be used. */
+/** Writes the file. Throws FileError if the folder cannot be used. */
 export async function writeRunFile(folder: string, run: RunFile): Promise<void> {
   try {
     await ensurePrivateFolder(folder);
-    // A hint: the first request does not wait for the disk.
+    // The file is a hint, so the first request need not wait for the disk.
     const text = `${JSON.stringify(run)}\n`;
     await replaceFile(pathOf(folder, run.pid), text, { isSynced: false });
     await listRunFiles(folder);
@@ -59,11 +59,11 @@ export async function writeRunFile(folder: string, run: RunFile): Promise<void> 
 }
 
 export async function removeRunFile(folder: string, pid: number): Promise<void> {
-  // A file that cannot be removed is stale, and readers recognise that.
+  // If the file cannot be removed, readers recognise that it is stale.
   await rm(pathOf(folder, pid), { force: true }).catch(() => undefined);
 }
 
-/** Those whose process exists; the files and drafts of the others are removed. Oldest first. */
+/** Lists the files of running processes, oldest first, and removes those of others. */
 export async function listRunFiles(folder: string): Promise<readonly RunFile[]> {
   const names = await readdir(folder).catch((): string[] => []);
   const found: RunFile[] = [];
@@ -71,7 +71,7 @@ export async function listRunFiles(folder: string): Promise<readonly RunFile[]> 
     const [, digits, draft] = NAME.exec(name) ?? [];
     const pid = Number(digits);
     if (!isAlive(pid)) {
-      // A file that cannot be removed is stale, and readers recognise that.
+      // If the file cannot be removed, readers recognise that it is stale.
       await rm(join(folder, name), { force: true }).catch(() => undefined);
       continue;
     }
@@ -123,7 +123,7 @@ function pathOf(folder: string, pid: number): string {
   return join(folder, `proxy-${pid}.json`);
 }
 
-/** True while a process has this id, even another program's. */
+/** Says whether a process has this id, even if it is another program. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

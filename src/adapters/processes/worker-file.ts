@@ -1,9 +1,9 @@
 /**
- * Where a worker's built file is: in dist/quick, one for all bundles. From source it is the same one, in the folder
- * `built`: a worker thread cannot load TypeScript.
+ * Returns the built file of a worker, which all bundles share: dist/quick. From source it is the same file, in the
+ * folder `built`, because a worker thread cannot load TypeScript.
  */
 export function workerFile(name: string, built = 'dist'): URL {
-  // In full: the bundler knows it by this form only.
+  // Written in full: the bundler recognises only this form.
   const url = import.meta.url;
   if (url.endsWith('.ts')) return new URL(`../../../${built}/quick/${name}.cjs`, url);
   return new URL(`./${url.endsWith('.cjs') ? '' : 'quick/'}${name}.cjs`, url);

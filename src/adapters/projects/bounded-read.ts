@@ -1,15 +1,13 @@
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 
-/**
- * Reads small files of a repository that a stranger may have made: no links, no devices, bounded.
- */
+/** Reads small files of a repository that a stranger may have made: no links, no devices, bounded. */
 
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 // Windows knows neither flag.
 const FLAGS = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
 
-/** The file's beginning, and its end where it is longer; '' for what is no plain file. */
+/** Reads a file; of a long one its beginning and end. '' if it is no plain file. */
 export async function readBounded(path: string, bytesMax: number): Promise<string> {
   return (
     (await withFile(path, async (file, { size }) => {
@@ -21,7 +19,7 @@ export async function readBounded(path: string, bytesMax: number): Promise<strin
   );
 }
 
-/** Runs `use` with a plain file; undefined where there is none. */
+/** Runs `use` with a plain file; undefined if there is none. */
 export async function withFile<T>(
   path: string,
   use: (file: FileHandle, stat: Stats) => Promise<T>,
@@ -46,7 +44,7 @@ export async function bytesAt(file: FileHandle, start: number, length: number): 
 
 export type Kind = 'folder' | 'file' | 'none' | 'foreign';
 
-/** 'foreign': a link, a device, or another user's. */
+/** Returns the kind of a path. 'foreign': a link, a device, or another user's. */
 export async function kindOf(path: string): Promise<Kind> {
   const stat = await lstat(path).catch(() => undefined);
   if (stat === undefined) return 'none';

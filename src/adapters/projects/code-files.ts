@@ -19,41 +19,44 @@ import { bytesAt, withFile } from './bounded-read.ts';
 import { readHead, findRepository } from './repository.ts';
 
 /**
- * Reads how the files of a project are now: `lstat` for each part of a path, so that no link is
- * followed, and a hash of the content where `lstat` alone does not decide.
+ * Reads the present state of a project's files: `lstat` for each part of a path, so that no link is followed, and a
+ * hash of the content if `lstat` alone does not decide.
  */
 
-/** Names that are looked for. An exchange that names more is a sweep through the whole project. */
+/** Bound on names that are looked up. An exchange that names more changes the whole project. */
 const NAMES_MAX = 256;
-/** A larger file is hashed by its size, its beginning and its end. Source files are smaller. */
+/**
+ * Largest file that is hashed whole, which covers source files. Of a larger one the size, the beginning and the end
+ * are hashed.
+ */
 const HASHED_BYTES_MAX = 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 /** 132 bits. */
 const HASH_CHARS = 22;
-/** Two of the four threads that Node reads files with: a disk that hangs must not take them all. */
+/** Concurrent reads: two of Node's four file threads, so that a hanging disk does not block them all. */
 const AT_ONCE = 2;
 /** No request waits for it. */
 const LOOK_MS = 5_000;
 /**
- * After a late answer no request waits for the disk for so long, and twice as long each further time:
- * a busy machine is soon well again, a disk behind a slow network is not.
+ * Pause after a late answer, doubled with each further one: a busy machine soon recovers, but a disk on a slow
+ * network does not.
  */
 const REST_MS = 5_000;
 const REST_MS_MAX = 600_000;
 /** Some 200 bytes each. */
 const KNOWN_MAX = 4_096;
 /**
- * A file that was written so shortly before may be written again without another time: clocks of file
- * systems tick every 4 to 10 ms. Its time is not kept, so that only its hash decides.
+ * A file that was written so recently may be written again without a new modification time, because file systems'
+ * clocks tick every 4 to 10 ms. So its time is not stored, and only its hash counts.
  */
 const SAME_TICK_MS = 100;
 /** No file has this time. */
 const NO_TIME = -1;
 
 export class CodeFiles implements Code {
-  /** The last state that was hashed, by the whole path. */
+  /** The last hashed state of each file, by its absolute path. */
   readonly #known = new Recent<string, FileState>(KNOWN_MAX);
-  /** Readings that are later than their deadline. While there is one, the disk is not asked again. */
+  /** Reads that are over their deadline. While there is one, no new read starts. */
   #late = 0;
   readonly #firstRestMs: number;
   #restMs: number;
@@ -94,7 +97,7 @@ export class CodeFiles implements Code {
     const waiting = files.entries();
     const isInTime = await this.#within(withinMs, async (isLate) => {
       const folders = new Folders(root);
-      // Where the folder itself is gone, nothing is known about its files.
+      // If the folder itself is missing, nothing is known about its files.
       if (!(await folders.isFolder(''))) return true;
       const work = async (): Promise<void> => {
         for (const [at, file] of waiting) {
@@ -115,7 +118,10 @@ export class CodeFiles implements Code {
     this.#restMs = isInTime ? this.#firstRestMs : Math.min(REST_MS_MAX, 2 * this.#restMs);
   }
 
-  /** A hash is needed only for a file of the same size that was written or replaced since. */
+  /**
+   * Compares a file with its earlier state. A hash is needed only if the size is the same and the file was written
+   * or replaced since.
+   */
   async #verdictOn(folders: Folders, file: ConcernedFile): Promise<FileVerdict> {
     if (!isInside(file.path.split('/'))) return 'unknown';
     const stat = await folders.lstat(file.path);
@@ -128,7 +134,7 @@ export class CodeFiles implements Code {
     return state.hash === file.hash ? 'same' : 'changed';
   }
 
-  /** Undefined for a file that may not be read, or that changes meanwhile. */
+  /** Returns a file's state; undefined if it may not be read or changes meanwhile. */
   async #stateOf(whole: string, stat: Stats): Promise<FileState | undefined> {
     const known = this.#known.get(whole);
     if (known !== undefined && isSameStat(known, stat)) return known;
@@ -142,7 +148,7 @@ export class CodeFiles implements Code {
     return state;
   }
 
-  /** The result, or undefined when it is late or fails. Late work ends at its next step. */
+  /** Runs work with a deadline; undefined if it is late or fails. Late work ends at its next step. */
   async #within<T>(ms: number, work: (isLate: () => boolean) => Promise<T>) {
     if (this.#late > 0) return undefined;
     let isLate = false;
@@ -161,7 +167,7 @@ export class CodeFiles implements Code {
   }
 }
 
-/** Asks `lstat` about the files below a root, without going through a link. */
+/** Calls `lstat` on paths below a root, without following a link. */
 class Folders {
   readonly root: string;
   readonly #folders = new Map<string, Promise<boolean | 'unknown'>>();
@@ -231,7 +237,7 @@ async function hashRange(
   }
 }
 
-/** The names that lie inside the root, relative to it, each once. */
+/** Returns the names inside the root, relative to it, each once. */
 async function pathsIn(
   { folder, root }: Workplace,
   names: readonly string[],
@@ -255,7 +261,10 @@ function isInside(parts: readonly string[]): boolean {
   return parts.every((part) => part !== '' && part !== '..' && part !== '.git');
 }
 
-/** Control and invisible characters could fake a line of a list; a secret is never kept. */
+/**
+ * Says whether a name may be stored: control and invisible characters could fake a line of a list, and secrets are
+ * never stored.
+ */
 function isPlainName(name: string): boolean {
   if (name === '' || name.length > PATH_CHARS_MAX || /[\p{Cc}\p{Cf}\p{Cs}]/u.test(name))
     return false;

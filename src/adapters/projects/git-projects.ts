@@ -27,24 +27,25 @@ import {
 import { bytesAt, kindOf, readBounded, withFile } from './bounded-read.ts';
 
 /**
- * Projects by their git repository: subfolders, worktrees, clones and renamed folders share one
- * memory. An address in a configuration proves nothing, because anyone can copy it. A folder joins
- * a known project only when it holds a commit that svc saw there, or when the person says so.
+ * Finds projects by their git repository, so that subfolders, worktrees, clones and renamed folders share one
+ * memory. An address in a configuration proves nothing, because anyone can copy it. A folder joins a known project
+ * only if it has a commit that svc saw there, or if the user says so.
  */
 
-/** A local disk answers in a few; on a network drive the folder is its own project. */
-const FIND_MS = 300;
-/** A local disk lists 256 folders in 10 ms. A slow one may have them at the next look. */
-const BELOW_MS = 100;
 /**
- * The interval after which svc looks again, in the background, at a folder that a client works in.
+ * Deadline of finding a project. A local disk needs a few milliseconds; on a slow network drive the folder counts as
+ * its own project.
  */
+const FIND_MS = 300;
+/** Deadline of listing subfolders. A local disk lists 256 in 10 ms; a slow one may finish before the next check. */
+const BELOW_MS = 100;
+/** How often svc checks a client's folder again, in the background. */
 const RECHECK_MS = 3_000;
 const FOLDERS_MAX = 1_000;
 
 interface Cached {
   readonly project: Project;
-  /** Stamp of the files that decide which project it is. */
+  /** Stamp of the files that decide the project. */
   readonly stamp: string;
   /** Stamp of the registry, which a command may have changed. */
   readonly registry: string;
@@ -52,15 +53,15 @@ interface Cached {
 }
 
 interface GitProjectsOptions {
-  /** The projects that are found are used and not recorded. */
+  /** Found projects are used but not recorded. */
   readonly isReadOnly?: boolean;
   readonly recheckMs?: number;
-  /** How long a folder may take, and then the folders below its working tree. */
+  /** Deadlines of finding a folder's project, and of listing the folders below its working tree. */
   readonly findMs?: number;
   readonly belowMs?: number;
 }
 
-/** For a command, for which no request waits: a busy machine must not move memories to another space. */
+/** Deadlines for a command, for which no request waits: a busy machine must not lead memories to another space. */
 export const COMMAND_WAITS = { findMs: 10_000, belowMs: 10_000 } as const;
 
 export class GitProjects implements Projects {
@@ -81,7 +82,7 @@ export class GitProjects implements Projects {
 
   known(place: Place): Project | undefined {
     const cached = this.#cache.get(keyOf(place));
-    // A choice of the person holds from the next request on.
+    // A choice of the user counts from the next request on.
     if (cached === undefined || cached.registry !== this.#registryStamp()) return undefined;
     const now = performance.now();
     if (now - cached.checkedAt > this.#recheckMs) {
@@ -114,7 +115,7 @@ export class GitProjects implements Projects {
     if (!isAbsolute(folder) || folder.includes('\0')) return this.#keep(folder, alone, '');
     const resolved = this.#resolve(folder).catch(() => undefined);
     const found = await within(this.#findMs, resolved);
-    // Kept, so that a conversation does not move to another space in its middle.
+    // Cached, so that a conversation does not change its space midway.
     if (found === undefined) return this.#keep(folder, alone, '');
     const { project, stamp, root } = found;
     const listed = root === undefined ? NO_FOLDERS : subfoldersOf(root);
@@ -123,7 +124,7 @@ export class GitProjects implements Projects {
     return this.#keep(folder, withOlder(project, below ?? []), stamp);
   }
 
-  /** The folders below came too late for a request: later ones have them. */
+  /** Adds subfolders that were listed too late for a request, for later ones. */
   async #addLate(folder: string, stamp: string, listed: Promise<readonly string[]>): Promise<void> {
     const below = await listed;
     const cached = this.#cache.get(folder);
@@ -147,7 +148,7 @@ export class GitProjects implements Projects {
       const found = statSync(join(this.#dataFolder, REGISTRY_FILE), { throwIfNoEntry: false });
       return found === undefined ? '' : `${found.mtimeMs} ${found.size}`;
     } catch {
-      // A data folder that cannot be used has no list of projects. Whoever needs it says so.
+      // Without a usable data folder there is no registry; the code that needs it reports that.
       return '';
     }
   }
@@ -169,7 +170,7 @@ export class GitProjects implements Projects {
     const stamp = await stampOf(repository, this.#dataFolder);
     const off = offIn(registry, project.space);
     const whole = { ...project, ...off, ...(await checkedOut(folder, repository)) };
-    // A bare repository has git's own folders in it, and none that a client works in.
+    // A bare repository contains only git's own folders, in which no client works.
     const isTree = repository !== undefined && repository.root !== repository.common;
     return {
       project: whole,
@@ -227,7 +228,9 @@ function keyOf(place: Place): string {
 
 const NO_FOLDERS: Promise<readonly string[]> = Promise.resolve([]);
 
-/** The spaces that clients stated come first: a memory service takes a few names only. */
+/**
+ * Adds the folders' spaces. Those that clients stated come first, because a memory service accepts only a few names.
+ */
 function withOlder(project: Project, below: readonly string[]): Project {
   const older = new Set([...project.olderSpaces, ...below.map(folderSpace)]);
   older.delete(project.space);
@@ -242,9 +245,9 @@ interface Claim {
 }
 
 /**
- * The project that svc knows and that this repository proves to be by a commit: the one with its
- * origin; the one that svc saw in this folder, whose origin was added, changed or removed since; the
- * one that it was cloned from on this machine; or the one that was moved here.
+ * Returns the known project that a commit proves this repository to be. Candidates: the project with its origin; the
+ * one that svc saw in this folder, whose origin has changed since; the one that it was cloned from on this machine;
+ * and the one that was moved here.
  */
 async function knownAs(
   { root, common, origin }: Repository,
@@ -271,9 +274,9 @@ async function knownAs(
 }
 
 /**
- * True while one of the project's folders still holds its commit in another repository. Then a repository
- * with the same commit is a copy, such as a second project from one template, and no moved project. A clone of
- * one of these folders does not count: it stays where it is when the folder moves.
+ * Says whether one of the project's folders still has its commit in another repository. Then a repository with the
+ * same commit is a copy, such as a second project from one template, and not the moved project. A clone of one of
+ * these folders does not count, because it stays when the folder moves.
  */
 async function isInUse({ folders, head }: KnownProject, common: string): Promise<boolean> {
   for (const folder of folders) {
@@ -292,7 +295,7 @@ function isIn(names: readonly string[], name: string | undefined): boolean {
 
 const NOTHING_KNOWN = { identities: [], head: '', commits: [], folders: [] };
 
-/** The project of a space, under the space's present name. Each of its folders may have had its own space. */
+/** Returns the project of a space under the space's present name. Each of its folders may have had its own space. */
 function projectIn(given: string, folder: string, registry: Registry): Project {
   const space = spaceNow(registry, given);
   const known = registry.projects.find((one) => one.space === given);
@@ -346,14 +349,14 @@ async function stampOf(repository: Repository | undefined, dataFolder: string): 
 
 const NO_COMMIT = /^0+$/;
 const LOG_BYTES_MAX = 64 * 1024;
-/** Branches whose own files are read; the others are packed, or recorded another time. */
+/** Bound on branches whose own files are read; others are in packed refs, or are recorded later. */
 const REFS_MAX = 64;
 const PACKS_MAX = 256;
 const COMMITS_MAX = 512;
 
 /**
- * Reads a repository's commits from its refs, logs and objects, the newest last: what HEAD names. Empty for a
- * repository without a commit.
+ * Reads a repository's commits from its refs, logs and objects; HEAD's is last. Empty for a repository without a
+ * commit.
  */
 export async function commitsOf(common: string): Promise<readonly string[]> {
   const packed = await readPacked(common);
@@ -365,7 +368,7 @@ export async function commitsOf(common: string): Promise<readonly string[]> {
   return commits.slice(-COMMITS_MAX);
 }
 
-/** True when one of these commits is in the repository's refs, logs or objects. */
+/** Says whether one of these commits is in the repository's refs, logs or objects. */
 export async function holdsAny(common: string, wanted: readonly string[]): Promise<boolean> {
   const known = new Set(await commitsOf(common));
   if (wanted.some((commit) => known.has(commit))) return true;
@@ -402,7 +405,7 @@ const FANOUT_BYTES = 8;
 const TABLE_BYTES = FANOUT_BYTES + 256 * 4;
 const HASH_BYTES = 20;
 
-/** Version 2 of a pack's index, with SHA-1: the table of names is sorted, so it is searched by halves. */
+/** Searches a pack's index (version 2, SHA-1) by halves, because its table of names is sorted. */
 async function packHolds(path: string, wanted: readonly string[]): Promise<boolean> {
   const found = await withFile(path, async (file) => {
     const head = await bytesAt(file, 0, TABLE_BYTES);
@@ -428,19 +431,19 @@ async function packHolds(path: string, wanted: readonly string[]): Promise<boole
   return found === true;
 }
 
-/** Such as `packages/api/src`: people do not start clients in deeper folders. */
+/** Deepest subfolder, such as `packages/api/src`: users start no clients in deeper ones. */
 const DEPTH_MAX = 3;
-/** Folders that are looked into at once, and in all; each is one call of the system. */
+/** Bounds on folders that are listed at once, and in all; each takes one system call. */
 const READS_AT_ONCE = 32;
 const READS_MAX = 256;
 
-/** Hidden folders and installed packages are no place to work in. */
+/** Matches folders in which nobody works: hidden ones and installed packages. */
 const SKIPPED = /^(?:\..*|node_modules)$/;
 
 /**
- * Lists the folders of a working tree in which a client may have worked before svc knew repositories: then each had a
- * space of its own. Only names are read, the upper levels first, within a bound. A folder with a `.git` of its own is
- * another project, with all that is in it.
+ * Lists folders of a working tree in which a client may have worked before svc recognised repositories: each had its
+ * own space then. Only names are read, upper levels first, within a bound. A folder with its own `.git` is another
+ * project.
  */
 export async function subfoldersOf(root: string): Promise<readonly string[]> {
   const found: string[] = [];
@@ -478,9 +481,9 @@ const URL_CHARS_MAX = 2048;
 const DEFAULT_PORTS: ReadonlySet<string> = new Set(['22', '80', '443', '9418']);
 
 /**
- * Names a project by the address of its `origin`, so that clones and machines agree. The many ways in which people
- * write one address are one identity, and no credential in it is kept. `host/path` in small letters; undefined for a
- * path of this machine and for what is no address.
+ * Returns a project's identity from its `origin` address, so that clones on all machines agree. Different spellings
+ * of an address give one identity, without credentials: `host/path` in small letters. Undefined for a path on this
+ * machine, or for anything else that is no address.
  */
 function originIdentity(url: string): string | undefined {
   const text = url.trim();
@@ -507,7 +510,7 @@ function scpForm(text: string): readonly string[] {
   return host.length < 2 ? [] : ['', host, '', path];
 }
 
-/** The space of a project with this identity: its name is readable, its hash unique. */
+/** Returns the space for this identity, with a readable name and a unique hash. */
 function projectSpace(identity: string): string {
   const name = folderSpace(identity).replace(/-[0-9a-f]{10}$/, '');
   const digest = createHash('sha256').update(`origin ${identity}`).digest('hex');

@@ -9,8 +9,7 @@ import { replaceFile } from '../files/replace-file.ts';
 import { readBounded } from './bounded-read.ts';
 
 /**
- * The projects on this machine that svc knows: `projects.json` in the data folder. It holds paths
- * and commit hashes, and no text.
+ * The known projects of this machine: `projects.json` in the data folder, with paths and commit hashes and no texts.
  */
 
 export const REGISTRY_FILE = 'projects.json';
@@ -18,29 +17,32 @@ const BYTES_MAX = 8 * 1024 * 1024;
 const PROJECTS_MAX = 1000;
 const COMMITS_MAX = 64;
 const FOLDERS_MAX = 64;
-/** Addresses that a project's origin had: more moves than any project sees. */
+/** Bound on addresses that a project's origin had: more than any project has. */
 const IDENTITIES_MAX = 16;
 
 export interface KnownProject {
-  /** The space that svc gave it. A rename does not change it: it adds to `forwards`. */
+  /** The space that svc gave it. A rename does not change it but adds to `forwards`. */
   readonly space: string;
-  /** The identities that its origin had, the newest last; empty for a project without an origin. */
+  /** The identities of its origin, newest last; empty for a project without an origin. */
   readonly identities: readonly string[];
-  /** The branch or commit of HEAD when svc last looked. */
+  /** The branch or commit of HEAD at svc's last check. */
   readonly head: string;
   /** Some commits that it held, the newest last. */
   readonly commits: readonly string[];
-  /** Folders in it that clients stated, the newest last. */
+  /** Folders in it that clients stated, newest last. */
   readonly folders: readonly string[];
 }
 
 export interface Registry {
   readonly projects: readonly KnownProject[];
-  /** Folders that the person put into a space, by path. */
+  /** Folders that the user assigned to a space, by path. */
   readonly joined: Readonly<Record<string, string>>;
-  /** Renamed and merged spaces: the space that each one's memories are in now. No target is a key. */
+  /** For each renamed or merged space, the space that now has its memories. No target is itself a key. */
   readonly forwards: Readonly<Record<string, string>>;
-  /** Spaces for which `svc memory off` switched memory off. `Project.isMemoryOff` says it to the proxy and to hooks. */
+  /**
+   * Spaces for which `svc memory off` switched memory off. `Project.isMemoryOff` passes that to the proxy and to
+   * hooks.
+   */
   readonly off: readonly string[];
 }
 
@@ -49,18 +51,18 @@ export function spaceNow({ forwards }: Pick<Registry, 'forwards'>, space: string
   return Object.hasOwn(forwards, space) ? (forwards[space] ?? space) : space;
 }
 
-/** True if the person switched memory off for this space, by its present name or an earlier one. */
+/** Says whether the user switched memory off for this space, by its present name or an earlier one. */
 export function isMemoryOff(registry: Pick<Registry, 'forwards' | 'off'>, space: string): boolean {
   const now = spaceNow(registry, space);
   return registry.off.some((one) => spaceNow(registry, one) === now);
 }
 
-/** The spaces whose memories are in this space now, because they were renamed or merged. */
+/** Returns the spaces that were renamed to this one or merged into it. */
 export function formerSpaces({ forwards }: Pick<Registry, 'forwards'>, space: string) {
   return Object.keys(forwards).filter((former) => forwards[former] === space);
 }
 
-/** The forwarding map once `from` is renamed to `to` or merged into it. */
+/** Returns the forwarding map after `from` is renamed to `to` or merged into it. */
 export function withForward(
   forwards: Registry['forwards'],
   from: string,
@@ -78,14 +80,14 @@ export function withForward(
   return Object.fromEntries(entries);
 }
 
-/** The names of spaces for a person, beside all projects of this machine and the `others`. */
+/** Returns the short names of spaces, unique among all projects of this machine and the `others`. */
 export function spaceNames(dataFolder: string, others: Iterable<string> = []): SpaceNames {
   const { projects, joined, forwards } = registryFrom(readNow(join(dataFolder, REGISTRY_FILE)));
   const named = [...projects.map(({ space }) => space), ...Object.values(joined)];
   return new SpaceNames([...named.map((space) => spaceNow({ forwards }, space)), ...others]);
 }
 
-/** Without a wait: commands print names from places that cannot wait. */
+/** Reads synchronously, because commands print names where they cannot wait. */
 function readNow(path: string): string {
   try {
     return statSync(path).size > BYTES_MAX ? '' : readFileSync(path, 'utf8');
@@ -116,7 +118,7 @@ function spacesIn(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(entries);
 }
 
-/** Other processes may change it too: `change` gets what the file holds now. */
+/** Changes the registry. Other processes may change it too, so `change` gets the file's present content. */
 export async function changeRegistry(
   dataFolder: string,
   change: (registry: Registry) => Registry,

@@ -4,16 +4,16 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { kindOf, readBounded } from './bounded-read.ts';
 
 /**
- * Finds the git repository of a folder by reading files. It never runs git: a repository may name
- * programs that git starts. A layout that is not exactly git's own is no repository here.
+ * Finds the git repository of a folder by reading files. It never runs git, because a repository may name programs
+ * that git starts. A layout that is not exactly git's own counts as no repository.
  */
 
 export interface Repository {
-  /** The top of the main working tree, or the folder of a repository without one. */
+  /** The top folder of the main working tree, or the folder of a repository without one. */
   readonly root: string;
-  /** The top of the working tree that the folder is in. */
+  /** The top folder of the working tree that contains the folder. */
   readonly top: string;
-  /** Git's own folder of that working tree, which holds its HEAD. */
+  /** Git's own folder of that working tree, which contains its HEAD. */
   readonly own: string;
   /** Git's folder of the repository, which worktrees share: `.git`, a bare one, or a submodule's. */
   readonly common: string;
@@ -33,11 +33,11 @@ export async function findRepository(folder: string): Promise<Repository | undef
   let bare: string | undefined;
   let at = start;
   for (let level = 0; level < LEVELS_MAX; level += 1) {
-    // A repository of the whole home folder keeps settings: the projects inside it are not it.
+    // A repository of the whole home folder holds settings; projects inside it do not belong to it.
     if (at === home && at !== start) break;
     const kind = await kindOf(join(at, '.git'));
     if (kind === 'foreign') return undefined;
-    // A bare repository within a working tree may have come with it, so the working tree counts.
+    // A bare repository inside a working tree may be part of it, so the working tree counts.
     const tree = kind === 'none' ? undefined : await repositoryAt(at, kind);
     if (tree !== undefined) return tree;
     if (kind !== 'none') break;
@@ -57,7 +57,7 @@ async function bareAt(common: string): Promise<Repository | undefined> {
   return { root: common, top: common, own: common, common, origin };
 }
 
-/** The configuration in git's folder; undefined for a folder that is none of git's. */
+/** Returns the configuration in git's folder; undefined if the folder is not git's. */
 async function gitConfigIn(common: string): Promise<string | undefined> {
   for (const name of ['objects', 'refs']) {
     if ((await kindOf(join(common, name))) !== 'folder') return undefined;
@@ -73,7 +73,7 @@ async function repositoryAt(top: string, kind: 'folder' | 'file'): Promise<Repos
   const config = await gitConfigIn(common);
   if (config === undefined) return undefined;
   const main = kind === 'folder' ? top : await mainTreeOf(common, config);
-  // Anyone can write a `.git` file that names another repository: that repository has to name this folder.
+  // Anyone can write a `.git` file that names another repository, so that repository must name this folder.
   if (kind === 'file' && !isTree && main !== top) return undefined;
   return { root: main ?? common, top, own, common, origin: settingIn(config, ORIGIN, 'url') };
 }
@@ -85,7 +85,7 @@ async function namedFolder(top: string): Promise<string | undefined> {
   return named === undefined ? undefined : realpath(resolve(top, named)).catch(() => undefined);
 }
 
-/** True when git's folder lies where worktrees are registered, and points back to this very `.git` file. */
+/** Says whether git's folder is where worktrees are registered, and points back to this `.git` file. */
 async function isWorktree(own: string, top: string): Promise<boolean> {
   if (basename(dirname(own)) !== 'worktrees') return false;
   if ((await kindOf(dirname(dirname(own)))) !== 'folder') return false;
@@ -96,8 +96,8 @@ async function isWorktree(own: string, top: string): Promise<boolean> {
 }
 
 /**
- * The working tree whose `.git` is this folder or names it: the one that the configuration states, as in
- * a submodule, else the folder above. Undefined for a repository without one.
+ * Returns the working tree of this `.git` folder: the one that the configuration names, as in a submodule, or else
+ * its parent. Undefined for a repository without one.
  */
 async function mainTreeOf(common: string, config: string): Promise<string | undefined> {
   const stated = resolve(common, settingIn(config, CORE, 'worktree') || '..');
@@ -110,7 +110,7 @@ async function mainTreeOf(common: string, config: string): Promise<string | unde
 const CORE = /^core$/i;
 const ORIGIN = /^remote\s+"origin"$/i;
 
-/** The first setting of this name in a section; '' without one. Includes are not followed. */
+/** Returns the first setting of this name in a section; '' if there is none. Includes are not followed. */
 function settingIn(config: string, section: RegExp, name: string): string {
   const setting = new RegExp(String.raw`^\s*${name}\s*=\s*(.*?)\s*$`, 'i');
   let isInside = false;
@@ -130,7 +130,7 @@ interface Head {
   readonly commit: string;
 }
 
-/** Where a working tree keeps its own HEAD, and where its repository keeps the branches. */
+/** Where a working tree has its own HEAD, and where its repository has the branches. */
 interface HeadPlace {
   readonly own: string;
   readonly common: string;

@@ -15,23 +15,26 @@ import type { StateFile } from './state-file.ts';
 import type { StateWriter } from './state-writer.ts';
 
 /**
- * The ledger in `state.db`. It keeps the entries that it has read or missed in memory, which saves 1.4 us a
- * key: some hundred keys in each round of a tool loop. A question first reads the rows behind the last one
- * seen (4 us), so the memory is exact: those are what any process has written, changed or emptied since.
+ * The ledger in `state.db`. It caches entries that it has read or found missing, which saves 1.4 us per key: some
+ * hundred keys in each round of a tool loop. A question first reads the rows written since the last one (4 us).
+ * These are all changes by any process, so the cache is exact.
  */
 
-/** The entries of 16 conversations of 150 prompts, or 20,000 addresses without an entry. */
+/** Bound on the cache: the entries of 16 conversations of 150 prompts, or 20,000 addresses without an entry. */
 const KNOWN_BYTES_MAX = 4 * 1024 * 1024;
 /** A row takes so much beside its texts. */
 const ROW_BYTES = 200;
-/** 8 keys take 10 us, 500 take 1 ms: a longer question lets other requests pass between its steps. */
+/** Keys that are read in one step. 8 keys take 10 us, 500 take 1 ms; between steps other requests run. */
 const STEP_KEYS = 500;
-/** More rows of other processes than this (4 ms) cost more to apply than what is known costs to read. */
+/** Most new rows of other processes that are applied to the cache (4 ms); with more, it is cheaper to drop it. */
 const NEW_ROWS_MAX = 2000;
 const RETRY_MS = 2;
-/** A decision waits so long for a lock, then the request goes without it. */
+/** How long a decision waits for a lock; then the request goes without it. */
 const COMMIT_MS = 250;
-/** An entry that only describes a request waits so long. Then the request continues, and svc writes it later. */
+/**
+ * How long an entry that only describes a request waits for a lock. Then the request continues, and the entry is
+ * written later.
+ */
 const RECORD_MS = 50;
 
 interface NewRow {
@@ -46,7 +49,7 @@ interface Known {
   readonly row: LedgerRow | undefined;
 }
 
-/** Recorded by this process and not in the file yet. */
+/** An entry of this process that is not in the file yet. */
 interface Unwritten {
   row: LedgerRow;
 }
@@ -83,7 +86,7 @@ export class StateLedger implements Ledger {
     return this.#generation;
   }
 
-  /** The memory is another one: what any process has found may be of the earlier one. */
+  /** Forgets everything, because the memory is another one. */
   forget(): void {
     this.#writer.put(noteForgotten);
   }
@@ -111,7 +114,7 @@ export class StateLedger implements Ledger {
         await sleep(RETRY_MS);
       }
       generation ??= this.#generation;
-      // Something was forgotten between two steps, maybe one of these: all are looked up again.
+      // A forget ran between two steps, so all keys are looked up again.
       if (this.#generation !== generation) return this.find(addresses, end - performance.now());
       if (at === keys.length) break;
       await nextRound();
@@ -155,7 +158,7 @@ export class StateLedger implements Ledger {
     return (await this.#writer.commit(write, COMMIT_MS)) && !isLate;
   }
 
-  /** Returns the place of the first key that is still to be found. */
+  /** Returns the index of the first key that is still to be found. */
   #findSome(
     rows: Statements,
     asked: {
@@ -184,7 +187,7 @@ export class StateLedger implements Ledger {
     return at;
   }
 
-  /** Takes what any process has written since. Returns the generation. */
+  /** Applies what any process has written since. Returns the generation. */
   #follow(rows: Statements): number {
     if (this.#opens !== this.#file.opens) this.#begin(rows);
     const fresh = rows.all<NewRow>(
@@ -205,7 +208,7 @@ export class StateLedger implements Ledger {
     return this.#generation;
   }
 
-  /** A file that was opened a moment ago. Where it replaces another one, svc forgets all that it read. */
+  /** Begins with a newly opened file. If it replaces another one, everything cached is dropped. */
   #begin(rows: Statements): void {
     if (this.#opens > 0) this.#generation += 1;
     this.#opens = this.#file.opens;
@@ -213,7 +216,7 @@ export class StateLedger implements Ledger {
     this.#known.clear();
   }
 
-  /** Blocks were forgotten: those of them that wait to be written are emptied here. */
+  /** Blocks were forgotten: empties those that wait to be written. */
   #forgotten(): void {
     this.#generation += 1;
     for (const one of this.#unwritten.values()) one.row = withoutQuotes(one.row);
@@ -229,7 +232,7 @@ export class StateLedger implements Ledger {
         key,
         valueOf(isLate ? withoutQuotes(row) : row),
       );
-      // Another process may have written it first: the next question reads it.
+      // Another process may have written it first; the next question reads it.
       this.#known.delete(key);
     }
   }
@@ -244,12 +247,12 @@ function lastOf(rows: Statements): number {
 }
 
 /**
- * The row whose number says when something was forgotten. Each forgetting writes it again, so that it comes
- * behind every row that was there. No clock is asked. No key of an entry is without a colon.
+ * The key of the row that records the last forgetting. Each forgetting writes it again, so it gets a number after
+ * all earlier rows, and no clock is needed. Entries' keys contain a colon, this one does not.
  */
 const FORGOTTEN_KEY = 'forgotten';
 
-/** A year of heavy use; a block is 2 kB, so at most about 400 MB. */
+/** Bound on rows: a year of heavy use. A block has 2 kB, so at most about 400 MB. */
 const ROWS_MAX = 200_000;
 /** Rows that are read at once: 2 MB. */
 const FORGET_ROWS = 1000;
@@ -260,7 +263,7 @@ interface StoredRow {
   readonly value: string;
 }
 
-/** JSON: a row can get a further fact without a further column. */
+/** Writes an entry as JSON, so that new members need no new column. */
 function valueOf(row: LedgerRow): string {
   return JSON.stringify({ ...row, key: undefined, isOnce: undefined });
 }
@@ -270,7 +273,7 @@ function rowIn(key: string, value: string): LedgerRow | undefined {
   return typeof fields === 'object' ? rowFrom({ ...fields, key }) : undefined;
 }
 
-/** An entry without a block keeps its prompt from being recalled for again. */
+/** Returns an entry without its block, which still stops its prompt from being recalled for again. */
 function withoutQuotes(row: LedgerRow): LedgerRow {
   return quotedIn(row).length === 0 ? row : { ...row, block: '' };
 }
@@ -280,21 +283,22 @@ function noteForgotten(rows: Statements): void {
 }
 
 /**
- * Empties the blocks that quote such records, and returns how many. A forgotten text must not be sent again,
- * though the provider's cache breaks there once.
+ * Empties blocks that quote such records, and returns how many. A forgotten text must not be sent again, even though
+ * the provider's cache is broken once.
  */
 export function emptyBlocks(rows: Statements, isForgotten: IsQuoted): number {
   return changeBlocks(rows, isForgotten, (row) => ({ ...row, block: '' }));
 }
 
-/** Makes the blocks that quote such records too old for a new conversation. Conversations that have them keep them. */
+/** Makes blocks that quote such records too old for new conversations. Conversations that have them keep them. */
 export function retireBlocks(rows: Statements, isRetired: IsQuoted): number {
   return changeBlocks(rows, isRetired, (row) => ({ ...row, at: 0 }));
 }
 
 /**
- * Changes rows in the order of their numbers. The last ones are read in the transaction that writes the note of the
- * forgetting: a block that was recorded before the note is changed here, and whoever records a later one reads the note.
+ * Changes rows in order of their numbers. The last ones are read in the transaction that writes the note of the
+ * forgetting. So a block recorded before the note is changed here, and a process that records a later one reads the
+ * note first.
  */
 function changeBlocks(
   rows: Statements,
@@ -321,7 +325,7 @@ function changeBlocks(
   }
 }
 
-/** Finds all records that blocks quote, by their spaces. */
+/** Finds all records that blocks quote, by space. */
 export function placedRecords(rows: Statements): PlacedRecords {
   const placed = new Map<string, Set<string>>();
   for (let last = 0; ;) {
@@ -342,7 +346,7 @@ const NO_ROW = { block: '' };
 
 type IsQuoted = (record: QuotedRecord) => boolean;
 
-/** The next rows that may quote a record: most have no block. JSON writes the end of a line as two characters. */
+/** Returns the next rows that may quote a record; most rows have no block. JSON writes a line end as two characters. */
 function quotingRows(rows: Statements, last: number): readonly StoredRow[] {
   return rows.all<StoredRow>(
     "SELECT n, key, value FROM ledger WHERE n > ? AND instr(value, '\\nm_') ORDER BY n LIMIT ?",
@@ -351,7 +355,7 @@ function quotingRows(rows: Statements, last: number): readonly StoredRow[] {
   );
 }
 
-/** Deletes the rows that were written longest ago. */
+/** Deletes the oldest rows. */
 export function pruneLedger(rows: Statements): void {
   rows.run(
     'DELETE FROM ledger WHERE n <= (SELECT n FROM ledger ORDER BY n DESC LIMIT 1 OFFSET ?)',

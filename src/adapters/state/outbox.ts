@@ -13,13 +13,13 @@ import type { StateWriter } from './state-writer.ts';
  * all processes, in batches. A record may be delivered twice but is stored once: the memory identifies it by its digest.
  */
 
-/** The memory on this machine; a memory service has a name of its own. */
+/** The name of the outbox for the memory on this machine; memory services have others. */
 export const STORE_TARGET = 'store';
-/** R27. Some 30,000 exchanges: weeks of work without a memory. */
+/** R27: bound on waiting captures. Some 30,000 exchanges, which are weeks of work without a memory. */
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 /** A lock is held for a few milliseconds. */
 const WRITE_MS = 1000;
-/** Records that this process kept lately: a day of work, about 100 bytes each. */
+/** Bound on remembered captures of this process: a day of work, about 100 bytes each. */
 const KEPT_MAX = 8192;
 /** Bounds of a batch: the memory can store it in a few milliseconds, and a retry costs little. */
 const BATCH_RECORDS_MAX = 64;
@@ -44,7 +44,7 @@ interface OutboxRow {
 export interface StateOutboxOptions {
   readonly file: StateFile;
   readonly writer: StateWriter;
-  /** The name of the memory: records for one must not go to another. */
+  /** The name of the memory, because records for one must not go to another. */
   readonly name: string;
   readonly target: Pick<Memory, 'capture'>;
   /** The longest pause between two attempts, in milliseconds. */
@@ -54,9 +54,9 @@ export interface StateOutboxOptions {
 
 export class StateOutbox implements Outbox {
   readonly #options: StateOutboxOptions;
-  /** The records that this process has kept: the words of an exchange are offered with each of its requests. */
+  /** Captures that this process has already stored: each request of an exchange offers them again. */
   readonly #kept = new Set<string>();
-  /** Counts the bytes of all records that this process knows to wait. It bounds what the outbox takes. */
+  /** Bytes of all captures known to wait. They bound what the outbox accepts. */
   #waitingBytes = 0;
   #areBytesCounted = false;
   #isClosed = false;
@@ -67,7 +67,7 @@ export class StateOutbox implements Outbox {
   #warnedAt = -Infinity;
   #wake: () => void = () => undefined;
 
-  /** Delivers what an earlier process left, once the caller has done what is urgent. */
+  /** Delivers captures of earlier processes, after the caller's urgent work. */
   constructor(options: StateOutboxOptions) {
     this.#options = options;
     setImmediate(() => void this.#begin());
@@ -114,12 +114,12 @@ export class StateOutbox implements Outbox {
     }
   }
 
-  /** The memory may have lost what it said that it holds: the same words are delivered again. */
+  /** Forgets which captures are stored, because the memory may have lost them; they are delivered again. */
   forgetSettled(): void {
     this.#kept.clear();
   }
 
-  /** Waiting records stay in the file for the next process. */
+  /** Stops delivering. Waiting captures stay in the file for the next process. */
   close(): void {
     this.#isClosed = true;
     this.#wake();
@@ -241,7 +241,7 @@ export class StateOutbox implements Outbox {
     return isRemoved;
   }
 
-  /** Once, when a delivery fails: an earlier process may have left a lot. */
+  /** Counts waiting bytes once, when a delivery fails: earlier processes may have left many captures. */
   #countBytes(): void {
     if (this.#areBytesCounted) return;
     const { file, name } = this.#options;

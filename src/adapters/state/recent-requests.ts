@@ -5,8 +5,8 @@ import type { SessionSum } from '../../ports/request-log.ts';
 import type { QuotaReading } from '../../core/meter/quota.ts';
 
 /**
- * The newest rows of the request log, read in this very thread: `svc status` and `svc stop` look at them
- * beside a proxy that writes. This reads and never writes, and makes no file.
+ * Reads the newest rows of the request log on the calling thread, for `svc status` and `svc stop`, while a proxy
+ * writes them. It never writes and creates no file.
  */
 export interface RecentRequest {
   /** Milliseconds since 1970. */
@@ -16,15 +16,15 @@ export interface RecentRequest {
   readonly conversation: string;
   readonly end: string;
   readonly memoryState: string;
-  /** 1 where its conversation holds thinking that is bound to what was sent before. */
+  /** 1 if the conversation holds thinking that is bound to its prefix. */
   readonly isBound: number;
   /** 1 where it carried a block. */
   readonly hasBlock: number;
 }
 
-/** A writer holds the file for some milliseconds. */
+/** How long to wait for a writer, which holds the file for some milliseconds. */
 const BUSY_MS = 500;
-/** More than a day of one person; each row is read from JSON, 10 us a row. */
+/** Bound on rows, 10 us each: more than one user's day. */
 const ROWS_MAX = 20_000;
 
 const SQL = `
@@ -34,14 +34,14 @@ SELECT at, coalesce(row ->> '$.client', '') AS client, coalesce(row ->> '$.space
   coalesce(instr(row ->> '$.items', '"edit":"block"') > 0, 0) AS hasBlock
 FROM requests WHERE at >= ? AND row ->> '$.kind' = 'main' ORDER BY at DESC LIMIT ${ROWS_MAX}`;
 
-/** What svc did for one client since a time. Tokens are input tokens at full price. */
+/** What svc did for one client since a given time. Tokens are input tokens at full price. */
 export interface RunTotals {
   readonly requests: number;
   /** Prompts that got memories. */
   readonly recalled: number;
-  /** Requests that went without memory, because it did not answer in time. */
+  /** Requests without memory, because it did not answer in time. */
   readonly late: number;
-  /** Requests that went without memory for another reason. */
+  /** Requests without memory for another reason. */
   readonly failed: number;
   readonly paid: number;
   readonly direct: number;
@@ -49,7 +49,7 @@ export interface RunTotals {
   readonly missedTokens: number;
 }
 
-// Clients are named like their programs, some with a word behind a dash: claude-code.
+// Clients are named like their programs, some with a suffix: claude-code.
 const RUN_SQL = `
 SELECT count(*) AS requests,
   count(DISTINCT CASE WHEN NOT coalesce(row ->> '$.recall.isBrief', 0)
@@ -65,14 +65,14 @@ FROM (SELECT row FROM requests WHERE at >= ?1 ORDER BY at DESC LIMIT ${ROWS_MAX}
 WHERE row ->> '$.kind' NOT IN ('relayed', 'count')
   AND (row ->> '$.client' = ?2 OR row ->> '$.client' LIKE ?2 || '-%')`;
 
-/** Undefined where there is no log, or none that can be read. */
+/** Returns the sums; undefined without a readable log. */
 export function runTotals(folder: string, since: number, client: string): RunTotals | undefined {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that very query.
   const [totals] = readRows(folder, RUN_SQL, since, client) as RunTotals[];
   return totals;
 }
 
-/** Newest first; none where there is no log, or none that can be read: a command says more than nothing then. */
+/** Returns rows, newest first; none without a readable log, so that a command can still report other things. */
 export function recentRequests(folder: string, since: number): readonly RecentRequest[] {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that very query.
   return readRows(folder, SQL, since) as RecentRequest[];
@@ -93,11 +93,11 @@ function readRows(folder: string, sql: string, ...values: (number | string)[]): 
   }
 }
 
-/** A writer holds the file for some milliseconds; a status line cannot wait for longer. */
+/** How long a status line waits for a writer. */
 const LINE_BUSY_MS = 100;
 
-// As the index has the expression: written otherwise, every row would be read. Sub-agents are named
-// behind the session and a slash.
+// Written exactly as in the index; otherwise every row would be read. A sub-agent's conversation is the session, a
+// slash and a name.
 const CONVERSATION = `row ->> '$.conversation'`;
 const SESSION_SQL = `
 SELECT coalesce(row ->> '$.model', '') AS model, coalesce(row ->> '$.isLogin', 0) AS isLogin,
@@ -116,14 +116,14 @@ WHERE row ->> '$.conversation' = ? ORDER BY n DESC LIMIT 1`;
 /** What a status line shows of one session. */
 interface SessionFacts {
   readonly sums: readonly SessionSum[];
-  /** How much of the plan was used by its newest answer that stated it. */
+  /** How much of the plan was used, from the newest answer that stated it. */
   readonly quota: QuotaReading | undefined;
 }
 
 /**
- * Sums the request log of one session, in this very thread. A status line is drawn several times a second, and must
- * not pay for a worker. It reads and never writes, and makes no file. Undefined where there is no store yet. Throws
- * what SQLite throws.
+ * Sums the request log of one session on the calling thread. A status line is drawn several times a second, so
+ * starting a worker would cost too much. It never writes and creates no file. Undefined if there is no store yet.
+ * Throws errors of SQLite.
  */
 export async function sessionFacts(
   folder: string,

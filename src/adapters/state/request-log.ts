@@ -19,12 +19,12 @@ import { PROBE_SPACE } from '../../core/request/space.ts';
 import type { Sighting } from '../../ports/memory-desk.ts';
 import { Conditions, type Statements } from '../store/driver.ts';
 
-/** The request log in `state.db`: a row is one statement; lists and sums are the store thread's. */
+/** The request log in `state.db`. Adding a row is one statement; the store's thread computes lists and sums. */
 
-/** How long a list waits for the rows that are still being written. The lock is usually free within milliseconds. */
+/** How long a list waits for rows that are being written. The lock is usually free within milliseconds. */
 const WRITE_MS = 1000;
 const SAME_QUOTA_MS = 5 * 60_000;
-/** Pruning takes 11 ms, and reads no row that matters within so many. */
+/** Rows between two prunings, which take 11 ms. */
 const ROWS_PER_PRUNE = 256;
 
 export interface RequestReader {
@@ -60,7 +60,7 @@ export class StateRequestLog implements RequestLog {
     if (this.#added % ROWS_PER_PRUNE === 1) void this.#reader.pruneState().catch(() => undefined);
   }
 
-  /** A reading that says nothing new is left out for a while: a tool loop brings one a second. */
+  /** Adds a reading of a plan, unless it repeats a recent one: a tool loop brings one a second. */
   addQuota(row: QuotaRow): void {
     const { at, login, reading, client, space, conversation, model } = row;
     const said = JSON.stringify([login, reading, client, space, conversation, model]);
@@ -107,7 +107,7 @@ const AGE_MAX_MS = 90 * 24 * 3600 * 1000;
 const LIST_MAX = 100_000;
 const FIND_MAX = 1000;
 const OFFSET_MAX = 1_000_000;
-/** The longest window of a plan is a week, or a month: a heavy month has some 30,000 readings. */
+/** Bound on readings: a plan's longest window is a month, which has some 30,000 with heavy use. */
 const QUOTA_ROWS_MAX = 50_000;
 /** Some 10 MB, read in 100 ms. */
 const QUOTA_READ_MAX = 20_000;
@@ -116,7 +116,7 @@ const SIGHTINGS_MAX = 50;
 /** An exchange has fewer records. */
 const SIGHTED_MAX = 20;
 
-/** Holds the request log: small rows, bounded in number and age. Every call takes milliseconds. */
+/** The table of the request log: small rows, bounded in number and age. Every call takes milliseconds. */
 export class RequestTable {
   readonly #rows: Statements;
 
@@ -136,7 +136,7 @@ export class RequestTable {
             filter.since ?? 0,
           )
         : this.#rows.all<{ row: string }>(
-            // All that begin so: ids are of lower-case letters and digits, which come before a tilde.
+            // Finds ids with this beginning: they have lower-case letters and digits, which sort before a tilde.
             'SELECT row FROM requests WHERE id >= ? AND id < ? ORDER BY number DESC LIMIT ?',
             filter.id,
             `${filter.id}~`,
@@ -149,7 +149,7 @@ export class RequestTable {
   conversation({ conversation, limit }: ConversationFilter): RequestRow[] {
     return this.#rows
       .all<{ row: string }>(
-        // As the index has it: written otherwise, every row would be read.
+        // Written exactly as in the index; otherwise every row would be read.
         `SELECT row FROM requests WHERE row ->> '$.conversation' = ? ORDER BY number DESC LIMIT ?`,
         conversation,
         Math.max(0, Math.min(limit, LIST_MAX)),
@@ -196,13 +196,13 @@ export class RequestTable {
       );
   }
 
-  /** Finds model requests alone, by conversation, project, client, model and time. Newest first. */
+  /** Finds model requests by conversation, project, client, model and time, newest first. */
   find(filter: RequestFilter): RequestRow[] {
     const conditions = new Conditions();
     conditions.require(`coalesce(row ->> '$.kind', '') NOT IN ('relayed', 'count')`);
-    // As the index has it: written otherwise, every row would be read.
+    // Written exactly as in the index; otherwise every row would be read.
     conditions.add(`row ->> '$.conversation' = ?`, filter.conversation);
-    // The search in the whole row spares nearly every row the reading of its JSON.
+    // A text search first avoids parsing the JSON of nearly every row.
     if (filter.isMiss === true) conditions.require(`instr(row, '"miss":{') > 0`);
     conditions.add('instr(lower(row), lower(?)) > 0', filter.words);
     conditions.add('at >= ?', filter.since);
@@ -220,7 +220,7 @@ export class RequestTable {
       .map(parsedRow);
   }
 
-  /** The requests whose blocks quoted one of these; the whole references that blocks wrote in short are found too. */
+  /** Returns requests whose blocks quoted one of these references, even if the block has them in short form. */
   sightings(refs: readonly string[]): Sighting[] {
     if (refs.length === 0) return [];
     const quotes = refs.slice(0, SIGHTED_MAX).map((ref) => `"${shortReference(ref)}`);
@@ -231,7 +231,10 @@ export class RequestTable {
     );
   }
 
-  /** The age counts from the newest row: a clock that is ahead for a moment deletes nothing. */
+  /**
+   * Deletes old rows. Their age is relative to the newest row, so that a clock that is wrong for a moment deletes
+   * nothing.
+   */
   prune(): void {
     const newest = this.#rows.get<{ number: number; at: number }>(
       'SELECT number, at FROM requests ORDER BY number DESC LIMIT 1',
@@ -260,12 +263,12 @@ type SumRow = Omit<RequestSum, 'usage' | 'price' | 'thoughts'> &
   RequestSum['price'] &
   RequestSum['thoughts'];
 
-/** 90 days of heavy use give about a thousand groups; a reader cannot use more. */
+/** Bound on groups: 90 days of heavy use give about a thousand. */
 const SUM_ROWS_MAX = 10_000;
 
 const BY_SVC = `WHERE row ->> '$.prefixChangedBy' = 'svc'`;
 
-// The rows are JSON: they gain fields without a migration, and are summed only on request.
+// Rows are JSON, so that members can be added without a migration. They are summed only on request.
 const IS_BRIEF = `coalesce(row ->> '$.recall.isBrief', 0)`;
 const SUM_SQL = `
 SELECT date(at / 1000, 'unixepoch', 'localtime') AS day,
@@ -306,7 +309,7 @@ GROUP BY 1, 2, 3, 4, 5 ORDER BY day DESC, requests DESC LIMIT ${SUM_ROWS_MAX}`;
 const TOKENS = ['input', 'cacheRead', 'cacheWrite', 'output']
   .map((name) => `coalesce(row ->> '$.usage.${name}', 0)`)
   .join(' + ');
-// The agents of a session belong to it. The newest conversations: some megabytes at most.
+// Agents of a session count with it. Only the newest conversations are read: some megabytes at most.
 const TRIAL_SQL = `
 SELECT row ->> '$.trial' AS trial, count(*) AS requests, sum(${TOKENS}) AS tokens,
   coalesce(sum(row ->> '$.isCorrection'), 0) AS corrections,
@@ -325,5 +328,5 @@ function total(name: string, path = `$.${name}`): string {
   return `coalesce(sum(row ->> '${path}'), 0) AS ${name}`;
 }
 
-// The search in the whole row is cheap, and spares nearly every row the reading of its JSON.
+// A cheap text search first avoids parsing the JSON of nearly every row.
 const SIGHTED = `(instr(row, ?) > 0 AND instr(row ->> '$.recall.refs', ?) > 0)`;

@@ -13,17 +13,16 @@ import { removeStaleLogs } from '../store/opened-file.ts';
 import { SchemaTooNewError } from '../store/schema.ts';
 
 /**
- * The file `state.db`: ledger, outbox and request log. The thread that answers requests reads and
- * writes it by single statements. The store's thread has a connection of its own for everything that
- * takes longer. Nothing here opens the file by `node:fs` once it exists: closing such a descriptor
- * would take back the locks of SQLite in this process.
+ * The file `state.db` with ledger, outbox and request log. The thread that answers requests reads and writes it by
+ * single statements; the store's thread uses its own connection for everything that takes longer. Once the file
+ * exists, nothing opens it with `node:fs`: closing such a descriptor would drop SQLite's locks in this process.
  */
 
 export const STATE_VERSION = 1;
 
-// A change of a ledger row deletes it and inserts it again, so it gets a new number. Every process
-// reads the rows behind the last number that it has seen, and so learns what any process has changed.
-// AUTOINCREMENT never gives a number twice: two processes may deliver and delete the same outbox row.
+// A changed ledger row is deleted and inserted again, so it gets a new number. Every process reads the rows after the
+// last number that it has seen, and so learns what any process has changed. AUTOINCREMENT never reuses a number, so
+// two processes may deliver and delete the same outbox row.
 const SCHEMA = `
 CREATE TABLE ledger (
   n INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -55,31 +54,31 @@ PRAGMA user_version = ${STATE_VERSION};
 `;
 
 /**
- * Two processes that begin together turn the new file to WAL, which SQLite refuses without waiting. The
- * first attempt of a process waits so long; later ones would hold up its streams, and do not wait.
+ * How long the first attempt to open waits. If two processes start together, both switch the new file to WAL, which
+ * SQLite refuses without waiting. Later attempts would block streams, so they do not wait.
  */
 const OPEN_MS = 1000;
 const OPEN_RETRY_MS = 20;
-/** A file that cannot be opened is tried again, but not by every call. */
+/** Least time between two attempts to open the file. */
 const REOPEN_MS = 1000;
 
 export interface StateFileOptions {
   readonly folder: string;
   readonly driver: () => Driver;
-  /** Milliseconds that a statement waits for a lock: 0 where it would hold up the event loop. */
+  /** How long a statement waits for a lock, in milliseconds; 0 on the event loop. */
   readonly busyMs: number;
-  /** Milliseconds that the first attempt to open the file waits. Absent: OPEN_MS. */
+  /** How long the first attempt to open the file waits, in milliseconds. Absent: OPEN_MS. */
   readonly openMs?: number | undefined;
   /** KiB of SQLite's page cache. */
   readonly cacheKib: number;
-  /** False: a file that is not there is an error. Only the request's thread creates it. */
+  /** False: a missing file is an error. Only the thread that answers requests creates it. */
   readonly creates: boolean;
   report(line: string): void;
 }
 
 interface Opened {
   readonly rows: Statements;
-  /** Device and number of the file, and of its write-ahead log. */
+  /** Device and inode number of the file and of its write-ahead log. */
   readonly identity: string;
   readonly log: string;
 }
@@ -90,9 +89,9 @@ export class StateFile {
   #opened: Opened | undefined;
   #failedAt = -Infinity;
   #failure: Error | undefined;
-  /** The rows of a file that was deleted, replaced or set aside while it was open. */
+  /** Rows of a file that was deleted, replaced or renamed while it was open. */
   #carried: Carried | undefined;
-  /** Counts the files that were opened. A caller whose count differs knows nothing of this file yet. */
+  /** How many files were opened so far. A caller with another count has not read this file yet. */
   #opens = 0;
   #hasTried = false;
   #isClosed = false;
@@ -111,14 +110,14 @@ export class StateFile {
   }
 
   /**
-   * Runs `work` on the open file, after a look whether it still is the file at the path: SQLite answers
-   * "ok" to a commit into a deleted one. Throws what SQLite and the file system throw.
+   * Runs `work` on the open file after checking that it is still the file at the path: SQLite reports success for a
+   * commit into a deleted file. Throws errors of SQLite and the file system.
    */
   use<Result>(work: (rows: Statements) => Result): Result {
     return this.#on(this.#look(), work);
   }
 
-  /** As `use`, without the look: for a question that is asked many times in one request. */
+  /** Like `use`, but without the check, for a question that one request asks many times. */
   ask<Result>(work: (rows: Statements) => Result): Result {
     return this.#on(this.#opened ?? this.#look(), work);
   }
@@ -161,7 +160,7 @@ export class StateFile {
     return this.#open();
   }
 
-  /** Moves the log into the file that is open, also where that one was deleted or replaced. */
+  /** Moves the log into the open file, even if that was deleted or replaced. */
   #leave({ rows }: Opened): void {
     try {
       rows.exec('PRAGMA wal_checkpoint(TRUNCATE)');
@@ -233,19 +232,19 @@ export class StateFile {
     } else if (!existsSync(this.path)) {
       throw new Error('There is no state yet.');
     }
-    // Before it is opened: from then on another file at the path is another one.
+    // Read before opening, so that a file replaced later is noticed.
     const identity = identityOf(this.path);
     const rows = new Statements(driver().open(this.path));
     try {
       rows.exec(`PRAGMA busy_timeout = ${waitMs}`);
       const isSafe = isAtLeast(String(rows.value('SELECT sqlite_version()')), SAFE_WAL_VERSION);
       rows.value(`PRAGMA journal_mode = ${isSafe ? 'WAL' : 'DELETE'}`);
-      // A sync at each checkpoint; the log itself is synced by the writer within a second. OFF would not
-      // sync the log's header, and a power cut could then damage the file.
+      // NORMAL syncs at each checkpoint; the writer itself syncs the log within a second. OFF would not sync the
+      // log's header, and a power cut could damage the file.
       rows.exec('PRAGMA synchronous = NORMAL');
-      // Checkpoints are the store thread's: one would hold up the event loop for up to 46 ms.
+      // The store's thread runs the checkpoints: one would block the event loop for up to 46 ms.
       rows.exec('PRAGMA wal_autocheckpoint = 0');
-      // On macOS the file must be on disk before the log that it replaces starts again.
+      // On macOS the file must be on disk before its log restarts.
       rows.exec('PRAGMA checkpoint_fullfsync = ON');
       rows.exec('PRAGMA secure_delete = ON');
       rows.exec('PRAGMA mmap_size = 0');
@@ -260,7 +259,7 @@ export class StateFile {
     }
   }
 
-  /** Keeps a damaged file under another name, so that the next call begins a new one. */
+  /** Renames a damaged file, so that the next call begins a new one. */
   #setAside(): void {
     const opened = this.#opened;
     this.#opened = undefined;
@@ -284,10 +283,10 @@ interface Carried {
   readonly ledger: readonly { readonly key: string; readonly value: string }[];
 }
 
-/** The newest rows, a few megabytes: those of the conversations that continue. */
+/** Bound on ledger rows that are copied into a new file, newest first: a few megabytes, for current conversations. */
 const CARRIED_ROWS_MAX = 5000;
 
-/** A file that has lost its path can be read as long as it is open. */
+/** Reads the rows of a file that lost its path, as long as it is open. */
 function carriedFrom(rows: Statements): Carried {
   return {
     outbox: readable(() => rows.all('SELECT target, record, at FROM outbox ORDER BY n')),
@@ -306,7 +305,7 @@ function readable<Row>(read: () => readonly Row[]): readonly Row[] {
   }
 }
 
-/** Rows that another process wrote into the new file are newer, and stay. */
+/** Copies the rows. Rows that another process wrote into the new file are newer and stay. */
 function carry(rows: Statements, { outbox, ledger }: Carried): void {
   rows.transaction(() => {
     for (const { target, record, at } of outbox) {

@@ -5,34 +5,37 @@ import { isBusy } from '../store/driver.ts';
 import type { StateFile } from './state-file.ts';
 
 /**
- * Writes to `state.db` on the event loop. A commit takes 30 to 100 us. While another connection holds the
- * lock, a write is tried again by a timer and never waited for, because a wait would hold up every stream.
+ * Writes to `state.db` on the event loop. A commit takes 30 to 100 us. While another connection holds the lock, a
+ * timer repeats the write instead of waiting, because waiting would block every stream.
  */
 
-/** A lock is held for a millisecond or two; a checkpoint of another process for up to three. */
+/**
+ * Pause before a write is repeated. A lock is held for a millisecond or two, by another process's checkpoint for up
+ * to three.
+ */
 const RETRY_MS = 2;
 /** After an error of the disk. */
 const FAILED_RETRY_MS = 1000;
-/** Writes that wait while the disk is full or the file is locked: some 10 MB. */
+/** Bound on writes that wait while the disk is full or the file is locked: some 10 MB. */
 const WAITING_MAX = 4096;
-/** A full disk must not fill what is left with warnings. */
+/** Least time between warnings: they must not fill a full disk. */
 const WARNING_MS = 60_000;
-/** A power cut takes at most the last half second and the time of a sync; R27 allows a second. */
+/** Longest time without a sync. A power cut loses at most this and the time of a sync; R27 allows a second. */
 const SYNC_MS = 500;
-/** From this size on the store's thread moves the write-ahead log into the file. */
+/** Size from which the store's thread moves the write-ahead log into the file. */
 const LOG_BYTES_MAX = 4 * 1024 * 1024;
-/** From this size on the event loop moves the log itself: the store's thread should have done it long ago. */
+/** Size from which the event loop moves the log itself, because the store's thread has not done it. */
 const LOG_BYTES_ALONE = 16 * 1024 * 1024;
 
-/** Throws what SQLite throws; it is then called again. */
+/** Throws errors of SQLite; then it is called again. */
 type Work = (rows: Statements) => void;
 
-/** `waits`: another connection holds the lock. `failed`: the disk is full, gone or read-only. */
+/** `waits`: another connection holds the lock. `failed`: the disk is full, missing or read-only. */
 export type Written = 'done' | 'waits' | 'failed';
 
 interface Waiting {
   readonly work: Work;
-  /** Undefined for a write that is tried until it is done. */
+  /** Undefined for a write that is repeated until it succeeds. */
   readonly giveUp?: (() => void) | undefined;
   readonly done: () => void;
 }
@@ -65,7 +68,7 @@ export class StateWriter {
     return this.#waiting.length > 0;
   }
 
-  /** Writes now, or as soon as it can be done; `waits` and `failed` say that only this process has it yet. */
+  /** Writes now, or as soon as possible. `waits` and `failed` mean that only this process has the data yet. */
   put(work: Work, done: () => void = () => undefined): Written {
     if (this.#isClosed) return 'failed';
     const written = this.isBehind ? 'waits' : this.#try(work);
@@ -79,7 +82,7 @@ export class StateWriter {
     return written;
   }
 
-  /** True once it is written; false after `withinMs` or a failure, and then it is never written. */
+  /** Resolves to true once it is written; to false after `withinMs` or a failure, and then it is never written. */
   commit(work: Work, withinMs: number): Promise<boolean> {
     if (this.#isClosed) return Promise.resolve(false);
     if (!this.isBehind) {
@@ -99,7 +102,7 @@ export class StateWriter {
     });
   }
 
-  /** True once all that waits now is written; false after `withinMs`. */
+  /** Resolves to true once everything that waits now is written; to false after `withinMs`. */
   async caughtUp(withinMs: number): Promise<boolean> {
     if (!this.isBehind) return true;
     const idle = new Promise<true>((resolve) => this.#whenIdle.push(() => resolve(true)));
@@ -164,8 +167,8 @@ export class StateWriter {
   }
 
   /**
-   * Commits are synced by no statement. The log may be opened and closed here: it carries no lock. The
-   * sync runs in the thread pool, where it does not slow down a commit.
+   * Syncs the log, because commits do not. The log may be opened and closed with `node:fs`, because it carries no
+   * lock. The sync runs in the thread pool, where it does not delay commits.
    */
   #sync(): void {
     const path = `${this.#file.path}-wal`;
@@ -178,7 +181,7 @@ export class StateWriter {
         const opened = fstatSync(descriptor);
         this.#log = { descriptor, identity: `${opened.dev} ${opened.ino}` };
       }
-      // A sync that fails changes nothing that could be done: the commits are with the system.
+      // Nothing can be done about a failed sync; the system has the commits.
       fdatasync(this.#log.descriptor, () => undefined);
       if (stat.size > LOG_BYTES_ALONE) {
         this.#file.use((rows) => rows.exec('PRAGMA wal_autocheckpoint = 1000'));

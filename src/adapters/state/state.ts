@@ -5,11 +5,11 @@ import { StateOutbox } from './outbox.ts';
 import { StateFile } from './state-file.ts';
 import { StateWriter } from './state-writer.ts';
 
-/** Ledger, outboxes and request log in one file, which the thread that answers requests owns. */
+/** Opens ledger, outboxes and request log in one file, which the thread that answers requests owns. */
 
-/** Both connections of the process take 2 MB, and up to 8 when their caches are full. */
+/** Cache of the connection. Both connections of the process take 2 MB, and up to 8 with full caches. */
 const CACHE_KIB = 2048;
-/** A lock is held for some milliseconds; a disk that stays full is not waited for. */
+/** How long closing waits for a lock, which is held for some milliseconds; not for a full disk. */
 const CLOSE_MS = 2000;
 
 export interface StateOptions {
@@ -26,15 +26,15 @@ export interface StateOptions {
 export interface State {
   readonly ledger: StateLedger;
   readonly writer: StateWriter;
-  /** Each memory has an outbox of its own. To be closed before the state. */
+  /** Returns the outbox of a memory. Close it before the state. */
   outboxFor(name: string, target: Pick<Memory, 'capture'>): StateOutbox;
-  /** Makes the file where there is none. False where it cannot be used; the calls that need it say why. */
+  /** Creates the file if it is missing. Returns false if it cannot be used; calls that need it report why. */
   open(): boolean;
-  /** Writes all that waits, and leaves the file without a log. */
+  /** Writes everything that waits, and leaves the file without a log. */
   close(): Promise<void>;
 }
 
-/** Returns at once: the file is opened by the first use. */
+/** Returns at once; the first use opens the file. */
 export function openState(options: StateOptions): State {
   const { folder } = options;
   const report = (line: string): void => options.report(line);
