@@ -3,11 +3,11 @@ import type { Connections } from './connections.ts';
 import { once } from 'node:events';
 import type { RequestHead } from '../core/http/http-form.ts';
 
-/** The bounds of what anybody may take of a listener before it knows who asks. */
+/** Bounds on what any caller may use of a listener before it is authenticated. */
 export interface ListenerBounds {
   readonly headerBytesMax: number;
   readonly connectionsMax: number;
-  /** In milliseconds: for the head, for head and body, between requests, and between two looks at these. */
+  /** In milliseconds: for the head, for head and body, between requests, and between two checks of these. */
   readonly times: {
     readonly head: number;
     readonly request: number;
@@ -26,7 +26,7 @@ export function serverOptions({ headerBytesMax, times }: ListenerBounds): Server
     // The gate answers these in the client's shape.
     requireHostHeader: false,
     insecureHTTPParser: false,
-    // A token must not wait for the acknowledgement of the one before it.
+    // A token must not wait for the acknowledgement of the previous one.
     noDelay: true,
   };
 }
@@ -39,17 +39,17 @@ interface Serving {
 }
 
 export function serveWith(server: Server, { bounds, connections, serve }: Serving): void {
-  // Node's default of some 2,000 drops what is over it without a word; the gate counts instead.
+  // Node's default of some 2,000 silently drops further headers; the gate counts them instead.
   server.maxHeadersCount = 0;
   server.maxConnections = bounds.connectionsMax;
   const answer = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     connections.open(incoming.socket, outgoing);
-    // When the client can take no more of an answer, it ends here; the error must not end the process.
+    // If the client can no longer receive, its answer ends here; the error must not end the process.
     outgoing.on('error', () => outgoing.destroy());
     serve(incoming, outgoing);
   };
   server.on('request', answer);
-  // Without these two Node asks for the body, or refuses, before the gate was asked.
+  // Without these two Node asks for the body, or refuses, before the gate is asked.
   server.on('checkContinue', answer);
   server.on('checkExpectation', answer);
 }
@@ -60,9 +60,9 @@ interface Address {
 }
 
 /**
- * Listens there; resolves with the port, which the system chooses where 0 was asked for. Throws the
- * server's own error (EADDRINUSE, EACCES) when the address cannot be had. A later error is a
- * connection that could not be accepted: `onRefused` gets it, and the listener lives on.
+ * Starts listening and resolves with the port, which the system chooses for 0. Throws the server's own error
+ * (EADDRINUSE, EACCES) if the address is not available. A later error is a connection that could not be accepted:
+ * `onRefused` gets it, and the listener continues.
  */
 export async function listenAt(
   server: Server,
@@ -76,7 +76,7 @@ export async function listenAt(
   return { host, port: typeof address === 'object' && address !== null ? address.port : port };
 }
 
-/** The parsed head of a request, as the rules of `core` read it. */
+/** Returns the parsed head of a request, in the form that `core` uses. */
 export function requestHead(incoming: IncomingMessage): RequestHead {
   return {
     method: incoming.method ?? '',

@@ -1,12 +1,11 @@
 import { ProxyError } from '../core/errors.ts';
 
 /**
- * Bounds the bytes of all bodies that a process holds at once. A body that does not fit waits in a
- * short line, and is refused when the line is full or the wait takes too long. It never holds a part
- * of what it asks for while it waits, so that two waits cannot block each other.
- *
- * Where it serves several owners, each may hold one body of any size. More bodies of one leave a part of
- * the budget to the others, so a caller that announces bodies and does not send them blocks no one else.
+ * Bounds the bytes of all bodies that a process holds. A body that does not fit waits in a short queue, and is
+ * refused if the queue is full or the wait takes too long. While it waits it holds nothing, so that two waiting
+ * bodies cannot block each other.
+ * With several owners, each may hold one body of any size. Further bodies of an owner leave part of the budget to
+ * others. So a caller that announces bodies and does not send them blocks no one else.
  */
 export class ByteBudget {
   readonly #waitMs: number;
@@ -34,9 +33,9 @@ export class ByteBudget {
   }
 
   /**
-   * Throws ProxyError TOO_BUSY when there is no room in time, and the reason of `signal` when the
-   * client hangs up first. Small requests overtake large ones that wait. `owner`: undefined for a budget
-   * that is not shared.
+   * Takes bytes from the budget. Throws ProxyError TOO_BUSY if there is no room in time, and the reason of `signal`
+   * if the client hangs up first. Small requests overtake large waiting ones. `owner`: undefined for a budget that
+   * is not shared.
    */
   take(bytes: number, signal: AbortSignal, owner?: string): Promise<Lease> {
     return new Promise((resolve, reject) => {
@@ -48,7 +47,7 @@ export class ByteBudget {
     });
   }
 
-  /** Changes the bound. Bodies that are held stay, also where they are more than the new bound. */
+  /** Changes the bound. Held bodies stay, even if they exceed it. */
   resize(bytesMax: number): void {
     const more = bytesMax - this.#bytesMax;
     this.#bytesMax = bytesMax;
@@ -60,7 +59,7 @@ export class ByteBudget {
     return this.#fits(bytes, owner, 0) ? this.#lease(bytes, owner) : undefined;
   }
 
-  /** `alone`: the number of its owner's bodies with which this one is the only one. */
+  /** `alone`: how many bodies the owner has if this is its only one. */
   #fits(bytes: number, owner: string | undefined, alone: number): boolean {
     const isAlone = owner === undefined || (this.#held.get(owner) ?? 0) === alone;
     return bytes <= (isAlone ? this.#free : this.#free - this.#bytesMax * RESERVED_SHARE);
@@ -112,7 +111,7 @@ export class ByteBudget {
   }
 }
 
-/** Enough for the bodies that nearly all requests have. */
+/** Share of the budget that is reserved: enough for nearly all requests' bodies. */
 const RESERVED_SHARE = 1 / 4;
 
 export interface BudgetLimits {
@@ -142,7 +141,7 @@ interface Account {
   readonly end: (owner: string | undefined) => void;
 }
 
-/** Bytes that one body holds of the budget, until it is released. */
+/** The bytes that one body takes from the budget, until it is released. */
 export class Lease {
   readonly #owner: string | undefined;
   readonly #account: Account;
@@ -155,7 +154,7 @@ export class Lease {
     this.#account = account;
   }
 
-  /** Holds exactly so many bytes from now on. Throws ProxyError TOO_BUSY, and holds what it held. */
+  /** Changes how many bytes are held. Throws ProxyError TOO_BUSY and keeps the earlier number. */
   resize(bytes: number): void {
     const more = bytes - this.#bytes;
     if (more > 0) this.#account.takeMore(more, this.#owner);

@@ -4,9 +4,9 @@ import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 /**
- * Every socket of the listener and the answers under way on it. Node's own closing of idle
- * connections leaves out those that never sent a byte. Its way of ending a connection throws away
- * an answer that the client has not read yet while it still sends.
+ * Tracks every socket of the listener and its open answers. Node's own closing of idle connections skips those that
+ * never sent a byte. And when Node ends a connection, it drops an answer that the client has not read while it is
+ * still sending.
  */
 export class Connections {
   readonly #answers = new Map<Socket, Set<ServerResponse>>();
@@ -24,7 +24,7 @@ export class Connections {
     socket.once('close', () => this.#answers.delete(socket));
   }
 
-  /** Counts a request until its answer is out or its client is gone. */
+  /** Counts a request until its answer is sent or its client is gone. */
   open(socket: Socket, outgoing: ServerResponse): void {
     this.#answers.get(socket)?.add(outgoing);
     outgoing.once('close', () => {
@@ -35,8 +35,8 @@ export class Connections {
   }
 
   /**
-   * Part of an answer is on its way, or a whole request waits for its answer: the next bytes on this socket
-   * belong to that answer.
+   * Says whether the next bytes on this socket belong to an answer: part of it was sent, or a whole request waits
+   * for it.
    */
   isAnswering(socket: Socket): boolean {
     const answers = this.#answers.get(socket) ?? [];
@@ -44,8 +44,8 @@ export class Connections {
   }
 
   /**
-   * Resolves when every answer that is open now has ended, or after `ms` milliseconds. Callers are let
-   * in meanwhile: they are told that the service stops, where a closed port would tell them nothing.
+   * Resolves when every open answer has ended, or after `ms` milliseconds. New callers are still accepted, so that
+   * they learn that the service stops; a closed port would tell them nothing.
    */
   async settle(ms: number): Promise<void> {
     this.#isDraining = true;
@@ -60,8 +60,8 @@ export class Connections {
   }
 
   /**
-   * Takes no more connections, lets open answers finish for `drainMs` milliseconds, then closes the
-   * rest. Resolves when all are closed.
+   * Accepts no more connections, lets open answers finish for `drainMs` milliseconds, then closes the rest. Resolves
+   * when all are closed.
    */
   async close(server: Server, drainMs: number): Promise<void> {
     if (!server.listening) return;
@@ -73,7 +73,7 @@ export class Connections {
     clearTimeout(timer);
   }
 
-  /** From now on a socket without a request goes at once, and the others after their last answer. */
+  /** Closes sockets without a request now, and the others after their last answer. */
   #drain(): void {
     this.#isDraining = true;
     for (const [socket, answers] of this.#answers) if (answers.size === 0) socket.destroy();
@@ -84,23 +84,24 @@ export class Connections {
   }
 }
 
-/** Never rejects: an answer that fails closes, too. */
+/** Resolves when an answer is closed. Never rejects: a failed answer closes too. */
 function untilClosed(outgoing: ServerResponse): Promise<void> {
   if (outgoing.closed) return Promise.resolve();
   return new Promise((resolve) => outgoing.once('close', resolve));
 }
 
-// A client may send gigabytes before it looks for an answer; on loopback that takes about this long.
+// How long an unread body is dropped. A client may send gigabytes before it reads an answer; on loopback that takes
+// about this long.
 const UNREAD_BODY_MS = 5_000;
 
 /**
- * Lets an answer reach a client that is still sending: the body is read and dropped for a while.
- * Closing at once would reset the connection, and the reset can overtake the answer.
+ * Lets an answer reach a client that is still sending: its body is read and dropped for a while. Closing at once
+ * would reset the connection, and the reset can overtake the answer.
  */
 export function dropBody(incoming: IncomingMessage): void {
   const { socket } = incoming;
   if (incoming.complete) return;
-  // Node calls this when an answer that closes the connection is out.
+  // Node calls this after sending an answer that closes the connection.
   socket.destroySoon = () => {
     socket.end();
     const timer = setTimeout(() => socket.destroy(), UNREAD_BODY_MS);
@@ -112,10 +113,10 @@ export function dropBody(incoming: IncomingMessage): void {
   incoming.resume();
 }
 
-// R9: long enough for an answer on loopback to be read, short enough to hold nothing.
+// R9: long enough for a client on loopback to read an answer, and short enough to hold nothing.
 const RAW_ANSWER_MS = 200;
 
-/** Answers on a socket that HTTP has given up on, and closes it. */
+/** Answers on a socket after an HTTP error, and closes it. */
 export function endRaw(socket: Duplex, answer: string): void {
   socket.on('error', () => undefined);
   socket.end(answer);

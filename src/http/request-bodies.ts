@@ -6,21 +6,21 @@ import { type BudgetLimits, ByteBudget, type Lease } from './byte-budget.ts';
 import { ProxyError } from '../core/errors.ts';
 
 /**
- * Reads and decodes request bodies within one budget for the whole process (R38). It never decodes
- * anything for which there is no room, and never works for a client that has gone.
+ * Reads and decodes request bodies within one budget for the whole process (R38). It decodes nothing without room,
+ * and does no work for a client that is gone.
  */
 export class RequestBodies {
   readonly #decode: BodyDecoder;
   readonly #limit: () => number;
-  /** Bodies as the handler gets them, until it is done with them. */
+  /** Budget of decoded bodies, until the handler has finished with them. */
   readonly #bodies: ByteBudget;
-  /** Encoded bytes until they are decoded. A budget of their own: they wait for room in the other. */
+  /** Budget of encoded bodies until they are decoded. It is separate, because they wait for room in the other. */
   readonly #encoded: ByteBudget;
 
   readonly #budget: BudgetLimits;
   #bytesMax: number;
 
-  /** `bytesMax` is asked at each body. `budget` bounds all decoded bodies together. */
+  /** `bytesMax`: called for each body. `budget`: bounds all decoded bodies together. */
   constructor(decode: BodyDecoder, bytesMax: () => number, budget: BudgetLimits = BODIES) {
     this.#decode = decode;
     this.#limit = bytesMax;
@@ -31,8 +31,8 @@ export class RequestBodies {
   }
 
   /**
-   * 'gone': the client went first, which `sender` tells. Throws ProxyError; the rest of the body may be
-   * unread then.
+   * Reads and decodes a body. 'gone': the client hung up first. Throws ProxyError; then the rest of the body may be
+   * unread.
    */
   async receive(
     incoming: IncomingMessage,
@@ -121,45 +121,45 @@ function encodedBytes(bytesMax: number): number {
 interface BodySender {
   /** Aborts when the client hangs up. */
   readonly gone: AbortSignal;
-  /** Whose body it is, where a process serves several who do not know each other. */
+  /** The owner of the body, in a process that serves several. */
   readonly owner?: string;
 }
 
-/** A whole body, decoded, and its place in the budget. */
+/** A whole decoded body, and its share of the budget. */
 interface ReceivedBody {
   readonly body: Buffer | undefined;
-  /** The body as the client encoded it; undefined where it did not. */
+  /** The body as the client encoded it; undefined if it was not encoded. */
   readonly encoded?: { readonly bytes: Buffer; readonly encoding: Encoding };
-  /** To be called when the handler is done with the body. */
+  /** Releases the body; call it when the handler has finished with it. */
   readonly release: () => void;
 }
 
 const NO_BODY: ReceivedBody = { body: undefined, release: () => {} };
 
 /**
- * Three bodies of the largest size at once. A person's agents send 1 MB each; with 60 bodies of 62 MiB
+ * Bound on decoded bodies: three of the largest at once. One user's agents send 1 MB each. With 60 bodies of 62 MiB
  * the process then stays below 600 MB.
  */
 const BODIES_BYTES = 192 << 20;
 
-/** One body that does not compress, and the short ones beside it. */
+/** Bound on encoded bodies: one that does not compress, and short ones beside it. */
 const ENCODED_BYTES = 72 << 20;
 
-/** A body waits for room for `waitMs` at most. Reading the largest takes about half a second. */
+/** A body waits at most `waitMs` for room. Reading the largest takes about half a second. */
 const BODIES: BudgetLimits = { bytesMax: BODIES_BYTES, waitMs: 2_000, waitingMax: 16 };
 
 /**
- * Milliseconds to decode a body. The largest takes about one second in the slowest decoder, and several
- * on a machine that is busy.
+ * Deadline of decoding a body in milliseconds. The largest takes about one second in the slowest decoder, and
+ * several on a busy machine.
  */
 const DECODE_MS = 10_000;
 
-// The best that deflate can do: 258 bytes from two bits.
+// The best compression of deflate: 258 bytes in two bits.
 const DEFLATE_RATIO_MAX = 1_032;
 
 /**
- * Bytes that a body may decode to at most, known before anything is decoded. Throws ProxyError for a
- * zstd body whose frames are malformed or declare more than `decodedBytesMax`.
+ * Returns an upper bound of a body's decoded bytes before anything is decoded. Throws ProxyError for a zstd body
+ * whose frames are malformed or declare more than `decodedBytesMax`.
  */
 function decodedBound(encoded: Uint8Array, encoding: Encoding, decodedBytesMax: number): number {
   switch (encoding) {
@@ -178,7 +178,7 @@ function decodedBound(encoded: Uint8Array, encoding: Encoding, decodedBytesMax: 
   }
 }
 
-/** A body without an announced length takes its room as it arrives. */
+/** Reads a body. Without an announced length it takes room as it arrives. */
 function readInto(
   lease: Lease,
   incoming: IncomingMessage,
@@ -189,10 +189,9 @@ function readInto(
 }
 
 /**
- * Collects a request body into one Buffer, up to its limit. The server's `requestTimeout` limits
- * the time. Resolves to undefined when the client hangs up before the body is whole; throws
- * ProxyError BODY_TOO_LARGE with the rest of the body unread. `onBytes` gets the number of bytes so
- * far; an error that it throws ends the reading likewise.
+ * Collects a request body into one Buffer, up to its limit. The server's `requestTimeout` bounds the time. Resolves
+ * to undefined if the client hangs up first; throws ProxyError BODY_TOO_LARGE and leaves the rest unread. `onBytes`:
+ * gets the number of bytes so far; an error that it throws also ends the reading.
  */
 export function readBody(
   incoming: IncomingMessage,
@@ -209,7 +208,7 @@ export function readBody(
         }
         onBytes?.(bytes.length);
       } catch (error) {
-        // The request lives until its answer is out; no listener of it may hold the bytes so long.
+        // The request object lives until its answer is sent, so its listeners must not keep the bytes.
         incoming.pause();
         incoming.off('data', onData);
         incoming.off('end', onEnd);
@@ -223,7 +222,7 @@ export function readBody(
     incoming.on('data', onData);
     incoming.on('end', onEnd);
     incoming.on('close', onClose);
-    // A connection that breaks says so here and then closes.
+    // A broken connection reports an error here and then closes.
     incoming.on('error', ignore);
   });
 }
@@ -237,7 +236,7 @@ interface Bytes {
   take(): Buffer;
 }
 
-/** The client said how long the body is: each chunk goes to its place at once. */
+/** Collects a body of announced length: each chunk is copied to its final place. */
 class ExpectedBytes implements Bytes {
   readonly #expected: number;
   #whole: Buffer | undefined;
@@ -280,8 +279,8 @@ class GrowingBytes implements Bytes {
 }
 
 /**
- * Sends `100 Continue`. Node puts it behind the head of the answer where an earlier answer on the connection is
- * not out yet, so svc waits until the connection is this answer's.
+ * Sends `100 Continue`. If an earlier answer on the connection is not finished, Node would send it after this
+ * answer's head. So svc waits until the connection is this answer's.
  */
 export function askForBody(outgoing: ServerResponse): void {
   if (outgoing.socket !== null) {

@@ -7,8 +7,8 @@ import { UI_PATH } from '../core/http/ui-gate.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 
 /**
- * The answers that svc makes itself, in the client's own error shape. They name no path, header or
- * body of the request, and never carry Access-Control-*: no answer is for a web page.
+ * The answers that svc makes itself, in the form of the client's API. They contain no path, header or body of the
+ * request, and no Access-Control-* header, because no answer is for a web page.
  */
 export interface ErrorContext {
   readonly dialect: Dialect | undefined;
@@ -16,7 +16,7 @@ export interface ErrorContext {
   readonly version: string;
   /** Methods for the Allow header of a METHOD_NOT_ALLOWED. */
   readonly allow: string;
-  /** Names and values. A header that the handler has set already is more exact, and stays. */
+  /** Names and values. A header that the handler has already set is more exact and stays. */
   readonly evidence: readonly string[];
 }
 
@@ -41,7 +41,7 @@ export function answerError(
   outgoing.end(answer.body);
 }
 
-/** The same answer as bytes, for a connection that has no ServerResponse. It asks to be closed. */
+/** Returns the same answer as bytes, for a connection without a ServerResponse. It asks to close the connection. */
 export function writeErrorAnswer(error: ProxyError, context: ErrorContext): string {
   const answer = makeErrorAnswer(error, context);
   const lines = [
@@ -55,25 +55,25 @@ export function writeErrorAnswer(error: ProxyError, context: ErrorContext): stri
 }
 
 /**
- * The process lives. Any program on this machine may ask, so the answer says nothing else. `proof`
- * is for a holder of the token who sent a challenge; it is useless to anyone else.
+ * Answers that the process is alive. Any program on this machine may ask, so the answer contains nothing else.
+ * `proof`: for a holder of the token who sent a challenge; useless to others.
  */
 export function answerHealth(outgoing: ServerResponse, proof: string | undefined): void {
   const more = proof === undefined ? {} : { [PROOF_HEADER]: proof };
   answerJson(outgoing, { status: 'ok', service: 'svc' }, more);
 }
 
-/** Rows of the request log that are not finished: no text, no key. */
+/** Answers with the rows of open requests, without texts or keys. */
 export function answerOpenRequests(outgoing: ServerResponse, rows: readonly RequestRow[]): void {
   answerJson(outgoing, { requests: rows });
 }
 
-/** A link to the page that is good once; for a holder of the token. */
+/** Answers with a one-time link to the page, for a holder of the token. */
 export function answerUiLink(outgoing: ServerResponse, fragment: string): void {
   answerJson(outgoing, { link: `${UI_PATH}#${fragment}` });
 }
 
-/** The text that a hook gives its client; '' says nothing. */
+/** Answers with the text that a hook passes to its client; '' for none. */
 export function answerHook(outgoing: ServerResponse, text: string): void {
   answerJson(outgoing, { text });
 }

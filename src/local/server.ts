@@ -50,16 +50,16 @@ import {
 } from './answers.ts';
 
 /**
- * The loopback listener: takes a request past the gate, reads and decodes its body, and hands it to
- * the handler. It turns every error on the way into the client's own error shape: the one `.catch`
- * of a request is here. It never logs a header, a body or a key, and never listens beyond loopback.
+ * The loopback listener: passes a request through the gate, reads and decodes its body, and gives it to the handler.
+ * It turns every error into the form of the client's API: the single `.catch` of a request is here. It never logs a
+ * header, a body or a key, and listens only on loopback.
  */
 export interface LocalServer {
-  /** Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) when it cannot listen. */
+  /** Starts listening. Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) if that fails. */
   listen(): Promise<{ readonly host: string; readonly port: number }>;
   /**
-   * Takes no more requests, lets open answers finish for `drainMs` milliseconds, then closes every
-   * connection. Resolves when all are closed.
+   * Accepts no more requests, lets open answers finish for `drainMs` milliseconds, then closes all connections.
+   * Resolves when all are closed.
    */
   stop(drainMs: number): Promise<void>;
   /** Requests whose answer has not ended. */
@@ -67,16 +67,16 @@ export interface LocalServer {
 }
 
 export interface LocalServerOptions {
-  /** Asked at every request. The address is the one that it has at `listen()`. */
+  /** Called for every request. The address is the one at `listen()`. */
   readonly settings: () => ProxySettings;
   /**
-   * sha256 of each token that is valid now; asked at every request, so a new token counts at once. Other
-   * tokens are another list: what an old list let in is checked again.
+   * Returns the sha256 of each valid token. It is called for every request, so a new token counts at once. If the
+   * list is another object, open connections are checked again.
    */
   readonly tokenDigests: () => readonly Buffer[];
-  /** sha256 of each path token that is valid now, likewise. */
+  /** Returns the sha256 of each valid path token, in the same way. */
   readonly pathTokenDigests?: () => readonly Buffer[];
-  /** The login that the upstream of a route takes; undefined where svc has a key for it. */
+  /** Returns the login that a route's upstream takes; undefined if svc has a key for it. */
   readonly loginOf?: (route: Route) => Login | undefined;
   readonly decode: BodyDecoder;
   readonly handler: Handler;
@@ -85,11 +85,11 @@ export interface LocalServerOptions {
   readonly newId: () => string;
   readonly report: Report;
   readonly version: string;
-  /** The modes that are configured now, and what the memory can do. */
+  /** Returns the modes that are configured now, and what the memory can do. */
   readonly modeLimits: () => ModeLimits;
   /** The requests that are being answered. */
   readonly inFlight?: () => readonly RequestRow[];
-  /** Answers a client's hook. Never rejects; absent: '' is the answer. */
+  /** Answers a client's hook. Never rejects; absent: the answer is ''. */
   readonly hook?: (request: HookRequest) => Promise<string>;
   /** The page; undefined where it is turned off. */
   readonly ui?: () => Promise<UiDoor> | undefined;
@@ -99,25 +99,25 @@ export function createLocalServer(options: LocalServerOptions): LocalServer {
   return new Listener(options);
 }
 
-/** Time limits for clients, and why; all in milliseconds. */
+/** Time limits for clients, in milliseconds. */
 const TIMES = {
-  /** Request head. A program on this machine sends it at once; slow ones hold a socket. */
+  /** For a request's head. A program on this machine sends it at once; slow ones hold a socket. */
   head: 10_000,
-  /** Request head and body. 64 MiB on loopback take less than one second. */
+  /** For head and body. 64 MiB on loopback take less than one second. */
   request: 60_000,
   /** Between requests. Agents think and run tools for minutes, and a new connection costs them time. */
   keepAlive: 300_000,
-  /** How often the two limits above are looked at: Node's own 30 s would make ten seconds forty. */
+  /** How often the first two limits are checked; Node's default of 30 s would turn ten seconds into forty. */
   check: 2_000,
-  /** Between two reports that no connection can be accepted. */
+  /** Least time between two reports that no connection can be accepted. */
   acceptReport: 60_000,
 } as const;
 
 const BOUNDS: ListenerBounds = {
   times: TIMES,
-  /** Clients need at least this (Codex sends its state in headers); Node's default is 16 KiB. */
+  /** Longest head. Codex sends its state in headers; Node's default is 16 KiB. */
   headerBytesMax: 64 << 10,
-  /** Twice the 1,000 open streams that one process is meant to carry. */
+  /** Bound on connections: twice the 1,000 open streams that a process must support. */
   connectionsMax: 2_048,
 };
 
@@ -278,7 +278,7 @@ class Listener implements LocalServer {
     if (!(thrown instanceof ProxyError) && !isGone) {
       this.#options.report({ code: 'INTERNAL', fields: { request: id, ...describeFault(thrown) } });
     }
-    // A half answer must not end like a whole one, and a whole one must not be cut.
+    // An incomplete answer must not end like a whole one, and a whole one must not be cut.
     if (isGone || outgoing.headersSent) {
       if (!outgoing.writableEnded) outgoing.destroy();
       return;
@@ -287,7 +287,8 @@ class Listener implements LocalServer {
       thrown instanceof ProxyError
         ? thrown
         : new ProxyError('INTERNAL', 'svc failed on this request.', { cause: thrown });
-    // Of a malformed request svc and the sender may disagree where the next one begins: the connection closes.
+    // After a malformed request svc and the sender may disagree where the next one begins, so the connection is
+    // closed.
     const isMalformed = error.code === 'REQUEST_MALFORMED';
     const close = isMalformed || !incoming.complete || this.#stopped !== undefined;
     if (close) dropBody(incoming);
@@ -295,9 +296,8 @@ class Listener implements LocalServer {
   }
 
   /**
-   * Runs before the token check, for every path. Only this answer makes Codex continue over HTTP at
-   * once (a 401 costs it seven tries), and it reveals nothing. A web page gets its 403 here as
-   * elsewhere.
+   * Refuses an upgrade, before the token check and for every path. Only this answer makes Codex continue over HTTP
+   * at once (a 401 costs it seven attempts), and it reveals nothing. A web page gets its usual 403.
    */
   #refuseUpgrade(incoming: IncomingMessage, socket: Duplex): void {
     const head = requestHead(incoming);
@@ -315,7 +315,7 @@ class Listener implements LocalServer {
     this.#endRaw(socket, error, requestHead(incoming));
   }
 
-  /** Bytes that are not HTTP, headers that are too long, or a request that does not arrive. */
+  /** Answers bytes that are not HTTP, headers that are too long, or a request that does not arrive in time. */
   #answerBroken(error: NodeJS.ErrnoException, socket: Duplex): void {
     const isSilent = 'bytesRead' in socket && socket.bytesRead === 0;
     if (error.code === 'ECONNRESET' || isSilent) socket.destroy();
@@ -348,7 +348,7 @@ class Listener implements LocalServer {
     };
   }
 
-  /** For an answer that the handler had no part in, or could not tell enough about. */
+  /** Returns the evidence for an answer without facts from the handler. */
   #evidenceFor(head: RequestHead, requestId: string): readonly string[] {
     const { version, modeLimits } = this.#options;
     const issuer = { kind: 'local-proxy', version } as const;
@@ -358,7 +358,10 @@ class Listener implements LocalServer {
     return kind === 'relay' ? relayedEvidence({ issuer, requestId, modes }) : [];
   }
 
-  /** Most likely too many open files: the listener waits and continues, and says so once a minute. */
+  /**
+   * Reports that connections cannot be accepted, at most once a minute; most likely too many files are open. The
+   * listener continues.
+   */
   #reportAccept(): void {
     const now = this.#options.clock.monotonic();
     if (now - this.#acceptReportedAt < TIMES.acceptReport) return;

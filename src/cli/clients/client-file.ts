@@ -15,25 +15,25 @@ import {
 import { CliError } from '../cli-error.ts';
 
 /**
- * Points a client's own file at the proxy, and undoes it. The earlier file can always be restored:
- * record and backup are on disk before the file changes.
+ * Points a client's own file at the proxy, and undoes it. The earlier file can always be restored: record and backup
+ * are on disk before the file changes.
  */
 
-/** How the settings come into one kind of file, and out of it. */
+/** How the settings are added to one kind of file, and removed. */
 export interface ClientFileForm {
   readonly path: string;
-  /** Says what a person must delete to undo the change by hand. */
+  /** Says what the user must delete to undo the change by hand. */
   byHand(changes: readonly ClientChange[]): string;
-  /** Throws CliError when it cannot be done without breaking something. */
+  /** Adds the settings. Throws CliError if that would break something. */
   apply(text: string): { readonly text: string; readonly change: Omit<ClientChange, 'hash'> };
   /**
-   * 'absent' when nothing of the change is there, 'lost' when the earlier values are not there either,
-   * 'edited' when the change is there in another form.
+   * Removes the settings. 'absent': nothing of the change is there. 'lost': the earlier values are missing too.
+   * 'edited': the change is there in another form.
    */
   revert(text: string, change: ClientChange): Reverted;
-  /** True when a file that was made for the settings holds nothing any more. */
+  /** Says whether a file that svc created is empty now. */
   isEmpty(text: string): boolean;
-  /** True when settings are there of which there is no record. */
+  /** Says whether the file has svc's settings without a record. */
   hasMark(text: string): boolean;
 }
 
@@ -66,7 +66,7 @@ export async function clientRecords(dataFolder: string): Promise<readonly Client
   return all.flatMap(([, value]) => parseClientRecord(value) ?? []);
 }
 
-/** Computes what `writeClientFile` would change; undefined if the file says it already. */
+/** Computes what `writeClientFile` would change; undefined if nothing. */
 export function previewClientFile(
   form: ClientFileForm,
   dataFolder: string,
@@ -78,7 +78,7 @@ export function previewClientFile(
   });
 }
 
-/** Returns the path of the file in which svc recorded a change; undefined if there is no record. */
+/** Returns the path of the file with a recorded change; undefined without a record. */
 export function changedClientFile(
   form: ClientFileForm,
   dataFolder: string,
@@ -88,7 +88,7 @@ export function changedClientFile(
   );
 }
 
-/** A second time it replaces what the first one wrote. */
+/** Writes the settings. A second call replaces what the first one wrote. */
 export function writeClientFile(form: ClientFileForm, dataFolder: string): Promise<Written> {
   return withFile(form, dataFolder, async (opened) => {
     const { file, record, records, name } = opened;
@@ -103,7 +103,7 @@ export function writeClientFile(form: ClientFileForm, dataFolder: string): Promi
       named: form.path,
       isMade: record?.isMade ?? file.text === undefined,
       ...(madeFolder === undefined ? {} : { madeFolder }),
-      // Until the file is in its place, it may also be what it is now.
+      // Until the file is replaced, it may still have its present content.
       changes: [{ hash: hashOf(text), ...change }, ...(record?.changes.slice(0, 1) ?? [])],
     };
     await records.write(name, next, base);
@@ -113,7 +113,7 @@ export function writeClientFile(form: ClientFileForm, dataFolder: string): Promi
   });
 }
 
-/** Restores the file byte for byte, if it has not changed since. */
+/** Restores the file, byte for byte if it has not changed since. */
 export function undoClientFile(form: ClientFileForm, dataFolder: string): Promise<Undone> {
   return withFile(form, dataFolder, async (opened) => {
     const { file, record, records, name } = opened;
@@ -124,7 +124,7 @@ export function undoClientFile(form: ClientFileForm, dataFolder: string): Promis
       return { path, outcome: 'nothing' };
     }
     const isUnchanged = record.changes[0]?.hash === hashOf(text);
-    // A file that was moved, such as into a repository of settings, belongs to the person now.
+    // A file that was moved, such as into a repository of settings, belongs to the user now.
     const isOwn = record.isMade && path === record.path;
     const isLeftOver = isOwn && (isUnchanged || form.isEmpty(base));
     if (isLeftOver) await removeForeignFile(file, record.madeFolder);
@@ -158,7 +158,7 @@ function withFile<T>(
   });
 }
 
-/** A record for each file: a client can be set to use another folder. */
+/** Finds a file's record. There is one per file, because a client may use another folder later. */
 function recordOf(
   { path: named }: ClientFileForm,
   { path }: ForeignFile,
@@ -168,7 +168,7 @@ function recordOf(
     const record = parseClientRecord(value);
     return record === undefined ? [] : [[name, record] as const];
   });
-  // The file may have moved since: either of its two paths finds the record.
+  // The file may have moved since, so either of its two paths finds the record.
   return (
     known.find(([, record]) => record.path === path) ??
     known.find(([, record]) => record.named === named || record.path === named) ?? [
@@ -178,7 +178,7 @@ function recordOf(
   );
 }
 
-/** The file with the settings of svc: the one that the client's path leads to, or the one of the record. */
+/** Returns the file with svc's settings: the one at the client's path, or the one in the record. */
 async function fileOf(
   form: ClientFileForm,
   named: ForeignFile,
@@ -199,7 +199,7 @@ function hasSettings(
   return outcomes.some((outcome) => outcome !== 'absent' && outcome !== 'lost');
 }
 
-/** The text without what svc wrote; '' where there is no file. */
+/** Returns the text without svc's settings; '' if there is no file. */
 async function baseOf({ form, file, record, records, name }: Opened): Promise<string> {
   const { path, text } = file;
   if (record === undefined) {
@@ -225,7 +225,7 @@ async function baseOf({ form, file, record, records, name }: Opened): Promise<st
       `Remove them yourself: ${form.byHand(changes)} The original file: ${records.backupPath(name)}`,
     );
   }
-  // The settings were taken out: only the backup has what the file said before.
+  // The settings were removed by hand, so only the backup has the earlier content.
   if (outcomes.includes('lost') && !isMade && backup !== undefined && backup !== '') {
     throw new CliError(
       text === undefined

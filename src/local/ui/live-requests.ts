@@ -5,14 +5,14 @@ import type { InFlight } from '../../proxy/in-flight.ts';
 import { SAFE_HEADERS } from './page-files.ts';
 import type { SessionHandle } from './sessions.ts';
 
-/** Requests as they come and end, for the open pages. It watches only while a page is open. */
+/** Tells open pages about requests as they begin and end. It watches only while a page is open. */
 
-/** More ended in a quarter of a second than a page shows: the newest are told. */
+/** Bound on finished requests in one message, newest first: a page shows fewer. */
 const FINISHED_MAX = 100;
-/** An open request's state changes without a word; a page that shows it asks so often. */
+/** How often a page that shows open requests asks for their states, which change without an event. */
 const LOOK_MS = 1000;
 
-/** A row of a list: what became of each item is for the view of one request, and most of its size. */
+/** Returns a row for a list: without its items, which are most of its size and only for the view of one request. */
 export function listed(row: RequestRow): RequestRow {
   const { items: _, elidedRefs: __, ...rest } = row;
   return rest;
@@ -31,14 +31,14 @@ export class LiveRequests {
     return this.#inFlight.rows().map(listed);
   }
 
-  /** Finished and open requests since the last call; undefined when nothing has changed. */
+  /** Returns finished and open requests since the last call; undefined if nothing has changed. */
   news(): NewsEvent | undefined {
     if (!this.#hasNews) return undefined;
     this.#hasNews = false;
     return { open: this.open(), finished: this.#finished.splice(0) };
   }
 
-  /** `notify` is called on every change, until the returned function is called. */
+  /** Calls `notify` on every change, until the returned function is called. */
   watch(notify: () => void): () => void {
     const unwatch = this.#inFlight.watch((row) => {
       if (row !== undefined) this.#finished = [...this.#finished, listed(row)].slice(-FINISHED_MAX);
@@ -59,14 +59,14 @@ export class LiveRequests {
 
 /** A person sees no difference below this. */
 const TOGETHER_MS = 250;
-/** Tells the page that the proxy lives, and ends the streams of sessions that have ended. */
+/** How often a message tells the page that the proxy is alive, and streams of ended sessions are closed. */
 const BEAT_MS = 15_000;
 const STREAMS_MAX = 32;
-/** A page that reads nothing for so long has gone. */
+/** Bound on unread bytes: a page that has not read so much is gone. */
 const UNREAD_BYTES_MAX = 1 << 20;
 
 /**
- * Sends server-sent events to the open pages. Nothing is summed up while no page is open. Changes that come close
+ * Sends server-sent events to the open pages. Nothing is collected while no page is open. Changes that are close
  * together are sent together, so that an open page costs the proxy little.
  */
 export class EventStreams {

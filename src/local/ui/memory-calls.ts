@@ -30,18 +30,18 @@ import {
   type UiRoute,
 } from './ui-routes.ts';
 
-/** The calls about memories: found, read, and kept in order. */
+/** The calls about memories: searching, reading and managing them. */
 export interface MemoryCallParts {
   readonly memory: Memory;
   /** Undefined where a memory service holds them. */
   readonly desk: MemoryDesk | undefined;
-  /** From the request log, which is on this machine in any case. */
+  /** From the request log, which is always on this machine. */
   readonly sightings: MemoryDesk['sightings'];
   readonly now: () => number;
   readonly settings: () => ProxySettings;
   /** Renames a project, or merges it into another one. */
   readonly moveSpace: (change: SpaceChange) => Promise<void>;
-  /** References of the memories of a project that its code has outgrown. */
+  /** Returns references of a project's memories whose files have changed since. */
   readonly stale: (space: string) => Promise<readonly string[]>;
 }
 
@@ -56,11 +56,13 @@ const SPACE_CHARS = 1024;
 /** As many as `svc memory add` takes. */
 const TEXT_CHARS_MAX = 32_768;
 const PROMPT_CHARS_MAX = 8_000;
-/** Longer ones would take the room of everything else. */
+/** Longest memory that may always be recalled: a longer one would displace everything else. */
 const ALWAYS_CHARS_MAX = 600;
-/** A memory service lists a session newest first, and not by its exchanges. */
+/**
+ * Bound on records of a session that are searched for an exchange, because a memory service cannot list by exchange.
+ */
 const EXCHANGE_READ_MAX = 200;
-/** Records that can be taken back for a minute; more of them would take too much memory. */
+/** Bound on records that can be restored for a minute; more would need too much memory. */
 const UNDO_MAX = 500;
 
 export function memoryRoutes(parts: MemoryCallParts): readonly UiRoute[] {
@@ -116,14 +118,14 @@ async function memories(
     limit: numberIn(query, 'limit', { fallback: 50, max: PAGE_MAX }),
   };
   if (desk !== undefined) {
-    // Only the files on the disk tell it: the store cannot.
+    // Only the files on disk show it; the store does not know.
     const isStale = query.get('kind') === 'stale';
     const refs = isStale ? { refs: await stale(textIn(query, 'space', SPACE_CHARS)) } : {};
     return desk.browse({ ...paged, ...refs });
   }
   const asked = withoutDesk(paged);
   const { limit } = asked;
-  // One more says whether there are more: a service tells no total.
+  // One more shows whether there are more, because a service returns no total.
   const records = await memory.list({ ...asked, limit: limit + 1 }, deadline());
   return { records: records.slice(0, limit), total: records.length };
 }
@@ -159,7 +161,7 @@ async function memoryOf(parts: MemoryCallParts, { query }: ApiCall): Promise<Mem
   return { record, sightings: await parts.sightings(refs), session };
 }
 
-/** A block quotes a whole exchange under the reference of one of its memories. */
+/** Returns the references of a whole exchange, because a block quotes it under one of them. */
 async function exchangeRefs(
   { desk, memory }: MemoryCallParts,
   { space, conversation, exchange }: DeskRecord,
@@ -278,7 +280,7 @@ interface Chosen {
   readonly look: Omit<DeskFilter, 'limit'>;
 }
 
-/** By references, or a whole project: words alone would forget more than a person sees. */
+/** Reads what to forget: references, or a whole project. Words alone could match more than the user sees. */
 function chosenIn(body: unknown): Chosen {
   const space = optionalMember(body, 'space', SPACE_CHARS);
   const refs = isRecord(body) && body['refs'] !== undefined ? refsIn(body) : undefined;
@@ -299,7 +301,7 @@ async function count(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnsw
   return { count: (await parts.desk.browse({ ...asked, limit: 1 })).total };
 }
 
-/** A memory service knows none of these; the page says so and does not ask for them. */
+/** Removes filters that a memory service does not support; the page does not offer them then. */
 function withoutDesk<Filter extends Omit<DeskFilter, 'limit'>>(given: Filter) {
   const { kind: _, source: __, client: ___, ...filter } = given;
   return filter;
@@ -365,9 +367,8 @@ function refsIn(body: unknown): readonly string[] {
 }
 
 /**
- * Records that were forgotten in the page a moment ago, so that it can be undone. The store has
- * forgotten them already: nothing is left of them on disk. They are in this process's memory for a
- * minute, and then nowhere.
+ * Records that the page has just forgotten, so that the user can undo it. The store has forgotten them already and
+ * nothing is left on disk. They stay in this process's memory for a minute.
  */
 const KEPT_MS = 60_000;
 const LISTS_MAX = 20;

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { UI_PATH } from '../../core/http/ui-gate.ts';
 
 /**
- * The files of the page. Their names hold a hash of their content. They are read from disk when asked
- * for and not kept, so a proxy without an open page pays nothing for them.
+ * The files of the page, with a hash of their content in their names. They are read from disk on demand and not
+ * cached, so a proxy without an open page uses no memory for them.
  */
 export interface PageFile {
   readonly type: string;
@@ -19,7 +19,7 @@ const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
 };
 
-/** Undefined for a path that names no file of the page. */
+/** Returns a file of the page; undefined for any other path. */
 export async function readPageFile(folder: string, path: string): Promise<PageFile | undefined> {
   if (path === UI_PATH || path === `${UI_PATH}/`) return shell(folder);
   const name = path.slice(UI_PATH.length + 1);
@@ -56,7 +56,7 @@ const SHELL = (style: string, script: string): string => `<!doctype html>
 </html>
 `;
 
-/** No inline code, no other host, no frame, and no text that becomes markup (R47). */
+/** The page's Content-Security-Policy: no inline code, no other host, no frame, no text that becomes markup (R47). */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -27,18 +27,18 @@ export interface RequestCallParts {
   readonly live: LiveRequests;
   readonly requestLog: RequestLog;
   readonly memory: Memory;
-  /** Undefined where a memory service holds the memories. */
+  /** Undefined if a memory service has the memories. */
   readonly desk: Pick<MemoryDesk, 'beginnings'> | undefined;
   readonly now: () => number;
 }
 
-/** The view shows an hour, and at least the last five conversations. */
+/** How far back the list reaches. The view shows an hour, and at least the last five conversations. */
 const RECENT_MS = 24 * 3_600_000;
 const RECENT_MAX = 1000;
 const CONVERSATIONS_MIN = 5;
-/** Among so many requests the last conversations are looked for after a quiet day. */
+/** Bound on requests that are searched for the last conversations after a quiet day. */
 const EARLIER_MAX = 500;
-/** One call asks for the first words of at most so many prompts. */
+/** Bound on prompts whose first words one call asks for. */
 const TITLES_MAX = 40;
 const TITLE_CHARS = 160;
 const PROMPTS_READ_MAX = 200;
@@ -119,7 +119,7 @@ async function conversation(
   return { rows: rows.map(listed) };
 }
 
-/** The names of what a list is asked for, each with its longest value. */
+/** The filters of a list, each with its longest value. */
 const FILTERS = { conversation: 1024, space: 1024, client: 128, model: 128 } as const;
 const TIME_MAX = 8.64e15;
 
@@ -154,8 +154,8 @@ async function titles(parts: RequestCallParts, { body }: ApiCall): Promise<Title
 }
 
 /**
- * The beginning of each conversation's first prompt; '' where the memory does not hold it. A memory
- * service lists the newest prompts first, so it gives none for a conversation of too many.
+ * Returns the beginning of each conversation's first prompt; '' if the memory does not have it. A memory service
+ * lists the newest prompts first, so it returns none for a long conversation.
  */
 export async function beginningsOf(
   { desk, memory }: Pick<RequestCallParts, 'desk' | 'memory'>,

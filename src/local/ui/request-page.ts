@@ -19,7 +19,7 @@ import type {
 import type { KeptRequests } from '../../proxy/in-flight.ts';
 import { type ApiCall, deadline, textIn, UiRefusal, type UiRoute } from './ui-routes.ts';
 
-/** One request: its row, the texts that svc added, and those that it left out. */
+/** Shows one request: its row, the texts that svc added, and those that it left out. */
 export interface RequestPageParts {
   readonly requestLog: RequestLog;
   readonly memory: Memory;
@@ -27,7 +27,7 @@ export interface RequestPageParts {
   readonly kept: KeptRequests;
 }
 
-/** A conversation's newest requests, among which this one's number is looked for. */
+/** Bound on a conversation's newest requests that are searched for this one's number. */
 const COUNTED_MAX = 500;
 const LEDGER_MS = 2000;
 /** A longer text is cut, and says so. */
@@ -82,7 +82,7 @@ async function blocksOf(
   );
 }
 
-/** The blocks that the request carried, from the ledger; '' for one that was forgotten since. */
+/** Returns the blocks that the request carried, from the ledger; '' for one that was forgotten since. */
 export async function carriedBlocks(
   ledger: Ledger,
   { conversation, items = [] }: RequestRow,
@@ -111,7 +111,7 @@ function bounded(bytes: Buffer): string {
   return bytes.toString('utf8', 0, KEPT_CHARS_MAX);
 }
 
-/** The text behind a reference: an output that was left out, or a memory. */
+/** Returns the text of a reference: a left-out output, or a memory. */
 async function textOf({ memory }: RequestPageParts, { query }: ApiCall): Promise<TextAnswer> {
   const ref = textIn(query, 'ref', 64);
   const tool = query.get('tool') ?? '';
@@ -134,7 +134,7 @@ async function textOf({ memory }: RequestPageParts, { query }: ApiCall): Promise
 const LINES_MAX = 80;
 const SEARCHED_MAX = 12;
 const WORDS_CHARS = 200;
-/** How the speaker, the day or the mark is written before a quote. */
+/** Matches the speaker, the day or the mark before a quote. */
 const MARK = /^(?:user|assistant|unverified|\d{4}-\d\d-\d\d): /;
 
 interface Quote {
@@ -143,8 +143,8 @@ interface Quote {
 }
 
 /**
- * Gives the lines of a recalled block, each with the memory that it quotes. A block for an agent names its exchanges;
- * a line of another block is looked up by its words, and counts only if the memory holds it word for word.
+ * Returns the lines of a recalled block, each with the memory that it quotes. A block for an agent names its
+ * exchanges. A line of another block is searched by its words, and counts only if the memory has it word for word.
  */
 async function blockLines(
   block: string,
@@ -177,7 +177,7 @@ function originOf(record: StoredRecord): MemoryOrigin | undefined {
   return role === 'tool' ? undefined : { ref, at, client, conversation, space, role };
 }
 
-/** A quote and its indented lines are one; an exchange's head comes before its quotes. */
+/** Returns the quotes of a block: a quote includes its indented lines, and follows its exchange's head. */
 function quotesOf(lines: readonly string[]): readonly Quote[] {
   const quotes: { lines: string[]; ref: string | undefined }[] = [];
   let ref: string | undefined;

@@ -3,7 +3,7 @@ import type { RequestLog, RequestSum } from '../../ports/request-log.ts';
 import type { SavingsAnswer } from '../../ports/ui-api.ts';
 import { type ApiCall, numberIn, type UiRoute } from './ui-routes.ts';
 
-/** The sums behind the savings view: one for each day, client, project and model. */
+/** The sums of the savings view: one per day, client, project and model. */
 
 /** The request log keeps 90 days. */
 const DAYS_MAX = 90;
@@ -23,8 +23,8 @@ interface KeptDay {
 }
 
 /**
- * The sums of each day, kept. A call reads the rows of one day, so that no recall waits for the rows of
- * 90 days. A day that has been over for a day gains no requests any more.
+ * Caches the sums of each day. A call reads the rows of one day, so that no recall waits for the rows of 90 days. A
+ * day that ended a day ago gets no more requests.
  */
 class DaySums {
   readonly #requestLog: RequestLog;
@@ -63,7 +63,7 @@ class DaySums {
   }
 }
 
-/** Gives the time at which the next day begins. A clock that was ahead has left rows of later days, which must not count. */
+/** Returns when the next day begins. A clock that was ahead has left rows with later days, which must not count. */
 export function dayAfter(begin: number): number {
   const date = new Date(begin);
   return date.setDate(date.getDate() + 1);
@@ -85,7 +85,7 @@ async function savings(kept: DaySums, now: number, { query }: ApiCall): Promise<
   };
 }
 
-/** Whole days, today being the first of them: half a day would look like a quiet one. */
+/** Returns the beginnings of whole days, today first: half a day would look like a quiet one. */
 function beginsOf(now: number, days: number): readonly number[] {
   return Array.from({ length: days }, (_, back) => {
     const date = new Date(now);

@@ -3,9 +3,9 @@ import { digestOf, isOneOf } from '../../core/http/local-token.ts';
 import type { Clock } from '../../ports/clock.ts';
 
 /**
- * The sessions that may use the page's API (R47). A one-time link becomes a session of two secrets: a cookie, which
- * other programs on this machine may see because cookies ignore ports, and a secret that only the page
- * has. Each is useless without the other. Only their digests are kept, in this process alone.
+ * The sessions that may use the page's API (R47). A one-time link becomes a session with two secrets: a cookie,
+ * which other programs on this machine may see because cookies ignore ports, and a secret that only the page has.
+ * Each is useless without the other. Only their digests are stored, in this process.
  */
 export interface UiSession {
   readonly cookie: string;
@@ -36,9 +36,9 @@ interface KnownSession {
   usedAt: number;
 }
 
-/** Names a session to the rest of the page's server; it is no secret. */
+/** Identifies a session inside the page's server; it is no secret. */
 export interface SessionHandle {
-  /** False once it has ended: by time, by the person, or because a newer one took its place. */
+  /** Returns false once the session has ended: by time, by the user, or because a newer one replaced it. */
   isOpen(): boolean;
   close(): void;
 }
@@ -61,7 +61,7 @@ export class UiSessions {
     return code;
   }
 
-  /** Undefined for a code that is unknown, late or used. */
+  /** Exchanges a code for a session; undefined if the code is unknown, expired or used. */
   redeem(code: string): UiSession | undefined {
     const links = this.#freshLinks();
     const used = links.filter(({ digest }) => isOneOf([code], [digest]));
@@ -104,7 +104,7 @@ export class UiSessions {
     return this.#isWithin(at, UI_TIMES.sessionMs) && this.#isWithin(usedAt, UI_TIMES.idleMs);
   }
 
-  /** A clock that was set back ends everything, the careful side. */
+  /** Says whether a time limit still holds. A clock that was set back ends all sessions, to be safe. */
   #isWithin(from: number, ms: number): boolean {
     const age = this.#clock.now() - from;
     return age >= 0 && age <= ms;

@@ -1,6 +1,6 @@
 import { isRecord } from '../../core/bytes/json-fields.ts';
 
-/** The calls of the page's API: `GET now`, `POST forget`. A session was checked before. */
+/** The calls of the page's API, such as `GET now` and `POST forget`. The session has been checked before. */
 export type UiRoute = readonly [name: string, answer: (call: ApiCall) => Promise<ApiAnswer>];
 
 export interface ApiCall {
@@ -12,7 +12,7 @@ export interface ApiCall {
 /** Becomes JSON. */
 export type ApiAnswer = object;
 
-/** An answer that says no. Its message is for the person, and holds nothing of the request. */
+/** A refusal. Its message is for the user, and contains nothing of the request. */
 export class UiRefusal extends Error {
   override readonly name = 'UiRefusal';
   readonly status: number;
@@ -25,14 +25,14 @@ export class UiRefusal extends Error {
   }
 }
 
-/** A person waits; a store that takes longer is away. */
+/** Deadline of a call, because the user waits; a slower store counts as unavailable. */
 const WAIT_MS = 10_000;
 
 export function deadline(): AbortSignal {
   return AbortSignal.timeout(WAIT_MS);
 }
 
-/** Throws UiRefusal where it is missing or longer. */
+/** Returns a query value. Throws UiRefusal if it is missing or too long. */
 export function textIn(query: URLSearchParams, name: string, charsMax: number): string {
   const value = query.get(name);
   if (value === null || value === '' || value.length > charsMax) throw invalid(name);
@@ -67,7 +67,7 @@ export function invalid(name: string): UiRefusal {
 const REFS_MAX = 500;
 const WHOLE = /^m_[a-z2-7]{16}$/;
 
-/** A member of a call's body. Throws UiRefusal where it is missing or longer. */
+/** Returns a member of a call's body. Throws UiRefusal if it is missing or too long. */
 export function memberText(body: unknown, name: string, charsMax: number): string {
   const value: unknown = isRecord(body) ? body[name] : undefined;
   if (typeof value !== 'string' || value.trim() === '' || value.length > charsMax) {

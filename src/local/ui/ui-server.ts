@@ -11,8 +11,8 @@ import { type SessionHandle, UI_TIMES, UiSessions } from './sessions.ts';
 import { type ApiAnswer, UiRefusal, type UiRoute } from './ui-routes.ts';
 
 /**
- * Serves the page and its API. The gate has let the request in (core/http/ui-gate.ts); here a session
- * is asked for. No answer holds a key or a token, and none is cached.
+ * Serves the page and its API. The gate has admitted the request (core/http/ui-gate.ts); the session is checked
+ * here. No answer contains a key or a token, and none is cached.
  */
 export interface UiServerOptions {
   /** The folder with the page's files. */
@@ -116,7 +116,7 @@ class UiServer implements UiDoor {
 
 const NO_SESSION = new UiRefusal(401, 'no_session', 'This page has no session, or it has ended.');
 
-/** Several proxies of one person share the host name, and cookies ignore ports. */
+/** Returns the cookie's name with the port: several proxies of a user share the host name, and cookies ignore ports. */
 function cookieName(port: number): string {
   return `svc_ui_${port}`;
 }
@@ -156,7 +156,7 @@ function answerJson(
   outgoing.end(body);
 }
 
-/** Errors of the memory and of the store say nothing of a text; others are not shown at all. */
+/** Reports errors of memory and store, which contain no texts; other errors are not shown. */
 function answerFailure(outgoing: ServerResponse, error: unknown): void {
   if (outgoing.headersSent) {
     outgoing.destroy();
