@@ -16,7 +16,7 @@ import type { OwnBlocks } from '../core/recall/own-blocks.ts';
 import { HookMemory, type PlacedAt } from '../proxy/hook-memory.ts';
 import { systemClock } from './compose-common.ts';
 
-/** The composition root of a hook that asks no proxy: the store itself, opened for one event. */
+/** Builds the store of a hook that no proxy answers, opened for one event. */
 
 export interface HookStore {
   readonly ledger: Ledger;
@@ -24,17 +24,18 @@ export interface HookStore {
   readonly projects: Projects;
   answer(request: HookRequest): Promise<string>;
   /**
-   * Stores a tool's output. Its reference, once the memory has shown that it holds every character; undefined where it
-   * does not, and for a text that may not be kept: with a secret, in a project without memory, in a memory service.
+   * Stores a tool's output. Returns its reference once the memory has proven that it holds every character.
+   * Undefined if it does not, or if the text may not be stored: it has a secret, its project has no memory, or
+   * memories are in a service.
    */
   keepOutput(
     text: string,
     event: Pick<HookEvent, 'session' | 'folder'>,
     client: string,
   ): Promise<string | undefined>;
-  /** How svc recognises its own blocks. `areListed`: with those of the session, where its transcript lacks them. */
+  /** Returns how svc recognises its own blocks. `areListed`: include the session's, if its transcript lacks them. */
   ownBlocks(session: string, areListed: boolean): Promise<OwnBlocks>;
-  /** The blocks that the proxy placed in this session, by the prompt. */
+  /** Returns the blocks that the proxy placed in this session, by prompt. */
   placedAt(session: string, prompts: readonly string[]): Promise<PlacedAt>;
   close(): Promise<void>;
 }
@@ -43,7 +44,7 @@ export interface HookStoreOptions {
   readonly dataFolder: string;
   readonly settings: ProxySettings;
   readonly memory: MemorySettings;
-  /** Milliseconds for an answer; absent: as many as a person may wait. */
+  /** Deadline of an answer in milliseconds; absent: the time that a user may wait. */
   readonly answerMs?: number;
 }
 
@@ -111,7 +112,7 @@ export async function openHookStore(options: HookStoreOptions): Promise<HookStor
   };
 }
 
-/** A person waits, and so does the model: an output that takes longer to store is sent whole. */
+/** Deadline of storing an output, while user and model wait; after it the output is sent whole. */
 const KEEP_MS = 600;
 
 /** A hook has nobody to tell. */

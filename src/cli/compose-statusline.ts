@@ -1,2 +1,2 @@
-/** The composition root of `svc statusline`: a store that is read in this very thread. */
+/** What `svc statusline` needs: a store that is read on the calling thread. */
 export { sessionFacts } from '../adapters/state/recent-requests.ts';

@@ -21,26 +21,26 @@ import type { Memory } from '../ports/memory.ts';
 import type { RequestLog } from '../ports/request-log.ts';
 import { configError } from './setup/load-config.ts';
 
-/** The store as commands see it, beside a proxy that may be running on it. */
+/** The store for commands; a proxy may be running on it. */
 export interface CliStore {
   readonly memory: Memory;
   readonly requests: RequestLog;
   readonly ledger: Ledger;
-  /** The files beside memories; undefined with a memory service, which knows none. */
+  /** Reads files that memories are about; undefined with a memory service, which has no access to them. */
   readonly code?: { readonly reader: Code; readonly provenance: ProvenanceStore } | undefined;
-  /** The order that a person keeps among the memories; undefined with a memory service. */
+  /** The calls for managing memories; undefined with a memory service. */
   readonly desk?: MemoryDesk | undefined;
-  /** A left-out output from its file: readable where the store may not be opened. */
+  /** Reads a left-out output from its file, even if the store may not be opened. */
   readOutput(ref: string): string | undefined;
   close(): Promise<void>;
 }
 
 export interface StoreOptions {
-  /** Names the configuration that says where memories are; absent: on this machine. */
+  /** The environment with the configuration that says where memories are; absent: on this machine. */
   readonly environment?: Environment;
   /** Nothing will be changed: where no store is yet, none is made. */
   readonly isReader?: boolean;
-  /** Gets a message for the person while the command continues: a damaged file was set aside. */
+  /** Reports to the user while the command continues, for example a damaged file that was renamed. */
   readonly report: (line: string) => void;
 }
 
@@ -84,7 +84,7 @@ function passingFolder(): string | undefined {
   }
 }
 
-/** A person waits at the command line, not a model request. */
+/** Deadline of a call for which a user waits at the command line. */
 const PATIENCE_MS = 10_000;
 
 async function openHosted(
@@ -97,13 +97,13 @@ async function openHosted(
 }
 
 /**
- * Where memories are; undefined without a configuration. An unreadable one is an error: it may name
- * another place, and then the memories on this machine are not the ones to use.
+ * Returns where memories are; undefined without a configuration. An unreadable one is an error, because it may name
+ * another place than this machine.
  */
 async function memorySettings(environment: Environment): Promise<MemorySettings | undefined> {
   const file = await readConfigFile(configFolder(environment));
   if (file === undefined) return undefined;
-  // Where the environment has no key for an upstream, there is nothing to mask.
+  // If the environment has no key for an upstream, there is nothing to mask.
   const { settings } = parseConfig(file.value, environment);
   const { access } = parseAccess(file.value, environment);
   const { memory, problems } = parseMemory(file.value, environment);
@@ -112,7 +112,7 @@ async function memorySettings(environment: Environment): Promise<MemorySettings 
   return memory;
 }
 
-/** The store on this machine, wherever the configuration says that memories are. */
+/** Opens the store on this machine, wherever the configuration says that memories are. */
 export function openLocalStore(folder: string, report: (line: string) => void): LocalStore {
   return openEmbeddedStore({ folder, report });
 }

@@ -26,10 +26,7 @@ import { Terminal } from './terminal.ts';
 import { systemClock } from './compose-common.ts';
 import type { LiveSettings } from '../proxy/upstream-choice.ts';
 
-/**
- * The composition root of the page. It is a bundle of its own: a proxy without an open page loads
- * none of it.
- */
+/** Builds the page. It is a separate bundle, so a proxy without an open page loads none of it. */
 export interface UiParts {
   readonly settings: Settings;
   readonly dataFolder: string;
@@ -80,7 +77,7 @@ export function maskKeysOf(settings: Settings): void {
   rememberOwnSecrets(ownSecretsOf(settings));
 }
 
-/** Doctor asks providers whether they take their keys, each within some seconds. */
+/** Deadline of doctor's checks, which ask providers about their keys for some seconds each. */
 const CHECK_MS = 45_000;
 const LIVE_MS = 140_000;
 
@@ -95,14 +92,14 @@ async function checkHealth(isLive: boolean): Promise<HealthAnswer> {
   throw new UiRefusal(503, 'late', 'The checks did not end in time. In a terminal: svc doctor');
 }
 
-/** In a terminal doctor shows the end of a key, so that a person can tell keys apart: no page gets that. */
+/** Removes the ends of keys, which doctor shows in a terminal to tell keys apart; a page must not get them. */
 function withoutKeys(check: HealthCheck): HealthCheck {
   return { ...check, found: check.found.replaceAll(/key: …\S+/g, 'a key is set') };
 }
 
 async function storeFacts({ store, settings, dataFolder }: UiParts): Promise<StoreAnswer> {
   const { records, passages, bytes, driver, sqliteVersion } = await store.health();
-  // A project without a memory is none to a person.
+  // A project without memories is not shown.
   const shelves = await store.desk.shelves();
   const waiting = findWaiting(dataFolder).reduce((sum, one) => sum + one.records, 0);
   return {
@@ -129,7 +126,7 @@ async function staleIn(space: string, { store, dataFolder }: UiParts): Promise<r
   return stale.map(({ ref }) => ref);
 }
 
-/** As `svc memory spaces` does it; its errors are written for a person. */
+/** Moves memories as `svc memory spaces` does; its errors are written for users. */
 async function moveInStore(change: SpaceChange, { dataFolder, store }: UiParts): Promise<void> {
   const { memory, ledger, requestLog: requests } = store;
   const nothing = { readOutput: () => undefined, close: async () => undefined };
@@ -143,9 +140,9 @@ async function moveInStore(change: SpaceChange, { dataFolder, store }: UiParts):
   });
 }
 
-/** Beside the bundles, in whichever of them this is. */
+/** Returns the page's folder beside the bundles, from any of them. */
 function pageFolder(): string {
-  // In full: the bundler knows it by this form only.
+  // Written in full: the bundler recognises only this form.
   const url = import.meta.url;
   const built = url.endsWith('.cjs') ? '../ui' : './ui';
   return fileURLToPath(new URL(url.endsWith('.ts') ? '../../dist/ui' : built, url));

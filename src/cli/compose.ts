@@ -40,23 +40,20 @@ import type { UiParts } from './compose-ui.ts';
 import type { Terminal } from './terminal.ts';
 import { upstreamFor, findUpstream, type LiveSettings } from '../proxy/upstream-choice.ts';
 
-/** The composition root: the only place where adapters meet ports. */
+/** Builds the proxy: the only place where adapters meet ports. */
 
-/** Delay after the listener until background work begins, once no request is open. */
+/** How long no request must be open before background work begins after the start, in milliseconds. */
 const REST_MS = 100;
-/**
- * Limit for the captures at shutdown: 32 exchanges at most, a tenth of a second, while the person
- * waits.
- */
+/** Time for last captures at shutdown: at most 32 exchanges take a tenth of a second, while the user waits. */
 const KEEP_LAST_MS = 500;
-/** The end of an answer waits for its captures at most so long: a person notices none of it. */
+/** How long the end of an answer waits at most for its captures; users do not notice it. */
 const HOLD_MS = 50;
 
 export interface StartProxyOptions {
   readonly settings: Settings;
   readonly dataFolder: string;
   readonly terminal: Terminal;
-  /** Where the catalog of models is cached. Absent: svc knows the models of its own table alone. */
+  /** Where the catalog of models is cached. Absent: svc knows only the models of its own table. */
   readonly catalog?: CatalogPlace;
   /** Called with each finished request. */
   readonly onRow?: (row: RequestRow) => void;
@@ -64,18 +61,15 @@ export interface StartProxyOptions {
 
 export interface RunningProxy {
   readonly host: string;
-  /** The port that the system gave, where the settings say 0. */
+  /** The port from the system, if the settings say 0. */
   readonly port: number;
-  /** Takes no more requests, lets running answers finish, closes everything. */
+  /** Accepts no more requests, lets running answers finish, closes everything. */
   stop(): Promise<void>;
-  /**
-   * Takes over settings of a changed file from the next request on: the local token at once, host
-   * and port never.
-   */
+  /** Applies a changed file's settings from the next request on: the local token at once, host and port never. */
   apply(settings: Settings): void;
 }
 
-/** Throws the server's own error (EADDRINUSE, EACCES) when the address cannot be had. */
+/** Starts the proxy. Throws the server's own error (EADDRINUSE, EACCES) if the address is not available. */
 export async function startProxy(options: StartProxyOptions): Promise<RunningProxy> {
   const opened = new Opened();
   try {
@@ -90,7 +84,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
   const { settings, terminal } = options;
   const runtime = opened.add(new Runtime(settings));
   const decoder = opened.add(createBodyDecoder());
-  // The store opens in its worker while the listener starts: neither waits for the other.
+  // The worker opens the store while the listener starts.
   const store = opened.add(
     openEmbeddedStore({ folder: options.dataFolder, report: (line) => terminal.warn(line) }),
   );
@@ -132,7 +126,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     terminal,
   });
   const address = await server.listen();
-  // A request that comes at once goes first: it opens the one connection that it needs.
+  // A request at once after the start goes first, and opens the one connection that it needs.
   const stopResting = onceIdle({ server, inFlight }, () => warmAll(runtime, store, terminal));
   return {
     ...address,
@@ -147,8 +141,8 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
       }
       runtime.apply(next);
       void ui.apply(next);
-      // The block key and the sessions of the page are made from the local token. A page that was opened with the old
-      // one must be opened again.
+      // The block key and the page's sessions depend on the local token. A page opened with the old one must be
+      // opened again.
       if (runtime.now.blockKey !== blockKey) void ui.renew();
     },
     stop: async () => {
@@ -203,7 +197,7 @@ function handlerOn(
     texts: TEXTS,
     accounts: accountsOf((model) => models.factsOf(model)),
     factsOf: (model) => models.factsOf(model),
-    // Only while another process holds the lock of the file, for a millisecond or two.
+    // Needed only while another process holds the file's lock, for a millisecond or two.
     holdBack: {
       ms: HOLD_MS,
       isNeeded: () => store.state.writer.isBehind,
@@ -260,12 +254,12 @@ function listenerOn(parts: ListenerParts): LocalServer {
   });
 }
 
-/** Work that makes the first request as quick as later ones. */
+/** Warms everything up, so that the first request is as fast as later ones. */
 function warmAll(runtime: Runtime, store: EmbeddedStore, terminal: Terminal): void {
   runtime.warm();
   void store.warm();
   void store.memory.sweepFiles().catch(() => undefined);
-  // Requests continue without a memory, so the person would not notice.
+  // Requests continue without a memory, so the user would not notice.
   store.health().catch(() => {
     terminal.warn(
       'The memory cannot be used, so requests continue without it. Check with: svc doctor',
@@ -277,7 +271,7 @@ interface Closable {
   close(): Promise<void>;
 }
 
-/** The page's code is loaded when it is first requested: a start and a request never pay for it. */
+/** Loads the page's code when it is first requested, so that it costs no start and no other request time. */
 function lazyUi(first: UiParts): Closable & {
   open(): Promise<UiDoor>;
   apply(settings: Settings): Promise<void>;
@@ -302,9 +296,7 @@ function lazyUi(first: UiParts): Closable & {
   };
 }
 
-/**
- * Everything opened so far, to be closed in the opposite order, also when the start ends halfway.
- */
+/** Everything opened so far. It is closed in reverse order, also if the start fails halfway. */
 class Opened {
   readonly #parts: Closable[] = [];
 
@@ -322,8 +314,8 @@ class Opened {
 }
 
 /**
- * Runs `work` once no request was open for `REST_MS`: a client that has just been answered asks again
- * at once. Returns a cancel function.
+ * Runs `work` once no request was open for `REST_MS`, because a client often sends another request after an answer.
+ * Returns a function that cancels it.
  */
 function onceIdle(
   { server, inFlight }: { readonly server: LocalServer; readonly inFlight: InFlight },
@@ -354,7 +346,7 @@ interface CatalogPlace {
   readonly environment: Environment;
 }
 
-/** The facts of models. A model that svc's own table does not have opens the catalog of all models. */
+/** Returns the facts of models. A model that is not in svc's own table opens the catalog of all models. */
 class ModelCatalog implements Closable {
   readonly #place: CatalogPlace | undefined;
   #opening: Promise<ServedCatalog> | undefined;
@@ -386,7 +378,7 @@ interface ComposedMemory extends Closable {
   readonly outbox: Outbox;
 }
 
-/** Ledger, request log and local output copies stay on this machine, wherever memories are. */
+/** Opens the memory. Ledger, request log and local copies of outputs stay on this machine in any case. */
 async function openMemory(
   { settings, dataFolder, terminal }: StartProxyOptions,
   { runtime, store }: { readonly runtime: Runtime; readonly store: EmbeddedStore },
@@ -411,7 +403,7 @@ async function openMemory(
   return hosted;
 }
 
-/** A configuration in force, and the number of requests that use it. */
+/** A configuration, and the number of requests that use it. */
 interface Generation {
   readonly live: LiveSettings;
   readonly tokenDigests: readonly Buffer[];
@@ -422,9 +414,8 @@ interface Generation {
 }
 
 /**
- * The configurations in use: the one in force, and earlier ones whose requests are still open. A request
- * keeps the providers of its configuration to its end, and a provider's connections are closed when
- * no configuration in use has that provider any more.
+ * The configurations in use: the current one, and earlier ones with open requests. A request keeps the providers of
+ * its configuration. A provider's connections are closed when no configuration in use has that provider.
  */
 class Runtime {
   /** The configuration in force. */
@@ -442,7 +433,7 @@ class Runtime {
     return (this.#inUse.get(requestId) ?? this.now).live;
   }
 
-  /** Runs a request; the configuration in force when it begins stays usable to its end. */
+  /** Runs a request; the configuration at its beginning stays usable to its end. */
   async using(requestId: string, run: () => Promise<void>): Promise<void> {
     const generation = this.now;
     generation.users += 1;
@@ -456,7 +447,7 @@ class Runtime {
     }
   }
 
-  /** The login that the upstream of a route takes; undefined where svc has a key, or nothing, for it. */
+  /** Returns the login that a route's upstream takes; undefined if svc has a key for it, or nothing. */
   loginOf(route: Route): Login | undefined {
     if (route.kind !== 'model' && route.kind !== 'relay') return undefined;
     const upstream = findUpstream(this.now.live, route);
@@ -505,7 +496,7 @@ function upstreamsOf(generations: readonly Generation[]): ReadonlySet<Upstream> 
   return new Set(all.map(({ upstream }) => upstream));
 }
 
-/** An upstream that did not change keeps its connections. */
+/** Opens the upstreams; an unchanged one keeps its connections. */
 function openUpstreams(
   { upstreams, proxy }: Settings,
   before: LiveSettings | undefined,

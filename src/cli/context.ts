@@ -5,15 +5,18 @@ import type { Terminal } from './terminal.ts';
 /** Asks a person. */
 export type Confirm = (message: string) => Promise<boolean>;
 
-/** The dependencies of every command: it touches neither process.env nor a stream by itself. */
+/** What every command gets, so that it uses neither process.env nor a stream directly. */
 export interface CommandContext {
   readonly environment: Environment;
   readonly terminal: Terminal;
-  /** For the commands that read something; bytes or text in pieces. */
+  /** Input for commands that read something: bytes or text in pieces. */
   readonly stdin?: AsyncIterable<Uint8Array | string> & { readonly isTTY?: boolean };
-  /** Returns a function that asks a person on the terminal; undefined without a terminal. `isDefault`: the Enter key. */
+  /**
+   * Returns a function that asks the user on the terminal; undefined without a terminal. `isDefault`: the answer of
+   * the Enter key.
+   */
   readonly asker?: (isDefault?: boolean) => Confirm | undefined;
-  /** Opens the store in a data folder; undefined for the commands of other programs. */
+  /** Opens the store in a data folder; undefined for other programs' commands. */
   readonly openStore?: OpenStore;
 }
 
@@ -25,7 +28,7 @@ export interface Call<Given extends object = object> {
   readonly args: readonly string[];
 }
 
-/** The script of this very program, for a process that it starts and for clients that call it. */
+/** Returns the path of this program, for processes that it starts and clients that call it. */
 export function scriptPath(): string {
   return process.argv[1] ?? '';
 }

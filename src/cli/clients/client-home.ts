@@ -14,7 +14,7 @@ export function clientHome(environment: Environment): string {
   throw new CliError('There is no home folder.', 'Set HOME to an absolute path.');
 }
 
-/** The folder that the client's variable names, or its usual one. */
+/** Returns the folder that the client's variable names, or its usual one. */
 export function clientFolder(environment: Environment, { variable, name }: ClientFolder): string {
   const own = environment[variable] ?? '';
   return isAbsolute(own) ? own : join(clientHome(environment), name);

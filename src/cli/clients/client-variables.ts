@@ -6,18 +6,19 @@ import { CliError } from '../cli-error.ts';
 import { tomlString } from '../../core/foreign/shell-quote.ts';
 import type { TomlBlock } from '../../core/foreign/toml-block.ts';
 
-/** The environment with which a client finds the proxy: what print-config prints and run sets. */
+/** The environment with which a client finds the proxy, for print-config and run. */
 
 type Variables = [name: string, value: string][];
 
 /**
- * Behind a base URL Claude Code searches no MCP tools unless this is `true`: it then puts each tool into the
- * prompt, and a server that connects late changes what its thinking is bound to (code.claude.com/docs/en/env-vars
- * and /prompt-caching, 2026-08-22). The provider must accept `tool_reference` blocks, so only Anthropic gets it.
+ * Must be `true` for Claude Code to search MCP tools with another base URL. Otherwise it puts each tool into the
+ * prompt, and a server that connects late changes the prefix to which thinking is bound
+ * (code.claude.com/docs/en/env-vars and /prompt-caching, 2026-08-22). The provider must accept `tool_reference`
+ * blocks, so it is set only for Anthropic.
  */
 export const TOOL_SEARCH = 'ENABLE_TOOL_SEARCH';
 
-/** Nothing where the person has set the variable, to whatever value. */
+/** Returns the variable; nothing if the user has set it, to any value. */
 export function toolSearchVariables(
   upstream: Draft | undefined,
   environment: Environment,
@@ -35,7 +36,7 @@ export function isAt(
   return URL.canParse(base) && new URL(base).origin === `https://${host}`;
 }
 
-/** The address for a client on this machine. Throws CliError when the port is not fixed. */
+/** Returns the address for a client on this machine. Throws CliError if the port is not fixed. */
 export function addressOf({ host, port }: Access): string {
   if (port === 0) {
     throw new CliError(
@@ -48,7 +49,7 @@ export function addressOf({ host, port }: Access): string {
 
 interface ClaudeFacts {
   readonly environment: Environment;
-  /** ANTHROPIC_AUTH_TOKEN in place of ANTHROPIC_API_KEY, which the client asks about. */
+  /** Use ANTHROPIC_AUTH_TOKEN instead of ANTHROPIC_API_KEY, about which the client asks. */
   readonly authToken: boolean;
 }
 
@@ -57,16 +58,19 @@ export function claudeVariables(
   { environment, authToken }: ClaudeFacts,
 ): Variables {
   return [
-    // Without /v1: the client adds /v1/messages itself.
+    // Without /v1: the client adds /v1/messages.
     ['ANTHROPIC_BASE_URL', addressOf(access)],
     [authToken ? 'ANTHROPIC_AUTH_TOKEN' : 'ANTHROPIC_API_KEY', access.localToken],
-    // The client then says which requests are side calls and compactions.
+    // With this the client marks its side calls and compactions.
     ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
     ...loopbackVariables(access.host, environment),
   ];
 }
 
-/** Clients send even loopback requests to an HTTP proxy, token and prompts included. */
+/**
+ * Returns NO_PROXY with this machine. Without it clients send even loopback requests to an HTTP proxy, with token
+ * and prompts.
+ */
 export function loopbackVariables(host: string, environment: Environment): Variables {
   const direct = ['127.0.0.1', 'localhost', ...(host === '::1' ? ['::1', '[::1]'] : [])];
   const { NO_PROXY: upper, no_proxy: lower } = environment;
@@ -82,12 +86,12 @@ function extended(list: string | undefined, hosts: readonly string[]): string {
   return [...entries, ...hosts.filter((host) => !entries.includes(host))].join(',');
 }
 
-// One line each is what the shell gets: a control character has no place in a list of hosts.
+// The shell gets one line per variable, and no host contains a control character.
 function isHostLike(entry: string): boolean {
   return entry !== '' && !/\p{Cc}/u.test(entry);
 }
 
-/** The variables with which clients send even loopback requests to a proxy of the network. */
+/** Variables that make clients send even loopback requests to a network proxy. */
 const NAMES = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'];
 
 /** Those of them that are set. */
@@ -95,7 +99,7 @@ export function proxyVariables(environment: Environment): readonly string[] {
   return NAMES.filter((name) => Boolean(environment[name]));
 }
 
-/** True when NO_PROXY keeps requests to this machine on it. */
+/** Says whether NO_PROXY excludes requests to this machine from the network proxy. */
 export function sparesLoopback(environment: Environment): boolean {
   const list = `${environment['NO_PROXY'] ?? ''},${environment['no_proxy'] ?? ''}`;
   const entries = list.split(/[\s,]+/);
@@ -108,8 +112,8 @@ export interface CodexProvider {
   readonly baseUrl: string;
   readonly name: string;
   /**
-   * The source of the local token: a command; a variable; or the path of the base URL, because Codex
-   * knows no command or sends its own login.
+   * How Codex gets the local token: from a command; from a variable; or in the path of the base URL, if Codex
+   * supports no command or sends its own login.
    */
   readonly credential:
     | { readonly tokenCommand: readonly string[] }

@@ -18,10 +18,9 @@ import { type ClientFileForm, isSameValue, type Reverted } from './client-file.t
 import { clientFolder } from './client-home.ts';
 
 /**
- * Codex's config.toml: one marked block; every other line stays unchanged. A profile file of its own
- * (`svc.config.toml`) would need `codex -p svc` in every call, and the app and the editors have no such
- * choice: since 0.134 no key of config.toml names a profile (developers.openai.com/codex/config-advanced,
- * November 2026).
+ * Edits Codex's config.toml: one marked block, and every other line stays unchanged. A separate profile file
+ * (`svc.config.toml`) would need `codex -p svc` in every call, which the app and the editors cannot do: since 0.134
+ * no key of config.toml names a profile (developers.openai.com/codex/config-advanced, November 2026).
  */
 
 const PROVIDER = 'svc';
@@ -31,7 +30,9 @@ export function providerBlock(tables: TomlBlock['tables']): TomlBlock {
   return { top: { model_provider: `"${PROVIDER}"` }, tables };
 }
 
-/** Codex's built-in provider at another base URL: it keeps its login and its history. */
+/**
+ * Returns settings that give Codex's built-in provider another base URL, so that it keeps its login and its history.
+ */
 export function builtInBlock(baseUrl: string): TomlBlock {
   const top = { model_provider: '"openai"', openai_base_url: tomlString(baseUrl) };
   return { top, tables: [] };
@@ -66,7 +67,7 @@ function apply(
   const { text: after, change } = insertBlock(text, block, isWhole);
   const own = parseToml(linesOf(block).join('\n')) ?? {};
   const wanted = withBlock(before, own);
-  // The splice went by lines; the parser has the last word on what the file says now.
+  // The block was inserted by lines, so check the result with the parser.
   if (!isSameValue(parseToml(after), wanted)) {
     throw new CliError(
       `${path} sets model_provider or model_providers.${PROVIDER} in a form that svc cannot edit.`,
@@ -80,7 +81,7 @@ function linesOf({ top, tables }: TomlBlock): readonly string[] {
   return [...Object.entries(top).map(([key, value]) => `${key} = ${value}`), ...tables.flat()];
 }
 
-/** The expected content of the file: its own values, and the block's values in place of some. */
+/** Returns the expected content of the file: its own values, with the block's in place of some. */
 function withBlock(before: Toml, own: Toml): Toml {
   const { model_providers: others } = before;
   const { model_providers: ours, ...top } = own;
@@ -95,7 +96,7 @@ function revert(text: string, change: NonNullable<ClientChange['toml']>): Revert
   const own = parseToml(change.lines.join('\n')) ?? {};
   const aside = parseToml(change.aside.join('\n')) ?? {};
   const wanted = withBlock(withoutBlock(parseToml(text) ?? {}, own), aside);
-  // A key that a person added to the block's own table would now be a key of another table.
+  // A key that the user added to the block's table would now belong to another table.
   return isSameValue(before, wanted) ? reverted : 'edited';
 }
 
@@ -114,7 +115,7 @@ function isWhole(text: string): boolean {
   return parseToml(text) !== undefined;
 }
 
-/** The profile that the file chooses and that names a provider of its own: it beats the top level. */
+/** Returns the profile that the file selects, if it names a provider: that overrides the top level. */
 export async function profileIn(path: string): Promise<string | undefined> {
   const toml = parseToml((await readForeignFile(path)).text ?? '');
   const profile = typeof toml?.['profile'] === 'string' ? toml['profile'] : '';

@@ -10,7 +10,7 @@ export interface TokenOptions {
   readonly start?: boolean;
 }
 
-/** `svc config token`: the token and a line end, nothing else. `script` is this program. */
+/** Runs `svc config token`: prints the token and a line end, nothing else. `script`: this program. */
 export async function printToken(
   options: TokenOptions,
   context: CommandContext,
@@ -21,14 +21,14 @@ export async function printToken(
   context.terminal.out(access.localToken);
 }
 
-/** A listener on loopback accepts within a millisecond; a busy machine takes longer. */
+/** Deadline of connecting. A listener on loopback accepts within a millisecond; a busy machine takes longer. */
 const CONNECT_MS = 500;
-/** Codex gives its token command 5 seconds, and a person sees nothing meanwhile. */
+/** Deadline of starting a proxy: Codex gives its token command 5 seconds, during which the user sees nothing. */
 const START_MS = 4_500;
 
 /**
- * Starts the proxy for a client that asks for its token, and so is about to send a request. Clients ask often; while
- * the proxy listens this costs one connection on loopback. Throws CliError when the proxy cannot be started; the
+ * Starts the proxy for a client that asks for its token, because it is about to send a request. Clients ask often;
+ * if the proxy listens this costs one connection on loopback. Throws CliError if the proxy cannot be started; the
  * reason is on stderr by then.
  */
 async function startForClient(
@@ -61,7 +61,7 @@ async function startForClient(
   );
 }
 
-/** An older build of this very program serves: `svc start --detach` puts this one in its place. */
+/** Says whether an older build of this program is running; `svc start --detach` then replaces it. */
 async function isOutdated(
   access: Access,
   environment: CommandContext['environment'],

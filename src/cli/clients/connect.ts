@@ -41,9 +41,9 @@ import { HOOKABLE, hookableOf } from './hook-files.ts';
 import { commandLine, holdsStart, ownCommand, START, TOKEN } from './own-command.ts';
 
 /**
- * `svc connect NAME` and `svc disconnect NAME`: change the client's own settings file, so that the client finds
- * the proxy however it is started. The file holds no token: the client asks svc for it. A command shows the change
- * and asks first; without a terminal it needs --yes.
+ * Runs `svc connect NAME` and `svc disconnect NAME`: they change the client's own settings file, so that the client
+ * finds the proxy however it is started. The file contains no token: the client asks svc for it. A command shows the
+ * change and asks first; without a terminal it needs --yes.
  */
 
 export interface ConnectOptions {
@@ -53,7 +53,7 @@ export interface ConnectOptions {
   readonly model?: string;
   /** For Codex: name the provider OpenAI. */
   readonly openaiName?: boolean;
-  /** Memory through the client's own hooks, with no proxy in the path. */
+  /** Use the client's own hooks for memory, without a proxy in the path. */
   readonly hooks?: boolean;
 }
 
@@ -71,9 +71,9 @@ export interface ConnectableClient {
   readonly title: string;
   /** The name in the search path. */
   readonly program: string;
-  /** The dialects with which it can be connected without more options, the best one first. */
+  /** The dialects with which it can be connected without more options, best first. */
   readonly dialects: readonly Dialect[];
-  /** It has a login of its own that svc can pass on. */
+  /** It has a login that svc can forward. */
   readonly hasLogin: boolean;
   /** Computes the settings. Throws CliError if the configuration does not allow them. */
   plan(facts: PlanFacts): Promise<Connection>;
@@ -87,7 +87,7 @@ export interface PlanFacts {
   readonly script: string;
 }
 
-/** What `connect` is about to write, and what to say about it. */
+/** What `connect` will write, and what it tells the user. */
 export interface Connection {
   readonly form: ClientFileForm;
   /** Where the client finds the proxy. */
@@ -119,7 +119,7 @@ export const CONNECTABLE: readonly ConnectableClient[] = [
   ...OTHER_CLIENTS.flatMap(otherClient),
 ];
 
-/** The titles of the clients that start the proxy themselves, because of settings that svc wrote and recorded. */
+/** Returns the titles of clients that start the proxy themselves, because svc wrote and recorded such settings. */
 export async function startingClients(environment: Environment): Promise<readonly string[]> {
   const records = await clientRecords(dataFolder(environment));
   return CONNECTABLE.flatMap((client) => {
@@ -131,7 +131,7 @@ export async function startingClients(environment: Environment): Promise<readonl
   });
 }
 
-/** Throws CliError with the reason for a client that svc cannot connect. */
+/** Returns the client. Throws CliError with the reason if svc cannot connect it. */
 function connectableOf(name: string): ConnectableClient {
   const client = CONNECTABLE.find((one) => one.name === name);
   if (client !== undefined) return client;
@@ -186,7 +186,7 @@ export async function disconnect(
     const message = `Disconnect ${title} from svc?`;
     if (!(await isConfirmed(message, context, confirm))) return 130;
   }
-  // Where nothing of svc is anywhere, the first file says so.
+  // If no file has svc's settings, report about the first one.
   const own = found.filter(({ path }) => path !== undefined);
   for (const { one } of own.length === 0 ? found.slice(0, 1) : own) {
     // oxlint-disable-next-line no-await-in-loop -- Their records share one lock.
@@ -196,7 +196,7 @@ export async function disconnect(
   return 0;
 }
 
-/** The files of a client in which svc may have settings: those of the proxy, and those of hooks. */
+/** Returns the files of a client in which svc may have settings: for the proxy, and for hooks. */
 function formsOf(
   name: string,
   environment: Environment,
@@ -213,7 +213,7 @@ function formsOf(
   return { title: hooked.title, forms };
 }
 
-/** Writes the client's hooks. Settings of the proxy in the same file go: the one or the other. */
+/** Writes the client's hooks, and removes settings for the proxy from the same file: a client has one or the other. */
 async function connectHooks(
   name: string,
   options: ConnectOptions,
@@ -253,7 +253,7 @@ async function connectHooks(
   return 0;
 }
 
-/** The address of the memory service; undefined where memory is on this machine. */
+/** Returns the address of the memory service; undefined if memories are on this machine. */
 async function memoryServiceOf(environment: Environment): Promise<string | undefined> {
   const file = await readConfigFile(configFolder(environment));
   const { memory } = parseRecall(file?.value ?? {}, environment);
@@ -292,7 +292,7 @@ async function isConfirmed(
   return isSure;
 }
 
-/** Hides the token in an address, and never shows the values that the settings replace. */
+/** Describes the change. It hides the token in an address, and never shows the replaced values. */
 function previewLines({ toml, json = [], whole }: Omit<ClientChange, 'hash'>): readonly string[] {
   const lines = [
     ...(whole === undefined ? [] : [`a plugin of svc, ${whole.split('\n').length} lines`]),
@@ -307,7 +307,7 @@ function previewLines({ toml, json = [], whole }: Omit<ClientChange, 'hash'>): r
   return aside === 0 ? shown : [...shown, `(${aside} lines of yours become comments)`];
 }
 
-/** Writes the settings without asking. True if the client starts the proxy by itself from now on. */
+/** Writes the settings without asking. Returns true if the client now starts the proxy itself. */
 export async function connectNow(
   client: ConnectableClient,
   context: CommandContext,
@@ -339,7 +339,7 @@ async function carryOut(
       `${title} starts the proxy in its own environment, which may lack ${variables.join(', ')}. Store the key in svc's configuration instead: svc setup --yes --upstream NAME --key-stdin`,
     );
   }
-  // The file names this program: one that may be gone tomorrow does not help there.
+  // The settings name this program's path, so a path that may be deleted tomorrow does not help.
   if (command?.some((one) => /[\\/]_npx[\\/]/.test(one)) === true) {
     terminal.warn('svc runs from the cache of npx, which npm empties from time to time.');
     terminal.note('  Install svc, then run this command again: npm install -g svc-local-proxy');
@@ -363,7 +363,7 @@ async function planClaude({ context: { environment }, script }: PlanFacts): Prom
   const variables = [
     ['ANTHROPIC_BASE_URL', baseUrl],
     ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
-    // Set in a shell they would go along with every request, or take the place of a login.
+    // From the shell these would be sent with every request, or replace a login.
     ['ANTHROPIC_API_KEY', ''],
     ['ANTHROPIC_AUTH_TOKEN', ''],
     ...loopbackVariables(access.host, environment),
@@ -383,15 +383,18 @@ async function planClaude({ context: { environment }, script }: PlanFacts): Prom
 }
 
 /**
- * With a login Claude Code never asks svc for a token, so a hook starts the proxy. Claude Code runs the hooks of
- * SessionStart before its first request, also with -p, and gives the model what they print: this prints nothing.
+ * With a login Claude Code never asks svc for a token, so a hook starts the proxy. Claude Code runs SessionStart
+ * hooks before its first request, also with -p, and gives their output to the model; this one prints nothing.
  */
 function startHook(command: readonly string[]): JsonSetting {
   const hook = { type: 'command', command: commandLine(command), timeout: START_HOOK_SECONDS };
   return { path: ['hooks', 'SessionStart'], value: { hooks: [hook] }, isItem: true };
 }
 
-/** A start takes less than a second; a busy machine needs several. Claude Code starts without it after this time. */
+/**
+ * Time limit of the hook. A start takes less than a second, on a busy machine several; after the limit Claude Code
+ * continues without it.
+ */
 const START_HOOK_SECONDS = 15;
 
 async function planCodex({ options, context, script }: PlanFacts): Promise<Connection> {
@@ -429,8 +432,8 @@ async function planCodex({ options, context, script }: PlanFacts): Promise<Conne
 }
 
 /**
- * Codex 0.80 knows neither a command for the token nor a base URL for its built-in provider; later ones
- * do. Where Codex is not found the newest is assumed.
+ * Says whether Codex supports a token command and a base URL for its built-in provider; 0.80 does not, later ones
+ * do. If Codex is not found, the newest is assumed.
  */
 async function isNewCodex(environment: Environment): Promise<boolean> {
   if (!isInstalled(environment, 'codex')) return true;
@@ -438,7 +441,7 @@ async function isNewCodex(environment: Environment): Promise<boolean> {
   return version === '' || isBuiltInConfigurable(version);
 }
 
-/** The client for `svc connect`; none if svc changes no file of it. */
+/** Returns the client for `svc connect`; none if svc changes no file of it. */
 function otherClient(client: OtherClient): readonly ConnectableClient[] {
   const { file, name, title, program, needsModel } = client;
   if (typeof file === 'string') return [];

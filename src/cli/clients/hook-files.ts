@@ -9,20 +9,20 @@ import { jsonSettings, type JsonSetting } from './json-settings.ts';
 import { commandLine } from './own-command.ts';
 
 /**
- * Where each client has its hooks. An event's line is always the same, because Codex asks for trust again whenever it
+ * Where each client has its hooks. An event's line never varies, because Codex asks for trust again whenever it
  * changes.
  */
 
 interface HookableClient {
   readonly name: string;
   readonly title: string;
-  /** `command`: the words before the event; none for a file from which the hooks are removed. */
+  /** `command`: the words before the event; none for removing the hooks. */
   form(environment: Environment, command: readonly string[]): ClientFileForm;
   /** What the person has to do. */
   readonly next: readonly string[];
 }
 
-/** Seconds. svc answers within one; a busy machine needs more to start it. */
+/** The events, with time limits in seconds. svc answers within one; a busy machine needs more to start it. */
 const EVENTS = [
   ['SessionStart', 10],
   ['UserPromptSubmit', 5],
@@ -32,7 +32,7 @@ const EVENTS = [
   ['SessionEnd', 3],
 ] as const;
 
-/** The tools of Claude Code whose calls say what the work is about. */
+/** Claude Code's tools whose calls show what the work is about. */
 const LOOKED_TOOLS = 'Bash|Read|Grep|Glob|Edit|Write';
 
 export const HOOKABLE: readonly HookableClient[] = [
@@ -111,7 +111,10 @@ function groups(
   });
 }
 
-/** A shell in which svc is gone must report no error at each event: it says so once, at the start of a session. */
+/**
+ * Returns the line for a POSIX shell. If svc is missing there, it must not report an error at each event: it says so
+ * once, at the start of a session.
+ */
 function posixLine(client: string, words: readonly string[]): string {
   const message = `svc has no memory here: it is not installed any more. To remove its hooks, install it and run: svc disconnect ${client}`;
   const isStart = /^sessionStart$/i.test(words.at(-1) ?? '');
@@ -119,7 +122,10 @@ function posixLine(client: string, words: readonly string[]): string {
   return `${commandLine(words)} 2>/dev/null || ${otherwise}`;
 }
 
-/** For cmd.exe and for PowerShell: what Codex runs differs with its version (2026-11-24). Without svc it is silent. */
+/**
+ * Returns the line for cmd.exe and PowerShell: which one Codex uses depends on its version (2026-11-24). It prints
+ * nothing if svc is missing.
+ */
 function windowsLine(words: readonly string[]): string {
   return `cmd /d /c "${words.join(' ')} 2>nul || exit /b 0"`;
 }
@@ -146,7 +152,7 @@ function copilotSettings(command: readonly string[]): readonly JsonSetting[] {
   ];
 }
 
-/** A file that is svc's as a whole: a copy of the plugin in this package, with the command of this installation. */
+/** A file that is entirely svc's: a copy of this package's plugin, with the command of this installation. */
 function pluginFile(path: string, source: string, command: readonly string[]): ClientFileForm {
   const remedy = `Move it away, then try again.`;
   return {
@@ -167,10 +173,10 @@ function pluginFile(path: string, source: string, command: readonly string[]): C
   };
 }
 
-/** `dist` and `plugins` lie side by side in the package. */
+/** `dist` and `plugins` are in the same folder of the package. */
 function pluginText(source: string, command: readonly string[]): string {
   const text = readFileSync(join(packageFolder(), 'plugins', source), 'utf8');
-  // The event and the client are the plugin's own words.
+  // The plugin adds the event and the client itself.
   const words = JSON.stringify(command.slice(0, -2)).replaceAll('"', "'");
   return text.replace("const COMMAND = ['svc'];", () => `const COMMAND = ${words};`);
 }

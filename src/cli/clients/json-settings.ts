@@ -6,12 +6,12 @@ import { CliError } from '../cli-error.ts';
 import { type ClientFileForm, isSameValue, type Reverted } from './client-file.ts';
 
 /**
- * A client's settings in JSON: single keys, because JSON has no comments to mark a block with and
- * clients rewrite the file whenever they change a setting. The record knows the keys.
+ * Edits a client's settings in JSON. Single keys are set, because JSON has no comments to mark a block with, and
+ * clients rewrite the file whenever they change a setting. The record lists the keys.
  */
 
 export interface JsonSetting extends Omit<JsonChange, 'before'> {
-  /** The person's own value stays where there is one. */
+  /** An existing value of the user stays. */
   readonly isDefault?: true;
 }
 
@@ -20,9 +20,9 @@ export interface JsonTarget {
   /** The client, as `svc print-config` names it. */
   readonly name: string;
   readonly settings: readonly JsonSetting[];
-  /** The client that refuses a file with comments or trailing commas as a whole. */
+  /** The client, if it refuses a file with comments or trailing commas. */
   readonly refusesComments?: string;
-  /** The remedy for a file that is right and no JSON: YAML can be either. */
+  /** What to do about a valid file that is not JSON but, for example, YAML. */
   readonly otherForm?: string;
 }
 
@@ -34,7 +34,7 @@ export function jsonSettings(target: JsonTarget): ClientFileForm {
     apply: (text) => apply(target, text),
     revert: (text, { json }) => (json === undefined ? 'absent' : revert(text, json)),
     isEmpty: (text) => isDeepStrictEqual(parseJsonText(text), {}),
-    // Without a record these are the person's own settings, which give way and come back.
+    // Without a record these are the user's own settings, which are replaced and restored later.
     hasMark: () => false,
   };
 }
@@ -77,7 +77,7 @@ function apply(
     (now, change) => withValue(now, change.path, wholeValue(change)),
     before,
   );
-  // A key that appears twice would keep its second value: the outcome is read again, not believed.
+  // A repeated key would keep its second value, so parse the result again and check it.
   if (!isSameValue(parseJsonText(after), wanted)) {
     throw new CliError(
       `${path} has a setting twice, or in a form that svc cannot edit.`,
@@ -92,7 +92,7 @@ function isListOrAbsent(settings: unknown, path: readonly string[]): boolean {
   return value === undefined || Array.isArray(value);
 }
 
-/** An item goes to the end of the list that is there. */
+/** Applies a change. An item is appended to the existing list. */
 function withChange(text: string, change: JsonChange): string {
   const { path, value, before, isItem } = change;
   const isAppended = isItem === true && before !== undefined;
@@ -107,7 +107,7 @@ function wholeValue({ value, before, isItem }: JsonChange): unknown {
   return isItem === true ? [...asList(before), value] : value;
 }
 
-/** The objects that contain a setting, outermost first. */
+/** Returns the paths of the objects that contain a setting, outermost first. */
 function foldersOf({ path }: Pick<JsonChange, 'path'>): readonly (readonly string[])[] {
   return path.slice(1).map((_, index) => path.slice(0, index + 1));
 }
@@ -128,7 +128,7 @@ function withValue(settings: unknown, [key, ...rest]: readonly string[], value: 
 function revert(text: string, changes: readonly JsonChange[]): Reverted {
   const now = parseJsonText(text);
   if (!isRecord(now)) return 'edited';
-  // A key that a person took out, or set back, by hand counts as undone.
+  // A key that the user removed or changed back counts as undone.
   const left = changes.filter((change) => {
     const value = valueAt(now, change.path);
     if (change.isItem === true) return placeIn(value, change) !== -1;
@@ -152,7 +152,7 @@ function placeIn(list: unknown, { value }: JsonChange): number {
   return asList(list).findIndex((item) => isDeepStrictEqual(item, value));
 }
 
-/** A list that was made for the item goes with it. */
+/** Undoes a change. A list that was created for the item is removed with it. */
 function withoutChange(text: string, change: JsonChange): string {
   const { path, before, isItem } = change;
   if (isItem !== true) return withJsonValue(text, path, before);
@@ -161,7 +161,7 @@ function withoutChange(text: string, change: JsonChange): string {
   return withJsonValue(text, isMade ? path : [...path, placeIn(list, change)], undefined);
 }
 
-/** An object that held nothing but svc's own keys was made for them, and goes with them. */
+/** Removes objects that had only svc's keys, because they were created for them. */
 function withoutEmptied(text: string, changes: readonly JsonChange[]): string {
   const folders = changes.flatMap((change) => foldersOf(change));
   const innermostFirst = folders.toSorted((a, b) => b.length - a.length);

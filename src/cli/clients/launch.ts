@@ -23,15 +23,13 @@ import { tomlString } from '../../core/foreign/shell-quote.ts';
 import { BLOCK_BEGIN } from '../../core/foreign/toml-block.ts';
 import { spawn } from 'node:child_process';
 
-/**
- * How `svc run` starts a client: arguments and environment say where the proxy is. No file changes.
- */
+/** How `svc run` starts a client: arguments and environment name the proxy, and no file changes. */
 export interface LaunchedClient {
   /** The name in the search path. */
   readonly program: string;
   /** The command that installs it. */
   readonly install: string;
-  /** The dialects that it can speak to svc, the best one first. */
+  /** The dialects that it can use with svc, best first. */
   readonly dialects: readonly [Dialect, ...Dialect[]];
   launch(facts: LaunchFacts): Promise<Launch> | Launch;
 }
@@ -42,7 +40,7 @@ export interface LaunchFacts {
   readonly port: number;
   readonly localToken: string;
   readonly environment: Environment;
-  /** The provider of the client's first dialect as the configuration has it; undefined where there is none. */
+  /** The configured provider of the client's first dialect; undefined if there is none. */
   readonly upstream: Draft | undefined;
   /** All providers, as the configuration has them. */
   readonly upstreams: readonly Draft[];
@@ -50,7 +48,7 @@ export interface LaunchFacts {
   readonly args: readonly string[];
   /** The script of this program. */
   readonly script: string;
-  /** The output of `PROGRAM --version`; '' where it prints nothing in time. */
+  /** Returns the output of `PROGRAM --version`; '' without output in time. */
   readonly version: () => Promise<string>;
 }
 
@@ -58,11 +56,11 @@ export interface Launch {
   /** Before the person's own arguments. */
   readonly args: readonly string[];
   readonly environment: Environment;
-  /** Lines for the person: who pays, what is separate. */
+  /** Lines for the user: who pays, what is separate. */
   readonly notes: readonly string[];
 }
 
-/** True for a provider to which svc passes the client's own login on. */
+/** Says whether svc forwards the client's own login to this provider. */
 export function takesLogin(upstream: Draft | undefined): boolean {
   return upstream?.['auth'] === 'client';
 }
@@ -82,8 +80,8 @@ function withKey({ host, port, localToken, environment, upstream }: LaunchFacts)
       ...environment,
       ...Object.fromEntries(claudeVariables(access, { environment, authToken: true })),
       ...Object.fromEntries(toolSearchVariables(upstream, environment)),
-      // Beside a token the client would send it along, and ask first whether it may. The provider's key
-      // is svc's business.
+      // The client would send this together with the token, after asking the user. svc itself adds the provider's
+      // key.
       ANTHROPIC_API_KEY: undefined,
       CLAUDE_CODE_OAUTH_TOKEN: undefined,
     },
@@ -91,7 +89,7 @@ function withKey({ host, port, localToken, environment, upstream }: LaunchFacts)
   };
 }
 
-/** The client keeps its login and sends it as always; svc gets its own token in a header beside it. */
+/** The client keeps its login and sends it as usual; svc's own token is in a separate header. */
 function withLogin({ host, port, localToken, environment, upstream }: LaunchFacts) {
   return {
     args: [],
@@ -130,7 +128,7 @@ function hasKeySettings(environment: Environment): boolean {
   return text.includes('"apiKeyHelper"') && text.includes('config token');
 }
 
-/** Login and key together: the person must know which of them pays. */
+/** Warns that login and key both exist, so that the user knows which one pays. */
 function keyPays(client: string, login: string): string {
   return `${client} has a subscription login, but svc has a provider key, so the provider bills the key per token. To use the login instead: svc setup --login ${login}`;
 }
@@ -144,8 +142,8 @@ export const CODEX: LaunchedClient = {
     const isLogin = takesLogin(upstream);
     const mode = codexAuthMode(environment);
     const knowsBuiltIn = isBuiltInConfigurable(await facts.version());
-    // The built-in provider needs a credential of Codex's own, and sends it: a plan's login must not go
-    // where svc has a key.
+    // The built-in provider needs a credential of Codex's own and sends it. A plan's login must not be sent if svc
+    // has a key.
     const hasCredential = isLogin || mode === 'key';
     // Other providers do not know what the built-in one sends. A login's upstream is OpenAI by definition.
     const isOpenAi = isLogin || isAt('api.openai.com', upstream);
@@ -155,8 +153,8 @@ export const CODEX: LaunchedClient = {
 };
 
 /**
- * Codex keeps its history by provider. Through its built-in provider, sessions from before svc can be
- * resumed through svc, and the other way round.
+ * Uses Codex's built-in provider. Codex stores its history by provider, so sessions from before svc can be resumed
+ * with svc, and the reverse.
  */
 function builtIn(facts: LaunchFacts, mode: AuthMode): Launch {
   const { localToken, environment, host, upstream } = facts;
@@ -192,7 +190,7 @@ const SEPARATE_HISTORY =
 
 function providerArgs(facts: LaunchFacts, isLogin: boolean): readonly string[] {
   const written = writtenBase(facts.environment);
-  // Settings that svc wrote are used as they are: two ways to give the token exclude each other.
+  // Settings that svc wrote are used as they are, because two ways of giving the token exclude each other.
   if (written !== undefined && !isLogin) {
     // With the slash: port 876 is not port 8765.
     if (written.startsWith(`${urlOf(facts)}/`)) return [];
@@ -216,7 +214,7 @@ function providerArgs(facts: LaunchFacts, isLogin: boolean): readonly string[] {
   return ['-c', `model_providers.svc={ ${pairs.join(', ')} }`];
 }
 
-/** The base URL that `svc connect codex` put into Codex's own file. */
+/** Returns the base URL that `svc connect codex` wrote into Codex's file. */
 function writtenBase(environment: Environment): string | undefined {
   const text = readClientFile(environment, CODEX_FOLDER, 'config.toml');
   if (!text.includes(BLOCK_BEGIN)) return undefined;
@@ -227,7 +225,7 @@ function writtenBase(environment: Environment): string | undefined {
 
 type AuthMode = ReturnType<typeof codexAuthMode>;
 
-// 0.120.0 is the first version found to know `openai_base_url`; 0.113.0 does not.
+// The first version found to support `openai_base_url` is 0.120.0; 0.113.0 does not.
 const BUILT_IN_SINCE = 120;
 
 export function isBuiltInConfigurable(version: string): boolean {
@@ -235,13 +233,13 @@ export function isBuiltInConfigurable(version: string): boolean {
   return Number(major) > 0 || Number(minor) >= BUILT_IN_SINCE;
 }
 
-/** Codex answers in 50 ms; a client that hangs there must not keep a person waiting. */
+/** Deadline of the version. Codex answers in 50 ms; a client that hangs must not keep the user waiting. */
 const VERSION_MS = 5_000;
 const VERSION_CHARS_MAX = 200;
 
-/** The output of `PROGRAM --version`; '' where it prints nothing in time. */
+/** Returns the output of `PROGRAM --version`; '' without output in time. */
 export async function versionOf(program: string, environment: Environment): Promise<string> {
-  // npm installs clients as .cmd files on Windows, which only a shell starts there.
+  // On Windows npm installs clients as .cmd files, which only a shell can start.
   const shell = process.platform === 'win32';
   const options = { env: { ...environment }, timeout: VERSION_MS, shell };
   const child = spawn(program, ['--version'], { ...options, stdio: ['ignore', 'pipe', 'ignore'] });

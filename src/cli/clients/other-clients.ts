@@ -11,8 +11,8 @@ import { clientFolder, CONFIG_FOLDER } from './client-home.ts';
 import { LOCAL_VARIABLE } from './client-variables.ts';
 
 /**
- * The clients beside Claude Code and Codex, one row each: the dialects, the environment, the text for a
- * person to put in, and the file. `core/request/clients.ts` says how a client's requests look.
+ * The clients besides Claude Code and Codex, one row each: dialects, environment, the text that a user must insert,
+ * and the file. `core/request/clients.ts` says what a client's requests look like.
  */
 
 export interface OtherClient {
@@ -23,27 +23,30 @@ export interface OtherClient {
   readonly program: string;
   /** The command that installs it. */
   readonly install: string;
-  /** The dialects that it can speak to svc, the best one first. */
+  /** The dialects that it can use with svc, best first. */
   readonly dialects: readonly [Dialect, ...Dialect[]];
-  /** For `svc run`; none for an editor. The token is in SVC_LOCAL_PROXY_TOKEN besides. Throws CliError where it cannot be done. */
+  /**
+   * For `svc run`; missing for an editor. SVC_LOCAL_PROXY_TOKEN also holds the token. Throws CliError if it is not
+   * possible.
+   */
   launch?(facts: OtherLaunchFacts): OtherLaunch;
-  /** For `svc print-config`: complete, and without the token wherever the client can read a variable. */
+  /** For `svc print-config`: complete, and without the token if the client can read a variable. */
   print(facts: ClientFacts): Printed;
-  /** In these dialects its settings name a model, which the person must give. */
+  /** With these dialects the settings name a model, which the user must give. */
   readonly needsModel?: readonly Dialect[];
-  /** For `svc connect`: its own file, or a sentence that says why svc changes none. */
+  /** For `svc connect`: the client's own file, or a sentence that says why svc changes none. */
   readonly file: OtherFile | string;
 }
 
 export interface ClientFacts {
-  /** The proxy's address for this client, without /v1: the requests need not name the client. */
+  /** The proxy's address for this client, without /v1. It identifies the client. */
   readonly url: string;
-  /** The same with a token for model routes in its path: for files that can run no command. */
+  /** The same with a token for model routes in its path, for files that cannot run a command. */
   readonly urlWithToken: string;
   readonly environment: Environment;
-  /** The dialects of the client for which a provider with a key is configured. At least one. */
+  /** The client's dialects for which a provider with a key is configured; at least one. */
   readonly spoken: readonly Dialect[];
-  /** The model that the person named, without a provider's name. */
+  /** The model that the user named, without a provider's name. */
   readonly model: string | undefined;
 }
 
@@ -57,7 +60,7 @@ interface OtherLaunchFacts extends ClientFacts {
 
 interface OtherLaunch {
   readonly args: readonly string[];
-  /** Over those of the shell; undefined takes one away. */
+  /** Variables that override the shell's; undefined removes one. */
   readonly variables: Environment;
 }
 
@@ -69,10 +72,10 @@ interface Printed {
 
 interface OtherFile {
   path(environment: Environment): string;
-  /** The remedy where a person has the file in a form that svc does not edit. */
+  /** What to do if the user has the file in a form that svc does not edit. */
   readonly otherForm?: string;
   settings(facts: FileFacts): readonly Omit<JsonChange, 'before'>[];
-  /** The client runs the token command, which starts the proxy where none runs. */
+  /** The client runs the token command, which starts the proxy if none runs. */
   readonly asksToken: boolean;
   /** What the person must still do. */
   readonly afterwards?: string;
@@ -95,8 +98,8 @@ const ZED_KEY =
 
 export const OTHER_CLIENTS: readonly OtherClient[] = [
   /**
-   * opencode reads further settings from OPENCODE_CONFIG_CONTENT. Its own providers keep their models and
-   * get another address. Chat Completions has no provider of its own there, so svc is one.
+   * opencode reads further settings from OPENCODE_CONFIG_CONTENT. Its own providers keep their models and get
+   * another address. For Chat Completions it has no provider of its own, so svc is added as one.
    */
   {
     name: 'opencode',
@@ -122,15 +125,15 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
         const withComments = join(folder, 'opencode.jsonc');
         return existsSync(withComments) ? withComments : join(folder, 'opencode.json');
       },
-      // The key is in the address; the client insists on one of its own.
+      // The token is in the address, but the client requires a key too.
       settings: (facts) =>
         entriesOf(['provider'], opencodeOf({ ...facts, url: facts.urlWithToken }, 'svc')),
       asksToken: false,
     },
   },
   /**
-   * pi takes providers from its models.json or from an extension. `svc run` gives it svc's extension, so
-   * no file changes. Its own providers keep their models and get another address.
+   * pi takes providers from its models.json or from an extension. `svc run` gives it svc's extension, so no file
+   * changes. Its own providers keep their models and get another address.
    */
   {
     name: 'pi',
@@ -159,7 +162,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
       asksToken: true,
     },
   },
-  /** Qwen Code takes address, key and kind of provider from the environment; the model is the person's. */
+  /** Qwen Code takes address, key and kind of provider from the environment; the user chooses the model. */
   {
     name: 'qwen',
     title: 'Qwen Code',
@@ -187,14 +190,14 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
       path: (environment) =>
         join(clientFolder(environment, { variable: 'QWEN_HOME', name: '.qwen' }), 'settings.json'),
       settings({ urlWithToken, spoken }) {
-        // The key is in the address; the client insists on one of its own.
+        // The token is in the address, but the client requires a key too.
         const { kind, variables } = qwenOf(spoken, urlWithToken, 'svc');
         return entriesOf([], { env: variables, security: { auth: { selectedType: kind } } });
       },
       asksToken: false,
     },
   },
-  /** GitHub's Copilot CLI with a provider of one's own, which it takes from the environment alone. */
+  /** GitHub's Copilot CLI with a user's own provider, which it takes only from the environment. */
   {
     name: 'copilot',
     title: 'Copilot CLI',
@@ -233,8 +236,8 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
     },
   },
   /**
-   * Cline's command line takes a base URL from its own file alone, and only for Chat Completions. So
-   * `svc run cline` needs the command once that `svc print-config cline` prints.
+   * Cline's command line takes a base URL only from its own file, and only for Chat Completions. So before `svc run
+   * cline` the command that `svc print-config cline` prints must be run once.
    */
   {
     name: 'cline',
@@ -256,7 +259,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
     },
     print({ urlWithToken, model }) {
       if (model === undefined) throw needsModel('Cline', 'svc print-config cline --model MODEL');
-      // The token is in the address, and opens model routes only; the client insists on a key of its own.
+      // The token is in the address and opens model routes only, but the client requires a key too.
       const name = shellQuote(model, 'sh');
       return {
         text: `cline auth -p ${CLINE_PROVIDER} -k svc -b ${urlWithToken}/v1 -m ${name}`,
@@ -264,7 +267,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
       };
     },
   },
-  /** Continue's `cn` reads models from a YAML file that the person names. The token stays in a variable. */
+  /** Continue's `cn` reads models from a YAML file that the user names. The token stays in a variable. */
   {
     name: 'continue',
     title: 'Continue',
@@ -292,7 +295,7 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
         const own = {
           ...continueModel(spoken, model),
           apiBase: `${urlWithToken}/v1`,
-          // The key is in the address; the client insists on one of its own.
+          // The token is in the address, but the client requires a key too.
           apiKey: 'svc',
           roles: ['chat'],
         };
@@ -324,9 +327,9 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
     },
   },
   /**
-   * Zed's built-in provider anthropic takes `api_url`; a provider of another API names its models. Zed keeps keys in
-   * the keychain and not in settings.json, so the token is in the address (zed.dev/docs/ai/use-api-access and
-   * zed-industries/zed#34602, 2026-11-24).
+   * Zed's built-in provider anthropic supports `api_url`; a provider of another API lists its models. Zed stores
+   * keys in the keychain and not in settings.json, so the token is in the address (zed.dev/docs/ai/use-api-access
+   * and zed-industries/zed#34602, 2026-11-24).
    */
   {
     name: 'zed',
@@ -347,8 +350,8 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
     },
   },
   /**
-   * VS Code 1.121 and newer: an entry of the vendor customendpoint in chatLanguageModels.json, with a whole URL for
-   * each model (microsoft/vscode#316916, read 2026-11-24).
+   * VS Code 1.121 and newer: an entry of the vendor customendpoint in chatLanguageModels.json, with a whole URL per
+   * model (microsoft/vscode#316916, read 2026-11-24).
    */
   {
     name: 'vscode',
@@ -392,9 +395,9 @@ export const OTHER_CLIENTS: readonly OtherClient[] = [
   },
 ];
 
-/** Programs that a person may name, and that cannot use a proxy on this machine by themselves. */
+/** Programs that a user may name, but that cannot use a proxy on this machine. */
 export const NOT_POSSIBLE: Readonly<Record<string, readonly [reason: string, instead: string]>> = {
-  // ngrok.com/docs/gateway/examples/cursor-local-llm and forum.cursor.com/t/158805, 2026-11-24.
+  // Sources: ngrok.com/docs/gateway/examples/cursor-local-llm and forum.cursor.com/t/158805, 2026-11-24.
   cursor: [
     'Cursor sends model requests from its own servers, and they cannot reach a proxy on this machine.',
     'In the terminal of Cursor use svc run claude, or another client.',
@@ -405,7 +408,7 @@ export const NOT_POSSIBLE: Readonly<Record<string, readonly [reason: string, ins
   ],
 };
 
-/** The model behind `-m`, `--model` or `--model=`, without the provider's name that svc gives it. */
+/** Returns the model after `-m`, `--model` or `--model=`, without the provider's name that svc gives it. */
 export function modelIn(args: readonly string[]): string | undefined {
   const at = args.findIndex((arg) => arg === '-m' || arg === '--model');
   const joined = args.find((arg) => arg.startsWith('--model='))?.slice('--model='.length);
@@ -421,13 +424,13 @@ function jsonText(value: unknown): string {
   return JSON.stringify(value, undefined, 2);
 }
 
-/** Each leaf by itself, so that what a person adds beside it stays when it is taken out again. */
+/** Returns an entry per leaf, so that undoing keeps what the user added beside it. */
 function entriesOf(path: readonly string[], value: unknown): readonly Omit<JsonChange, 'before'>[] {
   if (!isRecord(value)) return [{ path, value }];
   return Object.entries(value).flatMap(([key, inner]) => entriesOf([...path, key], inner));
 }
 
-/** The providers that a client keeps by name in a JSON object. */
+/** Returns the providers that a client stores by name in a JSON object. */
 function providersOf(
   client: string,
   { spoken }: ClientFacts,
@@ -443,7 +446,7 @@ function providersOf(
   throw needsModel(client, hint);
 }
 
-/** The names that opencode and pi have for their own providers. */
+/** The names of opencode's and pi's own providers. */
 const BUILT_IN: ReadonlyMap<Dialect, string> = new Map([
   ['anthropic_messages', 'anthropic'],
   ['openai_responses', 'openai'],
@@ -463,7 +466,7 @@ function opencodeOf(facts: ClientFacts, apiKey = '{env:SVC_LOCAL_PROXY_TOKEN}') 
   });
 }
 
-/** A person may give settings in the variable too: theirs stay, but for the same providers. */
+/** Merges settings into the variable: the user's own stay, except for the same providers. */
 function withOpencode(environment: Environment, provider: object): string {
   const text = environment[OPENCODE_SETTINGS] ?? '';
   const own = text === '' ? {} : parseJson(text);
@@ -477,7 +480,7 @@ function withOpencode(environment: Environment, provider: object): string {
   return JSON.stringify({ ...own, provider: { ...others, ...provider } });
 }
 
-/** pi takes the name of a variable for its value. */
+/** Returns pi's providers. pi replaces the name of a variable by its value. */
 function piOf(facts: ClientFacts, apiKey = 'SVC_LOCAL_PROXY_TOKEN') {
   const { url, model } = facts;
   return providersOf('pi', facts, (dialect) => {
@@ -490,7 +493,7 @@ function piOf(facts: ClientFacts, apiKey = 'SVC_LOCAL_PROXY_TOKEN') {
   });
 }
 
-/** The kind as `--auth-type` and the settings name it, and the variables. */
+/** Returns the provider's kind, as `--auth-type` and the settings name it, and the variables. */
 function qwenOf([dialect]: readonly Dialect[], url: string, key: string) {
   const kind = (dialect && QWEN_KINDS.get(dialect)) ?? 'openai';
   const variables: Readonly<Record<string, string>> =
@@ -507,7 +510,7 @@ const QWEN_KINDS: ReadonlyMap<Dialect, string> = new Map([
 
 function copilotOf(url: string, [dialect]: readonly Dialect[]): Readonly<Record<string, string>> {
   const wire = dialect && COPILOT_WIRES.get(dialect);
-  // Its OpenAI forms append to the base what follows /v1; the Anthropic one appends /v1 itself.
+  // Its OpenAI dialects append the path without /v1 to the base; the Anthropic one appends /v1 too.
   return wire === undefined
     ? { COPILOT_PROVIDER_TYPE: 'anthropic', COPILOT_PROVIDER_BASE_URL: url }
     : {
@@ -528,7 +531,7 @@ function continueModel([dialect]: readonly Dialect[], model: string | undefined)
   return { name: model, provider: provider ?? 'openai', model };
 }
 
-/** Zed and VS Code need the size of the window. A person corrects it for another model. */
+/** Window sizes that Zed and VS Code require; the user corrects them for another model. */
 const WINDOW_TOKENS = 200_000;
 const ANSWER_TOKENS = 16_000;
 
@@ -546,7 +549,7 @@ function zedOf(facts: ClientFacts) {
   });
 }
 
-/** The APIs for which Zed has no provider whose models it knows, with what their models have besides. */
+/** APIs for which Zed does not know a provider's models, with the extra members of their models. */
 const ZED_MODELS: ReadonlyMap<Dialect, object> = new Map([
   ['openai_responses', { capabilities: { chat_completions: false } }],
   ['openai_chat_completions', {}],

@@ -13,7 +13,7 @@ import { urlOf } from '../listing.ts';
 import { CliError } from '../cli-error.ts';
 import { type Launch, type LaunchedClient, type LaunchFacts, takesLogin } from './launch.ts';
 
-/** Prints what the clients of the table need, and starts them. */
+/** Prints what the clients of other-clients.ts need, and starts them. */
 
 export interface OtherOptions {
   readonly model?: string;
@@ -34,7 +34,7 @@ export async function printOther(
   noteProxy(environment, note);
 }
 
-/** Throws CliError if svc has no provider for the client. */
+/** Returns the facts for a client. Throws CliError if svc has no provider for it. */
 export async function factsOf(
   client: OtherClient,
   { model }: OtherOptions,
@@ -51,7 +51,7 @@ export async function factsOf(
   };
 }
 
-/** Starts a client of the table with its own variables, and with those that every client needs. */
+/** Starts a client of the table with its own variables, and those that every client needs. */
 export function launchedOther(client: OtherClient): readonly (readonly [string, LaunchedClient])[] {
   const { name, program, install, dialects } = client;
   const start = client.launch?.bind(client);
@@ -87,8 +87,8 @@ function launch(client: OtherClient, start: Start, facts: LaunchFacts): Launch {
 }
 
 /**
- * The client's dialects that have a provider with a key: a login is for the client that it belongs to. With
- * none of them the client would go past svc, so it does not start.
+ * Returns the client's dialects that have a provider with a key, because a login belongs to another client. Without
+ * any the client would bypass svc, so it does not start.
  */
 function spokenBy(
   { title, dialects }: Pick<OtherClient, 'title' | 'dialects'>,

@@ -7,19 +7,19 @@ import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { clientHome } from './client-home.ts';
 
 /**
- * The command with which a client gets the token by itself, from any shell. It also starts the
- * proxy where none runs: a client that finds no listener waits for a minute, or for ever.
+ * Returns the command with which a client gets the token, from any shell. It also starts the proxy if none runs: a
+ * client that finds no listener waits for a minute, or for ever.
  */
 export const TOKEN = ['config', 'token', '--start'] as const;
-/** The command with which a client starts the proxy where none runs. It prints nothing on stdout. */
+/** Returns the command with which a client starts the proxy if none runs. It prints nothing on stdout. */
 export const START = ['start', '--detach', '--quiet'] as const;
 
-/** True for one of these two commands, in whatever way its program and folders are named. */
+/** Says whether a line is one of these two commands, whatever its program and folders. */
 export function startsProxy(line: string): boolean {
   return [TOKEN, START].some((args) => line.trimEnd().endsWith(` ${args.join(' ')}`));
 }
 
-/** True for settings that hold one of these two commands, in whatever form a client's file has it. */
+/** Says whether settings contain one of these two commands, in any form of file. */
 export function holdsStart(text: string): boolean {
   return [TOKEN, START].some((args) => new RegExp(args.join(String.raw`\W+`)).test(text));
 }
@@ -32,17 +32,17 @@ export function ownCommand(
 ): readonly string[] {
   const words = [...programOf(environment, script), ...args];
   const folders = ownFolders(environment);
-  // Windows has no env; there the client must be started with the same variables.
+  // Windows has no `env`; there the client must be started with the same variables.
   if (folders.length === 0 || process.platform === 'win32') return words;
   return ['env', ...folders, ...words];
 }
 
-/** For a client that gives the command to a shell. */
+/** Returns the command as one line for a shell. */
 export function commandLine(words: readonly string[]): string {
   return words.map((one) => (/^[\w./:=@-]+$/.test(one) ? one : shellQuote(one, 'sh'))).join(' ');
 }
 
-/** A proxy that the command starts must use the same configuration and the same memory. */
+/** Returns variables with which the command uses the same configuration and memory. */
 function ownFolders(environment: Environment): readonly string[] {
   const home = clientHome(environment);
   const config = configFolder(environment);
@@ -54,12 +54,12 @@ function dataVariable(environment: Environment, home: string): readonly string[]
   const data = dataFolder(environment);
   if (environment['SVC_DATA_HOME']) return [`SVC_DATA_HOME=${data}`];
   const shared = resolve(environment['XDG_DATA_HOME'] || join(home, '.local', 'share'));
-  // macOS has its data elsewhere, and the variable does nothing.
+  // On macOS data is elsewhere, and the variable has no effect.
   const isUsed = dirname(data) === shared;
   return isUsed && shared !== join(home, '.local', 'share') ? [`XDG_DATA_HOME=${shared}`] : [];
 }
 
-/** `svc` where that is this very program: it stays right over an update of Node. */
+/** Returns `svc` if that is this program, because it survives an update of Node. */
 function programOf(environment: Environment, script: string): readonly string[] {
   const found = findProgram(environment, 'svc');
   const isThis = found !== undefined && realpathOf(found) === realpathOf(script);

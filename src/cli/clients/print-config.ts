@@ -21,12 +21,12 @@ import type { Terminal } from '../terminal.ts';
 import { parseServiceUrl } from '../../core/settings/config-upstreams.ts';
 
 /**
- * `svc print-config`: what a client needs to find the proxy. stdout is complete or empty, because
- * a shell evaluates it (R30); everything that a person should know besides goes to stderr.
+ * Runs `svc print-config`: prints what a client needs to find the proxy. stdout is complete or empty, because a
+ * shell evaluates it (R30); everything else for the user goes to stderr.
  */
 
 export interface ClaudeOptions {
-  /** The address of a service, in place of the proxy on this machine. */
+  /** The address of a service, instead of the proxy on this machine. */
   readonly service?: string;
   readonly shell?: string;
   readonly authToken?: boolean;
@@ -54,7 +54,7 @@ export async function printClaudeConfig(
   const how = `Evaluate these lines in the shell that starts the client: ${EVALUATED[shell]}`;
   printVariables({ variables, shell, how }, options, terminal);
   explainClaude(options, environment, note);
-  // Not on stdout: an interactive zsh takes a line that begins with # for a command.
+  // Not on stdout: an interactive zsh takes a line with # for a command.
   for (const [name, value] of toolSearchVariables(upstream, environment)) {
     note(`# ${exportLine(name, value, shell)}`);
     note('# This makes MCP tool search work through svc, as it does without a base URL.');
@@ -171,7 +171,7 @@ export function codexName({ openaiName }: CodexOptions): string {
   return openaiName === true ? 'OpenAI' : CODEX_NAME;
 }
 
-// With this name codex marks what a person typed, and makes compactions that only OpenAI reads.
+// With this name codex marks what a user typed, and makes compactions that only OpenAI can read.
 export function requireOpenAi(upstream: Draft | undefined): void {
   if (isAt('api.openai.com', upstream)) return;
   throw new CliError(
@@ -180,12 +180,15 @@ export function requireOpenAi(upstream: Draft | undefined): void {
   );
 }
 
-/** Also the variable with which a model reads left-out text, as the notes in its prompt say. */
+/**
+ * The variable with the service's key, also for the model's reading of left-out texts, as the notes in its prompt
+ * say.
+ */
 const KEY_VARIABLE = 'SVC_SERVICE_KEY';
 
 /**
- * Prints what a client needs to find a service instead of a proxy on its own machine: `svc print-config … --service
- * URL`. The key comes from the environment, since arguments show in process lists.
+ * Prints what a client needs to find a service instead of a local proxy: `svc print-config … --service URL`. The key
+ * comes from the environment, because arguments are visible in process lists.
  */
 export function printServiceClaude(
   url: string,
@@ -200,11 +203,11 @@ export function printServiceClaude(
   }
   const name = options.authToken === true ? 'ANTHROPIC_AUTH_TOKEN' : 'ANTHROPIC_API_KEY';
   const variables: [string, string][] = [
-    // Without /v1: the client adds /v1/messages itself.
+    // Without /v1: the client adds /v1/messages.
     ['ANTHROPIC_BASE_URL', originOf(url)],
     [name, key],
     [KEY_VARIABLE, key],
-    // The client then says which requests are side calls and compactions.
+    // With this the client marks its side calls and compactions.
     ['CLAUDE_CODE_GATEWAY_HINT_HEADERS', '1'],
   ];
   const how = `Evaluate these lines in the shell that starts the client. The key is the one in ${KEY_VARIABLE}.`;
@@ -223,7 +226,7 @@ export function printServiceCodex(
   note(`then export ${KEY_VARIABLE} before you start codex.`);
 }
 
-/** Flags that belong to a proxy on this machine. Throws CliError. */
+/** Refuses flags that belong to a proxy on this machine. Throws CliError. */
 export function refuseLocalFlags(options: object, flags: readonly string[]): void {
   const [wrong] = flags.filter((flag) => flag in options);
   if (wrong === undefined) return;

@@ -7,9 +7,9 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { BUILD } from '../../core/version.ts';
 
 /**
- * Where the proxy listens now. That is the configured port, unless only a proxy with another one runs:
- * after `svc start --port`, or where proxy.port is 0. Such a one must prove first that it is ours,
- * because a client sends the token and its prompts there. Undefined if the port is unknown.
+ * Returns where the proxy listens now: on the configured port, unless only a proxy with another port runs, after
+ * `svc start --port` or with proxy.port 0. Such a proxy must first prove that it is svc, because a client sends it
+ * the token and its prompts. Undefined if the port is unknown.
  */
 export async function runningAccess(
   access: Access,
@@ -23,8 +23,8 @@ export async function runningAccess(
 }
 
 /**
- * Whether an older build of the same program listens there, which svc may replace. Another installation
- * keeps its proxy: two that are in use would otherwise end each other's again and again.
+ * Says whether an older build of the same program listens there, which svc may replace. Another installation keeps
+ * its proxy; otherwise two installations would keep ending each other's.
  */
 export async function runsOtherBuild(
   { host, port }: Access,
@@ -42,7 +42,7 @@ export async function runsOtherBuild(
   );
 }
 
-/** No proxies where the data folder is unknown: then only the configuration is left. */
+/** None if the data folder is unknown: then only the configuration counts. */
 function runsOf(environment: Environment): Promise<readonly RunFile[]> {
   try {
     return listRunFiles(dataFolder(environment));
