@@ -1,9 +1,9 @@
 import { CliError } from './cli-error.ts';
 import type { Terminal } from './terminal.ts';
 
-/** The common part of the commands that list things. */
+/** What the listing commands have in common. */
 
-/** `--limit` as a number. Throws CliError for anything else. */
+/** Parses `--limit`. Throws CliError for anything but a number. */
 export function limitOf(
   text: string | undefined,
   range: {
@@ -29,12 +29,12 @@ export function count(number: number, noun: string, nouns = `${noun}s`): string 
   return `${number} ${number === 1 ? noun : nouns}`;
 }
 
-/** `42 %` of a share from 0 to 1; a dash where there is none. */
+/** Writes a share from 0 to 1 as `42 %`; a dash if there is none. */
 export function percent(share: number | null | undefined): string {
   return typeof share === 'number' ? `${Math.round(100 * share)} %` : '–';
 }
 
-/** Local time to the second: `2026-11-20 16:45:02`. */
+/** Writes local time to the second: `2026-11-20 16:45:02`. */
 export function timeText(at: number): string {
   const time = new Date(at);
   if (Number.isNaN(time.getTime())) return '?';
@@ -62,15 +62,15 @@ interface LineOptions {
   /** As typed after --log. */
   readonly log?: string;
   readonly quiet?: boolean;
-  /** Text also where no terminal shows it: the lines of a service are read later, in its log. */
+  /** Print text even without a terminal, because the lines of a service are read later in its log. */
   readonly isLogged?: boolean;
   /** The command whose help names the forms. */
   readonly command: string;
 }
 
 /**
- * Says how a listener shows what it answers: as text on a terminal, or for what is logged anyway, unless `--log`
- * names another form. Throws CliError for an unknown form.
+ * Decides how a listener prints its requests: as text on a terminal or in a log, unless `--log` names another form.
+ * Throws CliError for an unknown form.
  */
 export function lineForm(
   { log, quiet, isLogged = false, command }: LineOptions,
@@ -94,7 +94,7 @@ export function urlOf(
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** A port to propose when this one cannot be had. */
+/** Returns a port to propose if this one is not available. */
 export function otherPort(port: number): number {
   return port < 1024 || port === 65_535 ? 8765 : port + 1;
 }

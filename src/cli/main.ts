@@ -10,7 +10,7 @@ import { COMMANDS } from './program/commands.ts';
 
 /** The command line. */
 
-/** Runs one command line (without node and script) and resolves with the exit code. */
+/** Runs a command line (without node and script) and resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
   return runProgram(argv, declareCommands, undefined, { asker, openStore });
 }
@@ -76,7 +76,7 @@ function needFolder(): void {
   }
 }
 
-/** Prints the help of a command, or a page of the documents in this package. */
+/** Prints a command's help, or a page of this package's documents. */
 function printHelp(words: readonly string[], program: Command, terminal: Terminal): void {
   const command = words.reduce<Command | undefined>(
     (parent, word) => parent?.commands.find((one) => one.name() === word),

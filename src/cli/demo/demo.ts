@@ -24,22 +24,22 @@ import {
 import type { Call } from '../context.ts';
 
 /**
- * `svc demo`: the main job before the user's eyes, with no key and nothing left behind. The provider
- * is a stand-in; the proxy, its gate, its store and its relay are the real ones.
+ * Runs `svc demo`, which shows the main function without a key and leaves nothing behind. The provider is simulated;
+ * proxy, gate, store and relay are the real ones.
  */
 
 const FACT = 'The staging database of our shop listens on port 6431 of the host walrus-seven.';
 /** The part of the answer that cannot be guessed. */
 const GIST = 'walrus-seven';
-/** Each dialect asks in words of its own, so that none is answered with what another was given. */
+/** Each dialect asks in other words, so that none is answered with another's recall. */
 const QUESTIONS = [
   'On which host and port does the staging database of our shop listen?',
   'Which host and port does our shop use for the staging database?',
   'Where does the staging database of our shop listen, host and port?',
 ] as const;
 
-// The demo asks within milliseconds of the start, and a busy machine opens the store later than the
-// 300 ms that a person's request would wait. It shows recall, not speed.
+// Deadline of a recall. The demo asks within milliseconds of the start, and a busy machine opens the store later than
+// the usual 300 ms. It demonstrates recall, not speed.
 const RECALL_MS = 10_000;
 
 const SHOWN_HEADERS = [
@@ -50,7 +50,7 @@ const SHOWN_HEADERS = [
   'x-svc-continuity-state',
 ];
 
-/** Exit code 0 only when the fact was recalled in every dialect, streamed and whole. */
+/** Runs the demo. Exit code 0 only if the fact was recalled in every dialect, streamed and whole. */
 export async function demo({ context: { terminal } }: Call): Promise<ExitCode> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-demo-'));
   const provider = await startDemoProvider();
@@ -106,7 +106,7 @@ async function askEverywhere(stage: DemoStage, proxy: ProxyAddress): Promise<rea
     terminal.out('');
     terminal.out(`Session ${index + 2}, a new conversation, ${dialect.title}`);
     terminal.out(`  you       ${question}`);
-    // Each session has only the first one to remember.
+    // Each session must remember only the first one.
     const base = { proxy, dialect, text: question };
     const without = await ask(stage, { ...base, memoryMode: 'off' });
     terminal.out(`  no memory ${without.text}`);
@@ -127,7 +127,7 @@ function isRecalled({ text: said, headers }: DemoAnswer): boolean {
   return said.includes(GIST) && headers['x-svc-memory-state'] === 'recalled';
 }
 
-/** Shows the part of the message to the provider that was not typed. */
+/** Shows the part of the message to the provider that the user did not type. */
 function showAdded(
   { provider, terminal }: DemoStage,
   dialect: DialectDescriptor,
@@ -155,7 +155,7 @@ async function withProxy<Result>(
   }
 }
 
-/** A configuration like a user's own, but for the provider on this machine. */
+/** Returns a configuration like a user's, but with the simulated provider. */
 function demoSettings(providerUrl: string): Settings {
   const upstreams = DIALECT_DESCRIPTORS.map(({ name, defaultAuth }) => ({
     name: `stand-in-${name}`,
@@ -173,10 +173,10 @@ function demoSettings(providerUrl: string): Settings {
   throw new CliError(`The demo's own configuration is wrong: ${paths}.`, 'Please report this.');
 }
 
-/** The model that the stand-in provider claims to be. */
+/** The model name of the simulated provider. */
 const DEMO_MODEL = 'stand-in';
 
-/** Each call of the demo's client is a new conversation of one message. */
+/** A call of the demo's client: a new conversation of one message. */
 interface DemoCall {
   readonly proxy: ProxyAddress;
   readonly dialect: DialectDescriptor;
@@ -192,7 +192,7 @@ interface DemoAnswer extends Pick<LocalAnswer, 'headers'> {
 
 const EVENT_CHARS_MAX = 65_536;
 
-/** Throws when there is no answer, or one that is not 200. */
+/** Sends a call. Throws if there is no answer, or if its status is not 200. */
 async function ask(
   { settings: { localToken } }: DemoStage,
   { proxy, dialect, text: question, memoryMode, isStreamed = true }: DemoCall,
@@ -228,9 +228,8 @@ function streamedText(dialect: DialectDescriptor, body: string): string {
 }
 
 /**
- * The stand-in provider of `svc demo`. It answers a question from the texts of the same request and
- * remembers nothing, so a right answer proves that svc sent it the fact. It speaks all three
- * dialects.
+ * The simulated provider of `svc demo`. It answers a question from the texts of the same request and remembers
+ * nothing, so a right answer proves that svc sent it the fact. It supports all three dialects.
  */
 interface DemoProvider {
   readonly url: string;
@@ -273,7 +272,7 @@ function answerTo(path: string, body: unknown, response: ServerResponse): void {
   else sendJson(response, sampleOf(dialect.name).answer(DEMO_MODEL, reply));
 }
 
-/** The line that shares most words with the question, when it shares enough to be about it. */
+/** Returns the line that shares most words with the question, if it shares enough. */
 function answerFrom(texts: readonly string[]): string {
   const lines = texts.flatMap((it) => it.split('\n'));
   const question = lines.find((line) => line.includes('?'));
@@ -285,7 +284,7 @@ function answerFrom(texts: readonly string[]): string {
     const shared = [...wordsOf(line)].filter((word) => asked.has(word)).length;
     if (shared > best.shared) best = { line, shared };
   }
-  // Two shared words can be chance; a line about the matter shares its subject and more.
+  // Two common words may be a coincidence; a relevant line shares its subject and more.
   if (best.shared < 3) return 'I do not know: nothing in this request says it.';
   return `This request says: ${best.line.replace(/^- /, '')}`;
 }
@@ -294,7 +293,7 @@ function wordsOf(line: string): ReadonlySet<string> {
   return new Set(line.toLowerCase().match(/[a-z]{4,}/g));
 }
 
-/** Every text in a message, whether its content is a string or a list of parts. */
+/** Returns every text in a message, whether its content is a string or a list of parts. */
 function textsIn(message: unknown): readonly string[] {
   const content = memberAt(message, 'content');
   if (typeof content === 'string') return [content];

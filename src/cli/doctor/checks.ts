@@ -16,7 +16,7 @@ export function looseText({ path, mode }: LooseMode): string {
 
 export function checkNode(version: string): Check {
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
-  // undici 7 and the engines field of package.json ask for 20.18.1.
+  // undici 7 and package.json's engines field require 20.18.1.
   const isOld = major < 20 || (major === 20 && (minor < 18 || (minor === 18 && patch < 1)));
   if (!isOld) return { level: 'ok', subject: 'Node', found: version };
   const fix = 'Install Node 22 or newer.';
@@ -52,12 +52,12 @@ function takePort(port: number): string {
 
 interface CheckReport {
   readonly checks: readonly Check[];
-  /** For the JSON alone: the facts that were looked at. */
+  /** The facts that were checked, for the JSON output only. */
   readonly facts: Readonly<Record<string, string>>;
   readonly isJson: boolean;
 }
 
-/** Prints a line for each check, and its remedy below. Exit code 1 when there is a problem; warnings are none. */
+/** Prints a line per check, with what to do below. Exit code 1 if there is a problem; warnings do not count. */
 export function reportChecks({ checks, facts, isJson }: CheckReport, terminal: Terminal): ExitCode {
   const problems = checks.filter(({ level }) => level === 'problem').length;
   if (isJson) terminal.json({ ok: problems === 0, ...facts, checks });
@@ -70,7 +70,7 @@ export function reportChecks({ checks, facts, isJson }: CheckReport, terminal: T
 }
 
 const LEVEL_COLUMNS = 7;
-/** Nothing is below the level: found and fix are one column. */
+/** Found and fix are one column, so nothing is printed below the level. */
 const INDENT = ' '.repeat(LEVEL_COLUMNS + 2);
 
 function checkLines({ level, subject, found, fix }: Check, terminal: Terminal): readonly string[] {

@@ -20,7 +20,7 @@ import { takesLogin } from '../clients/launch.ts';
 import { startsProxy } from '../clients/own-command.ts';
 import type { Check } from './checks.ts';
 
-/** Doctor's look at the clients: which are here, whether they point at the proxy, and what hinders. */
+/** Checks the clients: which are installed, whether they use the proxy, and what prevents it. */
 
 interface ClientsQuestion {
   readonly environment: Environment;
@@ -42,7 +42,7 @@ export function checkClients(question: ClientsQuestion): readonly Check[] {
   ];
 }
 
-/** A login is only seen, never read: what matters is who pays. */
+/** Checks logins without reading them: what matters is who pays. */
 function checkLogins({ environment, upstreams, hooked }: ClientsQuestion): readonly Check[] {
   return Object.values(LOGINS).flatMap(({ login, client }): readonly Check[] => {
     const upstream = upstreams.find((one) => one['apiStyle'] === LOGIN_STYLES[login]);
@@ -109,7 +109,7 @@ function checkClaude({
     checks.push({ level: 'warning', subject, found, fix });
   }
   if (kept !== '' && !pointsHere(kept, access)) {
-    // Its own file beats the environment, and so what svc run sets.
+    // The client's own file overrides the environment, and so what svc run sets.
     const found = 'its settings.json names another address, which overrides svc run';
     checks.push({ level: 'warning', subject, found, fix: CLAUDE_WRITE });
   }
@@ -152,7 +152,7 @@ function checkCodex({
     'svc' in asRecord(toml['profiles']) &&
     readClientFile(environment, CODEX_FOLDER, 'svc.config.toml') !== '';
   if (isTwice) {
-    // A profile of another name does not matter (github.com/openai/codex/pull/24059, May 2026).
+    // A profile with another name does not matter (github.com/openai/codex/pull/24059, May 2026).
     const found = 'its config.toml has [profiles.svc], so codex -p svc fails';
     const fix = 'Remove that table: svc.config.toml is the profile';
     checks.push({ level: 'warning', subject, found, fix });
@@ -181,7 +181,7 @@ function checkCodex({
   return [{ level: 'ok', subject, found }];
 }
 
-/** `svc run` starts no client whose API no provider serves. */
+/** Returns what the user can run: `svc run` starts no client whose API no provider serves. */
 function runsThrough(client: 'claude' | 'codex', upstreams: readonly Draft[]): string {
   const isServed = upstreams.some((one) => one['apiStyle'] === LOGIN_STYLES[client]);
   return isServed
@@ -193,14 +193,14 @@ function usesProxy(isRunning: boolean): string {
   return `installed, and uses this proxy${isRunning ? '' : ', which it starts itself'}`;
 }
 
-/** Its own file sends it here however it is started, and nothing there starts a proxy. */
+/** Reports a client whose own settings always use the proxy, but do not start it. */
 function stranded(subject: string, client: 'claude' | 'codex'): Check {
   const found = 'its settings name this proxy, and no proxy runs: it cannot reach a model';
   const fix = `svc start --detach, or permanently: svc start --at-login; or svc disconnect ${client}`;
   return { level: 'warning', subject, found, fix };
 }
 
-/** The settings of Claude Code have a command that starts the proxy: for a key, or with a session. */
+/** Says whether Claude Code's settings have a command that starts the proxy: for a key, or at a session's start. */
 function startsByItself(settings: Readonly<Record<string, unknown>>): boolean {
   const groups = asList(asRecord(settings['hooks'])['SessionStart']);
   const hooks = groups.flatMap((group) => asList(asRecord(group)['hooks']));
@@ -215,7 +215,7 @@ function pointsHere(base: string, access: Access | undefined): boolean {
   return protocol === 'http:' && own.includes(host);
 }
 
-/** Claude Code reads plain JSON, and uses nothing of a file that is not. */
+/** Checks that the settings are plain JSON; otherwise Claude Code ignores the whole file. */
 function checkSettingsText(text: string, environment: Environment): readonly Check[] {
   const fault = text.trim() === '' ? undefined : jsonFault(text);
   if (fault === undefined) return [];
@@ -227,7 +227,10 @@ function checkSettingsText(text: string, environment: Environment): readonly Che
   return [{ level: 'warning', subject: 'Claude Code', found, fix }];
 }
 
-/** The client keeps the last 20 characters of keys that a person said yes or no to. */
+/**
+ * Says whether the user has rejected the token: the client stores the last 20 characters of keys that the user
+ * accepted or rejected.
+ */
 function isRejected(environment: Environment, access: Access | undefined): boolean {
   const state = parseJson(readClientFile(environment, CLAUDE_STATE, '.claude.json'));
   const { rejected } = asRecord(asRecord(state)['customApiKeyResponses']);

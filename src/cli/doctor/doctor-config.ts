@@ -27,11 +27,11 @@ import type { CommandContext } from '../context.ts';
 import { CliError } from '../cli-error.ts';
 import { saveConfig } from '../setup/setup-save.ts';
 
-/** Doctor's look at the configuration: folder, modes, contents, upstreams. */
+/** Checks the configuration: folder, modes, contents, upstreams. */
 
 const FIX = 'svc doctor --fix';
 
-/** The address and the token too, where they can be read. `hasHooks`: a client gets memory without a provider of svc. */
+/** Also returns address and token, if readable. `hasHooks`: a client gets memory without a provider of svc. */
 export async function checkConfig(
   environment: Environment,
   hasHooks: boolean,
@@ -76,7 +76,7 @@ function checkModes({ path, looseModes: all }: ConfigFile): readonly Check[] {
   }));
 }
 
-/** A forgotten copy of the configuration, keys and all. */
+/** Reports a forgotten copy of the configuration, which contains keys. */
 async function checkLeftovers(folder: string): Promise<readonly Check[]> {
   const paths = await findLeftovers(folder);
   return paths.map((path) => ({
@@ -111,7 +111,7 @@ function checkContents(
   ];
 }
 
-/** The command that mends it, where there is one; else where to look. */
+/** Returns the command that fixes a problem, or else where to look. */
 function mendOf(
   { path: at, origin, variable }: Problem,
   { path, value }: { readonly path: string; readonly value: unknown },
@@ -133,7 +133,7 @@ function mendOf(
   return `Edit ${path}`;
 }
 
-/** The name of the upstream that a path such as 'upstreams[0].baseUrl' is about. */
+/** Returns the name of the upstream that a path such as 'upstreams[0].baseUrl' is about. */
 function upstreamAt(value: unknown, path: string): string | undefined {
   const index = /^upstreams\[(\d+)\]/.exec(path)?.[1];
   const one = asList(asRecord(value)['upstreams'])[Number(index)];
@@ -141,8 +141,8 @@ function upstreamAt(value: unknown, path: string): string | undefined {
   return name === '?' ? undefined : name;
 }
 
-// The file was written by hand, perhaps with a value in the wrong place. So only a text that reads
-// like a name, a style or a host is shown.
+// The file was written by hand, perhaps with misplaced values, so only texts that look like a name, a style or a host
+// are shown.
 function checkUpstream(environment: Environment): (upstream: Record<string, unknown>) => Check {
   return (upstream) => {
     const name = wordOf(upstream['name']);
@@ -173,9 +173,8 @@ function keyText(value: unknown, environment: Environment): string {
 }
 
 /**
- * The repairs of `svc doctor --fix`: modes that are too open, leftovers of a killed writer, a
- * missing local token. Keys, ports, addresses and the files of clients are for the person to
- * decide.
+ * Repairs what `svc doctor --fix` may: too open modes, leftovers of a killed writer, a missing local token. Keys,
+ * ports, addresses and clients' files are the user's decision.
  */
 export async function fixAll(context: CommandContext): Promise<void> {
   await fixModes(context);
@@ -188,7 +187,7 @@ export async function fixAll(context: CommandContext): Promise<void> {
 
 const ASKED = { asked: true };
 
-/** To be called when the person has asked for it. */
+/** Restricts modes. Call it only if the user has asked for it. */
 export async function fixModes({ environment, terminal }: CommandContext): Promise<void> {
   const mended: string[] = [];
   await mendOrLeave(async () => {
@@ -201,7 +200,7 @@ export async function fixModes({ environment, terminal }: CommandContext): Promi
   for (const path of mended) terminal.note(`Made private: ${path}`);
 }
 
-/** Folders and files of svc that others may read or write; one that cannot be read is left out. */
+/** Returns folders and files of svc that others may read or write; unreadable ones are left out. */
 export async function looseModes(
   environment: CommandContext['environment'],
 ): Promise<readonly LooseMode[]> {
@@ -220,7 +219,7 @@ async function looseFolder(path: string): Promise<readonly LooseMode[]> {
   return mode === undefined || isPrivate(mode) ? [] : [{ path, mode }];
 }
 
-/** Only where there is none: a token that is wrong may be one that clients have. */
+/** Adds a local token if there is none: clients may have a wrong one. */
 async function addToken(context: CommandContext): Promise<void> {
   const file = await readConfigFile(configFolder(context.environment));
   if (!isRecord(file?.value) || file.value['localToken'] !== undefined) return;
@@ -228,7 +227,7 @@ async function addToken(context: CommandContext): Promise<void> {
   context.terminal.note('Created a local token.');
 }
 
-// A link, a foreign folder, a broken file: the checks report it, with the remedy.
+// A link, another user's folder or a broken file is reported by the checks, with what to do.
 async function mendOrLeave(mend: () => Promise<void>): Promise<void> {
   try {
     await mend();

@@ -7,7 +7,7 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { HOOKABLE } from '../clients/hook-files.ts';
 import type { Check } from './checks.ts';
 
-/** Doctor's look at svc's hooks: installed twice, run by a second client, or without the program that they name. */
+/** Checks svc's hooks: installed twice, run by a second client, or without the program that they name. */
 
 /** The hooks of svc in one client. */
 interface Installed {
@@ -21,12 +21,12 @@ interface Installed {
 
 type Words = readonly string[];
 
-/** The names of the clients that get memory through hooks, from their settings or from svc's plugin. */
+/** Returns the names of clients that get memory through hooks, from their settings or svc's plugin. */
 export function hookedClients(environment: Environment): readonly string[] {
   return installedHooks(environment).map(({ name }) => name);
 }
 
-/** `folder`: where doctor runs; Copilot CLI reads the settings of a project in it. */
+/** Runs the checks. `folder`: where doctor runs; Copilot CLI reads a project's settings there. */
 export function checkHooks(environment: Environment, folder: string): readonly Check[] {
   return installedHooks(environment).flatMap((one): readonly Check[] => {
     const { name, title: subject, path, commands, hasPlugin } = one;
@@ -61,7 +61,7 @@ function installedHooks(environment: Environment): readonly Installed[] {
   });
 }
 
-/** The client goes on without a word where the program of a hook is gone. */
+/** Reports a hook whose program is missing, about which the client itself says nothing. */
 function missing(
   environment: Environment,
   { name, title, commands, hasPlugin }: Installed,
@@ -82,7 +82,7 @@ function missing(
   return checks;
 }
 
-/** `svc`, or Node and a script, behind the variables that `env` sets. */
+/** Returns the missing program: `svc`, or Node or the script, after the variables that `env` sets. */
 function goneIn(words: Words, hasProgram: boolean): string | undefined {
   const [program, script] = words
     .filter((word, at) => at > 0 || word !== 'env')
@@ -95,7 +95,7 @@ function isNoVariable(word: string): boolean {
   return !/^\w+=/.test(word);
 }
 
-/** The commands of svc in a client's file of hooks: JSON, or svc's own plugin. */
+/** Returns svc's commands in a client's file of hooks: JSON, or svc's own plugin. */
 function commandsIn(text: string): readonly Words[] {
   const plugin = /^const COMMAND = (\[.*\]);$/m.exec(text)?.[1];
   if (plugin !== undefined) return [asList(parseJson(plugin.replaceAll("'", '"'))).map(String)];
@@ -113,22 +113,22 @@ function isHookOfSvc(line: string): boolean {
   return /svc(?:\.js)?'? hook \w+ \w+$/.test(line);
 }
 
-/** Every text in it; a client's groups and handlers differ in depth. */
+/** Returns every text in a value; the depth of groups and handlers differs between clients. */
 function linesIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   const inside = Array.isArray(value) ? value : Object.values(asRecord(value));
   return inside.flatMap(linesIn);
 }
 
-/** Reads the quotes that svc writes; other forms stay as they are. */
+/** Splits a command line and removes the quotes that svc writes; other forms stay as they are. */
 function shellWords(line: string): Words {
   const words = line.match(/(?:'[^']*'|\\'|[^\s'])+/g) ?? [];
   return words.map((word) => word.replaceAll(/'([^']*)'|\\'/g, (_, inner = "'") => String(inner)));
 }
 
-/** Where a client keeps which of its plugins are on, read from the folder of its hooks. */
+/** Reads which plugins of a client are enabled, from the folder of its hooks. */
 const PLUGIN_FILES: Readonly<Record<string, (hooks: string) => unknown>> = {
-  // code.claude.com/docs/en/plugins-reference (2026-08-22).
+  // Source: code.claude.com/docs/en/plugins-reference (2026-08-22).
   claude: (hooks) => asRecord(parseJson(readSmall(hooks)))['enabledPlugins'],
   // `codex plugin add` writes [plugins."NAME@MARKETPLACE"] with `enabled` (2026-11-24).
   codex: (hooks) => {
@@ -148,9 +148,10 @@ function isPluginOn(plugins: unknown): boolean {
 }
 
 /**
- * Codex skips a hook, and says so in its window alone, until a person has trusted it. Then its config.toml has a table
- * [hooks.state."FILE:EVENT:GROUP:HANDLER"] with `trusted_hash`; FILE is NAME@MARKETPLACE:hooks/hooks.json for a plugin (0.169.0,
- * 2026-11-27). What the hash is of differs with the version of Codex, so it is not compared: Codex asks about a change itself.
+ * Checks that the user has trusted the hooks: until then Codex skips them, and says so only in its own window. After
+ * that its config.toml has a table [hooks.state."FILE:EVENT:GROUP:HANDLER"] with `trusted_hash`; for a plugin FILE
+ * is NAME@MARKETPLACE:hooks/hooks.json (0.169.0, 2026-11-27). The hash depends on Codex's version, so svc does not
+ * compare it; Codex itself asks after a change.
  */
 function untrusted({ title, path, hasPlugin }: Installed): readonly Check[] {
   const trusted = trustedHooks(dirname(path));
@@ -176,7 +177,7 @@ function untrusted({ title, path, hasPlugin }: Installed): readonly Check[] {
   ];
 }
 
-/** Undefined where a file cannot be read. A profile has a file of its own. */
+/** Returns the trusted hooks; undefined if a file cannot be read. A profile has its own file. */
 function trustedHooks(folder: string): ReadonlySet<string> | undefined {
   const texts = configsIn(folder)?.map((name) => readSmall(join(folder, name)));
   if (texts === undefined || texts.includes('')) return undefined;
@@ -198,7 +199,7 @@ function configsIn(folder: string): readonly string[] | undefined {
   }
 }
 
-/** The events of svc in Codex's file of hooks, each with its place there as Codex names it. */
+/** Returns svc's events in Codex's file of hooks, each with its place as Codex names it. */
 function eventsIn(path: string): readonly { readonly event: string; readonly place: string }[] {
   const events = Object.entries(asRecord(asRecord(parseJson(readSmall(path)))['hooks']));
   return events.flatMap(([event, groups]) => {
@@ -212,13 +213,13 @@ function eventsIn(path: string): readonly { readonly event: string; readonly pla
   });
 }
 
-/** Clients that run the hooks of Claude Code as their own: svc would take their sessions for Claude Code's. */
+/** Reports clients that run Claude Code's hooks too: svc would take their sessions for Claude Code's. */
 function otherReaders(
   environment: Environment,
   { path, commands, folder }: { path: string; commands: readonly Words[]; folder: string },
 ): readonly Check[] {
   const checks: Check[] = [];
-  // cursor.com/docs/reference/third-party-hooks (2026-11-24): the setting is off until a person turns it on.
+  // cursor.com/docs/reference/third-party-hooks (2026-11-24): the setting is off by default.
   const hasCursor = ['cursor', 'cursor-agent'].some((name) => isInstalled(environment, name));
   if (hasCursor && commands.length > 0) {
     const found = `it also runs svc's hooks in ${path} if it includes third-party configs`;

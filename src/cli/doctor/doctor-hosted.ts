@@ -14,18 +14,18 @@ import type { Check } from './checks.ts';
 import { MemoryError, type MemoryFailure } from '../../core/errors.ts';
 
 /**
- * Checks a memory service: whether it takes the key, the key's rights, the distance, and whether it
- * writes, reads, proves and forgets the probe.
+ * Checks a memory service: whether it accepts the key, the key's rights, the network delay, and whether it writes,
+ * reads, proves and forgets a test record.
  */
 
 const SUBJECT = 'Memory service';
-/** A space for the probe alone, so that its tombstones are in no project's way. */
+/** A space only for the test record, so that its tombstones are in no project's space. */
 const PROBE_SPACE = 'svc/doctor';
 const PATIENCE_MS = 10_000;
 
 /** Nothing when memories are on this machine. */
 export async function checkHosted(environment: Environment): Promise<readonly Check[]> {
-  // Other errors in the file do not concern the memory.
+  // Other errors in the file do not affect the memory.
   const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
   const { memory: settings, mode } = parseMemory(file?.value ?? {}, environment);
   if (settings?.kind !== 'hosted') return [];
@@ -44,7 +44,7 @@ async function checksOf(
 ): Promise<readonly Check[]> {
   try {
     const identity = await operations.whoAmI(patience(), PROBE_SPACE);
-    // The second one: the first paid for the connection.
+    // Measure the second call: the first one opened the connection.
     const from = performance.now();
     await operations.whoAmI(patience());
     const tripMs = Math.round(performance.now() - from);

@@ -30,9 +30,9 @@ import {
 } from '../../core/settings/test-call.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 
-/** The checks that need a call: the running proxy, and each provider. */
+/** Runs the checks that need a call: to the running proxy, and to each provider. */
 
-/** Each proxy that has proven to be ours takes the token, and is of this version. */
+/** Checks that each proxy that has proven to be svc accepts the token and has this version. */
 export async function checkRunning(
   environment: Environment,
   access: Access,
@@ -43,7 +43,7 @@ export async function checkRunning(
   const checks = await Promise.all(
     own.map(async (proxy): Promise<Check> => {
       const place = urlOf(proxy);
-      // Refused for its method, which is judged after the token.
+      // 405: refused for its method, which is checked after the token.
       const status = await proxies.askToken(proxy);
       if (status !== 405) {
         const found = `${place} does not accept the local token (${status ?? 'no answer'})`;
@@ -68,8 +68,8 @@ export async function checkRunning(
 }
 
 /**
- * Checks the way to each provider, and whether it takes its key and speaks its dialect, by calls
- * that cost nothing. Also compares its clock with this machine's.
+ * Checks the connection to each provider, and whether it accepts its key and supports its dialect, by calls that
+ * cost nothing. Also compares its clock with this machine's.
  */
 export async function checkProviders(
   environment: Environment,
@@ -88,11 +88,11 @@ export async function checkProviders(
 
 interface AskedProviders {
   readonly checks: readonly Check[];
-  /** Names of those that could not be reached; `checks` has the reason once for each host. */
+  /** Names of providers that could not be reached; `checks` has the reason once per host. */
   readonly unreachable: ReadonlySet<string>;
 }
 
-/** A host that cannot be reached is one problem, not one for each provider there and the way to it. */
+/** Reports an unreachable host once, not once per provider and connection. */
 function toldOnce(
   asked: readonly Asked[],
   reached: (baseUrl: string) => boolean,
@@ -107,7 +107,7 @@ function toldOnce(
   });
 }
 
-/** Each by itself: what is wrong with one says nothing about the others. */
+/** Reads each upstream separately: an error in one says nothing about the others. */
 async function readableUpstreams(environment: Environment): Promise<readonly UpstreamSettings[]> {
   const file = await readConfigFile(configFolder(environment)).catch(() => undefined);
   return upstreamEntries(file?.value).flatMap((one) => {
@@ -154,10 +154,13 @@ function dialectOf(
   return { level: 'problem', subject, found, fix };
 }
 
-/** Beyond it, dates of memories and the ends of certificates are wrong; networks need seconds. */
+/**
+ * Largest tolerated difference between clocks; beyond it dates of memories and expiry of certificates are wrong.
+ * Networks need seconds.
+ */
 const CLOCK_MS_MAX = 120_000;
 
-// The nearest of several: one provider's clock may be the wrong one.
+// Use the nearest of several clocks, because one provider's may be wrong.
 function checkClock(asked: readonly Asked[]): readonly Check[] {
   const [nearest] = asked
     .filter((one) => one.clockAheadMs !== undefined)
@@ -197,9 +200,8 @@ function checkOf({ name, apiStyle }: UpstreamSettings, { state, found: text }: K
 }
 
 /**
- * Whether a provider speaks its dialect there: svc sends an empty object to the path of model
- * calls. Every provider refuses it before a model runs, so it costs nothing; the kind of refusal
- * shows whether that path exists.
+ * Checks whether a provider supports its dialect: svc sends an empty object to the path of model calls. Every
+ * provider refuses it before a model runs, so it costs nothing. The refusal shows whether the path exists.
  */
 interface DialectCheck {
   /** 'foreign': the path is not there. */
@@ -218,7 +220,7 @@ async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Pro
   } as const;
   try {
     const { status, body } = await exchange(question, open);
-    // Some say 404 for the model that the request does not name.
+    // Some answer 404 about the model, which the request does not name.
     const isAboutModel = status === 404 && /"error"/.test(body) && /\bmodel\b/i.test(body);
     if (status < 300 || status === 400 || status === 422 || isAboutModel) {
       return { state: 'speaks', found: `it serves ${apiStyle}` };
@@ -236,7 +238,7 @@ async function checkDialect(settings: UpstreamSettings, open: OpenUpstream): Pro
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Certificates that renew themselves do so 30 days ahead; one that has not is about to end. */
+/** Least days until a certificate expires: automatic renewal happens 30 days ahead. */
 const VALID_DAYS_MIN = 14;
 
 type Place = Pick<UpstreamSettings, 'name' | 'baseUrl' | 'allowPrivate' | 'proxy'>;
@@ -246,7 +248,7 @@ interface Looked {
   readonly probe: EndpointProbe;
 }
 
-/** Checks the way to each host once: name, kind of address, TLS. */
+/** Checks the connection to each host once: name, kind of address, TLS. */
 async function checkNetwork(
   upstreams: readonly UpstreamSettings[],
   now: number,
@@ -273,7 +275,7 @@ function isStopped({ probe }: Looked): boolean {
   return probe.failure?.step === 'proxy';
 }
 
-/** Several hosts that fail at one network proxy get one check. */
+/** Reports hosts that fail at the same network proxy in one check. */
 function checkProxies(stopped: readonly Looked[]): readonly Check[] {
   const groups = groupBy(stopped, ({ place, probe }) => {
     return `${place.proxy?.origin ?? ''} ${probe.failure?.code ?? ''}`;
@@ -349,15 +351,14 @@ function failed(
 }
 
 /**
- * `svc doctor --live`: sends a small request to a model, twice, through the running proxy. It shows
- * svc's report of it, and how much the provider read from its cache. It is the one check that costs
- * money.
+ * Runs `svc doctor --live`: sends a small request to a model twice through the running proxy. It shows svc's
+ * evidence, and how much the provider read from its cache. It is the only check that costs money.
  */
 interface ModelCallsOptions {
   readonly environment: Environment;
   readonly access: Access;
   readonly open: OpenUpstream;
-  /** Undefined: the cheapest of each provider's list. */
+  /** The model; undefined: the cheapest of each provider's list. */
   readonly model: string | undefined;
   /** Gets the price in a line; nothing is sent without a yes. */
   readonly agree: (line: string) => Promise<Consent>;
@@ -365,7 +366,7 @@ interface ModelCallsOptions {
   readonly unreachable: ReadonlySet<string>;
 }
 
-/** 'nobody': there is no terminal to ask a person on. */
+/** 'nobody': there is no terminal to ask the user on. */
 export type Consent = 'yes' | 'no' | 'nobody';
 
 const SUBJECT = 'Live';
@@ -404,7 +405,7 @@ function noModel({ name }: UpstreamSettings, asked: KeyCheck | undefined): Check
   return { level: 'warning', subject: SUBJECT, found, fix: 'svc doctor --live --model NAME' };
 }
 
-/** Without a terminal a flag that spends money is not enough: scripts and models run doctor too. */
+/** Without a terminal a flag is not enough to spend money, because scripts and models run doctor too. */
 function notSent(price: string): Check {
   const found = `${price}, were not sent, because without a terminal nobody can agree to the price`;
   return { level: 'warning', subject: SUBJECT, found, fix: 'svc doctor --live --yes' };

@@ -15,7 +15,7 @@ import { openLocalStore } from '../compose-store.ts';
 import { captureHuman } from '../../core/memory/captures.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 
-/** Doctor's look at the store on this machine: folder and modes, the file, a sentence there and back, its speed. */
+/** Checks the store on this machine: folder and modes, the file, writing and reading a sentence, its speed. */
 
 export async function checkStore(
   environment: Environment,
@@ -53,7 +53,7 @@ export async function checkStore(
 async function checkModes(folder: string): Promise<readonly Check[]> {
   const mode = await folderMode(folder);
   if (mode === undefined) return [];
-  // An empty folder that is open is reported below, with the command that mends it.
+  // An empty folder with open modes is reported below, with the command that fixes it.
   await checkFolder(folder, { asked: true });
   const own = isPrivate(mode) ? [] : [{ path: folder, mode }];
   const loose = [...own, ...(await looseDataFiles(folder))];
@@ -65,7 +65,7 @@ async function checkModes(folder: string): Promise<readonly Check[]> {
   }));
 }
 
-/** svc reported it only to the person who opened the store then. */
+/** Reports renamed broken files: svc reported them only to the user who opened the store then. */
 async function checkSetAside(folder: string): Promise<readonly Check[]> {
   return (await findSetAside(folder)).map((path) => ({
     level: 'warning',
@@ -99,7 +99,7 @@ function fileCheck(found: StoreInspection): Check {
   return { level: 'ok', subject, found: text };
 }
 
-/** A request waits this long for its memory by default; half of it is a warning ahead of time. */
+/** Slowest recall without a warning: half of the time that a request waits for its memory by default. */
 const RECALL_MS_MAX = 150;
 
 function useChecks({ probe, recall }: StoreInspection): readonly Check[] {
@@ -117,7 +117,7 @@ function useChecks({ probe, recall }: StoreInspection): readonly Check[] {
   return [{ level: 'warning', subject, ...slowRecall(recall, found) }];
 }
 
-/** The size of a store shows in what svc computes for a recall; a busy machine shows in the waiting. */
+/** Explains a slow recall: CPU time shows a large store, waiting time a busy machine. */
 function slowRecall({ ms, cpuMs }: RecallTime, found: string): Pick<Check, 'found' | 'fix'> {
   const late = `${found}; a request waits at most 300 ms`;
   if (cpuMs > RECALL_MS_MAX) {
@@ -136,20 +136,20 @@ function slowRecall({ ms, cpuMs }: RecallTime, found: string): Pick<Check, 'foun
 export interface StoreInspection extends StoreHealth {
   /** False when the file contradicts itself. */
   readonly isWhole: boolean;
-  /** One recall in the space that was written last; absent in an empty store. */
+  /** A recall in the space that was written last; absent in an empty store. */
   readonly recall?: RecallTime;
   readonly probe: MemoryProbe;
-  /** Undefined when there is nothing to report; else what is wrong, for people. */
+  /** What is wrong, for users; undefined if nothing is. */
   readonly problem?: string;
 }
 
 export interface RecallTime {
   readonly ms: number;
-  /** The computing time of svc itself, on all its threads; the rest was waiting for the machine. */
+  /** svc's own CPU time on all its threads; the rest was waiting for the machine. */
   readonly cpuMs: number;
 }
 
-/** Undefined where there is no store yet: looking must not make one. Throws MemoryError. */
+/** Inspects the store; undefined if there is none, because a check must not create it. Throws MemoryError. */
 export async function inspectStore(folder: string): Promise<StoreInspection | undefined> {
   if (!existsSync(databaseFile(folder))) return undefined;
   const reported: string[] = [];
@@ -174,7 +174,7 @@ export async function inspectStore(folder: string): Promise<StoreInspection | un
 
 /** A question as long as people's questions are. */
 const QUESTION_CHARS_MAX = 200;
-/** The first recall reads the index from the disk. The quickest is what a session meets on a calm machine. */
+/** Recalls that are timed, of which the fastest counts: the first one reads the index from disk. */
 const RECALLS = 3;
 
 async function timeRecall(memory: Memory): Promise<RecallTime | undefined> {
@@ -196,10 +196,7 @@ async function timeRecall(memory: Memory): Promise<RecallTime | undefined> {
   return quickest;
 }
 
-/**
- * Writes one harmless sentence into a memory, reads it back, finds it again, and forgets it: in a
- * space of its own, that no project is in.
- */
+/** Writes a harmless sentence into a memory, reads it back, finds it, and forgets it, in a separate space. */
 type MemoryProbe =
   | { readonly state: 'ok'; readonly ms: number }
   | {
@@ -208,10 +205,10 @@ type MemoryProbe =
       readonly message: string;
     };
 
-/** Deadline of one step; a slower memory is of no use to a request. */
+/** Deadline of a step; a slower memory is useless to requests. */
 const STEP_MS = 10_000;
 
-/** `now` is in milliseconds since 1970: two probes at one time are one. */
+/** Runs the test. `now`: milliseconds since 1970; two tests at the same time use one record. */
 async function probeMemory(memory: Memory, now: number): Promise<MemoryProbe> {
   const record = recordAt(now);
   let step: Exclude<MemoryProbe, { state: 'ok' }>['step'] = 'write';

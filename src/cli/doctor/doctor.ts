@@ -16,7 +16,7 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { lateCaptures } from '../proxy/late-captures.ts';
 import { recentMemoryTrouble } from '../proxy/recent-trouble.ts';
 
-/** `svc doctor`: what is right, what is not, and the command that mends it. No secret, ever. */
+/** Runs `svc doctor`: what is right, what is wrong, and the command that fixes it. It never shows a secret. */
 
 interface DoctorOptions {
   readonly json?: boolean;
@@ -92,7 +92,7 @@ async function runChecks(
   ];
 }
 
-/** What `svc status` warns of: captures that no memory has taken in time, and requests that went without memory. */
+/** Reports what `svc status` warns of: captures that no memory accepted in time, and requests without memory. */
 function checkRecent(environment: Environment, isRunning: boolean): readonly Check[] {
   try {
     const folder = dataFolder(environment);
@@ -107,7 +107,7 @@ function checkRecent(environment: Environment, isRunning: boolean): readonly Che
       })),
     ];
   } catch (error) {
-    // That the folder is not known is told where the store is looked at.
+    // The check of the store reports an unknown folder.
     if (error instanceof FileError) return [];
     throw error;
   }

@@ -9,19 +9,18 @@ import type { Upstream } from '../../ports/upstream.ts';
 import { count } from '../listing.ts';
 
 /**
- * Whether a provider can be reached and takes its key: GET /v1/models, else an empty request, neither
- * of which costs anything, over the same pinned connection that requests take. Nothing the provider
- * says is repeated.
+ * Checks whether a provider is reachable and accepts its key: GET /v1/models, or else an empty request, both free,
+ * over the same pinned connection as requests. Nothing from the provider's answer is shown.
  */
 type KeyState = 'accepted' | 'refused' | 'unknown' | 'unreachable' | 'not_allowed';
 
 export interface KeyCheck {
   readonly state: KeyState;
-  /** The result, for people: a clause without a full stop. */
+  /** The result for users: a clause without a full stop. */
   readonly found: string;
-  /** Ids of the provider's models, where it lists them. */
+  /** Ids of the provider's models, if it lists them. */
   readonly models?: readonly string[];
-  /** Milliseconds by which the provider's clock is ahead of this machine's, to about a second. */
+  /** How far the provider's clock is ahead of this machine's, in milliseconds, accurate to about a second. */
   readonly clockAheadMs?: number;
 }
 
@@ -31,13 +30,13 @@ export type OpenUpstream = (
   limits: { readonly headersMs: number },
 ) => Upstream;
 
-// A model list takes a second; a provider that needs ten is not one to start with.
+// Deadline of the answer. A model list takes a second; a provider that needs ten is unusable.
 const ANSWER_MS = 10_000;
-/** The longest list seen, of an aggregator with thousands of models, is 2 MB. */
+/** Longest list: the longest seen, of an aggregator with thousands of models, is 2 MB. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
 
 export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
-  // Only the client has the login, so only the client can try it.
+  // Only the client has the login, so svc cannot test it.
   if (settings.auth === 'client') {
     return {
       state: 'accepted',
@@ -59,8 +58,8 @@ export async function checkKey(settings: UpstreamSettings, open: OpenUpstream): 
 }
 
 /**
- * Where there is no list of models: an empty object to the path that models are called at. It is
- * refused before a model runs, and before that for a key that is wrong.
+ * Tests a key without a model list: sends an empty object to the path of model calls. It is refused before a model
+ * runs, and earlier if the key is wrong.
  */
 async function askWithoutList(settings: UpstreamSettings, open: OpenUpstream): Promise<KeyCheck> {
   const target = apiOf(settings.apiStyle).modelPath;
@@ -84,7 +83,7 @@ export interface WholeAnswer {
   readonly body: string;
 }
 
-/** One request with the provider's key, as svc itself would send it. Throws what Upstream throws. */
+/** Sends one request with the provider's key, as svc would. Throws what Upstream throws. */
 export async function exchange(
   { settings, method, target, body }: Question,
   open: OpenUpstream,
@@ -148,7 +147,7 @@ function modelsIn(body: string): readonly string[] | undefined {
 
 const LATE: KeyCheck = { state: 'unreachable', found: 'the provider does not answer in time' };
 
-/** Says for people why the provider did not answer. */
+/** Explains to users why the provider did not answer. */
 export function failureOf(error: unknown): KeyCheck {
   if (!(error instanceof ProxyError)) {
     return LATE;

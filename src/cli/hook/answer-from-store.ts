@@ -20,7 +20,7 @@ import { type HookStore, type HookStoreOptions, openHookStore } from '../compose
 import type { HookCall, HookEnd, HookParts } from './hook-call.ts';
 import { beginFork, keepSession } from './keep-session.ts';
 
-/** Answers a hook that no proxy answers, and keeps what a session has said. */
+/** Answers a hook without a proxy, and stores what was said in a session. */
 export async function answerFromStore(
   request: HookRequest,
   call: HookCall,
@@ -64,7 +64,10 @@ export async function answerFromStore(
   return () => store.close();
 }
 
-/** Between two looks at a lock that other programs hold. A file that could not be opened is not tried sooner. */
+/**
+ * Pause before another attempt to get a lock that another program holds. It is also the least time between two
+ * attempts to open the file.
+ */
 const RETRY_MS = 1_000;
 
 interface Cutting {
@@ -74,7 +77,7 @@ interface Cutting {
   readonly store: HookStore;
 }
 
-/** The output of a shell without its middle, where the person has chosen that and the memory holds the whole. */
+/** Returns a shell's output without its middle, if the user has switched that on and the memory holds the whole. */
 async function cutOf(
   { client, event, setup, store }: Cutting,
   { environment, script }: HookCall,
@@ -97,7 +100,10 @@ interface HookSetup extends HookStoreOptions {
   readonly writes: boolean;
 }
 
-/** Undefined where the configuration cannot be read: it may name another place for memories. */
+/**
+ * Returns the settings; undefined if the configuration cannot be read, because it may name another place for
+ * memories.
+ */
 async function setupOf(environment: Environment): Promise<HookSetup | undefined> {
   const file = await readConfigFile(configFolder(environment));
   const value = file?.value ?? {};

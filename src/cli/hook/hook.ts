@@ -14,19 +14,25 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import { type HookCall, type HookEnd, type HookParts, IN_BACKGROUND } from './hook-call.ts';
 
 /**
- * `svc hook CLIENT EVENT`: the same memory in the client's own transcript, with no proxy in the path. Whatever goes
- * wrong, the client goes on without svc: nothing here throws, prints an error or takes longer than its limit.
- * A proxy that runs answers with all at hand, so this file loads little: the store is loaded only where none runs.
+ * Runs `svc hook CLIENT EVENT`: memory in the client's own transcript, without a proxy in the path. Whatever fails,
+ * the client continues without svc: nothing here throws, prints an error or exceeds its time limit. A running proxy
+ * answers with everything in memory, so this file loads little; the store is loaded only if no proxy runs.
  */
 
-/** A person waits. The process itself needs 50 ms to start, 150 on a busy machine, so the whole stays below a second. */
+/**
+ * Deadline of a hook, while the user waits. The process itself needs 50 ms to start, 150 on a busy machine, so the
+ * total stays below a second.
+ */
 const WHOLE_MS = 800;
-/** What was said and is not kept by then is handed over, which takes some milliseconds. */
+/**
+ * Deadlines of storing what was said, and of passing the rest to a background process, which takes some
+ * milliseconds.
+ */
 const KEEP_MS = 650;
 const HAND_OVER_MS = 150;
-/** After the answer: captures that are not in the memory by then wait in the outbox. */
+/** Time for closing after the answer; captures that are not stored by then wait in the outbox. */
 const CLOSE_MS_MAX = 400;
-/** A late answer leaves so much to close the files. */
+/** Least time for closing the files, after a late answer. */
 const CLOSE_MS_MIN = 50;
 
 export async function runHook(call: HookCall, parts: HookParts): Promise<void> {
@@ -67,7 +73,7 @@ async function answerHook(
   return answerFromStore(request, call, parts);
 }
 
-/** Starts a process in the background that keeps what was said, however long another program holds the locks. */
+/** Starts a background process that stores what was said, however long another program holds the locks. */
 async function handOver(call: HookCall, input: unknown): Promise<void> {
   const { script, client, event, environment } = call;
   const { startBackground } = await import('../../adapters/processes/background.ts');
@@ -81,7 +87,7 @@ async function handOver(call: HookCall, input: unknown): Promise<void> {
   background.release();
 }
 
-/** Bytes of a transcript's end that an event needs. Other events need none of it, or read the file themselves. */
+/** Bytes of a transcript's end that an event needs. Other events need none, or read the file themselves. */
 const TAIL_BYTES: Partial<Record<HookKind, number>> = {
   // The last exchanges of a long session.
   start: 1 << 20,
@@ -108,24 +114,24 @@ function tailOf(path: string, bytesMax: number): TranscriptTail {
   return { text: lines.join('\n'), isWhole };
 }
 
-/** Claude Code's folder of a session stays where it began, while `cwd` follows the agent. */
+/** Returns the session's folder. Claude Code's project folder stays the same, while `cwd` follows the agent. */
 function folderOf({ client, environment }: HookCall): string {
   const project = client === 'claude' ? environment['CLAUDE_PROJECT_DIR'] : undefined;
   return project !== undefined && isAbsolute(project) ? project : '';
 }
 
-/** What the running proxy answers; undefined where none can. */
+/** Asks the running proxy; undefined if none can answer. */
 async function askProxy(
   request: HookRequest,
   kind: HookKind,
   environment: Environment,
 ): Promise<string | undefined> {
-  // What is captured is written by the hook itself, which has read the transcript.
+  // The hook itself stores captures, because it has read the transcript.
   if (kind === 'stop' || kind === 'end') return undefined;
   const input = asRecord(request.input);
   if (kind === 'start' && input['source'] === 'fork') return undefined;
   const file = await readConfigFile(configFolder(environment));
-  // The hook stores what it cuts itself, as it does with what is captured.
+  // The hook itself stores outputs that it cuts, as it does captures.
   if (kind === 'tool' && mayCut(file?.value, environment)) return undefined;
   const { access } = parseAccess(file?.value ?? {}, environment);
   const runs = access && (await listRunFiles(dataFolder(environment)));
@@ -134,9 +140,9 @@ async function askProxy(
   const { callProxy, findProven } = await import('../../adapters/processes/local-calls.ts');
   const proxy = await findProven(runs, access.localToken);
   if (proxy === undefined) return undefined;
-  // The client of this session may be set to a proxy that does not run.
+  // The session's client may be configured for a proxy that does not run.
   if (kind === 'start' && proxy.port !== access.port) return undefined;
-  // The output of a tool may be as large as the client lets it be, and the transcript has it.
+  // A tool's output may be very large, and the transcript has it.
   const { tool_response: _, toolResult: __, ...asked } = input;
   const answer = await callProxy(proxy, {
     path: HOOK_PATH,
@@ -146,22 +152,22 @@ async function askProxy(
   return answer?.status === 200 ? asText(asRecord(parseJson(answer.body))['text']) : '';
 }
 
-/** A person has turned `hookCut` on; whoever cuts reads the settings exactly. */
+/** Says whether the user may have switched `hookCut` on; the code that cuts reads the settings exactly. */
 function mayCut(config: unknown, environment: Environment): boolean {
   const { hookCut } = asRecord(asRecord(config)['proxy']);
   return hookCut === true || Boolean(environment['SVC_HOOK_CUT']);
 }
 
-/** The output of a tool is in it, as large as the client lets it be. */
+/** Largest input: it contains a tool's output, which the client bounds. */
 const INPUT_BYTES_MAX = 32 * 1024 * 1024;
-/** Clients write at once. Some keep the pipe open and silent behind it. */
+/** Deadline of the input. Clients write at once, but some keep the pipe open afterwards. */
 const INPUT_MS = 500;
-/** To parse so much takes a millisecond or two, also where it is not whole yet. */
+/** Input up to this size is parsed after each piece, which takes a millisecond or two. */
 const SMALL_BYTES = 256 * 1024;
 /** More of a larger input comes sooner. */
 const QUIET_MS = 20;
 
-/** The first whole JSON value; undefined where none comes. Never waits for the end of the input. */
+/** Reads the first whole JSON value; undefined if none comes. Never waits for the end of the input. */
 function readValue(stdin: Readable): Promise<unknown> {
   const pieces: Buffer[] = [];
   let bytes = 0;

@@ -12,21 +12,20 @@ import type { OwnBlocks } from '../../core/recall/own-blocks.ts';
 import type { HookStore } from '../compose-hook.ts';
 
 /**
- * Keeps what a session has said, as the proxy does: the typed text and the visible answer of each exchange, masked, once.
- * A session that also ran through the proxy gives the same words, which are the same memory.
+ * Stores what was said in a session, as the proxy does: the typed text and the visible answer of each exchange,
+ * masked, once. If the session also ran through the proxy, the texts are equal, so they are the same memories.
  */
 
-/** Some thousand exchanges. Of a longer session the end is read. */
+/** Bytes of a transcript that are read, from its end: some thousand exchanges. */
 const TRANSCRIPT_BYTES_MAX = 24 * 1024 * 1024;
-/** A client writes its transcript some milliseconds after it runs the hook. */
+/** How long to wait for the transcript: a client writes it some milliseconds after it runs the hook. */
 const WRITTEN_MS = 300;
 const POLL_MS = 20;
 const LEDGER_MS = 200;
 
 /**
- * Stores what a session has said since the last time. Returns `late` while another process holds the lock of the state,
- * so that the caller may try again, and `unavailable` where the state cannot be read. In both cases
- * svc does not know that anything is stored.
+ * Stores what was said since the last time. Returns `late` while another process holds the state's lock, so that the
+ * caller may try again, and `unavailable` if the state cannot be read. In both cases nothing is known to be stored.
  */
 export async function keepSession(
   client: HookClient,
@@ -48,11 +47,11 @@ export async function keepSession(
     ...(branch !== undefined && { branch }),
   }));
   if (!store.outbox.keep(placed)) return 'done';
-  // The note is written behind the records, so they are in the file if it is.
+  // The note is written after the records, so if it is in the file, they are too.
   return (await note(event, store, next)) ? 'done' : 'late';
 }
 
-/** A fork begins with what the other session has kept, and says it with the times of that one. */
+/** Begins a fork: its transcript repeats the other session's texts with their times, and those are stored already. */
 export async function beginFork(event: HookEvent, store: HookStore): Promise<void> {
   const kept = await keptOf(event, store);
   if (typeof kept !== 'string' && kept.bytes === 0)
@@ -64,7 +63,7 @@ interface Kept {
   readonly bytes: number;
   /** Exchanges so far. */
   readonly exchanges: number;
-  /** What was said before is of another session, in milliseconds since 1970. */
+  /** Texts before this time belong to another session; milliseconds since 1970. */
   readonly since: number;
 }
 
@@ -114,7 +113,7 @@ async function saidInTranscript(
   const placedAt = await store.placedAt(session, reader.prompts);
   const fresh = reader.finish({ name: session, placedAt }).filter(({ at }) => at >= kept.since);
   const numbers = fresh.map(({ exchange }) => exchange);
-  // The end of a session does not say how many exchanges were before it.
+  // The end of a session does not show how many exchanges precede it.
   const moved = last.isWhole ? 0 : kept.exchanges - Math.min(...numbers);
   const exchanges = Math.max(kept.exchanges, ...numbers.map((number) => number + moved + 1));
   return {
@@ -145,7 +144,7 @@ function readerOf(
   return reader;
 }
 
-/** Waits until the transcript has the answer that has ended. */
+/** Waits until the transcript contains the answer that has ended. */
 async function writtenDown(
   { kind, transcript, answer }: HookEvent,
   read: () => Read,
@@ -167,7 +166,7 @@ function sizeOf(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.size;
 }
 
-/** For a client whose event brings the exchange itself. */
+/** Stores the exchange from the event itself, for a client whose events carry it. */
 async function saidInEvent(
   { client }: HookClient,
   { session, prompt, answer }: HookEvent,

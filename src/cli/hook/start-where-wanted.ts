@@ -6,11 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Environment } from '../../core/settings/config-values.ts';
 
 /**
- * Starts the proxy when a session begins whose client is set to use it: a client whose proxy is dead shows nothing for a
- * minute.
+ * Starts the proxy when a session begins whose client is configured to use it: a client with a dead proxy shows
+ * nothing for a minute.
  */
 
-/** Limit of the wait for a proxy that starts, which takes a third of a second. After it the client goes on; it repeats a failed first request itself. */
+/**
+ * How long to wait for a starting proxy, which takes a third of a second. Then the client continues; it repeats a
+ * failed first request itself.
+ */
 const START_MS = 700;
 const POLL_MS = 25;
 
@@ -36,7 +39,10 @@ export async function startWhereWanted(
   while (performance.now() < end && !(await isThere())) await sleep(POLL_MS);
 }
 
-/** Claude Code gives its hooks the environment of its settings; Codex has the address in its file. */
+/**
+ * Says whether the client uses this address. Claude Code passes its settings' environment to hooks; Codex has the
+ * address in its file.
+ */
 function isSetTo(address: string, { client, environment }: StartCall): boolean {
   if (client === 'claude')
     return (environment['ANTHROPIC_BASE_URL'] ?? '').includes(`//${address}`);

@@ -5,23 +5,23 @@ import { EXCERPT_TOKENS_MAX } from '../../core/memory/reference.ts';
 import { runInNewContext } from 'node:vm';
 
 /**
- * Returns parts of a stored text, because a model that needs one function should not pay for a
- * whole file until its session ends. An excerpt is the stored text's own lines, byte for byte; what
- * a pattern finds comes with line numbers. It also says what is missing and how to get it.
+ * Returns parts of a stored text, because a model that needs one function should not pay for a whole file until its
+ * session ends. An excerpt consists of the text's own lines, byte for byte; matches of a pattern have line numbers.
+ * It also says what is missing and how to get it.
  */
 
 const CONTEXT_USUAL = 2;
 export const CONTEXT_MAX = 50;
-/** Above a definition: its comment and what decorates it. */
+/** Lines shown above a definition: its comment and decorators. */
 const LINES_ABOVE = 3;
-/** Limit for a found line: minified code has lines of 100 kB. */
+/** Longest shown line of a match: minified code has lines of 100 kB. */
 const FOUND_LINE_CHARS = 400;
 
 export interface ExcerptRequest {
   /** `FROM-TO`, both counted from 1. */
   readonly lines?: string | undefined;
   readonly grep?: string | undefined;
-  /** Lines around each line that the pattern finds. */
+  /** Lines shown around each match. */
   readonly context?: number | undefined;
   /** A function, class, heading, or word. */
   readonly around?: string | undefined;
@@ -29,7 +29,7 @@ export interface ExcerptRequest {
   readonly all?: boolean;
 }
 
-/** How the caller asks for a part: as flags in a shell, or as fields of a tool. */
+/** How the caller names a part: as flags in a shell, or as fields of a tool. */
 export interface PartWords {
   readonly lines: (range: string) => string;
   readonly grep: string;
@@ -64,7 +64,7 @@ export function excerptOf(text: string, request: ExcerptRequest, words: PartWord
   return rangeOf(text, { ...request, from: range.from, to: Math.min(range.to, all) }, words);
 }
 
-/** Lines of the text, as many as the limit allows. */
+/** Returns lines of the text, as many as the limit allows. */
 function rangeOf(
   text: string,
   { from, to, all = false }: LineRange & Pick<ExcerptRequest, 'all'>,
@@ -82,7 +82,7 @@ function rangeOf(
   return { text: start, rest: `[svc: ${rest}]` };
 }
 
-/** The longest start of whole lines with so few tokens; of one line that is longer, its start. */
+/** Returns as many first lines as have so few tokens; of a longer first line, its beginning. */
 function withinTokens(text: string, tokensMax: number): { start: string; lines: number } {
   // No token of a real text has more characters.
   let [low, high] = [0, Math.min(text.length, 16 * tokensMax)];
@@ -95,7 +95,7 @@ function withinTokens(text: string, tokensMax: number): { start: string; lines: 
   return { start, lines: wholeLines };
 }
 
-/** A definition with all that belongs to it, or the first line that has the word. */
+/** Returns a whole definition, or the first line with the word and its surroundings. */
 function aroundSymbol(
   text: string,
   request: ExcerptRequest & { readonly around: string },
@@ -120,7 +120,7 @@ function lineWith(text: string, word: string): number | undefined {
   return at === -1 ? undefined : countLines(text.slice(0, at + 1));
 }
 
-/** As grep shows them: `12:` before a line that was found, `11-` before one beside it. */
+/** Returns matches like grep: `12:` before a matching line, `11-` before a line beside one. */
 function foundLines(
   text: string,
   request: ExcerptRequest & { readonly grep: string },
@@ -156,7 +156,7 @@ function shownHits(
   const hits = new Set(found);
   let [text, tokens, shown, last] = ['', 0, 0, -1];
   for (const hit of found) {
-    // A match that the context of an earlier match already showed.
+    // The context of an earlier match already shows this match.
     if (hit <= last) {
       shown += 1;
       continue;
@@ -191,14 +191,14 @@ interface LineRange {
   readonly to: number;
 }
 
-/** `FROM-TO` as people and models write it; undefined for anything else. */
+/** Parses `FROM-TO`; undefined for anything else. */
 export function parseLineRange(text: string): LineRange | undefined {
   const [, from, to] = /^(\d{1,9})-(\d{1,9})$/.exec(text) ?? [];
   const range = { from: Number(from ?? 0), to: Number(to ?? 0) };
   return range.from >= 1 && range.to >= range.from ? range : undefined;
 }
 
-/** Those lines of the text; '' when it has none of them. */
+/** Returns those lines of the text; '' if it has none of them. */
 export function linesOf(text: string, { from, to }: LineRange): string {
   const start = lineStart(text, 0, from - 1);
   return text.slice(start, lineStart(text, start, to - from + 1));
@@ -206,7 +206,7 @@ export function linesOf(text: string, { from, to }: LineRange): string {
 
 interface Beginning {
   readonly text: string;
-  /** The lines that are there from their first character to their last. */
+  /** The number of whole lines in it. */
   readonly wholeLines: number;
 }
 
