@@ -211,8 +211,8 @@ interface Beginning {
 }
 
 /**
- * As many whole lines as `charsMax` characters hold. A first line that is longer is cut, between
- * characters and never inside one.
+ * Returns as many whole lines as `charsMax` characters hold. A longer first line is cut, never inside a surrogate
+ * pair.
  */
 export function beginningOf(text: string, charsMax: number): Beginning {
   if (text.length <= charsMax) return { text, wholeLines: countLines(text) };
@@ -225,7 +225,7 @@ export function beginningOf(text: string, charsMax: number): Beginning {
   return { text: text.slice(0, splitsPair ? charsMax - 1 : charsMax), wholeLines: 0 };
 }
 
-/** The line that defines this name and, with it, where the next one begins that is as far left. */
+/** Returns the line that defines this name, and where the next definition with at most this indentation begins. */
 export function definitionOf(
   text: string,
   symbol: string,
@@ -241,21 +241,21 @@ export function definitionOf(
 
 export const PATTERN_CHARS_MAX = 200;
 /**
- * Milliseconds for one pattern. A pattern comes from a model, and JavaScript's own expressions backtrack: some take
- * longer than the universe lasts. Only `vm` can end one that is running.
+ * Deadline of a pattern in milliseconds. Models write patterns, and JavaScript's regular expressions backtrack, some
+ * practically for ever. Only `vm` can end a running one.
  */
 const SEARCH_MS = 1_000;
 
 interface FoundLines {
   /** Counted from 0, ascending. */
   readonly lines: readonly number[];
-  /** The lines that were searched; fewer than there are if the search took too long. */
+  /** How many lines were searched; fewer than all if the search took too long. */
   readonly looked: number;
-  /** 'pattern', the pattern's own characters, or either with capitals and small letters alike. */
+  /** What matched: 'pattern', the pattern's literal characters, or either in any case. */
   readonly as: 'pattern' | 'text' | 'any case';
 }
 
-/** Searches for the pattern; then for its own characters; then for both in any case. */
+/** Searches for the pattern; then for its literal characters; then for both in any case. */
 export function findLines(lines: readonly string[], pattern: string): FoundLines {
   const found = searchLines(lines, pattern, '');
   if (found.lines.length > 0) return { ...found, as: 'pattern' };
@@ -287,7 +287,7 @@ function searchLines(
   try {
     runInNewContext('search()', { search }, { timeout: SEARCH_MS });
   } catch {
-    // It took too long, or too much of the stack: what was found until then counts.
+    // It took too long or too much stack; the matches so far count.
   }
   return { lines: found, looked };
 }
@@ -295,7 +295,7 @@ function searchLines(
 /** Undefined if the pattern is no expression. */
 function expressionOf(pattern: string, flags: '' | 'i'): RegExp | undefined {
   if (pattern.length > PATTERN_CHARS_MAX) return undefined;
-  // grep writes `\|` for what its successors write `|`.
+  // grep writes `\|` for what newer tools write as `|`.
   const text = pattern.replaceAll(/\\[^]/g, (escaped) => (escaped === '\\|' ? '|' : escaped));
   try {
     return new RegExp(text, flags);

@@ -36,17 +36,17 @@ import { Readable } from 'node:stream';
 import { parseJson } from '../../core/bytes/json-fields.ts';
 
 /**
- * `svc mcp`: the memory as tools of a model, over standard input and output. It reads and never
- * writes, beside a proxy that may be running on the same store. stdout belongs to the protocol.
+ * Runs `svc mcp`: offers the memory as tools to a model, over standard input and output. It only reads, and a proxy
+ * may be running on the same store. stdout carries only the protocol.
  */
 
 // A request is a reference or some words.
 const MESSAGE_BYTES_MAX = 1024 * 1024;
 /** -32600 is JSON-RPC's "invalid request". */
 const TOO_LONG = { code: -32_600, message: 'The message is longer than 1 MiB.' };
-/** Claude Code takes 25,000 tokens from a tool and no more; this is at most 20,000 of them. */
+/** Longest answer, at most 20,000 tokens: Claude Code accepts 25,000 from a tool. */
 const ANSWER_CHARS_MAX = 60_000;
-/** Limit for each memory that a search finds: memory_get gives the rest. */
+/** Longest text of a found memory; memory_get returns the rest. */
 const FOUND_CHARS_MAX = 2_000;
 const FOUND_MAX = 20;
 const FOUND_USUAL = 5;
@@ -59,7 +59,7 @@ const INSTRUCTIONS =
   'reference that stands there (m_…) gives the exact text back, best in the part that is needed.';
 
 export interface McpOptions {
-  /** Spaces that the person allows besides the project's own and `global`. */
+  /** Spaces that the user allows besides the project's own and `global`. */
   readonly space: readonly string[];
   /** The person allows every space. */
   readonly allSpaces?: boolean;
@@ -78,11 +78,11 @@ interface Served extends Reach {
 export async function serveMcp({ options, context }: Call<McpOptions>): Promise<void> {
   const { stdin } = process;
   const folder = dataFolder(context.environment);
-  // Not before the first question: most clients start every server that they know, and ask nothing.
+  // Opened at the first question: most clients start every configured server and never ask.
   let store: Promise<CliStore> | undefined;
   const open = (): Promise<CliStore> => (store ??= openStore(context, 'memory'));
   const ended = Promise.race([once(stdin, 'end'), once(stdin, 'close')]);
-  // The SDK stops reading for good at a message that is too long, so it never gets one.
+  // The SDK stops reading for good after a message that is too long, so such messages are dropped here.
   const messages = shortLines(stdin, MESSAGE_BYTES_MAX, (id) => {
     process.stdout.write(
       `${JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: TOO_LONG })}\n`,
@@ -98,7 +98,7 @@ export async function serveMcp({ options, context }: Call<McpOptions>): Promise<
   await (await store)?.close();
 }
 
-/** R42: a model reads its own project and what belongs to all, unless the person allowed more. */
+/** R42: a model reads its own project and the global space, unless the user allowed more. */
 async function reachOf(
   { space: typed, allSpaces }: McpOptions,
   context: CommandContext,
@@ -199,7 +199,7 @@ const SEARCH_INPUT = z.object({
     .describe('One of the spaces that the person allows: this project, "global" or a further one'),
 });
 
-/** The same words as on a terminal; the SDK answers an unexpected error. */
+/** Returns a memory's failure in the words of the terminal; the SDK answers an unexpected error. */
 function failed(error: unknown): ToolAnswer {
   if (!(error instanceof MemoryError)) throw error;
   const text = `${memoryFailure(error).message} In a shell, svc doctor tells more.`;
@@ -226,13 +226,10 @@ const FIELDS: PartWords = {
   all: 'all: true',
 };
 
-/** The spaces that the person lets a model read; undefined: all of them. */
+/** The spaces that the user lets a model read; undefined: all. */
 type AllowedSpaces = readonly string[] | undefined;
 
-/**
- * Answers memory_get. An answer is a list of texts: the first is the stored text, to the byte, and nothing but it;
- * svc's own remarks come after.
- */
+/** Answers memory_get with a list of texts: the first is exactly the stored text, svc's own remarks follow. */
 async function getForModel(
   store: Pick<CliStore, 'memory' | 'readOutput'>,
   request: GetRequest & { readonly allowed: AllowedSpaces; readonly changes: ChangeReader },
@@ -267,7 +264,7 @@ async function getForModel(
   return { texts: [text, rest, ...remarks] };
 }
 
-/** References that begin so, of what the model may read; none where the reference is whole. */
+/** Returns references with this beginning that the model may read; none if the reference is whole. */
 async function beginningSo(
   store: Pick<CliStore, 'memory' | 'readOutput'>,
   { ref, allowed }: { readonly ref: string; readonly allowed: AllowedSpaces },
@@ -281,7 +278,7 @@ async function beginningSo(
   return refs.filter((_, at) => found[at] !== undefined);
 }
 
-/** The same words may be held in several spaces: one that the model may read is enough. */
+/** Reads a text. Several spaces may have it; one that the model may read is enough. */
 async function retrieveAllowed(
   store: Pick<CliStore, 'memory' | 'readOutput'>,
   { ref, allowed }: { readonly ref: string; readonly allowed: AllowedSpaces },
@@ -307,7 +304,7 @@ interface SearchRequest {
   readonly space?: string | undefined;
 }
 
-/** Without a space: everything that the model may read, the project of its folder first. */
+/** Searches. Without a space it covers everything that the model may read, the folder's project first. */
 async function searchForModel(
   memory: Pick<Memory, 'list'>,
   request: SearchRequest & {
@@ -346,7 +343,7 @@ function failure(text: string): ToolAnswer {
   return { texts: [text], isError: true };
 }
 
-/** Where the id of a message is: clients write it first or last. */
+/** Bytes at both ends of a message that are searched for its id: clients write it first or last. */
 const ID_BYTES = 256;
 const FIRST_ID = /^\s*\{(?:"jsonrpc":"2\.0",)?"id":(\d{1,15}|"[^"\\]{0,128}")/;
 const LAST_ID = /"id":(\d{1,15}|"[^"\\]{0,128}")\}\s*$/;
@@ -354,8 +351,8 @@ const LAST_ID = /"id":(\d{1,15}|"[^"\\]{0,128}")\}\s*$/;
 const LINE_END = 0x0a;
 
 /**
- * The lines of `input` that have at most `bytesMax` bytes. A longer one is dropped, and `onLong`
- * gets the id of its message; undefined where it cannot be read.
+ * Returns the lines of `input` of at most `bytesMax` bytes. A longer one is dropped, and `onLong` gets its message's
+ * id; undefined if that cannot be read.
  */
 export function shortLines(
   input: Readable,
@@ -385,7 +382,7 @@ async function* linesOf(
   }
 }
 
-/** One line as it arrives; of a long one only its ends are kept. */
+/** A line as it arrives; only the ends of a long one are kept. */
 class Line {
   #pieces: Buffer[] = [];
   #length = 0;

@@ -10,7 +10,7 @@ import { CliError } from '../cli-error.ts';
 import { isKept } from './record-writer.ts';
 import type { Call } from '../context.ts';
 
-/** `svc memory add` and `svc memory move`: what a person puts into the memory by hand, and where. */
+/** Runs `svc memory add` and `svc memory move`: adds memories by hand, and moves them between spaces. */
 
 interface AddOptions {
   readonly space?: string;
@@ -19,12 +19,12 @@ interface AddOptions {
 
 interface MoveOptions {
   readonly to?: string;
-  /** Where it is, for one that several spaces hold. */
+  /** The space of a memory that several spaces have. */
   readonly space?: string;
   readonly json?: boolean;
 }
 
-/** Longer texts are files; an agent reads those itself. */
+/** Longest text; longer ones are files, which agents read themselves. */
 const TEXT_CHARS_MAX = 32_768;
 
 export async function addMemory({ args, options, context }: Call<AddOptions>): Promise<void> {
@@ -43,8 +43,8 @@ export async function addMemory({ args, options, context }: Call<AddOptions>): P
 }
 
 /**
- * The embedded store moves each in one transaction, with its marks, and it can be moved back. A service
- * keeps it in the other space first, then forgets it in its own.
+ * Moves memories. The embedded store moves each in one transaction with its marks, and it can be moved back. With a
+ * service it is first stored in the other space, then forgotten in its own.
  */
 export async function moveMemories(call: Call<MoveOptions>): Promise<void> {
   const { args: refs, options, context } = call;
@@ -94,14 +94,13 @@ function recordOf(text: string, space: string): MemoryRecord {
       2,
     );
   }
-  // A statement made by hand is stored unchanged: svc refuses it only when it has no words of its
-  // own.
+  // A statement added by hand is stored unchanged; svc refuses it only if it has no words of its own.
   const captured = isFiller(text) ? undefined : captureStored('user', text);
   if (captured === undefined) {
     throw new CliError('The text is empty.', 'For example: svc memory add "…"', 2);
   }
   const at = Date.now();
-  // Statements made by hand have nothing to do with each other: each is its own conversation.
+  // Statements added by hand are unrelated, so each is its own conversation.
   const own = createHash('sha256').update(`${at} ${captured.digest}`).digest('base64url');
   const place = { conversation: `added_${own}`, fingerprint: own, exchange: 0 };
   return { ...captured, ...place, space, client: 'svc', at, isTimed: true };

@@ -11,9 +11,9 @@ import type { StoredRecord } from '../../ports/memory.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { count, timeText, limitOf, dayText } from '../listing.ts';
 
-/** Compares the files of memories with the folders of their projects, for a person who waits. */
+/** Compares memories' files with the folders of their projects, for a user who waits. */
 
-/** A few thousand files take a second. A disk that hangs ends the check here. */
+/** Deadline of the check. A few thousand files take a second; a disk may hang. */
 const CHECK_MS = 10_000;
 
 interface FileCheck {
@@ -38,7 +38,7 @@ export class CodeChecker {
     this.#dataFolder = folder;
   }
 
-  /** Checks the files of each memory. The results have the order of `all`. */
+  /** Checks the files of each memory. The results are in the order of `all`. */
   async check(all: readonly HeldProvenance[]): Promise<readonly CodeCheck[]> {
     const checks: CodeCheck[] = [];
     // oxlint-disable-next-line no-await-in-loop -- One disk.
@@ -53,7 +53,7 @@ export class CodeChecker {
     return { held, files, holds: holdsNow(verdicts, root === held.root) };
   }
 
-  /** The folder of that time; where it is gone, the newest folder of the project that is there. */
+  /** Returns the folder of that time; if it is gone, the project's newest existing folder. */
   #rootOf({ root, record: { space } }: HeldProvenance): Promise<string> {
     const key = `${space}\0${root}`;
     const found = this.#roots.get(key) ?? this.#findRoot(space, root);
@@ -81,18 +81,18 @@ async function isFolder(path: string): Promise<boolean> {
   return stat?.isDirectory() === true;
 }
 
-/** More names than these tell a reader nothing more. */
+/** Bound on named files; more tell a reader nothing. */
 const NAMED_MAX = 3;
 const PATH_CHARS_MAX = 200;
 
 export interface ChangeReader {
-  /** The svc remark for the memory; undefined where it holds, or nothing is known. Never rejects. */
+  /** Returns svc's remark about a memory; undefined if its files are unchanged or unknown. Never rejects. */
   remark(ref: string): Promise<string | undefined>;
 }
 
 /**
- * Tells the reader of a memory which of its files have changed since. It is a remark beside the text and never a part
- * of it. A memory whose files svc does not know gets none.
+ * Says which of a memory's files have changed since. The remark is beside the text and never part of it. A memory
+ * without known files gets none.
  */
 export function changeReader({ code }: Pick<CliStore, 'code'>, folder: string): ChangeReader {
   if (code === undefined) return { remark: async () => undefined };
@@ -106,7 +106,7 @@ export function changeReader({ code }: Pick<CliStore, 'code'>, folder: string): 
   };
   return {
     remark: async (ref) => {
-      // A memory is read as well when nothing can be said of its files.
+      // A memory is shown even if nothing can be said about its files.
       const changed = await outgrownBy(ref).catch(() => []);
       return changed.length === 0 ? undefined : remarkOf(changed);
     },
@@ -124,7 +124,7 @@ function remarkOf(changed: readonly FileCheck[]): string {
   return `[svc: files changed since this was said: ${names.join(', ')}${others}. Read them before you rely on it.]`;
 }
 
-/** Where a memory comes from; without a commit, a root and files where nothing is known of its files. */
+/** Where a memory comes from: the commit if any, a root and files if known. */
 interface Origin {
   readonly commit?: string;
   readonly root?: string;
@@ -133,7 +133,7 @@ interface Origin {
   readonly why: string;
 }
 
-/** `svc memory get --origin`: where a memory comes from, and whether it still holds. */
+/** Runs `svc memory get --origin`: shows where a memory comes from, and whether its files are unchanged. */
 export async function showMemory(
   request: { readonly ref: string; readonly json?: boolean | undefined },
   context: CommandContext,
@@ -286,11 +286,11 @@ export async function listStale({ options, context }: Call<ListOptions>): Promis
 
 interface Scope {
   readonly space: string | undefined;
-  /** Pages of two hundred exchanges, the oldest first. */
+  /** Bound on pages of two hundred exchanges, oldest first. */
   readonly pagesMax?: number;
 }
 
-/** Compares the files of each exchange with the folder of its project. */
+/** Compares each exchange's files with the folder of its project. */
 export async function findStale(
   provenance: ProvenanceStore,
   checker: CodeChecker,

@@ -6,22 +6,25 @@ import type { CommandContext, Call } from '../context.ts';
 import { isInForce } from './memory-rules.ts';
 import { pagesOf } from './record-writer.ts';
 
-/** `svc memory export`: memories as lines of JSON, or a project's rules in the form of an agent's own file. */
+/**
+ * Runs `svc memory export`: writes memories as lines of JSON, or a project's rules in the form of an agent's own
+ * file.
+ */
 
 interface ExportOptions {
   readonly space?: string;
   readonly as?: string;
 }
 
-/** The files in which agents read instructions. Both are Markdown with one rule an item. */
+/** The files in which agents read instructions; both are Markdown with one rule per item. */
 const FORMS: Readonly<Record<string, string>> = { claude: 'CLAUDE.md', agents: 'AGENTS.md' };
 
 /** As many as the store gives at once. */
 const PAGE = 1000;
 
 /**
- * Newest first, on stdout; the number on stderr. Memories stored meanwhile are not among them. A memory
- * service has pages by number only: there, memories that others forget meanwhile may move one out.
+ * Writes memories to stdout, newest first, and their number to stderr. Memories stored meanwhile are not included. A
+ * memory service has numbered pages only, so memories that others forget meanwhile may cause one to be skipped.
  */
 export async function exportMemories({ options, context }: Call<ExportOptions>): Promise<void> {
   const { terminal } = context;
@@ -41,7 +44,7 @@ export async function exportMemories({ options, context }: Call<ExportOptions>):
   terminal.note(`Exported: ${count}.`);
 }
 
-/** The rules that hold in the project of the folder, the oldest first. What a person has retired is not among them. */
+/** Writes the rules in force in the folder's project, oldest first, without retired ones. */
 async function exportRules(
   { space, as }: { space: string | undefined; as: string },
   context: CommandContext,

@@ -18,7 +18,7 @@ import { COMMAND_WAITS, GitProjects } from '../../adapters/projects/git-projects
 import type { TranscriptRecord } from '../../core/memory/transcripts.ts';
 import { count } from '../listing.ts';
 
-/** `svc memory import`: from an export, or from the transcripts that clients keep. */
+/** Runs `svc memory import`: from an export, or from clients' transcripts. */
 
 interface ImportOptions {
   readonly from?: string;
@@ -28,9 +28,9 @@ interface ImportOptions {
   readonly json?: boolean;
 }
 
-/** Longer lines are not from an export: the store takes texts of 512 KiB. */
+/** Longest line: the store accepts texts of 512 KiB, so a longer one is not from an export. */
 const LINE_CHARS_MAX = 4 * 1024 * 1024;
-/** Problems that are named; a wrong file has as many as it has lines. */
+/** Bound on reported problems: a wrong file has as many as lines. */
 const PROBLEMS_MAX = 5;
 
 export async function importMemories(call: Call<ImportOptions>): Promise<void> {
@@ -122,7 +122,7 @@ async function* linesFrom(
 }
 
 interface TranscriptOptions {
-  /** Instead of the project of each session's folder. */
+  /** The space to use instead of the project of each session's folder. */
   readonly space?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
@@ -132,15 +132,15 @@ interface TranscriptOptions {
 interface Found {
   sessions: number;
   records: number;
-  /** The number of secrets that svc masked in the records. */
+  /** How many secrets svc masked in the records. */
   masked: number;
   unreadable: number;
   readonly spaces: Map<string, number>;
 }
 
 /**
- * Imports the sessions that clients keep on this machine, or only counts them. Without --yes nothing is written: the
- * records are counted and shown by space.
+ * Imports the sessions that clients store on this machine. Without --yes it writes nothing, and shows the number of
+ * records by space.
  */
 export async function importTranscripts(
   { client, options }: { client: TranscriptClient; options: TranscriptOptions },
@@ -178,16 +178,16 @@ export interface SessionSurvey {
   readonly masked: number;
   /** Names of the projects, the one with the most memories first. */
   readonly projects: readonly string[];
-  /** Of the project of the newest session, to show what recall would have said. */
+  /** Records of the newest session's project, to show what recall would have found. */
   readonly sample: readonly TranscriptRecord[];
-  /** The deadline came first: the numbers are the least that there is. */
+  /** The deadline ended the count, so the numbers are lower bounds. */
   readonly isPartial: boolean;
 }
 
 /** Records of a few months in one project. */
 const SAMPLE_MAX = 2000;
 
-/** Writes nothing. The newest sessions are counted first. */
+/** Counts sessions, newest first, and writes nothing. */
 export async function surveySessions(
   context: CommandContext,
   deadlineMs: number,
@@ -241,11 +241,11 @@ async function readAll(
   work: {
     readonly client: TranscriptClient;
     readonly files: readonly TranscriptFile[];
-    /** The space of the folder's project; undefined for a session that names no folder. */
+    /** Returns the space of the folder's project; undefined for a session without a folder. */
     readonly spaceOf: (folder: string | undefined) => Promise<string>;
     readonly found: Found;
     readonly take: (records: readonly TranscriptRecord[]) => Promise<void>;
-    /** True from the moment on at which no further session is read. */
+    /** Returns true when no further session should be read. */
     readonly isLate?: () => boolean;
   },
   { terminal }: CommandContext,

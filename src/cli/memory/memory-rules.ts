@@ -8,7 +8,7 @@ import { timeText } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
 import { namesOf } from './named.ts';
 
-/** `svc memory rules`: the rules and corrections that a person stated, and what became of each. */
+/** Runs `svc memory rules`: shows the rules and corrections that the user stated, with their states. */
 
 interface RulesOptions {
   readonly space?: string;
@@ -31,7 +31,7 @@ const STATES: Readonly<Record<DeskRule['state'], string>> = {
   retired: ' [retired]',
 };
 
-/** Whether a rule is neither replaced nor retired. */
+/** Says whether a rule is neither replaced nor retired. */
 export function isInForce({ state }: Pick<DeskRule, 'state'>): boolean {
   return state === 'holds' || state === 'pinned';
 }
@@ -69,7 +69,7 @@ export async function showRules({ args, options, context }: Call<RulesOptions>):
         }
       }
       await desk.markRule({ id, mark: markOf(options), at });
-      // The person may edit a sentence back that an earlier edit has retired.
+      // The user may edit a rule back to a sentence that an earlier edit has retired.
       const back = (await desk.rules({ space: rule.space })).filter(
         ({ text, state }) => state === 'retired' && stated.includes(text),
       );
@@ -114,7 +114,7 @@ async function ruleOf(desk: MemoryDesk, id: string): Promise<DeskRule> {
   );
 }
 
-/** The new sentence as the person's own, in the rule's space. */
+/** Makes the record of the new sentence, as the user's own, in the rule's space. */
 function editedRecord(rule: DeskRule, words: string) {
   const captured = captureStored('user', words);
   if (captured === undefined || rulesIn(captured.text).length === 0) {

@@ -26,16 +26,16 @@ import { isInForce } from './memory-rules.ts';
 import { countsText, RecordWriter } from './record-writer.ts';
 
 /**
- * Runs `svc memory share` and `svc memory join`. They write and read a file in the repository with memories and rules
- * of the project. People review it like code. Anybody may have written it, so a joined entry is unverified until the
- * person accepts it, and it never replaces a rule of theirs.
+ * Runs `svc memory share` and `svc memory join`: they write and read a file in the repository with memories and
+ * rules of the project. People review it like code. Anybody may have written it, so a joined entry is unverified
+ * until the user accepts it, and it never replaces the user's rules.
  */
 
 /** Within the working tree. */
 const FILE = join('.svc', 'memory.md');
 /** Readable by everybody, like every file of a repository. */
 const FILE_MODE = 0o644;
-/** The client of a joined memory, so that it is told from the person's own. */
+/** The client name of joined memories, which distinguishes them from the user's own. */
 const SHARED_CLIENT = 'shared';
 const SHOWN_CHARS = 200;
 /** As many as one page of the store holds. */
@@ -59,7 +59,7 @@ interface Place {
   readonly file: SharedFile;
 }
 
-/** Without references the rules in force are shared. */
+/** Runs share. Without references it shares the rules in force. */
 export async function shareMemories(call: Call<ShareOptions>): Promise<void> {
   const { args: refs, options, context } = call;
   const { terminal } = context;
@@ -161,7 +161,7 @@ export async function joinMemories({ options, context }: Call<JoinOptions>): Pro
   });
 }
 
-/** A broken file has as many as it has paragraphs. */
+/** Bound on reported problems: a broken file has as many as paragraphs. */
 const PROBLEMS_MAX = 5;
 
 async function placeOf(folder: string, { environment }: CommandContext): Promise<Place> {
@@ -186,7 +186,7 @@ async function placeOf(folder: string, { environment }: CommandContext): Promise
   return { path, space, file: readSharedFile(text) };
 }
 
-/** A link in a stranger's repository may lead anywhere. */
+/** Refuses a link: in a stranger's repository it may lead anywhere. */
 async function refuseLink(folder: string): Promise<void> {
   const stat = await lstat(folder).catch(() => undefined);
   if (stat === undefined || stat.isDirectory()) return;
@@ -266,7 +266,7 @@ function ruleEntry({
 }
 
 /**
- * Masks secrets once more: a person may have written one into the file, and the rules of masking grow. Each text is
+ * Masks secrets again, because somebody may have written one into the file, and masking rules improve. Each text is
  * one entry.
  */
 function maskedEntries(given: readonly SharedEntry[]): { entries: SharedEntry[]; masked: number } {
@@ -291,7 +291,7 @@ async function endedEntries(
   return entries.filter(({ kind, text }) => kind === 'rule' && retired.has(text));
 }
 
-/** Whether one of these rules would no longer hold if the entry had been said last. */
+/** Says whether the entry, if said last, would replace one of these rules. */
 function replacesOne(
   { role, text, at }: SharedEntry,
   rules: readonly { readonly text: string; readonly at: number }[],
@@ -311,7 +311,7 @@ function recordOf(
   if (captured === undefined) return [];
   const id = sharedId(entry);
   const place = { conversation: `shared_${id}`, fingerprint: id, exchange: 0 };
-  // A date in the future would make the entry outrank everything that is said until then.
+  // With a date in the future the entry would outrank everything said until then.
   const at = Math.min(entry.at, Date.now());
   const record = {
     ...captured,
@@ -324,7 +324,7 @@ function recordOf(
   return [isAccepted ? record : { ...record, source: 'unverified' }];
 }
 
-/** References of joined memories that the file does not have any more. */
+/** Returns references of joined memories that are no longer in the file. */
 async function goneRecords(
   { entries }: SharedFile,
   space: string,

@@ -14,7 +14,7 @@ import { oneLine, type Terminal } from '../terminal.ts';
 import { configError } from '../setup/load-config.ts';
 import type { Call } from '../context.ts';
 
-/** `svc memory why`: what recall weighs for a prompt, and why each memory is told or not. */
+/** Runs `svc memory why`: shows which memories recall considers for a prompt, and why each is used or not. */
 
 interface WhyOptions {
   readonly space?: string;
@@ -57,7 +57,7 @@ export async function explainRecall(call: Call<WhyOptions>): Promise<void> {
   else print(agent, { block, quietShare }, terminal);
 }
 
-/** Hooks need no configuration, and recall needs no provider. */
+/** Returns recall's settings; hooks work without a configuration, and recall needs no provider. */
 async function recallSettings(environment: Environment): Promise<ProxySettings> {
   const folder = configFolder(environment);
   const file = await readConfigFile(folder);

@@ -21,7 +21,7 @@ import { oneLine, type Terminal } from '../terminal.ts';
 import type { SpaceNames } from '../../core/request/space-names.ts';
 import { readHookKey } from '../../adapters/files/hook-key.ts';
 
-/** `svc memory`: what svc remembers, to be read, found and forgotten. */
+/** Runs the commands of `svc memory` that list, search, read and forget memories. */
 
 interface ListOptions {
   readonly space?: string;
@@ -49,7 +49,7 @@ interface ForgetOptions {
 
 const LIMIT = { fallback: 20, max: 1000 };
 
-/** Without words the newest first, else the best first. */
+/** Lists memories: newest first, with words best first. */
 export async function listMemories({ args, options, context }: Call<ListOptions>): Promise<void> {
   const words = args.length === 0 ? undefined : args.join(' ');
   const filter = {
@@ -80,7 +80,7 @@ const FLAGS: PartWords = {
   all: '--all',
 };
 
-/** The exact stored text if it is short, or the requested part. stderr says what is missing. */
+/** Prints the exact stored text if it is short, or the requested part. stderr says what is missing. */
 export async function getMemory({
   args: [ref = ''],
   options,
@@ -120,8 +120,8 @@ function problemError({
 }
 
 /**
- * A client that lets its commands read and not write (Codex by default) cannot open the database.
- * The texts left out of a conversation can be read as files all the same.
+ * Reads a text. In a client whose commands may only read (Codex's default), the database cannot be opened, but
+ * left-out texts can be read as files.
  */
 export async function retrieveFrom(
   { memory, readOutput }: Pick<CliStore, 'memory' | 'readOutput'>,
@@ -138,7 +138,7 @@ export async function retrieveFrom(
   }
 }
 
-/** Forgets only after a yes: on a terminal it asks, and elsewhere --yes is required. */
+/** Forgets memories after a confirmation: on a terminal it asks; elsewhere --yes is required. */
 export async function forgetMemories(call: Call<ForgetOptions>): Promise<ExitCode> {
   const { args: refs, options, context } = call;
   const { terminal } = context;
@@ -165,7 +165,7 @@ export async function forgetMemories(call: Call<ForgetOptions>): Promise<ExitCod
     const { filter, question } = await forgetChoice(call, memory);
     const isSure = options.yes === true || (await confirm?.(question)) === true;
     if (!isSure) return undefined;
-    // Half done it is no use: however many there are, the command waits for them.
+    // A half-done forgetting is useless, so the command waits until all are forgotten.
     const number = await memory.forget(filter, new AbortController().signal, (done, all) =>
       terminal.progress(`${done} of ${all} forgotten`),
     );
@@ -208,8 +208,8 @@ async function forgetChoice(call: Call<ForgetOptions>, memory: Memory): Promise<
 }
 
 /**
- * A reference names a text, and several projects may hold the same text. It is forgotten in the space of
- * --space, else in the only space that holds it, else in the project of the folder; the others are named.
+ * Forgets by reference. A reference names a text, and several projects may have the same text. It is forgotten in
+ * the space of --space, else in the only space that has it, else in the folder's project; the others are named.
  */
 async function forgetByReference(
   { args: refs, options, context }: Call<ForgetOptions>,
@@ -223,7 +223,8 @@ async function forgetByReference(
   const what = refs.length === 1 ? 'this memory' : `these ${refs.length} memories`;
   const space =
     options.space ?? (spaces.length > 1 ? await projectAmong(spaces, context) : spaces[0]);
-  // `list` has no left-out outputs, so the space of one is unknown: it is forgotten by its reference alone.
+  // `list` does not include left-out outputs, so an output's space is unknown and it is forgotten by its reference
+  // alone.
   if (space === undefined) return { filter: { refs: whole }, question: `Forget ${what}?` };
   const names = namesOf(held, context);
   const others = spaces.filter((one) => one !== space).map((one) => names.of(one));
@@ -254,7 +255,7 @@ async function projectAmong(spaces: readonly string[], context: CommandContext):
   );
 }
 
-/** For a person: each project once, that of the newest memory first. */
+/** Shows records by project, the project of the newest memory first. */
 function showByProject(
   records: readonly StoredRecord[],
   names: SpaceNames,
@@ -284,6 +285,6 @@ function recordText(
   return `${ref}  ${timeText(at)}  ${source}  ${oneLine(text, 80)}`;
 }
 
-/** Hooks put text into files of clients, which svc does not change. */
+/** A note: hooks put text into clients' files, which svc does not change. */
 const IN_TRANSCRIPTS =
   "What hooks have put into a client's own transcript stays there: delete that session in the client.";

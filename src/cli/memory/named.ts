@@ -9,11 +9,11 @@ import { deadline, readStore } from '../store.ts';
 import { oneLine } from '../terminal.ts';
 import { isSpace } from '../../core/request/space.ts';
 
-/** How a person names memories and spaces, and reads the names of spaces. */
+/** Resolves what users type for memories and spaces, and shortens names of spaces. */
 
 const SHOWN_CHARS = 60;
 
-/** The names of spaces, or of the spaces of rows. */
+/** Returns the short names of spaces, or of the spaces of rows. */
 export function namesOf(
   all: Iterable<string | { readonly space: string }>,
   { environment }: Pick<CommandContext, 'environment'>,
@@ -27,11 +27,11 @@ export function nameOf(space: string, context: Pick<CommandContext, 'environment
 }
 
 /**
- * The whole name of the space that a person typed: `shop` means the project shop, if there is one. A name
- * that no space has is the name of a new space. Throws CliError where several projects have the name.
+ * Returns the whole name of a space that the user typed: `shop` means the project shop, if there is one. A name that
+ * no space has becomes a new space. Throws CliError if several projects have the name.
  */
 export async function typedSpace(typed: string, context: CommandContext): Promise<string> {
-  // No short name has a slash: a whole name costs no look into the store.
+  // No short name contains a slash, so a whole name needs no look-up.
   if (typed === '' || typed.includes('/')) return typed;
   const held = await readStore(context, async ({ desk }) => (await desk?.shelves()) ?? []);
   const names = namesOf(held, context);
@@ -44,7 +44,7 @@ export async function typedSpace(typed: string, context: CommandContext): Promis
   );
 }
 
-/** Finds the space of the folder's project. It waits longer for a slow disk than a request may. */
+/** Returns the space of the folder's project. It waits longer for a slow disk than a request may. */
 export async function projectOf(
   folder: string,
   environment: CommandContext['environment'],
@@ -53,7 +53,7 @@ export async function projectOf(
   return (await new GitProjects(dataFolder(environment), COMMAND_WAITS).find(folder)).space;
 }
 
-/** The space that --space names, else that of the project in whose folder the command runs. */
+/** Returns the space that --space names, else that of the current folder's project. */
 export async function spaceFor(
   named: string | undefined,
   { environment }: CommandContext,
@@ -72,7 +72,9 @@ export function wrongSpace(flag = '--space'): CliError {
   );
 }
 
-/** The reference that begins so; as it was given where none does. Throws CliError where several do. */
+/**
+ * Returns the whole reference with this beginning; unchanged if there is none. Throws CliError if there are several.
+ */
 export async function wholeReference(
   memory: Pick<Memory, 'references' | 'retrieve'>,
   ref: string,

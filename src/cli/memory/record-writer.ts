@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CaptureState, Memory, MemoryRecord, RecordPage } from '../../ports/memory.ts';
 import { deadline } from '../store.ts';
 
-/** Reads and writes many records of a memory in parts, and counts what became of them. */
+/** Reads and writes many records of a memory in batches, and counts the outcomes. */
 
 export interface Counts {
   /** New memories. */
@@ -15,13 +15,13 @@ export interface Counts {
   rejected: number;
 }
 
-/** One call of a memory service; the store on this machine makes smaller transactions of it. */
+/** Records in one call of a memory service; the store on this machine splits it into smaller transactions. */
 const BATCH = 64;
-/** A disk or a service that takes longer is broken. */
+/** Deadline of a batch: a slower disk or service is broken. */
 const BATCH_MS = 30_000;
 /**
- * After each batch the writer rests for as long as the batch took, so that a proxy that runs beside
- * it has the memory for half of the time.
+ * Bounds of the pause after each batch. The pause is as long as the batch took, so that a running proxy has the
+ * memory for half of the time.
  */
 const REST_MS_MIN = 5;
 const REST_MS_MAX = 250;
@@ -67,8 +67,8 @@ export function countsText({ stored, duplicate, forgotten, rejected }: Counts): 
 }
 
 /**
- * All records page by page, the newest first. A memory service has pages by number only: there, memories that others
- * forget meanwhile may move one out.
+ * Returns all records page by page, newest first. A memory service has numbered pages only, so memories that others
+ * forget meanwhile may cause one to be skipped.
  */
 export async function* pagesOf(
   memory: Memory,
@@ -89,7 +89,7 @@ export async function* pagesOf(
   }
 }
 
-/** The memory holds it, from now on or since before. */
+/** Says whether the memory has the record, newly or from before. */
 export function isKept(state: CaptureState | undefined): boolean {
   return state === 'stored' || state === 'duplicate';
 }

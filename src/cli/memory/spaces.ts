@@ -18,14 +18,14 @@ import { printable } from '../terminal.ts';
 import { typedSpace, projectOf, wrongSpace, namesOf, nameOf } from './named.ts';
 import { isKept, pagesOf } from './record-writer.ts';
 
-/** `svc memory spaces`: which spaces there are, and which project belongs to which. */
+/** Runs `svc memory spaces`: lists spaces, and which project belongs to which. */
 
 const PAGE = 500;
 /** The names are arguments here. */
 const NAMED = 'The name of a space';
-/** Between two transactions: a process that waits for the lock looks for it every few milliseconds. */
+/** Pause between two transactions, because a process that waits for the lock tries it every few milliseconds. */
 const REST_MS = 5;
-/** Half a million memories: more than anybody has. */
+/** Bound on pages: half a million memories, more than anybody has. */
 const PAGES_MAX = 1000;
 
 export async function listSpaces(call: Call<{ readonly json?: boolean }>): Promise<void> {
@@ -56,7 +56,7 @@ export async function listSpaces(call: Call<{ readonly json?: boolean }>): Promi
   if (rows.length === 0) context.terminal.note('No space holds a memory yet.');
 }
 
-/** The folder's project belongs to the space from now on: the person vouches for it. */
+/** Assigns the folder's project to the space, on the user's word. */
 export async function joinSpace({ args, context }: Call): Promise<void> {
   const [typed = '', folder = process.cwd()] = args;
   const space = await typedSpace(typed, context);
@@ -70,8 +70,8 @@ export async function joinSpace({ args, context }: Call): Promise<void> {
 }
 
 /**
- * `svc memory off` and `on`: switches memory for the project of the folder, from the next request on. The choice is
- * in the registry of projects; the proxy and the hooks get it as `Project.isMemoryOff`.
+ * Runs `svc memory off` and `on`: switches memory for the folder's project, from the next request on. The registry
+ * stores the choice; the proxy and the hooks get it as `Project.isMemoryOff`.
  */
 export async function switchMemory(
   { args: [folder = process.cwd()], context }: Call,
@@ -97,7 +97,7 @@ export async function switchMemory(
   terminal.note('Turn memory on again with: svc memory on');
 }
 
-/** The names of the projects for which memory is off. */
+/** Returns the names of projects for which memory is off. */
 export async function projectsWithoutMemory(context: CommandContext): Promise<readonly string[]> {
   const registry = await readRegistry(dataFolder(context.environment));
   const off = registry.off.map((space) => spaceNow(registry, space));
@@ -117,8 +117,8 @@ export interface SpaceChange {
 }
 
 /**
- * The registry is changed first: from then on the project has the new space, and recalls from both until
- * all has moved. When the move is interrupted, the same command moves the rest.
+ * Renames or merges a space. The registry is changed first: the project then uses the new space, and recalls from
+ * both until everything is moved. After an interruption the same command moves the rest.
  */
 export async function moveSpace(
   { isMerge, ...typed }: SpaceChange,
@@ -174,8 +174,8 @@ async function moveAll(memory: Memory, from: string, to: string): Promise<number
 }
 
 /**
- * For a memory service. Each batch is kept in the other space before it leaves its own. Its outputs stay
- * readable where they are; a conversation that leaves them out sends them whole once more.
+ * Moves memories in a service: each batch is stored in the other space before it is forgotten in its own. Outputs
+ * stay where they can be read; a conversation that leaves them out sends them whole once more.
  */
 async function moveCopies(memory: Memory, from: string, to: string): Promise<number> {
   let moved = 0;

@@ -4,8 +4,8 @@ import type { Call } from '../context.ts';
 import type { CliCommand } from './program.ts';
 
 /**
- * The commands that give clients the proxy's address. Shells and clients run them again and again, so
- * they are a bundle of their own (`quick.ts`).
+ * The commands that give clients the proxy's address. Shells and clients run them often, so they are a separate
+ * bundle (`quick.ts`).
  */
 export const CLIENT_COMMANDS: readonly CliCommand[] = [
   {

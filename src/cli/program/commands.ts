@@ -10,8 +10,8 @@ import { flagsOf, PROXY_OPTIONS, type RawFlags, START_COMMAND } from './start-co
 import type { McpOptions } from '../memory/mcp.ts';
 
 /**
- * The commands of svc, in the order of its help. A command loads its own code when it runs: looking at the status
- * must not load an HTTP client or a database.
+ * The commands of svc in the order of its help. A command loads its own code when it runs: `svc status` must not
+ * load an HTTP client or a database.
  */
 
 const RUN: CliCommand = {
@@ -157,7 +157,7 @@ async function runSetup({
     }
   }
   const { setup } = await import('../setup/setup.ts');
-  // Without a person who searches, the network is not asked: the copy or the snapshot will do.
+  // Without a user who searches, use the cached catalog or the snapshot, not the network.
   const listProviders = async () => (await openCatalog(place)).providers();
   await setup({ ...options, flags: flagsOf(options) }, { context, listProviders });
   return undefined;
@@ -340,14 +340,14 @@ const HOOK: CliCommand = {
   more: `svc connect NAME --hooks puts this command into the client's settings. It reads the event as JSON from its
 stdin, and prints JSON or nothing. It always ends with code 0 within a second, so a client goes on without svc if
 something fails. See: svc help hooks`,
-  // bin/svc.js starts hooks without this file. Only a program that was started in another way comes here.
+  // bin/svc.js starts hooks without this file; only a program started in another way gets here.
   async run({ args }) {
     const { run } = await import('./quick-hook.ts');
     await run(args);
   },
 };
 
-/** Says how to get the program of the service, which this package does not contain. */
+/** Says how to get the service's program, which this package does not contain. */
 const SERVICE: CliCommand = {
   name: 'service',
   description: 'Say how to get svc-service, the program that runs a memory service',
@@ -363,7 +363,7 @@ const SERVICE: CliCommand = {
   },
 };
 
-/** `svc print-config` for the clients of the table: a person runs it, so it may load more code. */
+/** Adds `svc print-config` for the clients of other-clients.ts. Users run it by hand, so it may load more code. */
 const OTHER_CONFIGS = OTHER_CLIENTS.map((client): CliCommand => {
   const { name, title } = client;
   return {
@@ -626,10 +626,10 @@ const MCP: CliCommand = {
   run: async (call: Call<McpOptions>) => (await import('../memory/mcp.ts')).serveMcp(call),
 };
 
-/** The options with which every command of the memory names a space. */
+/** The options in which every memory command names a space. */
 const SPACE_OPTIONS = ['space', 'to'] as const;
 
-/** A person types the name of a project; the command gets its space. */
+/** Lets users type a project's name; the command gets its space. */
 function withTypedSpaces(command: CliCommand): CliCommand {
   return {
     ...command,

@@ -13,22 +13,22 @@ import { CliError } from '../cli-error.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**
- * `svc completion`: what a shell may propose after `svc`, made from the commands as they are
- * declared, so that it is never out of date. The names are svc's own: nothing needs quoting. Values
- * that only this machine knows are asked from svc itself (`svc completion --values KIND`).
+ * Runs `svc completion`: writes a shell's proposals after `svc`, made from the declared commands, so that they are
+ * never outdated. All names are svc's own, so nothing needs quoting. Values that only this machine knows come from
+ * svc itself (`svc completion --values KIND`).
  */
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 interface Place {
-  /** The words before: '' for svc itself, 'memory list' for that command. */
+  /** The words so far: '' for svc itself, 'memory list' for that command. */
   readonly path: string;
-  /** Commands, and what the command takes as its argument. */
+  /** Subcommands, and values of the command's argument. */
   readonly words: readonly string[];
   readonly options: readonly string[];
 }
 
-/** Options that take a value; `values` where svc knows them. */
+/** An option that takes a value, with the possible values if svc knows them. */
 interface Valued {
   readonly option: string;
   readonly values: readonly string[] | AskedValues;
@@ -76,7 +76,7 @@ function named(isMeant: (client: (typeof OTHER_CLIENTS)[number]) => boolean): re
   return OTHER_CLIENTS.filter(isMeant).map(({ name }) => name);
 }
 
-/** The arguments of a command besides svc's own commands. */
+/** The arguments of commands, besides subcommands. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   run: STARTED,
   connect: CONNECTED,
@@ -125,14 +125,14 @@ function valuedOf(program: Command): readonly Valued[] {
   );
   return [...new Set(longs)].map((option) => {
     const values = VALUES[option] ?? [];
-    // Only svc knows the spaces and upstreams of this machine.
+    // Only svc itself can list the spaces and upstreams of this machine.
     return { option, values: typeof values === 'string' && program.name() !== 'svc' ? [] : values };
   });
 }
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
-/** bash and zsh differ in how words are given and proposed, and in nothing between. */
+/** The common part of the scripts for bash and zsh, which differ only in how words are passed and proposed. */
 function bashScript(
   { id, names }: Completed,
   places: readonly Place[],
@@ -152,7 +152,7 @@ function bashScript(
   ].join('\n');
 }
 
-// Also without compinit in ~/.zshrc, and as a file of fpath, which zsh runs at the first question.
+// Works without compinit in ~/.zshrc, and as a file in fpath, which zsh runs at the first completion.
 function zshScript(
   { id, names }: Completed,
   places: readonly Place[],
@@ -175,7 +175,7 @@ function zshScript(
   ].join('\n');
 }
 
-/** In a loop over `word`: follows the names of commands into `place`, past options and their values. */
+/** Writes the loop body over `word`: it follows command names into `place`, and skips options with their values. */
 function placeLines(places: readonly Place[], valued: readonly Valued[]): readonly string[] {
   const known = places.map(({ path }) => path).join('|');
   return [
@@ -253,10 +253,10 @@ function fishValues(values: Valued['values'] | undefined): string {
   return values.length === 0 ? ' -r' : ` -x -a '${values.join(' ')}'`;
 }
 
-/** The spaces of the last three months are proposed. */
+/** How old requests of a proposed space may be: three months. */
 const DAYS_MS = 90 * 24 * 3600 * 1000;
 
-/** `svc completion --values`: what a shell proposes after an option, one value a line. */
+/** Runs `svc completion --values`: prints an option's possible values, one per line. */
 export async function printValues(kind: string, context: CommandContext): Promise<void> {
   const known = ASKED_VALUES.find((one) => one === kind);
   if (known === undefined) {
@@ -272,7 +272,7 @@ export async function printValues(kind: string, context: CommandContext): Promis
 const LISTS: Readonly<
   Record<AskedValues, (context: CommandContext) => Promise<readonly string[]>>
 > = {
-  // Those that something went through lately: the request log knows them by a quick sum.
+  // Spaces with recent requests, which the request log finds by a fast sum.
   spaces: async (context) => {
     const since = Date.now() - DAYS_MS;
     const sums = await readLog(context, ({ requests }) => requests.sum({ since }));

@@ -5,26 +5,23 @@ import type { CommandContext, Call } from '../context.ts';
 import { Terminal } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
 
-/**
- * The part that every command line of svc shares: how it is read, how it fails, how it ends. The
- * caller declares the commands.
- */
+/** What every command line of svc shares: parsing, errors, and exit. The caller declares the commands. */
 
-/** How a command's action reports its exit code; 0 when it does not. `run` ends with its client's. */
+/** Reports a command's exit code; without a call it is 0. `run` exits with its client's code. */
 export type Finish = (code: number) => void;
 
-/** One sentence for `--help` and for docs/commands.md. */
+/** A sentence for `--help` and docs/commands.md. */
 export const EXIT_CODES =
   'Exit codes: 0 success, 1 failure or problems, 2 wrong usage, 130 interrupted.';
 
 /** Declares commands on the program. */
 export type Declare = (program: Command, context: CommandContext, finish: Finish) => void;
 
-/** What the help of a program says besides its commands. */
+/** The texts of a program's help besides its commands. */
 interface ProgramWords {
   readonly name: string;
   readonly description: string;
-  /** The first commands of a new user, one a line, where the description does not name them. */
+  /** A new user's first commands, one per line, if the description does not name them. */
   readonly start?: string;
 }
 
@@ -33,7 +30,7 @@ const SVC: ProgramWords = {
   description: 'Memory for coding agents: a proxy on this machine between them and their provider.',
 };
 
-/** Runs one command line (without node and script) and resolves with the exit code. */
+/** Runs a command line (without node and script) and resolves with the exit code. */
 export async function runProgram(
   argv: readonly string[],
   declare: Declare,
@@ -61,7 +58,7 @@ export async function runProgram(
   }
 }
 
-// stdin is opened by the command that reads it: one that only runs a client must not touch it.
+// Only the command that reads stdin opens it: one that only starts a client must not touch it.
 function contextOf(context: Omit<CommandContext, 'stdin'>): CommandContext {
   return {
     ...context,
@@ -77,14 +74,14 @@ export function emptyProgram(terminal: Terminal, words = SVC): Command {
       .description(words.description)
       .version(VERSION_AND_BUILD)
       .exitOverride()
-      // On a narrow screen the descriptions are in a narrow column, not behind the edge.
+      // On a narrow screen descriptions are wrapped in a narrow column.
       .configureHelp({ minWidthToWrap: 20 })
-      // The arguments after `svc run claude` are the client's.
+      // Arguments after `svc run claude` belong to the client.
       .enablePositionalOptions()
       .configureOutput({
         writeOut: (text) => terminal.outWrapped(text.trimEnd()),
         writeErr: (text) => terminal.note(text.trimEnd()),
-        // `usageError` prints it, and repeats nothing that could be a secret.
+        // `usageError` prints it without repeating anything that may be a secret.
         outputError: () => undefined,
       })
       .addHelpText(
@@ -94,9 +91,8 @@ export function emptyProgram(terminal: Terminal, words = SVC): Command {
   );
 }
 
-// `svc requests | head` closes the pipe early, which is no failure. A full disk is none either:
-// there stderr is the log of a proxy in the background, and a lost log line must not end its
-// requests.
+// Ignores errors of the outputs. `svc requests | head` closes the pipe early. And with a full disk, stderr may be a
+// background proxy's log: a lost line must not end its requests.
 function bearBrokenOutput(): void {
   process.stderr.on('error', () => undefined);
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -104,7 +100,7 @@ function bearBrokenOutput(): void {
   });
 }
 
-/** As much of the line as names commands: `svc memory get`. */
+/** Returns the words of the line that name commands: `svc memory get`. */
 function commandIn(argv: readonly string[], program: Command): string {
   let command = program;
   const names = [program.name()];
@@ -117,7 +113,7 @@ function commandIn(argv: readonly string[], program: Command): string {
   return names.join(' ');
 }
 
-// Commander repeats the argument it does not know, and that may be a key.
+// Commander repeats an unknown argument, which may be a key.
 function usageError(error: CommanderError, see: string): CliError {
   const { code, message } = error;
   if (code === 'commander.help') return new CliError('Which command?', see, 2);
@@ -137,36 +133,36 @@ function usageError(error: CommanderError, see: string): CliError {
       2,
     );
   }
-  // The other messages are made of the names that the program itself declares.
+  // All other messages contain only names that the program declares.
   return new CliError(message.replace(/^error: /, ''), see, 2);
 }
 
-/** The headings in the help of svc. Commands for programs share one line there. */
+/** The headings in svc's help. Commands for programs share one line there. */
 const GROUPS = { daily: 'Every day', setup: 'Set up', more: 'More', programs: 'For programs' };
 
-/** Describes a command of svc: declareAll() makes its help, its options and its call from this. */
+/** Describes a command; declareAll() makes its help, its options and its call from this. */
 export interface CliCommand<Given extends object = object> {
   /** As a person types it: `memory list`. */
   readonly name: string;
-  /** Where the help of svc lists the command; nowhere without a group. */
+  /** The heading in svc's help; without it the command is not listed. */
   readonly group?: keyof typeof GROUPS;
   readonly description: string;
-  /** The arguments, such as `<ref>` or `[words...]`, each with a description. */
+  /** The arguments, such as `<ref>` or `[words...]`, with descriptions. */
   readonly args?: Readonly<Record<string, string>>;
-  /** The options by their flags: a description, or one with the value that holds without the option. */
+  /** The options by their flags: a description, or a description with the default. */
   readonly options?: Readonly<
     Record<string, string | readonly [text: string, fallback: string | readonly string[]]>
   >;
   /** Paragraphs of its help, before the examples. */
   readonly more?: string;
   readonly examples?: readonly string[];
-  /** What follows the first argument belongs to another program. */
+  /** Arguments after the first belong to another program. */
   readonly passesOn?: true;
-  /** Resolves with the exit code; 0 without one. A command without this only holds others. */
+  /** Resolves with the exit code; undefined means 0. A command without this only groups others. */
   run?(call: Call<Given>): Promise<number | undefined | void>;
 }
 
-/** Declares commands in this order; one that holds others comes before them. */
+/** Declares commands in this order; a group comes before its commands. */
 export function declareAll(commands: readonly CliCommand[]): Declare {
   return (program, context, finish) => {
     for (const command of commands) {
@@ -181,7 +177,7 @@ export function declareAll(commands: readonly CliCommand[]): Declare {
       own.addHelpText('after', helpOf(command));
       if (command.run === undefined) continue;
       own.action(async (...given: readonly unknown[]) => {
-        // The arguments, then the options, then the command itself.
+        // Commander passes the arguments, then the options, then the command.
         const args = given.slice(0, -2).flat().filter(isText);
         const code = await command.run?.({ context, options: own.opts(), args });
         if (typeof code === 'number') finish(code);
@@ -205,7 +201,7 @@ function addOption(
   const [text, fallback] = typeof option === 'string' ? [option] : option;
   if (fallback === undefined) command.option(flags, text);
   else if (typeof fallback === 'string') command.option(flags, text, fallback);
-  // An option whose value is a list may be repeated.
+  // An option with a list as its value may be repeated.
   else command.option(flags, text, collect, fallback);
 }
 
@@ -227,7 +223,7 @@ function helpOf({ more, examples = [] }: CliCommand): string {
 
 const NAME_COLUMNS = 13;
 
-/** The help of svc itself: at most 30 lines on a usual screen. */
+/** Writes svc's own help: at most 30 lines on a usual screen. */
 function groupedHelp(commands: readonly CliCommand[], { terminal }: CommandContext): string {
   const columns = terminal.columns(80);
   const namesIn = (wanted: string) => commands.filter(({ group }) => group === wanted);

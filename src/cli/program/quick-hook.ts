@@ -1,12 +1,12 @@
 import { runHook } from '../hook/hook.ts';
 import { IN_BACKGROUND } from '../hook/hook-call.ts';
 
-/** A hook in the background waits so long for a lock: a backup may hold it. */
+/** How long a background hook waits for a lock, which a backup may hold. */
 const BACKGROUND_MS = 60_000;
 
 /**
- * `svc hook` alone, in one CommonJS file and without the reader of command lines: a client runs it at each prompt and
- * each tool, and a person waits for it. `bin/svc.js` chooses.
+ * Runs only `svc hook`, from one CommonJS file without the command-line parser: a client runs it at each prompt and
+ * each tool call, and the user waits. `bin/svc.js` selects this file.
  */
 export function run([client = '', event = '', way]: readonly string[]): Promise<void> {
   const { env: environment, stdin, stdout } = process;

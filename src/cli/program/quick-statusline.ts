@@ -3,8 +3,8 @@ import { printStatusLine } from '../requests/statusline.ts';
 import { Terminal } from '../terminal.ts';
 
 /**
- * `svc statusline` alone, in one CommonJS file and without the reader of command lines: a client runs
- * it several times a second. `bin/svc.js` chooses.
+ * Runs only `svc statusline`, from one CommonJS file without the command-line parser: a client runs it several times
+ * a second. `bin/svc.js` selects this file.
  */
 export async function run(): Promise<number> {
   const { env: environment, stdin, stdout, stderr } = process;

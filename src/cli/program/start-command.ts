@@ -3,7 +3,7 @@ import type { StartOptions } from '../proxy/start.ts';
 import type { Call } from '../context.ts';
 import type { CliCommand } from './program.ts';
 
-/** The settings of the proxy that setup and start accept on the command line. */
+/** The proxy's settings that setup and start accept on the command line. */
 export type RawFlags = Partial<Record<(typeof PROXY_FLAG_NAMES)[number], string>>;
 
 export const PROXY_OPTIONS = {
@@ -24,7 +24,7 @@ export function flagsOf(options: RawFlags): ProxyFlags {
 type StartFlags = Omit<StartOptions, 'flags'> &
   RawFlags & { readonly detach?: boolean; readonly atLogin?: boolean; readonly print?: boolean };
 
-/** `svc start`, for the whole program and for the bundle of its own. */
+/** `svc start`, for the whole program and for its own bundle. */
 export const START_COMMAND: CliCommand = {
   name: 'start',
   group: 'more',
