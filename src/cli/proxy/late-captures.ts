@@ -3,16 +3,19 @@ import { count } from '../listing.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Terminal } from '../terminal.ts';
 
-/** Captures that hang: they are safe on disk, and no recall finds them. */
+/** Finds captures that are late: they are on disk, but no recall finds them. */
 interface LateCaptures {
   readonly found: string;
   readonly fix: string;
 }
 
-/** A call may take 30 seconds and the next one comes 30 later: twice that is no hiccup. */
+/**
+ * Age from which a capture is late: a call may take 30 seconds, the next attempt comes 30 seconds later; this is
+ * twice that.
+ */
 const LATE_MS = 120_000;
 
-/** Where no proxy runs nothing delivers them, so that each one that waits is late. */
+/** Reports late captures. Without a running proxy nothing delivers them, so every waiting one is late. */
 export function lateCaptures(
   folder: string,
   { now, isRunning }: { readonly now: number; readonly isRunning: boolean },
@@ -55,13 +58,13 @@ function ageText(ageMs: number): string {
   return count(Math.floor(ageMs / ms), unit);
 }
 
-/** A capture reaches the store 50 ms after the answer, and on a machine that is busy a second. */
+/** Deadline of waiting. A capture reaches the store 50 ms after the answer, on a busy machine after a second. */
 const WAIT_MS = 3_000;
 const LOOK_MS = 25;
 
 /**
- * Waits until the memory has what the answers so far left in the outbox: a person who lists right
- * after an answer expects it. Says what is still on its way when the wait is over.
+ * Waits until the memory has the captures of all answers so far, because a user who lists memories right after an
+ * answer expects them. Reports those still waiting at the deadline.
  */
 export async function awaitCaptures(folder: string, terminal: Terminal): Promise<void> {
   const end = performance.now() + WAIT_MS;

@@ -3,20 +3,20 @@ import { otherPort } from '../listing.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Why a listener cannot have its address, and what to do: of `svc start` and `svc-service start`. */
+/** Explains why a listener cannot use its address, and what to do; for `svc start` and `svc-service start`. */
 
 interface WantedAddress {
   readonly host: string;
   readonly port: number;
-  /** The command that takes the flags: 'svc start'. */
+  /** The command with the flags: 'svc start'. */
   readonly command: string;
-  /** The command that shows which program has the port. */
+  /** The command that shows which program uses the port. */
   readonly look: string;
-  /** The port that the command uses by default: 8765. */
+  /** The default port of the command: 8765. */
   readonly usualPort: number;
 }
 
-/** Undefined for an error that is about something else. */
+/** Explains an error; undefined if it is about something else. */
 export function listenError(error: unknown, wanted: WantedAddress): CliError | undefined {
   const { host, port, command, look, usualPort } = wanted;
   const code = codeOf(error);
@@ -51,8 +51,7 @@ interface StopParts {
   readonly terminal: Terminal;
 }
 
-// After a clean stop nothing should be left to wait for; a socket that hangs must not keep a
-// service manager waiting.
+// How long to wait for sockets after a clean stop: a hanging one must not keep a service manager waiting.
 const LINGER_MS = 500;
 
 /** A server that can finish its open answers and end. */
@@ -62,7 +61,7 @@ interface Stoppable {
 
 /**
  * Waits until a proxy or service has stopped, and resolves with its exit code (R33). The first signal lets answers
- * finish, the second ends at once, and an uncaught error drains like a signal does.
+ * finish, the second ends at once, and an uncaught error acts like a first signal.
  */
 export async function waitForStop(
   running: Stoppable,
@@ -89,9 +88,9 @@ export async function waitForStop(
     });
     listeners.set('SIGTERM', () => stopWith(0));
     listeners.set('uncaughtException', (error) => {
-      // While answers are finished, an error of one must not cut off the others.
+      // While answers finish, one answer's error must not cut the others.
       if (isStopping) return;
-      // The message may quote a request: svc prints only the kind of error.
+      // The message may quote a request, so svc prints only the kind of error.
       const kind = error instanceof Error ? error.name : 'unknown error';
       terminal.error(`An unexpected error (${kind}): svc stops.`);
       stopWith(1);

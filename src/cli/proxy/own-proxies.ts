@@ -22,25 +22,25 @@ import { loadAccess } from '../setup/load-config.ts';
 
 export interface OwnProxy
   extends Pick<RunFile, 'pid' | 'host' | 'port'>, Partial<Omit<RunFile, 'pid' | 'host' | 'port'>> {
-  /** Unknown, as all that only the file says, where the process left no file in this data folder. */
+  /** Unknown, like everything from the file, if the process left no file in this data folder. */
   readonly version?: string;
 }
 
 export interface Proxies {
   /** The one at the configured address first. */
   readonly own: readonly OwnProxy[];
-  /** They left a file, and do not answer as ours: hung, or of another configuration. */
+  /** Processes with a file that did not prove to be svc: hung, or of another configuration. */
   readonly unproven: readonly RunFile[];
 }
 
-/** Open answers are waited for: proxy.drainMs is 10 s by default, and a process ends within one more. */
+/** How long a stop waits: proxy.drainMs is 10 s by default, and a process ends within one more. */
 const STOP_MS = 15_000;
 const POLL_MS = 25;
 const OPEN_POLL_MS = 250;
 
 /**
- * Finds, asks and stops the proxies that run on this configuration. A proxy is ours only after it has
- * proven that it holds the local token. svc sends nothing, and no signal, to any other process.
+ * Finds, asks and stops the proxies of this configuration. A proxy counts as svc's own only after it has proven that
+ * it has the local token. svc sends nothing, and no signal, to any other process.
  */
 export class OwnProxies {
   readonly #folder: string;
@@ -51,7 +51,7 @@ export class OwnProxies {
     this.access = access;
   }
 
-  /** Throws CliError without a usable configuration. */
+  /** Makes it from the configuration. Throws CliError without a usable one. */
   static async of(environment: Environment): Promise<OwnProxies> {
     return new OwnProxies(dataFolder(environment), await loadAccess(environment));
   }
@@ -63,15 +63,14 @@ export class OwnProxies {
     const all = await Promise.all(
       runs.map(async (run) => ({ run, ...(await probeProxy(run, localToken)) })),
     );
-    // Nothing listens there: the proxy was killed, and its process id belongs to another program by
-    // now.
+    // Nothing listens there: the proxy was killed, and its process id may belong to another program by now.
     const stale = all.filter(({ listener }) => listener === 'nobody');
     await Promise.all(stale.map(({ run }) => removeRunFile(this.#folder, run.pid)));
     const probed = all.filter(({ listener }) => listener !== 'nobody');
     const own: OwnProxy[] = probed.filter(({ run, pid }) => pid === run.pid).map(({ run }) => run);
     const unproven = probed.filter(({ run, pid }) => pid !== run.pid).map(({ run }) => run);
     if (port !== 0 && !runs.some(isConfigured)) {
-      // Started with the same token on another data folder, or its file is gone.
+      // Started with the same token on another data folder, or its file is missing.
       const { pid } = await probeProxy({ host, port }, localToken);
       if (pid !== undefined) own.push({ pid, host, port });
     }
@@ -84,7 +83,7 @@ export class OwnProxies {
     try {
       process.kill(pid, 'SIGTERM');
     } catch {
-      // It has ended since it answered, or belongs to another user.
+      // It has ended meanwhile, or belongs to another user.
     }
     const deadline = performance.now() + STOP_MS;
     while (isAlive(pid) && performance.now() < deadline) await sleep(POLL_MS);
@@ -97,7 +96,7 @@ export class OwnProxies {
     return askOpenRequests(proxy, this.access.localToken);
   }
 
-  /** How many requests are open once none is, or once the deadline has come. */
+  /** Waits until no request is open, at most until the deadline, and returns how many are. */
   async openAfter(patienceMs: number, proxy: OwnProxy): Promise<number> {
     const deadline = performance.now() + patienceMs;
     for (;;) {
@@ -107,12 +106,12 @@ export class OwnProxies {
     }
   }
 
-  /** The status of its answer to a request that is refused after the token was judged: 405. */
+  /** Returns the status of a request that is refused after the token check; 405 if the token is valid. */
   askToken(proxy: OwnProxy): Promise<number | undefined> {
     return probeToken(proxy, this.access.localToken);
   }
 
-  /** One request as a client of it. Undefined without a whole answer in time. */
+  /** Sends a request as a client. Undefined without a whole answer in time. */
   call(
     proxy: OwnProxy,
     call: { readonly path: string; readonly body: string },
@@ -134,7 +133,7 @@ export function otherBuildText(proxy: OwnProxy): string {
   return `The proxy on ${urlOf(proxy)} runs another build of svc${since}: ${versionText(version, build)}. This is ${VERSION_AND_BUILD}.`;
 }
 
-/** A process that left a file and does not prove to be ours. */
+/** Describes a process with a file that does not prove to be svc. */
 export function unprovenText({ pid, port }: RunFile): string {
   return `Process ${pid} (port ${port}) does not answer as a proxy of this configuration`;
 }

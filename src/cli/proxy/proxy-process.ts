@@ -20,16 +20,19 @@ export interface EnsuredProxy {
   readonly isNew: boolean;
 }
 
-// A start takes a third of a second; on a machine that is busy with a build, several.
+// Deadline of a start, which takes a third of a second, and several on a machine busy with a build.
 const START_MS = 20_000;
 const POLL_MS = 20;
-/** In a folder that cannot be written no file says where it serves: then its address is asked. */
+/**
+ * How long to wait for the file that names the address; in a folder that cannot be written there is none, and the
+ * configured address is tried.
+ */
 const RUN_FILE_MS = 1000;
 
-/** `svc start --detach`: comes back when the proxy in the background serves. */
+/** Runs `svc start --detach`: returns when the background proxy serves. */
 export async function startDetached(options: StartOptions, context: CommandContext): Promise<void> {
   const { environment, terminal } = context;
-  // Wrong settings are reported here and now, not in a log.
+  // Wrong settings are reported here, not in a log.
   const file = await prepareConfig(context);
   warnOf(settingsOf(file, environment, options.flags).warnings, terminal);
   const { proxy, isNew } = await ensureProxy(options.flags, context);
@@ -42,8 +45,8 @@ export async function startDetached(options: StartOptions, context: CommandConte
 }
 
 /**
- * The proxy of this configuration; started in the background where none runs. One of another build may take
- * `patienceMs` to finish its answers.
+ * Returns the proxy of this configuration, and starts it in the background if none runs. One of another build may
+ * take `patienceMs` to finish its answers.
  */
 export async function ensureProxy(
   flags: ProxyFlags,
@@ -64,7 +67,7 @@ export async function ensureProxy(
     const hasEnded = await endOtherBuild(running, proxies, replacing);
     if (!hasEnded) return { proxy: running, proxies, isNew: false };
   }
-  // In the place of an older one it does as that one was told.
+  // A proxy that replaces an older one gets the same flags.
   const command = [
     scriptPath(),
     'start',
@@ -82,13 +85,13 @@ export async function ensureProxy(
 interface Replacing {
   readonly context: CommandContext;
   readonly patienceMs: number;
-  /** Says why a proxy cannot start from here: a shell may lack the variable of a key. */
+  /** Says why a proxy cannot be started from this shell, which may lack the variable of a key. */
   readonly problemsHere: () => readonly Problem[];
 }
 
 /**
- * After an upgrade the proxy in the background still runs the old code. svc ends it, so that the new code takes its
- * place, but never in the middle of an answer. True when it was of another build and has ended.
+ * Ends a background proxy of another build after an upgrade, but never during an answer. Returns true if it has
+ * ended.
  */
 async function endOtherBuild(
   proxy: OwnProxy,
@@ -121,12 +124,12 @@ async function endOtherBuild(
   return true;
 }
 
-/** A command with a port gets the proxy on that port, and no other. */
+/** Returns a test for the wanted proxy: a command with a port accepts only the proxy on that port. */
 function wanted(flags: ProxyFlags, { port }: Access): (proxy: OwnProxy) => boolean {
   return (proxy) => flags.port === undefined || proxy.port === port;
 }
 
-/** Undefined when it ended before it served, and no other one serves in its place. */
+/** Waits until the proxy serves. Undefined if it ended before, and no other one serves instead. */
 async function untilServing(
   background: Background,
   folder: string,
@@ -143,24 +146,24 @@ async function untilServing(
     }
     await sleep(POLL_MS);
   }
-  // Two commands may start one at once: the one that found the port taken uses the other's.
+  // Two commands may start a proxy at once: the one that found the port in use takes the other's.
   const { own } = await new OwnProxies(folder, access).find();
   return own.find(({ port }) => port === access.port);
 }
 
-/** How Terminal.error begins a line; the hint is the line after the last one. */
+/** How Terminal.error begins a line; the hint is the line after the last of them. */
 const ERROR = 'svc: ';
-/** svc doctor lists the wrong settings that do not fit on a screen. */
+/** Bound on shown errors; svc doctor lists all. */
 const ERRORS_MAX = 8;
 
-// The output of `svc start` is made of constants and addresses, never of secrets.
+// The output of `svc start` consists of constants and addresses, never of secrets.
 function startError(background: Background, log: string): CliError {
   const said = background.said().trim().split('\n');
   const lines = said.filter((line) => line.startsWith(ERROR)).slice(-ERRORS_MAX);
   const what = background.isRunning()
     ? `svc start does not answer after ${START_MS / 1000} seconds.`
     : 'The proxy could not be started.';
-  // Its last line is the hint; without any line the person must look.
+  // Its last line is the hint; without any line the user must look at the log.
   const hint =
     lines.length === 0
       ? 'Start it in this terminal to see its messages: svc start.'

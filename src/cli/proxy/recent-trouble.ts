@@ -8,19 +8,19 @@ import { oneLine, type Terminal } from '../terminal.ts';
 import { replacedAt } from '../../adapters/files/marks.ts';
 import type { Settings } from '../../core/settings/settings.ts';
 
-/** Finds bad news in the request log: a person must know it before the next session. */
+/** Finds failures in the request log that a user should know before the next session. */
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 /** Names of conversations take a line each. */
 const NAMED_MAX = 5;
-/** SQLite needs room for its log before it stores anything; svc stores nothing on a full disk. */
+/** Least free space: SQLite needs room for its log before it stores anything, and on a full disk svc stores nothing. */
 const FREE_BYTES_MIN = 32 << 20;
 
-/** Ends of requests that never reached the provider. */
+/** Outcomes of requests that never reached the provider. */
 const UNREACHED = new Set(['UPSTREAM_UNREACHABLE', 'UPSTREAM_TIMEOUT', 'UPSTREAM_ADDRESS_REFUSED']);
 
-/** Lines for `svc status`: the newest requests failed, or memory did. */
+/** Returns lines for `svc status` if the newest requests failed or were without memory. */
 export function recentTrouble(folder: string, now: number): readonly string[] {
   const rows = recentRequests(folder, now - HOUR_MS);
   return [
@@ -38,7 +38,7 @@ interface Trouble {
   readonly fix: string;
 }
 
-/** The newest requests went without the memory that they asked for. */
+/** Reports that the newest requests were without the memory that they asked for. */
 function memoryTrouble(rows: readonly RecentRequest[]): readonly Trouble[] {
   return runOf(rows, ({ memoryState }) => memoryState.startsWith('degraded_')).map(
     ({ last, number }) => {
@@ -56,7 +56,7 @@ function memoryTrouble(rows: readonly RecentRequest[]): readonly Trouble[] {
   );
 }
 
-/** For `svc doctor`, which otherwise looks at what is true now and not at what happened. */
+/** The same for `svc doctor`, which otherwise checks only the present state. */
 export function recentMemoryTrouble(folder: string, now: number): readonly Trouble[] {
   return memoryTrouble(recentRequests(folder, now - HOUR_MS));
 }
@@ -65,7 +65,7 @@ function requestsOf(number: number): string {
   return number === 1 ? 'request' : `${number} requests`;
 }
 
-/** The newest rows that all are of this kind; none where the newest is not. */
+/** Returns the newest rows up to the first that is not of this kind. */
 function runOf(
   rows: readonly RecentRequest[],
   isMeant: (row: RecentRequest) => boolean,
@@ -75,7 +75,7 @@ function runOf(
   return last === undefined || end === 0 ? [] : [{ last, number: end === -1 ? rows.length : end }];
 }
 
-/** Warns of a full disk: svc then holds in memory what it captures, up to a bound. */
+/** Warns of a full disk: svc then keeps captures in memory, up to a bound. */
 export function fullDisk(folder: string): readonly string[] {
   try {
     const { bavail, bsize } = statfsSync(folder);
@@ -90,8 +90,8 @@ export function fullDisk(folder: string): readonly string[] {
 }
 
 /**
- * Names the conversations of the last day that cannot continue without svc: the model's thinking in them is
- * bound to a block that svc placed. True where there are any.
+ * Names the conversations of the last day that cannot continue without svc, because thinking in them is bound to a
+ * block that svc placed. Returns true if there are any.
  */
 export function nameBound(folder: string, now: number, terminal: Terminal): boolean {
   const bound = boundConversations(recentRequests(folder, now - DAY_MS));
@@ -105,7 +105,7 @@ export function nameBound(folder: string, now: number, terminal: Terminal): bool
   return true;
 }
 
-/** Names the same conversations when shadow begins: it forwards them without the memories. */
+/** Names the same conversations when shadow mode begins, because it forwards them without the blocks. */
 export function nameBoundInShadow(folder: string, now: number, terminal: Terminal): void {
   const bound = boundConversations(recentRequests(folder, now - DAY_MS));
   if (bound.length === 0) return;
@@ -122,7 +122,7 @@ export async function nameForgotten(
   folder: string,
   terminal: Terminal,
 ): Promise<void> {
-  // Only who forgets something pays for the code that finds blocks.
+  // Loaded here, because only forgetting needs the code that finds blocks.
   const { carriedBlocks } = await import('../../local/ui/request-page.ts');
   const now = Date.now();
   const rows = await requests.list({ limit: ROWS_MAX, since: now - DAY_MS });
@@ -163,17 +163,17 @@ function nameAll(
   if (more > 0) terminal.note(`  … and ${more} more`);
 }
 
-/** The newest request of each. After a compaction nothing is bound any more. */
+/** Returns the newest request of each bound conversation; after a compaction nothing is bound. */
 function boundConversations(rows: readonly RecentRequest[]): readonly RecentRequest[] {
   const newest = new Map<string, RecentRequest>();
   for (const row of rows) if (!newest.has(row.conversation)) newest.set(row.conversation, row);
   return [...newest.values()].filter(({ isBound, hasBlock }) => isBound === 1 && hasBlock === 1);
 }
 
-/** Longer ago than this, a person has seen it or does not miss anything. */
+/** How long ago a report may be; later the user has seen it or misses nothing. */
 const TOLD_MS = 7 * 24 * 3600 * 1000;
 
-/** Says that the database was replaced while svc ran; undefined when it was not, or long ago. */
+/** Says that the database was replaced while svc ran; undefined if not, or long ago. */
 export function replacedText(dataFolder: string, now: number): string | undefined {
   const at = replacedAt(dataFolder);
   if (at === 0 || now - at > TOLD_MS) return undefined;
@@ -181,8 +181,8 @@ export function replacedText(dataFolder: string, now: number): string | undefine
 }
 
 /**
- * Providers that refuse svc's key. The client shows the provider's own 401, which sends the person
- * to a login. So svc names the command that helps: on its terminal, in its log and in `svc status`.
+ * Tracks providers that refuse svc's key. The client shows the provider's own 401, which sends the user to a login.
+ * So svc names the command that helps: on its terminal, in its log and in `svc status`.
  */
 export class RefusedKeys {
   #settings: Settings;
@@ -192,7 +192,7 @@ export class RefusedKeys {
     this.#settings = settings;
   }
 
-  /** A changed configuration may hold other keys: what was refused before says nothing about them. */
+  /** A changed configuration may have other keys, so earlier refusals no longer count. */
   use(settings: Settings): void {
     this.#settings = settings;
     this.#names.clear();
@@ -202,7 +202,7 @@ export class RefusedKeys {
     return [...this.#names];
   }
 
-  /** True when the row changed which providers refuse their key. */
+  /** Notes a row. Returns true if it changed which providers refuse their key. */
   note({ status, dialect }: Pick<RequestRow, 'status' | 'dialect'>): boolean {
     const upstream = this.#settings.upstreams.find(({ apiStyle }) => apiStyle === dialect);
     if (upstream === undefined || upstream.auth === 'client' || upstream.auth === 'none') {

@@ -18,22 +18,21 @@ import { prepareConfig } from './start.ts';
 import { type Call, scriptPath } from '../context.ts';
 
 /**
- * `svc run CLIENT`: starts the client, with the proxy's address in its environment and
- * arguments. No file of the client's is touched. Its terminal, its signals and its exit code are
- * its own.
+ * Runs `svc run CLIENT`: starts the client with the proxy's address in its environment and arguments. No file of the
+ * client is changed. Terminal, signals and exit code are the client's.
  */
 
-/** How long a person waits for answers that an older build of svc has not finished. */
+/** How long to wait for the open answers of an older build of svc. */
 const PATIENCE_MS = 10_000;
 
-/** Every client that `svc run` knows, by the name that a person types. */
+/** The clients of `svc run`, by the name that users type. */
 const CLIENTS: Readonly<Record<string, LaunchedClient>> = {
   claude: CLAUDE,
   codex: CODEX,
   ...Object.fromEntries(OTHER_CLIENTS.flatMap(launchedOther)),
 };
 
-/** Resolves with the client's exit code; 128 and the signal's number where a signal ended it. */
+/** Resolves with the client's exit code; if a signal ended it, with 128 plus the signal's number. */
 export async function runClient({ args: [name = '', ...given], context }: Call): Promise<number> {
   // The first -- ends svc's own options; a second one is the client's.
   const args = given[0] === '--' ? given.slice(1) : given;
@@ -47,7 +46,7 @@ export async function runClient({ args: [name = '', ...given], context }: Call):
   }
   const { environment, terminal } = context;
   const { program, install } = client;
-  // Checked first, so that no proxy is started for a client that is not installed.
+  // Checked first, so that no proxy is started for a missing client.
   if (!isInstalled(environment, program)) {
     throw new CliError(`${program} is not installed here.`, `Install it: ${install}`);
   }
@@ -85,7 +84,7 @@ export async function runClient({ args: [name = '', ...given], context }: Call):
   return code;
 }
 
-/** What svc did since the client began; other windows of the same client are in it. */
+/** Describes what svc did since the client started; other windows of the same client are included. */
 function runText(totals: RunTotals): string {
   const { requests, recalled, late, failed, paid, direct, misses, missedTokens } = totals;
   const kept = Math.round(direct - paid);
@@ -110,13 +109,16 @@ interface ProgramCall {
   readonly environment: Environment;
 }
 
-/** Signals from a person or a service manager; the client decides what they mean. */
+/** Signals from a user or a service manager, which are passed to the client. */
 const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT'];
-/** A terminal sends these to the client too. svc does not repeat them, because a client takes two for something else. */
+/**
+ * A terminal sends these to the client itself. svc does not repeat them, because two of them have another meaning to
+ * a client.
+ */
 const FROM_TERMINAL: readonly NodeJS.Signals[] = ['SIGINT', 'SIGQUIT'];
 
 function runProgram({ program, args, environment }: ProgramCall): Promise<number> {
-  // npm installs clients as .cmd files on Windows, which only a shell starts there.
+  // On Windows npm installs clients as .cmd files, which only a shell can start.
   const child = spawn(program, [...args], { env: { ...environment }, stdio: 'inherit' });
   const isOnTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
   const passOn = (signal: NodeJS.Signals): void => {

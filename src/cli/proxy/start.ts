@@ -21,13 +21,13 @@ import { requireConfigFile, settingsOf, warnOf } from '../setup/load-config.ts';
 import { rowPrinter } from '../requests/request-lines.ts';
 import { RefusedKeys, refusedKeyText } from './recent-trouble.ts';
 
-/** `svc start`: from the configuration to a proxy that serves until it is stopped. */
+/** Runs `svc start`: reads the configuration and serves until it is stopped. */
 
 export interface StartOptions {
   readonly flags: ProxyFlags;
   readonly quiet?: boolean;
   readonly json?: boolean;
-  /** 'text', 'json' or 'off'; on a terminal 'text' is what happens without it. */
+  /** 'text', 'json' or 'off'; on a terminal 'text' is the default. */
   readonly log?: string;
 }
 
@@ -81,15 +81,14 @@ export async function start(
   };
   noteRefused = () => {
     for (const name of refused.names) terminal.warn(refusedKeyText(name));
-    // `svc status` reads it there. It is a hint, so a folder that cannot be written is no failure.
+    // `svc status` reads it there. It is only a hint, so a folder that cannot be written is no failure.
     void writeRunFile(folder, { ...run, refusedKeys: refused.names }).catch(() => undefined);
   };
-  // Listens for signals before it prints the address: a reader may stop svc, or ask for its status,
-  // at once.
+  // Listen for signals before printing the address: a reader may stop svc, or ask for its status, at once.
   const stopped = waitForStop(proxy, { signals, terminal });
   try {
     await writeRunFile(folder, run).catch((error: unknown) => {
-      // A full disk or a folder that cannot be written stops memory, never a model request.
+      // A full disk, or a folder that cannot be written, stops memory but never a model request.
       reportError(error, terminal);
       terminal.warn('svc status and svc stop will not find this proxy.');
     });
@@ -105,7 +104,7 @@ export async function start(
   }
 }
 
-/** The file; made from the environment where there is none, and made private where it was not. */
+/** Returns the configuration file; creates it from the environment if missing, and makes it private. */
 export async function prepareConfig({
   environment,
   terminal,
@@ -149,7 +148,7 @@ interface Followed {
   readonly refused: RefusedKeys;
 }
 
-// R31: a changed file is taken whole and valid, or the old one stays and that is said.
+// R31: a changed file is applied whole if it is valid; otherwise the old one stays and an error is printed.
 function followConfig(
   { file, settings, options, proxy, refused }: Followed,
   { environment, terminal }: CommandContext,

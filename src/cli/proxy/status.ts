@@ -20,7 +20,7 @@ import {
   unprovenText,
 } from './own-proxies.ts';
 
-/** `svc status` and `svc stop`: the proxies of this configuration, each asked before it is named. */
+/** Runs `svc status` and `svc stop` for the proxies of this configuration; each must first prove to be svc. */
 
 interface StopOptions {
   readonly port?: string;
@@ -72,7 +72,7 @@ export async function status({
   return own.length > 0 ? 0 : 1;
 }
 
-/** No proxy is needed before a client that starts it has begun. */
+/** Describes that no proxy runs. None is needed for clients that start it themselves. */
 async function stoppedText({ environment }: CommandContext): Promise<string> {
   const { startingClients } = await import('../clients/connect.ts');
   const names = await startingClients(environment);
@@ -81,14 +81,14 @@ async function stoppedText({ environment }: CommandContext): Promise<string> {
   return `svc is not running now. ${names.join(' and ')} ${verb} it when a session begins. To start it now: svc start --detach`;
 }
 
-/** As `stopProxies`; also names what cannot continue without them. */
+/** Runs stopProxies, and names what cannot continue without a proxy. */
 export async function stop({ options, context }: Call<StopOptions>): Promise<ExitCode> {
   const code = await stopProxies(options, context);
   nameBound(dataFolder(context.environment), Date.now(), context.terminal);
   return code;
 }
 
-/** Ends when they have ended. A process that has not proven to be ours is never sent a signal. */
+/** Stops the proxies and waits until they have ended. A process that has not proven to be svc never gets a signal. */
 export async function stopProxies(
   options: StopOptions,
   context: CommandContext,

@@ -9,7 +9,7 @@ import { CliError } from '../cli-error.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { ensureProxy } from './proxy-process.ts';
 
-/** `svc ui`: opens the page of the running proxy in the browser by a one-time link. */
+/** Runs `svc ui`: opens the running proxy's page in the browser by a one-time link. */
 
 interface UiOptions {
   readonly open?: boolean;
@@ -39,13 +39,13 @@ export async function showUi({ options, context }: Call<UiOptions>): Promise<voi
   terminal.note('The link works once, within a minute.');
   const folder = dataFolder(environment);
   if (options.open === true) await openPage(link, folder);
-  // The link above is enough where no browser starts.
+  // If no browser starts, the link above is enough.
   else if (terminal.isWatched && hasScreen(environment)) {
     await openPage(link, folder).catch(() => undefined);
   }
 }
 
-/** Over SSH a browser would open on the other machine, or in the terminal. */
+/** Says whether a browser can be opened; over SSH it would open on the other machine, or in the terminal. */
 function hasScreen({
   SSH_CONNECTION,
   CI,
@@ -68,8 +68,8 @@ const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
 };
 
 /**
- * Other users can read the arguments of a process, and the link must not be theirs (R29). So the
- * browser is given a private file that leads there.
+ * Opens the page. Other users can read a process's arguments and must not get the link (R29), so the browser gets a
+ * private file that leads there.
  */
 async function openPage(link: string, folder: string): Promise<void> {
   const file = join(folder, 'ui-open.html');

@@ -9,7 +9,7 @@ import { type CommandContext, scriptPath } from '../context.ts';
 import { withoutCredentials } from '../../core/settings/network-proxy.ts';
 import { keyVariables, storedUpstreams } from '../setup/load-config.ts';
 
-/** `svc start --at-login`: the proxy as a service of the user's own, started with the session. */
+/** Runs `svc start --at-login`: installs the proxy as the user's own service, which starts with the session. */
 
 export interface UnitOptions {
   readonly print?: boolean;
@@ -35,7 +35,7 @@ interface Manager {
   readonly uninstall: readonly (readonly string[])[];
 }
 
-/** With `print` the file is shown and nothing is done. */
+/** Installs the unit. `print`: only show the file. */
 export async function installUnit(
   { print }: UnitOptions,
   context: CommandContext,
@@ -74,7 +74,7 @@ export async function installUnit(
   return 0;
 }
 
-/** The unit's file, where there is one; undefined on a system with neither systemd nor launchd. */
+/** Returns the unit's file if it exists; undefined on a system with neither systemd nor launchd. */
 export async function unitFileIn(
   environment: Environment,
   parts = OWN,
@@ -90,7 +90,7 @@ export async function unitFileIn(
 
 export async function uninstallUnit(context: CommandContext, parts = OWN): Promise<ExitCode> {
   const manager = managerFor(context.environment, parts);
-  // A unit that is not loaded cannot be stopped, and need not be.
+  // A unit that is not loaded cannot and need not be stopped.
   await runAll(manager.uninstall).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error;
     for (const line of error.lines) context.terminal.warn(line);
@@ -137,7 +137,10 @@ function managerFor(
   );
 }
 
-/** Keeps the variables that name the folders of configuration and data: they must not change with who starts the proxy. */
+/**
+ * Returns the variables that name the folders of configuration and data: they must not depend on who starts the
+ * proxy.
+ */
 function keptVariables(environment: Environment): readonly (readonly [string, string])[] {
   const names = [
     'SVC_CONFIG_HOME',
@@ -148,14 +151,14 @@ function keptVariables(environment: Environment): readonly (readonly [string, st
   ];
   return names.flatMap((name) => {
     const value = environment[name] ?? '';
-    // A value that is no path, or that would end a line of the unit, is dropped.
+    // Drop a value that is no path, or that would end a line of the unit.
     return isAbsolute(value) && !/\p{Cc}/u.test(value) ? [[name, value] as const] : [];
   });
 }
 
 const PROXIES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'];
 
-/** The network's proxies, never with a user name or password, and the hosts that need none. */
+/** Returns the network proxies, without user names and passwords, and the hosts that need none. */
 function networkVariables(
   environment: Environment,
   proxies: readonly string[],
@@ -168,7 +171,7 @@ function networkVariables(
   return [...new Map([...ways, ...spared])].filter(([, value]) => value !== '');
 }
 
-// A service manager answers at once; one that asks for a password never does.
+// Deadline of a command: a service manager answers at once, and one that asks for a password never does.
 const COMMAND_MS = 30_000;
 
 async function runAll(commands: readonly (readonly string[])[]): Promise<void> {
@@ -187,31 +190,31 @@ async function runAll(commands: readonly (readonly string[])[]): Promise<void> {
 }
 
 /**
- * The facts in the files with which the service managers of Linux and macOS keep the proxy running for one user. They
- * hold no secret: keys come from the configuration file.
+ * The content of the files with which Linux's and macOS's service managers run the proxy for one user. They contain
+ * no secret: keys come from the configuration file.
  */
 interface UnitFacts {
   /** Absolute paths: the program and its script. */
   readonly node: string;
   readonly script: string;
-  /** Settings of svc that were in force when the unit was made: SVC_CONFIG_HOME and its like. */
+  /** Settings of svc in force when the unit was made, such as SVC_CONFIG_HOME. */
   readonly environment: readonly (readonly [name: string, value: string])[];
 }
 
-/** https://www.freedesktop.org/software/systemd/man/systemd.service.html */
+/** Writes a systemd unit: https://www.freedesktop.org/software/systemd/man/systemd.service.html */
 export function systemdUnit({ node, script, environment }: UnitFacts): string {
   return [
     '[Unit]',
     'Description=svc local proxy: memory for coding agents',
     'After=network-online.target',
-    // A wrong configuration does not become right by itself: five tries in a minute are enough. By its
-    // default systemd counts within 10 s, in which a try every 2 s never comes to five.
+    // A wrong configuration stays wrong, so five attempts in a minute are enough. By default systemd counts within 10
+    // s, in which attempts every 2 s never reach five.
     'StartLimitIntervalSec=60',
     'StartLimitBurst=5',
     '',
     '[Service]',
     ...environment.map(([name, value]) => `Environment=${systemdWord(`${name}=${value}`)}`),
-    // In a command line, and only there, systemd expands variables.
+    // systemd expands variables only in a command line.
     `ExecStart=${[node, script].map(systemdWord).join(' ').replaceAll('$', '$$$$')} start --quiet`,
     'Restart=on-failure',
     'RestartSec=2',
@@ -259,7 +262,7 @@ export function launchdPlist({ node, script, environment }: UnitFacts): string {
   ].join('\n');
 }
 
-// Quoted, with what systemd would expand or end the word at taken literally.
+// Quotes a word, so that systemd expands nothing in it and does not end it early.
 function systemdWord(text: string): string {
   const literal = text.replaceAll(/[\\"]/g, (character) => `\\${character}`);
   return `"${literal.replaceAll('%', '%%')}"`;

@@ -5,7 +5,7 @@ import { readLog } from '../store.ts';
 import { short } from '../text-table.ts';
 import type { Call } from '../context.ts';
 
-/** `svc cache`: the causes of cache misses, the dearest first. */
+/** Runs `svc cache`: lists the causes of cache misses, the most expensive first. */
 
 interface CacheOptions {
   readonly days?: string;
@@ -14,7 +14,7 @@ interface CacheOptions {
 
 const DAYS = { fallback: 7, max: 90, name: '--days' };
 const DAY_MS = 24 * 3_600_000;
-/** Misses are rare: this is more than some months of one person. */
+/** Bound on rows. Misses are rare: this is more than a user's last months. */
 const ROWS_MAX = 1000;
 const CAUSES_MAX = 20;
 

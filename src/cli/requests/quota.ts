@@ -12,7 +12,7 @@ import { namesOf } from '../memory/named.ts';
 import { readLog } from '../store.ts';
 import type { Call } from '../context.ts';
 
-/** `svc quota`: how much of each login's plan is left, until when, and what used it. */
+/** Runs `svc quota`: shows how much of each login's plan is left, until when, and what used it. */
 
 interface QuotaOptions {
   readonly json?: boolean;
@@ -87,7 +87,7 @@ function hundredths(share: number): string {
   return value < 9.95 ? String(Math.round(value * 10) / 10) : String(Math.round(value));
 }
 
-/** How much is left, until when, and whether it lasts. */
+/** Describes how much is left, until when, and whether it lasts. */
 export function leftText({
   share,
   resetAt,

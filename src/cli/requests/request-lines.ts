@@ -3,14 +3,14 @@ import { lineForm, clockText } from '../listing.ts';
 import { short } from '../text-table.ts';
 import { type Colors, oneLine, type Terminal } from '../terminal.ts';
 
-/** The line that `svc start` shows for each ended request: no text and no key. */
+/** Writes the line that `svc start` prints for each ended request, without text or key. */
 
 export interface RowOptions {
   readonly log?: string;
   readonly quiet?: boolean;
 }
 
-/** Undefined when nothing is to be shown. Throws CliError for a form that does not exist. */
+/** Returns the printer; undefined if nothing is to be printed. Throws CliError for an unknown form. */
 export function rowPrinter(
   options: RowOptions,
   terminal: Terminal,
@@ -24,7 +24,7 @@ export function rowPrinter(
   };
 }
 
-/** A line for no terminal is never cut: this is wider than any. */
+/** Width without a terminal: wider than any line, so that none is cut. */
 const COLUMNS = 160;
 
 export interface LineStyle {
@@ -32,7 +32,7 @@ export interface LineStyle {
   readonly columns: number;
 }
 
-/** As much of one request as fits into so many characters. */
+/** Writes as much of a request as fits into the width. */
 export function rowLine(row: RequestRow, { colors, columns }: LineStyle): string {
   const cells: [text: string, color: Colors['dim']][] = [
     [clockText(row.at), colors.dim],
@@ -67,7 +67,7 @@ function memoryColor({ memoryState }: RequestRow, colors: Colors): Colors['dim']
   return memoryState.startsWith('degraded') ? colors.yellow : colors.dim;
 }
 
-/** The tokens of the client's request, of the forwarded one, and of the provider's answer. */
+/** Returns the tokens of the client's request, of the forwarded one, and of the answer. */
 function tokenCells(row: RequestRow, colors: Colors): [string, Colors['dim']][] {
   const { originalInputTokens: original, forwardedInputTokens: forwarded, usage } = row;
   const answered = usage === undefined ? '' : `, ${short(usage.output)} out`;
@@ -93,7 +93,7 @@ function totalMs({ ms }: RequestRow): number {
   return Math.round(Object.values(ms).reduce((sum, one) => sum + one, 0));
 }
 
-/** Cells that do not fit any more are left out; the colours do not count. */
+/** Joins cells until the width is used; colour codes do not count. */
 function fitted(cells: readonly (readonly [string, Colors['dim']])[], columns: number): string {
   const shown: string[] = [];
   let used = 0;

@@ -16,9 +16,8 @@ import { stateText, lostThoughtsText } from '../../core/plan/states.ts';
 import type { Call } from '../context.ts';
 
 /**
- * `svc requests`: one line a request, newest first, under a line that names the columns. One request
- * in full explains its states. There is no text in the log; one request in full quotes
- * the memories behind its references.
+ * Runs `svc requests`: prints one line per request, newest first, below a line with the columns' names. A single
+ * request in full explains its states. The log contains no texts; the full view quotes memories by their references.
  */
 
 interface RequestsOptions {
@@ -45,7 +44,7 @@ export async function listRequests(call: Call<RequestsOptions>): Promise<void> {
     if (rows.length === 0) terminal.note('svc has handled no request yet.');
     return;
   }
-  // One request in full quotes memories, wherever they are.
+  // The full view quotes memories, so it opens the configured memory.
   await readStore(context, async (store) => {
     const rows = await store.requests.list({ limit, id });
     const [first] = rows;
@@ -58,7 +57,7 @@ export async function listRequests(call: Call<RequestsOptions>): Promise<void> {
     if (report === true) terminal.out(requestReport(first));
     else if (json === true) terminal.json(rows);
     else {
-      // With the names of projects that a person reads.
+      // Show projects by their short names.
       const names = namesOf(rows, context);
       for (const row of rows) {
         const named = { ...row, space: names.wordsOf(row.space) };
@@ -75,7 +74,7 @@ async function showOne(row: RequestRow, store: CliStore, terminal: Terminal): Pr
   await quoteLeftOut(row.elidedRefs ?? [], { store, terminal });
 }
 
-/** The added texts, word for word: the client's bytes had none of them. */
+/** Prints the texts that svc added, word for word; the client's own bytes contain none of them. */
 async function showBlocks(
   row: RequestRow,
   { ledger }: CliStore,
@@ -90,7 +89,7 @@ async function showBlocks(
   }
 }
 
-/** The texts behind the references of left-out outputs, each on one line. */
+/** Prints the left-out texts, each on one line. */
 async function quoteLeftOut(
   refs: readonly string[],
   { store, terminal }: { readonly store: CliStore; readonly terminal: Terminal },
@@ -109,7 +108,7 @@ async function quoteLeftOut(
 
 const QUOTE_COLUMNS = 160;
 
-/** Enough of an id to be unique; any beginning of it is enough for `svc requests ID`. */
+/** Shown characters of an id, enough to be unique; `svc requests ID` accepts any beginning. */
 const ID_CHARS = 12;
 const HEAD = [
   'time',
@@ -122,10 +121,10 @@ const HEAD = [
   'sent',
   'recalled',
 ];
-/** The most important first: a narrow screen shows fewer columns, and each of them whole. */
+/** Columns by importance: a narrow screen shows fewer, each of them whole. */
 const LEFT = [0, 1, 2, 3, 4, 5, 9, 10];
 
-/** The requests of `svc doctor --live` are svc's own. */
+/** Returns the client's name; requests of `svc doctor --live` are svc's own. */
 function clientText({ space, client, kind }: RequestRow): string {
   if (space === PROBE_SPACE) return 'svc doctor';
   return kind === 'main' ? client : `${client}/${kind}`;
@@ -153,7 +152,7 @@ function listRows(rows: readonly RequestRow[], terminal: Terminal): void {
   for (const line of lines) terminal.out(line);
 }
 
-/** Everything that svc knows of one request: what was asked, what was changed, where time went. */
+/** Describes everything that svc knows of a request: what was asked, what was changed, where time went. */
 export function requestDetails(row: RequestRow): readonly string[] {
   const facts: [string, string][] = [
     ['Request', row.id],

@@ -11,7 +11,7 @@ import { PRICES_READ_ON } from '../../core/settings/model-facts.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import type { Call } from '../context.ts';
 
-/** `svc stats`: what went through the proxy, summed by day, client and project. */
+/** Runs `svc stats`: sums the proxy's requests by day, client and project. */
 
 interface StatsOptions {
   readonly days?: string;
@@ -24,9 +24,9 @@ const BAR_COLUMNS = 20;
 const ROWS_MAX = 30;
 
 interface Total extends Omit<RequestSum, 'day' | 'client' | 'space' | 'model' | 'isLogin'> {
-  /** US dollars by list prices, of requests that a key paid; undefined where too few tokens have a price. */
+  /** US dollars by list prices for requests paid by a key; undefined if too few tokens have a price. */
   readonly money: Money | undefined;
-  /** Tokens that a key paid, and those of them whose models have a list price. */
+  /** Tokens paid by a key, and those whose models have a list price. */
   readonly keyTokens: { readonly all: number; readonly priced: number };
   /** Input and output tokens that a login paid. */
   readonly loginTokens: number;
@@ -39,10 +39,10 @@ interface Group extends Total {
 export async function showStats({ options, context }: Call<StatsOptions>): Promise<void> {
   const { terminal } = context;
   const days = limitOf(options.days, DAYS);
-  // Whole days, today being one of them: half a day would look like a quiet one.
+  // Whole days, including today: half a day would look like a quiet one.
   const since = new Date();
   since.setHours(0, 0, 0, 0);
-  // By the calendar: a day of a clock change has 23 or 25 hours.
+  // By the calendar, because a day with a clock change has 23 or 25 hours.
   since.setDate(since.getDate() - (days - 1));
   const until = new Date(since);
   // A request beyond today is of a clock that was ahead.
@@ -71,8 +71,8 @@ export async function showStats({ options, context }: Call<StatsOptions>): Promi
 const INDENT = ' '.repeat(12);
 
 /**
- * Each line has one scope. Dollars are of the requests that a key paid, and only where nearly all of their
- * tokens have a list price. A login is paid by the month, so its tokens are shown.
+ * Returns the money lines, one scope each. Dollars cover requests paid by a key, and only if nearly all their tokens
+ * have a list price. A login is paid by the month, so its tokens are shown.
  */
 function moneyLines({ money, keyTokens, loginTokens }: Total): string[][] {
   return [
@@ -104,7 +104,7 @@ const MEASURES: Readonly<Record<TrialMeasure, string>> = {
   paid: 'cost of the input, in tokens at full price',
 };
 
-/** The hold-out: means of a conversation in both groups, and the range of their difference. */
+/** Shows the hold-out experiment: means per conversation in both groups, and the range of their difference. */
 function showTrial({ conversations, results }: TrialReport, terminal: Terminal): void {
   if (conversations.with + conversations.without === 0) return;
   terminal.out('');
@@ -228,7 +228,7 @@ function showGroups(title: string, groups: readonly Group[], terminal: Terminal)
   if (groups.length > ROWS_MAX) terminal.out(`… and ${groups.length - ROWS_MAX} more: --json`);
 }
 
-/** The price of the requests' input, here and direct, in tokens at full price. */
+/** Writes the price of the requests' input, with svc and direct, in tokens at full price. */
 function priceText(total: Total): string {
   const { paid, direct } = total.price;
   if (direct === 0) return 'unknown: no provider sent token counts';
@@ -240,7 +240,10 @@ function priceText(total: Total): string {
   );
 }
 
-/** Direct has none of the calls in which left-out text was read again: the upper end counts them. */
+/**
+ * Writes the range of the price. Without svc the calls that read left-out texts again would not exist; the upper end
+ * takes that into account.
+ */
 function rangeText({ price: { paid, direct }, againPrice }: Total): string {
   const [low, high] = [paid / direct, paid / Math.max(1, direct - againPrice)];
   return low.toFixed(2) === high.toFixed(2)
@@ -248,7 +251,7 @@ function rangeText({ price: { paid, direct }, againPrice }: Total): string {
     : `${percent(low)} of direct, or ${percent(high)} with all calls that read left-out text again`;
 }
 
-/** Share of direct's price; with a minus when svc cost more. */
+/** Writes the saved share of the direct price; negative if svc cost more. */
 function kept({ price: { paid, direct } }: Total): string {
   return percent(direct === 0 ? undefined : (direct - paid) / direct);
 }
@@ -257,7 +260,7 @@ function inputTokens({ originalInputTokens }: Total): number {
   return originalInputTokens;
 }
 
-/** Share of the provider's input tokens that it took from its cache; undefined without any. */
+/** Returns the share of input tokens that the provider read from its cache; undefined without input. */
 function cacheRate({ usage: { input, cacheRead, cacheWrite } }: Total): number | undefined {
   const all = input + cacheRead + cacheWrite;
   return all === 0 ? undefined : cacheRead / all;
@@ -270,7 +273,7 @@ function recallRate({ asked, recalled }: Total): number | undefined {
 interface Rates {
   readonly cacheRate: number | null;
   readonly recallRate: number | null;
-  /** Tokens at full price that svc kept; negative when it cost more. */
+  /** Tokens at full price that svc saved; negative if it cost more. */
   readonly keptPrice: number;
 }
 

@@ -8,19 +8,19 @@ import type { CommandContext } from '../context.ts';
 import { short } from '../text-table.ts';
 
 /**
- * `svc statusline`: one short text for the status line of Claude Code, which runs this command
- * again and again and writes JSON about the session to its stdin. Every error becomes an empty
- * line: a status line is no place for errors.
+ * Runs `svc statusline`: prints one short text for Claude Code's status line. Claude Code runs it repeatedly and
+ * writes JSON about the session to its stdin. Every error becomes an empty line, because a status line is no place
+ * for errors.
  */
 
 /** Claude Code writes 2 kB. */
 const INPUT_BYTES_MAX = 256 * 1024;
 /** It writes at once; a terminal never does. */
 const INPUT_MS = 1_000;
-/** A UUID; anything else would be looked up in vain. */
+/** Matches a session id; anything else cannot be in the log. */
 const SESSION = /^[\w.:-]{1,200}$/;
 
-/** What a status line shows of one session; undefined where there is no store. */
+/** Returns what a status line shows of a session; undefined without a store. */
 type FactsOf = (
   dataFolder: string,
   session: string,
@@ -47,7 +47,7 @@ async function statusText(
   return [lineOf(facts.sums), ...quotaTexts(facts.quota)].join(' · ');
 }
 
-/** `5h 58 % left`, for each window of the plan that has not reset since. */
+/** Writes `5h 58 % left` for each window of the plan that has not been reset since. */
 function quotaTexts(quota: QuotaReading | undefined): readonly string[] {
   return (quota?.windows ?? [])
     .filter(({ resetAt = Infinity }) => resetAt > Date.now())
@@ -59,7 +59,7 @@ function quotaTexts(quota: QuotaReading | undefined): readonly string[] {
 
 const WINDOWS_SHOWN = 3;
 
-/** `3 recalled · 41k tokens kept · $0.12`: what svc added, and what it saved at full and at list price. */
+/** Writes `3 recalled · 41k tokens kept · $0.12`: what svc added, and what it saved in tokens and by list prices. */
 function lineOf(sums: readonly SessionSum[]): string {
   const total = (valueOf: (sum: SessionSum) => number): number =>
     sums.reduce((sum, one) => sum + valueOf(one), 0);
@@ -72,7 +72,7 @@ function lineOf(sums: readonly SessionSum[]): string {
   ].join(' · ');
 }
 
-/** The dollars that svc saved, by list prices; 0 for a login, and where too few tokens have a price. */
+/** Returns the dollars that svc saved, by list prices; 0 for a login, or if too few tokens have a price. */
 function dollarsOf(sums: readonly SessionSum[]): number {
   let [saved, priced, all] = [0, 0, 0];
   for (const sum of sums) {

@@ -10,7 +10,7 @@ import { type LineStyle, rowLine } from './request-lines.ts';
 import { short, table } from '../text-table.ts';
 import { oneLine } from '../terminal.ts';
 
-/** `svc status --watch`: what the proxy does now, drawn again every second until q or Ctrl-C. */
+/** Runs `svc status --watch`: shows what the proxy does, redrawn every second until q or Ctrl-C. */
 
 interface TopOptions {
   readonly json?: boolean;
@@ -28,10 +28,10 @@ interface Keys {
 }
 
 const HOUR_MS = 3600 * 1000;
-/** Most that the view sums: more than a busy hour of one person has. */
+/** Bound on rows: more than one user's busy hour has. */
 const ROWS_MAX = 1000;
 const INTERVAL = { fallback: 1, max: 60, name: '--interval' };
-/** The size where the terminal does not report one. */
+/** The screen size if the terminal does not report one. */
 const SIZE = { columns: 120, rows: 40 };
 
 export async function top({ options, context }: Call<TopOptions>): Promise<void> {
@@ -102,7 +102,7 @@ async function watch(
       await sleep(seconds * 1000, undefined, { signal: left.signal }).catch(() => undefined);
     }
   } finally {
-    // However it ended, the person gets the screen, the cursor and the keys back.
+    // Always restore screen, cursor and keys.
     terminal.leaveScreen();
     keys.off('data', onKey);
     keys.setRawMode?.(false);
@@ -138,10 +138,10 @@ interface Sum {
   readonly recalledTokens: number;
   /** Left out of requests. */
   readonly keptTokens: number;
-  /** Requests where memory was asked, and where it found something. */
+  /** Requests for which the memory was asked, and those for which it found something. */
   readonly asked: number;
   readonly recalled: number;
-  /** Share of the provider's input tokens from its cache; null where it reported none. */
+  /** The share of input tokens read from the provider's cache; null if not reported. */
   readonly cacheRate: number | null;
   readonly outputTokens: number;
 }
@@ -151,7 +151,7 @@ interface ConversationSum extends Sum {
   readonly client: string;
   readonly space: string;
   readonly model: string;
-  /** Milliseconds since 1970, of its newest request. */
+  /** When its newest request came, in milliseconds since 1970. */
   readonly at: number;
   readonly openRequests: number;
 }
@@ -183,7 +183,7 @@ export function activityOf({ proxies, open, finished }: Seen): Activity {
 function summed(conversation: string, rows: readonly RequestRow[]): ConversationSum {
   const finished = rows.filter(({ end }) => end !== 'open');
   const newest = rows.reduce((one, other) => (other.at > one.at ? other : one));
-  // Side calls go to smaller models: the conversation's own is the one of its main requests.
+  // Side calls use smaller models, so show the model of the conversation's main requests.
   const main = rows.find(({ kind }) => kind === 'main') ?? newest;
   return {
     conversation,
@@ -223,7 +223,7 @@ interface View extends LineStyle {
   readonly now: number;
 }
 
-/** Lines for a screen of that size; the newest requests get what the other parts leave. */
+/** Returns the lines for a screen of this size; the newest requests use what the other parts leave. */
 export function activityLines(activity: Activity, view: View): readonly string[] {
   const { colors, columns, rows } = view;
   const title = (text: string): string => colors.bold(oneLine(text, columns));
@@ -300,7 +300,7 @@ function conversationLines(
   return [colors.dim(first), ...rest];
 }
 
-/** The end of a path says more than its beginning. */
+/** Shortens a text to its end, because the end of a path says more than its beginning. */
 function tail(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `…${text.slice(-(charsMax - 1))}`;
 }

@@ -16,14 +16,14 @@ import { type Draft, upstreamEntries } from '../../core/settings/config-draft.ts
 import type { Dialect } from '../../core/conversation/view.ts';
 import { apiOf } from '../../core/dialects/apis.ts';
 
-/** Reads the configuration for a command; what is wrong with it becomes one CliError. */
+/** Reads the configuration for a command; all its problems become one CliError. */
 
 interface LoadedSettings {
   readonly settings: Settings;
   readonly warnings: readonly Problem[];
 }
 
-/** The file, or a CliError that says how to make one. */
+/** Returns the file, or throws a CliError that says how to make one. */
 export async function requireConfigFile(environment: Environment): Promise<ConfigFile> {
   const folder = configFolder(environment);
   const file = await readConfigFile(folder);
@@ -42,7 +42,7 @@ export async function loadAccess(environment: Environment): Promise<Access> {
   return access;
 }
 
-/** The settings of the file with environment and flags over it. */
+/** Returns the file's settings, overridden by environment and flags. */
 export function settingsOf(
   file: ConfigFile,
   environment: Environment,
@@ -53,13 +53,13 @@ export function settingsOf(
   return { settings, warnings };
 }
 
-/** Every problem on a line of its own. A wrong flag alone is wrong usage. */
+/** Makes an error with one line per problem. If only flags are wrong, it is wrong usage. */
 export function configError(path: string, problems: readonly Problem[]): CliError {
   const isUsage = problems.every(isOfFlag);
   return new CliError(problems.map(problemText), hintFor(path, problems), isUsage ? 2 : 1);
 }
 
-/** The remedy for all of them; it names the environment where the file itself is right. */
+/** Returns what to do about all of them; it names the environment if the file itself is right. */
 function hintFor(path: string, problems: readonly Problem[]): string {
   if (problems.every(isOfFlag)) return 'See: svc start --help';
   if (!problems.every(isOfEnvironment)) return `Correct ${path}, then check it with: svc doctor`;
@@ -98,12 +98,12 @@ export function warnOf(warnings: readonly Problem[], terminal: Terminal): void {
   for (const warning of warnings) terminal.warn(problemText(warning));
 }
 
-/** Unjudged: their keys may be missing here and set where svc runs. */
+/** Returns the upstreams unvalidated: their keys may be missing here and set where svc runs. */
 export async function storedUpstreams(environment: Environment): Promise<readonly Draft[]> {
   return upstreamEntries((await requireConfigFile(environment)).value);
 }
 
-/** The variables, as a shell writes them, in which the configuration looks for provider keys. */
+/** Returns the variables, in a shell's form, from which the configuration takes provider keys. */
 export async function keyVariables(environment: Environment): Promise<readonly string[]> {
   const keys = (await storedUpstreams(environment)).map((one) => namedVariable(one['providerKey']));
   return [...new Set(keys.filter((name) => name !== undefined).map(variableText))];

@@ -23,8 +23,8 @@ import { configError, warnOf } from './load-config.ts';
 import type { Terminal } from '../terminal.ts';
 
 /**
- * Writes the changes of flags or answers. The result is judged as a whole before anything is
- * written, and members that a change does not name stay unchanged.
+ * Writes changes from flags or answers. The result is validated as a whole before anything is written, and members
+ * that a change does not name stay unchanged.
  */
 export interface Changes {
   readonly upstreams: readonly UpstreamDraft[];
@@ -34,9 +34,9 @@ export interface Changes {
   readonly memory?: Draft;
   /** Names of upstreams that go. */
   readonly removed: readonly string[];
-  /** An upstream may take the place of another one with the same API style. */
+  /** An upstream may replace another one with the same API style. */
   readonly replace: boolean;
-  /** The memory goes through the hooks of clients, which need no provider in svc. */
+  /** Memory uses clients' hooks, which need no provider in svc. */
   readonly hooksAlone?: boolean;
 }
 
@@ -57,16 +57,14 @@ export async function saveConfig(changes: Changes, context: CommandContext): Pro
   return saved;
 }
 
-/** A client whose own file says now that it uses svc. */
+/** A client whose own file now makes it use svc. */
 export interface StartedClient {
   readonly program: string;
-  /** It starts the proxy by itself where none runs. */
+  /** The client starts the proxy itself if none runs. */
   readonly startsProxy: boolean;
 }
 
-/**
- * Names the next line to type. A configuration without providers has its own warning already.
- */
+/** Prints which command to type next. A configuration without providers has its own warning already. */
 export function noteNext(
   config: Draft,
   terminal: Terminal,
@@ -88,7 +86,7 @@ export function noteNext(
   terminal.note(`Next: ${programs.length === 0 ? own : `${start}${programs.join(', or ')}`}`);
 }
 
-/** Refuses to edit what has not the shape of a configuration: an edit would throw it away. */
+/** Refuses to edit a file that is no configuration, because an edit would drop its content. */
 export function refuseUnusable(file: ConfigFile | undefined): void {
   if (file === undefined) return;
   const shapes = ['config', 'version', 'proxy', 'upstreams'];
@@ -138,10 +136,10 @@ interface Judged {
   readonly hooksAlone: boolean | undefined;
 }
 
-// A variable that this shell has not, or has otherwise, says nothing about the file: the shell that
-// runs `svc start` may have it.
+// A variable that is missing or different in this shell does not make the file wrong: the shell that runs `svc start`
+// may have it.
 function judge(draft: Draft, judged: Judged, { environment, terminal }: CommandContext): void {
-  // Variables that set settings say nothing about the file either.
+  // Variables that override settings do not make the file wrong either.
   const { problems, warnings } = parseConfig(draft, withoutSettings(environment));
   const wrong = problems.filter(({ variable, isUnset }) => variable === undefined && !isUnset);
   if (wrong.length > 0) throw notSaved(wrong, judged);
@@ -157,7 +155,7 @@ function judge(draft: Draft, judged: Judged, { environment, terminal }: CommandC
   terminal.warn(`${which} is not set in this shell. svc start needs it in its environment.`);
 }
 
-/** An earlier problem is the file's; any other comes from the present change. */
+/** Explains why nothing was saved: a problem that existed before is the file's; any other comes from this change. */
 function notSaved(wrong: readonly Problem[], { path, before }: Judged): CliError {
   const known = parseConfig(before, {}).problems.map(problemText);
   const lines = wrong.map(problemText);
@@ -169,7 +167,7 @@ function notSaved(wrong: readonly Problem[], { path, before }: Judged): CliError
   return new CliError(lines, hint);
 }
 
-/** Writes the configuration that the environment implies; keys are named in it, not copied. */
+/** Writes a configuration from the environment; keys are referenced, not copied. */
 export async function writeDerivedConfig(
   folder: string,
   upstreams: readonly UpstreamDraft[],

@@ -19,11 +19,11 @@ import type { UpstreamAuth } from '../../core/http/header-rules.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext } from '../context.ts';
 
-/** From the flags of `svc setup` to the upstreams that they mean. A key is never among the flags. */
+/** Converts the flags of `svc setup` to upstreams. A key is never among the flags. */
 
 export interface UpstreamFlags {
   readonly upstream?: string;
-  /** The name of an environment variable: the file then names it too, and holds no key. */
+  /** The name of an environment variable, which the file then contains instead of a key. */
   readonly keyEnv?: string;
   readonly keyStdin?: boolean;
   readonly baseUrl?: string;
@@ -34,14 +34,11 @@ export interface UpstreamFlags {
 
 export interface UpstreamSources {
   readonly context: CommandContext;
-  /** The catalog; asked only for a name that svc does not know by itself. */
+  /** Returns the catalog; called only for a name that svc itself does not know. */
   readonly listProviders: () => Promise<readonly Provider[]>;
 }
 
-/**
- * `draft` is the file's content: an upstream that is in there keeps the values that the flags do
- * not set.
- */
+/** Returns the upstreams. `draft`: the file's content, whose values are kept unless a flag sets them. */
 export async function chooseUpstreams(
   flags: UpstreamFlags,
   draft: Draft,
@@ -145,7 +142,7 @@ async function keyOf({
   );
 }
 
-/** A key from the flags PREFIX-env, the name of a variable, or PREFIX-stdin. A key is never among the flags. */
+/** Returns the key of the flag PREFIX-env, which names a variable, or PREFIX-stdin. A key is never among the flags. */
 export async function keyGiven(
   {
     prefix,
@@ -162,13 +159,13 @@ export async function keyGiven(
   throw usage(`${prefix}-env: expected the name of an environment variable, not a key.`);
 }
 
-/** Longer than every provider's keys, service account tokens included. */
+/** Longest key, service account tokens included. */
 const KEY_BYTES_MAX = 8192;
 
 /** `flag` is what asked for it. */
 export async function readKey(stdin: CommandContext['stdin'], flag: string): Promise<string> {
   if (stdin === undefined || stdin.isTTY === true) {
-    // Typed in here it would be visible on the screen.
+    // Typed here, a key would be visible on the screen.
     throw usage(`${flag} reads a key from a pipe or a file, not from the keyboard.`);
   }
   const pieces: Buffer[] = [];

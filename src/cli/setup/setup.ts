@@ -31,8 +31,8 @@ import { type LoginFacts, LOGINS } from '../../core/http/logins.ts';
 import { LOGIN_STYLES } from '../../core/settings/config-upstreams.ts';
 
 /**
- * `svc setup`: makes the configuration, or changes it. The result is judged as a whole before
- * anything is written, and members that a change does not name stay unchanged.
+ * Runs `svc setup`: makes or changes the configuration. The result is validated as a whole before anything is
+ * written, and members that a change does not name stay unchanged.
  */
 
 export interface SetupOptions extends UpstreamFlags, MemoryFlags {
@@ -56,7 +56,7 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
     );
   }
   const folder = configFolder(environment);
-  // Read once before asking for a key, so that a broken file is reported first.
+  // Read before asking for a key, so that a broken file is reported first.
   const before = await readConfigFile(folder);
   refuseUnusable(before);
   for (const path of await repairModes(folder)) terminal.note(`Made private: ${path}`);
@@ -78,7 +78,7 @@ export async function setup(options: SetupOptions, sources: UpstreamSources): Pr
   await warnOfAddress(draft ?? {}, saved, context);
 }
 
-/** Files of clients that svc wrote keep the address that they got, and it beats what `svc run` sets. */
+/** Warns that clients' files written by svc keep their address, which overrides what `svc run` sets. */
 async function warnOfAddress(before: Draft, after: Draft, context: CommandContext): Promise<void> {
   const [old, now] = [before, after].map(storedSettings);
   if (old?.host === now?.host && old?.port === now?.port) return;
@@ -111,7 +111,7 @@ async function chosenUpstreams(
       2,
     );
   }
-  // A first setup that names nothing takes what the environment offers, as start does.
+  // A first setup without flags uses what the environment offers, as start does.
   return draft === undefined ? upstreamsFromEnvironment(context.environment) : [];
 }
 
@@ -134,16 +134,16 @@ function proxyChanges(flags: ProxyFlags): Draft {
 interface MemoryFlags {
   readonly memory?: string;
   readonly memoryUrl?: string;
-  /** The name of an environment variable: the file then names it too, and holds no key. */
+  /** The name of an environment variable, which the file then contains instead of a key. */
   readonly serviceKeyEnv?: string;
   readonly serviceKeyStdin?: boolean;
-  /** The service has an address of the person's own network. */
+  /** The service has an address in the user's own network. */
   readonly memoryAllowPrivate?: boolean;
 }
 
 /**
- * Reads from the flags of `svc setup` where memories are stored. A service key is never among the flags. Undefined:
- * no change. Values that the flags do not set are kept from the file.
+ * Reads from the flags where memories are stored; undefined: no change. A service key is never among the flags. The
+ * file's values are kept unless a flag sets them.
  */
 async function chooseMemory(
   flags: MemoryFlags,
@@ -173,7 +173,7 @@ async function chooseMemory(
       'Give --service-key-env SVC_SERVICE_KEY (the file then names the variable), or --service-key-stdin.',
     );
   }
-  // Another address is another promise: what was said of the old one does not hold for it.
+  // A permission for the old address does not hold for another one.
   const isSame = baseUrl === before['baseUrl'];
   const allowPrivate = memoryAllowPrivate ?? (isSame ? before['allowPrivate'] : undefined);
   return {
@@ -189,7 +189,7 @@ interface LoginOptions extends SetupOptions {
   readonly login: string;
 }
 
-/** Stated before the question, from the providers' own terms and this program's own rules. */
+/** Stated before the question: the providers' own terms, and this program's rules. */
 export const LOGIN_RISK = [
   'With a login, svc passes on the requests of your own client, on your own machine, with the login that the client sends. svc never logs in. It never reads, stores, refreshes or lends a login.',
   'Your provider decides whether it accepts a client with another base URL. Anthropic’s terms allow a subscription login for Claude Code and claude.ai, and forbid third parties to offer it or to route requests through it for their users. The provider may limit or close an account.',
@@ -206,13 +206,13 @@ export function loginUpstream({ login, baseUrl }: LoginFacts): UpstreamDraft {
 }
 
 /**
- * Lets svc pass the client's own subscription login on: `svc setup --login claude|codex`. A person must opt in
+ * Lets svc forward the client's own subscription login: `svc setup --login claude|codex`. The user must agree
  * knowingly: the question states the risk, and `--yes` does not answer it.
  */
 export async function setupLogin(options: LoginOptions, context: CommandContext): Promise<void> {
   const { terminal } = context;
   const { login: name, replace = false, flags } = options;
-  // Without a terminal stdin must hold the answer.
+  // Without a terminal stdin must contain the answer.
   const confirm = context.asker?.();
   const known = Object.values(LOGINS).find(({ login }) => login === name);
   if (known === undefined) {
@@ -246,7 +246,7 @@ export async function setupLogin(options: LoginOptions, context: CommandContext)
   await warnOfAddress(isRecord(before) ? before : {}, saved, context);
 }
 
-/** Options of another change than that of a login. */
+/** Options that do not apply to a login. */
 const NOT_FOR_LOGINS = [
   ...OF_A_PROVIDER,
   'upstream',

@@ -24,8 +24,8 @@ import { stopProxies } from '../proxy/status.ts';
 import { uninstallUnit, unitFileIn } from '../proxy/unit.ts';
 
 /**
- * `svc uninstall`: finds everything that svc made on this machine, shows it, and removes it. The files
- * of other programs get back the bytes that they had before.
+ * Runs `svc uninstall`: finds everything that svc made on this machine, shows it, and removes it. Other programs'
+ * files get their earlier bytes back.
  */
 
 interface UninstallOptions {
@@ -62,7 +62,7 @@ export async function uninstall({ options, context }: Call<UninstallOptions>): P
       return 130;
     }
   }
-  // nameBound() opened the store, which left files beside it that find() had not seen. They go too, untold.
+  // nameBound() has opened the store, which created more files; remove them too.
   return remove({ ...findings, folders: await ownFolders(options, context.environment) }, context);
 }
 
@@ -81,7 +81,7 @@ async function find(options: UninstallOptions, { environment }: CommandContext):
   };
 }
 
-/** Without a configuration no proxy can prove whose it is. */
+/** Returns the proxies without a configuration, when none can prove to be svc. */
 async function unknownProxies(data: string): Promise<Proxies> {
   const runs = await listRunFiles(data);
   return { own: [], unproven: runs.filter(({ pid }) => isAlive(pid)) };
@@ -98,10 +98,10 @@ async function ownFolders(
       isStandard: !environment['SVC_CONFIG_HOME'],
       parents: 1,
       ownNames: ownNamesIn('config'),
-      // Master keys of a service: without them the service that stays is shut for good.
+      // Keep a service's master keys: without them its data could never be read again.
       kept: keptNames(false),
     },
-    // The cache comes before the data folder, which holds it where SVC_DATA_HOME is set.
+    // The cache comes before the data folder, which contains it if SVC_DATA_HOME is set.
     {
       folder: cacheFolder(environment),
       isStandard: !hasOwnData,
@@ -120,7 +120,7 @@ async function ownFolders(
   return found.flatMap((contents) => (contents === undefined ? [] : [contents]));
 }
 
-/** The settings files of clients that still hold what svc wrote. */
+/** Returns clients' settings files that still have svc's changes. */
 async function changedClientFiles(
   environment: Environment,
   data: string,
@@ -171,7 +171,7 @@ async function remove(
   context: CommandContext,
 ): Promise<ExitCode> {
   const { environment, terminal } = context;
-  // The service manager would start a stopped proxy again, so its unit goes first.
+  // Remove the unit first, because the service manager would restart a stopped proxy.
   if (unitFile !== undefined) {
     await uninstallUnit(context);
     const folder = dirname(unitFile);
@@ -188,7 +188,7 @@ async function remove(
   const data = dataFolder(environment);
   for (const contents of folders) {
     const isNeeded = failed.length > 0 && contents.folder === data;
-    // The copy of a client's file as it was before is needed until that file is mended.
+    // The backup of a client's file is needed until that file is restored.
     const own = contents.own.filter((path) => !isNeeded || basename(path) !== 'client-files');
     await removeContents({ ...contents, own });
   }

@@ -20,32 +20,32 @@ import {
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import type { ProxySettings, Credential } from '../../core/settings/settings.ts';
 
-/** The state and dependencies that the wizard's questions share. */
+/** State and dependencies of the wizard's questions. */
 
 export interface WizardDependencies {
   readonly openUpstream: OpenUpstream;
   readonly catalog: Pick<OpenCatalog, 'providers'>;
-  /** Where the questions appear: stdout stays free for machines. */
+  /** Where questions appear; stdout stays free for machines. */
   readonly streams: PromptStreams;
   /** This program: clients call it for the token. */
   readonly script: string;
 }
 
-/** The wizard's answers so far; nothing of them is on disk. */
+/** The wizard's answers so far; none are on disk yet. */
 export interface Answers {
   readonly context: CommandContext;
   readonly dependencies: WizardDependencies;
   readonly prompts: Prompts;
-  /** The file's content; undefined where there is none. */
+  /** The file's content; undefined if there is none. */
   readonly stored: Draft | undefined;
   /** The configuration as it would be written now. */
   readonly draft: Draft;
   readonly changes: Changes;
-  /** The clients that get memories through their hooks, with no provider in svc. */
+  /** The clients that get memories through hooks, without a provider in svc. */
   readonly hooked: readonly Login[];
   /** Undefined: not asked yet. */
   readonly wiring?: Wiring;
-  /** The clients whose earlier sessions are imported. Undefined: not asked yet. */
+  /** The clients whose earlier sessions are imported; undefined: not asked yet. */
   readonly imports?: readonly TranscriptClient[];
 }
 
@@ -53,11 +53,11 @@ export interface Answers {
 export interface Wiring {
   /** The question was about these. */
   readonly offered: readonly string[];
-  /** These are to use svc however they are started. */
+  /** Clients that will use svc however they are started. */
   readonly chosen: readonly string[];
 }
 
-/** The configuration in a few lines, keys masked. */
+/** Describes the configuration in a few lines, with masked keys. */
 export function summaryOf(draft: Draft, environment: Environment): readonly string[] {
   const proxy = storedSettings(draft);
   const upstreams = Array.isArray(draft['upstreams']) ? draft['upstreams'] : [];
@@ -77,7 +77,7 @@ export function summaryOf(draft: Draft, environment: Environment): readonly stri
   ];
 }
 
-/** As the file has them: variables of this shell say nothing about it. */
+/** Returns the file's settings, ignoring variables of this shell. */
 export function storedSettings(draft: Draft): ProxySettings {
   return readProxySettings(draft['proxy'], { environment: {}, flags: {} }, new Findings());
 }
@@ -113,19 +113,19 @@ function maskedKey(value: unknown, environment: Environment): string {
   return typeof value === 'string' && value !== '' ? keyEnd(value) : 'missing';
 }
 
-/** Where a key is: typed and never shown, in a variable of the environment, or in the file already. */
+/** A question for a key: it is typed and never shown, in an environment variable, or already in the file. */
 interface SecretQuestion {
   /** Asks where it is. */
   readonly message: string;
   /** Asks for the key itself, with a colon. */
   readonly direct: string;
-  /** The file's value; undefined where it has none. */
+  /** The file's value; undefined if it has none. */
   readonly stored: unknown;
-  /** Variables that it is usually in, the likeliest first. */
+  /** Variables that usually hold it, the most likely first. */
   readonly offered: readonly string[];
 }
 
-/** 'keep': what the file has stays. 'back': the person thought better of it. */
+/** 'keep': the file's value stays. 'back': the user returns to the previous question. */
 type SecretAnswer =
   | { readonly kind: 'keep' }
   | { readonly kind: 'back' }
@@ -155,7 +155,7 @@ export async function askSecret(question: SecretQuestion, answers: Answers): Pro
   return { kind: 'key', key: { env } };
 }
 
-/** Where no key is at hand, a person most likely has one to paste: then it is one question. */
+/** Without a known key the user most likely has one to paste, so ask for it directly. */
 async function askDirectly(
   { direct, offered }: SecretQuestion,
   answers: Answers,
@@ -197,7 +197,7 @@ async function otherVariable({ prompts }: Answers): Promise<string> {
 
 export type Next = 'keep' | 'again' | 'leave';
 
-/** Reports how a check of a key ended, and asks what to do unless it was accepted; `leave` names what is left out. */
+/** Reports a key's check, and asks what to do unless it was accepted. `leave`: names what would be left out. */
 export async function askNext(
   { who, state, found, leave }: Pick<KeyCheck, 'state' | 'found'> & Record<'who' | 'leave', string>,
   { context: { terminal }, prompts }: Answers,
@@ -218,7 +218,7 @@ export async function askNext(
   });
 }
 
-/** Where a key is in a variable of another shell. */
+/** Notes that the key's variable is not set in this shell. */
 export function noteUnset({ context: { terminal } }: Answers): void {
   terminal.note('The key is not set in this shell, so svc cannot test it. svc start needs it.');
 }

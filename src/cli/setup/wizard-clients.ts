@@ -18,9 +18,9 @@ import { withStore } from '../store.ts';
 import { timeText } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
 
-/** Which of the clients that are installed here shall use svc however they are started. */
+/** Asks which installed clients should use svc however they are started. */
 
-/** Asks only when there is a client that was not offered before. */
+/** Asks only if there is a client that was not offered before. */
 export async function askClients(answers: Answers): Promise<Wiring> {
   const { context, draft, hooked, wiring } = answers;
   const found = CONNECTABLE.filter(
@@ -72,7 +72,7 @@ function isServed({ dialects, hasLogin }: ConnectableClient, draft: Draft): bool
   });
 }
 
-/** Changes the chosen clients' files. One that cannot be changed is told, and does not stop the others. */
+/** Changes the chosen clients' files. A failure is reported and does not stop the others. */
 export async function wireClients(
   { chosen, hooked }: Pick<Answers, 'hooked'> & Pick<Wiring, 'chosen'>,
   context: CommandContext,
@@ -111,7 +111,7 @@ export function listText(words: readonly string[]): string {
 
 /** Shows what recall would have added to one of the last prompts, from the sessions before it. */
 
-/** Prompts that are asked for, the newest first: each in another session. */
+/** Prompts that are tried, newest first, each from another session. */
 const PROMPTS_MAX = 8;
 const PROMPT_CHARS_MAX = 4096;
 /** The person waits at a question. */
@@ -122,8 +122,8 @@ const QUOTES_MAX = 2;
 type RecallSettings = Pick<ProxySettings, 'recalledTokensMax' | 'recallQuietPercent'>;
 
 /**
- * Keeps the records for the length of this call in a store of their own, in a folder of the data folder that it removes.
- * Resolves to no lines if recall would have said nothing, or the store fails or is late.
+ * Stores the records in a temporary store inside the data folder, and recalls. Returns no lines if recall finds
+ * nothing, or the store fails or is late.
  */
 export async function previewLines(
   records: readonly TranscriptRecord[],
@@ -142,19 +142,19 @@ export async function previewLines(
     return [];
   } finally {
     rmSync(folder, { recursive: true, force: true });
-    // Until the person says "write", setup leaves nothing behind.
+    // Until the user confirms, setup leaves nothing behind.
     if (made !== undefined) removeEmpty(dirname(folder), made);
   }
 }
 
-/** Removes the folder and those around it up to `first`, as long as they are empty. */
+/** Removes the folder and its parents up to `first`, as long as they are empty. */
 function removeEmpty(folder: string, first: string): void {
   if (!folder.startsWith(first)) return;
   try {
     rmdirSync(folder);
     removeEmpty(dirname(folder), first);
   } catch {
-    // Another program has put something there since.
+    // Another program has put something there meanwhile.
   }
 }
 

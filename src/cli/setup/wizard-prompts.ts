@@ -26,12 +26,12 @@ interface Typed {
 
 /** The mark before a question or a choice. */
 const MARK = '  ';
-/** A list of up to so many lines is shown whole; above that it scrolls, so that it fits on a screen. */
+/** Longest list that is shown whole; a longer one scrolls, so that it fits on a screen. */
 const LINES_MAX = 15;
 /** Behind the question of `confirm`. */
 const YES_NO = ' (Y/n)';
 
-/** The prompts of inquirer break a long line in the middle of a word. These break between words first. */
+/** Shows prompts. inquirer breaks long lines inside words; these break between words first. */
 export class Prompts {
   readonly #streams: PromptStreams;
 
@@ -80,7 +80,7 @@ export class Prompts {
   #fittedChoice<Value>(choice: Choice<Value>, message: string): Choice<Value> {
     const { name, description } = choice;
     const isSaid = description !== undefined && description !== '';
-    // Once it is chosen, it is shown behind the question.
+    // The chosen answer is shown after the question.
     const asked = message.split('\n').at(-1) ?? '';
     const isOver = `${MARK}${asked} ${name}`.length > this.#columns;
     return {

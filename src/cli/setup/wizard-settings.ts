@@ -22,7 +22,7 @@ import type { HostedSettings } from '../../adapters/memory-client/open-hosted-me
 import { type KeyCheck, meaningOf } from '../doctor/key-check.ts';
 import { MemoryError } from '../../core/errors.ts';
 
-/** The wizard's questions about the proxy itself. Each gives the settings that its answers change. */
+/** The wizard's questions about the proxy. Each returns the settings that its answers change. */
 
 export async function askAddress(answers: Answers): Promise<Draft> {
   const { host, port } = storedSettings(answers.draft);
@@ -34,7 +34,7 @@ export async function askAddress(answers: Answers): Promise<Draft> {
   return changed({ port }, { port: answer });
 }
 
-/** In the first setup the port is a question only where the usual one is taken. */
+/** Asks for the port in a first setup only if the usual one is in use. */
 export async function askBusyPort(answers: Answers): Promise<Draft> {
   const { host, port } = storedSettings(answers.draft);
   const judged = await judgePort(String(port), host, answers);
@@ -104,7 +104,7 @@ export async function askModes(answers: Answers): Promise<Draft> {
 }
 
 /**
- * Asks for the long cache where a key pays for an API that has one. With a login the client itself asks
+ * Asks about the long cache lifetime, if a key pays for an API that supports it. With a login the client itself asks
  * its provider for an hour.
  */
 export async function askCacheTtl(answers: Answers): Promise<Draft> {
@@ -123,7 +123,7 @@ export async function askCacheTtl(answers: Answers): Promise<Draft> {
   return changed(before, { cacheTtl: isWanted ? 'auto' : 'client' });
 }
 
-// By npm run bench:sessions: 72.0 instead of 76.9 % of direct, and 4 of 86 sessions above it instead of 3.
+// From npm run bench:sessions: 72.0 instead of 76.9 % of direct, and 4 of 86 sessions above it instead of 3.
 const CACHE_PRICE =
   'After five minutes without a request the provider forgets what it has cached, and the next request pays for all of it. ' +
   'svc can ask it to remember tools and system prompt for an hour. To write that costs 2 instead of 1.25 times the input ' +
@@ -157,8 +157,8 @@ function changed(
 }
 
 /**
- * Asks where memories are stored: on this machine, or with a service that several machines share. Undefined when
- * nothing changes.
+ * Asks where memories are stored: on this machine, or in a service that several machines share. Undefined if nothing
+ * changes.
  */
 export async function askMemory(answers: Answers): Promise<Draft | undefined> {
   const { draft, context } = answers;
@@ -204,7 +204,7 @@ async function askService(memory: Draft, answers: Answers): Promise<Draft | unde
     const answer = await askSecret(question, answers);
     if (answer.kind === 'back') return undefined;
     const serviceKey = answer.kind === 'key' ? answer.key : memory['serviceKey'];
-    // An address of the person's own network, typed as such, is meant as such.
+    // A typed address in the user's own network is permission enough.
     const isOwn = 'allowed' in parseServiceUrl(baseUrl);
     const isKept = memory['baseUrl'] === baseUrl && memory['allowPrivate'] === true;
     const isSame = memory['baseUrl'] === baseUrl && memory['proxy'] !== undefined;
@@ -251,13 +251,13 @@ function resolved(
   return name === undefined ? undefined : environment[name] || undefined;
 }
 
-// A memory that needs seconds would be left out of every request.
+// Deadline of a test: a memory that needs seconds would miss every request's deadline.
 const ANSWER_MS = 5000;
 const WHO = 'the memory service';
 
 /**
- * Checks whether a hosted memory can be reached and takes its key. It makes the proxy's own call at its start, and
- * reads the answer as the proxy does. Only names of scopes in the answer are shown.
+ * Checks whether a hosted memory is reachable and accepts its key. It makes the proxy's own first call, and reads
+ * the answer in the same way. Only names of scopes from the answer are shown.
  */
 async function checkService(settings: HostedSettings): Promise<KeyCheck> {
   const { openHostedMemory } = await import('../../adapters/memory-client/open-hosted-memory.ts');
@@ -291,7 +291,7 @@ function checkOf({ reason, message }: MemoryError): KeyCheck {
       return { state: 'unreachable', found: `${WHO} does not answer in time` };
     case 'unavailable':
   }
-  // The link says nothing else in brackets than what the system or a contract calls the failure.
+  // The only text in brackets is the failure's code.
   const code = /\(([A-Z][A-Z0-9_]+)\)/.exec(message)?.[1];
   const isRefused = code === 'SVC_ADDRESS_REFUSED' || message.includes('is not allowed');
   if (isRefused) {

@@ -30,11 +30,11 @@ import {
 } from '../../core/settings/catalog.ts';
 import { hasLogin } from '../../adapters/foreign/client-files.ts';
 
-/** The wizard's questions about one provider: which, where, what it speaks, and its key. */
+/** The wizard's questions about a provider: which one, its address, its dialects, and its key. */
 
-/** What the person chose: providers, or a client with a login that gets its memories through its hooks. */
+/** What the user chose: providers, or a client with a login that gets its memories through its hooks. */
 export interface Provided {
-  /** One for each API style of the provider; none if the person continues without. */
+  /** One per API style of the provider; none if the user continues without one. */
   readonly upstreams: readonly UpstreamDraft[];
   readonly hooked?: Login;
 }
@@ -66,7 +66,10 @@ export async function askUpstreams(answers: Answers): Promise<Provided | undefin
   return chosen.length === 0 ? undefined : { upstreams: chosen };
 }
 
-/** Both are memory; what differs is where the login goes, and what else svc can do. */
+/**
+ * Asks whether to use hooks. Both ways give memory; they differ in where the login is sent, and in what else svc can
+ * do.
+ */
 async function prefersHooks({ client }: LoginFacts, { prompts }: Answers): Promise<boolean> {
   return prompts.select({
     message: `How should ${client} get its memories?`,
@@ -85,7 +88,7 @@ async function prefersHooks({ client }: LoginFacts, { prompts }: Answers): Promi
   });
 }
 
-/** A person turns a login on knowingly: the risk is stated first, and Enter alone says no. */
+/** Asks about a login. The user must agree knowingly: the risk is stated first, and Enter alone means no. */
 async function askLogin(
   login: LoginFacts,
   upstreams: readonly UpstreamDraft[],
@@ -151,7 +154,7 @@ const AUTH_WORDS = {
   none: 'it needs none',
 } as const;
 
-/** There is one upstream for each API style: taking another's place is asked for. */
+/** Asks before replacing an upstream: there is only one per API style. */
 async function withoutOccupied(
   wanted: readonly UpstreamDraft[],
   answers: Answers,
@@ -167,7 +170,7 @@ async function withoutOccupied(
   return kept;
 }
 
-/** The key of one provider, and whether the provider takes it. A typed key is never shown. */
+/** Asks for a provider's key, and tests it. A typed key is never shown. */
 async function askKey(
   upstreams: readonly UpstreamDraft[],
   answers: Answers,
