@@ -6,7 +6,7 @@ import type { CommandContext } from './context.ts';
 
 /** Opens the store of a command's context. */
 
-/** `log`: the request log of this machine. `memory`: also the memories, wherever the configuration says they are. */
+/** `log`: this machine's request log. `memory`: also the memories, wherever the configuration says they are. */
 type Wanted = 'log' | 'memory';
 
 /** `isReader`: see StoreOptions. */
@@ -22,7 +22,7 @@ export async function openStore(
   return open(dataFolder(environment), { ...where, isReader, report });
 }
 
-/** Runs `work` on the memories, and closes the store. */
+/** Runs `work` with the memories, and closes the store. */
 export async function withStore<T>(
   context: CommandContext,
   work: (store: CliStore) => Promise<T>,
@@ -56,7 +56,7 @@ export function readLog<T>(
   return withStore(context, work, 'log', true);
 }
 
-/** The store answers in milliseconds; a hosted one that takes longer than this is down. */
+/** Deadline of a call: the store answers in milliseconds, and a slower hosted one is down. */
 export const WAIT_MS = 10_000;
 
 export function deadline(): AbortSignal {

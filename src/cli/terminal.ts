@@ -3,12 +3,11 @@ import picocolors from 'picocolors';
 import { wrapped } from './text-table.ts';
 
 /**
- * The only place that prints. stdout is for machines: the requested output and nothing else. stderr
- * is for people. Printed text can never steer a screen: control and bidirectional characters are
- * shown, not sent.
+ * The only code that prints. stdout is for machines and contains only the requested output; stderr is for people.
+ * Control and bidirectional characters are shown and not sent, so that printed text cannot control a screen.
  */
 
-/** The members of a stream that the terminal needs; process.stdout and process.stderr have them. */
+/** The members of a stream that the terminal needs, as process.stdout and process.stderr have them. */
 export type Output = Pick<WriteStream, 'write'> & {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -65,12 +64,12 @@ export class Terminal {
     return this.#stdout.rows ?? fallback;
   }
 
-  /** The whole screen for a live view; what was on it comes back with `leaveScreen`. */
+  /** Opens a full screen for a live view; `leaveScreen` restores the earlier content. */
   enterScreen(): void {
     this.#stdout.write('\u001b[?1049h\u001b[?25l');
   }
 
-  /** Every line is printable and no wider than the screen already. */
+  /** Draws the lines, which must be printable and no wider than the screen. */
   paint(lines: readonly string[]): void {
     const text = lines.map((line) => `${line}\u001b[K`).join('\r\n');
     this.#stdout.write(`\u001b[H${text}\u001b[J`);
@@ -80,12 +79,12 @@ export class Terminal {
     this.#stdout.write('\u001b[?25h\u001b[?1049l');
   }
 
-  /** A line of the answer, byte for byte: only for what svc itself made. */
+  /** Prints an output line byte for byte, only for text that svc itself made. */
   out(line: string): void {
     this.#stdout.write(`${line}\n`);
   }
 
-  /** A line of the answer that a screen breaks between words; all but the first begin with `indent`. */
+  /** Prints an output line, wrapped between words on a screen; further lines begin with `indent`. */
   row(line: string, indent = ''): void {
     for (const part of wrapped(line, this.columns(Infinity), indent)) this.out(part);
   }
@@ -94,12 +93,12 @@ export class Terminal {
     this.out(JSON.stringify(value, undefined, 2));
   }
 
-  /** Stored text: exact for a pipe, harmless for a screen. Nothing is added to it in a pipe. */
+  /** Prints stored text: exactly for a pipe, with unprintable characters replaced on a screen. */
   outText(text: string): void {
     this.#stdout.write(this.isWatched ? `${printable(text)}\n` : text);
   }
 
-  /** Text for a person; on a screen its lines are broken between words. */
+  /** Prints text for people, wrapped between words on a screen. */
   outWrapped(text: string): void {
     this.#stdout.write(`${broken(text, this.#stdout)}\n`);
   }
@@ -108,10 +107,7 @@ export class Terminal {
     this.#stderr.write(`${broken(printable(line), this.#stderr)}\n`);
   }
 
-  /**
-   * The progress of a long command, on one line that the next one replaces; nothing without a
-   * screen.
-   */
+  /** Shows a long command's progress on one line, which the next call replaces; nothing without a screen. */
   progress(text: string): void {
     if (this.#stderr.isTTY === true) this.#stderr.write(`\r${oneLine(text, 78)}\u001b[K`);
   }
@@ -121,7 +117,7 @@ export class Terminal {
     if (this.#stderr.isTTY === true) this.#stderr.write('\r\u001b[K');
   }
 
-  /** A line for people whose colours are there already; every piece was made printable before. */
+  /** Prints a line for people that already has colours; every part must be printable. */
   noteColored(line: string): void {
     this.#stderr.write(`${line}\n`);
   }
@@ -137,10 +133,10 @@ export class Terminal {
   }
 }
 
-/** Broken between words on a screen, which itself would break in the middle of one. */
+/** Wraps text between words for a screen, which itself would break inside words. */
 function broken(text: string, { isTTY, columns }: Output, before = 0): string {
   if (isTTY !== true || columns === undefined) return text;
-  // A label before the first line counts, and is no part of what is printed here.
+  // A label before the first line counts, but is not printed here.
   const label = '-'.repeat(before);
   const lines = text.split('\n').flatMap((line) => {
     const indent = /^ */.exec(line)?.[0] ?? '';
@@ -151,18 +147,18 @@ function broken(text: string, { isTTY, columns }: Output, before = 0): string {
   return lines.join('\n');
 }
 
-// Controls but tab and line feed, and everything that turns or hides text; not the joiners, which
-// some scripts and emoji are written with.
+// Controls except tab and line feed, and characters that reverse or hide text; not joiners, which some scripts and
+// emojis need.
 const UNPRINTABLE = /(?![\t\n\u200c\u200d])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-/** The same text with every character that a screen would act on replaced by U+FFFD. */
+/** Replaces every character that a screen would act on by U+FFFD. */
 export function printable(text: string): string {
   return text.replaceAll(UNPRINTABLE, '\ufffd');
 }
 
-/** The beginning of the text on one line of at most `charsMax` characters. */
+/** Returns the text's beginning on one line of at most `charsMax` characters. */
 export function oneLine(text: string, charsMax: number): string {
-  // A stored tool output may have megabytes; blanks are rarely more than half of a text's start.
+  // A stored tool output may have megabytes; spaces are rarely more than half of a text's beginning.
   const start = text.slice(0, charsMax * 4);
   const characters = Array.from(printable(start).replaceAll(/\s+/g, ' ').trim());
   if (characters.length <= charsMax && start.length === text.length) return characters.join('');

@@ -1,8 +1,8 @@
-/** Columns of text for a screen of a given width. Cells are printable and one line already. */
+/** Writes columns of text for a given width. Cells must be printable and of one line. */
 export interface TableShape {
   /** Characters in a line. Columns that do not fit whole are left out, the last ones first. */
   readonly columns: number;
-  /** Columns that are aligned left; numbers are not. */
+  /** Indexes of columns that are aligned left, unlike numbers. */
   readonly left: readonly number[];
 }
 
@@ -23,7 +23,7 @@ export function table(rows: readonly (readonly string[])[], shape: TableShape): 
   });
 }
 
-/** How many of the columns fit whole; the first one is always there. */
+/** Returns how many columns fit whole; the first one always counts. */
 function fittingColumns(widths: readonly number[], columns: number): number {
   let used = 0;
   const over = widths.findIndex((width, index) => {
@@ -33,7 +33,7 @@ function fittingColumns(widths: readonly number[], columns: number): number {
   return over === -1 ? widths.length : Math.max(1, over);
 }
 
-/** Lines of at most `columns` characters, broken between words; all but the first begin with `indent`. */
+/** Wraps text to lines of at most `columns` characters, between words; further lines begin with `indent`. */
 export function wrapped(text: string, columns: number, indent = ''): readonly string[] {
   const lines: string[] = [];
   let line: string | undefined;
@@ -48,7 +48,7 @@ export function wrapped(text: string, columns: number, indent = ''): readonly st
 
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;
 
-/** `share` from 0 to 1 of `columns` characters, to an eighth of a character. */
+/** Draws a bar. `share`: from 0 to 1 of `columns` characters, to an eighth of a character. */
 export function bar(share: number, columns: number): string {
   const eighths = Math.round(Math.min(Math.max(share, 0), 1) * columns * 8);
   return '█'.repeat(Math.floor(eighths / 8)) + (EIGHTHS[eighths % 8] ?? '');

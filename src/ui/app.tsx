@@ -13,7 +13,7 @@ import { HealthView } from './views/health.tsx';
 import { askSavingsAhead, SavingsView } from './views/savings.tsx';
 import { NowView } from './views/now.tsx';
 
-/** The frame around every view, and the states in which there is no view. */
+/** The frame around every view, and the states without a view. */
 
 export function App() {
   const { name } = page.value;

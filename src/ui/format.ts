@@ -1,4 +1,4 @@
-/** Numbers and times as the page writes them. Every number has its unit beside it. */
+/** Writes numbers and times for the page, every number with its unit. */
 
 /** 950, 1.2k, 85k, 1.3M */
 export function short(value: number): string {
@@ -13,7 +13,7 @@ export function whole(value: number): string {
   return grouped(String(Math.round(value)));
 }
 
-/** A comma after every third digit of the whole part. */
+/** Inserts a comma after every third digit of the whole part. */
 function grouped(digits: string): string {
   return digits.replaceAll(/\B(?=(?:\d{3})+(?!\d))/g, ',');
 }
@@ -21,7 +21,7 @@ function grouped(digits: string): string {
 /** A number and its unit stay on one line. */
 const SPACE = '\u00A0';
 
-/** `−24 %`, `+3 %`, `0 %`; a dash where nothing is known. */
+/** Writes `−24 %`, `+3 %`, `0 %`; a dash if unknown. */
 export function signedPercent(share: number | undefined): string {
   if (share === undefined || !Number.isFinite(share)) return '–';
   const rounded = Math.round(share * 100);
@@ -52,7 +52,7 @@ export function withTenth(value: number): string {
   return grouped(value.toFixed(1));
 }
 
-/** How long ago, or how long it takes: 6 s, 24 min, 3 h. */
+/** Writes a duration: 6 s, 24 min, 3 h. */
 export function span(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 60) return `${seconds} s`;
@@ -60,7 +60,7 @@ export function span(ms: number): string {
   return `${Math.round(seconds / 3600)} h`;
 }
 
-// The browser's own formatters take a tenth of the time in which the page opens, to be made.
+// Creating the browser's own formatters takes a tenth of the page's opening time.
 const MONTHS =
   'January February March April May June July August September October November December'.split(
     ' ',
@@ -77,7 +77,7 @@ export function clockSeconds(at: number): string {
   return `${clock(at)}:${two(new Date(at).getSeconds())}`;
 }
 
-/** 4 Nov; with its year where that is another one. */
+/** Writes 4 Nov, with the year if it is not this year. */
 export function day(at: number): string {
   const date = new Date(at);
   const year = date.getFullYear();
@@ -111,7 +111,7 @@ export function moment(at: number): string {
   return isToday ? `Today ${clock(at)}` : `${day(at)} ${clock(at)}`;
 }
 
-/** 2026-11-20, in local time, as the sums of the request log have it. */
+/** Writes 2026-11-20 in local time, as in the request log's sums. */
 export function dayKey(at: number): string {
   const date = new Date(at);
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
@@ -121,13 +121,13 @@ function two(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** Midnight at the beginning of that day, in local time. */
+/** Returns midnight at the beginning of that day, in local time. */
 export function atOfDay(key: string): number {
   const [year = 0, month = 1, date = 1] = key.split('-').map(Number);
   return new Date(year, month - 1, date).getTime();
 }
 
-/** From the beginning of a day to the end of it, or of a later one. Nothing for no day. */
+/** Returns the time from the beginning of a day to its end, or to that of a later one; nothing without a day. */
 export function daySpan(
   first: string | undefined,
   last = first,

@@ -217,7 +217,7 @@ async function judge(upstreams: readonly UpstreamDraft[], answers: Answers): Pro
   return askNext({ who, ...checked, leave: 'Skip this provider' }, answers);
 }
 
-/** Undefined when there is nothing to try: the key is in a variable that is not set here. */
+/** Tests a key; undefined if it cannot, because the key's variable is not set here. */
 async function check(
   upstreams: readonly UpstreamDraft[],
   answers: Answers,
@@ -233,7 +233,7 @@ async function check(
   return checkKey(settings, answers.dependencies.openUpstream);
 }
 
-/** The first of the upstreams as a proxy would have it; the others share its key and its host. */
+/** Returns the first upstream's settings; the others share its key and host. */
 function settingsFor(
   upstreams: readonly UpstreamDraft[],
   { draft, context }: Answers,
@@ -248,12 +248,12 @@ function settingsFor(
   return { wrong: problems.map(problemText).join('; ') };
 }
 
-/** Values of the choices that are no provider's id. */
+/** Values of choices that are not a provider's id. */
 const CUSTOM = '';
 const NONE = '-';
 const LOGIN = 'login:';
 
-/** The login that a chosen value means; undefined for a provider. */
+/** Returns the login that a chosen value means; undefined for a provider. */
 function loginIn(value: string): LoginFacts | undefined {
   return Object.values(LOGINS).find(({ login }) => value === `${LOGIN}${login}`);
 }
@@ -271,9 +271,9 @@ const OTHER: Choice = {
   description: 'any endpoint with one of the three API styles; you give its URL',
 };
 
-/** What people type for it. The catalog has models with such words in their names. */
+/** Words that users type for a provider of their own. Models in the catalog have such words in their names. */
 const OTHER_WORDS = ['another', 'other', 'custom', 'own', 'gateway', 'local', 'url', 'self-hosted'];
-/** Shorter beginnings of these words are the beginnings of providers. */
+/** Fewest typed letters of these words; fewer may begin a provider's name. */
 const OTHER_CHARS_MIN = 4;
 
 function isOther(term: string): boolean {
@@ -284,7 +284,7 @@ function isOther(term: string): boolean {
 
 const BACK: Choice = { value: NONE, name: 'None: continue without a provider', description: '' };
 
-/** First the providers of the file, then those whose key is set and logins, then all of the catalog. */
+/** Lists first the file's providers, then those with a key in the environment and logins, then the whole catalog. */
 function providerChoices(term: string, answers: Answers): readonly Choice[] {
   const found = searchProviders(answers.dependencies.catalog.providers(), term);
   const isAtHand = ({ provider }: Found): boolean => keysSet(provider, answers).length > 0;
@@ -297,7 +297,7 @@ function providerChoices(term: string, answers: Answers): readonly Choice[] {
   if (isOther(term.trim().toLowerCase()))
     return [...own, OTHER, ...keyed, ...others, ...logins, BACK];
   if (term.trim() !== '') return [...own, ...keyed, ...others, ...logins, OTHER, BACK];
-  // Two hundred names are between the well-known ones and the end of the list.
+  // Show well-known providers first: the rest has two hundred names.
   const known = others.filter(({ value }) => wellKnown(value) !== undefined);
   const unknown = others.filter((one) => !known.includes(one));
   return [...own, ...keyed, ...logins, ...known, OTHER, BACK, ...unknown];

@@ -29,14 +29,14 @@ import { Prompts } from './wizard-prompts.ts';
 import type { TranscriptClient } from '../../core/memory/transcript-forms.ts';
 import { count } from '../listing.ts';
 
-/** A person must know it before the first session, and not when svc is stopped. */
+/** A note that users must see before the first session, not only when svc is stopped. */
 const BOUND_NOTE =
   'With the newest models svc adds memory and shortens nothing, and a conversation with such a memory cannot continue without svc. Which models these are: svc help modes';
 
 /**
- * Asks on a terminal for what a configuration needs, which clients shall use it and whether earlier sessions become
- * memories. It does all of that at the end; leaving earlier changes nothing. A typed key is tried before it is saved,
- * and never shown.
+ * Asks on a terminal for what a configuration needs, which clients will use it, and whether earlier sessions become
+ * memories. It does all of that at the end; leaving earlier changes nothing. A typed key is tested before it is
+ * saved, and never shown.
  */
 export async function wizard(
   context: CommandContext,
@@ -57,14 +57,14 @@ export async function wizard(
   }
 }
 
-/** Undefined: the person wants nothing to be written. */
+/** Asks the questions. Undefined: the user wants nothing to be written. */
 async function ask(
   file: ConfigFile | undefined,
   context: CommandContext,
   dependencies: WizardDependencies,
 ): Promise<Answers | undefined> {
   const stored = file !== undefined && isRecord(file.value) ? file.value : undefined;
-  // The token is made when the file is: what is shown until then holds none.
+  // The token is created with the file, so nothing shown before contains one.
   const draft = stored ?? newDraft('');
   const none: Changes = { upstreams: [], settings: {}, removed: [], replace: true };
   const prompts = new Prompts(dependencies.streams);
@@ -80,7 +80,7 @@ async function ask(
   return review(await askClientsAndImport(withSettings(cached, address)));
 }
 
-/** In the first setup someone must say which provider; going back leads to the same question. */
+/** Asks for the provider. The first setup needs one, so going back leads to the same question. */
 async function askProvider(answers: Answers): Promise<Answers> {
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- One question after the other.
@@ -94,7 +94,7 @@ async function askClientsAndImport(answers: Answers): Promise<Answers> {
   return { ...answers, wiring, imports: answers.imports ?? (await askImport(answers)) };
 }
 
-/** Shows what would be done until the person says yes or no. */
+/** Shows what would be done until the user confirms or cancels. */
 async function review(start: Answers): Promise<Answers | undefined> {
   const { context, prompts } = start;
   const path = configPath(configFolder(context.environment));
@@ -119,7 +119,7 @@ async function review(start: Answers): Promise<Answers | undefined> {
   }
 }
 
-/** The rows for what happens beside the configuration. */
+/** Returns lines about everything besides the configuration. */
 function plannedText({ wiring, hooked, imports = [] }: Answers): readonly string[] {
   const titles = clientTitles(wiring?.chosen ?? []);
   return [
@@ -148,7 +148,7 @@ async function carryOut(answers: Answers): Promise<ExitCode> {
   return failed === 0 ? 0 : 1;
 }
 
-/** Modes that let others in: what holds them is there already, so they need not wait for the end. */
+/** Offers to restrict too open modes at once, because the files exist already. */
 async function offerRepair({ context, prompts }: Answers): Promise<void> {
   const loose = await looseModes(context.environment);
   if (loose.length === 0) return;
@@ -189,7 +189,7 @@ async function changeOf(name: ChangeName, answers: Answers): Promise<Answers> {
     case 'remove':
       return dropUpstream(answers);
     case 'clients': {
-      // The person asked for it, so everything is offered again.
+      // The user asked for it, so offer everything again.
       const { wiring: _, ...unasked } = answers;
       const wiring = await askClients(unasked);
       if (wiring.offered.length === 0) answers.context.terminal.note(NO_CLIENT);
@@ -210,7 +210,10 @@ async function changeOf(name: ChangeName, answers: Answers): Promise<Answers> {
 
 const NO_CLIENT = 'No installed client can use these providers.';
 
-/** A client uses either its hooks or the proxy: the newer answer counts. */
+/**
+ * Returns the answers with a new provider or hooks. A client uses either its hooks or the proxy; the newer answer
+ * counts.
+ */
 function withProvided(answers: Answers, { upstreams, hooked }: Provided): Answers {
   const others = answers.hooked.filter(
     (login) =>
@@ -264,7 +267,7 @@ function isLeaving(error: unknown): boolean {
   return error instanceof Error && ['ExitPromptError', 'AbortPromptError'].includes(error.name);
 }
 
-/** A person waits for the question; a year of sessions takes minutes to read. */
+/** Deadline of counting sessions, while the user waits; reading a year of them takes minutes. */
 const SURVEY_MS = 5_000;
 const PROJECTS_MAX = 3;
 const TITLES: Readonly<Record<TranscriptClient, string>> = {
@@ -280,8 +283,7 @@ const TITLES: Readonly<Record<TranscriptClient, string>> = {
 };
 
 /**
- * Asks which clients' earlier sessions become memories, and returns these clients. Without sessions there is no
- * question.
+ * Asks which clients' earlier sessions become memories, and returns these clients. Without sessions it does not ask.
  */
 async function askImport(answers: Answers): Promise<readonly TranscriptClient[]> {
   const { context, draft } = answers;

@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks';
 
-/** A card to share. It is drawn with its own colours, so that it looks alike wherever it is shown. */
+/** Draws a card to share, with fixed colours, so that it looks the same everywhere. */
 
 export interface CardTexts {
   readonly figure: string;
@@ -13,7 +13,7 @@ export interface CardTexts {
 
 interface CardProps {
   readonly texts: CardTexts;
-  /** The paid part of direct; over 1 where svc was dearer. */
+  /** The paid share of the direct price; more than 1 if svc cost more. */
   readonly paidShare: number;
 }
 

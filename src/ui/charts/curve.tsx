@@ -1,4 +1,4 @@
-/** Two costs as they grow, and what lies between them. */
+/** Draws two growing costs and the area between them. */
 
 export interface CurvePoint {
   readonly paid: number;

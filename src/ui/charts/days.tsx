@@ -1,4 +1,4 @@
-/** Bars by day: the whole bar is direct, its filled part was paid; any extra cost is on top. */
+/** Draws a bar per day: the whole bar is the direct price, its filled part was paid; extra cost is on top. */
 
 export interface DayBar {
   readonly key: string;
@@ -66,7 +66,7 @@ interface BarProps {
   readonly y: (value: number) => number;
   readonly x: number;
   readonly step: number;
-  /** Names and shares of so many bars have room for one. */
+  /** Every how many bars one gets a name and a share, for which a single bar is too narrow. */
   readonly every: number;
   readonly at: number;
 }
@@ -129,7 +129,7 @@ function everyOf(bars: readonly DayBar[]): number {
   return Math.ceil((bars.length * 60) / (WIDTH - LEFT));
 }
 
-/** 1, 2, 4 or 8 times a power of ten, so that the four rules have short names. */
+/** Rounds up to 1, 2, 4 or 8 times a power of ten, so that the four lines have short labels. */
 function niceMost(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   const factor = [1, 2, 4, 8, 10].find((one) => one * power >= value) ?? 10;

@@ -1,8 +1,8 @@
-/** One bar of several parts. Words beside it say its meaning. */
+/** Draws one bar of several parts; words beside it explain it. */
 
 export interface Part {
   readonly size: number;
-  /** A class of colour: `f-same`, `f-gone`, `f-added`, `f-paid`, `f-cache`. */
+  /** A CSS class for the colour: `f-same`, `f-gone`, `f-added`, `f-paid`, `f-cache`. */
   readonly fill: string;
   readonly isPale?: boolean;
 }
@@ -11,7 +11,7 @@ interface StripProps {
   readonly parts: readonly Part[];
   /** The size of a bar of full width. */
   readonly of: number;
-  /** For a reader of the screen; without it the bar only repeats what a number beside it says. */
+  /** A text for screen readers; without it the bar only repeats a number beside it. */
   readonly label?: string;
   readonly isThin?: boolean;
 }

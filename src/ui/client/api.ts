@@ -1,17 +1,17 @@
 /**
- * The page's calls to its own server. The secret of the session is in the storage of this tab, which no
- * other tab and no other origin can read, so a reload continues the session. It opens nothing without the
- * cookie, which no script can read, and nothing after the proxy has ended.
+ * The page's calls to its own server. The session's secret is in this tab's storage, which no other tab or origin
+ * can read, so a reload continues the session. It is useless without the cookie, which no script can read, and after
+ * the proxy has ended.
  */
 
 const ROOT = '/svc/ui/api/';
 const SECRET_HEADER = 'x-svc-ui-secret';
-/** A call that takes longer is shown as failed, so that nothing waits for ever. */
+/** Deadline of a call, so that nothing waits for ever. */
 const CALL_MS = 20_000;
 const RECONNECT_MS = 2_000;
 
 const STORED = 'svc-ui-secret';
-/** Some browsers refuse storage: the page then ends with a reload. */
+/** Some browsers refuse storage; then a reload ends the session. */
 const storage = ((): Storage | undefined => {
   try {
     return sessionStorage;
@@ -52,7 +52,7 @@ export function get<T>(name: string, query: Query = {}, withinMs = CALL_MS): Pro
   return send<T>(pathOf(name, query), { withinMs });
 }
 
-/** The name of a call with its query, which also names its answer. */
+/** Returns a call's name with its query, which also identifies its answer. */
 export function pathOf(name: string, query: Query): string {
   const words = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {
@@ -62,7 +62,7 @@ export function pathOf(name: string, query: Query): string {
   return asked === '' ? name : `${name}?${asked}`;
 }
 
-/** The text of each answer. It tells an answer that says the same as the last one. */
+/** The text of each answer, to recognise an answer that equals the last one. */
 const texts = new WeakMap<object, string>();
 
 export function isSameAnswer(one: unknown, other: unknown): boolean {
@@ -148,8 +148,8 @@ export interface StreamHandlers {
 }
 
 /**
- * Server-sent events over fetch, because an EventSource cannot send the secret. A stream that breaks is
- * opened again; one whose session has ended is not.
+ * Reads server-sent events with fetch, because an EventSource cannot send the secret. A broken stream is opened
+ * again, unless its session has ended.
  */
 export function listen(handlers: StreamHandlers): void {
   void (async () => {

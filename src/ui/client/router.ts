@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 
-/** The view and its filters, in the address after `#/`: `#/memory?space=tidewater&ref=m_4k2q`. */
+/** Keeps the view and its filters in the address after `#/`: `#/memory?space=tidewater&ref=m_4k2q`. */
 
 const VIEWS = ['now', 'request', 'memory', 'savings', 'requests', 'health'] as const;
 export type ViewName = (typeof VIEWS)[number];
@@ -12,7 +12,7 @@ export interface Route {
 
 const hash = signal(location.hash);
 addEventListener('hashchange', () => {
-  // The fragment of a link is no view: the one that is open stays.
+  // A link's fragment is no view, so the open one stays.
   if (isView(location.hash)) hash.value = location.hash;
 });
 
@@ -20,7 +20,7 @@ function isView(fragment: string): boolean {
   return fragment === '' || fragment.startsWith('#/');
 }
 
-/** Puts the address of the open view in the place of a link's. */
+/** Replaces a link's address by that of the open view. */
 export function showView(): void {
   const fragment = isView(hash.value) ? hash.value : '';
   history.replaceState(null, '', location.pathname + fragment);
@@ -32,7 +32,7 @@ export const route = computed<Route>(() => {
   return { view, query: new URLSearchParams(words) };
 });
 
-/** A day in the address: 2026-11-20. Anything else there names no day. */
+/** Returns a day in the address, such as 2026-11-20; undefined for anything else. */
 export function dayIn(query: URLSearchParams, name: string): string | undefined {
   const value = query.get(name) ?? '';
   return /^\d{4}-\d\d-\d\d$/.test(value) ? value : undefined;

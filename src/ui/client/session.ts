@@ -3,7 +3,7 @@ import type { About, NewsEvent } from '../../ports/ui-api.ts';
 import { ApiError, forgetSecret, get, hasSecret, listen, openSession, post } from './api.ts';
 import { showView } from './router.ts';
 
-/** Whether this page may ask, and whether the proxy still answers. */
+/** Whether this page has a session, and whether the proxy still answers. */
 
 export type PageState =
   | { readonly name: 'starting' }
@@ -18,7 +18,7 @@ export const lastEventAt = signal<number | undefined>(undefined);
 
 type Listener = (news: NewsEvent) => void;
 const listeners = new Set<Listener>();
-/** Run when the session ends: no text that it showed stays in the page. */
+/** Called when the session ends, so that no text that it showed stays in the page. */
 export const onEnd: ((why: 'byHand' | 'ended') => void)[] = [];
 let isListening = false;
 
@@ -28,7 +28,7 @@ export function onNews(listener: Listener): () => void {
 }
 
 export async function startSession(): Promise<void> {
-  // A link that is pasted into the tab changes the fragment alone.
+  // Pasting a link into the tab changes only the fragment.
   addEventListener('hashchange', () => {
     const code = takeCode();
     if (code !== undefined) void openWith(code);
@@ -39,7 +39,7 @@ export async function startSession(): Promise<void> {
   else page.value = { name: 'closed', why: 'noLink' };
 }
 
-/** Continues the session of this tab after a reload. */
+/** Continues this tab's session after a reload. */
 async function resume(): Promise<void> {
   try {
     about.value = await get<About>('about');
@@ -61,7 +61,7 @@ async function openWith(code: string): Promise<void> {
   try {
     await openSession(code);
   } catch (error) {
-    // An open page continues with the session that it has.
+    // An open page continues with its own session.
     if (page.value.name === 'open') return;
     const isRefused = error instanceof ApiError && error.code === 'no_session';
     page.value = { name: 'closed', why: isRefused ? 'usedLink' : 'away' };
@@ -77,7 +77,7 @@ export async function closeSession(): Promise<void> {
   end('byHand');
 }
 
-/** Shows every failed call where it belongs, and a session that has ended for the whole page. */
+/** Shows a failed call in its view, and an ended session for the whole page. */
 export function noteFailure(error: unknown): void {
   if (error instanceof ApiError && error.code === 'no_session') {
     end('ended');
@@ -90,7 +90,7 @@ function end(why: 'byHand' | 'ended'): void {
   for (const forget of onEnd) forget(why);
 }
 
-/** The code of the link leaves the address before anything else happens: no history keeps it. */
+/** Removes the link's code from the address first, so that no history keeps it. */
 function takeCode(): string | undefined {
   const [, code] = /^#link=([\w-]{43})$/.exec(location.hash) ?? [];
   if (code !== undefined) showView();

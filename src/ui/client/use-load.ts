@@ -2,17 +2,17 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { get, isAsking, isSameAnswer, pathOf, type Query } from './api.ts';
 import { noteFailure, onEnd } from './session.ts';
 
-/** A call whose answer a view shows. It is always in one of three states, and each is drawn. */
+/** A call for a view. It is always in one of three states, each of which is drawn. */
 export type Loaded<T> =
   | { readonly state: 'loading' }
   | { readonly state: 'failed'; readonly error: unknown; readonly retry: () => void }
   | { readonly state: 'ready'; readonly value: T; readonly reload: () => void };
 
-/** The last answers, so that a view that is opened again is there at once, and then renewed. */
+/** The last answers, so that a view opens at once and is then renewed. */
 const answers = new Map<string, unknown>();
 const ANSWERS_MAX = 24;
 
-/** After something was forgotten or changed: no old text may be shown again. */
+/** Drops all answers after something was forgotten or changed, so that no old text is shown again. */
 export function dropAnswers(): void {
   answers.clear();
 }
@@ -26,7 +26,7 @@ function keepAnswer(key: string, value: unknown): void {
   if (answers.size > ANSWERS_MAX && oldest !== undefined) answers.delete(oldest);
 }
 
-/** Asks for what a view will ask for, so that its answer is there before the view. */
+/** Loads an answer in advance, for a view that will need it. */
 export async function askAhead<T>(name: string, query: Query = {}): Promise<T | undefined> {
   const key = pathOf(name, query);
   if (!answers.has(key)) {
@@ -37,10 +37,10 @@ export async function askAhead<T>(name: string, query: Query = {}): Promise<T | 
   return answers.get(key) as T | undefined;
 }
 
-/** How often it looks whether the page rests: the view in sight was drawn, and no answer is awaited. */
+/** How often to check whether the page is idle: the visible view is drawn, and no answer is pending. */
 const LOOK_MS = 30;
 
-/** Runs each after the one before it. A call that fails is made again when its view is opened. */
+/** Runs the works one after the other when the page is idle. A failed call is repeated when its view opens. */
 export async function runAtRest(works: readonly (() => Promise<unknown>)[]): Promise<void> {
   for (const work of works) {
     // oxlint-disable-next-line no-await-in-loop -- One after the other is the aim.
@@ -85,8 +85,8 @@ interface Shown {
 }
 
 /**
- * Asks again when `key` or `version` changes. While it asks for the same key, the old value stays in
- * sight. An answer that says the same as before draws nothing.
+ * Loads again when `key` or `version` changes. For the same key the old value stays visible meanwhile. An equal
+ * answer redraws nothing.
  */
 export function useLoad<T>(
   key: string,

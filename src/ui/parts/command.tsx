@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { TEXTS } from '../texts/texts.ts';
 
-/** A command for the terminal, with a button that copies it. */
+/** Shows a command for the terminal, with a button that copies it. */
 export function Command({
   text,
   copied = text,

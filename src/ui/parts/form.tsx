@@ -8,7 +8,7 @@ interface Submitted {
   readonly currentTarget: HTMLFormElement;
 }
 
-/** What was typed into a field of the form, which the browser must not send. */
+/** Returns what was typed into a form's field, and stops the browser from sending it. */
 export function typed(event: Submitted, name: string): string {
   event.preventDefault();
   const text = new FormData(event.currentTarget).get(name);
@@ -51,15 +51,15 @@ export function AskForm(props: {
   );
 }
 
-/** A word of the address that is chosen from a list. */
+/** A list from which one value in the address is chosen. */
 export function Choice(props: {
   readonly name: string;
   readonly label: string;
   readonly options: readonly (readonly [value: string, text: string])[];
   readonly chosen?: string;
-  /** Words of the address that another choice makes senseless. */
+  /** Values in the address that another choice makes meaningless. */
   readonly clears?: Words;
-  /** The field cannot be used; the sentence about the memory service says why. */
+  /** The field is disabled; the sentence about the memory service says why. */
   readonly isOff?: boolean;
 }) {
   const { name, label, options, clears = {}, isOff = false } = props;

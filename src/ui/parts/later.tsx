@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
-/** Work that need not be done before a view is on the screen. Effects run after the browser has painted. */
+/** Postpones work until a view is on the screen: effects run after the browser has painted. */
 
-/** Draws its children after the view: they are below the part that a screen shows. */
+/** Draws its children after the view, because they are below the visible part. */
 export function Later({ children }: { readonly children: ComponentChildren }) {
   const [isDue, setDue] = useState(false);
   useEffect(() => setDue(true), []);
@@ -14,7 +14,7 @@ export function Later({ children }: { readonly children: ComponentChildren }) {
 const ROWS_FIRST = 10;
 const ROWS_STEP = 24;
 
-/** The first rows of a long list, and soon after all of them. */
+/** Returns the first rows of a long list, and soon after all of them. */
 export function useRows<T>(all: readonly T[]): readonly T[] {
   const [shown, setShown] = useState(ROWS_FIRST);
   const isWhole = all.length <= shown;

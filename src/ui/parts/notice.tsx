@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { TEXTS } from '../texts/texts.ts';
 
-/** The last thing that happened, said once at the foot of the view, with a way back where there is one. */
+/** Shows the last event once at the foot of the view, with an undo if there is one. */
 
 export interface Happened {
   readonly text: string;

@@ -4,7 +4,7 @@ import { ApiError } from '../client/api.ts';
 import type { Loaded } from '../client/use-load.ts';
 import { TEXTS } from '../texts/texts.ts';
 
-/** Loading, failed, empty: every view draws them alike. */
+/** Draws the states loading, failed and empty, the same in every view. */
 
 /** An answer that is quicker needs no word. */
 const QUIET_MS = 300;
@@ -44,10 +44,10 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <p class="lead">{children}</p>;
 }
 
-/** Draws what was loaded, or that it is not there yet, or why it will not come. */
+/** Draws what was loaded, or that it is loading, or why it failed. */
 export function Shown<T>(props: {
   readonly of: Loaded<T>;
-  /** The headline while there is no value, where this is the whole view. */
+  /** The headline while there is no value, if this is the whole view. */
   readonly title?: string;
   readonly children: (value: T, reload: () => void) => ComponentChildren;
 }) {

@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { type Part, Swatch } from '../charts/strip.tsx';
 
-/** Parts of tables, and lists of facts. The name of a column of numbers is aligned right, like its numbers. */
+/** Parts of tables, and lists of facts. A column of numbers and its name are aligned right. */
 
 export type Head =
   | string
   | { readonly number: string }
-  /** For a reader of the screen: everybody else sees what the column is. */
+  /** A column name only for screen readers, because everybody else sees what the column is. */
   | { readonly hidden: string };
 
 export function Heads({ of }: { readonly of: readonly Head[] }) {
@@ -59,7 +59,7 @@ export function FactTable(props: {
   );
 }
 
-/** A number with its name, and what it is compared with. */
+/** A number with its name and a comparison. */
 export function Figure(props: {
   readonly name: string;
   readonly figure: ComponentChildren;

@@ -1,6 +1,6 @@
 import { count, percent, whole } from '../format.ts';
 
-/** The words of one request, and of a list of requests. */
+/** The texts of one request, and of a list of requests. */
 
 export const REQUEST = {
   carried: 'carried memories for earlier prompts',
@@ -11,7 +11,7 @@ export const REQUEST = {
   dearer: (share: number) => `cost ${percent(share)} more than direct`,
   same: 'cost the same as direct',
   unchanged: 'was sent unchanged',
-  /** `Added 4 memories, left out 5 old items, and cost 21 % less than direct.` */
+  /** Writes `Added 4 memories, left out 5 old items, and cost 21 % less than direct.` */
   sentence: (parts: readonly string[]) => {
     const [last = '', ...rest] = parts.toReversed();
     const text = rest.length === 0 ? last : `${rest.toReversed().join(', ')}, and ${last}`;

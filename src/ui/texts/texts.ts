@@ -5,7 +5,7 @@ import { NOW } from './now.ts';
 import { REQUEST, REQUESTS } from './request.ts';
 import { SAVINGS } from './savings.ts';
 
-/** Every word of the page, in one room. Plain sentences; a headline answers the view's question. */
+/** All texts of the page in one place. Plain sentences; a headline answers the view's question. */
 
 export const TEXTS = {
   views: VIEWS,

@@ -1,6 +1,6 @@
 import type { RequestRow } from '../../ports/request-log.ts';
 
-/** Sums over the requests of conversations. Pure. */
+/** Computes sums over conversations' requests. Pure. */
 
 export interface Conversation {
   readonly key: string;
@@ -21,7 +21,7 @@ export interface Conversation {
   readonly hasFailed: boolean;
 }
 
-/** Newest first. Requests that svc only relays belong to no conversation. */
+/** Groups requests into conversations, newest first. Requests that svc only relays belong to none. */
 export function conversationsOf(
   open: readonly RequestRow[],
   finished: readonly RequestRow[],
@@ -41,7 +41,7 @@ export function conversationsOf(
 function summed(key: string, rows: readonly RequestRow[]): Conversation {
   const finished = rows.filter(({ end }) => end !== 'open').toSorted((a, b) => b.at - a.at);
   const newest = rows.reduce((one, other) => (other.at > one.at ? other : one));
-  // Side calls go to smaller models: the conversation's own is the one of its main requests.
+  // Side calls use smaller models, so show the model of the conversation's main requests.
   const main = rows.find(({ kind }) => kind === 'main') ?? newest;
   const asked = finished.filter(({ memoryState }) => ASKED.includes(memoryState));
   const { paid, direct } = priceOf(finished);
@@ -83,7 +83,7 @@ export function cacheShare(rows: readonly RequestRow[]): number | undefined {
   return all === 0 ? undefined : read / all;
 }
 
-/** The price so far after each request, oldest first. */
+/** Returns the total price after each request, oldest first. */
 export function curveOf(
   rows: readonly RequestRow[],
 ): readonly { readonly paid: number; readonly direct: number }[] {
@@ -103,7 +103,7 @@ export interface Batch {
   readonly tokens: number;
 }
 
-/** The requests in which more was left out than in the one before, newest first. */
+/** Returns the requests in which more was left out than in the one before, newest first. */
 export function batchesOf(rows: readonly RequestRow[]): readonly Batch[] {
   const batches: Batch[] = [];
   let [items, tokens] = [0, 0];
@@ -118,7 +118,7 @@ export function batchesOf(rows: readonly RequestRow[]): readonly Batch[] {
   return batches.toReversed();
 }
 
-/** The requests that brought a new block, newest first. */
+/** Returns the requests with a new block, newest first. */
 export function blocksOf(rows: readonly RequestRow[]): readonly RequestRow[] {
   const seen = new Set<number>();
   return rows

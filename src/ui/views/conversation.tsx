@@ -27,7 +27,7 @@ import {
   tookMs,
 } from './activity.ts';
 
-/** A conversation's requests, cost, batches and blocks. */
+/** Shows a conversation's requests, cost, batches and blocks. */
 
 const SHOWN_MAX = 8;
 
@@ -150,7 +150,7 @@ function CostSoFar(props: { readonly rows: readonly RequestRow[] }) {
   );
 }
 
-/** How much was kept, or how much dearer it was: both are said alike. */
+/** Shows how much was saved, or how much more it cost, both in the same form. */
 export function Difference({ paid, direct }: { readonly paid: number; readonly direct: number }) {
   const kept = direct - paid;
   const share = Math.abs(kept) / Math.max(1, direct);
@@ -161,7 +161,7 @@ export function Difference({ paid, direct }: { readonly paid: number; readonly d
   );
 }
 
-/** A share of direct's price: cheaper, the same, dearer. The sign says it too. */
+/** Shows a share of the direct price: less, equal or more, also by its sign. */
 export function Cost({ share }: { readonly share: number | undefined }) {
   const rounded = Math.round((share ?? 0) * 100);
   const dear = rounded >= 3 ? 'dearer' : 'quiet';

@@ -11,11 +11,11 @@ import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { act } from './memory-acts.ts';
 
-/** Health: doctor's checks, trouble first, each with the command that mends it. */
+/** Shows doctor's checks, problems first, each with the command that fixes it. */
 
 const { health: WORDS } = TEXTS;
 const OK_SHOWN = 9;
-/** Doctor asks providers and reads the whole store. */
+/** Deadline of the checks, in which doctor asks providers and reads the whole store. */
 const CHECK_MS = 60_000;
 
 export function HealthView() {

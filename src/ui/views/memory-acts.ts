@@ -5,11 +5,11 @@ import { happened } from '../parts/notice.tsx';
 import { failureText } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 
-/** The acts of a person on memories. Each says what became of it, and each failure is shown. */
+/** The user's changes to memories. Each reports its result, and each failure is shown. */
 
 const { memory: WORDS } = TEXTS;
 
-/** Resolves to false where it failed; what the person typed then stays. */
+/** Runs a change. Resolves to false if it failed; then the typed text stays. */
 export async function act(work: () => Promise<string | undefined>): Promise<boolean> {
   try {
     const text = await work();

@@ -13,7 +13,7 @@ import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { act, forget } from './memory-acts.ts';
 
-/** Which memories are looked at: by project, day, speaker, client and kind. */
+/** Selects which memories are shown: by project, day, speaker, client and kind. */
 
 const { memory: WORDS } = TEXTS;
 /** Another choice shows other memories. */

@@ -12,10 +12,10 @@ import { Heads } from '../parts/tables.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 
-/** A prompt as recall sees it: all that it weighs, and where it stops. */
+/** Shows a prompt as recall sees it: all candidates, and where it stops. */
 
 const { memory: WORDS } = TEXTS;
-/** The proxy reads no more of a prompt than this. */
+/** Longest prompt that the proxy reads here. */
 export const PROMPT_CHARS_MAX = 8000;
 
 function useLook(space: string, prompt: string, version: number) {

@@ -12,7 +12,7 @@ import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { act, forget } from './memory-acts.ts';
 
-/** One memory word for word: where it comes from, where it was recalled, and what may be done to it. */
+/** Shows one memory word for word: where it comes from, where it was recalled, and what can be done with it. */
 
 const { record: WORDS } = TEXTS.memory;
 const SIGHTINGS_SHOWN = 5;
@@ -95,7 +95,7 @@ function Opened(props: OpenedProps) {
   );
 }
 
-/** The acts that a memory service has no operation for, and why. */
+/** Explains which changes a memory service does not support. */
 function Off() {
   return (
     <>
@@ -202,8 +202,8 @@ function Pins({ answer: { record }, reload }: OpenedProps) {
 }
 
 /**
- * Texts that a person is typing, by the memory. They outlive the end of the session: a proxy that is
- * started again ends it, and the person continues to type with a new link.
+ * Texts that a user is typing, by memory. They survive the end of a session: restarting the proxy ends it, and the
+ * user continues with a new link.
  */
 const drafts = new Map<string, string>();
 
@@ -211,7 +211,7 @@ onEnd.push((why) => {
   if (why === 'byHand') drafts.clear();
 });
 
-/** The typed text stays when saving fails: another person may have edited the same memory. */
+/** Keeps the typed text if saving fails, because somebody else may have edited the same memory. */
 function EditForm({
   answer: { record },
   reload,

@@ -16,7 +16,7 @@ import { Filters, Rail } from './memory-filters.tsx';
 import { Looked, PROMPT_CHARS_MAX, WhyNot } from './memory-look.tsx';
 import { RecordPanel } from './memory-record.tsx';
 
-/** Memory: by project and day, found as recall finds it, and kept in order. */
+/** Shows memories by project and day; searches them as recall does, and manages them. */
 
 const { memory: WORDS } = TEXTS;
 const PAGE = 50;

@@ -16,13 +16,13 @@ import { TEXTS } from '../texts/texts.ts';
 import { type Conversation, conversationsOf } from './activity.ts';
 import { ConversationDetails, Cost, sizeText } from './conversation.tsx';
 
-/** The first view: what happened today, requests in flight, and the last conversations. */
+/** The first view: today's events, open requests, and the last conversations. */
 
 const HOUR_MS = 3_600_000;
-/** After a quiet hour the last ones are shown all the same. */
+/** Fewest conversations that are shown, even after a quiet hour. */
 const LAST_MIN = 5;
 const MINUTE_MS = 60_000;
-/** The sums of the day read all its rows, so they are asked for no more often than this. */
+/** Least time between two loads of the day's sums, which read all its rows. */
 const SUMS_MS = 10_000;
 
 export function NowView() {
@@ -87,7 +87,7 @@ function Live({ first }: { readonly first: NowAnswer }) {
   );
 }
 
-/** What happened since midnight, in four figures: recalled, saved, cache misses, and the plan that is left. */
+/** Shows four figures since midnight: recalled, saved, cache misses, and what is left of the plan. */
 function TodaySums(props: {
   readonly version: string;
   /** Below the headline. */
@@ -191,7 +191,7 @@ function doing(row: RequestRow): string {
   return 'plan' in row.ms ? TEXTS.now.waits : TEXTS.now.reads;
 }
 
-/** Rows that are shown at first: more than a person has open; a script may begin hundreds in an hour. */
+/** Rows that are shown at first: more than a user has open; a script may begin hundreds in an hour. */
 const PAGE = 40;
 
 function Conversations(props: { readonly all: readonly Conversation[]; readonly now: number }) {
@@ -264,7 +264,7 @@ function Badge({ of: { isDegraded, hasFailed } }: { readonly of: Conversation })
   return hasFailed ? <span class="state bad">{badges.failed}</span> : null;
 }
 
-/** Asked for once for each conversation; it does not change. */
+/** Loads each conversation's title once, because it does not change. */
 function useTitles(all: readonly Conversation[]): Readonly<Record<string, string | undefined>> {
   const [titles, setTitles] = useState<Readonly<Record<string, string | undefined>>>({});
   const missing = all.filter(({ key, space }) => space !== '' && !(key in titles)).slice(0, 40);
@@ -285,7 +285,7 @@ function withoutEmpty(titles: Readonly<Record<string, string>>): Record<string, 
   return Object.fromEntries(Object.entries(titles).filter(([, title]) => title !== ''));
 }
 
-/** The time now, renewed every second: only text that shows it is drawn again. */
+/** Returns the current time, renewed every second; only text that shows it is redrawn. */
 function useTick(): number {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {

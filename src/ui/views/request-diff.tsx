@@ -8,7 +8,7 @@ import { day, whole } from '../format.ts';
 import { Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 
-/** The two columns: an item of the request beside what went out for it. */
+/** The two columns: an item of the request, and what was sent for it. */
 
 const { request: WORDS } = TEXTS;
 
@@ -180,7 +180,7 @@ export function Text({ refOf: ref }: { readonly refOf: string }) {
 const LINES_SHOWN = 24;
 const CHARS_SHOWN = 6_000;
 
-/** A text that may be very long: its beginning, and the rest by one click. It is always shown as text. */
+/** Shows the beginning of a long text, and the rest after a click, always as plain text. */
 export function LongText({ text }: { readonly text: string }) {
   const [isWhole, setWhole] = useState(false);
   const lines = text.split('\n');

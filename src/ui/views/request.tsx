@@ -20,7 +20,7 @@ import { Difference } from './conversation.tsx';
 import { PriceSection, TimeSection } from './request-costs.tsx';
 import { Diff, LongText } from './request-diff.tsx';
 
-/** One request: what the client sent beside what went out, and what it cost. */
+/** Shows one request: what the client sent, what was forwarded, and its cost. */
 
 const { request: WORDS } = TEXTS;
 
@@ -72,7 +72,7 @@ function One({ row, place, blocks, rates, kept }: RequestAnswer) {
   );
 }
 
-/** A request that went out as it came has no notes. */
+/** Makes the note of a request that was forwarded unchanged, which has none in the log. */
 function unchanged({ originalInputTokens }: RequestRow): ItemNote {
   return { edit: 'same', count: 0, tokens: originalInputTokens };
 }

@@ -9,7 +9,7 @@ import { Empty, Shown } from '../parts/states.tsx';
 import { TEXTS } from '../texts/texts.ts';
 import { RequestTable } from './conversation.tsx';
 
-/** All requests, and those behind a number, so that a person can check it. */
+/** Lists all requests, or those behind a number, so that users can check it. */
 
 const { requests: WORDS } = TEXTS;
 const PAGE = 100;
@@ -66,7 +66,7 @@ function isFiltered(query: URLSearchParams): boolean {
 
 const CHOICES = ['space', 'client', 'model'] as const;
 
-/** The values to choose from are those of the rows in sight, and the chosen one. */
+/** Filters whose choices are the values of the visible rows, and the chosen one. */
 function Filters(props: { readonly query: URLSearchParams; readonly rows: RowsAnswer['rows'] }) {
   const { query, rows } = props;
   const any = ['', WORDS.any] as const;

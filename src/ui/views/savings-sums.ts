@@ -37,7 +37,7 @@ export function groupedBy(
     .toSorted((one, other) => other.direct - one.direct);
 }
 
-/** Every day of the scope, oldest first, also those without a request. */
+/** Returns every day of the scope, oldest first, even days without a request. */
 export function daysOf(
   sums: readonly SavingsSum[],
   { since, days }: { readonly since: number; readonly days: number },
@@ -56,7 +56,7 @@ export function shareOf({ paid, direct }: Pick<Total, 'paid' | 'direct'>): numbe
   return direct === 0 ? undefined : (paid - direct) / direct;
 }
 
-/** In dollars; undefined where they would leave out more than a tenth of what the headline counts. */
+/** Returns dollars; undefined if they would leave out more than a tenth of the headline's tokens. */
 export function moneyOf(sums: readonly SavingsSum[]): Pick<Total, 'paid' | 'direct'> | undefined {
   let [paid, direct, all, priced] = [0, 0, 0, 0];
   for (const { money, price } of sums) {

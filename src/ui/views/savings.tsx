@@ -26,7 +26,7 @@ import { TEXTS } from '../texts/texts.ts';
 import { Cost } from './conversation.tsx';
 import { added, daysOf, groupedBy, moneyOf, shareOf, type Total, totalOf } from './savings-sums.ts';
 
-/** Savings: one headline with one scope, and the numbers behind it. */
+/** Shows savings: one headline with one scope, and the numbers behind it. */
 
 const { savings: WORDS } = TEXTS;
 const DAYS_DEFAULT = 14;
