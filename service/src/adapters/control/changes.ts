@@ -33,8 +33,8 @@ import {
 import { CONTROL } from './statements.ts';
 
 /**
- * Every change of who may do what, with its audit event in the same transaction. The head of a
- * tenant's chain of events is locked first, so changes of one tenant come one after the other.
+ * Makes every change of access rights, with its audit event in the same transaction. The head of the tenant's chain
+ * of events is locked first, so changes of a tenant run one after the other.
  */
 
 export function changeService(
@@ -85,7 +85,7 @@ interface AskedChange {
   readonly note: AuditNote;
 }
 
-/** Counts the change. Call it last in the transaction: until the commit all other changes wait for this row. */
+/** Counts the change. Call it last in the transaction: all other changes wait for this row until the commit. */
 export async function addChange(rows: Rows, { tenant, kind, id }: ChangedFact): Promise<void> {
   const { number = 0 } = (await rows.get<{ number: number }>(CONTROL.nextChange)) ?? {};
   await rows.run(CONTROL.addChange, tenant, number, kind, id);
@@ -159,7 +159,7 @@ async function addKey(
   if (keys === undefined) return 'missing';
   const held = await rows.get<{ keys: number }>(CONTROL.countKeys, tenant);
   if (keys !== null && (held?.keys ?? 0) >= keys) return 'limit';
-  // An id has 60 random bits: two at the same moment do not share one.
+  // An id has 60 random bits, so two are never equal by chance.
   if ((await rows.get(CONTROL.isKeyId, key.keyId)) !== undefined) return 'exists';
   await rows.run(CONTROL.addKey, ...valuesOfKey({ ...key, tenant }));
   return 'done';
@@ -271,7 +271,7 @@ export async function listMasterKeys(rows: Rows): Promise<MasterKeyRow[]> {
   return (await rows.all<MasterRow>(CONTROL.masterKeys)).map(masterOf);
 }
 
-/** Replaces the secret of the same id. Its master key cannot be retired meanwhile. */
+/** Replaces the secret with this id. Its master key cannot be retired meanwhile. */
 async function putSecret(rows: Rows, secret: SealedSecret): Promise<void> {
   await holdMaster(rows, secret.kek);
   await rows.run(
@@ -306,13 +306,12 @@ async function addMaster(
   return 'done';
 }
 
-/** Never the active one, and none that a secret still needs. */
+/** Retires a master key, but never the active one, or one that a secret still needs. */
 async function retireMaster(
   rows: Rows,
   { id, at }: Extract<VaultChange, { what: 'master.retire' }>,
 ): Promise<ChangeOutcome> {
-  // A writer of a secret locks the row of its master key, so this waits and then counts the
-  // secrets.
+  // Writers of secrets lock their master key's row, so this waits for them before it counts the secrets.
   await rows.get(CONTROL.lockMasterKey, id);
   const key = (await listMasterKeys(rows)).find((one) => one.id === id);
   if (key === undefined || key.state === 'retired') return 'missing';
@@ -321,7 +320,7 @@ async function retireMaster(
   return 'done';
 }
 
-/** The master key of a row that was changed meanwhile is left as it is. */
+/** Re-encrypts a secret's key, unless its row was changed meanwhile. */
 async function rewrap(rows: Rows, row: RewrappedSecret): Promise<void> {
   const { tenant, secretId, version, kekBefore, kek, wrapped } = row;
   const changed = await rows.run(
@@ -338,7 +337,7 @@ async function rewrap(rows: Rows, row: RewrappedSecret): Promise<void> {
 
 type ProviderPut = Extract<TenantChange, { what: 'provider.put' }>;
 
-/** `limit`: of the plan; null where it names none. */
+/** Stores a provider. `limit`: of the plan; null without a limit. */
 async function putProvider(
   rows: Rows,
   { tenant, limit }: { readonly tenant: string; readonly limit: number | null },
@@ -370,7 +369,7 @@ async function removeProvider(
   return 'done';
 }
 
-/** Destroys the secrets of an owner but those that are named. */
+/** Destroys an owner's secrets except the named ones. */
 async function removeSecrets(
   rows: Rows,
   { tenant, owner }: { readonly tenant: string; readonly owner: string },
@@ -381,7 +380,7 @@ async function removeSecrets(
   await Promise.all(gone.map(({ id }) => rows.run(CONTROL.removeSecret, tenant, id)));
 }
 
-/** Why the provider may not be kept beside the tenant's others; undefined when it may. */
+/** Returns why the provider may not be added to the tenant's others; undefined if it may. */
 function refusePut(
   { provider, ifVersion }: Pick<ProviderPut, 'provider' | 'ifVersion'>,
   others: readonly TenantProvider[],
@@ -402,10 +401,10 @@ function secretsOf({ credential, headers, query }: TenantProvider): ReadonlySet<
   return new Set(ids.filter((id) => id !== undefined));
 }
 
-/** A node that was away for so many changes has forgotten its facts long before. */
+/** Bound on stored changes: a node that missed so many has dropped its cached facts long before. */
 const CHANGES_KEPT_MAX = 10_000;
 
-/** Undefined for a change that no node keeps in memory. */
+/** Returns the changed fact; undefined for a change that no node caches. */
 function factOf(tenant: string, change: TenantChange | ServiceChange): ChangedFact | undefined {
   switch (change.what) {
     case 'key.add':
@@ -435,7 +434,7 @@ function factOf(tenant: string, change: TenantChange | ServiceChange): ChangedFa
       return { tenant: change.tenant ?? SERVICE_TENANT, kind: 'admin', id: change.adminId };
     case 'signing.add':
       return { tenant, kind: 'signing', id: '' };
-    // The secrets of the vault stay what they are under another master key.
+    // The vault's secrets do not change with another master key.
     case 'event':
     case 'master.add':
     case 'master.retire':

@@ -30,23 +30,23 @@ import { closeHeads, listReceipts, listUsage, storeReceipts } from './receipts.t
 import { ANSWERS, CONTROL, leaseStatements, RECEIPTS } from './statements.ts';
 
 /**
- * Everything of a service but its memory: who may call, what was counted, what is under way. It is the
- * same on every engine: an engine brings its transactions and the expression of its clock.
+ * The control plane of a service, which is everything except its memory: callers, counts, running operations. It is
+ * the same on every engine; an engine provides transactions and an expression for its clock.
  */
 
 export interface ControlEngine {
   /** Resolves once the tables are as they must be. */
   readonly open: () => Promise<Transactions>;
-  /** SQL: milliseconds since 1970 by the clock of the engine. */
+  /** SQL for milliseconds since 1970 by the engine's clock. */
   readonly now: string;
 }
 
-/** Changes that a node may read at once. A node reads once a second, and forgets all its facts if it missed more. */
+/** Most changes that a node reads at once. It reads once a second, and drops all cached facts if it missed more. */
 const CHANGES_READ_MAX = 1000;
-/** A tenant without a plan's limit has some hundred keys. */
+/** A page with all rows: a tenant without a limit in its plan has some hundred keys. */
 const EVERY: Page = { limit: 10_000, after: undefined };
 const ANSWER_AGE_MAX_MS = 24 * 3600 * 1000;
-/** Dropping old rows on every write would cost more than the write. */
+/** Writes between two deletions of old rows, because deleting at every write would cost more than the write. */
 const WRITES_PER_DROP = 64;
 
 export function serviceControl({ open }: ControlEngine) {
@@ -183,12 +183,12 @@ export function tenantControl(engine: ControlEngine, tenant: string) {
   } satisfies Partial<TenantStore>;
 }
 
-/** Leases, and the answers of calls under a lease. */
+/** Stores leases, and the answers of calls under a lease. */
 function answerCalls({ open, now }: ControlEngine, tenant: string) {
   const LEASES = leaseStatements(now);
   let writes = 0;
 
-  /** Undefined: this holder has the lease now. Otherwise the note of the present holder. */
+  /** Takes a lease. Undefined: this holder has it now. Otherwise the note of its present holder. */
   const take = async (
     rows: Rows,
     { name, holder, note, ms }: Lease,
@@ -224,7 +224,7 @@ function answerCalls({ open, now }: ControlEngine, tenant: string) {
     beginAnswer: async (asked, { holder, requestHash, ms }) => {
       const name = leaseName(asked);
       return (await open()).note(async (rows): Promise<AnswerState> => {
-        // Takes the lease first: a holder that then finds no answer is the only one working on it.
+        // Take the lease first, so that a holder who finds no answer is the only one working on it.
         const hash = await take(rows, { name, holder, note: requestHash, ms });
         if (hash !== undefined) return { state: 'running', requestHash: hash };
         const answer = await find(rows, asked);
@@ -237,7 +237,7 @@ function answerCalls({ open, now }: ControlEngine, tenant: string) {
       const values = [tenant, leaseName(asked), holder];
       await (await open()).note((rows) => rows.run(LEASES.endLease, ...values));
     },
-    /** A power cut may take it: the records are there, and the same call finds them as duplicates. */
+    /** A power cut may lose it; then the same call finds the stored records as duplicates. */
     keepAnswer: async (asked, { requestHash, body, at }) => {
       const { keyId, idempotencyKey } = asked;
       writes += 1;

@@ -15,18 +15,18 @@ import type { ClosedHead, OpenHead, StoredReceipt } from '../../ports/receipt-st
 import type { MasterKeyRow, SealedSecret, SigningKeyRow } from '../../ports/vault-store.ts';
 
 /**
- * The rows of the control plane, and the facts that they hold. A fact has the members that its row has
- * columns: `createdAt` for `created_at`, and none for a column that is null.
+ * Converts rows of the control plane to facts. A fact has one member per column: `createdAt` for `created_at`, and
+ * none for a column that is null.
  */
 
-// Only the control plane writes the texts that are parsed here.
+// Only the control plane writes the JSON that is parsed here.
 /* oxlint-disable typescript/no-unsafe-type-assertion, typescript/no-unnecessary-type-parameters */
 
 export type Row = Readonly<Record<string, unknown>>;
 
 /**
- * Makes a function that reads a row as a fact. `names`: the members whose name is not their column's in camel case.
- * `json`: the columns that hold a value as JSON.
+ * Makes a function that converts a row to a fact. `names`: members whose name is not their column's in camel case.
+ * `json`: columns with JSON.
  */
 export function readerOf<Fact>(
   names: Readonly<Record<string, string>> = {},
@@ -59,7 +59,7 @@ export const headOf = readerOf<OpenHead | ClosedHead>({ tenant_id: 'tenant' });
 const adminIn = readerOf<StoredAdmin>({ tenant_id: 'tenant', id: 'adminId' });
 const masterIn = readerOf<Omit<MasterKeyRow, 'canary'>>();
 
-/** An operator belongs to no tenant, and its column is empty. */
+/** Reads an admin. An operator belongs to no tenant, so its column is empty. */
 export function adminOf({ tenant_id: tenant, ...row }: Row): StoredAdmin {
   return adminIn(tenant === '' ? row : { ...row, tenant_id: tenant });
 }
@@ -74,7 +74,7 @@ export interface MasterRow extends Row {
   readonly ciphertext: Uint8Array;
 }
 
-/** The values of a new row in the order of its columns. */
+/** Returns the values of a new row in column order. */
 export function valuesOfKey(key: StoredKey): (string | number | null)[] {
   return [
     key.tenant,
@@ -116,14 +116,14 @@ export interface ChangeRow {
   readonly id: string | null;
 }
 
-/** Each row with the last number of all; at least one row. */
+/** Returns the changes. Each row also has the last number of all changes; there is at least one row. */
 export function changeListOf(after: number | undefined, rows: readonly ChangeRow[]): ChangeList {
   const last = rows[0]?.last ?? 0;
   if (after === undefined) return { last, changes: [] };
   const changes = rows.flatMap(({ tenant, kind, id }) =>
     tenant === null ? [] : [{ tenant, kind, id } as ChangedFact],
   );
-  // Some are missing: they were dropped, or the database is that of an earlier day.
+  // Some are missing: they were deleted, or the database was restored from a backup.
   return { last, changes: last - after === changes.length ? changes : undefined };
 }
 

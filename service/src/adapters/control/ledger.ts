@@ -4,16 +4,16 @@ import type { Rows, Transactions } from '../../ports/rows.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
 import { LEDGER } from './statements.ts';
 
-/** The ledger of one tenant: entries that shape what is forwarded. */
+/** The ledger of one tenant: entries that decide what is forwarded. */
 
-/** A conversation that is idle for longer starts with a cold provider cache anyway. */
+/** How long an entry is kept: after such a pause the provider's cache is cold anyway. */
 const AGE_MAX_MS = 90 * 24 * 3_600_000;
-/** Dropping old rows on every write would cost more than the write. */
+/** Writes between two deletions of old rows, because deleting at every write would cost more than the write. */
 const WRITES_PER_DROP = 256;
-/** The row that says when the tenant last forgot something. No key of an entry is without a colon. */
+/** The key of the row that records the tenant's last forgetting. Entries' keys contain a colon, this one does not. */
 const FORGOTTEN_KEY = 'forgotten';
 
-/** The key of the row that says when something of this space was last forgotten. */
+/** Returns the key of the row that records the last forgetting in this space. */
 function forgottenKey(space: string): string {
   return `${FORGOTTEN_KEY} ${Buffer.from(space).toString('base64url')}`;
 }
@@ -40,9 +40,9 @@ export function ledgerCalls(open: () => Promise<Transactions>, tenant: string) {
 }
 
 /**
- * Empties the blocks of a tenant that quote a record of this space, in the transaction of a purge: a purged
- * text must not be said again, though the provider's cache breaks there once. It locks the mark of the last
- * forgetting, so a concurrent writer waits and then sees the new mark.
+ * Empties a tenant's blocks that quote a record of this space, in a purge's transaction. A purged text must not be
+ * sent again, even though the provider's cache is broken once. It locks the mark of the last forgetting, so a
+ * concurrent writer waits and then sees the new mark.
  */
 export async function forgetBlocks(
   rows: Rows,
@@ -57,7 +57,7 @@ export async function forgetBlocks(
   await rows.run(LEDGER.empty, tenant, keys, at);
 }
 
-/** Empties the blocks that are no newer than the last purge of a space that they quote: they were placed before it. */
+/** Empties blocks that were placed before the last purge of a space that they quote. */
 async function withoutPurged(
   rows: Rows,
   tenant: string,
@@ -98,7 +98,7 @@ async function record(rows: Rows, tenant: string, given: readonly LedgerRow[]): 
   ]);
 }
 
-/** One row a key, in the order of the keys: two nodes then never wait for each other. */
+/** Returns one row per key, in key order, so that two nodes never deadlock. */
 function distinct(
   rows: readonly LedgerRow[],
   choose: (known: LedgerRow, next: LedgerRow) => LedgerRow,

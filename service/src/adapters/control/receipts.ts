@@ -19,9 +19,9 @@ import {
   usageSums,
 } from './statements.ts';
 
-/** Signed receipts, the heads of their nodes and the sums of their days. They outlive the receipts. */
+/** Stores signed receipts, the heads of their nodes and the sums of their days. Heads and sums outlive the receipts. */
 
-/** Rows are written in one order, so that two nodes never wait for each other. */
+/** Rows are written in a fixed order, so that two nodes never deadlock. */
 export async function storeReceipts(rows: Rows, receipts: readonly ReceiptRow[]): Promise<void> {
   const heads = newestOf(receipts).map(({ tenant, node, seq }) => [tenant, node, seq] as const);
   await rows.each(RECEIPTS.raiseHead, inOrder(heads, 2));
@@ -44,7 +44,7 @@ export async function closeHeads(rows: Rows, heads: readonly ClosedHead[]): Prom
   await rows.each(RECEIPTS.closeHead, inOrder(lists, 2));
 }
 
-/** By the first `keys` values, which no two have in common. */
+/** Sorts lists by their first `keys` values, which are unique. */
 function inOrder<List extends readonly unknown[]>(lists: readonly List[], keys: number): List[] {
   const named = lists.map((list) => ({ list, name: list.slice(0, keys).join('\n') }));
   return named.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map(({ list }) => list);
@@ -57,7 +57,7 @@ export async function listReceipts(
 ): Promise<StoredReceipt[]> {
   const { order, limit, after, before, from, to, status, model, keyId, providerId } = filter;
   const isDown = order === 'desc';
-  // The page in front of an element is read backwards from it.
+  // A page before an element is read backwards from it.
   const isBackwards = before !== undefined && after === undefined;
   const values = {
     behind: isDown ? before : after,
@@ -95,7 +95,7 @@ export async function listUsage(
   }));
 }
 
-/** The receipts with the highest number of each node and tenant. */
+/** Returns the receipt with the highest number of each node and tenant. */
 function newestOf(receipts: readonly ReceiptRow[]): readonly ReceiptRow[] {
   const newest = new Map<string, ReceiptRow>();
   for (const row of receipts) {
@@ -105,15 +105,15 @@ function newestOf(receipts: readonly ReceiptRow[]): readonly ReceiptRow[] {
   return [...newest.values()];
 }
 
-/** The counts that some receipts add to the sums of a day. */
+/** The counts that receipts add to a day's sums. */
 interface UsageRow {
   /** Tenant, day, key, provider and model. */
   readonly names: readonly string[];
-  /** In the order of the columns of `RECEIPTS.addUsage`. */
+  /** In the column order of `RECEIPTS.addUsage`. */
   readonly counts: readonly number[];
 }
 
-/** One row for all receipts that are counted together. */
+/** Returns one row per group of receipts that are counted together. */
 function usageOf(receipts: readonly ReceiptRow[]): readonly UsageRow[] {
   const sums = new Map<string, UsageRow>();
   for (const row of receipts) {
@@ -134,7 +134,7 @@ function usageKeyOf({
   model,
 }: ReceiptRow): readonly string[] {
   const day = isoTime(timeOfReceiptId(receiptId) ?? 0).slice(0, 'YYYY-MM-DD'.length);
-  // A model that no provider was asked for is only a text of the caller.
+  // A model for which no provider was asked is only a text of the caller.
   return [tenant, day, keyId, providerId, providerId === '' ? '' : model];
 }
 

@@ -1,9 +1,9 @@
 import type { UsageGroup } from '../../ports/receipt-store.ts';
 
 /**
- * The statements on tenants, plans, keys, admins, providers, the vault, the audit, leases, answers and
- * receipts, in the SQL that SQLite and PostgreSQL share. Those that name no tenant are listed in the
- * test that reads every statement, each with its reason.
+ * The statements on tenants, plans, keys, admins, providers, the vault, the audit, leases, answers and receipts, in
+ * SQL that SQLite and PostgreSQL share. Those that name no tenant are listed in the test that reads every statement,
+ * each with its reason.
  */
 export const CONTROL = {
   findCaller: `SELECT k.*, t.name AS tenant_name, t.plan, t.status, t.created_at AS tenant_created_at,
@@ -49,7 +49,7 @@ export const CONTROL = {
     WHERE id = $1 AND revoked_at IS NULL AND (CAST($3 AS text) IS NULL OR tenant_id = $3)`,
   noteAdminUse: `UPDATE admins SET used_at = $2 WHERE id = $1`,
 
-  /** Locks the chain of the tenant: changes of one tenant come one after the other. */
+  /** Locks the tenant's chain, so that changes of a tenant run one after the other. */
   lockAudit: `INSERT INTO audit_heads (tenant_id, number, hash) VALUES ($1, 0, '')
     ON CONFLICT (tenant_id) DO UPDATE SET number = audit_heads.number RETURNING number, hash`,
   addAudit: `INSERT INTO audit (tenant_id, number, at, event) VALUES ($1, $2, $3, $4)`,
@@ -103,7 +103,7 @@ export const CONTROL = {
   addSigningKey: `INSERT INTO signing_keys (kid, x, created_at) VALUES ($1, $2, $3)`,
 } as const;
 
-/** `now`: an expression of the engine, for milliseconds since 1970 by its clock. */
+/** `now`: the engine's expression for milliseconds since 1970 by its clock. */
 export const leaseStatements = (now: string) =>
   ({
     dropLeases: `DELETE FROM leases WHERE tenant_id = $1 AND ends <= ${now}`,
@@ -195,7 +195,7 @@ export const RECEIPTS = {
       AND (CAST($4 AS text) IS NULL OR key_id = $4)`,
 } as const;
 
-/** The conditions of a page that its filter names; the values come in their order, behind the tenant. */
+/** The conditions of a page, of which a filter uses some; their values follow in order, after the tenant. */
 export const PAGE_CONDITIONS = {
   behind: 'id > ',
   before: 'id < ',
@@ -207,7 +207,7 @@ export const PAGE_CONDITIONS = {
   providerId: 'provider_id = ',
 } as const;
 
-/** Without a condition that is not asked for: SQLite would use no index beside it. */
+/** Writes a page's query without unused conditions, because SQLite would use no index beside them. */
 export function receiptPage(
   asked: readonly (keyof typeof PAGE_CONDITIONS)[],
   direction: 'ASC' | 'DESC',
@@ -224,7 +224,10 @@ const GROUP_COLUMNS: Readonly<Record<UsageGroup, string>> = {
   model: 'model',
 };
 
-/** The sums by these groups. `isBehind`: only the groups behind one, whose values are the last parameters. */
+/**
+ * Writes the query for sums by these groups. `isBehind`: only the groups after one, whose values are the last
+ * parameters.
+ */
 export function usageSums(groups: readonly UsageGroup[], isBehind: boolean): string {
   const columns = groups.map((group) => GROUP_COLUMNS[group]).join(', ');
   const last = groups.map((_, at) => `$${at + 6}`).join(', ');

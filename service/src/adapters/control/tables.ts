@@ -2,17 +2,17 @@ import { NO_LIMITS, SELF_HOSTED } from '../../core/plans.ts';
 import { DEFAULT_TENANT } from '../../core/tenants.ts';
 
 /**
- * The tables that SQLite and PostgreSQL have in common, written for PostgreSQL. An engine has tables of
- * its own besides, for the words of what is remembered. Nothing here is used that poolers, managed offers
- * or a sharded PostgreSQL lack. Every primary and unique key of a tenant's table begins with its tenant.
+ * The tables that SQLite and PostgreSQL share, written for PostgreSQL. An engine has further tables for the words of
+ * memories. Only features are used that poolers, managed offers and a sharded PostgreSQL support. Every primary and
+ * unique key of a tenant's table begins with its tenant.
  */
 
-// Names and digests compare byte by byte: the order of a language would differ from machine to machine.
-// No row holds a key or a secret in the clear: see service/src/core/envelope.ts. An operator is an admin
-// without a tenant. Secrets of a provider are rows that name it as their owner. The id of a receipt begins
-// with its time, so the primary key is the order of every list. Only `objects` holds what was said. The blob
-// comes last: the columns before it are read without its pages. One row of `service_meta` counts the
-// changes: who changes something waits for it, so numbers come in the order of commits.
+// Names and digests compare byte by byte: a language's order would differ between machines. No row contains a plain
+// key or secret: see service/src/core/envelope.ts. An operator is an admin without a tenant. A provider's secrets are
+// rows with the provider as owner. A receipt's id begins with its time, so the primary key is the order of every
+// list. Only `objects` contains what was said. The blob comes last, so that the columns before it are read without
+// its pages. One row of `service_meta` counts the changes: every change waits for it, so numbers are in order of the
+// commits.
 export const TABLES: readonly string[] = [
   `CREATE TABLE plans (
     name text COLLATE "C" PRIMARY KEY,
@@ -276,7 +276,7 @@ export const TABLES: readonly string[] = [
     VALUES ('${DEFAULT_TENANT}', '${DEFAULT_TENANT}', '${SELF_HOSTED}', 'active', 0)`,
 ];
 
-/** What a row of a table is known by, and its columns without a number that each database gives by itself. */
+/** A table's key columns, and its columns without numbers that each database assigns itself. */
 export interface TableShape {
   readonly key: string;
   readonly columns: readonly string[];

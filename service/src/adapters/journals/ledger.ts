@@ -18,38 +18,38 @@ import {
 import { entryOf, rowFrom, rowOf } from '../../../../src/adapters/journals/ledger-row.ts';
 
 /**
- * The ledger: memory first, a journal for entries that a kill must not take, a table for the rest.
- * Nothing here fails towards the request: without an entry the request is only a little dearer.
+ * The ledger: a cache in memory, a journal for entries that a kill must not lose, and a table for the rest. Failures
+ * never reach the request: without an entry it only costs a little more.
  */
 
 /**
- * A prompt has two or three entries, and most blocks are empty or short: the entries of 16 conversations
- * of 150 prompts fit, or 2,000 prompts with a block of 2 kB. The table has the others.
+ * Bound on cached entries. A prompt has two or three, and most blocks are empty or short: the entries of 16
+ * conversations of 150 prompts fit, or 2,000 prompts with a block of 2 kB. The table has the others.
  */
 const ROWS_BYTES_MAX = 4 * 1024 * 1024;
 /** A row takes so much beside its texts. */
 const ROW_BYTES = 200;
-/** A key takes 200 bytes. One long conversation asks for two or three keys of each of its prompts. */
+/** Bound on cached missing keys, 200 bytes each. A long conversation looks up two or three keys of each prompt. */
 const ABSENT_MAX = 20_000;
 const JOURNAL_BYTES_MAX = 16 * 1024 * 1024;
 /**
- * How long "no entry" is believed. In a tool loop a request comes every few seconds and must not
- * ask the table for every old message again; another process may write an entry meanwhile.
+ * How long "no entry" is cached. In a tool loop a request comes every few seconds and must not look up every old
+ * message again; another process may write an entry meanwhile.
  */
 const ABSENT_MS = 60_000;
 const RETRY_MS = 1000;
 /**
- * Entries of this time are one commit. A request has just been sent when its entry is recorded, and the
- * commit would take the processor from the answer's first byte. The journal holds the entry meanwhile.
+ * Entries within this time are one commit. When an entry is recorded, its request has just been sent, and a commit
+ * would take CPU time from the answer's first byte. The journal has the entry meanwhile.
  */
 const GATHER_MS = 20;
-/** A commit to a database in the same network takes 5 ms; a person waits for the first byte meanwhile. */
+/** Deadline of a commit for which the user waits; in the same network it takes 5 ms. */
 const COMMIT_MS = 250;
-/** A batch takes some milliseconds: a store that needs longer is away. */
+/** Deadline of a batch, which takes some milliseconds. */
 const STORE_MS = 30_000;
 const CLOSE_MS = 5_000;
 
-/** Where entries live for good: shared with the other processes on this folder. */
+/** Where entries are stored for good, shared with the other processes. */
 export interface LedgerStore {
   findEntries(keys: readonly string[]): Promise<readonly LedgerRow[]>;
   recordEntries(rows: readonly LedgerRow[]): Promise<void>;
@@ -58,7 +58,7 @@ export interface LedgerStore {
 export interface LedgerOptions {
   readonly folder: string;
   readonly store: LedgerStore;
-  /** Other nodes use the same table. Each has a journal of its own. */
+  /** Other nodes use the same table. Each has its own journal. */
   readonly isShared?: boolean;
   report(line: string): void;
 }
@@ -72,12 +72,12 @@ export class JournalLedger implements Ledger {
     ROWS_BYTES_MAX,
     ({ key, block }) => ROW_BYTES + key.length + block.length,
   );
-  /** Keys without an entry, and until when that is believed. */
+  /** Keys without an entry, and until when that counts. */
   readonly #absent = new Map<string, number>();
   readonly #undrained = new Map<string, LedgerRow>();
   /**
-   * Keys of undrained entries that are older than the last forgetting: only the table knows which
-   * of them are still valid.
+   * Keys of entries older than the last forgetting that are not in the table yet: only the table knows which of them
+   * are still valid.
    */
   readonly #suspect = new Set<string>();
   readonly #forgottenAt: () => number;
@@ -101,7 +101,7 @@ export class JournalLedger implements Ledger {
       bytesMax: JOURNAL_BYTES_MAX,
     };
     this.#journal = new Journal(journal);
-    // Now and not later: the first request after a kill must see what the last one did.
+    // Read at once: the first request after a kill must see what the last one did.
     this.#adopt(journal);
   }
 
@@ -116,7 +116,7 @@ export class JournalLedger implements Ledger {
     return now;
   }
 
-  /** Another node forgot something: whatever this process knows may be of it. */
+  /** Another node forgot something, so everything cached may be invalid. */
   forget(): void {
     this.#forgets += 1;
     this.generation();
@@ -137,7 +137,7 @@ export class JournalLedger implements Ledger {
     // Rows that come later serve the next request.
     const isAnswered =
       unknown.length === 0 || (await within(withinMs, this.#ask(unknown, byKey, rows)));
-    // Something was forgotten meanwhile, maybe one of these: all are looked up again.
+    // Something was forgotten meanwhile, so look all keys up again.
     if (unknown.length > 0 && this.generation() !== generation) {
       const left = end - performance.now();
       return left > 0 ? this.find(addresses, left) : new FoundEntries([], 'late');
@@ -176,16 +176,16 @@ export class JournalLedger implements Ledger {
       () => false,
     );
     if ((await within(COMMIT_MS, stored)) !== true) return false;
-    // The table has them now, or an entry that came first.
+    // The table has them now, or an entry that was written first.
     for (const { key } of rows) this.#undrained.delete(key);
     return true;
   }
 
-  /** Resolves when the table holds everything, or could not be reached in time. */
+  /** Resolves when the table has everything, or could not be reached in time. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#endGathering();
-    // A store that is away must not hold the end of the process: the journal keeps the rows.
+    // An unreachable store must not delay the end of the process; the journal keeps the rows.
     await within(CLOSE_MS, this.#draining);
     this.#isClosed = true;
     this.#journal.close();
@@ -199,7 +199,7 @@ export class JournalLedger implements Ledger {
     this.#draining = this.#drainOrphans(orphans);
   }
 
-  /** An entry that is written once is there already. */
+  /** Says whether an entry that is written once already exists. */
   #stands({ key, isOnce }: LedgerRow): boolean {
     return isOnce === true && (this.#rows.has(key) || this.#undrained.has(key));
   }
@@ -218,7 +218,7 @@ export class JournalLedger implements Ledger {
     return this.#suspect.has(key) ? undefined : this.#undrained.get(key);
   }
 
-  /** On several nodes only an entry that is written once stays what it is. */
+  /** Caches a row. With several nodes only an entry that is written once cannot change. */
   #keep(row: LedgerRow, address: LedgerAddress | undefined): void {
     if (this.isShared && (address === undefined || !isWrittenOnce(address))) return;
     this.#rows.set(row.key, row);
@@ -237,7 +237,7 @@ export class JournalLedger implements Ledger {
       // find() looks all of them up again.
       if (this.generation() !== generation) return false;
       for (const row of rows) {
-        // A row that was recorded while the table was asked is newer than its answer.
+        // A row recorded during the table's answer is newer than that answer.
         const newest = this.#rows.get(row.key) ?? this.#undrainedRow(row.key) ?? row;
         found.set(row.key, newest);
         this.#keep(newest, addresses.get(row.key));
@@ -256,7 +256,7 @@ export class JournalLedger implements Ledger {
       this.#absent.delete(key);
       this.#absent.set(key, until);
     }
-    // Once and not for each key: to look for the oldest entry passes all that were deleted before it.
+    // Once per call and not per key: finding the oldest entry passes all deleted ones before it.
     forgetOldest(this.#absent, ABSENT_MAX);
   }
 
@@ -307,7 +307,7 @@ export class JournalLedger implements Ledger {
     try {
       this.#journal.reset();
     } catch {
-      // The lines are read again by the next process, which changes nothing.
+      // The next process reads the lines again, which changes nothing.
     }
     return true;
   }

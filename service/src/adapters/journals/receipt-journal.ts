@@ -31,10 +31,9 @@ import { RECEIPT_ID } from '../../core/ids.ts';
 import { isTenantId } from '../../core/tenants.ts';
 
 /**
- * Queues receipts for the store. One synchronous line opens a receipt and another line closes it,
- * so a kill loses neither. Shortly afterwards the closed receipts are signed and stored in one
- * batch. The file belongs to one process, which is a node. Its name identifies the node, even when
- * it is empty.
+ * Queues receipts for the store. One synchronous line opens a receipt and another closes it, so a kill loses
+ * neither. Soon afterwards closed receipts are signed and stored in a batch. The file belongs to one process, which
+ * is a node. Its name identifies the node, even if it is empty.
  */
 
 interface ReceiptJournalOptions extends Storing {
@@ -47,24 +46,27 @@ interface ReceiptJournalOptions extends Storing {
 }
 
 const BYTES_MAX = 512 << 20;
-/** Receipts that wait are in memory too: some 100,000 of them. */
+/** Bound on waiting receipts, which are in memory too: some 100,000. */
 const KEPT_BYTES_MAX = 128 << 20;
-/** So much stays free for the line that closes each open receipt. */
+/** Bytes reserved for the line that closes an open receipt. */
 const CLOSING_BYTES = 4096;
 /**
- * The longest line that opens a receipt: its session, space and model have 640 characters, of 6 bytes
- * each when JSON escapes them, and the rest has about 1,500 bytes.
+ * The longest opening line: its session, space and model have 640 characters, of 6 bytes each if JSON escapes them;
+ * the rest has about 1,500 bytes.
  */
 const OPENING_BYTES = 6144;
-/** A receipt can be read 200 ms after the last byte; a batch takes some milliseconds of that. */
+/**
+ * Time to gather a batch. A receipt must be readable 200 ms after the last byte; storing takes some milliseconds of
+ * that.
+ */
 const BATCH_MS = 100;
 const BATCH_ROWS = 200;
 const RETRY_MS = 1000;
-/** A batch takes some milliseconds: a store that needs longer is away. */
+/** Deadline of storing a batch, which takes some milliseconds. */
 const STORE_MS = 30_000;
-/** The end of a process must not wait for a store that is away. */
+/** Deadline of the last batch when the process ends. */
 const CLOSE_MS = 5_000;
-/** From this size on the file is rewritten, once less than half of it is still needed. */
+/** Size from which the file is rewritten once less than half of it is needed. */
 const COMPACT_BYTES = 32 << 20;
 
 interface Kept extends JournalledReceipt {
@@ -116,12 +118,12 @@ export class ReceiptJournal implements Receipts {
     return this.#hasRoom() ? undefined : 'The journal of receipts is full.';
   }
 
-  /** Receipts that are not stored yet, open ones among them. */
+  /** Receipts that are not stored yet, including open ones. */
   get waiting(): number {
     return this.#open.size + this.#closed.size;
   }
 
-  /** Stores what is closed. False when it could not be stored now. */
+  /** Stores closed receipts. Returns false if that is not possible now. */
   async flush(): Promise<boolean> {
     // One batch after the other, on purpose: their order is that of the numbers.
     // oxlint-disable-next-line no-await-in-loop
@@ -130,8 +132,8 @@ export class ReceiptJournal implements Receipts {
   }
 
   /**
-   * Call it once no request is open. Stores the last numbers as heads; what cannot be stored in time
-   * stays in the file, for the next process or `recover`.
+   * Closes the journal once no request is open. Stores the last numbers as heads; what cannot be stored in time
+   * stays in the file for the next process or `recover`.
    */
   async close(): Promise<void> {
     const isDone = (await within(CLOSE_MS, this.flush())) === true && this.#open.size === 0;
@@ -169,15 +171,15 @@ export class ReceiptJournal implements Receipts {
   }
 
   /**
-   * For one more receipt, whatever its texts. A request is refused exactly while the service says that
-   * it is not ready, so a balancer sends none to a node that would refuse it.
+   * Says whether one more receipt fits, whatever its texts. The service reports that it is not ready exactly while
+   * this is false, so a load balancer sends no request to a node that would refuse it.
    */
   #hasRoom(): boolean {
     const reserved = (this.#open.size + 1) * CLOSING_BYTES + OPENING_BYTES;
     return this.#journal.bytes + reserved <= this.#bytesMax && this.#keptBytes < KEPT_BYTES_MAX;
   }
 
-  /** Writes an empty line, to check whether the disk has room again. */
+  /** Writes an empty line to test whether the disk has room again. */
   #isWritable(): boolean {
     try {
       this.#journal.append(['""']);
@@ -196,7 +198,7 @@ export class ReceiptJournal implements Receipts {
     try {
       this.#journal.append([line]);
     } catch {
-      // The request is over: its receipt is stored from memory, and after a kill it reads `unknown`.
+      // The request is over: its receipt is stored from memory; after a kill it would read `unknown`.
       this.#isUnwritable = true;
     }
     this.#keptBytes += line.length;
@@ -233,10 +235,10 @@ export class ReceiptJournal implements Receipts {
   async #store(batch: readonly Kept[]): Promise<boolean> {
     try {
       const storing = storeBatch(this.#options, batch, this.#options.node).then(() => true);
-      // A store that answers late after all has the receipts twice, and keeps them once.
+      // A store that answers late may get receipts twice, and stores them once.
       if ((await within(STORE_MS, storing)) !== true) throw new Error('The store does not answer.');
     } catch (error) {
-      // Its messages are for people, and hold no text of a record.
+      // A MemoryError's message is for people, and contains no record's text.
       const why = error instanceof MemoryError ? ` ${error.message}` : '';
       if (!this.#hasFailed) {
         this.#options.report(
@@ -256,7 +258,7 @@ export class ReceiptJournal implements Receipts {
     return true;
   }
 
-  /** Frees what is stored. A failure only leaves the file longer than it needs to be. */
+  /** Removes stored receipts from the file. A failure only leaves it longer than needed. */
   #compact(): void {
     try {
       if (this.waiting === 0) this.#journal.reset();
@@ -270,7 +272,7 @@ export class ReceiptJournal implements Receipts {
   }
 }
 
-/** Journals in a folder: of how many processes, and how long together. */
+/** Describes the journals in a folder: of how many processes, and their total size. */
 export function waitingReceipts(folder: string): {
   readonly nodes: number;
   readonly bytes: number;
@@ -282,13 +284,13 @@ export function waitingReceipts(folder: string): {
 export interface Recovered {
   readonly nodes: number;
   readonly receipts: number;
-  /** Receipts of requests whose process died before their end. */
+  /** Receipts of requests whose process ended before them. */
   readonly unknown: number;
 }
 
 /**
- * Stores what processes left behind that are gone. Call it only where no other process writes
- * receipts in this folder. Rejects when they cannot be signed or stored; their files then stay.
+ * Stores receipts of ended processes. Call it only if no other process writes receipts in this folder. Rejects if
+ * they cannot be signed or stored; then their files stay.
  */
 export async function recoverReceipts(
   options: Omit<ReceiptJournalOptions, 'bytesMax'>,
@@ -319,7 +321,7 @@ async function recoverNode(
     // oxlint-disable-next-line no-await-in-loop -- One transaction after the other.
     await storeBatch(options, found.slice(at, at + BATCH_ROWS), node);
   }
-  // The store has raised each head to the numbers that it holds, which are all by now.
+  // The store has raised each head to its stored numbers, which are all by now.
   for (;;) {
     /* oxlint-disable no-await-in-loop */
     const heads = await store.openHeads({ node, limit: BATCH_ROWS });
@@ -337,12 +339,10 @@ function nameOf(node: string): string {
   return `${NAME_START}${node}`;
 }
 
-/**
- * Signs canonical JSON of objects, all with one key, or rejects. It gives the JSON of the signed objects.
- */
+/** Signs the canonical JSON of objects with one key, and returns the signed objects' JSON; or rejects. */
 type Sign = (canonical: readonly string[]) => Promise<readonly string[]>;
 
-/** So many signatures take the threads of libuv at once, which also sync the journals: a millisecond. */
+/** How many signatures run at once in libuv's threads, which also sync the journals: a millisecond. */
 const SIGNED_AT_ONCE = 25;
 
 interface Storing {
@@ -383,7 +383,7 @@ async function closeHeads({ store, sign, now }: Storing, heads: readonly Head[])
   );
 }
 
-/** The lines of a journal of receipts: a receipt is opened by one and closed by another, or both are one. */
+/** A line of the journal: it opens a receipt, closes one, or both. */
 type ReceiptLine =
   | {
       readonly opened: ReceiptOpening;
@@ -392,14 +392,14 @@ type ReceiptLine =
     }
   | { readonly closed: string; readonly closing: ReceiptClosing };
 
-/** A receipt as far as the journal tells of it; without `closing` it is open. */
+/** A receipt as far as the journal has it; without `closing` it is open. */
 interface JournalledReceipt {
   readonly opening: ReceiptOpening;
   readonly seq: number;
   readonly closing?: ReceiptClosing | undefined;
 }
 
-/** Receipts by id, from the lines of all files of one node, in any order of the files. */
+/** Returns receipts by id, from the lines of one node's files, in any order of the files. */
 function readReceiptLines(values: readonly unknown[]): ReadonlyMap<string, JournalledReceipt> {
   const found = new Map<string, JournalledReceipt>();
   const closings = new Map<string, ReceiptClosing>();
@@ -422,7 +422,7 @@ function readReceiptLines(values: readonly unknown[]): ReadonlyMap<string, Journ
   return found;
 }
 
-// A checksum guards each line, and only this svc writes them: what makes a line one is looked at.
+// A checksum protects each line, and only svc writes them, so only the line's kind is checked.
 /* oxlint-disable typescript/no-unsafe-type-assertion */
 function lineOf(value: unknown): ReceiptLine | undefined {
   const { opened, seq, closed, closing } = asRecord(value);

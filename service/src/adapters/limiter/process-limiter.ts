@@ -10,11 +10,11 @@ import type {
   Limiter,
 } from '../../ports/limiter.ts';
 
-/** The limiter of a service that runs as one process: a number for each bucket, in memory. */
+/** The limiter of a service with one process: a number per bucket, in memory. */
 
-/** More than this and the longest unused are forgotten: 100,000 take about 10 MB. */
+/** Bound on buckets; the least recently used are dropped. 100,000 take about 10 MB. */
 const BUCKETS_MAX = 100_000;
-/** The end of a running call is unknown, so this is a guess. */
+/** Suggested wait if too many calls are running: when one will end is unknown. */
 const LEASE_WAIT_MS = 1000;
 
 export class ProcessLimiter implements Limiter {
@@ -23,8 +23,8 @@ export class ProcessLimiter implements Limiter {
   readonly #due = new Recent<string, number>(BUCKETS_MAX);
   readonly #spent = new Recent<string, number>(BUCKETS_MAX);
   /**
-   * By bucket: when each lease ends, by the clock that never jumps. The one that ends first comes first:
-   * all leases of a bucket last equally long.
+   * For each bucket the ends of its leases by the monotonic clock, earliest first: all leases of a bucket have the
+   * same length.
    */
   readonly #leases = new Map<string, Map<string, number>>();
 
@@ -53,7 +53,7 @@ export class ProcessLimiter implements Limiter {
     const now = this.#clock.monotonic();
     for (const { bucket, leaseId, ttlMs } of leases) {
       const standing = this.#standing(bucket, now);
-      // The last place is for the lease that ends last.
+      // Re-inserted, because the lease that ends last must be last.
       if (standing.delete(leaseId)) standing.set(leaseId, now + ttlMs);
     }
   }
@@ -113,7 +113,7 @@ export class ProcessLimiter implements Limiter {
     return Math.max(this.#spent.get(bucket) ?? 0, known);
   }
 
-  /** Counts from what is known on, also where the call is refused: else each refusal would read it. */
+  /** Starts counting from the known value, even if the call is refused: otherwise each refusal would read it again. */
   #begin(ask: LimitAsk): void {
     if (ask.kind === 'budget' && this.#spent.get(ask.bucket) === undefined) {
       this.#spent.set(ask.bucket, ask.known ?? 0);

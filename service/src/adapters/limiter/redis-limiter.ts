@@ -4,23 +4,23 @@ import type { Clock } from '../../../../src/ports/clock.ts';
 import type { CallEnd, LeaseAsk, LimitAnswer, LimitAsk, Limiter } from '../../ports/limiter.ts';
 
 /**
- * The limiter of a service that runs as several nodes: Redis or Valkey counts for all of them. One
- * script judges and books all limits of a call at once, by the clock of that server, so neither two
- * nodes nor their clocks can disagree. It rejects when the server does not answer.
+ * The limiter of a service with several nodes: Redis or Valkey counts for all. One script checks and books all
+ * limits of a call at once, by that server's clock, so neither nodes nor their clocks can disagree. It rejects if
+ * the server does not answer.
  */
 
 export interface RedisLimiterOptions {
-  /** `redis://…` or `rediss://…`. Holds a password: no error may quote it. */
+  /** `redis://…` or `rediss://…`. It contains a password, so no error may quote it. */
   readonly url: string;
-  /** Begins the name of every key: services that share a server differ in it. */
+  /** The beginning of every key, different for services that share a server. */
   readonly prefix?: string;
   /** One line for people; never with the address. */
   report(line: string): void;
-  /** In tests: the script then takes this time for the server's own. */
+  /** For tests: the script then uses this time instead of the server's. */
   readonly clock?: Pick<Clock, 'now'>;
 }
 
-/** A limiter on the same network answers in a millisecond. */
+/** Deadline of an answer; a limiter on the same network needs a millisecond. */
 const ANSWER_MS = 1000;
 const RECONNECT_MAX_MS = 500;
 
@@ -40,7 +40,7 @@ export class RedisLimiter implements Limiter {
     this.#redis = new Redis(url, {
       commandTimeout: ANSWER_MS,
       connectTimeout: ANSWER_MS,
-      // A call that cannot be counted is refused at once, not when the server is back.
+      // A call that cannot be counted is refused at once instead of waiting for the server.
       maxRetriesPerRequest: 0,
       retryStrategy: (attempts) => Math.min(attempts * 50, RECONNECT_MAX_MS),
     });
@@ -86,7 +86,7 @@ export class RedisLimiter implements Limiter {
     await this.#run('settle', [...leases.map((ask) => countOf(ask)), ...booked], signal);
   }
 
-  /** Rejects where the server does not answer in time. */
+  /** Rejects if the server does not answer in time. */
   async ping(): Promise<void> {
     await this.#redis.ping();
   }
@@ -104,13 +104,13 @@ export class RedisLimiter implements Limiter {
     try {
       return await this.#redis.evalsha(SCRIPT_SHA, keys.length, ...values);
     } catch (error) {
-      // A server that was restarted does not know the script.
+      // After a restart the server does not have the script.
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
       return this.#redis.eval(SCRIPT, keys.length, ...values);
     }
   }
 
-  /** A cluster looks at the part in braces alone: the limits of one call lie on one server. */
+  /** Returns a limit's key. A cluster hashes only the part in braces, so all limits of a call are on one server. */
   #keyOf({ tenant, kind, bucket }: LimitAsk): string {
     return `${this.#prefix}:{${tenant}}:${kind}:${bucket}`;
   }
@@ -118,13 +118,13 @@ export class RedisLimiter implements Limiter {
 
 const PASSED: LimitAnswer = { refusedBy: undefined, waitMs: 0 };
 
-/** One limit as the script reads it: its kind, and four facts of it. */
+/** One limit as the script reads it: its kind, and four values. */
 interface Count {
   readonly ask: LimitAsk;
   readonly facts: readonly (string | number)[];
 }
 
-/** `booked`: in place of the cost that was asked for. */
+/** `booked`: replaces the requested cost. */
 function countOf(ask: LimitAsk, booked?: number): Count {
   switch (ask.kind) {
     case 'rate': {
@@ -138,9 +138,8 @@ function countOf(ask: LimitAsk, booked?: number): Count {
   }
 }
 
-// Each call of the server's own takes a microsecond or two, so a value is read once. A number is
-// written with 17 digits: then it is read as the very same. Keys outlive what they say by a minute, and
-// vanish by themselves.
+// Each command inside the server takes a microsecond or two, so a value is read once. Numbers are written with 17
+// digits, so they are read back exactly. Keys expire a minute after their content.
 const SCRIPT = `
 local call, operation = redis.call, ARGV[1]
 local now = tonumber(ARGV[2])

@@ -12,12 +12,12 @@ import type {
 /** By object, by text. */
 type BatchPassages = readonly (readonly (readonly IndexedPassage[])[])[];
 
-/** The passages of a batch, which no lock is needed for. */
+/** Cuts a batch into passages, for which no lock is needed. */
 export function passagesIn({ objects }: CaptureBatch): BatchPassages {
   return objects.map(({ texts }) => texts.map(({ text, role }) => passagesOf(text, role)));
 }
 
-/** A purge came in between: the batch belongs to the generation before it. */
+/** Says whether the batch belongs to an earlier generation, because a purge has come in between. */
 export function isStale({ ifGeneration }: CaptureBatch, { generation }: SpaceState): boolean {
   return ifGeneration !== undefined && ifGeneration !== generation;
 }
@@ -32,7 +32,7 @@ export function namesIn({ space, objects }: CaptureBatch) {
   ] as const;
 }
 
-/** A part of a batch that the space holds already. */
+/** Part of a batch that the space already has. */
 export interface KnownRow {
   readonly what: string;
   readonly name: string;
@@ -43,7 +43,7 @@ interface PlanFacts {
   readonly held: readonly KnownRow[];
   /** The space's sequence so far. */
   readonly seq: number;
-  /** Records that the plan of the tenant still allows. */
+  /** Records that the tenant's plan still allows. */
   readonly room: number;
   /** Canonical bytes that the space still takes. */
   readonly bytesLeft: number;
@@ -109,7 +109,10 @@ export class CapturePlan {
     return 'durable';
   }
 
-  /** The same words may be in two records (a note, a longer exchange): the name is the first's. */
+  /**
+   * Returns the name of a text. The same words may be in two records (a note, a longer exchange); the first record's
+   * text keeps the name.
+   */
   #nameOf({ digest, ref, textDigest }: NewObject, message: number) {
     if (textDigest === undefined) return { digest: `${digest}#${message}`, ref };
     const isTaken = this.#isKnown('text', textDigest);
@@ -122,7 +125,10 @@ export class CapturePlan {
   }
 }
 
-/** A text of no conversation has no neighbours: its digest is a conversation of its own. */
+/**
+ * Returns the conversation of a text. One without a conversation has no neighbours, so its digest counts as its own
+ * conversation.
+ */
 export function threadOf({ session, digest }: NewObject): string {
   return session === '' ? digest : session;
 }

@@ -9,9 +9,9 @@ import { Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
 /**
- * Purges of one tenant. One transaction changes the generation and records the order; small ones
- * erase the records, on whichever node comes to it, and continue after a crash. The last one changes the
- * generation again: whoever recalled or asked in between sees that. A purged record leaves a tombstone.
+ * Purges of a tenant. One transaction changes the generation and records the order; small ones erase the records, on
+ * any node, and continue after a crash. The last one changes the generation again, so that whoever recalled or asked
+ * meanwhile notices. A purged record leaves a tombstone.
  */
 
 /** Records a transaction: about 100 ms. */
@@ -42,17 +42,17 @@ interface DoomedRow {
   readonly size: number;
 }
 
-/** What a purge asks of the engine, in its transaction. */
+/** What a purge needs from the engine, in its transaction. */
 export interface PurgedIndex {
-  /** Makes the space where there is none. Returns its number; undefined when there are too many. */
+  /** Makes the space if missing. Returns its number; undefined if there are too many spaces. */
   makeSpace(rows: Rows, tenant: string, space: string): Promise<number | undefined>;
-  /** Erases the texts of these records, with their words. */
+  /** Erases the texts of these records, and their words from the index. */
   eraseTexts(
     rows: Rows,
     place: { readonly tenant: string; readonly space: number },
     records: readonly number[],
   ): Promise<void>;
-  /** Forgets what is counted of the words of a space. */
+  /** Drops the counts of a space's words. */
   forgetWords?(rows: Rows, tenant: string, space: number): Promise<unknown>;
 }
 
@@ -70,8 +70,8 @@ export class Purges {
   }
 
   /**
-   * A recorded order is returned as it is, because the confirmation of its commit may have been
-   * lost.
+   * Begins a purge. An order that is already recorded is returned unchanged, because the confirmation of its commit
+   * may have been lost.
    */
   async begin(order: PurgeOrder): Promise<Purge> {
     const { space, scope, isDryRun, now, purgeId } = order;
@@ -113,7 +113,7 @@ export class Purges {
     return purge;
   }
 
-  /** Erases some of its records. 'empty': none is left, and `finish` is to be called. */
+  /** Erases some of its records. 'empty': none is left; call `finish`. */
   async eraseSome(purgeId: string, now: number): Promise<'erased' | 'empty' | 'over'> {
     const placed = await this.#placed(purgeId);
     if (placed?.purge.state !== 'tombstoned') return 'over';
@@ -130,7 +130,7 @@ export class Purges {
     );
     if (doomed.length > 0) await this.#erase(doomed.slice(0, BATCH), spaceId, now);
     if (doomed.length > 0 && doomed.length <= BATCH) await this.#end(placed, now);
-    // A recall may have counted once more in between.
+    // A recall may have counted words again meanwhile.
     if (doomed.length === 0) await this.#index.forgetWords?.(this.#rows, this.#tenant, spaceId);
     return doomed.length > 0 ? 'erased' : 'empty';
   }
@@ -149,7 +149,7 @@ export class Purges {
     return (await this.#rows.all<Row>(MEMORY.listPurges, ...values)).map(purgeOf);
   }
 
-  /** A block that was recalled while some records were left may quote one of them. */
+  /** Ends a purge. A block that was recalled before the last record was erased may quote one of them. */
   async #end({ purge, spaceId }: PlacedPurge, now: number): Promise<void> {
     await this.#moveOn(purge, spaceId, now);
     const { generation } = await this.#spaces.state(purge.space);
@@ -225,7 +225,7 @@ function sizeOf(records: readonly DoomedRow[]): number {
   return records.reduce((sum, { size }) => sum + size, 0);
 }
 
-/** Digests, session, source, time; null where the scope does not ask for it. */
+/** Returns digests, session, source and time; null if the scope does not name them. */
 function valuesOf(scope: PurgeScope): [readonly string[] | null, ...(string | number | null)[]] {
   const before = 'before' in scope ? Date.parse(scope.before) : null;
   return [

@@ -33,16 +33,16 @@ import { bareState, type Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
 /**
- * Records of a tenant: as canonical bytes that are proven, given back and named, and as items that people
- * and models list and search by words.
+ * Records of a tenant: as canonical bytes that are proven and returned, and as items that people and models list and
+ * search.
  */
 
-/** A reference without a space may name a record in each of several spaces. */
+/** Bound on results: a reference without a space may name a record in each of several spaces. */
 const OBJECTS_MAX = 256;
-/** Proofs between two looks at the clock: one statement, 100 kB of records. */
+/** Proofs between two checks of the deadline: one statement, 100 kB of records. */
 const PROOFS_PER_LOOK = 64;
 
-/** Outputs that are read at once, where a list asks for words in them. */
+/** Outputs that are read at once when a list searches words in them. */
 const OUTPUTS_READ = 32;
 
 interface ProofRow {
@@ -66,7 +66,7 @@ interface WholeRow extends ItemRow {
 
 type OutputRow = Pick<WholeRow, 'record_id' | 'created_at' | 'bytes'> & OriginRow;
 
-/** The index of an engine, for lists that ask for words. */
+/** The engine's index, for lists with words. */
 export interface WordSearch {
   readonly statement: string;
   /** The values of `$13` and on. */
@@ -85,15 +85,15 @@ export class Records {
   }
 
   /**
-   * Reads every byte that it proves. `isPartial`: the deadline left candidates unread. The first proofs
-   * are asked for with the generation: one that is stale is seldom.
+   * Proves candidates by reading all their bytes. `isPartial`: the deadline left some unread. The first proofs are
+   * read together with the generation, because a stale one is rare.
    */
   async prove(
     question: ServiceQuestion,
     state: Promise<{ readonly generation: string }>,
   ): Promise<{ coverage: Coverage[]; isPartial: boolean }> {
     const { candidates, ifGeneration, deadlineAt } = question;
-    // A rejection of the state would have no handler here: its caller tells of it.
+    // A rejection of the state would be unhandled here; its caller reports it.
     if (candidates.length === 0) return { coverage: [], isPartial: false };
     const isStale = state.then(
       ({ generation }) => ifGeneration !== undefined && ifGeneration !== generation,
@@ -192,7 +192,7 @@ export class Records {
     }));
   }
 
-  // Outputs are in no index: they are read newest first, until the page is full.
+  // Outputs are not indexed, so read them newest first until the page is full.
   async #outputs({ spaces, session, words, role, offset, limit }: ItemFilter) {
     const terms = listTerms(words ?? '');
     if (role !== undefined || (words !== undefined && terms.length === 0)) return [];
@@ -225,13 +225,13 @@ export class Records {
     return found.slice(offset, offset + limit);
   }
 
-  /** A text with the item that it is of; undefined for a text that has gone. */
+  /** Returns a text with its item; undefined if the text was deleted. */
   async itemOf(space: string, digest: string): Promise<SaidItem | undefined> {
     const row = await this.#rows.get<WholeRow>(MEMORY.itemOfText, this.#tenant, space, digest);
     return row === undefined ? undefined : { facts: factsOf(row), whole: wholeOf(row) };
   }
 
-  /** Names of the texts of records that the client has in its prompt. */
+  /** Returns the names of texts of records that the client already has in its prompt. */
   async textsOf({ space, olderSpaces = [], otherSpaces, excludeDigests }: ServiceQuestion) {
     const texts = excludeDigests.filter(isDigest);
     if (texts.length === excludeDigests.length) return texts;
@@ -269,7 +269,7 @@ export class Records {
     return names.map((digest) => {
       const row = found.get(digest);
       if (row === undefined) return { digest, state: purged.has(digest) ? 'purged' : 'unknown' };
-      // A masked record is another text than the one in the prompt: never to be left out.
+      // A masked record differs from the text in the prompt, so it must never be left out.
       if (row.redactions > 0) return { digest, state: 'not_checked' };
       const { ref, bytes } = row;
       return { digest, state: 'durable', bytes: bytes.length, pop: proofOf(nonce, bytes), ref };
@@ -305,9 +305,9 @@ function wholeOf({ bytes, message }: WholeRow): string {
 }
 
 /**
- * The names of a record as values of a statement. A record has several: the digest and the reference of its
- * bytes and, where it holds one text and no more, the digest and the reference of that text. The reference
- * of a text is the beginning of its digest, and the tables have an index of it.
+ * A record's names as values of a statement: the digest and the reference of its bytes and, if it has exactly one
+ * text, the digest and the reference of that text. A text's reference is the beginning of its digest, for which the
+ * tables have an index.
  */
 type NameValues = readonly [
   digest: string | null,

@@ -12,7 +12,7 @@ import type {
 } from '../../ports/service-store.ts';
 import { readerOf } from '../control/facts.ts';
 
-/** Stored texts as the items that people and models see, whatever database holds them. */
+/** Converts stored texts to the items that people and models see, for every database. */
 
 export interface ItemFacts {
   /** The number of its record. */
@@ -44,13 +44,13 @@ export interface SaidItem {
   readonly whole: string;
 }
 
-/** As a list shows it: the beginning of a long text. */
+/** Returns an item for a list, with the beginning of a long text. */
 export function listedItem(facts: ItemFacts, whole: string): ServiceItem {
   const text = beginningOf(whole);
   return { ...itemOf(facts, text), isVerbatim: isWhole(facts, text, whole) };
 }
 
-/** Undefined when the output lacks one of the terms. */
+/** Returns an output's item; undefined if it lacks one of the terms. */
 export function outputItem(
   facts: Pick<ItemFacts, 'object' | 'createdAt' | 'origin'>,
   bytes: Uint8Array,
@@ -67,7 +67,7 @@ export interface FoundText extends SaidItem {
   readonly passage: RecalledPassage;
 }
 
-/** The items that the question allows, and whether there were more. Each has an id of its own. */
+/** Returns the items that the question allows, each with its own id, and whether there were more. */
 export function recalledItems(
   found: readonly FoundText[],
   { kinds, scoreMin, itemsMax }: Pick<ServiceQuestion, 'kinds' | 'scoreMin' | 'itemsMax'>,
@@ -90,13 +90,13 @@ export function recalledItems(
   return { items: allowed.slice(0, itemsMax), isTruncated: allowed.length > itemsMax };
 }
 
-/** The record that an item is of; -1, which none has, for what is no item's id. */
+/** Returns the record of an item's id; -1, which no record has, for an invalid id. */
 export function objectOfItem(itemId: string): number {
   const digits = /^it_(\d{1,15})(?:\.\d{1,5}){0,2}$/.exec(itemId)?.[1];
   return digits === undefined ? -1 : Number(digits);
 }
 
-/** Its id is `it_`, the record's number, its text, and in a recall the passage. */
+/** Makes an item. Its id is `it_`, the record's number, its text, and in a recall the passage. */
 function itemOf({ object, message, kind, role, createdAt, origin }: ItemFacts, text: string) {
   return { itemId: `it_${object}.${message}`, kind, role, text, createdAt, origin };
 }
@@ -111,7 +111,7 @@ function beginningOf(text: string): string {
   return text.slice(0, ITEM_CHARS_MAX).replace(/[\ud800-\udbff]$/, '');
 }
 
-/** The origin of a record as columns of a row, for both engines. */
+/** A record's origin as columns, for both engines. */
 export interface OriginRow {
   readonly digest: string;
   readonly ref: string;
@@ -150,7 +150,7 @@ export function sourceIdOf(id: number): string {
   return `${SOURCE_START}${id}`;
 }
 
-/** -1, which no source has, for what is no source's id. */
+/** Returns a source's number; -1, which no source has, for an invalid id. */
 export function sourceNumber(sourceId: string): number {
   const digits = /^src_(\d{1,15})$/.exec(sourceId)?.[1];
   return digits === undefined ? -1 : Number(digits);

@@ -3,7 +3,7 @@ import { mayUse } from '../../../../src/core/memory-api/keys.ts';
 import type { Rows } from '../../ports/rows.ts';
 import { MEMORY } from './statements.ts';
 
-/** Spaces of one tenant with their generation and commit sequence. One that was never written is at 0 and 0. */
+/** Spaces of a tenant with their generation and commit sequence; a space never written is at 0 and 0. */
 
 export interface StateRow {
   readonly epoch: string;
@@ -29,15 +29,15 @@ export class Spaces {
     this.#tenant = tenant;
   }
 
-  /** The epoch is read each time: after a restore no node may tell the one before. */
+  /** Returns a space's state. The epoch is read each time: after a restore no node may report the earlier one. */
   async state(space: string): Promise<PlacedState> {
     const row = await this.#rows.get<StateRow>(MEMORY.spaceState, this.#tenant, space);
     return { ...stateOf(space, row), id: row?.id ?? undefined, bytes: row?.bytes ?? 0 };
   }
 
   /**
-   * How many more records the plan allows; Infinity without such a limit. Batches of two spaces at once may
-   * exceed it by one batch: the row of each space is its own.
+   * Returns how many more records the plan allows; Infinity without a limit. Concurrent batches of two spaces may
+   * exceed it by one batch, because each space has its own row.
    */
   async room(): Promise<number> {
     const found = await this.#rows.get<{ room: number | null }>(MEMORY.planRoom, this.#tenant);

@@ -1,9 +1,9 @@
 /**
- * The statements on spaces, records and purges that SQLite and PostgreSQL share. Every one of them names
- * the tenant. An engine has statements of its own for captures, for the index and for recalls.
+ * The statements on spaces, records and purges that SQLite and PostgreSQL share. Each names the tenant. An engine
+ * has its own for captures, for the index and for recalls.
  */
 
-/** Columns of a record and where it came from: r (objects), s (tenant_spaces), c (sources). */
+/** Columns of a record and its origin: r (objects), s (tenant_spaces), c (sources). */
 const ORIGIN = `r.digest, r.ref, s.name AS space, r.text_digest, r.source_id AS source, c.session, c.client,
   r.observed_at, r.position, r.fingerprint, r.branch,
   (SELECT m.source FROM texts m WHERE m.tenant_id = $1 AND m.space_id = r.space_id
@@ -12,7 +12,7 @@ const ORIGIN = `r.digest, r.ref, s.name AS space, r.text_digest, r.source_id AS 
 const ORIGIN_JOINS = `JOIN tenant_spaces s ON s.tenant_id = $1 AND s.id = r.space_id
   JOIN sources c ON c.tenant_id = $1 AND c.space_id = r.space_id AND c.id = r.source_id`;
 
-/** The number of the space that $2 names: no earlier query has to read it. */
+/** The number of the space in $2, so that no earlier query must read it. */
 export const SPACE_NAMED =
   '(SELECT s.id FROM tenant_spaces s WHERE s.tenant_id = $1 AND s.name = $2)';
 
@@ -23,7 +23,7 @@ const SCOPE = `($3::text[] IS NULL OR r.digest = ANY($3))
   AND ($5::bigint IS NULL OR r.source_id = $5)
   AND ($6::bigint IS NULL OR r.observed_at < $6)`;
 
-/** A page of items, in $3 to $9: chosen among the texts, so that records are read for its rows only. */
+/** A page of items, in $3 to $9, selected among the texts, so that only its own records are read. */
 const LISTED = `t.tenant_id = $1 AND t.space_id = ANY($2::integer[])
         AND ($3::text IS NULL OR t.role = $3) AND ($4::text IS NULL OR t.session = $4)
         AND ($5::bigint IS NULL OR t.at >= $5) AND ($6::bigint IS NULL OR t.at <= $6)
@@ -47,7 +47,7 @@ export const MEMORY = {
   spaceState: `SELECT e.value AS epoch, s.id, s.counter, s.seq, s.records, s.bytes
     FROM service_meta e LEFT JOIN tenant_spaces s ON s.tenant_id = $1 AND s.name = $2
     WHERE e.name = 'epoch'`,
-  /** Records that the plan still allows; null without such a limit. */
+  /** Records that the plan still allows; null without a limit. */
   planRoom: `SELECT CASE WHEN p.most IS NULL THEN NULL ELSE p.most
       - (SELECT coalesce(sum(s.records), 0)::bigint FROM tenant_spaces s WHERE s.tenant_id = $1) END AS room
     FROM (SELECT (l.limits::json ->> 'records')::bigint AS most FROM tenants t
@@ -59,7 +59,7 @@ export const MEMORY = {
     WHERE tenant_id = $1 AND id = $2`,
   bumpSpace: `UPDATE tenant_spaces SET counter = counter + 1 WHERE tenant_id = $1 AND id = $2`,
 
-  /** Everything that a batch has to know of the space, in one answer. */
+  /** Everything that a batch must know about the space, in one result. */
   known: `SELECT 'purged' AS what, p.digest AS name, 0 AS id FROM purged p
       WHERE p.tenant_id = $1 AND p.space_id = ${SPACE_NAMED} AND p.digest = ANY($3::text[])
     UNION ALL SELECT 'record', r.digest, r.id FROM objects r
@@ -152,14 +152,14 @@ export const MEMORY = {
       coalesce((SELECT max(created_at) FROM service_keys), 0)::bigint AS newest_key,
       coalesce((SELECT created_at FROM objects ORDER BY id DESC LIMIT 1), 0)::bigint AS newest_record
     FROM tenant_spaces s`,
-  /** Purges of all tenants that a crash left half done. */
+  /** Purges of all tenants that a crash has interrupted. */
   unfinishedPurges: `SELECT tenant_id, id FROM purges WHERE state = 'tombstoned' ORDER BY number`,
 } as const;
 
 /**
- * Texts with all the words; those first that hold most of them in one passage. `held`: a query of the
- * engine for space_id, text_n, n and place of the passages with each word, which reads $13 and on.
- * $12 counts the words.
+ * Writes a query for texts with all words; first those with most of them in one passage. `held`: the engine's query
+ * for space_id, text_n, n and place of the passages with each word, which uses $13 and later. $12 is the number of
+ * words.
  */
 export function searchItems(held: string): string {
   return `WITH held AS (${held}),

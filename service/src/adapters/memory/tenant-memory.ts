@@ -16,8 +16,8 @@ import { bareState, Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
 /**
- * The memory of one tenant: every statement that it runs names the tenant. It is the same on every
- * engine, but for captures and recalls: each engine has an index of its own.
+ * The memory of one tenant: every statement names the tenant. It is the same on every engine except for captures and
+ * recalls, because each engine has its own index.
  */
 
 export interface MemoryEngine extends PurgedIndex {
@@ -26,7 +26,7 @@ export interface MemoryEngine extends PurgedIndex {
   readonly wordsOf: (tenant: string) => Promise<WordSearch>;
   capture(tenant: string, batch: CaptureBatch, signal: AbortSignal): Promise<CaptureOutcome>;
   recall(tenant: string, question: ServiceQuestion, signal: AbortSignal): Promise<ServiceAnswer>;
-  /** Takes the bytes of what was erased out of the files. Rejects while another process reads them. */
+  /** Erases deleted bytes from the files. Rejects while another process reads them. */
   rewrite?(): Promise<void>;
 }
 
@@ -88,13 +88,13 @@ export async function heldIn(rows: Rows): Promise<Omit<ServiceStoreHealth, 'engi
 export type AskedText = ServiceQuestion & { readonly text: string };
 export type FoundItems = Pick<ServiceAnswer, 'items' | 'exchanges' | 'sessions' | 'isTruncated'>;
 
-/** A search that has begun: its first readings are sent with those of the proofs. */
+/** A running search: its first queries are sent with those of the proofs. */
 export interface StartedSearch {
   readonly ready?: Promise<unknown>;
   recall(): Promise<FoundItems>;
 }
 
-/** Answers a question in one transaction. `begin`: the search of the engine, for a question with a text. */
+/** Answers a question in one transaction. `begin`: starts the engine's search, for a question with a text. */
 export async function answerTo(
   rows: Rows,
   { tenant, question }: { readonly tenant: string; readonly question: ServiceQuestion },
@@ -107,7 +107,7 @@ export async function answerTo(
   const stating = spaces.state(question.space);
   const proving = records.prove(question, stating);
   const [state, proven] = await Promise.all([stating, proving, started?.ready]);
-  // The search is bounded, and takes some 20 ms: what cannot begin in time is left out.
+  // The search is bounded and takes some 20 ms; it is left out if it cannot begin in time.
   const isLate = started !== undefined && Date.now() > deadlineAt;
   const found =
     started === undefined || isLate ? { items: [], isTruncated: false } : await started.recall();
@@ -115,7 +115,7 @@ export async function answerTo(
   return { state: bareState(state), coverage: proven.coverage, ...found, isPartial };
 }
 
-/** The question as the search takes it. `excludeDigests`: of texts. */
+/** Returns the question for the search. `excludeDigests`: digests of texts. */
 export function searchedFor(
   question: AskedText,
   excludeDigests: readonly string[],

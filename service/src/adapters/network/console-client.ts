@@ -1,13 +1,13 @@
 import { request as requestHttp, get as getHttp } from 'node:http';
 import { request as requestHttps, get as getHttps } from 'node:https';
 
-/** Calls the console API of a service, wherever it runs. Follows no redirect: the token is for one host. */
+/** Calls a service's console API, wherever it runs. It follows no redirect, because the token is for one host. */
 
 export interface ConsoleEndpoint {
   /** Without a path: `https://svc.example.com`. */
   readonly url: URL;
   readonly token: string;
-  /** The certificate of a service on this machine, which is trusted whatever name it is for. */
+  /** The certificate of a service on this machine, trusted whatever name it has. */
   readonly certificate?: string | undefined;
 }
 
@@ -27,12 +27,12 @@ interface ConsoleHttpAnswer {
   readonly text: string;
 }
 
-/** The service answers within ten seconds or refuses; a slow line gets twice as long. */
+/** Deadline of a call: the service answers or refuses within ten seconds, and a slow network gets twice that. */
 const WAIT_MS = 20_000;
-/** A page of 100 providers of 500 models each has 13 MB at most. */
+/** Longest answer: a page of 100 providers of 500 models each has at most 13 MB. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Rejects with Node's own error when there is no whole answer in time. */
+/** Calls the console. Rejects with Node's own error without a whole answer in time. */
 export function callConsole(
   { url, token, certificate }: ConsoleEndpoint,
   { method, path, tenant, body, ifVersion }: ConsoleHttpCall,
@@ -77,27 +77,27 @@ export function callConsole(
   });
 }
 
-/** Asks a service on this machine whether it is ready. Sends no key. */
+/** Asks a service on this machine whether it is ready, without a key. */
 
-// A service on this machine answers in milliseconds, a busy one in some hundred.
+// Deadline of an answer: it takes milliseconds, from a busy service some hundred.
 const READY_MS = 3000;
 
 interface ServiceAddress {
   readonly host: string;
   readonly port: number;
-  /** The certificate that it was started with; undefined: plain HTTP. */
+  /** The certificate with which it was started; undefined: plain HTTP. */
   readonly cert: string | undefined;
 }
 
-/** The status of /readyz; undefined without an HTTP answer in time. */
+/** Returns the status of /readyz; undefined without an HTTP answer in time. */
 export function probeService(address: ServiceAddress): Promise<number | undefined> {
   const { port, cert } = address;
-  // A service that listens on every address is asked on loopback.
+  // A service that listens on every address is called on loopback.
   const host = address.host === '0.0.0.0' || address.host === '::' ? 'localhost' : address.host;
   return new Promise((resolve) => {
     const plain = { host, port, path: '/readyz', agent: false, timeout: READY_MS };
-    // It is asked by its address, and its certificate is for its name: that it is this very
-    // certificate is what counts.
+    // It is called by address, while its certificate is for its name; the check is that it has exactly this
+    // certificate.
     const trust = { ca: cert, checkServerIdentity: () => undefined };
     const asked = cert === undefined ? getHttp(plain) : getHttps({ ...plain, ...trust });
     const deadline = setTimeout(() => asked.destroy(new Error('silent')), READY_MS);

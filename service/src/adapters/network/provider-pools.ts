@@ -21,9 +21,9 @@ import { networkInterfaces } from 'node:os';
 import ipaddr from 'ipaddr.js';
 
 /**
- * The connections from a service to providers: TLS only, to public addresses and the networks that
- * the operator opened, through no proxy. Presets of one origin share a pool. A custom provider has
- * its own pool, so no tenant can get a connection that leads to another tenant's gateway.
+ * Connections from a service to providers: TLS only, to public addresses and the networks that the operator allowed,
+ * without a network proxy. Presets of one origin share a pool. A custom provider has its own, so no tenant can get a
+ * connection that leads to another tenant's gateway.
  */
 
 interface EgressOptions {
@@ -38,11 +38,11 @@ interface EgressOptions {
 }
 
 /**
- * As many as callers may be connected to the service. All tenants may be at one preset's origin: with
- * fewer, a tenant's long answers would hold up the requests of the others.
+ * Bound on connections: as many as callers. All tenants may use one preset's origin, and with fewer a tenant's long
+ * answers would delay the others.
  */
 const CONNECTIONS_MAX = 4_096;
-/** Providers in use. One that is idle for long opens new connections. */
+/** Bound on pools. A provider that was idle for long opens new connections. */
 const POOLS_MAX = 2_000;
 
 export class ProviderPools implements ProviderLinks {
@@ -102,8 +102,8 @@ export class ProviderPools implements ProviderLinks {
 }
 
 /**
- * Where this process listens. A provider whose name leads there is the service itself: each request to
- * it would cause the next one.
+ * Where this process listens. A provider whose name leads there is the service itself, and each request to it would
+ * cause another.
  */
 export class OwnListener {
   #port: number | undefined;

@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import { codeOf, FileError } from '../../../../src/adapters/files/file-error.ts';
 import { isPrivate } from '../../../../src/adapters/files/private-folder.ts';
 
-/** A certificate and its key from PEM files, checked before anything listens with them. */
+/** Loads a certificate and its key from PEM files, and checks them before they are used. */
 
 export interface TlsFiles {
   readonly cert: string;
@@ -12,15 +12,15 @@ export interface TlsFiles {
 }
 
 export interface LoadedTls extends TlsFiles {
-  /** Milliseconds since 1970 when the first certificate of the chain ends. */
+  /** When the first certificate of the chain expires, in milliseconds since 1970. */
   readonly expiresAt: number;
-  /** The names and addresses that it is for, as X.509 writes them. */
+  /** The names and addresses of the certificate, in X.509's form. */
   readonly names: string;
   /** Others may read the key. */
   readonly isKeyLoose: boolean;
 }
 
-/** Throws FileError; its text holds nothing of the files. */
+/** Loads the files. Throws FileError, which contains nothing of the files. */
 export async function loadTls(paths: TlsFiles): Promise<LoadedTls> {
   const [cert, key] = [await readPem(paths.cert), await readPem(paths.key)];
   try {

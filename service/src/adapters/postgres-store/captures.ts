@@ -22,9 +22,8 @@ import type { TenantTermKeys } from './term-keys.ts';
 import { bytesArray } from './wire-values.ts';
 
 /**
- * Takes a batch of records in. The row of the space is locked, so batches of one space come one after
- * the other, and their sequence is the order of their commits. A batch is two messages
- * and a commit, however many records it has.
+ * Captures a batch of records. The space's row is locked, so batches of a space run one after the other, and their
+ * sequence is the order of their commits. A batch takes two messages and a commit, however many records it has.
  */
 
 export async function capture(
@@ -33,14 +32,14 @@ export async function capture(
   batch: CaptureBatch,
 ): Promise<CaptureOutcome> {
   const spaces = new Spaces(rows, place.tenant);
-  // Its row is locked first, so no other transaction changes the rows that the statement behind it reads.
+  // The space's row is locked first, so no other transaction changes the rows that the next statement reads.
   const lock = () =>
     Promise.all([
       lockSpace(rows, place.tenant, batch.space),
       readKnown(rows, place.tenant, batch),
       place.ignoresPlan === true ? Infinity : spaces.room(),
     ]);
-  // It takes this process about as long to find the words as the server to answer.
+  // This process needs about as long to extract the words as the server to answer.
   let [[space, held, room], passages] = await Promise.all([
     lock(),
     meanwhile(() => passagesIn(batch)),
@@ -49,7 +48,7 @@ export async function capture(
     const state = bareState(await spaces.state(batch.space));
     if (isStale(batch, state)) return { state, results: undefined };
     await makeSpace(rows, place.tenant, batch.space);
-    // Another node may have made it a moment ago, and filled it.
+    // Another node may have created and filled it a moment ago.
     [space, held, room] = await lock();
     if (space === undefined) {
       return { state, results: batch.objects.map((): ObjectState => 'quota') };
@@ -70,7 +69,7 @@ export async function capture(
   return { state: after, results: plan.results };
 }
 
-/** Runs `work` in the next tick, so that the statements queued in this one reach the server first. */
+/** Runs `work` in the next tick, so that the statements queued in this one are sent first. */
 export async function meanwhile<T>(work: () => T): Promise<T> {
   await new Promise<void>((resolve) => {
     process.nextTick(resolve);
@@ -94,13 +93,13 @@ function lockSpace(rows: Rows, tenant: string, space: string): Promise<LockedSpa
   return rows.get<LockedSpace>(INDEX.lockSpace, tenant, space);
 }
 
-/** Locked, and made where there is none; undefined when the tenant has too many. */
+/** Locks the space, and creates it if missing; undefined if the tenant has too many. */
 export async function makeSpace(
   rows: Rows,
   tenant: string,
   space: string,
 ): Promise<LockedSpace | undefined> {
-  // Two nodes may give two spaces the same number: then one of them finds its row missing.
+  // Two nodes may give two spaces the same number; then one of them finds its row missing and tries again.
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- The next look follows what was made.
     const found = await lockSpace(rows, tenant, space);
@@ -128,7 +127,7 @@ interface CapturePlace {
   readonly keys: TenantTermKeys;
   /** Canonical bytes that one space may hold. */
   readonly bytesMax: number;
-  /** The records of another service come in, whatever the plan allows. */
+  /** Records moved from another service are accepted whatever the plan allows. */
   readonly ignoresPlan?: true;
 }
 
@@ -162,7 +161,7 @@ class BatchWriter {
     this.#conversations = new Map(known.map(({ name, id }) => [name, id]));
   }
 
-  /** A statement finds what those before it have added. */
+  /** Sends the statements; each sees what those before it have added. */
   write(now: number): Promise<number>[] {
     const added =
       this.#plan.records.length === 0
@@ -278,7 +277,7 @@ class BatchWriter {
     ];
   }
 
-  /** As sayAgain of the file's tables, after the rows of this batch are there. */
+  /** Renews repeated records, like sayAgain of the file's tables, after the batch's rows are written. */
   #sayAgain(): Promise<number>[] {
     const { again } = this.#plan;
     const timed = again.filter(({ isTimed }) => isTimed === true);
@@ -317,7 +316,7 @@ interface PlacedText {
   readonly passages: readonly IndexedPassage[];
 }
 
-/** The passages of text `n`, each at its place in the conversation. */
+/** Returns the passages of text `n`, each with its position in the conversation. */
 function passagesOf({ object, role, conversation, passages }: PlacedText, n: number): NewPassage[] {
   const source = object.source === undefined ? {} : { source: object.source };
   const first = (object.position + shareOf({ role, ...source })) * POSITIONS_PER_EXCHANGE;

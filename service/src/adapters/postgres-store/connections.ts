@@ -18,9 +18,9 @@ import { Session } from './session.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
- * Transactions on PostgreSQL, over a pool of a few connections. Every wait has a deadline, on this side and
- * on the server's. It uses no session state, so a pooler may be in between. `look` sends one message and
- * opens no transaction. `note` is a `write`: one more commit costs nothing here.
+ * Runs transactions on PostgreSQL over a pool of a few connections. Every wait has a deadline, here and on the
+ * server. It uses no session state, so a pooler may be in between. `look` sends one message and opens no
+ * transaction. `note` is a `write`, because one more commit costs nothing here.
  */
 
 export interface ConnectionOptions {
@@ -32,7 +32,7 @@ export interface ConnectionOptions {
 }
 
 interface ConnectionHooks {
-  /** Runs on a server that was found, before anything else does. One that it throws for is not used. */
+  /** Called with a newly found server, before anything else. If it throws, the server is not used. */
   readonly settle?: (transactions: Transactions, origin: DatabaseOrigin) => Promise<void>;
 }
 
@@ -41,20 +41,20 @@ interface Work<T> {
   readonly begin: string | undefined;
   readonly run: (rows: Rows) => Promise<T>;
   readonly statementMs: number;
-  /** The same work may be done twice: the second time finds it done. */
+  /** The same work may run twice: the second time finds it done. */
   readonly isRepeatable: boolean;
 }
 
 type Runner = <T>(work: Work<T>, signal?: AbortSignal) => Promise<T>;
 
-/** Half of what the smallest managed offers give one service of two nodes. */
+/** Bound on connections: half of what the smallest managed offers give a service of two nodes. */
 const CONNECTIONS_MAX = 10;
-/** Keys, settings, ledger and receipts always find a connection that no recall or capture has. */
+/** Share of connections that recalls and captures may not take: keys, settings, ledger and receipts always find one. */
 const RESERVED_SHARE = 0.3;
 const STATEMENT_MS = 2000;
 /** Migrations, and the steps of a purge. */
 const JOB_STATEMENT_MS = 60_000;
-/** A call with all its attempts ends after so many times its longest statement. */
+/** A call with all its attempts ends after this many times its longest statement. */
 const STATEMENTS_IN_CALL = 5;
 /** Longer than a recall takes. */
 const SLOT_MS = 2000;
@@ -66,7 +66,7 @@ const READ = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
 const WRITE = 'BEGIN';
 
 export class Connections implements Transactions {
-  /** For recalls and captures: where they take all that they may, requests to models still pass. */
+  /** For recalls and captures. Even if they use their whole share, requests to models still get connections. */
   readonly memory: Transactions;
   readonly #statementMs: number;
   readonly #server: ServerAddress;
@@ -118,12 +118,12 @@ export class Connections implements Transactions {
     return this.#all.job(run);
   }
 
-  /** The database that is written to now. Throws MemoryError. */
+  /** Returns the database that is writable now. Throws MemoryError. */
   async origin(): Promise<DatabaseOrigin> {
     return (await this.#search.writing()).origin;
   }
 
-  /** The server and its tables may have changed: the next call checks. */
+  /** Makes the next call check the server and its tables, which may have changed. */
   async lookAgain(): Promise<void> {
     this.#search.lose(await this.#search.writing());
   }
@@ -176,7 +176,7 @@ export class Connections implements Transactions {
       return await Promise.race([done, aborted]);
     } finally {
       if (onAbort !== undefined) signal.removeEventListener('abort', onAbort);
-      // The transaction continues to its end or its deadline, but no caller waits for it.
+      // The transaction continues to its end or deadline, but no caller waits for it.
       done.catch(() => undefined);
     }
   }
@@ -202,7 +202,7 @@ export class Connections implements Transactions {
         return await this.#attempt(found, work, until);
       } catch (error) {
         const isLate = this.#isClosed || performance.now() > until;
-        // With fewer at once, what the node has is enough for all, one after the other.
+        // If the server allows fewer, this node's connections serve all calls one after the other.
         if (isFull(error)) this.#slots.narrow(found.pool.totalCount);
         const isLast = attempt >= ATTEMPTS && !(isFull(error) && found.pool.totalCount > 0);
         if (!mayRunAgain(error, work.isRepeatable) || isLate || isLast) throw asMemoryError(error);
@@ -214,7 +214,7 @@ export class Connections implements Transactions {
 
   async #attempt<T>(found: FoundServer, work: Work<T>, until: number): Promise<T> {
     const client = await this.#connect(found);
-    // An error of an idle connection would end the process; the statement in hand fails anyway.
+    // An error of an idle connection would end the process; a running statement fails anyway.
     client.on('error', ignoreError);
     const { begin, statementMs } = work;
     const session = new Session(client, { begin, statementMs, until, origin: found.origin });
@@ -257,8 +257,8 @@ function isBroken(error: unknown): boolean {
 }
 
 /**
- * Asks the server to end what this connection still does. A backend that waits for a standby does not
- * notice that its client is gone, and would keep its locks and its connection.
+ * Asks the server to end what this connection is still doing. A backend that waits for a standby does not notice
+ * that its client is gone, and would keep its locks and its connection.
  */
 function cancel({ host, port }: ServerAddress, client: PoolClient): void {
   const [id, secret] = ['processID', 'secretKey'].map((name) => Number(Reflect.get(client, name)));
@@ -278,7 +278,7 @@ function cancel({ host, port }: ServerAddress, client: PoolClient): void {
 /** After that the server may have room again. */
 const NARROW_MS = 5000;
 
-/** At most so many at once. Who finds no place waits for one, and not for long. */
+/** Bounds concurrent work. Further work waits for a place, but not for long. */
 class Slots {
   readonly #count: number;
   #limit: number;
@@ -291,7 +291,7 @@ class Slots {
     this.#limit = count;
   }
 
-  /** Resolves with what gives the place back. Throws MemoryError when none was free in time. */
+  /** Takes a place; resolves with a function that returns it. Throws MemoryError if none was free in time. */
   async take(withinMs: number): Promise<() => void> {
     if (this.#taken < this.#limit) this.#taken += 1;
     else await this.#wait(withinMs);
@@ -301,7 +301,7 @@ class Slots {
     };
   }
 
-  /** For a while there are fewer places, and one at least: the server gives no more. */
+  /** Reduces the places for a while, to at least one, because the server gives no more connections. */
   narrow(limit: number): void {
     this.#limit = Math.min(this.#limit, Math.max(1, limit));
     clearTimeout(this.#wider);

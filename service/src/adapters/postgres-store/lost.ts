@@ -1,6 +1,6 @@
 import { MemoryError } from '../../../../src/core/errors.ts';
 
-/** The ways in which a call to PostgreSQL fails, and which of them may be tried again. */
+/** The ways in which a call to PostgreSQL fails, and which of them may be repeated. */
 
 const READ_ONLY_TRANSACTION = '25006';
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01']);
@@ -18,7 +18,7 @@ export class UncertainCommit extends Error {
   override readonly name = 'UncertainCommit';
 }
 
-/** The call took its whole time. The host is not to blame. */
+/** The call exceeded its deadline; the host is not to blame. */
 export class Overdue extends Error {
   override readonly name = 'Overdue';
 }
@@ -28,7 +28,7 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : '';
 }
 
-/** The connection failed and not the statement: 57P01 to 57P03 say that the server goes. */
+/** Says whether the connection failed and not the statement: 57P01 to 57P03 mean that the server is shutting down. */
 export function isGone(error: unknown): boolean {
   if (error instanceof LostConnection || error instanceof UncertainCommit) return true;
   if (error instanceof MemoryError || error instanceof TypeError) return false;
@@ -42,7 +42,7 @@ export function isFull(error: unknown): boolean {
   return codeOf(error) === TOO_MANY_CONNECTIONS;
 }
 
-/** A wrong password or a database that does not exist: it does not become right by waiting. */
+/** Says whether the password is wrong or the database does not exist, which waiting does not change. */
 export function isRefused(error: unknown): boolean {
   return codeOf(error).startsWith('28') || codeOf(error) === NO_DATABASE;
 }
@@ -56,7 +56,7 @@ export function timeout(): MemoryError {
   return new MemoryError('timeout', 'The memory did not answer in time.');
 }
 
-/** Never with a text of the database: a detail of its error may quote a row. */
+/** Converts an error. It never contains the database's text, whose details may quote a row. */
 export function asMemoryError(error: unknown): MemoryError {
   if (error instanceof MemoryError) return error;
   if (error instanceof Overdue) return timeout();
@@ -71,7 +71,7 @@ export function asMemoryError(error: unknown): MemoryError {
 
 export const NO_CONNECTION_LEFT = 'The database has no connection left.';
 
-/** The connection counts as lost when no answer has come by then. */
+/** Waits for an answer; without one in time the connection counts as lost. */
 export async function answered<T>(asked: Promise<T>, withinMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -22,10 +22,10 @@ import type { TermKeys } from './term-keys.ts';
 
 /** The memory of tenants on PostgreSQL: captures, the index of keyed hashes, and recalls. */
 
-/** The database as every part of a store has it: found, and with its tables as they must be. */
+/** The database for every part of a store, after it was found and its tables were checked. */
 export interface OpenDatabase {
   readonly connections: Connections;
-  /** Hashes words with the secret of this database. */
+  /** Hashes words with this database's secret. */
   readonly keys: TermKeys;
 }
 
@@ -120,18 +120,17 @@ interface HeardSignal {
   readonly signal: number;
 }
 
-/** Spaces whose last prompt is remembered, some 2 kB each. */
+/** Bound on spaces with a remembered prompt, some 2 kB each. */
 const SPACES_MAX = 100;
 const WAIT_MS = 50;
 
 /**
- * How much the last prompts of each space shared with the memory; a new prompt is compared with
- * them. They are written after the answer, so no request waits; only the next recall of this node
- * does. A lost entry makes a share of 200 slightly less exact.
+ * Records the signals of each space's last prompts, to compare a new prompt with. They are written after the answer,
+ * so no request waits; only this node's next recall does. A lost entry makes a share of 200 slightly less exact.
  */
 class TenantSignals {
   readonly #tenant: string;
-  /** The last counted prompt of each space. A repeated prompt is not counted again. */
+  /** The last counted prompt of each space: a repeated prompt is not counted again. */
   readonly #lastPrompts = new Map<number, string>();
   #writing: Promise<unknown> = Promise.resolve();
 
@@ -139,7 +138,7 @@ class TenantSignals {
     this.#tenant = tenant;
   }
 
-  /** For one recall. `heard`: gets what is to be written after it. */
+  /** Returns the signals for one recall. `heard`: collects what must be written afterwards. */
   in(rows: Rows, heard: HeardSignal[]): SharedSignals {
     return {
       of: (space) => waitFor(this.#of(rows, space)),
