@@ -146,7 +146,7 @@ class TenantSignals {
     };
   }
 
-  /** A moment at most: an answer is worth more than an exact share. */
+  /** Waits for these writes, but only a moment: an answer matters more than an exact share. */
   written(): Promise<unknown> {
     return Promise.race([this.#writing, sleep(WAIT_MS, undefined, { ref: false })]);
   }

@@ -7,9 +7,8 @@ import { MIGRATIONS, SCHEMA } from './statements/schema.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
- * Brings the tables to this version: numbered, forward only, each once, whichever of several nodes
- * comes first. The checksums of what was applied stay in the database: a migration that was edited
- * since is refused.
+ * Updates the tables to this version. Migrations are numbered, only go forward, and each runs once, on whichever
+ * node is first. The database stores their checksums, so a migration that was edited later is refused.
  */
 
 export interface Migration {
@@ -19,15 +18,15 @@ export interface Migration {
 }
 
 export interface SchemaState {
-  /** Numbers of the migrations that are not applied yet. */
+  /** Numbers of migrations that have not run yet. */
   readonly missing: readonly number[];
   /** Undefined where there are no tables yet. */
   readonly secret: Buffer | undefined;
-  /** The data of a file are on their way: what is there is a part. */
+  /** A move from a file has not ended, so the data are incomplete. */
   readonly isMoving?: true;
 }
 
-/** Notes in `service_meta` the move from a file that filled the database, and whether it is over. */
+/** The name of the note in `service_meta` about a move from a file into this database, and whether it has ended. */
 export const MOVE_NOTE = 'move';
 
 const SECRET_BYTES = 32;
@@ -44,7 +43,7 @@ export async function migrate(
   now: number,
   known: readonly Migration[] = KNOWN,
 ): Promise<readonly number[]> {
-  // Two nodes that make a table at the same moment may collide: the second try finds it.
+  // Two nodes that create a table at the same moment may collide; the second attempt finds it.
   await connections.job(makeMeta).catch(() => connections.job(makeMeta));
   return connections.job(async (rows) => {
     await rows.get(SCHEMA.lockMeta);
@@ -59,7 +58,7 @@ export async function migrate(
   });
 }
 
-/** Throws for a database of a later release, and for one whose migrations were others. */
+/** Reads the version of the tables. Throws for a database of a later release, or with other migrations. */
 export async function readSchema(
   connections: Connections,
   known: readonly Migration[] = KNOWN,
@@ -82,12 +81,12 @@ export async function readSchema(
   });
 }
 
-/** After a restore: earlier acknowledgements to clients are invalid. */
+/** Begins a new epoch after a restore, because earlier acknowledgements to clients are invalid. */
 export async function beginEpoch(connections: Connections): Promise<void> {
   await connections.job(newEpochIn);
 }
 
-/** Every node then reads that anything may have changed, and forgets what it knew of the store. */
+/** Sets a new epoch. Every node then reads that anything may have changed, and drops its caches. */
 export async function newEpochIn(rows: Rows): Promise<void> {
   await rows.run(SCHEMA.setMeta, 'epoch', newEpoch());
   await rows.run(SCHEMA.skipChanges);

@@ -13,8 +13,8 @@ import { TermKeys } from './term-keys.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
- * Takes the data of a service from a file. Everything may come twice: a move that was killed starts
- * again and skips the records that are there. Until it is over no service starts on the database.
+ * Receives a service's data from a file. Everything may come twice: an interrupted move starts again and skips
+ * existing records. Until it has ended no service starts on the database.
  */
 
 export async function openMoveTarget(server: ServerAddress, now: number): Promise<MoveTarget> {
@@ -31,7 +31,7 @@ export async function openMoveTarget(server: ServerAddress, now: number): Promis
 }
 
 function targetOn(connections: Connections, keys: TermKeys): MoveTarget {
-  // An empty database becomes a large one within minutes.
+  // An empty database becomes large within minutes, so the planner's statistics must follow.
   const statistics = new Statistics(async () => connections);
   return {
     begin: (epoch) => begin(connections, epoch),
@@ -54,7 +54,7 @@ function targetOn(connections: Connections, keys: TermKeys): MoveTarget {
       const found = await connections.job((rows) =>
         rows.all<{ digest: string; bytes: Uint8Array }>(MOVE.records, tenant, space, digests),
       );
-      // The digest is computed again from the bytes that the server holds.
+      // Compute the digest again from the server's bytes.
       const whole = new Set(
         found
           .filter(({ digest, bytes }) => contentDigest(bytes) === digest)

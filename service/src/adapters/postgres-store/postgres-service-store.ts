@@ -28,23 +28,23 @@ import {
 import type { Rows, Transactions } from '../../ports/rows.ts';
 import { SCHEMA } from './statements/schema.ts';
 
-/** The service's store on PostgreSQL: several nodes may have it open at once. */
+/** The service's store on PostgreSQL, which several nodes may use at once. */
 
 interface PostgresStoreOptions extends ConnectionOptions {
-  /** Applies the migrations that are missing; else a database that lacks some is refused. */
+  /** Run missing migrations; otherwise a database without them is refused. */
   readonly migrates?: boolean;
   /** Canonical bytes that one space may hold. */
   readonly spaceBytesMax?: number;
-  /** The operator says that only a standby with every acknowledged commit is promoted. */
+  /** The operator guarantees that only a standby with every acknowledged commit is promoted. */
   readonly trustsFailover?: boolean;
   readonly report?: (line: string) => void;
-  /** How often tables are looked for that outgrew the planner's statistics. */
+  /** How often to look for tables that outgrew the planner's statistics. */
   readonly statisticsMs?: number;
 }
 
 const SPACE_BYTES_MAX = 16 * 1024 ** 3;
 
-/** Returns at once: calls wait until the database is found and its tables are as they must be. */
+/** Opens the store and returns at once: calls wait until the database is found and its tables are checked. */
 export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
   const { spaceBytesMax = SPACE_BYTES_MAX, trustsFailover = false } = options;
   const { report = () => undefined } = options;
@@ -55,7 +55,7 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
   let opened: Promise<OpenDatabase> | undefined;
   const database = (): Promise<OpenDatabase> => {
     const asked = (opened ??= open(connections, options.migrates === true));
-    // A database that is away now may be there at the next call.
+    // A database that is unavailable now may be there at the next call.
     asked.catch(() => {
       if (opened === asked) opened = undefined;
     });
@@ -99,7 +99,7 @@ async function open(connections: Connections, migrates: boolean): Promise<OpenDa
   let state = await readSchema(connections);
   if (state.missing.length > 0 && migrates) {
     await migrate(connections, Date.now());
-    // There is a table now that notes which database this is.
+    // The table that identifies this database exists now.
     await connections.lookAgain();
     state = await readSchema(connections);
   }
@@ -115,8 +115,8 @@ async function open(connections: Connections, migrates: boolean): Promise<OpenDa
 }
 
 /**
- * Runs each time a server is found, before anything else. If the database is not the same as the
- * last time, it begins a new epoch, so that no client relies on earlier acknowledgements.
+ * Checks a newly found server before anything else. If the database is not the same as before, it begins a new
+ * epoch, so that no client relies on earlier acknowledgements.
  */
 
 const ORIGIN = 'origin';
@@ -146,7 +146,7 @@ async function settleOrigin(
     await rows.run(SCHEMA.setMeta, ORIGIN, originText(origin));
     return verdict;
   });
-  // Where nothing changes for clients, a database that takes no commit yet may answer questions.
+  // If nothing changes for clients, a database that does not accept commits yet may still answer questions.
   if (judge(before) !== 'replaced') settled.catch(() => undefined);
   else tell(await settled, report);
 }
@@ -170,9 +170,9 @@ function tell(verdict: OriginVerdict, report: (line: string) => void): void {
 }
 
 /**
- * Receipts and audit events are in one table for each day, created a week ahead. Expired days are
- * dropped as tables, because deleting their rows would cost as much as writing them. Rows of a day
- * without a table, such as those of a service that moved, are together in one more.
+ * Receipts and audit events have one table per day, created a week ahead. Expired days are dropped as tables,
+ * because deleting rows would cost as much as writing them. Rows of a day without a table, such as those of a moved
+ * service, share another table.
  */
 
 const DAY_MS = 86_400_000;
@@ -186,11 +186,11 @@ async function keepDays(
   if (receiptsFrom !== undefined) await dropBefore(connections, 'receipts', receiptsFrom);
   if (auditFrom === undefined) return;
   await dropBefore(connections, 'audit', auditFrom);
-  // Events of days that had no table of their own.
+  // Events of days without their own table.
   await connections.job((rows) => rows.run(DAYS.dropAuditRows, auditFrom));
 }
 
-/** The day of this moment and those of the week after it. */
+/** Creates the tables of this day and the following week. */
 async function makeDaysFrom(connections: Connections, at: number): Promise<void> {
   const made = await connections.read((rows) => rows.all<{ name: string }>(DAYS.list));
   const names = new Set(made.map(({ name }) => name));
@@ -230,7 +230,7 @@ function dayOf(at: number): string {
   return isoTime(at).slice(0, 'YYYY-MM-DD'.length).replaceAll('-', '');
 }
 
-/** Tells a person about a database server: `svc-service doctor`. */
+/** Describes a database server for `svc-service doctor`. */
 
 interface StandbyRow {
   readonly name: string;
@@ -238,7 +238,7 @@ interface StandbyRow {
   readonly sync: string | null;
 }
 
-/** Throws MemoryError for a server that cannot be asked. */
+/** Inspects a server. Throws MemoryError if it cannot be asked. */
 export async function inspectServer(address: ServerAddress): Promise<ServerFacts> {
   const connections = new Connections({ server: address, connectionsMax: 1 });
   try {

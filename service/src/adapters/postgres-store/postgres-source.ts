@@ -29,8 +29,8 @@ import { PASSAGES_PER_SPACE } from '../../../../src/adapters/store/schema.ts';
 import type { Connections } from './connections.ts';
 
 /**
- * Reads for one recall out of PostgreSQL, in one transaction. A round trip costs more than the rows, so
- * one statement brings what the next readings are going to ask for, and they find it here.
+ * Reads from PostgreSQL for one recall, in one transaction. A round trip costs more than the rows, so one statement
+ * fetches what the next reads will need, and they find it here.
  */
 
 interface WindowRow {
@@ -63,9 +63,9 @@ export class PostgresSource implements RecallSource {
   readonly #rows: Rows;
   readonly #tenant: string;
   readonly #keys: TenantTermKeys;
-  /** Counts of this recall that the database did not know yet. */
+  /** Counts of this recall that the database did not have yet. */
   readonly #counted: WordCount[];
-  /** By space and term: in how many passages a frequent word is. */
+  /** The number of passages of a frequent word, by space and term. */
   readonly #many = new Map<string, number>();
   readonly #places = new Map<string, Places>();
   readonly #said = new SaidTexts();
@@ -88,7 +88,7 @@ export class PostgresSource implements RecallSource {
     this.#counted = counted;
   }
 
-  /** Another node may write and delete at any time. */
+  /** Undefined: another node may write and delete at any time. */
   generation(): undefined {
     return undefined;
   }
@@ -101,7 +101,7 @@ export class PostgresSource implements RecallSource {
     return waitFor(this.readSpaces(names));
   }
 
-  /** A caller that knows the names earlier asks earlier. */
+  /** Reads spaces. A caller that knows the names early asks early. */
   readSpaces(names: readonly string[]): Promise<readonly Space[]> {
     const key = JSON.stringify(names);
     const asked = this.#spaces.get(key) ?? this.#all<Space>(RECALL.spaces, names);
@@ -113,7 +113,7 @@ export class PostgresSource implements RecallSource {
     return waitFor(this.#count(space, terms, most));
   }
 
-  /** countTerms() has counted it, with all others of its question. */
+  /** countTerms() has counted it already, with all other terms of the question. */
   countTerm(space: Space, term: string, most: number): Steps<number> {
     return done(Math.min(this.#many.get(nameOf(space, term)) ?? 0, most));
   }
@@ -210,14 +210,14 @@ export class PostgresSource implements RecallSource {
     return waitFor(asked.then((rows) => this.#textsOf(rows)));
   }
 
-  /** Undefined for a passage that this recall has not given. */
+  /** Returns the item of a passage; undefined if this recall has not returned the passage. */
   itemOf(passage: Pick<RecalledPassage, 'space' | 'digest'>): SaidItem | undefined {
     return this.#said.itemOf(passage);
   }
 
   /**
-   * Counts for each word the passages that hold it. The same statement reads which passages these are, from the same
-   * index, so the words that the search chooses need no second statement.
+   * Counts each word's passages. The same statement reads which passages these are, from the same index, so that the
+   * words chosen for the search need no second statement.
    */
   async #count(space: Space, terms: readonly string[], most: number): Promise<TermCount[]> {
     const { id, passages } = space;
@@ -371,17 +371,17 @@ interface CountRow {
   readonly places: string;
 }
 
-/** A search ignores a word in more passages than this, so its places are not needed. */
+/** A word in more passages than this is ignored, so its passages are not needed. */
 const COUNTED_MAX = POSTINGS_MAX + 1;
 
 function nameOf({ id }: Space, term: string): string {
   return `${id} ${term}`;
 }
 
-/** A text with its record, as the statements of a recall give it. */
+/** A text with its record, as a recall's statements return it. */
 interface SaidRow extends ItemRow {
   readonly space_id: number;
-  /** The number of the passage or text that was asked for. */
+  /** The requested passage's or text's number. */
   readonly n: number;
   readonly start_at: number;
   readonly end_at: number;
@@ -389,11 +389,11 @@ interface SaidRow extends ItemRow {
   readonly said_digest: string;
   readonly said_source: 'unverified' | null;
   readonly at: number;
-  /** Null where another row of the same record has them. */
+  /** Null if another row of the same record has them. */
   readonly bytes: Uint8Array | null;
 }
 
-/** The texts of one recall. Whatever was read for the search is an item without a second look. */
+/** The texts of one recall: everything that the search has read is available as an item without another query. */
 class SaidTexts {
   /** By space and number of the record: its texts. */
   readonly #records = new Map<string, readonly { readonly text: string }[]>();
@@ -429,7 +429,10 @@ function itemKey({ space, digest }: Pick<RecalledPassage, 'space' | 'digest'>): 
   return `${digest} ${space}`;
 }
 
-/** Rows count within their space: the number of a space and the number in it make an id, as in a file. */
+/**
+ * Returns a row's id. Rows are numbered within their space; the space's number and the row's make an id, as in a
+ * file.
+ */
 
 function idOf(space: number, n: number): number {
   return space * PASSAGES_PER_SPACE + n;
@@ -445,7 +448,7 @@ function placesOf(ids: readonly number[]): [number[], number[]] {
   return [places.map(({ space }) => space), places.map(({ n }) => n)];
 }
 
-/** The number of passages of a space that contain a word, for frequent words: see `word_counts`. */
+/** How many passages of a space contain a frequent word: see `word_counts`. */
 export interface WordCount {
   readonly space: number;
   /** As the database's bigint. */
@@ -456,8 +459,8 @@ export interface WordCount {
 }
 
 /**
- * Stores the word counts of a recall for later recalls, on every node and after a restart. They are
- * written after the answer, so no request waits. A lost count is computed again.
+ * Stores a recall's word counts for later recalls, on every node and after a restart. They are written after the
+ * answer, so no request waits. A lost count is computed again.
  */
 export function keepCounts(
   connections: Connections,
@@ -465,7 +468,7 @@ export function keepCounts(
   counts: readonly WordCount[],
 ): void {
   if (counts.length === 0) return;
-  // In one order, so that two recalls never wait for each other.
+  // In a fixed order, so that two recalls never deadlock.
   const sorted = counts.toSorted((a, b) => a.space - b.space || (a.key < b.key ? -1 : 1));
   connections.memory
     .write((rows) =>

@@ -7,9 +7,9 @@ import { SERVER } from './statements/server.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
 /**
- * Finds the database server behind the address once it accepts writes, and searches again when the
- * connection is lost. The address may lead to another server then: a proxy or a managed endpoint
- * follows the primary. A former primary that still runs has an earlier timeline, and is not used.
+ * Finds the database server at the address that accepts writes, and searches again when the connection is lost. The
+ * address may then lead to another server, because a proxy or a managed endpoint follows the primary. A former
+ * primary that still runs has an earlier timeline and is not used.
  */
 
 export interface FoundServer {
@@ -20,18 +20,18 @@ export interface FoundServer {
 export interface SearchOptions {
   readonly server: ServerAddress;
   readonly connectionsMax: number;
-  /** Runs before any caller gets the server. If it throws, the server is not used. */
+  /** Called before any caller gets the server. If it throws, the server is not used. */
   readonly settle: (found: FoundServer) => Promise<void>;
 }
 
 const CONNECT_MS = 2000;
 const ANSWER_MS = 2000;
-/** How long a call waits for a server that writes, from the moment when it was lost. */
+/** How long a call waits for a writable server, from the moment it was lost. */
 const SEARCH_MS = 3000;
 const PAUSE_MS = 250;
 const CLOSE_MS = 5000;
 const INT8 = 20;
-/** A server that lacks this function, or does not allow it, has no known timeline. */
+/** Error codes that mean that the server does not report its timeline: the function is missing or forbidden. */
 const UNTOLD: ReadonlySet<string> = new Set(['42883', '42501', '0A000', '42704']);
 
 const NO_WRITES = 'The database does not accept writes.';
@@ -49,7 +49,7 @@ export class ServerSearch {
     this.#options = options;
   }
 
-  /** Throws MemoryError when it is not found in time. The search continues by itself. */
+  /** Returns the server. Throws MemoryError if it is not found in time; the search continues. */
   async writing(): Promise<FoundServer> {
     if (this.#found !== undefined) return this.#found;
     if (this.#isClosed) throw new MemoryError('unavailable', 'The memory is closed.');
@@ -77,7 +77,7 @@ export class ServerSearch {
   async close(): Promise<void> {
     this.#isClosed = true;
     const timer = new AbortController();
-    // A server that hangs must not keep a process from ending.
+    // A hanging server must not keep the process from ending.
     const late = sleep(CLOSE_MS, undefined, { signal: timer.signal }).catch(() => undefined);
     await Promise.race([this.#found?.pool.end(), late]);
     timer.abort();
@@ -208,7 +208,7 @@ function endPool(pool: Pool): void {
   pool.end().catch(() => undefined);
 }
 
-/** Numbers of 64 bits as numbers: none of them is above 2^53. */
+/** Parses 64-bit integers as numbers, because none is above 2^53. */
 export function getTypeParser(oid: number): (value: string) => unknown {
   return oid === INT8 ? Number : types.getTypeParser(oid);
 }

@@ -1,6 +1,4 @@
-/**
- * The address of a PostgreSQL service: `postgres://user:password@host:5432/name?sslmode=verify-full`.
- */
+/** The address of a PostgreSQL server: `postgres://user:password@host:5432/name?sslmode=verify-full`. */
 
 export interface ServerAddress {
   /** A name, an address, or the folder of a socket. */
@@ -9,7 +7,7 @@ export interface ServerAddress {
   readonly user: string;
   readonly password: string | undefined;
   readonly database: string;
-  /** False: in the clear, for a server on this machine or behind a tunnel. */
+  /** False: unencrypted, for a server on this machine or behind a tunnel. */
   readonly tls: false | { readonly rejectUnauthorized: boolean };
 }
 
@@ -17,7 +15,7 @@ const FORM =
   /^postgres(?:ql)?:\/\/(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^/?#]+)\/([^?#]+)(?:\?([^#]*))?$/;
 const HOST = /^(\[[0-9a-f:.]+\]|[A-Za-z0-9.-]+|%2F[A-Za-z0-9%._-]+)(?::(\d{1,5}))?$/i;
 const PORT = 5432;
-/** As libpq has them; what it leaves open to a person in the middle is not offered. */
+/** libpq's modes, except those that do not protect from a man in the middle. */
 const TLS_BY_MODE: ReadonlyMap<string, ServerAddress['tls']> = new Map<
   string,
   ServerAddress['tls']
@@ -26,7 +24,7 @@ const TLS_BY_MODE: ReadonlyMap<string, ServerAddress['tls']> = new Map<
   ['verify-full', { rejectUnauthorized: true }],
 ]);
 
-/** Undefined for what is no such address. Its text holds a password: no error may quote it. */
+/** Parses an address; undefined if it is invalid. It contains a password, so no error may quote it. */
 export function readServerUrl(text: string): ServerAddress | undefined {
   const [, user = '', password, hostText = '', database = '', query = ''] = FORM.exec(text) ?? [];
   const place = readHost(hostText);
@@ -54,7 +52,7 @@ function readHost(text: string): { host: string; port: number } | undefined {
   const [, host, port] = HOST.exec(text) ?? [];
   if (host === undefined) return undefined;
   return {
-    // A folder of a socket is written with %2F for its slashes.
+    // The slashes of a socket's folder are written as %2F.
     host: host.startsWith('[') ? host.slice(1, -1) : decodeURIComponent(host),
     port: port === undefined ? PORT : Number(port),
   };

@@ -8,12 +8,12 @@ import { wireValue, type WireValue } from './wire-values.ts';
 
 /** One transaction on one connection. */
 
-/** The server ends a statement itself; this much later the statement counts as lost. */
+/** The server itself ends a statement; this much later it counts as lost. */
 const ANSWER_SLACK_MS = 1000;
 const COMMIT_MS = 5000;
 
 interface SessionPlan {
-  /** The statement that begins the transaction; undefined: one statement, which needs none. */
+  /** The statement that begins the transaction; undefined for a single statement, which needs none. */
   readonly begin: string | undefined;
   readonly statementMs: number;
   /** The server on which it must run. */
@@ -58,8 +58,8 @@ export class Session implements Rows {
   }
 
   /**
-   * Ends a transaction that changed nothing. No caller waits: the next user of the connection sees whether
-   * it still answers.
+   * Ends a transaction that changed nothing, without waiting: the connection's next user notices if it no longer
+   * answers.
    */
   leave(): void {
     if (this.#isOpen) this.#client.query('COMMIT').catch(() => undefined);
@@ -83,11 +83,11 @@ export class Session implements Rows {
     } finally {
       this.#client.off('notice', onNotice);
     }
-    // An operator ended the wait for the standby: only this server has the commit.
+    // An operator ended the wait for the standby, so only this server has the commit.
     if (isWarned) throw new UncertainCommit('No standby has the commit.');
   }
 
-  /** Resolves with what is wrong with the connection after it, else with the error before it. */
+  /** Rolls back. Resolves with an error of the connection if there is one, else with the given error. */
   async rollBack(error: unknown): Promise<unknown> {
     if (!this.#isOpen) return error;
     try {
@@ -98,7 +98,7 @@ export class Session implements Rows {
     }
   }
 
-  /** The end of a message ends the transaction of one that has none. */
+  /** Without BEGIN the end of the message ends the transaction. */
   get #isOpen(): boolean {
     return this.#hasBegun && this.#plan.begin !== undefined;
   }
@@ -107,7 +107,7 @@ export class Session implements Rows {
     const asked = new Promise<Result>((resolve, reject) => {
       this.#waiting.push({ text, values, resolve, reject });
     });
-    // After what is asked for by others who have got an answer at this moment.
+    // Sent in the next tick, together with the statements of other callers that have just got an answer.
     if (this.#waiting.length === 1) process.nextTick(() => this.#send());
     try {
       return await this.#inTime(asked);
@@ -116,13 +116,13 @@ export class Session implements Rows {
     }
   }
 
-  /** Whatever another server said is of no use, not even its error. */
+  /** Another server's answer is useless, even if it is an error. */
   #checkServer(): void {
     if (!this.#isElsewhere) return;
     throw new LostConnection('The connection leads to another database server than before.');
   }
 
-  /** The first message begins the transaction, too. One goes out when the one before is answered. */
+  /** Sends the next message, once the previous one is answered. The first one also begins the transaction. */
   #send(): void {
     if (this.#isAsking || this.#waiting.length === 0) return;
     this.#isAsking = true;
@@ -136,7 +136,10 @@ export class Session implements Rows {
     this.#client.query(new Batch(asked, onEnd));
   }
 
-  /** The transaction, its limit, and whether this still is the server that was found. */
+  /**
+   * Returns the statements that begin the transaction, set its time limit, and check that this is still the same
+   * server.
+   */
   #beginning(): Asked[] {
     const { begin, statementMs, origin } = this.#plan;
     const text = origin.timeline === '' ? SERVER.stillWritesUntold : SERVER.stillWrites;
@@ -166,7 +169,7 @@ function ignore(): void {
   // Nothing waits for it.
 }
 
-/** The statement of one row with the marks of so many: `($1, $2), ($3, $4)`. */
+/** Repeats the placeholders of a statement for so many rows: `($1, $2), ($3, $4)`. */
 function withRows(statement: string, count: number): string {
   return statement.replace(/VALUES \(([^)]*)\)/, (_, marks: string) => {
     const width = marks.split(',').length;
@@ -179,9 +182,8 @@ function withRows(statement: string, count: number): string {
 }
 
 /**
- * Several statements in one message to the server: they cost one round trip, and one write. After an error
- * the server skips those behind it. No statement has a name, so a pooler in transaction mode may be in
- * between.
+ * Sends several statements in one message, which costs one round trip and one write. After an error the server skips
+ * the later ones. Statements have no names, so a pooler in transaction mode may be in between.
  */
 
 interface Result {
@@ -196,7 +198,7 @@ interface Asked {
   readonly reject: (error: unknown) => void;
 }
 
-/** The messages of pg's connection, each of which it would write by itself. */
+/** The messages of pg's connection, each of which it would send separately. */
 interface Wire {
   parse(message: { readonly text: string }): void;
   bind(message: { readonly values: readonly WireValue[] }): void;
@@ -210,7 +212,7 @@ interface Field {
   readonly dataTypeID: number;
 }
 
-/** Given to `query` of a client of pg, in place of a statement. */
+/** Passed to `query` of pg's client instead of a statement. */
 class Batch {
   readonly #asked: readonly Asked[];
   readonly #onEnd: () => void;

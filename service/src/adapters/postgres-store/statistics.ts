@@ -2,18 +2,18 @@ import type { Connections } from './connections.ts';
 import { analyze, STATISTICS } from './statements/upkeep.ts';
 
 /**
- * Keeps the planner's statistics of tables that grow fast. Without them the planner takes any index
- * that begins with the tenant and the space, and reads the whole space for each row. Autovacuum looks
- * once a minute at best, and a server that crashed has forgotten which tables it never looked at.
+ * Updates the planner's statistics of fast-growing tables. Without them the planner takes any index that begins with
+ * tenant and space, and reads the whole space for each row. Autovacuum checks at most once a minute, and after a
+ * crash the server has forgotten which tables it never checked.
  */
 
 const PERIOD_MS = 10_000;
-/** A table of 64 kB is read in no time, whatever the plan. */
+/** Smallest table that matters, in pages: 64 kB are read fast with any plan. */
 const SMALL_PAGES = 8;
-/** One pass handles so many; the next one continues. */
+/** Bound on tables per check; the next check continues. */
 const TABLES_MAX = 64;
 
-/** Tables that grow with use. Those of the console stay small. */
+/** Tables that grow with use; those of the console stay small. */
 const TABLES: readonly string[] = [
   'tenant_spaces',
   'sources',
@@ -52,14 +52,14 @@ export class Statistics {
     try {
       await keepStatistics(await this.#connections());
     } catch {
-      // A database that is away now has no plans to make, and the next look comes by itself.
+      // A database that is unavailable needs no plans now, and the next check comes by itself.
     } finally {
       this.#isLooking = false;
     }
   }
 }
 
-/** Tables that outgrew their statistics get new ones. Throws MemoryError. */
+/** Updates the statistics of tables that outgrew them. Throws MemoryError. */
 export async function keepStatistics(connections: Connections): Promise<void> {
   const values = [TABLES, SMALL_PAGES, TABLES_MAX];
   const outgrown = await connections.read((rows) =>

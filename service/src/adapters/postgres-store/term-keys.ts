@@ -4,18 +4,24 @@ import { timeTerms } from '../../../../src/core/recall/dates.ts';
 import { ARRAY_HEAD, ELEMENT_HEAD, newArray } from './wire-values.ts';
 
 /**
- * Words as the index holds them: 64 bits of a keyed hash, so no dictionary of anybody's words lies in
- * the database. A tenant has one token a word, and a space turns it into a key of its own: a list of
- * places is then of one space, and the same words of two spaces of a tenant still compare equal.
+ * Converts words to the index's keys: 64 bits of a keyed hash, so that the database contains no dictionary of
+ * anybody's words. A tenant has one token per word, and a space turns it into its own key. So a list of passages
+ * belongs to one space, and the same words in two spaces of a tenant can still be compared.
  */
 
-/** Up to twice as many are known, about 100 bytes each. A language has some 30,000 words that are said. */
+/**
+ * Bound on cached tokens, about 100 bytes each; up to twice as many are held. A language has some 30,000 common
+ * words.
+ */
 const TOKENS_MAX = 32_768;
 const TENANTS_MAX = 64;
 const BIGINT_BYTES = 8;
 const ELEMENT_BYTES = ELEMENT_HEAD + BIGINT_BYTES;
 
-/** 64 bits of a hash: a large number would take a step of its own for each of a thousand words. */
+/**
+ * 64 bits of a hash as two numbers, because a BigInt would take an operation of its own for each of a thousand
+ * words.
+ */
 interface Token {
   readonly high: number;
   readonly low: number;
@@ -24,7 +30,7 @@ interface Token {
 interface TenantTokens {
   readonly key: Buffer;
   readonly tokens: Known<Token>;
-  /** Words of time: the ranking looks at their letters. */
+  /** Words of time, whose spelling the ranking reads. */
   readonly texts: TokenTexts;
 }
 
@@ -62,7 +68,7 @@ export class TermKeys {
   }
 }
 
-/** For one call: the letters of its question's words are known to it alone. */
+/** The keys for one call; only it knows the spelling of its question's words. */
 export class TenantTermKeys {
   readonly #own: TenantTokens;
   readonly #texts: TokenTexts = new Map();
@@ -87,7 +93,7 @@ export class TenantTermKeys {
     return terms.map((term) => this.keyOf(space, term));
   }
 
-  /** One after the other, as the database takes a bigint[]. */
+  /** Returns the keys as a bigint[] in the database's binary form. */
   arrayOf(space: number, lists: readonly (readonly string[])[]): Buffer {
     const count = lists.reduce((sum, { length }) => sum + length, 0);
     const mask = this.#maskOf(space);
@@ -106,7 +112,7 @@ export class TenantTermKeys {
     return array;
   }
 
-  /** The terms of a passage in order: with their letters where those are known. */
+  /** Returns a passage's terms in order, spelled out if known. */
   termsOf(space: number, sent: Buffer): string[] {
     const mask = this.#maskOf(space);
     const view = new DataView(sent.buffer, sent.byteOffset, sent.length);
@@ -118,7 +124,7 @@ export class TenantTermKeys {
     return terms;
   }
 
-  /** A passage holds some sixty words and a question reads a hundred passages: each text is made once. */
+  /** Caches texts: a passage has some sixty words, and a question reads a hundred passages. */
   #textOf(high: number, low: number): string {
     const known = textIn(this.#texts.get(low), high) ?? textIn(this.#own.texts.get(low), high);
     if (known !== undefined) return known;

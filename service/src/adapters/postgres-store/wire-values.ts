@@ -1,10 +1,10 @@
 import type { SqlValue } from '../../ports/rows.ts';
 
-/** Values as a message to PostgreSQL has them: texts as text, bytes and some arrays in their binary form. */
+/** Encodes values for a message to PostgreSQL: strings as text, bytes and some arrays in binary form. */
 
 export type WireValue = string | Buffer | null;
 
-/** As text, an array has each of its elements in quotes. */
+/** Encodes a value. In an array as text, each element is quoted. */
 export function wireValue(value: SqlValue): WireValue {
   if (value === null) return null;
   if (typeof value === 'string') return withoutNul(value);
@@ -29,7 +29,7 @@ function elementText(element: Element): string {
   return `"${/["\\]/.test(text) ? text.replaceAll(/["\\]/g, '\\$&') : text}"`;
 }
 
-/** PostgreSQL has no text with a NUL in it. No name needs one. */
+/** PostgreSQL's texts cannot contain NUL, and no name needs one. */
 function withoutNul(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '�') : text;
 }
@@ -38,13 +38,16 @@ function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** How many dimensions, whether an element is null, the elements' type, their number, the first's place. */
+/**
+ * Bytes of an array's head: dimensions, whether an element is null, the elements' type, their number, the first
+ * index.
+ */
 export const ARRAY_HEAD = 20;
 /** The size of an element comes before it. */
 export const ELEMENT_HEAD = 4;
 const TYPES = { bytea: 17, bigint: 20 } as const;
 
-/** The binary form of an array whose elements take so many bytes, with room for them behind the head. */
+/** Allocates a binary array with room for so many bytes of elements after the head. */
 export function newArray(type: keyof typeof TYPES, count: number, bytes: number): Buffer {
   const array = Buffer.allocUnsafe(ARRAY_HEAD + count * ELEMENT_HEAD + bytes);
   for (const [at, fact] of [1, 0, TYPES[type], count, 1].entries())
@@ -52,7 +55,7 @@ export function newArray(type: keyof typeof TYPES, count: number, bytes: number)
   return array;
 }
 
-/** As text, the server would read two letters for each byte. */
+/** Encodes bytes. As text, the server would have to read two letters per byte. */
 export function bytesArray(elements: readonly Uint8Array[]): Buffer {
   const bytes = elements.reduce((sum, { length }) => sum + length, 0);
   const array = newArray('bytea', elements.length, bytes);

@@ -26,15 +26,15 @@ import type {
 } from '../../ports/service-store.ts';
 
 /**
- * The memory of a request over a memory service's own store, in the same process: no network, and nothing to
- * acknowledge. A record is named here by the digest of its text. The same words are one record, whether
- * they are captured here or sent by a client.
+ * The memory of a request inside a memory service: it uses the service's own store in the same process, without
+ * network and acknowledgements. A record is named by the digest of its text, so the same words are one record,
+ * whether captured here or sent by a client.
  */
 
 interface ServiceMemoryParts {
-  /** Belongs to one tenant and cannot reach the data of another one. */
+  /** The store of one tenant, which cannot reach another tenant's data. */
   readonly store: TenantStore;
-  /** The key that asks: it may use no other spaces, and do nothing else. All is allowed without one. */
+  /** The rights of the calling key. Absent: everything is allowed. */
   readonly key?: MemoryRights;
   readonly clock: Pick<Clock, 'now'>;
 }
@@ -46,7 +46,7 @@ interface MemoryRights {
 }
 
 const PASSAGES_MAX = 50;
-/** As short as those of the service's own operation: a recall waits for one at most. */
+/** As small as the batches of the service's own operation, because a recall may have to wait for one. */
 const BATCHES = {
   countMax: CAPTURE_ITEMS_MAX / 4,
   sizeMax: 32_768,
@@ -143,7 +143,7 @@ export class ServiceMemory implements RequestMemory {
   }
 }
 
-/** A question that asks for nothing; each call fills in its part. */
+/** A question that asks for nothing; each call adds its part. */
 const NO_PROOFS = {
   otherSpaces: [],
   text: undefined,
@@ -159,7 +159,9 @@ const NO_PROOFS = {
   deadlineAt: Infinity,
 } as const;
 
-/** A space that is full may have room again: the outbox keeps the record, and tries once more. */
+/**
+ * Returns the memory port's state. A full space may have room later, so the outbox keeps the record and tries again.
+ */
 function stateOf(state: ObjectState): CaptureState {
   switch (state) {
     case 'durable':
@@ -169,7 +171,7 @@ function stateOf(state: ObjectState): CaptureState {
     case 'purged':
       return 'forgotten';
     case 'ref_collision':
-    // Kept, it would hold back what comes after it for as long as the plan is full.
+    // Keeping it would hold back later records as long as the plan is full.
     case 'plan':
       return 'rejected';
     case 'quota':
@@ -177,7 +179,7 @@ function stateOf(state: ObjectState): CaptureState {
   }
 }
 
-/** Rows of a service's store as the memory port has them. */
+/** Convert rows of a service's store to the memory port's forms. */
 
 function passageOf({ origin, role, text, score = 0, isVerbatim }: ServiceItem): RecalledPassage {
   const speaker = role === 'assistant' ? role : 'user';

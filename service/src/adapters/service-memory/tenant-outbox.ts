@@ -10,18 +10,18 @@ import type { ServiceStore } from '../../ports/service-store.ts';
 import type { LedgerStore } from '../journals/ledger.ts';
 
 /**
- * The outboxes of all tenants of a service, in one table. A record waits under `tenant:space`: no space
- * and no tenant has a colon in its name, so it can only come back to its own tenant.
+ * The outboxes of all tenants of a service, in one table. A record waits under `tenant:space`. No name of a space or
+ * tenant contains a colon, so it can only return to its own tenant.
  */
 
 const TARGET = 'tenants';
-/** What waits is seldom more than the captures of a second. */
+/** Cache of the connection: usually only a second's captures wait. */
 const CACHE_KIB = 2048;
-/** A lock is held for some milliseconds; a disk that stays full is not waited for. */
+/** How long closing waits for a lock, which is held for some milliseconds; not for a full disk. */
 const CLOSE_MS = 2000;
 /**
- * A retry is cheap inside the process of the store, and a recovered database soon gets the queued
- * captures.
+ * Longest pause between attempts: a retry inside the store's process is cheap, and a recovered database soon gets
+ * the queued captures.
  */
 const RETRY_MS_MAX = 1000;
 
@@ -59,21 +59,21 @@ export class TenantOutboxes {
     return this.#outbox.flush(withinMs);
   }
 
-  /** The store may have lost what it said that it holds: the same words are delivered again. */
+  /** Forgets which captures are stored, because the store may have lost them; they are delivered again. */
   forgetSettled(): void {
     this.#outbox.forgetSettled();
   }
 
-  /** Takes the words of delivered captures out of the files: a purge must leave none. */
+  /** Erases delivered captures from the files: a purge must leave none. */
   eraseDelivered(): void {
     try {
       this.#file.use((rows) => rows.exec('PRAGMA wal_checkpoint(TRUNCATE)'));
     } catch {
-      // The writer reports a disk that is full, and its next checkpoint does this.
+      // The writer reports a full disk, and its next checkpoint does this.
     }
   }
 
-  /** What waits stays in the file for the next process. */
+  /** Stops delivering. Waiting captures stay in the file for the next process. */
   async close(): Promise<void> {
     this.#outbox.close();
     await this.#writer.caughtUp(CLOSE_MS);
@@ -87,7 +87,7 @@ type Capture = (
   records: readonly MemoryRecord[],
 ) => Promise<readonly CaptureState[]>;
 
-/** Each tenant's records go to its own memory; the states come back in the order of the records. */
+/** Delivers each tenant's records to its own memory. Returns the states in the records' order. */
 async function deliver(
   records: readonly MemoryRecord[],
   capture: Capture,
@@ -115,8 +115,8 @@ function splitSpace(record: MemoryRecord): {
 }
 
 /**
- * The table of the ledger in a service's store. The key of an entry names its tenant (`keyOf` in
- * core/ledger/entries.ts), and each row is read and written through that tenant's part of the store.
+ * The ledger's table in a service's store. An entry's key names its tenant (`keyOf` in core/ledger/entries.ts), and
+ * each row is read and written through that tenant's part of the store.
  */
 export function tenantLedgerStore(store: Pick<ServiceStore, 'of'>): LedgerStore {
   return {

@@ -22,11 +22,11 @@ import { sqliteMemory } from './memory-engine.ts';
 import { SqliteTransactions } from './transactions.ts';
 
 /**
- * Copies a service's database while it serves, and restores it. A restored database begins a new
- * epoch: every client then knows that its facts about this service may no longer hold.
+ * Copies a service's database while it serves, and restores it. A restored database begins a new epoch, so that
+ * every client knows that its facts about this service may be invalid.
  */
 
-/** One consistent moment of the database, 0600, synced; never over a file that is there. */
+/** Writes a consistent snapshot of the database, with mode 0600 and synced. It never overwrites a file. */
 export async function backUpService(folder: string, target: string): Promise<BackupFacts> {
   const source = serviceFile(folder);
   if (!existsSync(source)) throw noService(folder);
@@ -37,7 +37,7 @@ export async function backUpService(folder: string, target: string): Promise<Bac
   const driver = loadDriver();
   const staged = `${file}.${randomBytes(4).toString('hex')}`;
   try {
-    // Made before SQLite writes to it: private from its first byte.
+    // Created before SQLite writes to it, so that it is private from the first byte.
     await (await open(staged, 'wx', FILE_MODE)).close();
     const connection = driver.open(source);
     try {
@@ -60,7 +60,7 @@ export async function backUpService(folder: string, target: string): Promise<Bac
   }
 }
 
-/** Throws FileError while a service runs on the folder, and for a file that is no whole backup. */
+/** Restores a backup. Throws FileError while a service uses the folder, and for a file that is no whole backup. */
 export async function restoreService(
   folder: string,
   backup: string,
@@ -99,7 +99,7 @@ export async function restoreService(
   }
 }
 
-/** Reads the whole file. Resolves with what SQLite finds wrong; '' when nothing is. */
+/** Checks the whole file. Resolves with SQLite's complaint; '' if there is none. */
 export async function checkService(folder: string): Promise<string> {
   if (!existsSync(serviceFile(folder))) return 'it does not exist';
   const connection = loadDriver().open(serviceFile(folder));
@@ -144,7 +144,7 @@ async function prepare(
     const carried = existsSync(path)
       ? await carryOver(database, path, now)
       : { revoked: 0, purged: 0 };
-    // The log stays behind when the file is moved: nothing may be left in it.
+    // The log stays behind when the file is moved, so it must be empty.
     const checkpoint = database.get<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)');
     if (checkpoint?.busy !== 0) throw broken();
     return carried;
@@ -153,7 +153,7 @@ async function prepare(
   }
 }
 
-/** The write-ahead log is moved with its file: next to another database it would corrupt it. */
+/** Renames the file together with its write-ahead log, which would corrupt another database at that path. */
 async function setAside(folder: string, now: number): Promise<string | undefined> {
   const path = serviceFile(folder);
   if (!existsSync(path)) return undefined;
@@ -202,8 +202,8 @@ function explained(error: unknown, file: string): unknown {
 }
 
 /**
- * Takes over what a restore must not undo, from the database that it replaces: revocations, secrets that
- * were replaced (they may have leaked), receipts and purges. Everything else of it is set aside.
+ * Copies from the replaced database what a restore must not undo: revocations, replaced secrets (they may have
+ * leaked), receipts and purges. The rest is set aside.
  */
 
 const BATCHES = { countMax: PURGE_DIGESTS_MAX, sizeMax: Infinity, sizeOf: () => 0 } as const;
@@ -216,16 +216,16 @@ const STATEMENTS: readonly string[] = [
   `UPDATE service_keys AS k SET hash = p.hash, retired = p.retired, rotated_at = p.rotated_at
     FROM present.service_keys p WHERE p.tenant_id = k.tenant_id AND p.id = k.id
       AND p.rotated_at > coalesce(k.rotated_at, 0)`,
-  // The present database knows which master keys there are now; a backup may still need a retired one.
+  // The present database knows the current master keys; a backup may still need a retired one.
   `UPDATE master_keys SET state = 'decrypt_only' WHERE state = 'active'
     AND EXISTS (SELECT 1 FROM present.master_keys WHERE state = 'active')`,
   'INSERT INTO master_keys SELECT * FROM present.master_keys WHERE true ON CONFLICT DO NOTHING',
   `UPDATE master_keys SET state = 'active'
     WHERE id IN (SELECT id FROM present.master_keys WHERE state = 'active')`,
-  // A deleted provider stays deleted, and its secrets destroyed.
+  // A deleted provider stays deleted, and its secrets stay destroyed.
   `DELETE FROM secrets WHERE (tenant_id, owner) IN (${DELETED})`,
   `DELETE FROM providers WHERE (tenant_id, id) IN (${DELETED})`,
-  // The present signing key remains active; signatures of the backup's keys can still be checked.
+  // The present signing key stays active; signatures by the backup's keys can still be checked.
   `INSERT INTO signing_keys SELECT * FROM present.signing_keys WHERE true
     ON CONFLICT (kid) DO UPDATE SET retired_at = excluded.retired_at`,
   `INSERT OR REPLACE INTO secrets SELECT s.* FROM present.secrets s
@@ -233,7 +233,7 @@ const STATEMENTS: readonly string[] = [
   `UPDATE tenants AS t SET status = p.status FROM present.tenants p
     WHERE p.tenant_id = t.tenant_id AND p.status <> 'active' AND t.status = 'active'`,
   'INSERT OR IGNORE INTO receipts SELECT * FROM present.receipts',
-  // These sums only grow, so the present ones count what the backup has.
+  // These sums only grow, so the present ones include the backup's.
   'DELETE FROM receipt_heads',
   'INSERT INTO receipt_heads SELECT * FROM present.receipt_heads',
   'DELETE FROM usage_days',
@@ -247,9 +247,9 @@ const REVOKED = ['service_keys', 'admins'].map(
 );
 
 /**
- * `present`: the path of the database that is replaced. Undefined if it is broken, which may be why there
- * is a restore, or has other tables. It is attached and not opened by itself, because a detached file is
- * closed at once: the driver of Node 20 closes a connection later, when the file has been moved.
+ * Copies them. `present`: the path of the replaced database. Undefined if it has other tables or is broken, which
+ * may be the reason for the restore. It is attached and not opened separately, because detaching closes it at once:
+ * Node 20's driver closes a connection later, after the file was moved.
  */
 async function carryOver(
   to: Database,
@@ -288,7 +288,10 @@ function hasAttached(to: Database, present: string): boolean {
   return false;
 }
 
-/** The provider itself goes back to the backup: its name and its models may have changed for a reason. */
+/**
+ * Copies credentials. The provider itself returns to the backup's state: its name and models may have been changed
+ * for a reason.
+ */
 function carryCredentials(to: Database): void {
   const rows = to.all<{ tenant_id: string; id: string; before: string; now: string }>(
     `SELECT b.tenant_id, b.id, b.facts AS before, p.facts AS now FROM providers b

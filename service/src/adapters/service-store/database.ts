@@ -11,8 +11,8 @@ import { createTables } from '../../../../src/adapters/store/schema.ts';
 import { newEpoch, checkSchema, makeTables } from './schema.ts';
 
 /**
- * The service's one SQLite file. Unlike the embedded store's, a broken one is never set aside by
- * itself: an empty service would answer every client "unknown key". A person restores it.
+ * The service's SQLite file. Unlike the embedded store's, a broken one is never renamed automatically, because an
+ * empty service would answer every client "unknown key". An operator restores it.
  */
 
 /** An error of opening the database, for people. */
@@ -42,7 +42,7 @@ export function openServiceDatabase(options: ServiceDatabaseOptions): Database {
   return openServiceFile(path, options);
 }
 
-/** Throws what the file system or SQLite throws, OtherSchemaError and SchemaTooNewError. */
+/** Opens the file. Throws errors of the file system and SQLite, OtherSchemaError and SchemaTooNewError. */
 export function openServiceFile(
   path: string,
   { driver, descriptors }: ServiceFileOptions,
@@ -64,8 +64,8 @@ export function openServiceFile(
 }
 
 /**
- * One service a folder. The lock is SQLite's own on a file of its own: the system takes it back from
- * a process that is killed. Undefined when another process holds it.
+ * Locks the folder for one service, with SQLite's lock on a separate file, which the system releases when a process
+ * is killed. Undefined if another process has it.
  */
 export function takeServiceLock(folder: string, driver: Driver): Connection | undefined {
   makePrivateFolder(folder);

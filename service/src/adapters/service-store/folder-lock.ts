@@ -2,8 +2,8 @@ import { loadDriver } from '../../../../src/adapters/store/driver.ts';
 import { takeServiceLock } from './database.ts';
 
 /**
- * One service a folder, also where its data are on a server: the journal of its receipts lies there.
- * Undefined when another process has it.
+ * Locks the folder for one service, even if its data are on a server, because the journal of its receipts is there.
+ * Undefined if another process has it.
  */
 export async function lockServiceFolder(folder: string): Promise<{ close(): void } | undefined> {
   const lock = takeServiceLock(folder, loadDriver());

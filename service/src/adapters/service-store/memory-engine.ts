@@ -34,12 +34,12 @@ import {
 } from '../memory/tenant-memory.ts';
 
 /**
- * The memory of tenants in a SQLite file, inside the worker: captures, and recalls by the search of the
- * embedded store. Its spaces are named `tenant:space`, and this file alone puts the tenant in front and
- * takes it off again: what is found must be of its own tenant.
+ * The memory of tenants in an SQLite file, inside the worker: captures, and recalls by the embedded store's search.
+ * Its spaces are named `tenant:space`, and only this file adds and removes the tenant: everything found must belong
+ * to its own tenant.
  */
 
-/** With the signals that are to be written. The worker that answers does not write. */
+/** The answer with the signals to write, because the answering worker does not write. */
 export interface FoundAnswer extends ServiceAnswer {
   readonly signals: readonly NewSignal[];
 }
@@ -52,7 +52,7 @@ interface Parts {
   readonly bytesMax: number;
 }
 
-// CROSS JOIN keeps the order: the words first, each within the passages of one space.
+// CROSS JOIN fixes the order: the words first, each among the passages of one space.
 const SEARCH = searchItems(`
   SELECT s.value AS space_id, p.record AS text_n, p.id AS n, w.key AS place
   FROM json_each($2) s CROSS JOIN json_each($13) w CROSS JOIN passage_terms f
@@ -115,9 +115,8 @@ export function sqliteMemory({ database, transactions, signals, bytesMax }: Part
       }
     },
     /**
-     * SQLite copies rows within its file, and leaves such copies in bytes that it does not use. Only a new
-     * file is without them. It is not begun beside a long read: each attempt would make the log longer by
-     * the whole file.
+     * Rewrites the file: SQLite leaves copies of rows in unused bytes, and only a new file has none. It does not
+     * start during a long read, because each attempt would lengthen the log by the whole file.
      */
     rewrite: async () => {
       if (database.emptyLog()) {
@@ -130,7 +129,7 @@ export function sqliteMemory({ database, transactions, signals, bytesMax }: Part
   };
 }
 
-/** The space's number, which is that of an embedded one; undefined when there are too many. */
+/** Creates the space with the number of an embedded one; undefined if there are too many. */
 async function makeSpace(
   database: Database,
   rows: Rows,
@@ -157,7 +156,7 @@ async function recall(
 ): Promise<FoundItems> {
   const start = `${tenant}:`;
   const whole = (space: string): string => start + space;
-  // A search that found a row of another tenant must not be answered.
+  // A search that found another tenant's row must not be answered.
   const bare = (space: string): string => {
     if (!space.startsWith(start)) throw new TypeError('A row of another tenant was found.');
     return space.slice(start.length);

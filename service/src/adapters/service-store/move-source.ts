@@ -16,11 +16,11 @@ import { shapeOf } from '../control/tables.ts';
 import { openServiceDatabase } from './database.ts';
 import { epochOf } from './schema.ts';
 
-/** Reads a service's file for a move to a server. Nothing of the file changes. */
+/** Reads a service's file for a move to a server. It changes nothing in the file. */
 
-/** Rows in one message to the server; a receipt takes 2 kB. */
+/** Rows per message to the server; a receipt has 2 kB. */
 const ROWS_AT_ONCE = 500;
-/** Records in one transaction: each is cut into passages, and has up to 1 MiB. */
+/** Records per transaction: each is cut into passages, and has up to 1 MiB. */
 const RECORDS_AT_ONCE = 64;
 const RECORD_BYTES_AT_ONCE = 4 * 1024 * 1024;
 
@@ -57,7 +57,7 @@ interface RecordRow {
   readonly mark: 'unverified' | null;
 }
 
-/** Throws ServiceFileError where there is no file. */
+/** Opens the file. Throws ServiceFileError if there is none. */
 export async function openMoveSource(folder: string): Promise<MoveSource> {
   const driver = loadDriver();
   const descriptors = new Descriptors();
@@ -122,7 +122,7 @@ function* batchesOf(database: Database, space: MovedSpace, skip: number): Iterab
   }
 }
 
-/** Records that were taken in at one moment keep it, so rows of another time begin a new batch. */
+/** Groups records by the time at which they were captured, because a batch has one time. */
 function* takenTogether(rows: readonly RecordRow[]): Iterable<MovedBatch> {
   let batch: RecordRow[] = [];
   let bytes = 0;

@@ -3,14 +3,14 @@ import type { Database } from '../../../../src/adapters/store/database.ts';
 import { TABLES } from '../control/tables.ts';
 
 /**
- * The service's tables in a SQLite file, beside those of the embedded store. The latter's `spaces`,
- * `records`, `passages` and index hold the searchable texts, so that one ranking serves both. A file has
- * exactly these tables: one with others is refused, and an export and an import are the way from it.
+ * The service's tables in an SQLite file, besides those of the embedded store, whose `spaces`, `records`, `passages`
+ * and index hold the searchable texts, so that one ranking serves both. A file with other tables is refused; export
+ * and import convert it.
  */
 
 /**
- * A table as SQLite has it. AUTOINCREMENT: an item's id must not mean another record after a purge. A row
- * with a long text or a number of its own is too much for a table that is its own index.
+ * Writes a table for SQLite. AUTOINCREMENT: an item's id must not name another record after a purge. Tables with
+ * long texts or numbers of their own are not stored WITHOUT ROWID.
  */
 function ownTable(table: string): string {
   const own = table
@@ -24,8 +24,8 @@ function ownTable(table: string): string {
 
 const NUMBER = "bigint NOT NULL DEFAULT nextval('ids')";
 
-// An embedded space is named `tenant:space`, and has the number of the tenant's space. A view gives the
-// embedded records the columns that PostgreSQL has in a table.
+// An embedded space is named `tenant:space`, and has the number of the tenant's space. A view gives embedded records
+// the columns that PostgreSQL has in a table.
 const OWN: readonly string[] = [
   ...TABLES.map(ownTable),
   `CREATE TABLE object_texts (
@@ -42,7 +42,7 @@ const OWN: readonly string[] = [
 
 const META = 'CREATE TABLE service_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)';
 
-/** Names these tables: a file with another one has other tables. */
+/** Identifies these tables: a file with another value has other tables. */
 const SCHEMA = createHash('sha256').update(OWN.join(';')).digest('hex').slice(0, 16);
 
 /** The file has the tables of another version. */
@@ -50,7 +50,7 @@ export class OtherSchemaError extends Error {
   override readonly name = 'OtherSchemaError';
 }
 
-/** Throws OtherSchemaError. Call it before anything is changed in the file. */
+/** Checks the tables before anything is changed in the file. Throws OtherSchemaError. */
 export function checkSchema(database: Database): void {
   const isMade = database.get("SELECT 1 FROM sqlite_master WHERE name = 'service_meta'");
   if (isMade === undefined || metaOf(database, 'schema') === SCHEMA) return;
@@ -59,7 +59,7 @@ export function checkSchema(database: Database): void {
   );
 }
 
-/** Makes the tables in a new file. `epoch` is taken for it. */
+/** Creates the tables in a new file, with this `epoch`. */
 export function makeTables(database: Database, epoch: string): void {
   database.transaction(() => {
     if (database.get("SELECT 1 FROM sqlite_master WHERE name = 'service_meta'") !== undefined)
@@ -93,10 +93,10 @@ function metaOf(database: Database, name: string): string | undefined {
     ?.value;
 }
 
-/** 8 characters, 47 bits: no two databases of one service share an epoch by chance. */
+/** Makes a new epoch: 8 characters, 47 bits, so that two databases of a service never share one by chance. */
 export function newEpoch(): string {
   const alphabet = '0123456789abcdefghijklmnopqrstuvwxyz';
-  // 252 is 7 times 36: what is over would make the first letters likelier.
+  // 252 is 7 times 36: larger values would make the first letters more likely.
   const bytes = [...randomBytes(64)].filter((byte) => byte < 252).slice(0, 8);
   return bytes.map((byte) => alphabet[byte % 36]).join('');
 }

@@ -15,17 +15,17 @@ import {
 import { replaceFile } from '../../../../src/adapters/files/replace-file.ts';
 
 /**
- * The service's folder beside its database: settings, and the pepper of the keys. The pepper is
- * never in a backup: backups travel, and without it a backup is useless for trying keys. To move a
- * service to another machine, copy this file too, or make new keys.
+ * The service's files besides its database: settings, and the pepper of the keys. The pepper is never in a backup:
+ * backups are copied around, and without it a backup is useless for trying keys. To move a service to another
+ * machine, copy this file too, or make new keys.
  */
 
 const { O_RDONLY, O_NOFOLLOW } = constants;
 const PEPPER_BYTES = 32;
-/** service.json has 300 bytes, a chain of certificates 10 kB. */
+/** Longest file: service.json has 300 bytes, a chain of certificates 10 kB. */
 const FILE_BYTES_MAX = 1024 * 1024;
 
-/** The flag, else $SVC_SERVICE_HOME, else `service` in the data folder. */
+/** Returns the flag's folder, else $SVC_SERVICE_HOME, else `service` in the data folder. */
 export function serviceFolder(environment: Environment, flag: string | undefined): string {
   if (flag !== undefined && flag !== '') return resolve(flag);
   const own = environment['SVC_SERVICE_HOME'];
@@ -48,7 +48,7 @@ export async function prepareServiceFolder(folder: string): Promise<void> {
   await writePrivate(folder, PEPPER_FILE, `${randomBytes(PEPPER_BYTES).toString('base64url')}\n`);
 }
 
-/** Throws FileError if the file is missing or not a valid pepper. */
+/** Reads the pepper. Throws FileError if the file is missing or invalid. */
 export async function readPepper(folder: string): Promise<Buffer> {
   const text = (await readPrivate(folder, PEPPER_FILE)) ?? '';
   const pepper = Buffer.from(text.trim(), 'base64url');
@@ -60,16 +60,16 @@ export async function readPepper(folder: string): Promise<Buffer> {
   );
 }
 
-/** `svc-service init` refuses a folder with a service, and a new pepper must be a decision of a person. */
+/**
+ * Returns a command that makes a new pepper. `svc-service init` refuses a folder with a service, and a new pepper
+ * must be an operator's decision.
+ */
 function newPepperCommand(path: string): string {
   const random = `node -p "crypto.randomBytes(${PEPPER_BYTES}).toString('base64url')"`;
   return `(umask 077; ${random} > ${shellQuote(path, 'sh')})`;
 }
 
-/**
- * The text of a file in the folder; undefined if there is none. Refuses links and files of other
- * users.
- */
+/** Reads a file in the folder; undefined if there is none. Refuses links and other users' files. */
 export async function readPrivate(folder: string, name: string): Promise<string | undefined> {
   const path = join(folder, name);
   try {
@@ -91,7 +91,7 @@ export async function readPrivate(folder: string, name: string): Promise<string 
   }
 }
 
-/** Replaces the file: 0600 from birth, synced, whole or not at all. */
+/** Replaces the file atomically: mode 0600 from creation, synced. */
 export async function writePrivate(folder: string, name: string, text: string): Promise<void> {
   const path = join(folder, name);
   try {
@@ -110,7 +110,7 @@ export async function removePrivate(folder: string, name: string): Promise<void>
 export interface FileMode {
   readonly path: string;
   readonly mode: number;
-  /** Other users may read it, it is a link, or another user owns it. */
+  /** Other users may read the file, it is a link, or another user owns it. */
   readonly isLoose: boolean;
 }
 

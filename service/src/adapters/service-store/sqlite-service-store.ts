@@ -5,15 +5,15 @@ import { workerFile } from '../../../../src/adapters/processes/worker-file.ts';
 import type { BridgedCall, ServiceStoreExtra } from './store.ts';
 import type { FoundAnswer } from './memory-engine.ts';
 
-/** The service's store over a SQLite file in a worker thread. */
+/** The service's store with an SQLite file in a worker thread. */
 
 export interface ServiceStoreOptions extends Partial<ServiceStoreExtra> {
   readonly folder: string;
-  /** One line for people; never a text of a record. */
+  /** Writes one line for the operator, which never contains a record's text. */
   report(line: string): void;
 }
 
-/** The limit of one space: a busy team's records of ten years. */
+/** Bound on a space: a busy team's records of ten years. */
 const SPACE_BYTES_MAX = 16 * 1024 ** 3;
 
 const READS = [
@@ -79,7 +79,7 @@ const TENANT_WRITES = [
 
 type Call = (name: string, input: BridgedCall, signal?: AbortSignal) => Promise<unknown>;
 
-/** Returns at once: the file is opened in the worker, and calls wait until it is. */
+/** Opens the store and returns at once: the worker opens the file, and calls wait for that. */
 export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
   const clients = new Clients(options);
   const { read, write } = clients;
@@ -108,7 +108,7 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
   };
 }
 
-/** Methods that call the worker's methods of the same names. A signal among the arguments stays here. */
+/** Makes methods that call the worker's methods of the same names. A signal among the arguments is not sent. */
 function bridge<Store, Name extends keyof Store & string>(
   names: readonly Name[],
   call: Call,
@@ -126,13 +126,12 @@ function bridge<Store, Name extends keyof Store & string>(
   return Object.fromEntries(methods) as Pick<Store, Name>;
 }
 
-/** Each call by its name, with one kind of input. */
+/** The calls by name, all with the same kind of input. */
 type Calls = Record<string, (input: BridgedCall) => unknown>;
 
 /**
- * One worker writes and, while a service runs, another one reads. So recalls and key look-ups run
- * while a long text is indexed. A read sees everything that was committed before it, because both
- * use one log.
+ * One worker writes and, while a service runs, another one reads, so that recalls and key look-ups continue while a
+ * long text is indexed. A read sees everything that was committed before it, because both use one log.
  */
 class Clients {
   readonly #options: ServiceStoreOptions;
@@ -152,11 +151,11 @@ class Clients {
   async close(): Promise<void> {
     const reader = await this.#reader?.catch(() => undefined);
     await reader?.close();
-    // Last: who closes the file last empties its log.
+    // Last, because the last one to close the file empties its log.
     await this.#writer.close();
   }
 
-  /** After the writer, which makes the file, brings it to this version and holds the lock. */
+  /** Opens the reader after the writer, which creates the file, checks its tables and holds the lock. */
   async #openReader(): Promise<StoreClient<Calls>> {
     if (this.#options.serves !== true) return this.#writer;
     await this.#writer.call('health', { args: [] });

@@ -16,11 +16,11 @@ import { OtherSchemaError } from './schema.ts';
 import { SQLITE_NOW, SqliteTransactions } from './transactions.ts';
 
 /**
- * The service's store inside its worker: one call after the other, each whole. Every error becomes
- * a MemoryError, never with a text of a record or of SQLite.
+ * The service's store inside its worker: it runs one call after the other. Every error becomes a MemoryError, which
+ * never contains a record's text or SQLite's message.
  */
 
-/** The input of every call: the name of a call is that of a method of the store. */
+/** The input of every call; a call has the name of a method of the store. */
 export interface BridgedCall {
   /** Undefined: a method of the whole store. */
   readonly tenant?: string;
@@ -28,7 +28,7 @@ export interface BridgedCall {
 }
 
 export interface ServiceStoreExtra {
-  /** Takes the folder's lock: one process serves, others may look and manage keys beside it. */
+  /** Take the folder's lock: one process serves, while others may read and manage keys. */
   readonly serves: boolean;
   readonly creates: boolean;
   /** Canonical bytes that one space may hold. */
@@ -39,7 +39,7 @@ type Methods = Readonly<Record<string, ((...args: never[]) => unknown) | undefin
 
 interface Opened {
   readonly database: Database;
-  /** The methods of a tenant's store, or of the whole store. */
+  /** Returns the methods of a tenant's store, or of the whole store. */
   readonly methods: (tenant: string | undefined) => Methods;
   readonly lock: Connection | undefined;
 }
@@ -66,7 +66,7 @@ export class WorkerStore {
   async call(name: string, input: unknown): Promise<unknown> {
     if (name === 'close') return this.#close();
     const { methods, database } = await this.#open();
-    // Nothing is proven from a file that was deleted, replaced or overwritten while it was open.
+    // Never prove anything from a file that was deleted, replaced or overwritten while open.
     if (!isOwnFile(database)) this.#fail();
     if (this.#failure !== undefined) throw this.#failure;
     try {
@@ -85,7 +85,7 @@ export class WorkerStore {
     this.#failure = replaced();
   }
 
-  // A service that cannot open its file ends; it does not try again behind its operator's back.
+  // A service that cannot open its file ends; it does not retry without its operator's knowledge.
   async #open(): Promise<Opened> {
     if (this.#opened !== undefined) return this.#opened;
     if (this.#failure !== undefined) throw this.#failure;
@@ -107,7 +107,7 @@ export class WorkerStore {
     }
     try {
       const database = openServiceDatabase({ folder, driver, descriptors, creates });
-      // A process that serves has the file to itself, so every process that held a lease is gone.
+      // A serving process has the file to itself, so every process that held a lease is gone.
       if (serves) database.run('DELETE FROM leases');
       return { database, lock, methods: this.#methodsOn(database) };
     } catch (error) {
@@ -138,7 +138,7 @@ export class WorkerStore {
       const known = tenants.get(tenant);
       if (known !== undefined) return known;
       const own = tenantMemory(memory, tenant);
-      // From then on no process of this folder places a block that it found before.
+      // After this no process of the folder places a block that it found earlier.
       const noteForgotten = (): void => markForgotten(this.#options.folder);
       const purges: Pick<typeof own, 'beginPurge' | 'continuePurge'> = {
         beginPurge: async (order) => {
@@ -172,7 +172,7 @@ export class WorkerStore {
     try {
       database?.close();
     } catch {
-      // Committed data is on disk; nothing else is lost with the connection.
+      // Committed data is on disk; the connection holds nothing else.
     }
     lock?.close();
   }

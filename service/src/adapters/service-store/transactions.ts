@@ -2,14 +2,11 @@ import type { Look, Rows, SqlScalar, SqlValue, Transactions } from '../../ports/
 import type { Database } from '../../../../src/adapters/store/database.ts';
 
 /**
- * Transactions of the control plane on a SQLite file. The worker answers one call after the other, so no
- * other call comes between the statements of a transaction.
+ * Transactions of the control plane on an SQLite file. The worker runs one call after the other, so no other call
+ * runs between the statements of a transaction.
  */
 
-/**
- * SQLite has no lists and needs no casts of values, and no locks of rows: a transaction that writes has the
- * file alone.
- */
+/** Statements converted for SQLite, which has no lists, needs no casts, and locks the whole file instead of rows. */
 const OWN_STATEMENTS = new Map<string, string>();
 
 function ownStatement(statement: string): string {
@@ -24,7 +21,7 @@ function ownStatement(statement: string): string {
   return own;
 }
 
-/** SQL: milliseconds since 1970. One machine has one clock. */
+/** SQL for milliseconds since 1970; one machine has one clock. */
 export const SQLITE_NOW = "CAST(unixepoch('subsec') * 1000 AS integer)";
 
 export class SqliteTransactions implements Transactions {
@@ -75,7 +72,7 @@ export class SqliteTransactions implements Transactions {
       try {
         this.#database.exec('ROLLBACK');
       } catch {
-        // A full disk ends the transaction itself: the earlier failure is the one to report.
+        // A full disk ends the transaction itself; report the earlier failure.
       }
       throw error;
     }

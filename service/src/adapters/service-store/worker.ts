@@ -6,6 +6,6 @@ serveCalls({
   makeStore: ({ folder, extra, descriptors }) =>
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only sqlite-service-store.ts starts this file.
     new WorkerStore({ folder, descriptors, ...(extra as ServiceStoreExtra) }),
-  // A request waits at the gate for its key, and a client for what it recalls.
+  // Requests wait at the gate for these look-ups, and clients for what they recall.
   urgent: new Set(['findCaller', 'findAdmin', 'spaceState', 'recall', 'findAnswer']),
 });

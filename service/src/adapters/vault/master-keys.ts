@@ -18,8 +18,8 @@ import { parseJson } from '../../../../src/core/bytes/json-fields.ts';
 import { readPrivate, SETTINGS_FILE, writePrivate } from '../service-store/service-files.ts';
 
 /**
- * Reads master keys from where the settings say: a private file, a variable of the environment, or a
- * program that prints one. A key is read once a process. No error says anything of its bytes.
+ * Reads master keys from the sources in the settings: a private file, an environment variable, or a program that
+ * prints one. A key is read once per process. No error contains any of its bytes.
  */
 
 interface MasterKeySource {
@@ -29,7 +29,7 @@ interface MasterKeySource {
 }
 
 interface MasterKeysOptions {
-  /** Read again when an unknown key is asked for: it may have been added meanwhile. */
+  /** Called again for an unknown key, which may have been added meanwhile. */
   readonly sources: () => Promise<readonly MasterKeySource[]>;
   readonly environment: Environment;
 }
@@ -63,8 +63,8 @@ function secretOf({ id, from }: MasterKeySource): SecretSource {
 }
 
 /**
- * Reads a secret from where the settings say: a private file, a variable of the environment, or a
- * program that prints it. No error says anything of its bytes.
+ * Reads a secret from the source in the settings: a private file, an environment variable, or a program that prints
+ * it. No error contains any of its bytes.
  */
 
 interface SecretSource {
@@ -78,7 +78,7 @@ interface SecretSource {
 const { O_RDONLY, O_NOFOLLOW } = constants;
 /** A key or an address, with a line end. */
 const BYTES_MAX = 4096;
-/** A password manager may ask a network; a person who waits for a start gives up later. */
+/** Deadline of a command: a password manager may use the network. */
 const COMMAND_MS = 10_000;
 
 export async function readSecret(source: SecretSource, environment: Environment): Promise<string> {
@@ -99,7 +99,7 @@ function unreadable(
   return new FileError(`${name} cannot be read: ${why}.`, hint, { cause });
 }
 
-/** The file must be private: anybody who reads it reads the secret. */
+/** Reads a file, which must be private, because every reader of it gets the secret. */
 async function readSecretFile(source: SecretSource, path: string): Promise<string> {
   if (!isAbsolute(path)) throw unreadable(source, 'its path is not absolute');
   const handle = await open(path, O_RDONLY | (O_NOFOLLOW ?? 0)).catch((cause: unknown) => {
@@ -117,20 +117,20 @@ async function readSecretFile(source: SecretSource, path: string): Promise<strin
   }
 }
 
-/** Without a shell: the words of the setting are the program and its arguments. */
+/** Runs a command without a shell: the setting's words are the program and its arguments. */
 function outputOf(source: SecretSource, command: string): Promise<string> {
   const [program = '', ...words] = command.split(' ').filter((word) => word !== '');
   const limits = { timeout: COMMAND_MS, maxBuffer: BYTES_MAX, windowsHide: true };
   return new Promise((resolve, reject) => {
     execFile(program, words, limits, (error, stdout) => {
-      // The error of Node quotes the output of the program: it is not passed on.
+      // Node's error quotes the program's output, so it is not passed on.
       if (error === null) resolve(stdout);
       else reject(unreadable(source, 'its command failed or took too long'));
     });
   });
 }
 
-/** The master keys that the settings of a service name, and new ones beside svc's configuration. */
+/** Returns the master keys in a service's settings, and makes new ones in svc's configuration folder. */
 
 export function serviceMasterKeys(folder: string, environment: Environment): MasterKeys {
   const sources = async (): Promise<readonly MasterKeySource[]> => {
@@ -140,13 +140,13 @@ export function serviceMasterKeys(folder: string, environment: Environment): Mas
   return createMasterKeys({ sources, environment });
 }
 
-/** `mk_` and 8 characters; no two keys of a service share one by chance. */
+/** Makes an id: `mk_` and 8 characters, never equal by chance within a service. */
 export function newMasterKeyId(): string {
   const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
   return `mk_${[...randomBytes(8)].map((byte) => alphabet[byte % 32]).join('')}`;
 }
 
-/** A fresh key in a private file outside of the service's folder: a backup of one lacks the other. */
+/** Writes a new key to a private file outside the service's folder, so that a backup of one lacks the other. */
 export async function makeMasterKeyFile(id: string, environment: Environment): Promise<string> {
   const folder = configFolder(environment);
   await ensurePrivateFolder(folder);

@@ -1,6 +1,6 @@
 import { MEMORY, SPACE_NAMED } from '../../memory/statements.ts';
 
-/** The statements of captures, of the index and of the signals: only PostgreSQL has them. */
+/** The statements of captures, of the index and of the signals, which only PostgreSQL has. */
 export const INDEX = {
   lockSpace: `SELECT (SELECT e.value FROM service_meta e WHERE e.name = 'epoch') AS epoch, id, counter, seq,
       records, bytes, next_passage, next_text, next_conversation
@@ -42,7 +42,7 @@ export const INDEX = {
     ORDER BY n.seq`,
   addConversations: `INSERT INTO conversations (tenant_id, space_id, id, key)
     SELECT $1, $2, n.* FROM unnest($3::bigint[], $4::text[]) AS n(id, key)`,
-  /** Their records are those that addRecords has made. */
+  /** Their records are those that addRecords has created. */
   addTexts: `INSERT INTO texts (tenant_id, space_id, n, record_id, message, digest, ref, role,
       session, conversation_id, at, branch, source)
     SELECT $1, $2, n.n,
@@ -51,7 +51,7 @@ export const INDEX = {
     FROM unnest($3::bigint[], $4::text[], $5::integer[], $6::text[], $7::text[], $8::text[], $9::text[],
       $10::bigint[], $11::bigint[], $12::text[], $13::text[]) AS n(n, record, message, digest, ref,
       role, session, conversation_id, at, branch, source)`,
-  /** The keys of all passages follow one another: a passage has the next n.words of them. */
+  /** The keys of all passages are in one array: a passage has the next n.words of them. */
   addPassages: `INSERT INTO passages (tenant_id, space_id, n, text_n, conversation_id, position,
       start_at, end_at, keys)
     SELECT $1, $2, n.n, n.text_n, n.conversation_id, n.position, n.start_at, n.end_at,

@@ -2,14 +2,17 @@ import type { MovedTable } from '../../../ports/service-move.ts';
 import { shapeOf } from '../../control/tables.ts';
 
 /**
- * The statements of a move from a file. A row brings its own tenant, so these name none besides; each
- * may be sent again after a kill.
+ * The statements of a move from a file. Each row contains its tenant, so the statements do not name one. Each may be
+ * sent again after a kill.
  */
 
 /** A space gets its counts from its records. */
 const COUNTED = new Set(['counter', 'seq', 'records', 'bytes']);
 
-/** Adds rows of a table of both engines. One that is there, of an earlier try or of a new database, is replaced. */
+/**
+ * Writes a statement that adds rows of a table of both engines. An existing row, from an earlier attempt or a new
+ * database, is replaced.
+ */
 export function adding(table: MovedTable): string {
   const { key, columns: all } = shapeOf(table);
   const columns = table === 'tenant_spaces' ? all.filter((name) => !COUNTED.has(name)) : all;
@@ -23,7 +26,7 @@ export function adding(table: MovedTable): string {
 export const counting = (table: MovedTable): string => `SELECT count(*) AS count FROM ${table}`;
 
 export const MOVE = {
-  /** Anything that only a service that was used has. */
+  /** Whether the database has anything that only a used service has. */
   isUsed: `SELECT EXISTS (SELECT FROM service_keys) OR EXISTS (SELECT FROM tenant_spaces)
     OR EXISTS (SELECT FROM admins) OR EXISTS (SELECT FROM receipts) AS used`,
   records: `SELECT r.digest, r.bytes FROM objects r

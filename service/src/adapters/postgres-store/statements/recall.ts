@@ -1,26 +1,26 @@
 import { POSITIONS_PER_EXCHANGE } from '../../../../../src/adapters/store/schema.ts';
 
 /**
- * The statements of a recall. Places of a term come from the index of keyed hashes; every statement names
- * tenant and space besides, because two of 10^9 keys may be equal.
+ * The statements of a recall. Passages of a term come from the index of keyed hashes. Every statement also names
+ * tenant and space, because two of 10^9 keys may be equal.
  */
 
-/** Passages of each part of an exchange that are read, as from a file. */
+/** Bound on passages that are read per part of an exchange, as from a file. */
 const PASSAGES_PER_RECORD = 64;
-/** The newest passages with a word, of which those that a person said are taken, as from a file. */
+/** Bound on the newest passages with a word, from which the user's are selected, as from a file. */
 const SAID_WITH_LOOKED_MAX = 512;
 
 /**
- * The passages of space $2 with the word e.key. By a sum no index finds the space: the plan would read
- * all places of the space out of another index, again for each word.
+ * Selects passages of space $2 with the word e.key. The sum keeps the planner from using an index on the space,
+ * which would read all its passages again for each word.
  */
 const WITH_WORD = `p.space_id + 0 = $2 AND p.keys @> ARRAY[e.key]`;
 /** Their numbers, as "3,17,256". */
 const LIST = `coalesce(array_to_string(array_agg(p.n), ','), '')`;
 
 /**
- * Each row is looked up by itself, in the order that is written here. The server
- * weighs every order of a join: of six tables that took four milliseconds, and this takes a half.
+ * Writes a look-up of single rows, in the written order. For a join the planner considers every order: with six
+ * tables that took four milliseconds, and this takes half a millisecond.
  */
 function lookUp(columns: string, table: string, where: string): string {
   return `(SELECT ${columns} FROM ${table} WHERE ${where} LIMIT 1)`;
@@ -42,7 +42,7 @@ const RECORD = `r.kind, r.created_at, r.digest, r.ref, r.text_digest, r.source_i
   (SELECT m.source FROM texts m WHERE m.tenant_id = $1 AND m.space_id = r.space_id
     AND m.record_id = r.id ORDER BY m.n LIMIT 1) AS mark`;
 
-/** The text `number`, its record and where that came from. The bytes are in one row of a record. */
+/** Returns columns and tables for the text `number`, its record and origin. Only one row per record has the bytes. */
 function said(number: string): { readonly columns: string; readonly from: string } {
   const columns = `e.space_id, t.said_ref, t.said_digest, t.role, t.at, t.said_source, t.message,
     t.record_id, r.kind, r.created_at, r.digest, r.ref, r.text_digest, r.source, r.observed_at,
@@ -84,8 +84,8 @@ export const RECALL = {
     FROM tenant_spaces
     WHERE tenant_id = $1 AND name = ANY($2::text[])`,
   /**
-   * In how many passages each word is, and in which where there are less than $4. A count is good until
-   * the space has grown by a tenth ($5: its passages now).
+   * Returns each word's number of passages, and the passages if they are fewer than $4. A stored count is valid
+   * until the space has grown by a tenth ($5: its present passages).
    */
   countTerms: `SELECT e.place, w.found AS known, f.found, f.places
     FROM unnest($3::bigint[]) WITH ORDINALITY AS e(key, place)
@@ -110,7 +110,7 @@ export const RECALL = {
   passagesOf: `SELECT t.digest, t.n AS text_n, p.n FROM texts t
     JOIN passages p ON p.tenant_id = $1 AND p.space_id = $2 AND p.text_n = t.n
     WHERE t.tenant_id = $1 AND t.space_id = $2 AND t.digest = ANY($3::text[])`,
-  /** Passages with their neighbours: what they hold, and when they were said. */
+  /** Returns passages with their neighbours: their words, and when they were said. */
   windows: `SELECT e.place, e.space_id, near.n, near.text_n, near.position, near.chars,
       CASE WHEN ${IS_FIRST} THEN array_send(near.keys) END AS keys,
       CASE WHEN ${IS_FIRST} THEN (SELECT t.at FROM texts t WHERE t.tenant_id = $1
@@ -127,7 +127,7 @@ export const RECALL = {
   texts: `SELECT e.n, p.start_at, p.end_at, ${OF_PASSAGE.columns}
     FROM unnest($2::integer[], $3::bigint[]) AS e(space_id, n)
     CROSS JOIN LATERAL ${passage('p.text_n, p.start_at, p.end_at')} p ${OF_PASSAGE.from}`,
-  /** The exchanges of passages, with all that was said in each. */
+  /** Returns the exchanges of passages, with everything that was said in each. */
   exchanges: `SELECT x.place, x.space_id, x.conversation_id, x.exchange, x.text_n AS newest, f.at, f.branch,
       l.part, l.text_n, l.chars, l.keys
     FROM (SELECT e.space_id, p.conversation_id, p.position / ${POSITIONS_PER_EXCHANGE} AS exchange,

@@ -1,17 +1,16 @@
 import { TABLES } from '../../control/tables.ts';
 
 /**
- * The tables that only PostgreSQL has, and how an older database becomes a newer one. A migration that was
- * released is never edited: its checksum is in the database. Nothing here is used that poolers, managed
- * offers or a sharded PostgreSQL lack: no extension, trigger, function, advisory lock, notification or
- * foreign key.
+ * The tables that only PostgreSQL has, and the migrations. A released migration is never edited, because its
+ * checksum is in databases. Only features are used that poolers, managed offers and a sharded PostgreSQL support: no
+ * extension, trigger, function, advisory lock, notification or foreign key.
  */
 
-/** Passages are the largest table: a part of it fits into memory where the whole does not. */
+/** Partitions of passages, the largest table: one partition fits into memory where the whole does not. */
 const PASSAGE_PARTS = 32;
 
-// A receipt's id begins with its time, so a range of ids is a day: see keepDays. A row of no day that was
-// made goes to the rest. Passages hold places in texts, and keyed hashes of the words.
+// A receipt's id begins with its time, so a range of ids is a day: see keepDays. A row of a day without a table goes
+// to the default table. Passages contain offsets in texts, and keyed hashes of the words.
 const VERSION_1: readonly string[] = [
   `CREATE SEQUENCE ids`,
   ...TABLES,
@@ -72,12 +71,12 @@ const VERSION_1: readonly string[] = [
   `CREATE INDEX passages_by_text ON passages (tenant_id, space_id, text_n)`,
   `CREATE INDEX passages_by_position
     ON passages (tenant_id, space_id, conversation_id, position, n)`,
-  // New passages wait in a list of each part until it has half a megabyte, and then go into the index
-  // together: a word that several of them hold is looked up once. Questions read the list, too. A capture
-  // of 16 records took 35 ms of the server's CPU, and takes 15; a question reads 0.7 ms more.
+  // New passages wait in a pending list per partition until it has half a megabyte, and are then indexed together, so
+  // a common word is looked up once. Questions read the list too. A capture of 16 records took 35 ms of the server's
+  // CPU time without it, and takes 15; a question reads 0.7 ms longer.
   `CREATE INDEX passages_by_key ON passages USING gin (keys)
     WITH (fastupdate = on, gin_pending_list_limit = 512)`,
-  // Counting a word of many passages costs some milliseconds, so no node and no restart does it again.
+  // Counting the passages of a frequent word takes milliseconds, so the count is stored for all nodes and restarts.
   `CREATE TABLE word_counts (
     tenant_id text COLLATE "C" NOT NULL,
     space_id integer NOT NULL,
@@ -113,7 +112,7 @@ export const SCHEMA = {
   setMeta: `UPDATE service_meta SET value = $2 WHERE name = $1`,
   /** Further than any node can have read. */
   skipChanges: `UPDATE service_meta SET value = (value::bigint + 1000000)::text WHERE name = 'changes'`,
-  /** One node applies migrations at a time: the others wait for this row. */
+  /** One node runs migrations at a time: the others wait for this row. */
   lockMeta: `SELECT value FROM service_meta WHERE name = 'epoch' FOR UPDATE`,
   hasMeta: `SELECT count(*) AS found FROM pg_class WHERE relname IN ('service_meta', 'migrations')`,
   meta: `SELECT name, value FROM service_meta`,

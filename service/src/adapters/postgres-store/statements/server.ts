@@ -1,20 +1,20 @@
-/** The statements on the server itself. They read no table of svc, so they name no tenant. */
+/** The statements about the server itself. They read no table of svc, so they name no tenant. */
 
-/** The number of the timeline as the WAL's file name tells it: its first eight digits. */
+/** The timeline's number: the first eight digits of the WAL file's name. */
 const TIMELINE = `CASE WHEN pg_is_in_recovery() THEN NULL
   ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END AS timeline`;
 
 /** As SET LOCAL: it ends with the transaction. */
 const STATEMENT_TIMEOUT = `set_config('statement_timeout', $1, true)`;
 
-/** Milliseconds since 1970 by the clock of the database. */
+/** Milliseconds since 1970 by the database's clock. */
 export const POSTGRES_NOW = `CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)`;
 
 export const SERVER = {
   isStandby: `SELECT pg_is_in_recovery() AS standby`,
   /**
-   * Which database this is. A copy of its files has the same system identifier, and a dump that was read
-   * in has another table `service_meta`.
+   * Identifies this database. A copy of its files has the same system identifier, but a restored dump has another
+   * table `service_meta`.
    */
   origin: `SELECT pg_is_in_recovery() AS standby, ${TIMELINE},
       (SELECT system_identifier FROM pg_control_system())::text || '.'
@@ -22,8 +22,8 @@ export const SERVER = {
       current_setting('synchronous_standby_names') <> ''
         AND current_setting('synchronous_commit') NOT IN ('off', 'local') AS synchronous`,
   /**
-   * Sent with the beginning of each transaction, whose statements end after $1 milliseconds: a pooler may
-   * have moved to another server.
+   * Sent at the beginning of each transaction, because a pooler may have changed the server. $1: the time limit of
+   * its statements in milliseconds.
    */
   stillWrites: `SELECT ${STATEMENT_TIMEOUT}, pg_is_in_recovery() AS standby, ${TIMELINE}`,
   stillWritesUntold: `SELECT ${STATEMENT_TIMEOUT}, pg_is_in_recovery() AS standby, '' AS timeline`,

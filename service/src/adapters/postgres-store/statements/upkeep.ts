@@ -1,12 +1,15 @@
-/** The statements on day tables. Receipts and audit events of each day are in a table of their own. */
+/** The statements about day tables: receipts and audit events have one table per day. */
 
 export type DayTable = 'receipts' | 'audit';
 
-/** Names that dayOf makes, and bounds that are ids of receipts or milliseconds. */
+/** Match the names from dayOf, and bounds that are receipt ids or milliseconds. */
 const DAY = /^\d{8}$/;
 const BOUND = /^(?:rcpt_[0-9a-z]{26}|\d{1,15})$/;
 
-/** `day` as 20261120; the bounds: the first value of that day and of the next one. */
+/**
+ * Writes the statement for a day's table. `day`: such as 20261120. The bounds: the first value of that day and of
+ * the next.
+ */
 export function makeDay(
   table: DayTable,
   day: string,
@@ -31,19 +34,22 @@ export const DAYS = {
   dropAuditRows: `DELETE FROM audit_rest WHERE at < $1`,
 } as const;
 
-/** The statements that keep the planner's statistics of svc's own tables. */
+/** The statements that update the planner's statistics of svc's own tables. */
 
-/** The names of svc's tables and of their parts: they need no quotes. */
+/** Matches the names of svc's tables and partitions, which need no quotes. */
 const TABLE = /^[a-z][a-z0-9_]{0,62}$/;
 
-/** It waits for no lock: who holds one is changing the table, and the next look comes soon. */
+/**
+ * Writes the statement for a table. It waits for no lock: the holder is changing the table, and the next check comes
+ * soon.
+ */
 export function analyze(table: string): string {
   if (!TABLE.test(table)) throw new TypeError('That is no table of svc.');
   return `ANALYZE (SKIP_LOCKED) ${table}`;
 }
 
 export const STATISTICS = {
-  /** Tables, and parts of tables, that are more than twice as large as when the planner last learned of them. */
+  /** Returns tables and partitions that have more than doubled since the planner's last statistics. */
   outgrown: `SELECT l.relname::text AS name
     FROM unnest($1::text[]) AS n(name)
     JOIN pg_class c ON c.oid = to_regclass(n.name)
