@@ -17,7 +17,7 @@ import { openCatalog } from '../../../src/adapters/catalog/catalog.ts';
 import { systemClock } from '../../../src/cli/compose-common.ts';
 import { openLinks } from './compose-models.ts';
 
-/** The composition root of commands that manage a service: its operations in this process, or over HTTP. */
+/** Builds the console for commands: its operations run in this process, or over HTTP. */
 
 export interface ConsolePlace {
   readonly tenant: string | undefined;
@@ -26,7 +26,7 @@ export interface ConsolePlace {
     | { readonly url: string; readonly token: string | undefined };
 }
 
-/** A person who may open the folder may do everything with what is in it. */
+/** A user who may open the folder may do everything with its content. */
 const PERSON: ConsoleActor = {
   type: 'cli',
   id: 'cli',
@@ -46,7 +46,7 @@ async function openLocal(
   const pepper = await readPepper(folder);
   const store = await openStoreOfService({ folder, environment });
   const masterKeys = serviceMasterKeys(folder, environment);
-  // The catalog of the cache or of the package: a command does not wait for the network.
+  // Use the cached or packaged catalog: a command does not wait for the network.
   const listCatalog = async () =>
     (await openCatalog({ folder, environment, now: Date.now })).providers();
   const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
@@ -70,12 +70,12 @@ async function openLocal(
   };
 }
 
-/** The console of a service that runs on this machine. */
+/** Returns the console of a service that runs on this machine. */
 export function openConsoleAt(
   { host, port, certificate }: ServiceAt,
   { token, tenant }: { readonly token: string; readonly tenant: string | undefined },
 ): Pick<ConsoleAccess, 'call'> {
-  // A service that listens on every address is asked on loopback.
+  // A service that listens on every address is called on loopback.
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
   const url = new URL(urlOf({ host: name, port }, certificate === undefined ? 'http' : 'https'));
   return { call: (ask) => callRemote({ url, token, certificate }, ask, tenant) };
@@ -141,7 +141,7 @@ export interface ConsoleAccess {
   close(): Promise<void>;
 }
 
-/** Where the token of `--url` comes from: never the command line, which other users can read. */
+/** The environment variable with the token for `--url`; never the command line, which other users can read. */
 export const TOKEN_VARIABLE = 'SVC_ADMIN_TOKEN';
 
 /** A refusal of a console operation, for people. */

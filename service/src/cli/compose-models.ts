@@ -15,20 +15,20 @@ import type { ModelParts } from '../server/parts.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
 import { systemClock } from '../../../src/cli/compose-common.ts';
 
-/** The composition root of a service's model routes: memory, ledger, outbox and the ways to providers. */
+/** Builds what a service's model routes need: memory, ledger, outbox and connections to providers. */
 
 export interface ModelsOptions {
   readonly folder: string;
   readonly store: ServiceStore;
   readonly changes: ChangeWatch;
   readonly egress: Egress;
-  /** The listener of this service, to which no provider may lead. */
+  /** The service's own listener, to which no provider may lead. */
   readonly listener?: OwnListener;
-  /** Instead of the system's resolver and certificates. */
+  /** Replaces the system's resolver and certificates. */
   readonly trust?: Trust;
-  /** Milliseconds; RECALL_MS where it is not given. */
+  /** Deadline of a recall in milliseconds; absent: RECALL_MS. */
   readonly recallMs?: number;
-  /** Milliseconds until the head of an answer; PROVIDER_HEADERS_MS where it is not given. */
+  /** Deadline of an answer's head in milliseconds; absent: PROVIDER_HEADERS_MS. */
   readonly headersMs?: number;
   readonly report: (line: string) => void;
 }
@@ -41,10 +41,10 @@ export interface OpenedModels {
   flush(withinMs: number): Promise<void>;
 }
 
-/** After that they wait in their file for the next start. */
+/** How long closing waits for captures; later ones stay in their file for the next start. */
 const CLOSE_FLUSH_MS = 2_000;
 
-/** Throws CliError for a network of the settings that is none. */
+/** Opens them. Throws CliError for an invalid network in the settings. */
 export function openModels(options: ModelsOptions): OpenedModels {
   const { folder, store, changes, egress, report } = options;
   const { recallMs = RECALL_MS } = options;
@@ -64,7 +64,7 @@ export function openModels(options: ModelsOptions): OpenedModels {
     report,
   });
   changes.onChange((fact) => {
-    // Anything may have changed: the database may be that of an earlier day.
+    // Anything may have changed: the database may have been restored from a backup.
     if (fact === undefined) outboxes.forgetSettled();
     if (fact === undefined || fact.kind === 'purge') {
       ledger.forget();
@@ -92,7 +92,7 @@ export function openModels(options: ModelsOptions): OpenedModels {
   };
 }
 
-/** Throws CliError for a network of the settings that is none. */
+/** Opens the connections to providers. Throws CliError for an invalid network in the settings. */
 export function openLinks(
   { ports, allow, own = [] }: Egress,
   {

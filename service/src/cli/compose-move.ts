@@ -12,7 +12,7 @@ import {
 } from '../ports/service-move.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
 
-/** Where a service's file meets the server that it moves to. */
+/** Connects a service's file with the server that it moves to. */
 
 export interface MoveFacts {
   readonly records: number;
@@ -22,7 +22,7 @@ export interface MoveFacts {
   readonly wasDone: boolean;
 }
 
-/** Throws CliError, MemoryError and FileError. A second run continues where the first one was killed. */
+/** Moves the data. A second run continues an interrupted one. Throws CliError, MemoryError and FileError. */
 export async function moveService(
   folder: string,
   server: ServerAddress,

@@ -29,8 +29,8 @@ export interface ReceiptNeeds {
 }
 
 /**
- * The journal of this process, once the receipts of earlier ones are stored. Only the process that
- * holds the folder's lock may call it.
+ * Opens this process's journal after storing the receipts of earlier ones. Only the process with the folder's lock
+ * may call it.
  */
 export async function openReceipts(needs: ReceiptNeeds): Promise<ReceiptJournal> {
   const options = optionsOf(needs);
@@ -44,7 +44,7 @@ export async function openReceipts(needs: ReceiptNeeds): Promise<ReceiptJournal>
   return new ReceiptJournal(options);
 }
 
-/** Stores what earlier processes left. Throws MemoryError where a service runs on the folder. */
+/** Stores what earlier processes left. Throws MemoryError if a service uses the folder. */
 export async function recoverIn(folder: string, environment: Environment): Promise<Recovered> {
   const pepper = await readPepper(folder);
   const store = await openServingStore({ folder, environment });
@@ -71,21 +71,21 @@ function optionsOf({ folder, store, signer, report }: ReceiptNeeds) {
   };
 }
 
-/** Chooses where the limits of a service are counted. */
+/** Chooses where a service's limits are counted. */
 
 const REDIS_PORT = 6379;
 
 export interface OpenedLimiter {
   readonly limiter: Limiter;
   /**
-   * Where it counts: equal for processes that count together. Holds no password. Undefined: in this
+   * Identifies where it counts, equal for processes that count together. Contains no password. Undefined: in this
    * process.
    */
   readonly place: string | undefined;
   close(): Promise<void>;
 }
 
-/** In Redis if an address is given, else in this process. */
+/** Opens the limiter: in Redis if an address is given, else in this process. */
 export async function openLimiter(
   place: ServicePlace,
   report: (line: string) => void,
@@ -95,7 +95,7 @@ export async function openLimiter(
     const limiter = new ProcessLimiter(systemClock);
     return { limiter, place: undefined, close: async () => undefined };
   }
-  // 190 kB that a service without Redis never reads.
+  // 190 kB that a service without Redis never loads.
   const { RedisLimiter } = await import('../adapters/limiter/redis-limiter.ts');
   const limiter = new RedisLimiter({ url, report });
   return { limiter, place: placeOf(url), close: () => limiter.close() };
@@ -109,7 +109,7 @@ function placeOf(text: string): string {
   return `Redis at ${where}:${port === '' ? REDIS_PORT : port}${database}`;
 }
 
-/** Where limits are counted, and whether that answers. */
+/** Returns where limits are counted, and whether that answers. */
 export async function lookAtLimiter(place: ServicePlace): Promise<{
   readonly where: 'Redis' | 'its own process';
   readonly isThere: boolean;

@@ -24,7 +24,7 @@ import { openLimiter, openReceipts } from './compose-parts.ts';
 import { openModels } from './compose-models.ts';
 import { openServingStore } from './compose-store.ts';
 
-/** The composition root of the memory service: where its store meets its listener. */
+/** Builds the memory service: connects its store and its listener. */
 
 export interface StartServiceOptions {
   readonly settings: ServiceSettings;
@@ -38,7 +38,7 @@ export interface StartServiceOptions {
 
 export interface RunningService {
   readonly host: string;
-  /** The port that the system gave, where the settings say 0. */
+  /** The port from the system, if the settings say 0. */
   readonly port: number;
   /** Undefined where no metrics are asked for. */
   readonly metricsPort: number | undefined;
@@ -48,7 +48,7 @@ export interface RunningService {
   stop(): Promise<void>;
 }
 
-/** Throws MemoryError for a store that cannot be used, and the server's own error (EADDRINUSE). */
+/** Starts the service. Throws MemoryError for an unusable store, and the server's own error (EADDRINUSE). */
 export async function startService(options: StartServiceOptions): Promise<RunningService> {
   const { settings, folder, pepper, tls, terminal, environment, onCall } = options;
   const { spaceBytesMax, drainMs = DRAIN_MS, recallMs = RECALL_MS } = settings;
@@ -143,7 +143,7 @@ function limitsOf(settings: ServiceSettings): ServiceLimits {
   };
 }
 
-/** With another key than before, no secret would open: a start would only hide that for a while. */
+/** Refuses to start with a wrong master key: no secret could be decrypted, which would only show later. */
 async function refuseWrongMasterKey(vault: Vault): Promise<void> {
   const problem = await vault.problem();
   if (problem === undefined) return;
@@ -159,7 +159,7 @@ export interface NodeParts {
   readonly settings: Pick<ServiceSettings, 'requestsPerMinute'>;
 }
 
-/** Throws CliError where limits are counted in two places. */
+/** Registers this process as a node. Throws CliError if limits are counted in two places. */
 export async function joinAsNode({
   store,
   limiterPlace,
@@ -175,7 +175,7 @@ export async function joinAsNode({
   );
 }
 
-/** The composition root of what runs beside the calls of a service: metrics, and what a plan lets expire. */
+/** Builds what runs beside the calls of a service: metrics, and the expiry of data by plan. */
 
 export function metricsOf(receipts: ReceiptJournal): Metrics {
   return new Metrics([
@@ -204,7 +204,7 @@ export interface JobParts {
   readonly settings: Pick<ServiceSettings, 'metrics' | 'auditDays'>;
 }
 
-/** Throws the server's own error where the address of the metrics cannot be had. */
+/** Starts them. Throws the server's own error if the metrics' address is not available. */
 export async function startBeside({ store, changes, metrics, settings }: JobParts) {
   const server =
     settings.metrics === undefined ? undefined : await startMetrics(metrics, settings.metrics);

@@ -17,15 +17,15 @@ import type { ServerFacts, ServiceStore } from '../ports/service-store.ts';
 import { withTenantsChanged } from '../server/change-watch.ts';
 
 /**
- * Opens the servers that a service may use: PostgreSQL instead of its file, and Redis for its limits. Their addresses
- * come from the environment, else from service.json. Their clients are imported only where a service uses them.
+ * Opens the servers that a service may use: PostgreSQL instead of its file, and Redis for its limits. Their
+ * addresses come from the environment, else from service.json. Their clients are imported only if used.
  */
 
-/** Where a service has its files, and what says where its data are. */
+/** The folder of a service's files, and what says where its data are. */
 export interface ServicePlace {
   readonly folder: string;
   readonly environment: Environment;
-  /** Read from the folder where they are not given. */
+  /** Read from the folder if absent. */
   readonly settings?: ServiceSettings;
 }
 
@@ -55,7 +55,7 @@ const REDIS: Server = {
   hint: 'Write redis://host:6379 or, with TLS, rediss://user:password@host:6379.',
 };
 
-/** Undefined where the service keeps its data in a file. Throws CliError, never with the address. */
+/** Returns the server; undefined if the service keeps its data in a file. Throws CliError, never with the address. */
 export async function serverOf(place: ServicePlace): Promise<DatabaseServer | undefined> {
   const { settings, address, origin } = await addressOf(place, DATABASE);
   if (address === '') return undefined;
@@ -65,7 +65,7 @@ export async function serverOf(place: ServicePlace): Promise<DatabaseServer | un
   return { address: server, trustsFailover: trustFailover, migrates: autoMigrate };
 }
 
-/** Undefined where none is named. Throws CliError, never with the address. */
+/** Returns the address; undefined if none is configured. Throws CliError, never with the address. */
 export async function redisUrlOf(place: ServicePlace): Promise<string | undefined> {
   const { address, origin } = await addressOf(place, REDIS);
   if (address === '') return undefined;
@@ -104,7 +104,7 @@ export async function openServerStore(
   return openPostgresStore({ server: address, trustsFailover, migrates, ...options });
 }
 
-/** Throws MemoryError for a server that cannot be asked. */
+/** Inspects the database. Throws MemoryError if it cannot be asked. */
 export async function inspectDatabase({ address }: DatabaseServer): Promise<ServerFacts> {
   const { inspectServer } = await import('../adapters/postgres-store/postgres-service-store.ts');
   return inspectServer(address);
@@ -115,7 +115,7 @@ export interface ServerMigrations {
   missing(): Promise<readonly number[]>;
   /** The numbers that it applied. */
   apply(now: number): Promise<readonly number[]>;
-  /** After a restore: what clients were told before counts no more. */
+  /** Begins a new epoch after a restore, so that earlier acknowledgements no longer count. */
   beginEpoch(): Promise<void>;
   close(): Promise<void>;
 }
@@ -138,15 +138,15 @@ export async function serverMigrations(place: ServicePlace): Promise<ServerMigra
   };
 }
 
-/** A copy of a database server is its own business. */
+/** Refuses a command for files if the data are on a server, which has its own backups. */
 export async function refuseForServer(place: ServicePlace, hint: string): Promise<void> {
   if ((await serverOf(place)) === undefined) return;
   throw new CliError('This service keeps its data in PostgreSQL.', hint);
 }
 
-/** Opens the database for the commands of `svc-service`, which import ports and no adapter. */
+/** Opens the database for the commands of `svc-service`, which import ports and no adapters. */
 
-/** For one command, beside a service that may be running. Throws what a call throws. */
+/** Opens it for one command, while a service may be running. Throws what a call throws. */
 export async function openStoreOfService(
   place: ServicePlace,
   { creates = false }: { readonly creates?: boolean } = {},
@@ -158,7 +158,7 @@ export async function openStoreOfService(
   return openServiceStore({ folder, ...own, report: () => undefined });
 }
 
-/** For a process that serves: it has the folder to itself until the store is closed. */
+/** Opens it for a serving process, which has the folder to itself until the store is closed. */
 export async function openServingStore(
   place: ServicePlace,
   {
@@ -184,7 +184,7 @@ export async function openServingStore(
   };
 }
 
-/** After a purge no process of this folder places a block that it found before. */
+/** Adds a mark to purges, after which no process of this folder places a block that it found earlier. */
 function marking(folder: string, store: ServiceStore): ServiceStore {
   return withTenantsChanged(store, (own) => ({
     beginPurge: async (order) => {
@@ -200,14 +200,14 @@ function marking(folder: string, store: ServiceStore): ServiceStore {
   }));
 }
 
-/** Copies of a service's database, while it serves, and back. They throw FileError, for people. */
+/** Copies a service's database while it serves, and restores it. Throws FileError, with a text for users. */
 export const serviceBackups = {
   backUp: backUpService,
   restore: restoreService,
   check: checkService,
 };
 
-/** The files around a vault: the settings that name its master keys, and new keys. */
+/** The files of a vault: the settings that name its master keys, and new keys. */
 export const serviceVaultFiles = {
   newMasterKeyId,
   makeMasterKeyFile,
@@ -215,9 +215,9 @@ export const serviceVaultFiles = {
     writePrivate(folder, SETTINGS_FILE, `${JSON.stringify(settings, undefined, 2)}\n`),
 };
 
-/** Reads service.json. No error repeats a value of it: an address holds a password. */
+/** Reads service.json. No error repeats its values, because an address contains a password. */
 
-/** The settings with flags over them. Throws CliError. */
+/** Returns the settings, overridden by flags. Throws CliError. */
 export async function serviceSettings(
   folder: string,
   flags: Readonly<Record<string, unknown>> = {},
@@ -227,7 +227,7 @@ export async function serviceSettings(
   throw new CliError(`There is no service in ${folder}.`, 'Create one: svc-service init');
 }
 
-/** Undefined where there is no service yet. Throws CliError for a file that does not fit. */
+/** Reads the settings; undefined if there is no service yet. Throws CliError for an invalid file. */
 export async function settingsIn(
   folder: string,
   flags: Readonly<Record<string, unknown>> = {},

@@ -1,7 +1,7 @@
 import { type Declare, runProgram } from '../../../src/cli/program/program.ts';
 import { addServiceCommands } from './program/program-service.ts';
 
-/** What `svc-service --help` says first and last. */
+/** The first and last lines of `svc-service --help`. */
 export const SERVICE_PROGRAM = {
   name: 'svc-service',
   description: 'A service that you run: shared memory, and one address for model requests.',
@@ -9,7 +9,7 @@ export const SERVICE_PROGRAM = {
   $ svc-service start`,
 } as const;
 
-/** Runs one command line (without node and script) and resolves with the exit code. */
+/** Runs a command line (without node and script) and resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
   return runProgram(argv, declareServiceCommands, SERVICE_PROGRAM);
 }

@@ -3,8 +3,8 @@ import type { HandlerSettings } from '../../../src/core/settings/settings.ts';
 import { COMPRESSION_MODES } from '../../../src/core/http/modes.ts';
 
 /**
- * How a service handles the requests of one tenant, where a request does not say otherwise. A setting is
- * one row: its shape, its value where none is saved, and its flag of `svc-service settings set`.
+ * How a service handles a tenant's requests unless a request says otherwise. A setting is one row: its shape, its
+ * default, and its flag of `svc-service settings set`.
  */
 export const ACCOUNT_SETTINGS = {
   compression_mode: {
@@ -55,10 +55,10 @@ export type AccountSettings = {
   readonly [Key in Name as Camel<Key>]: Infer<Rows[Key]['shape']>;
 };
 
-/** The same with the number of their last change; 0 for unchanged settings. */
+/** The settings with the number of their last change; 0 if never changed. */
 export type StoredSettings = AccountSettings & { readonly version: number };
 
-// The keys of an object lose their types when it is mapped.
+// Object.entries loses the types of the keys.
 /* oxlint-disable typescript/no-unsafe-type-assertion */
 function mapped<Value>(of: (row: Rows[Name]) => Value, nameOf = (name: string) => name) {
   const rows = Object.entries(ACCOUNT_SETTINGS);
@@ -67,7 +67,7 @@ function mapped<Value>(of: (row: Rows[Name]) => Value, nameOf = (name: string) =
 
 export const ACCOUNT_DEFAULTS = mapped(({ otherwise }) => otherwise, camelOf) as AccountSettings;
 
-/** The body of a change. A setting that it does not name keeps its value. */
+/** The body of a change; settings that it does not name keep their values. */
 export const settingsUpdate = closed(
   {},
   mapped(({ shape }) => shape) as { readonly [Key in Name]: Rows[Key]['shape'] },
@@ -90,20 +90,20 @@ export function camelOf(name: string): string {
   return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** The settings under which a service serves the requests of a tenant. */
+/** The settings with which a service serves a tenant's requests. */
 
-/** The same bounds as those of a proxy on a person's own machine. */
+/** The same bounds as for a proxy on a user's own machine. */
 export const MODEL_BODY_BYTES = { decoded: 64 << 20, zstd: 16 << 20 } as const;
 
-/** A reasoning model may think for minutes before its head. */
+/** Deadline of a provider's head: a reasoning model may think for minutes before it. */
 export const PROVIDER_HEADERS_MS = 600_000;
 
-/** The deadline of a recall from the embedded store: it is the same work, without a network. */
+/** Deadline of a recall, as for the embedded store: the work is the same, without a network. */
 export const RECALL_MS = 300;
 
 /**
- * The settings for one tenant. `canReadAgain`: stubs can name an address at which clients read what was
- * left out. Without it no tool output is left out, because no client could read it.
+ * Returns a tenant's settings. `canReadAgain`: stubs can name an address at which clients read left-out texts.
+ * Without it no tool output is left out, because no client could read it.
  */
 export function servedSettings(
   account: AccountSettings,
@@ -116,14 +116,14 @@ export function servedSettings(
     elisionEnabled: account.elisionEnabled && canReadAgain,
     elisionKeepRounds: account.elisionKeepRounds,
     elisionCaptureLimit: account.elisionCaptureLimit,
-    // The scopes of the key and the header lower it.
+    // The key's scopes and the header lower this mode.
     memoryMode: 'read-write',
     sessionBrief: true,
     recallQuietPercent: 65,
-    // A person's choice for their own machine, as `boundShortening` is.
+    // Like `boundShortening` a user's choice for their own machine.
     secondLook: 'off',
     cacheTtl: 'client',
-    // A person's choice for their own machine and key.
+    // A user's choice for their own machine and key.
     boundShortening: 'off',
     holdOut: false,
     recallMs,

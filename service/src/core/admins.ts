@@ -2,9 +2,9 @@ import { Buffer } from 'node:buffer';
 import { timingSafeEqual } from 'node:crypto';
 import type { FaultCode } from '../../../src/core/memory-api/faults.ts';
 
-/** Tokens for console operations. No live key works there, and no admin token works anywhere else. */
+/** Tokens for console operations. Service keys are not accepted there, and admin tokens nowhere else. */
 
-/** An operator runs the service; an admin runs one tenant; a viewer looks at one tenant. */
+/** An operator runs the service; an admin manages one tenant; a viewer reads one tenant's data. */
 export type AdminRole = 'operator' | 'admin' | 'viewer';
 
 export const ADMIN_ROLES: readonly AdminRole[] = ['operator', 'admin', 'viewer'];
@@ -31,7 +31,7 @@ export function includesRole(role: AdminRole, needed: AdminRole): boolean {
   return RANK[role] >= RANK[needed];
 }
 
-/** Undefined when the token is good now; takes the same time for every wrong secret. */
+/** Returns why the token is refused; undefined if it is valid. Takes the same time for every wrong secret. */
 export function refuseAdmin(
   stored: StoredAdmin | undefined,
   presentedHash: string,
@@ -43,7 +43,7 @@ export function refuseAdmin(
   return undefined;
 }
 
-/** Compares a hash of the same length in any case: an unknown id takes as long as a wrong secret. */
+/** Compares hashes of equal length in any case, so that an unknown id takes as long as a wrong secret. */
 export function isSameHash(storedHash: string | undefined, presentedHash: string): boolean {
   const expected = Buffer.from(storedHash ?? presentedHash, 'base64url');
   const presented = Buffer.from(presentedHash, 'base64url');

@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
 
 /**
- * Audit events: who changed what, and when. Each carries the hash of the one before it in the same
- * tenant, so an event that was removed or altered shows. An event holds names and counts, never a
- * secret and never a text of a memory.
+ * Audit events: who changed what, and when. Each contains the hash of the tenant's previous event, so that a removed
+ * or changed event is noticed. An event has names and counts, never a secret or a memory's text.
  */
 
 export type AuditKind =
@@ -35,11 +34,11 @@ export type AuditKind =
 export interface AuditActor {
   readonly type: 'admin' | 'key' | 'cli' | 'system';
   readonly id: string;
-  /** Keyed hash of the caller's address; null where there is none. */
+  /** Keyed hash of the caller's address; null if there is none. */
   readonly ip_hash: string | null;
 }
 
-/** The facts of an event, before it gets its place in the chain. */
+/** The content of an event before it gets its place in the chain. */
 export interface AuditNote {
   /** `evt_` and 26 characters. */
   readonly event_id: string;
@@ -55,12 +54,12 @@ export interface AuditEvent extends AuditNote {
   readonly tenant: string;
   /** 1, 2, 3 … in the tenant. */
   readonly number: number;
-  /** Hash of the event before; the empty text for the first. */
+  /** Hash of the previous event; '' for the first. */
   readonly previous: string;
   readonly hash: string;
 }
 
-/** `last`: the newest event of the tenant so far. */
+/** Adds an event to the chain. `last`: the tenant's newest event so far. */
 export function chainEvent(
   tenant: string,
   note: AuditNote,
@@ -75,7 +74,7 @@ export function chainEvent(
   return { ...event, hash: hashOf(event) };
 }
 
-/** Events of one tenant, oldest first, from the first on. The number of the first that is wrong. */
+/** Checks a tenant's events, oldest first, from the first on. Returns the number of the first wrong one. */
 export function findBreak(tenant: string, events: readonly AuditEvent[]): number | undefined {
   let previous = '';
   for (const [at, event] of events.entries()) {

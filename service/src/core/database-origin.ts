@@ -1,17 +1,16 @@
 import { asRecord, parseJson } from '../../../src/core/bytes/json-fields.ts';
 
 /**
- * Identifies the database of a service, and detects a change. A promoted standby may lack the last
- * commits of its primary, and a restored copy lacks all later commits. Clients must then not rely
- * on earlier acknowledgements.
+ * Identifies a service's database, and detects a change. A promoted standby may lack its primary's last commits, and
+ * a restored copy lacks all later ones. Then clients must not rely on earlier acknowledgements.
  */
 
 export interface DatabaseOrigin {
-  /** Identifies the cluster and the tables in it; '' where the server does not tell. */
+  /** Identifies the cluster and its tables; '' if the server does not say. */
   readonly system: string;
-  /** Changes with every promotion; '' where the server does not tell. */
+  /** Changes with every promotion; '' if the server does not say. */
   readonly timeline: string;
-  /** A commit is acknowledged once a standby has it too. */
+  /** A commit is acknowledged only after a standby has it too. */
   readonly isSynchronous: boolean;
 }
 
@@ -19,12 +18,15 @@ export type OriginVerdict =
   | 'same'
   /** Nothing was noted yet. */
   | 'first'
-  /** A standby that has every acknowledged commit was promoted. */
+  /** A standby with every acknowledged commit was promoted. */
   | 'promoted'
-  /** Acknowledged commits may be missing: a new epoch begins. */
+  /** Acknowledged commits may be missing, so a new epoch begins. */
   | 'replaced';
 
-/** `trustsFailover`: the operator says that only a standby with every acknowledged commit is promoted. */
+/**
+ * Compares the database with the last one. `trustsFailover`: the operator guarantees that only a standby with every
+ * acknowledged commit is promoted.
+ */
 export function judgeOrigin(
   before: DatabaseOrigin | undefined,
   now: DatabaseOrigin,

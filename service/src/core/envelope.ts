@@ -2,12 +2,12 @@ import { Buffer } from 'node:buffer';
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 
 /**
- * Envelope encryption of secrets. Each secret has a data key of its own, which a master key wraps.
- * Both layers are AES-256-GCM and bound to their context, so a ciphertext that is moved to another
- * tenant, owner, purpose or version does not open.
+ * Envelope encryption of secrets. Each secret has its own data key, which a master key encrypts. Both layers are
+ * AES-256-GCM and bound to their context, so a ciphertext that is moved to another tenant, owner, purpose or version
+ * cannot be decrypted.
  */
 
-/** The place of a secret. No part has a `|`, so no two places make one context. */
+/** The place of a secret. No part contains `|`, so two places never give the same context. */
 export interface SecretContext {
   readonly tenant: string;
   readonly secretId: string;
@@ -55,7 +55,7 @@ export function sealText(
   return { kek: master.id, wrapped, ciphertext };
 }
 
-/** Undefined for anything but the right master key, context and bytes. */
+/** Decrypts a secret; undefined for a wrong master key, context or ciphertext. */
 export function openText(
   { wrapped, ciphertext }: SealedText,
   context: SecretContext,
@@ -73,7 +73,7 @@ export interface Rewrap {
   readonly randomBytes: RandomBytes;
 }
 
-/** The same text under another master key: only the wrapped data key changes. */
+/** Re-encrypts the data key with another master key; the ciphertext itself does not change. */
 export function rewrapText(
   { wrapped, ciphertext }: SealedText,
   context: SecretContext,
@@ -90,8 +90,8 @@ export function rewrapText(
 }
 
 /**
- * Shows that two secrets are the same without showing a part of either: `fp_` and 8 characters. The
- * tenant takes part, so equal secrets of two tenants do not show.
+ * Returns a fingerprint that shows whether two secrets are equal without revealing them: `fp_` and 8 characters. It
+ * depends on the tenant, so equal secrets of two tenants are not visible.
  */
 export function fingerprintOf(pepper: Uint8Array, tenant: string, text: string): string {
   const hash = createHmac('sha256', pepper).update(`svc-fp/1|${tenant}|${text}`).digest();
@@ -119,7 +119,7 @@ interface Cipher {
   readonly context: Uint8Array;
 }
 
-/** Nonce, ciphertext and tag, one behind the other. */
+/** Returns nonce, ciphertext and tag, concatenated. */
 function encrypt(
   plain: Uint8Array,
   { key, nonce, context }: Cipher & { nonce: Uint8Array },
@@ -145,7 +145,7 @@ function decrypt(sealed: Uint8Array, { key, context }: Cipher): Buffer | undefin
   }
 }
 
-/** A secret that nothing prints by accident: it reads as `[secret]` wherever it is not asked for. */
+/** A secret that cannot be printed by accident: it appears as `[secret]`. */
 export class Secret {
   readonly #value: string;
 
@@ -153,7 +153,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The one way to the value. Call it where the value is used, and keep no copy. */
+  /** Returns the value. Call it only where the value is used, and keep no copy. */
   reveal(): string {
     return this.#value;
   }
@@ -166,7 +166,7 @@ export class Secret {
     return '[secret]';
   }
 
-  /** The hook of Node's own printing, which would show the fields of any other object. */
+  /** Node's own hook for printing, which would show any other object's fields. */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return '[secret]';
   }

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { base32 } from '../../../src/core/memory/reference.ts';
 
-/** `prefix_` and 26 characters of lower-case base 36, of 130 random bits. */
+/** Returns `prefix_` and 26 characters of lower-case base 36, from 130 random bits. */
 export function newId(prefix: string, randomBytes: (count: number) => Uint8Array): string {
   let rest = BigInt(`0x${Buffer.from(randomBytes(17)).toString('hex')}`);
   let id = '';
@@ -15,19 +15,19 @@ export function newId(prefix: string, randomBytes: (count: number) => Uint8Array
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
 /** 26 digits hold 130 bits. */
 const LEADING_BITS = 2;
-/** The digits with the leading bits and the time. */
+/** The digits that contain the leading bits and the time. */
 const TIME_DIGITS = 10;
 
 /**
- * The names of receipts: `rcpt_` and a UUID of version 7 (RFC 9562) in Crockford's base 32, lower case. The text sorts
- * as the time in it, so a page of receipts is found by their names alone.
+ * Matches receipt ids: `rcpt_` and a UUID of version 7 (RFC 9562) in Crockford's base 32, lower case. The text sorts
+ * by the time in it, so a page of receipts is found by ids alone.
  */
 export const RECEIPT_ID = /^rcpt_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
 /** The time has 48 bits: until the year 10889. */
 const TIME_MAX = 2 ** 48 - 1;
 
-/** `at`: milliseconds since 1970 when the request came. */
+/** Makes a receipt id. `at`: when the request came, in milliseconds since 1970. */
 export function newReceiptId(at: number, randomBytes: (count: number) => Uint8Array): string {
   const bytes = Buffer.alloc(16);
   bytes.writeUIntBE(clamp(at), 0, 6);
@@ -37,14 +37,14 @@ export function newReceiptId(at: number, randomBytes: (count: number) => Uint8Ar
   return idOf(bytes);
 }
 
-/** The first id that a request of this moment may have: for a list from a time on. */
+/** Returns the first possible id at this time, for a list that begins then. */
 export function firstReceiptIdAt(at: number): string {
   const bytes = Buffer.alloc(16);
   bytes.writeUIntBE(clamp(at), 0, 6);
   return idOf(bytes);
 }
 
-/** Milliseconds since 1970; undefined for what is no id. */
+/** Returns the time of an id in milliseconds since 1970; undefined if it is none. */
 export function timeOfReceiptId(id: string): number | undefined {
   if (!RECEIPT_ID.test(id)) return undefined;
   const start = 'rcpt_'.length;

@@ -11,8 +11,8 @@ import { asRecord } from '../../../src/core/bytes/json-fields.ts';
 import { canonicalJson } from '../../../src/core/memory-api/canonical.ts';
 
 /**
- * Signed objects: a detached JWS (RFC 7515, appendix F) with Ed25519 over the canonical bytes
- * (RFC 8785) of the object without its `signature`. Anybody can check one with the public keys.
+ * Signs objects: a detached JWS (RFC 7515, appendix F) with Ed25519 over the canonical bytes (RFC 8785) of the
+ * object without its `signature`. Anybody can verify one with the public keys.
  */
 
 export interface ObjectSignature {
@@ -38,7 +38,7 @@ export function publicJwk(x: string): PublicJwk {
   return { kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'Ed25519', use: 'sig' };
 }
 
-/** `x` of the public key that belongs to a private key in PKCS #8, base64. */
+/** Returns `x` of the public key of a private key in PKCS #8, base64. */
 export function publicPartOf(privateKey: string): string {
   const key = createPrivateKey({
     key: Buffer.from(privateKey, 'base64'),
@@ -51,7 +51,7 @@ export function publicPartOf(privateKey: string): string {
 export type Signed<Value> = Value & { readonly signature: ObjectSignature };
 
 export interface ObjectSigner {
-  /** Gives an object its signature. Throws TypeError for what has no canonical form. */
+  /** Adds a signature to an object. Throws TypeError for a value without canonical form. */
   sign<Value extends object>(value: Value): Signed<Value>;
   readonly key: KeyObject;
   /** The bytes to be signed with the key, for the canonical JSON of an object. */

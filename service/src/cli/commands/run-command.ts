@@ -26,7 +26,7 @@ import {
 } from './service-context.ts';
 import { findService } from './service-status.ts';
 
-/** Runs one command of the table of operations: reads its options, makes the call, prints the answer. */
+/** Runs a command from the table of operations: reads its options, makes the call, prints the answer. */
 
 interface CommandCall {
   readonly operation: ConsoleOperation;
@@ -63,7 +63,7 @@ function namedIn({ argument }: CommandRow, text: string): Fields {
   return argument?.to === undefined ? {} : { [argument.to]: text };
 }
 
-/** The values of the options, by their members in the call. Throws CliError. */
+/** Returns the options' values by their names in the call. Throws CliError. */
 export async function valuesOf(
   { name, options: rows = [], secret }: Pick<CommandRow, 'name' | 'options' | 'secret'>,
   options: ConsoleOptions,
@@ -81,12 +81,12 @@ export async function valuesOf(
     } else if (as === 'stdin') ofStdin = { to, flag };
     else values.set(to, readOption(option, flag, value));
   }
-  // Stdin comes last: a command that cannot run must not wait for it.
+  // Stdin is read last: a command that cannot run must not wait for it.
   if (ofStdin !== undefined) values.set(ofStdin.to, await readKey(stdin, ofStdin.flag ?? ''));
   return Object.fromEntries(values);
 }
 
-/** `baseUrl` of `base-url`: commander names options like that. */
+/** Converts `base-url` to `baseUrl`, as commander names options. */
 function camelOf(name: string, separator: '-' | '_'): string {
   const [first = '', ...rest] = name.split(separator);
   return first + rest.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('');
@@ -163,8 +163,8 @@ async function findProvider(console: Calls, name: string): Promise<Fields> {
 const TOKEN_MS = 60_000;
 
 /**
- * Lets the running service make the calls. A token of a minute opens its console, and is revoked after
- * the call.
+ * Makes the calls through the running service. A token that is valid for a minute opens its console, and is revoked
+ * afterwards.
  */
 async function withRunningConsole<Result>(
   options: ConsoleOptions,
@@ -276,7 +276,7 @@ function printAnswer(
   return isFailure || warnings.length > 0 ? 1 : 0;
 }
 
-/** Members under the names of the command, with times in milliseconds since 1970. */
+/** Renames members for a command's JSON, with times in milliseconds since 1970. */
 function jsonOf({ json }: CommandRow, fields: Fields): unknown {
   if (json === undefined) return fields;
   const members = json.map((given) => {

@@ -7,7 +7,7 @@ import type { ServiceStore } from '../../ports/service-store.ts';
 import { type ConsoleAccess, openConsole, TOKEN_VARIABLE } from '../compose-console.ts';
 import { openStoreOfService, type ServicePlace } from '../compose-store.ts';
 
-/** The common part of the commands of `svc-service`. */
+/** What the commands of `svc-service` have in common. */
 
 export interface FolderOption {
   readonly folder?: string;
@@ -17,7 +17,7 @@ export function folderOf({ folder }: FolderOption, { environment }: CommandConte
   return serviceFolder(environment, folder);
 }
 
-/** For one command, beside a service that may be running. */
+/** Opens the store for one command, while a service may be running. */
 export async function withServiceStore<Result>(
   { folder, environment }: ServicePlace,
   work: (store: ServiceStore, pepper: Uint8Array) => Promise<Result>,
@@ -35,15 +35,15 @@ export async function withServiceStore<Result>(
 
 export const DOCTOR_HINT = 'Check with: svc-service doctor';
 
-/** The error for people: the store's messages are constants. */
+/** Converts a store's error for users; its messages are constants. */
 export function storeError(error: unknown): unknown {
   if (!(error instanceof MemoryError)) return error;
   return new CliError(error.message, DOCTOR_HINT);
 }
 
 /**
- * The commands of `svc-service` that manage a service are clients of its console operations: of the
- * service in a folder of this machine, or with `--url` of one anywhere.
+ * The commands of `svc-service` that manage a service call its console operations: of the service in a folder on
+ * this machine, or with `--url` of one anywhere.
  */
 
 export type { ConsoleAccess } from '../compose-console.ts';

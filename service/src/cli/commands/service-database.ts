@@ -16,7 +16,7 @@ import {
 } from '../compose-store.ts';
 import { folderOf, type FolderOption, storeError } from './service-context.ts';
 
-/** `svc-service backup`, `restore`, `migrate` and `move`: the database of a service as a whole. */
+/** Runs `svc-service backup`, `restore`, `migrate` and `move`, for a service's whole database. */
 
 export interface BackupOptions extends FolderOption {
   readonly json?: boolean;
@@ -79,7 +79,7 @@ export async function restore(
   }
 }
 
-/** `svc-service migrate`: brings the tables of a PostgreSQL service to this version. */
+/** Runs `svc-service migrate`: updates a PostgreSQL service's tables to this version. */
 
 export interface ServiceMigrateOptions extends FolderOption {
   readonly plan?: boolean;
@@ -116,7 +116,7 @@ function sentenceOf(numbers: readonly number[], isPlan: boolean): string {
   return isPlan ? `Migrations to apply: ${list}.` : `Applied migrations: ${list}.`;
 }
 
-/** `svc-service move`: copies a service in a file to PostgreSQL, and checks what arrived. */
+/** Runs `svc-service move`: copies a service from a file to PostgreSQL, and verifies the copy. */
 
 export interface MoveOptions extends FolderOption {
   readonly to: string;
@@ -129,7 +129,7 @@ export async function moveCommand(options: MoveOptions, context: CommandContext)
   const settings = await serviceSettings(folder);
   const database = { ...settings.database, ...whereTo(options.to) };
   const moved = { ...settings, database };
-  // The variable says where the service is now, and not where it goes.
+  // The variable names the service's present database, not the target.
   const environment = { ...context.environment, SVC_DATABASE_URL: '' };
   const server = await serverOf({ folder, environment, settings: moved });
   if (server === undefined) throw new CliError('There is no address to move to.', HINT, 2);

@@ -43,18 +43,18 @@ import {
 } from './service-context.ts';
 import { findService } from './service-status.ts';
 
-/** `svc-service doctor`: what is right, what is not, and the command that mends it. */
+/** Runs `svc-service doctor`: what is right, what is wrong, and the command that fixes it. */
 
 export interface ServiceDoctorOptions extends FolderOption {
   readonly json?: boolean;
 }
 
 const DAY_MS = 24 * 3600 * 1000;
-/** Renewing a certificate may need a person, and weekends. */
+/** Least days until a certificate expires: renewing may need a person, and there are weekends. */
 const CERTIFICATE_DAYS_MIN = 14;
-/** A day of a busy team, and room for its backup. */
+/** Least free space: a busy team's day, and room for a backup. */
 const FREE_BYTES_MIN = 1024 ** 3;
-/** Machines that keep time by the network are within a second; more is a broken clock. */
+/** Largest tolerated clock difference: machines with network time are within a second. */
 const CLOCK_SLACK_MS = 60_000;
 
 export async function serviceDoctor(
@@ -76,7 +76,7 @@ async function runChecks(folder: string, context: CommandContext): Promise<reado
   }
   const place = { folder, environment: context.environment, settings };
   const server = await checkServer(place);
-  // A server that is away is one fault: the store and the vault on it would only repeat it.
+  // An unavailable server is one problem; checks of the store and vault on it would only repeat it.
   const isAway = server.some(({ level, subject }) => subject === 'Server' && level === 'problem');
   return [
     { level: 'ok', subject: 'Settings', found: join(folder, SETTINGS_FILE) },
@@ -262,7 +262,7 @@ const STORE_FIX = 'Correct this in the database; the messages of svc-service sta
 
 function failed(subject: string, error: unknown): Check {
   if (error instanceof CliError) {
-    // Other commands send a person with such a fault to this one.
+    // Other commands refer users with this problem to doctor, so give the real fix here.
     const fix = error.hint === DOCTOR_HINT ? STORE_FIX : error.hint;
     return { level: 'problem', subject, found: error.lines.join(' '), fix };
   }
@@ -272,7 +272,7 @@ function failed(subject: string, error: unknown): Check {
   throw error;
 }
 
-/** The database server of a service and its limiter: whether it takes writes, and what a switch would do. */
+/** Checks a service's database server and limiter: whether it accepts writes, and what a failover would do. */
 
 /** None for a service in a file. */
 export async function checkServer(place: ServicePlace): Promise<readonly Check[]> {
@@ -305,7 +305,7 @@ function standbyChecks({ standbys, isSynchronous }: ServerFacts): readonly Check
   return [{ level: 'ok', subject, found: names.join('; ') }];
 }
 
-/** In words: what clients would notice of a promotion at this moment. */
+/** Says what clients would notice of a failover now. */
 function switchCheck(
   { standbys, isSynchronous }: ServerFacts,
   { trustsFailover }: DatabaseServer,

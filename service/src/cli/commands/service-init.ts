@@ -27,8 +27,8 @@ import {
 } from './service-context.ts';
 
 /**
- * `svc-service init`: folder, settings, pepper and database; nothing listens yet. And `vault add`, which
- * adds another master key to the settings.
+ * Runs `svc-service init`: makes folder, settings, pepper and database; nothing listens yet. And runs `vault add`,
+ * which adds a master key to the settings.
  */
 
 export interface ServiceInitOptions extends FolderOption, RawServiceFlags {
@@ -88,7 +88,7 @@ export async function initService(
   );
 }
 
-/** The service may be started from another folder. */
+/** Makes paths absolute, because the service may be started from another folder. */
 function absolute(flags: ServiceInitOptions): ServiceInitOptions {
   const { tlsCert, tlsKey } = flags;
   return {
@@ -103,7 +103,7 @@ export interface VaultAddOptions extends ConsoleOptions {
   readonly from?: string;
 }
 
-/** Adds a master key to the settings of this machine, and makes it the one that seals. */
+/** Adds a master key to this machine's settings, and makes it the one that encrypts. */
 export async function addMasterKey(
   options: VaultAddOptions,
   context: CommandContext,
@@ -139,7 +139,7 @@ export async function addMasterKey(
   return id;
 }
 
-/** Flags of `svc-service init` and `start` as settings; what they mean is checked with the file. */
+/** The flags of `svc-service init` and `start`, which are validated together with the file. */
 export interface RawServiceFlags {
   readonly host?: string;
   readonly port?: string;
@@ -148,7 +148,7 @@ export interface RawServiceFlags {
   readonly behindProxy?: boolean;
   readonly publicUrl?: string;
   readonly rate?: string;
-  /** Sources of addresses, never the addresses: an argument is seen by every user. */
+  /** Where addresses come from, never the addresses themselves: every user can see arguments. */
   readonly databaseFrom?: string;
   readonly redisFrom?: string;
   readonly autoMigrate?: boolean;
@@ -187,7 +187,7 @@ export function withMigrations<Settings extends Pick<ServiceSettings, 'database'
   return { ...settings, database: { ...settings.database, autoMigrate } };
 }
 
-/** The address as a setting has it: without a slash at its end. */
+/** Returns the address without a slash at its end, as in the settings. */
 function originOf(text: string): string {
   const origin = text.replace(/\/$/, '');
   if (/^https?:\/\/[\w.:[\]-]+$/.test(origin)) return origin;

@@ -34,7 +34,7 @@ import {
 } from './service-context.ts';
 import { valuesOf } from './run-command.ts';
 
-/** `svc-service receipts`: signed receipts, kept as files, and checked without the service. */
+/** Runs `svc-service receipts`: exports signed receipts to files, and verifies them without the service. */
 
 export interface ExportOptions extends ConsoleOptions {
   readonly from?: string;
@@ -42,17 +42,17 @@ export interface ExportOptions extends ConsoleOptions {
 }
 
 export interface VerifyOptions {
-  /** A JWKS, as /.well-known/svc/receipt-keys.json gives it. */
+  /** A JWKS, as returned by /.well-known/svc/receipt-keys.json. */
   readonly keys?: string;
   /** The receipts are those of some days alone. */
   readonly partial?: boolean;
   readonly json?: boolean;
 }
 
-/** Files of one folder: receipts, heads, and the public keys to check them with. */
+/** The files of an export: receipts, heads, and the public keys to verify them. */
 const FILES = { receipts: 'receipts.ndjson', heads: 'heads.ndjson', keys: 'keys.json' } as const;
 
-/** Never over a folder that holds an export already. */
+/** Exports receipts; never into a folder that already has an export. */
 export async function exportReceipts(
   folder: string,
   options: ExportOptions,
@@ -68,7 +68,7 @@ export async function exportReceipts(
   const row = { name: 'receipts export', options: timeOptions('from', 'to') };
   const filter = await valuesOf(row, options, context);
   const written = await withConsole(options, context, async (console) => {
-    // The total first: what is stored meanwhile is in the heads alone.
+    // Read the total first: receipts stored meanwhile appear only in the heads.
     const { total } = await console.call({ method: 'GET', path: 'requests/heads' });
     const heads = await listAll(console, 'requests/heads');
     await write(FILES.heads, linesOf([...heads, asRecord(total)]), 'wx');
@@ -113,7 +113,7 @@ async function keysOf(console: ConsoleAccess): Promise<readonly object[]> {
   return asList(data).map((row) => publicJwk(asText(asRecord(row)['x'])));
 }
 
-/** Exit 1 when one is not as it was signed, or is missing. */
+/** Verifies receipts. Exit code 1 if one differs from its signature, or is missing. */
 export async function verifyReceipts(
   path: string,
   options: VerifyOptions,
@@ -163,7 +163,7 @@ function findingsOf({ wrong, missing, unknown }: AuditResult): readonly string[]
   ];
 }
 
-/** A file, or those of a folder that hold receipts and heads. */
+/** Returns the file, or the files of a folder that contain receipts and heads. */
 async function filesAt(path: string): Promise<readonly string[]> {
   try {
     if (!(await stat(path)).isDirectory()) return [path];
@@ -174,7 +174,7 @@ async function filesAt(path: string): Promise<readonly string[]> {
   }
 }
 
-/** One object a line; any other file is one object, a list of the API, or what `--json` prints. */
+/** Reads a file with one object per line; any other file is one object, a list from the API, or output of `--json`. */
 async function takeFile(file: string, audit: ReceiptAudit): Promise<void> {
   const whole = NDJSON.test(file) ? undefined : parseJson(await textOfFile(file));
   if (whole !== undefined) {
@@ -200,7 +200,7 @@ function notReceipts(file: string): CliError {
   return new CliError(`${file} does not contain receipts.`, hint, 2);
 }
 
-/** A list of the API has 300 kB; a longer file is one object a line. */
+/** Largest file that is parsed whole: a list from the API has 300 kB. */
 const WHOLE_BYTES_MAX = 64 << 20;
 
 async function textOfFile(file: string): Promise<string> {
@@ -257,7 +257,7 @@ export interface ArchiveOptions extends ConsoleOptions {
 const DAY_MS = 86_400_000;
 const KEPT_DAYS = 90;
 
-/** A file for each day, then they leave the database. Their signatures stay as they were. */
+/** Writes receipts to one file per day, then deletes them from the database. Their signatures do not change. */
 export async function archiveReceipts(
   folder: string,
   options: ArchiveOptions,
@@ -322,7 +322,7 @@ async function archiveDay(
   return dropOld(store.of(tenant), to);
 }
 
-/** On disk before anything leaves the database; a file that a killed run left is taken as it is. */
+/** Writes a file before anything is deleted from the database. A file from a killed run is used if it is equal. */
 async function writeWhole(path: string, text: string): Promise<void> {
   const there = await readFile(path).catch(() => undefined);
   if (there !== undefined) {

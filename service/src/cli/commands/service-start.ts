@@ -27,19 +27,19 @@ import { heldText } from './service-status.ts';
 import { type RawServiceFlags, serviceFlags, withMigrations } from './service-init.ts';
 import type { Terminal } from '../../../../src/cli/terminal.ts';
 
-/** `svc-service start`: from the settings to a service that runs until it is stopped. */
+/** Runs `svc-service start`: reads the settings and serves until it is stopped. */
 
 export interface ServiceStartOptions extends FolderOption, RawServiceFlags {
   readonly json?: boolean;
   readonly quiet?: boolean;
-  /** 'text', 'json' or 'off'; 'text' is what happens without it. */
+  /** 'text', 'json' or 'off'; 'text' is the default. */
   readonly log?: string;
 }
 
 export interface ServiceStartParts {
   readonly startService: typeof startService;
   readonly signals: SignalSource;
-  /** Calls when the certificate should be read again. */
+  /** Registers a listener that is called when the certificate should be read again. */
   readonly onReload: (listener: () => void) => void;
 }
 
@@ -68,7 +68,7 @@ export async function startServiceCommand(
       throw listenError(error, { host, port, ...ADDRESS_WORDS }) ?? storeError(error);
     });
   parts.onReload(() => void reload(service, settings, terminal));
-  // Listens for signals before it prints the address: a reader may stop the service at once.
+  // Listen for signals before printing the address: a reader may stop the service at once.
   const stopped = waitForStop(service, { signals: parts.signals, terminal });
   const { host, port } = service;
   const url = urlOf({ host, port }, tls === undefined ? 'http' : 'https');
@@ -119,7 +119,7 @@ async function tlsOf(
   return loaded;
 }
 
-/** A certificate that cannot be used leaves the old one in place. */
+/** Loads the certificate again; an unusable one leaves the old one in place. */
 async function reload(
   service: RunningService,
   settings: ServiceSettings,
@@ -136,7 +136,7 @@ async function reload(
   }
 }
 
-/** Throws CliError for a form that does not exist. */
+/** Returns the printer of calls. Throws CliError for an unknown form. */
 function callPrinter(options: ServiceStartOptions, terminal: Terminal): (row: CallRow) => void {
   const form = lineForm({ ...options, isLogged: true, command: 'svc-service start' }, terminal);
   if (form === 'json') return (row) => terminal.out(JSON.stringify(row));

@@ -15,7 +15,7 @@ import type { ServerFacts, ServiceStoreHealth } from '../../ports/service-store.
 import { inspectDatabase, serverOf, serviceSettings } from '../compose-store.ts';
 import { folderOf, type FolderOption, withConsole, withServiceStore } from './service-context.ts';
 
-/** `svc-service status` and `stop`: whether the service runs and is ready, what it holds, and its end. */
+/** Runs `svc-service status` and `stop`: shows whether the service runs and is ready and what it stores, or ends it. */
 
 export interface ServiceStatusOptions extends FolderOption {
   readonly json?: boolean;
@@ -33,7 +33,7 @@ export interface RunningServiceFacts {
   readonly isReady: boolean;
 }
 
-/** Exit code 0 when one runs and is ready, else 1. */
+/** Shows the service's state. Exit code 0 if one runs and is ready, else 1. */
 export async function serviceStatus(
   options: ServiceStatusOptions,
   context: CommandContext,
@@ -57,7 +57,7 @@ export async function serviceStatus(
   return running?.isReady === true ? 0 : 1;
 }
 
-/** Exit code 0 when every part of it works, else 1. */
+/** The same for a service elsewhere. Exit code 0 if all its parts work, else 1. */
 async function statusElsewhere(
   options: ServiceStatusOptions,
   context: CommandContext,
@@ -89,8 +89,8 @@ async function statusElsewhere(
 }
 
 /**
- * The service that runs on this folder. A killed process leaves its hint behind, so the service is
- * asked before the hint is believed.
+ * Returns the service that runs on this folder. A killed process leaves its run file, so the service itself is
+ * asked.
  */
 export async function findService(folder: string): Promise<RunningServiceFacts | undefined> {
   const hint = hintOf((await readPrivate(folder, RUN_FILE)) ?? '');
@@ -148,13 +148,16 @@ export function heldText(
   ].join(', ');
 }
 
-/** After `drainMs` a service closes its store and its journals, which takes a second on a slow disk. */
+/**
+ * How long a stop waits after `drainMs` until the store and journals are closed, which takes a second on a slow
+ * disk.
+ */
 const CLOSE_MS = 15_000;
 const POLL_MS = 25;
 
 /**
- * `svc-service stop`: ends the service that runs on this folder, once its open calls have finished. A
- * process gets a signal only while the folder is locked and the address in the run file answers.
+ * Runs `svc-service stop`: ends the service on this folder once its open calls have finished. A process gets a
+ * signal only while the folder is locked and the address in the run file answers.
  */
 export async function stopService(
   options: FolderOption,

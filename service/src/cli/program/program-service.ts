@@ -259,7 +259,7 @@ type Special = (
   context: CommandContext,
 ) => Promise<unknown>;
 
-/** Commands that do more than to call their operation. */
+/** Commands that do more than call their operation. */
 const SPECIAL: Readonly<Record<string, Special>> = {
   'vault add': async (_, options: VaultAddOptions, context) => {
     const { addMasterKey } = await import('../commands/service-init.ts');
@@ -303,7 +303,7 @@ function addCommand(
   });
 }
 
-/** Options of every command that manages a service. */
+/** Adds the options that every managing command has. */
 function withConsoleOptions(command: Command): Command {
   return command
     .option('--folder <path>', "the service's folder")
