@@ -30,7 +30,7 @@ import type { BodyDecoder } from '../ports/body-decoder.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { accountsOf } from '../proxy/accounts.ts';
 import { HookMemory } from '../proxy/hook-memory.ts';
-import { createHandler, type ProxyHandler } from '../proxy/handle.ts';
+import { ProxyHandler } from '../proxy/handle.ts';
 import { nameBoundInShadow } from './proxy/recent-trouble.ts';
 import { InFlight, KeptRequests } from '../proxy/in-flight.ts';
 import type { ConfiguredUpstream, Handler } from '../proxy/dependencies.ts';
@@ -106,7 +106,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
     hookKey: () => hookKey(options.dataFolder),
   });
   const serve: Handler = (request, outgoing) =>
-    runtime.using(request.id, () => handler(request, outgoing));
+    runtime.using(request.id, () => handler.handle(request, outgoing));
   const ui = lazyUi({
     ...options,
     store,
@@ -182,7 +182,7 @@ function handlerOn(
   { runtime, store, remembering, models, inFlight, kept, projects }: HandlerParts,
 ): ProxyHandler {
   const { settings, dataFolder, onRow } = options;
-  return createHandler({
+  return new ProxyHandler({
     inFlight,
     kept,
     issuer: { kind: 'local-proxy', version: VERSION },

@@ -28,7 +28,7 @@ interface QueuedWork {
   readonly bytes: number;
 }
 
-export class BackgroundQueue implements PacedQueue {
+export class BackgroundQueue {
   readonly #pace: BackgroundPace;
   /** The queue, by kind and conversation, oldest first. */
   readonly #waiting = new Map<string, QueuedWork>();
@@ -66,6 +66,7 @@ export class BackgroundQueue implements PacedQueue {
     this.#bytes = 0;
   }
 
+  /** Runs one piece of the oldest work. Never rejects. */
   runOne(): Promise<void> {
     this.#running = this.#runOldest();
     return this.#running;
@@ -118,19 +119,6 @@ async function tryOne({ doOne }: QueuedWork): Promise<boolean> {
   }
 }
 
-/** Work that waits for its time. */
-interface PacedQueue {
-  /** Runs one piece of the oldest work. Never rejects. */
-  runOne(): Promise<void>;
-}
-
-interface PaceOptions {
-  /** Milliseconds before each piece. */
-  readonly paceMs: number;
-  /** The largest share of the time that pieces and their rests may take. */
-  readonly share: number;
-}
-
 /**
  * Decides when background work runs: one piece after the other, with a rest after each, so that it takes at most a
  * share of the time. A request that comes meanwhile waits for the running piece only. In the service each key has a
@@ -141,16 +129,17 @@ export class BackgroundPace {
   /** Milliseconds of rest for each millisecond of work. */
   readonly #restRatio: number;
   /** Queues with work, the least recently served first. */
-  readonly #queues = new Set<PacedQueue>();
+  readonly #queues = new Set<BackgroundQueue>();
   #isPlanned = false;
 
-  constructor({ paceMs, share }: PaceOptions) {
+  /** `paceMs`: milliseconds before each piece. `share`: the most of the time that pieces and their rests may take. */
+  constructor({ paceMs, share }: { readonly paceMs: number; readonly share: number }) {
     this.#paceMs = paceMs;
     this.#restRatio = 1 / share - 1;
   }
 
   /** The queue has work. */
-  wants(queue: PacedQueue): void {
+  wants(queue: BackgroundQueue): void {
     this.#queues.add(queue);
     this.#plan(this.#paceMs);
   }

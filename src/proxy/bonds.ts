@@ -87,37 +87,29 @@ export class Bonds {
    * Records a thinking block of the answer. Call it before the client has the bytes that complete it. `model`: the
    * model that the answer names. `placements`: the recalled blocks that the accepted request carried.
    */
-  relayed(
-    thought: string,
-    model: string | undefined,
-    { reading, bond, placements, isShortened }: Relayed,
-  ): void {
-    const isBound = bond?.isBound !== false || bindsThinking(model ?? modelOf(reading));
-    this.#record(thought, isBound, { reading, placements, isShortened });
-    if (isBound) this.#mark(reading);
+  relayed(thought: string, model: string | undefined, relayed: Relayed): void {
+    if (this.#record(thought, model, relayed)) this.#mark(relayed.reading);
   }
 
   /**
    * Records an answer without readable thinking by its visible text. Its thinking may have come in a form or an
    * encoding that svc does not read, and the client may send it back.
    */
-  answered(
-    { text, thoughts, model }: Answer,
-    { reading, bond, placements, isShortened }: Relayed,
-  ): void {
+  answered({ text, thoughts, model }: Answer, relayed: Relayed): void {
+    const { reading, placements, isShortened } = relayed;
     if (thoughts.length > 0 || (placements.length === 0 && !isShortened)) return;
     const { view } = reading;
-    const isBound = bond?.isBound !== false || bindsThinking(model ?? modelOf(reading));
-    const said = saidId(text, givenBefore(view, view.items.length));
-    this.#record(said, isBound, { reading, placements, isShortened });
+    this.#record(saidId(text, givenBefore(view, view.items.length)), model, relayed);
   }
 
-  /** Never rejects. If the entry cannot be written, this process still remembers it. */
+  /** Returns whether the thinking is bound. If the entry cannot be written, this process still remembers it. */
   #record(
     thought: string,
-    isBound: boolean,
-    { reading: { view, place }, placements, isShortened }: Omit<Relayed, 'bond'>,
-  ): void {
+    model: string | undefined,
+    { reading, bond, placements, isShortened }: Relayed,
+  ): boolean {
+    const { view, place } = reading;
+    const isBound = bond?.isBound !== false || bindsThinking(model ?? modelOf(reading));
     const behind = givenBefore(view, view.items.length);
     const blocks = placedMarks(placements);
     const at = this.#dependencies.clock.now();
@@ -125,6 +117,7 @@ export class Bonds {
     void this.#dependencies.ledger.record([
       { ...address, isBound, isShortened, behind, blocks, at },
     ]);
+    return isBound;
   }
 
   /**

@@ -135,16 +135,12 @@ export class LongCacheWatch {
     const { tokenRatio } = dialectOf(view.dialect).cachePrices;
     if (!wasServed(usage.cacheRead, view.shell.tokens * tokenRatio)) {
       // Do not wait for the ledger: this process already remembers the decision.
-      void this.#end(reading);
+      void this.refused(reading);
     }
   }
 
-  /** Switches the long lifetime off, because the provider refused a request with these marks. */
+  /** Switches the long lifetime off: the provider refused a request with these marks, or did not use them. */
   async refused(reading: Reading): Promise<void> {
-    await this.#end(reading);
-  }
-
-  async #end(reading: Reading): Promise<void> {
     const state = { isLong: false, bridged: 0, isOver: true };
     reading.state.longCache = { state, isBridging: false };
     await this.#record(reading, state);

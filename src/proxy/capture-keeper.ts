@@ -335,8 +335,6 @@ function recordsOf(
 /** The records reach the store before. */
 const FLUSH_MS = 10_000;
 
-type ProvenanceDependencies = Pick<ProxyDependencies, 'outbox' | 'code' | 'texts'>;
-
 export interface FinishedExchange {
   readonly exchange: Exchange;
   /** Its records, the one that states most first. */
@@ -347,36 +345,23 @@ export interface FinishedExchange {
  * Stores the commit and the state of an exchange's files beside its records, after the answer was relayed. A failed
  * attempt is not repeated; svc then has no data about these files and never marks the exchange as outdated.
  */
-export class ProvenanceKeeper {
-  readonly #dependencies: ProvenanceDependencies;
-  readonly #queue: BackgroundQueue;
-
-  constructor(dependencies: ProvenanceDependencies, queue: BackgroundQueue) {
-    this.#dependencies = dependencies;
-    this.#queue = queue;
-  }
-
-  /** Returns at once. */
-  finished(reading: Reading, finished: FinishedExchange): void {
-    const { workplace, view, place } = reading;
-    if (this.#dependencies.code === undefined || workplace === undefined) return;
-    if (finished.records.length === 0 || !finished.exchange.hasToolState) return;
+export function provenanceKeeper(
+  dependencies: Pick<ProxyDependencies, 'outbox' | 'code' | 'texts'>,
+  queue: BackgroundQueue,
+): OnFinished {
+  return ({ workplace, view, place }, { exchange, records }) => {
+    const { code, outbox, texts } = dependencies;
+    if (code === undefined || workplace === undefined) return;
+    if (records.length === 0 || !exchange.hasToolState) return;
     const doOne = async (): Promise<boolean> => {
-      await this.#keep(reading, finished);
+      const said = records.map(({ text }) => text).join('\n');
+      const now = await code.reader.look(workplace, texts.concernedFiles(view, exchange, said));
+      if (now === undefined) return false;
+      await outbox.flush(FLUSH_MS);
+      const digests = records.map(({ digest }) => digest);
+      await code.provenance.keep([{ space: place.space, digests, root: workplace.root, ...now }]);
       return false;
     };
-    this.#queue.add(place, { kind: 'files', doOne, times: 1, bytes: view.bytes.length });
-  }
-
-  async #keep(reading: Reading, { exchange, records }: FinishedExchange): Promise<void> {
-    const { code, outbox, texts } = this.#dependencies;
-    const { workplace, view, place } = reading;
-    if (code === undefined || workplace === undefined) return;
-    const said = records.map(({ text }) => text).join('\n');
-    const now = await code.reader.look(workplace, texts.concernedFiles(view, exchange, said));
-    if (now === undefined) return;
-    await outbox.flush(FLUSH_MS);
-    const digests = records.map(({ digest }) => digest);
-    await code.provenance.keep([{ space: place.space, digests, root: workplace.root, ...now }]);
-  }
+    queue.add(place, { kind: 'files', doOne, times: 1, bytes: view.bytes.length });
+  };
 }

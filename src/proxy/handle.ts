@@ -17,19 +17,14 @@ import {
 import type { HandlerSettings } from '../core/settings/settings.ts';
 import type { CompressionMode } from '../core/http/modes.ts';
 import { estimateSteps } from '../core/bytes/tokens.ts';
-import { CaptureKeeper, ProvenanceKeeper } from './capture-keeper.ts';
+import { CaptureKeeper, provenanceKeeper } from './capture-keeper.ts';
 import { CacheWatch, LongCacheWatch } from './cache-watch.ts';
 import { Conversations, heldBytes, type Reading } from './conversations.ts';
 import { type Form, forwardPlanned, headersForClient, sendForm } from './forward.ts';
 import { BackgroundPace, BackgroundQueue } from './background-queue.ts';
 import { Bonds } from './bonds.ts';
 import type { Bond, Placement } from '../core/recall/injections.ts';
-import type {
-  ClientRequest,
-  ConfiguredUpstream,
-  Handler,
-  ProxyDependencies,
-} from './dependencies.ts';
+import type { ClientRequest, ConfiguredUpstream, ProxyDependencies } from './dependencies.ts';
 import { placeReading, readSteps, settleProject } from './read-request.ts';
 import { type RecallCall, type Recalled, Recaller } from './recall.ts';
 import { Deadline, Slices } from './deadline.ts';
@@ -41,43 +36,18 @@ import { relayedEvidence, sourceHeaders } from '../core/plan/evidence.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 
 /**
- * Handles one request after the gate has accepted it and its body is decoded (steps 1 to 3). The other steps follow
- * here in order. Memory may fail at every step; that only changes the reported state. Only an unknown mode, a
- * missing upstream or an unreachable provider stops a request.
- */
-export function createHandler(dependencies: ProxyDependencies): ProxyHandler {
-  const requests = new RequestHandler(dependencies);
-  const handler: Handler = (request, outgoing) => requests.handle(request, outgoing);
-  return Object.assign(handler, {
-    drain: (withinMs: number) => requests.drain(withinMs),
-    keepLast: () => requests.keepLast(),
-    heldBytes: () => requests.heldBytes(),
-    leave: () => requests.leave(),
-  });
-}
-
-export interface ProxyHandler extends Handler {
-  /**
-   * Runs the queued background work now. Call it at shutdown, when no request comes any more. Takes
-   * `withinMs` milliseconds at most. Never rejects.
-   */
-  drain(withinMs: number): Promise<void>;
-  /** Retries the captures that a full disk has refused. Returns how many are lost. Call it after `drain`. */
-  keepLast(): number;
-  /** An estimate of the memory that its caches and its background work hold. */
-  heldBytes(): number;
-  /** Drops caches and background work for good. Running requests continue to their end. */
-  leave(): void;
-}
-
-/**
  * Pace of the background. One exchange takes about 2 ms of this thread and up to 10 ms of the store's, so this is at
  * most a quarter of one core. Tools run longer than 20 ms, so a request's work is usually done before the next
  * request.
  */
 const BACKGROUND = { paceMs: 20, share: 0.25 };
 
-class RequestHandler {
+/**
+ * Handles one request after the gate has accepted it and its body is decoded (steps 1 to 3). The other steps follow
+ * here in order. Memory may fail at every step; that only changes the reported state. Only an unknown mode, a
+ * missing upstream or an unreachable provider stops a request.
+ */
+export class ProxyHandler {
   readonly #dependencies: ProxyDependencies;
   readonly #conversations = new Conversations();
   readonly #slices: Slices;
@@ -97,27 +67,32 @@ class RequestHandler {
     this.#background = new BackgroundQueue(
       dependencies.background ?? new BackgroundPace(BACKGROUND),
     );
-    const provenance = new ProvenanceKeeper(dependencies, this.#background);
-    this.#keeper = new CaptureKeeper(dependencies, (reading, finished) =>
-      provenance.finished(reading, finished),
-    );
+    const onFinished = provenanceKeeper(dependencies, this.#background);
+    this.#keeper = new CaptureKeeper(dependencies, onFinished);
     this.#longCaches = new LongCacheWatch(dependencies);
     this.#caches = new CacheWatch(dependencies);
     this.#bonds = new Bonds(dependencies);
   }
 
+  /**
+   * Runs the queued background work now. Call it at shutdown, when no request comes any more. Takes
+   * `withinMs` milliseconds at most. Never rejects.
+   */
   drain(withinMs: number): Promise<void> {
     return this.#background.drain(withinMs);
   }
 
+  /** Retries the captures that a full disk has refused. Returns how many are lost. Call it after `drain`. */
   keepLast(): number {
     return this.#keeper.keepLast();
   }
 
+  /** An estimate of the memory that its caches and its background work hold. */
   heldBytes(): number {
     return this.#conversations.bytes + this.#shortener.heldBytes + this.#background.bytes;
   }
 
+  /** Drops caches and background work for good. Running requests continue to their end. */
   leave(): void {
     this.#conversations.clear();
     this.#background.close();
@@ -130,10 +105,7 @@ class RequestHandler {
     try {
       const context = { request, outgoing, record, gone };
       if (request.route.kind === 'model') await this.#answer(context);
-      else {
-        const changed = await this.#repeat(request);
-        await relayUntouched(this.#dependencies, { ...context, changed });
-      }
+      else await this.#relayBeside(context, await this.#repeat(request));
     } catch (error) {
       if (gone.aborted) record.note({ end: 'client-gone' }, 'relay');
       else record.failed(error);
@@ -146,7 +118,8 @@ class RequestHandler {
     }
   }
 
-  async #answer({ request: asked, outgoing, record, gone }: RequestContext): Promise<void> {
+  async #answer(context: RequestContext): Promise<void> {
+    const { request: asked, record, gone } = context;
     const settings = this.#dependencies.settings();
 
     // 5: modes. An unknown one is refused before anything is sent.
@@ -165,11 +138,7 @@ class RequestHandler {
     record.hashes?.routed(request.body);
     record.note({ reading }, 'read');
 
-    // A request over its limits causes no recall, and its receipt reports none.
-    if (this.#dependencies.admit !== undefined) {
-      await this.#dependencies.admit(record.known());
-      record.note({}, 'admit');
-    }
+    await this.#admit(record);
 
     // 7 to 9: recall, prove what may be left out, plan from these facts, edit byte ranges of the body.
     const upstream = configured.settings;
@@ -228,22 +197,14 @@ class RequestHandler {
         this.#bonds.relayed(thought, model, { reading, bond, placements, isShortened });
       },
     });
-    const end = await relay({
+    const end = await this.#relay(context, {
       answer,
-      outgoing,
-      watcher: record.hashes?.watching(watch) ?? watch,
+      watch,
+      configured,
+      evidence: record.evidence(answer.status),
       holdBack: holdBackOf(this.#dependencies, record),
-      head: {
-        status: answer.status,
-        headers: [
-          ...headersForClient(answer, configured, this.#dependencies.issuer),
-          ...record.evidence(answer.status),
-        ],
-      },
     });
-    const lostThoughts = watch.lostThoughts();
     const isLeft = end === 'client-gone' && !watch.endsEarly();
-    record.note({ end, lostThoughts, uncountedTokens: watch.uncountedTokens() }, 'relay');
     if (reading === undefined || !modes.writes) return;
     if (isLeft) this.#keeper.keepHuman(reading);
     else if (watch.isCut) this.#keeper.noteCut(reading);
@@ -270,6 +231,69 @@ class RequestHandler {
     } catch {
       return undefined;
     }
+  }
+
+  /**
+   * Relays a request that does not use memory, byte for byte. `changed`: the body with the edits of earlier requests;
+   * undefined for the client's own.
+   */
+  async #relayBeside(
+    context: RequestContext,
+    changed: readonly Uint8Array[] | undefined,
+  ): Promise<void> {
+    const { request: asked, record, gone } = context;
+    const { choose, settings, memory, issuer, planned } = this.#dependencies;
+    const { configured, body = asked.body } = await choose({ request: asked, read: 'relayed' });
+    const request = { ...asked, body };
+    const modes = modesToTell(request.headers, { ...settings(), supports: memory.supports });
+    record.note({ upstream: configured.settings });
+    record.hashes?.routed(body);
+    await this.#admit(record);
+    planned?.(record.known());
+    const answering = withinDeadline(request.method === 'POST', (late) =>
+      sendForm(changed, {
+        configured,
+        request,
+        signal: late === undefined ? gone : AbortSignal.any([gone, late]),
+      }),
+    );
+    record.hashes?.forwarded(changed);
+    const answer = await answering;
+    record.answered(answer);
+    // svc does not read these answers; it only counts bytes, for budgets.
+    const watch = new AnswerWatch(request, answer, { onAnswer: () => undefined });
+    const evidence = [
+      ...relayedEvidence({ issuer, requestId: request.id, modes }),
+      ...sourceHeaders(issuer, answer.status),
+    ];
+    await this.#relay(context, { answer, watch, configured, evidence });
+  }
+
+  /** A request over its limits causes no recall, and its receipt reports none. */
+  async #admit(record: RequestRecord): Promise<void> {
+    const { admit } = this.#dependencies;
+    if (admit === undefined) return;
+    await admit(record.known());
+    record.note({}, 'admit');
+  }
+
+  /** Hands the provider's answer to the client. Returns how it ended. */
+  async #relay({ outgoing, record }: RequestContext, relayed: RelayedAnswer): Promise<string> {
+    const { answer, watch, configured, evidence, holdBack } = relayed;
+    const headers = [
+      ...headersForClient(answer, configured, this.#dependencies.issuer),
+      ...evidence,
+    ];
+    const end = await relay({
+      answer,
+      outgoing,
+      watcher: record.hashes?.watching(watch) ?? watch,
+      holdBack,
+      head: { status: answer.status, headers },
+    });
+    const [lostThoughts, uncountedTokens] = [watch.lostThoughts(), watch.uncountedTokens()];
+    record.note({ end, lostThoughts, uncountedTokens }, 'relay');
+    return end;
   }
 
   #modesOf(
@@ -456,6 +480,14 @@ interface RequestContext {
   readonly gone: AbortSignal;
 }
 
+interface RelayedAnswer {
+  readonly answer: UpstreamAnswer;
+  readonly watch: AnswerWatch;
+  readonly configured: ConfiguredUpstream;
+  readonly evidence: readonly string[];
+  readonly holdBack?: HoldBack | undefined;
+}
+
 interface SaidAnswer {
   readonly reading: Reading;
   readonly modes: Modes;
@@ -583,66 +615,6 @@ function setHeaders(outgoing: ServerResponse, headers: readonly string[]): void 
 // Deadline for the model list. Codex asks for it before it starts and waits 10 seconds if it hangs; without a list
 // both clients continue at once.
 const LIST_HEADERS_MS = 3_000;
-
-/**
- * Relays a request that does not use memory, byte for byte. `changed`: the body with the edits of earlier requests;
- * undefined for the client's own.
- */
-async function relayUntouched(
-  dependencies: ProxyDependencies,
-  { request: asked, outgoing, record, gone, changed }: RelayedScene,
-): Promise<void> {
-  const chosen = await dependencies.choose({ request: asked, read: 'relayed' });
-  const { configured } = chosen;
-  const request = chosen.body === undefined ? asked : { ...asked, body: chosen.body };
-  const modes = modesToTell(request.headers, {
-    ...dependencies.settings(),
-    supports: dependencies.memory.supports,
-  });
-  record.note({ upstream: configured.settings });
-  record.hashes?.routed(request.body);
-  if (dependencies.admit !== undefined) {
-    await dependencies.admit(record.known());
-    record.note({}, 'admit');
-  }
-  dependencies.planned?.(record.known());
-  const answering = withinDeadline(request.method === 'POST', (late) =>
-    sendForm(changed, {
-      configured,
-      request,
-      signal: late === undefined ? gone : AbortSignal.any([gone, late]),
-    }),
-  );
-  record.hashes?.forwarded(changed);
-  const answer = await answering;
-  record.answered(answer);
-  // svc does not read these answers; it only counts their bytes for budgets.
-  const watch = new AnswerWatch(request, answer, { onAnswer: () => undefined });
-  const end = await relay({
-    answer,
-    outgoing,
-    watcher: record.hashes?.watching(watch) ?? watch,
-    head: {
-      status: answer.status,
-      headers: [
-        ...headersForClient(answer, configured, dependencies.issuer),
-        ...relayedEvidence({ issuer: dependencies.issuer, requestId: request.id, modes }),
-        ...sourceHeaders(dependencies.issuer, answer.status),
-      ],
-    },
-  });
-  const [lostThoughts, uncountedTokens] = [watch.lostThoughts(), watch.uncountedTokens()];
-  record.note({ end, lostThoughts, uncountedTokens }, 'relay');
-}
-
-interface RelayedScene {
-  readonly request: ClientRequest;
-  readonly outgoing: ServerResponse;
-  readonly record: RequestRecord;
-  /** Aborts when the client hangs up. */
-  readonly gone: AbortSignal;
-  readonly changed: readonly Uint8Array[] | undefined;
-}
 
 async function withinDeadline(
   isPost: boolean,

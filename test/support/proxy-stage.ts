@@ -2,7 +2,7 @@ import { TEXTS } from '../../src/adapters/texts.ts';
 import { factsOfModel, type ModelFacts } from '../../src/core/settings/model-facts.ts';
 import { FOLDER_PROJECTS } from './folder-projects.ts';
 import { accountsOf } from '../../src/proxy/accounts.ts';
-import { createHandler } from '../../src/proxy/handle.ts';
+import { ProxyHandler } from '../../src/proxy/handle.ts';
 import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
 import { openEmbeddedStore } from '../../src/adapters/store/embedded-store.ts';
 import { createUpstream } from '../../src/adapters/network/undici-upstream.ts';
@@ -86,7 +86,7 @@ export async function openProxyStage({
   );
   const rows: RequestRow[] = [];
   let aheadMs = 0;
-  const handler = createHandler({
+  const handler = new ProxyHandler({
     texts: TEXTS,
     accounts: accountsOf((model) =>
       TEST_MODELS.has(model) ? testFacts(cacheRead) : factsOfModel(model),
@@ -110,7 +110,7 @@ export async function openProxyStage({
   });
   const handling = new Set<Promise<void>>();
   const handle: Handler = (request, outgoing) => {
-    const handled = handler(request, outgoing).finally(() => handling.delete(handled));
+    const handled = handler.handle(request, outgoing).finally(() => handling.delete(handled));
     handling.add(handled);
     return handled;
   };

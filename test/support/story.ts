@@ -19,7 +19,7 @@ import type { Memory } from '../../src/ports/memory.ts';
 import type { Projects } from '../../src/ports/projects.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { accountsOf } from '../../src/proxy/accounts.ts';
-import { createHandler } from '../../src/proxy/handle.ts';
+import { ProxyHandler } from '../../src/proxy/handle.ts';
 import { LOCAL_TENANT } from '../../src/core/ledger/entries.ts';
 import type { ConfiguredUpstream, ProxyDependencies } from '../../src/proxy/dependencies.ts';
 import { answerTo, PATHS } from './dialect-wire.ts';
@@ -171,7 +171,7 @@ export async function startStory(options: StoryOptions): Promise<Story> {
   const rows: RequestRow[] = [];
   // A machine that runs many tests at once may need longer than a person should wait.
   const proxy = { ...PROXY_SETTINGS, recallMs: 10_000, ...options.settings };
-  const handler = createHandler({
+  const handler = new ProxyHandler({
     texts: TEXTS,
     accounts: accountsOf(factsOfModel),
     ...store.parts,
@@ -191,7 +191,10 @@ export async function startStory(options: StoryOptions): Promise<Story> {
       rows.push(row);
     },
   });
-  const server = await startServer(handler, options.settings);
+  const server = await startServer(
+    (request, outgoing) => handler.handle(request, outgoing),
+    options.settings,
+  );
   const stop = once(async () => {
     await server.close();
     await handler.drain(30_000);

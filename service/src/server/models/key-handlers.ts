@@ -18,7 +18,7 @@ import type {
   RequestFacts,
   UpstreamQuestion,
 } from '../../../../src/proxy/dependencies.ts';
-import { createHandler, type ProxyHandler } from '../../../../src/proxy/handle.ts';
+import { ProxyHandler } from '../../../../src/proxy/handle.ts';
 import { ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import { HandlerShelf, SHELF_BOUNDS, type ShelvedHandler } from './handler-shelf.ts';
@@ -110,7 +110,7 @@ export class KeyHandler implements ShelvedHandler {
     this.#changed = changed;
     const { ledger, memoryOf, outboxOf, texts } = parts.models;
     this.#settings = this.#settingsOf(this.#account);
-    this.#handler = createHandler({
+    this.#handler = new ProxyHandler({
       issuer: { kind: 'service' },
       tenant,
       settings: () => this.#settings,
@@ -147,7 +147,7 @@ export class KeyHandler implements ShelvedHandler {
     }
     this.#calls.set(call.receiptId, call);
     try {
-      await this.#handler(request, outgoing);
+      await this.#handler.handle(request, outgoing);
     } finally {
       this.#calls.delete(call.receiptId);
       this.#changed();
