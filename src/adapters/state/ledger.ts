@@ -92,20 +92,19 @@ export class StateLedger implements Ledger {
   }
 
   async find(addresses: readonly LedgerAddress[], withinMs: number): Promise<FoundEntries> {
-    const byKey = new Map(addresses.map((address) => [keyOf(address), address]));
-    const found = new Map<string, LedgerRow | undefined>();
-    for (const key of byKey.keys()) {
+    const keys = addresses.map(keyOf);
+    const found = new Map<string, LedgerRow>();
+    for (const key of this.#unwritten.size === 0 ? [] : keys) {
       const unwritten = this.#unwritten.get(key);
       if (unwritten !== undefined) found.set(key, unwritten.row);
     }
-    const keys = [...byKey.keys()].filter((key) => !found.has(key));
     const end = performance.now() + withinMs;
     let generation: number | undefined;
     const entries = (): LedgerEntry[] =>
-      Array.from(byKey, ([key, address]) => {
-        const row = found.get(key);
-        return row === undefined ? undefined : entryOf(row, address);
-      }).filter((entry) => entry !== undefined);
+      addresses.flatMap((address, at) => {
+        const row = found.get(keys[at] ?? '');
+        return row === undefined ? [] : entryOf(row, address);
+      });
     for (let at = 0; at < keys.length;) {
       try {
         at = this.#file.use((rows) => this.#findSome(rows, { keys, at, found }));
@@ -164,25 +163,29 @@ export class StateLedger implements Ledger {
     asked: {
       readonly keys: readonly string[];
       readonly at: number;
-      readonly found: Map<string, LedgerRow | undefined>;
+      readonly found: Map<string, LedgerRow>;
     },
   ): number {
     this.#follow(rows);
     const { keys, found } = asked;
-    const unknown: string[] = [];
+    const unknown = new Set<string>();
     let { at } = asked;
-    for (; at < keys.length && unknown.length < STEP_KEYS; at += 1) {
+    for (; at < keys.length && unknown.size < STEP_KEYS; at += 1) {
       const key = keys[at] ?? '';
-      const known = this.#known.get(key);
-      if (known === undefined) unknown.push(key);
-      else found.set(key, known.row);
+      if (found.has(key)) continue;
+      const known = this.#known.peek(key);
+      if (known === undefined) unknown.add(key);
+      else if (known.row !== undefined) found.set(key, known.row);
     }
-    if (unknown.length === 0) return at;
+    if (unknown.size === 0) return at;
     const read = rows.all<Omit<NewRow, 'n'>>(
       'SELECT key, value FROM ledger WHERE key IN (SELECT value FROM json_each(?))',
-      JSON.stringify(unknown),
+      JSON.stringify([...unknown]),
     );
-    for (const { key, value } of read) found.set(key, rowIn(key, value));
+    for (const { key, value } of read) {
+      const row = rowIn(key, value);
+      if (row !== undefined) found.set(key, row);
+    }
     for (const key of unknown) this.#known.set(key, { key, row: found.get(key) });
     return at;
   }

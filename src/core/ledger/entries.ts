@@ -298,17 +298,19 @@ export class FoundEntries {
   readonly missing: LedgerMiss | undefined;
   readonly #entries: ReadonlyMap<string, LedgerEntry>;
   /**
-   * Fingerprints of the items with entries, for a fast test: thousands of items are looked up, few have entries, and
-   * comparing a fingerprint is much faster than building a key.
+   * Fingerprints of the items with entries, by kind, for a fast test: thousands of addresses are looked up, few have
+   * entries, and comparing a fingerprint is much faster than building a key.
    */
-  readonly #fingerprints = new Set<string>();
+  readonly #fingerprints = new Map<LedgerKind, Set<string>>();
 
   constructor(entries: Iterable<LedgerEntry>, missing?: LedgerMiss) {
     this.missing = missing;
     const byKey = new Map<string, LedgerEntry>();
     for (const entry of entries) {
       byKey.set(keyOf(entry), entry);
-      if ('fingerprint' in entry) this.#fingerprints.add(entry.fingerprint);
+      if (!('fingerprint' in entry)) continue;
+      const ofKind = this.#fingerprints.get(entry.kind) ?? new Set();
+      this.#fingerprints.set(entry.kind, ofKind.add(entry.fingerprint));
     }
     this.#entries = byKey;
   }
@@ -325,7 +327,9 @@ export class FoundEntries {
   }
 
   #at(address: LedgerAddress): LedgerEntry | undefined {
-    const isAbsent = 'fingerprint' in address && !this.#fingerprints.has(address.fingerprint);
+    const isAbsent =
+      'fingerprint' in address &&
+      this.#fingerprints.get(address.kind)?.has(address.fingerprint) !== true;
     return isAbsent ? undefined : this.#entries.get(keyOf(address));
   }
 }
