@@ -54,13 +54,13 @@ export interface ObjectSigner {
   /** Adds a signature to an object. Throws TypeError for a value without canonical form. */
   sign<Value extends object>(value: Value): Signed<Value>;
   readonly key: KeyObject;
-  /** The bytes to be signed with the key, for the canonical JSON of an object. */
+  /** Returns the bytes to sign for the canonical JSON of an object. */
   bytesOf(canonical: string): Buffer;
-  /** The JSON of the signed object, from the canonical JSON of one with members and its signature. */
+  /** Returns the JSON of the signed object, made from the canonical JSON and the signature. */
   textOf(canonical: string, signature: Buffer): string;
 }
 
-/** Reads the private key once: that takes about as long as a signature. */
+/** Parses the private key once, because parsing takes about as long as a signature. */
 export function objectSigner({
   kid,
   privateKey,
@@ -93,7 +93,9 @@ export function objectSigner({
 
 export type VerifyOutcome = 'valid' | 'unsigned' | 'unknown_key' | 'invalid';
 
-/** The signature must be by one of these keys, with its own algorithm and header, and no other. */
+/**
+ * Checks that the signature is by one of these keys. Only the algorithm and the header that svc writes are accepted.
+ */
 export function verifyObject(
   value: Readonly<Record<string, unknown>>,
   keys: readonly Pick<PublicJwk, 'kid' | 'x'>[],
@@ -114,9 +116,7 @@ export function verifyObject(
   return verify(null, signedBytes(header, canonical), publicKey, bytes) ? 'valid' : 'invalid';
 }
 
-/**
- * The one header that svc writes; no other is accepted, so an attacker cannot choose an algorithm.
- */
+/** Returns the one header that svc writes. Every other header is refused, so an attacker cannot choose an algorithm. */
 function headerOf(kid: string): string {
   return Buffer.from(`{"alg":"Ed25519","kid":"${kid}"}`, 'utf8').toString('base64url');
 }

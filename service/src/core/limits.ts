@@ -2,14 +2,14 @@ import type { StoredKey } from '../../../src/core/memory-api/keys.ts';
 import type { PlanLimits } from './plans.ts';
 import type { Rate } from './rates.ts';
 
-/** The limits that a call meets. A call without one never reaches the limiter. */
+/** The limits that apply to a call. A call without a limit never reaches the limiter. */
 
 export type LimitAsk = RateAsk | BudgetAsk | LeaseAsk;
 
 interface Limit {
-  /** The limit's name, for the caller who meets it. */
+  /** The limit's name, as the refused caller reads it. */
   readonly name: string;
-  /** The tenant of the call: a limiter keeps all counts of one in one place. */
+  /** The tenant of the call: a limiter keeps all counts of a tenant in one place. */
   readonly tenant: string;
   /** Equal buckets of a tenant share one count. */
   readonly bucket: string;
@@ -23,14 +23,14 @@ export interface RateAsk extends Limit {
   readonly cost: number;
 }
 
-/** A limit until a moment; then the count restarts. */
+/** A limit for a period: at the end of the period the count starts again. */
 export interface BudgetAsk extends Limit {
   readonly kind: 'budget';
   readonly max: number;
   readonly cost: number;
   /**
-   * The minimum that is spent already, by the receipts: only for a limiter that has no count of this
-   * bucket. That is so at the first call of a period, and after a limiter has lost its counts.
+   * The tokens that the receipts show as spent. Only set if the limiter has no count of this bucket: at the first
+   * call of a period, and after a limiter lost its counts.
    */
   readonly known?: number;
   /** Milliseconds since 1970. */
@@ -41,19 +41,19 @@ export interface BudgetAsk extends Limit {
 export interface LeaseAsk extends Limit {
   readonly kind: 'lease';
   readonly max: number;
-  /** One call; without a heartbeat for `ttlMs` its place is free again. */
+  /** The id of one call. Its place is free again after `ttlMs` without a heartbeat. */
   readonly leaseId: string;
   readonly ttlMs: number;
 }
 
-/** A twelfth of a minute's calls may come at once: an agent that starts sends some together. */
+/** The burst of a rate limit is a twelfth of a minute's calls, because a starting agent sends several at once. */
 const BURST_SHARE = 12;
 
 export interface LimitedCall {
   readonly tenant: string;
   readonly keyId: string;
   readonly limits: Pick<PlanLimits, 'memory_calls_per_minute'>;
-  /** A limit for each key, by the service's settings; null: none. */
+  /** The limit for each key from the service's settings; null means no limit. */
   readonly requestsPerMinute: number | null;
   /** False for a call that only asks who it is. */
   readonly usesMemory: boolean;
@@ -75,22 +75,22 @@ export function limitsOfCall(call: LimitedCall): readonly LimitAsk[] {
 export interface ModelCaller {
   readonly key: Pick<StoredKey, 'tenant' | 'keyId' | 'tokensPerDay' | 'tokensPerMonth'>;
   readonly limits: PlanLimits;
-  /** A limit for each key, by the service's settings; null: none. */
+  /** The limit for each key from the service's settings; null means no limit. */
   readonly requestsPerMinute: number | null;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
 
-/** A place that is not renewed for so long belongs to a process that is gone. */
+/** How long a running call keeps its place without a heartbeat: after that, its process counts as dead. */
 export const LEASE_MS = 30_000;
 
 /** The limits of a model call of one caller. */
 export interface ModelLimits {
   /** They count calls. */
   readonly calls: readonly RateAsk[];
-  /** It counts the tokens that are sent to the provider, which `cost` of a call tells. */
+  /** The limit on input tokens; the `cost` is the number of tokens of one call. */
   readonly tokens: Omit<RateAsk, 'cost'> | undefined;
-  /** For a call with a `leaseId`, which names it among those that run. */
+  /** The limit on running calls; each call adds its `leaseId`. */
   readonly places: Omit<LeaseAsk, 'leaseId'> | undefined;
   readonly budgets: readonly TokenBudget[];
 }
@@ -202,13 +202,13 @@ function callRate(limit: Limit, rate: CallRate): readonly RateAsk[] {
   return [{ kind: 'rate', ...limit, rate: { perMinute, burst }, cost: 1 }];
 }
 
-/** Tokens as the provider counted them; input with what it read from its cache. */
+/** Tokens as the provider counted them. `input` includes the tokens that the provider read from its cache. */
 export interface SpentTokens {
   readonly input: number;
   readonly output: number;
 }
 
-/** The difference between what was taken of a limit and what it came to. */
+/** Returns the difference between the real cost of a call and the cost that was booked. */
 export function costDifference(ask: LimitAsk, { input, output }: SpentTokens): number {
   if (ask.kind === 'budget') return input + output - ask.cost;
   return ask.kind === 'rate' && ask.name === 'input_tokens_per_minute' ? input - ask.cost : 0;

@@ -8,7 +8,7 @@ import {
   textOfRecord,
 } from '../../../src/core/memory-api/records.ts';
 
-/** A record of the memory API as a service's store takes it in: checked, with the texts that are searched. */
+/** A record of the memory API in the form that the store takes: checked, and with its searchable texts. */
 
 export type ObjectKind = 'exchange' | 'tool_output' | 'note';
 
@@ -22,17 +22,15 @@ export interface NewObject {
   readonly digest: string;
   readonly ref: string;
   readonly kind: ObjectKind;
-  /** The canonical bytes that the digest and every proof are made of. */
+  /** The canonical bytes of the record. The digest and every proof are computed from them. */
   readonly bytes: Uint8Array;
   /** Empty for what is not searched. */
   readonly texts: readonly SpokenText[];
-  /**
-   * Digest of the text of a record that holds one text and no more: see core/memory-api/records.ts.
-   */
+  /** The digest of the text, for a record that consists of one text: see core/memory-api/records.ts. */
   readonly textDigest?: string;
-  /** The conversation; '' when the client named none. */
+  /** The conversation; '' if the client named none. */
   readonly session: string;
-  /** The program that the person used; '' when unknown. */
+  /** The client program that the user ran; '' if unknown. */
   readonly client: string;
   readonly fingerprint: string;
   readonly branch?: string;
@@ -40,16 +38,16 @@ export interface NewObject {
   readonly position: number;
   readonly dialect?: string;
   readonly toolName?: string;
-  /** Secrets that the client masked before it made the record. */
+  /** The number of secrets that the client masked before it made the record. */
   readonly redactions: number;
-  /** As in a record of one text: see core/memory/record.ts. */
+  /** For a record of one text: see core/memory/record.ts. */
   readonly source?: MemoryRecord['source'];
   readonly isTimed?: true;
 }
 
 export type Refusal = 'digest_mismatch' | 'invalid_record' | 'too_large';
 
-/** The digest is computed again, because a client's claim about its own text is not trusted. */
+/** Makes a record from an item of a call. Computes the digest again, because a client's own digest is not trusted. */
 export function objectOfItem(item: CaptureItem, session: string): NewObject | Refusal {
   const { record } = item;
   const bytes = recordBytes(record);
@@ -81,7 +79,7 @@ export function objectOfItem(item: CaptureItem, session: string): NewObject | Re
   };
 }
 
-/** The texts that are searched. Tool outputs are not: callers ask for them by name. */
+/** Returns the texts that are searched. Tool outputs are left out: callers fetch them by name. */
 export function textsOf(record: ContentRecord): readonly SpokenText[] {
   const spoken: SpokenText[] =
     record.k === 'exchange'

@@ -1,7 +1,7 @@
-/** A plan limits a tenant. Null means no limit, and nothing is counted for it. */
+/** A plan limits a tenant. Null means no limit, so svc counts nothing for it. */
 export interface PlanLimits {
   readonly requests_per_minute: number | null;
-  /** Requests that may come at once, after a pause. */
+  /** The number of requests that may come at once after a pause. */
   readonly requests_burst: number | null;
   readonly input_tokens_per_minute: number | null;
   readonly concurrent_requests: number | null;
@@ -20,7 +20,7 @@ export interface Plan {
   readonly createdAt: number;
 }
 
-/** The plan of a service that a person runs for themselves. */
+/** The plan of a service that a user runs for their own use. */
 export const SELF_HOSTED = 'self-hosted';
 
 export const NO_LIMITS: PlanLimits = {

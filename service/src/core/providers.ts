@@ -23,7 +23,7 @@ export interface TenantProvider {
   readonly headers: readonly CustomValue[];
   readonly query: readonly CustomValue[];
   readonly defaultModel: string;
-  /** Identifiers of models, or the beginning of some with a star behind it. */
+  /** Names of models, or prefixes of names that end in a star. */
   readonly allowedModels: readonly string[];
   readonly isEnabled: boolean;
   /** Counts up with each change. */
@@ -39,29 +39,32 @@ export interface VaultedValue {
   readonly savedAt: number;
 }
 
-/** A header or query value: in the open, or in the vault. */
+/** The value of a header or query parameter: either in plain text, or as the id of a secret in the vault. */
 export interface CustomValue {
   readonly name: string;
   readonly value?: string;
   readonly secretId?: string;
 }
 
-/** So many providers a tenant may have where its plan names no number. */
+/** The maximum number of providers of a tenant whose plan sets no number. */
 export const PROVIDERS_MAX = 1000;
 
-/** In the format of URL: IPv6 is in brackets, and IPv4 is four decimal numbers. */
+/**
+ * Matches the host of a URL that is an IP address. The URL class puts IPv6 in brackets and writes IPv4 as four
+ * decimal numbers.
+ */
 const ADDRESS = /^\[|^\d{1,3}(?:\.\d{1,3}){3}\.*$/;
 
 /** As URL writes them: 443 is the empty text. */
 export const USUAL_PORTS: ReadonlySet<string> = new Set(['', '443', '8443']);
 
-/** The operator's rules for where providers may be. */
+/** The operator's rules for the networks in which providers may be. */
 export interface Egress {
   /** Beside the usual ones. */
   readonly ports: readonly number[];
-  /** Private networks in which providers may be, such as 10.1.0.0/16. */
+  /** Private networks in which providers are allowed, such as 10.1.0.0/16. */
   readonly allow: readonly string[];
-  /** Names by which the service itself is reached, as `host:port`: a request to one would never end. */
+  /** The service's own addresses as `host:port`. A request to one of them would loop for ever. */
   readonly own?: readonly string[];
 }
 
@@ -73,7 +76,7 @@ export function placeOf({ hostname, port, protocol }: Omit<URL, 'toJSON'>): stri
   return `${host}:${port === '' ? (protocol === 'http:' ? 80 : 443) : port}`;
 }
 
-/** The base as it is kept, or what is wrong with it, for people. */
+/** Returns the base address in its stored form, or a message that says what is wrong with it. */
 export function readProviderBase(
   text: string,
   { ports, allow, own = [] }: Egress = NO_EGRESS,
@@ -85,7 +88,7 @@ export function readProviderBase(
   if (ADDRESS.test(hostname)) {
     return { problem: 'contains an IP address, but a certificate needs a host name' };
   }
-  // Where the operator opened a network, a name in it is judged by its addresses, when it is dialled.
+  // If the operator allowed a network, a host name is checked when svc connects, by the addresses it resolves to.
   if (allow.length === 0 && !('url' in parseBaseUrl(text, false))) {
     return {
       problem:
@@ -102,7 +105,7 @@ export function readProviderBase(
   return parsed;
 }
 
-/** Entries of the catalog that a service may offer: an address anybody reaches, and a key. */
+/** Returns the catalog entries that a service may offer: those with a public address and an API key. */
 export function presetOf(
   catalog: readonly Provider[],
   presetId: string,
@@ -116,14 +119,14 @@ export function presetOf(
   return { baseUrl: base.url, auth: found.auth };
 }
 
-/** A value with this in it takes the credential in, and is a secret itself. */
+/** The placeholder for the credential. A value that contains it is a secret too. */
 const PLACEHOLDER = '$API_KEY';
 
 export function isSecretValue(value: string): boolean {
   return value.includes(PLACEHOLDER);
 }
 
-/** Undefined when every name may be sent, and once; else what is wrong, for people. */
+/** Returns undefined if every name may be sent and comes once; otherwise the problem, for the user. */
 export function customNamesProblem(
   member: 'headers' | 'query',
   names: readonly string[],
@@ -140,14 +143,14 @@ export function customNamesProblem(
 /** A name that a model may have. */
 export const MODEL_ID = /^[\w.:@/+~-]{1,256}$/;
 
-/** True when the entry, a name or the beginning of some, takes the model in. */
+/** Returns true if the entry matches the model. An entry is a name, or a prefix that ends in a star. */
 export function takesModel(entry: string, model: string): boolean {
   return entry.endsWith('*') ? model.startsWith(entry.slice(0, -1)) : entry === model;
 }
 
 /**
- * The entry that two providers of one API style both have: a request for it would have two goals. A
- * longer entry beats a shorter one, so only equal ones clash, and a disabled provider has no requests.
+ * Returns an entry that two providers of one API style share: svc could not choose between them. A longer entry wins
+ * over a shorter one, so only equal entries clash. A disabled provider never clashes.
  */
 export function findClash(
   one: TenantProvider,

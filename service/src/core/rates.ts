@@ -1,6 +1,6 @@
 /**
- * Limits the rate of a caller with GCRA, which needs one number for each caller. Pure: the caller
- * passes the time. A caller that waits for the returned time is accepted.
+ * Limits the rate of a caller by the algorithm GCRA, which stores one number for each caller. A pure function: the
+ * caller passes the time. A call after the returned wait is accepted.
  */
 export interface Rate {
   readonly perMinute: number;
@@ -9,7 +9,7 @@ export interface Rate {
 }
 
 export interface Turn {
-  /** The number to keep: when the next one is due, in milliseconds of the caller's clock. */
+  /** The number to store: when the next call is due, in milliseconds of the caller's clock. */
   readonly dueAt: number;
   /** 0 when this one may pass. */
   readonly waitMs: number;
@@ -17,12 +17,12 @@ export interface Turn {
 
 const MINUTE_MS = 60_000;
 
-/** `dueAt`: what the last turn gave, undefined for the first. */
+/** Counts one call. `dueAt` is the value that the last call returned; undefined for the first call. */
 export function takeTurn(rate: Rate, dueAt: number | undefined, now: number): Turn {
   return takeCost(rate, { dueAt, now, cost: 1 });
 }
 
-/** `cost`: so many at once. One that is above the burst passes after a pause, and is paid off later. */
+/** Counts `cost` units at once. A cost above the burst passes after a pause, and delays later calls. */
 export function takeCost(rate: Rate, { dueAt, now, cost }: CostTurn): Turn {
   const interval = MINUTE_MS / rate.perMinute;
   const due = Math.max(dueAt ?? now, now);
@@ -37,14 +37,14 @@ export interface CostTurn {
   readonly cost: number;
 }
 
-/** The number to keep once `more` was used beside what was asked for; less where it is negative. */
+/** Returns the number to store after `more` further units were used. A negative `more` gives units back. */
 export function bookCost(rate: Rate, dueAt: number, more: number): number {
   return dueAt + (MINUTE_MS / rate.perMinute) * more;
 }
 
 /**
- * The address in an entry of X-Forwarded-For: some proxies write a port behind it. Undefined for what is
- * no address.
+ * Returns the address in an entry of X-Forwarded-For, without the port that some proxies add. Undefined if the entry
+ * is no address.
  */
 export function forwardedAddress(entry: string): string | undefined {
   const text = entry.trim().replace(/^"(.*)"$/, '$1');
@@ -55,8 +55,8 @@ export function forwardedAddress(entry: string): string | undefined {
 }
 
 /**
- * One sender: an IPv4 address, or the first half of an IPv6 address, all of which belongs to one
- * household or machine.
+ * Returns the block of one sender: an IPv4 address, or the first 64 bits of an IPv6 address, which one household or
+ * machine owns.
  */
 export function addressBlock(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];

@@ -2,9 +2,9 @@ import { asRecord } from '../../../src/core/bytes/json-fields.ts';
 import { type PublicJwk, verifyObject, type VerifyOutcome } from './jws.ts';
 
 /**
- * Finds out whether receipts are whole: each as it was signed, of every node and tenant all numbers
- * from 1 to the last, and of every tenant as many as it ever had. Only signed facts count, so a forged
- * receipt cannot hide a gap.
+ * Checks whether a set of receipts is complete and unchanged: each signature is right, no number of a node and
+ * tenant is missing, and the count of each tenant is right. Only signed facts count, so a forged receipt cannot hide
+ * a gap.
  */
 
 export interface WrongReceipt {
@@ -12,7 +12,7 @@ export interface WrongReceipt {
   readonly outcome: Exclude<VerifyOutcome, 'valid'> | 'twice';
 }
 
-/** Numbers of one node and tenant for which there is no receipt. */
+/** Numbers of one node and tenant that have no receipt. */
 export interface MissingReceipts {
   readonly tenant: string;
   readonly node: string;
@@ -20,7 +20,9 @@ export interface MissingReceipts {
   readonly to: number;
 }
 
-/** Receipts that a tenant had, and no head accounts for: of a node that is gone, or of a tail. */
+/**
+ * Receipts that a tenant once had, but that no head lists. Their node's head is gone, or the last ones were cut off.
+ */
 export interface UnknownReceipts {
   readonly tenant: string;
   readonly count: number;
@@ -32,7 +34,10 @@ export interface AuditResult {
   readonly wrong: readonly WrongReceipt[];
   readonly missing: readonly MissingReceipts[];
   readonly unknown: readonly UnknownReceipts[];
-  /** Tenants for which no signed head says how many receipts there are. If the last ones were cut off, nothing shows it. */
+  /**
+   * Tenants without a signed head, so the number of their receipts is unknown. Missing last receipts cannot be
+   * noticed.
+   */
   readonly endless: readonly string[];
 }
 
@@ -43,7 +48,7 @@ interface Numbers {
   seen: Uint8Array;
   last: number;
   hasHead: boolean;
-  /** The least and the greatest number of a receipt; heads do not count. */
+  /** The smallest and the largest number of a receipt. Heads do not count. */
   first: number;
   lastSeen: number;
 }
@@ -52,7 +57,7 @@ export class ReceiptAudit {
   readonly #keys: readonly Pick<PublicJwk, 'kid' | 'x'>[];
   readonly #wrong: WrongReceipt[] = [];
   readonly #numbers = new Map<string, Numbers>();
-  /** By tenant: how many receipts it had when the service said so last. */
+  /** By tenant: the number of receipts in the service's latest signed total. */
   readonly #totals = new Map<string, number>();
   #receipts = 0;
   #heads = 0;
@@ -61,7 +66,7 @@ export class ReceiptAudit {
     this.#keys = keys;
   }
 
-  /** A receipt of a request or of a purge, or a head. */
+  /** Adds one object to the audit: a receipt of a request, a receipt of a purge, or a head. */
   take(value: unknown): void {
     const fields = asRecord(value);
     const isHead = fields['object'] === 'svc.receipt_head';
@@ -96,7 +101,7 @@ export class ReceiptAudit {
     if (!see(numbers, last)) this.#wrong.push({ id, outcome: 'twice' });
   }
 
-  /** `isPartial`: receipts of some days, so that only numbers between two of them can be missing. */
+  /** Returns what is wrong. `isPartial`: the set covers only some days, so only gaps between two numbers count. */
   result({ isPartial = false }: { readonly isPartial?: boolean } = {}): AuditResult {
     const missing = [...this.#numbers.values()].flatMap((numbers) =>
       isPartial
@@ -141,7 +146,10 @@ export class ReceiptAudit {
   }
 }
 
-/** False for a number that was there before. One bit each: a node makes millions. */
+/**
+ * Marks a number as seen. Returns false if it was marked already. One bit for each number, because a node makes
+ * millions.
+ */
 function see(numbers: Numbers, seq: number): boolean {
   const [place, bit] = [seq >> 3, 1 << (seq & 7)];
   if (place >= numbers.seen.length) {

@@ -1,7 +1,7 @@
 import type { Usage } from '../../../src/core/dialects/answer.ts';
 import type { Receipt, ReceiptClosing, ReceiptOpening, ReceiptStatus } from './receipts.ts';
 
-/** A receipt as a row: its members by which lists are chosen, and its counts for the sums of a day. */
+/** A receipt as a database row: the columns that lists filter by, and the counts that daily sums add up. */
 
 export interface ReceiptRow {
   readonly tenant: string;
@@ -11,7 +11,7 @@ export interface ReceiptRow {
   readonly keyId: string;
   /** Empty where the request reached none. */
   readonly providerId: string;
-  /** As the caller asked for it; empty where it named none. */
+  /** The model that the caller named; empty if none. */
   readonly model: string;
   readonly status: ReceiptStatus;
   /** The signed receipt as JSON. */
@@ -25,11 +25,11 @@ export interface UsageCounts {
   readonly forwardedInputTokens: number;
   readonly recalledTokens: number;
   readonly elidedTokens: number;
-  /** The provider's own counts; input with what it read from and wrote to its cache. */
+  /** The provider's own counts. Input includes tokens read from and written to its cache. */
   readonly inputTokens: number;
   readonly cacheReadTokens: number;
   readonly outputTokens: number;
-  /** Tokens that count against budgets: as the provider counted them, else the estimate. */
+  /** Tokens that count against budgets: the provider's count, or the estimate if there is none. */
   readonly spentTokens: number;
 }
 
@@ -39,7 +39,7 @@ export interface ClosedReceipt {
   readonly receipt: Receipt;
 }
 
-/** `body`: the receipt as JSON, signed where the service has a signing key. */
+/** Makes the row of a receipt. `body` is the receipt as JSON, signed if the service has a signing key. */
 export function receiptRow({ opening, closing, receipt }: ClosedReceipt, body: string): ReceiptRow {
   const model = receipt['model_requested'];
   return {
@@ -82,7 +82,10 @@ function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts
 
 const NO_USAGE = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 } as const;
 
-/** No model takes or gives so many. The sums of a day of larger ones are numbers that no database holds. */
+/**
+ * The largest token count that is believed in one receipt. Larger numbers could overflow the daily sums in the
+ * database.
+ */
 const TOKENS_MAX = 1_000_000_000;
 
 function believed({ input, cacheRead, cacheWrite, output }: Usage): Usage {
@@ -94,7 +97,7 @@ function believed({ input, cacheRead, cacheWrite, output }: Usage): Usage {
   };
 }
 
-/** A provider that refuses charges nothing, and an answer without counts costs what was estimated. */
+/** Estimates the tokens that an answer without counts costs. A provider that refuses a request charges nothing. */
 function estimatedTokens(
   { httpStatus, uncountedTokens = 0 }: ReceiptClosing,
   estimate: number,

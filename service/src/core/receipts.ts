@@ -8,9 +8,9 @@ import type { CompressionMode, MemoryMode } from '../../../src/core/http/modes.t
 import type { ProviderKind } from './providers.ts';
 
 /**
- * Receipts: what a service did with one request. A receipt holds names, states, counts, times and
- * hashes; never a text, a header, a path, a query or a secret. Its facts come in two parts: what is
- * known before the provider is called, and how it ended.
+ * A receipt records what the service did with one request. It holds names, states, counts, times and hashes, but
+ * never a text, a header, a path, a query or a secret. Its opening is known before the provider is called; its
+ * closing says how the request ended.
  */
 
 export type ReceiptKind = 'model' | 'count_tokens' | 'compact' | 'input_tokens' | 'models';
@@ -46,7 +46,7 @@ export interface ReceiptDecisions {
   readonly elidedTokens: number;
   readonly elidedToolOutputs: number;
   readonly removedExchanges: number;
-  /** In shadow mode: the size that would have been forwarded. */
+  /** In shadow mode: the size of the request that svc would have forwarded. */
   readonly shadowInputTokens: number | null;
   readonly memoryGeneration: string | null;
 }
@@ -55,7 +55,7 @@ const SESSION_CHARS = 256;
 const SPACE_CHARS = 128;
 const NAME_CHARS = 256;
 
-/** For a request that stopped before anything was decided. */
+/** The decisions of a request that failed before svc decided anything. */
 export const NOTHING_DECIDED: ReceiptDecisions = {
   memoryMode: 'off',
   memoryModeEffective: 'off',
@@ -115,31 +115,31 @@ export interface ReceiptTimes {
 /** The facts after the last byte. */
 export interface ReceiptClosing {
   readonly status: ReceiptStatus;
-  /** Null if no head was sent, or if it is unknown. */
+  /** The status sent to the client; null if no response head was sent or the status is unknown. */
   readonly httpStatus: number | null;
   readonly errorCode: string | null;
   readonly errorSource: 'service' | 'provider' | null;
   readonly times: ReceiptTimes;
   readonly captureState: CaptureReceiptState;
   readonly capturedRecords: number;
-  /** Set if it differs from the one at the opening: the provider refused the changed request. */
+  /** The decisions, if they changed after the opening because the provider refused the changed request. */
   readonly decided?: ReceiptDecisions | undefined;
   readonly upstreamStatus?: number | undefined;
   readonly upstreamRequestId?: string | undefined;
   readonly upstreamResponseId?: string | undefined;
   readonly modelReported?: string | undefined;
   readonly usage?: Usage | undefined;
-  /** Output that the provider has not counted, by estimate. It counts against budgets, and is in no receipt. */
+  /** Estimated output tokens that the provider has not counted. They count against budgets, but are in no receipt. */
   readonly uncountedTokens?: number | undefined;
   /** The provider's own `usage` object. */
   readonly providerUsage?: unknown;
-  /** Hex digests of the decoded request body, of the forwarded body and of the bytes relayed. */
+  /** Hex digests of the decoded request body, of the forwarded body and of the relayed answer. */
   readonly requestSha256?: string | undefined;
   readonly forwardedSha256?: string | undefined;
   readonly responseSha256?: string | undefined;
 }
 
-/** Which process made the receipt, and the number of the receipt there. */
+/** The process that made the receipt, and the receipt's number in that process. */
 export interface ReceiptIssuer {
   readonly version: string;
   readonly node: string;
@@ -158,12 +158,12 @@ export const NODE_LOST: ReceiptClosing = {
   capturedRecords: 0,
 };
 
-/** The method by which svc counts input, so that two receipts can be compared. */
+/** The name of the method by which svc estimates input tokens, so that receipts can be compared. */
 const ESTIMATOR = 'svc-bytes/1';
 
 /**
- * The facts without what no receipt can tell. A caller names models and sessions, and a provider its
- * answers, in texts of any length: until they are stored they take room that all tenants share.
+ * Returns the opening without texts that are too long for a receipt. Callers and providers choose these texts, and
+ * until they are stored they use memory that all tenants share.
  */
 export function boundedOpening(opening: ReceiptOpening): ReceiptOpening {
   const { sessionId, space, model } = opening;
@@ -190,7 +190,7 @@ function shortName(text: string | null | undefined): string | undefined {
   return text !== null && text !== undefined && text.length <= NAME_CHARS ? text : undefined;
 }
 
-/** The receipt in its published form, not yet signed. It always has a canonical form. */
+/** Makes the unsigned receipt in its published form. It always has a canonical JSON form. */
 export function receiptOf(
   opening: ReceiptOpening,
   closing: ReceiptClosing,
@@ -199,12 +199,12 @@ export function receiptOf(
   const { provider } = opening;
   const decided = closing.decided ?? opening.decided;
   const total = wholeMs(closing.times.total);
-  // In the order of canonical JSON, which is then written in one go.
+  // The members are in the order of canonical JSON, so the text needs no sorting.
   return {
     api_key_id: opening.keyId,
     capture_state: closing.captureState,
     captured_records: closing.capturedRecords,
-    // From the clock that never jumps: a receipt does not end before it begins.
+    // Uses the monotonic clock, so a receipt never ends before it begins.
     completed_at: isoTime(opening.at + total),
     compression_mode: decided.compressionMode,
     compression_mode_requested: decided.compressionModeRequested,
@@ -255,7 +255,7 @@ export function receiptOf(
 }
 
 /**
- * The canonical JSON of a receipt: its members are in that order, and none of its texts has half a
+ * Returns the canonical JSON of a receipt. Its members are in canonical order already, and no text has half a
  * surrogate pair.
  */
 export function receiptText(receipt: Receipt): string {
@@ -276,7 +276,10 @@ export interface Receipt {
   readonly [member: string]: unknown;
 }
 
-/** Says how many receipts a node has made of a tenant: a number below that is missing or was removed. */
+/**
+ * Makes a head: it says how many receipts a node has made for a tenant. A number up to that without a receipt is
+ * missing or was removed.
+ */
 export function headOf(
   { node, tenant, lastSeq }: HeadFacts,
   { at, isClosed }: { readonly at: string; readonly isClosed: boolean },
@@ -293,8 +296,8 @@ export function headOf(
 }
 
 /**
- * Says how many receipts a tenant ever had, by the sums of its usage, which outlive receipts. More than
- * its heads account for: a head is gone with its receipts, or was replaced by an older one.
+ * Makes a total: it says how many receipts a tenant ever had, by its usage sums, which are kept longer than
+ * receipts. If the total is larger than the heads say, a head was deleted or replaced by an older one.
  */
 export function totalOf({ tenant, receipts, at }: TotalFacts) {
   return { object: 'svc.receipt_total', tenant_id: tenant, receipts, at } as const;
@@ -336,10 +339,13 @@ function msOrNull(ms: number | undefined): number | null {
   return ms === undefined ? null : wholeMs(ms);
 }
 
-/** Names of models and ids of providers' answers. A longer or stranger text is none of them. */
+/** Matches the names of models and the ids of providers' answers. Any other text does not appear in a receipt. */
 const NAME = /^[\w.:@/+~-]{1,256}$/;
 
-/** A caller may send a key where the name of a model belongs: a receipt does not repeat it. */
+/**
+ * Returns the name, or null if it looks like no name: a caller may send a key as the model, and a receipt must not
+ * repeat it.
+ */
 function nameOrNull(text: string | undefined): string | null {
   if (text === undefined || !NAME.test(text)) return null;
   return maskSecrets(text).text === text ? text : '[masked]';

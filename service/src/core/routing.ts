@@ -15,27 +15,27 @@ import { isoTime } from '../../../src/core/memory/times.ts';
 import { takesModel, type TenantProvider } from './providers.ts';
 
 /**
- * Finds the provider of a request: from its tenant's providers, its dialect and the model that its
- * body names. The provider must read the same name as svc does, so a body with two is refused.
+ * Finds the provider of a request from three facts: its tenant's providers, its dialect, and the model in its body.
+ * The provider must read the same model as svc, so a body with two models is refused.
  */
 
 /** The model that a body names. */
 export type NamedModel =
   | { readonly kind: 'named'; readonly model: string }
   | { readonly kind: 'missing' }
-  /** More than one member may be read as the model, or it is no text. */
+  /** The body has several members that could be the model, or a model that is no string. */
   | { readonly kind: 'ambiguous' }
   /** The bytes are no JSON object. */
   | { readonly kind: 'unreadable' };
 
 const MODEL = 'model';
-/** One letter as six characters: the longest way to write the key. */
+/** The longest way to write the key in JSON: every letter as six characters, and two quotes. */
 const KEY_BYTES_MAX = 6 * MODEL.length + 2;
 const CLOSE_BRACE = 0x7d;
 
 /**
- * Reads the model of a body in one pass over its own members. `skipped`: the span of a value that is
- * known to be whole, such as the list of a conversation.
+ * Reads the model of a body in one pass over its top-level members. `skipped` is the span of a value that was
+ * already parsed, such as the messages.
  */
 export function namedModel(bytes: Buffer, skipped?: Span): NamedModel {
   const open = skipSpace(bytes, 0);
@@ -48,7 +48,7 @@ export function namedModel(bytes: Buffer, skipped?: Span): NamedModel {
     end = valueStart === skipped?.start ? skipped.end : valueEnd(bytes, valueStart);
     if (end === -1) return { kind: 'unreadable' };
     if (readsAsModel(bytes, key)) {
-      // Some parsers take a key in any case, so a key in another case is a second model for them.
+      // Some parsers ignore the case of a key, so a key in another case would be a second model.
       if (found !== undefined || !keyIs(bytes, key, MODEL)) return { kind: 'ambiguous' };
       found = { start: valueStart, end };
     }
@@ -71,7 +71,7 @@ function readsAsModel(bytes: Buffer, key: Span): boolean {
   return typeof name === 'string' && name.toLowerCase() === MODEL;
 }
 
-/** The body with a model as its first member. The body is a JSON object. */
+/** Returns the body with the model as its first member. The body must be a JSON object. */
 export function withModel(bytes: Buffer, model: string): Buffer {
   const inside = skipSpace(bytes, 0) + 1;
   const isEmpty = bytes[skipSpace(bytes, inside)] === CLOSE_BRACE;
@@ -84,7 +84,7 @@ export interface RoutingQuestion {
   readonly dialect: Dialect;
   /** Undefined: the body names none. */
   readonly model: string | undefined;
-  /** Entries of the key; undefined: all that the providers have. */
+  /** The models that the key may use; undefined means all models of the providers. */
   readonly keyModels: readonly string[] | undefined;
 }
 
@@ -92,7 +92,7 @@ export type RoutedModel =
   | { readonly kind: 'routed'; readonly provider: TenantProvider; readonly model: string }
   /** No provider of this dialect. */
   | { readonly kind: 'no-provider' }
-  /** No model is named, and several providers have a default one. */
+  /** The request names no model, and several providers have a default model. */
   | { readonly kind: 'no-default' }
   /** `allowed`: entries that the caller may name. */
   | { readonly kind: 'not-allowed'; readonly allowed: readonly string[] };
@@ -120,7 +120,7 @@ export function servingOf(
   return providers.filter(({ isEnabled, apiStyle }) => isEnabled && apiStyle === dialect);
 }
 
-/** The models of a list: names alone, since the beginning of a name is no model. */
+/** Returns the models for a list. Only whole names are listed, because a prefix is not a model. */
 export function listedModels(
   providers: readonly TenantProvider[],
   keyModels: readonly string[] | undefined,
@@ -141,7 +141,7 @@ export interface ListedModel {
   readonly model: string;
   /** The provider's own name. */
   readonly owner: string;
-  /** Milliseconds since 1970: when the provider was made. */
+  /** Milliseconds since 1970 at which the provider was made. */
   readonly createdAt: number;
 }
 
@@ -149,7 +149,7 @@ function mayName(keyModels: readonly string[] | undefined, model: string): boole
   return keyModels?.some((entry) => takesModel(entry, model)) ?? true;
 }
 
-/** An exact name beats the beginning of one, and a longer beginning a shorter one. */
+/** Finds the provider of a model. An exact name wins over a prefix, and a longer prefix over a shorter one. */
 function providerOf(
   providers: readonly TenantProvider[],
   model: string,
@@ -181,14 +181,14 @@ function entriesFor(
   return [...narrowed];
 }
 
-/** Whether one entry matches every model that the other entry matches. */
+/** Tells whether `other` matches every model that `entry` matches. */
 function isWithin(entry: string, other: string): boolean {
   return entry.endsWith('*')
     ? other.endsWith('*') && entry.startsWith(other.slice(0, -1))
     : takesModel(other, entry);
 }
 
-/** The list of models in the forms of the two APIs. It is made from what is stored: no provider is asked. */
+/** The list of models in the forms of the two APIs. svc makes it from stored data and asks no provider. */
 
 export interface ListForm {
   /** Undefined: the whole list. */
@@ -196,7 +196,7 @@ export interface ListForm {
   readonly isAnthropic: boolean;
 }
 
-/** Undefined where the model of `id` is not among them. */
+/** Returns the body of the list, or of one model. Undefined if the list has no model `id`. */
 export function modelListBody(
   models: readonly ListedModel[],
   { id, isAnthropic }: ListForm,

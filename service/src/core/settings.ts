@@ -14,11 +14,11 @@ import { type Egress, placeOf } from './providers.ts';
 import { isOwnMachine } from '../../../src/core/settings/own-machine.ts';
 
 /**
- * The settings of the service: service.json in its folder. They contain no secrets, with one
- * exception: an address may contain a password, unless `from` says where svc reads the address.
+ * The settings of the service, from service.json in its folder. They contain no secrets, with one exception: an
+ * address may contain a password, unless `from` names a source for the address.
  */
 
-/** The port beside the proxy's 8765, for a machine that runs both. */
+/** The service's port. It differs from the proxy's 8765, so one machine can run both. */
 export const SERVICE_PORT = 8766;
 
 const HOST = /^[0-9A-Za-z.:_-]{1,255}$/;
@@ -41,7 +41,7 @@ const masterKeySource = closed({
   from: text({ max: 4096, pattern: MASTER_KEY_FROM }),
 });
 
-/** An address holds a password: better from somewhere else than in the settings. */
+/** An address with a password. A source outside the settings is safer. */
 const addressAt = (pattern: RegExp) => ({
   url: text({ min: 1, max: 4096, pattern }),
   from: text({ max: 4096, pattern: MASTER_KEY_FROM }),
@@ -56,19 +56,19 @@ const serviceSettings = such(
     {
       /** Paths of PEM files. */
       tls: closed({ cert: path, key: path }),
-      /** A proxy in front ends TLS; plain HTTP is then served on any address. */
+      /** True if a proxy in front ends TLS. The service then accepts plain HTTP on any address. */
       behindProxy: flag,
       /** Calls of one key; null: not limited. */
       requestsPerMinute: orNull(integer(1, 1_000_000)),
       /** Canonical bytes of the records of one space. */
       spaceBytesMax: integer(1, 1024 * GIB),
-      /** Master keys of the vault: their sources, never the keys. */
+      /** The sources of the vault's master keys, never the keys themselves. */
       vault: closed({ keys: listOf(masterKeySource, { max: 64 }) }),
-      /** Counts of calls as text, on an address of their own. */
+      /** Serves metrics as text on a separate address. */
       metrics: closed({ host: text({ pattern: HOST }), port: integer(0, 65_535) }),
       /** The address by which clients reach the service. */
       publicUrl: text({ max: 512, pattern: /^https?:\/\/[\w.:[\]-]+$/ }),
-      /** Where providers may be, beside public addresses at the ports 443 and 8443. */
+      /** Where providers may be, in addition to public addresses on the ports 443 and 8443. */
       egress: closed(
         {},
         {
@@ -82,7 +82,7 @@ const serviceSettings = such(
           {},
           {
             ...addressAt(/^postgres(?:ql)?:\/\//),
-            /** Only a standby that has every acknowledged commit is ever promoted. */
+            /** Set if the cluster promotes only a standby that has every acknowledged commit. */
             trustFailover: flag,
             /** A start makes the tables that are missing. */
             autoMigrate: flag,
@@ -93,11 +93,11 @@ const serviceSettings = such(
       ),
       /** Where limits are counted by several nodes. */
       redis: such(closed({}, addressAt(/^rediss?:\/\//)), hasOneAddress, ONE_ADDRESS),
-      /** Days that audit events are kept; for ever without it. */
+      /** Days for which audit events are kept; without it, for ever. */
       auditDays: integer(1, 36_500),
-      /** Milliseconds that memory may take of a model request. */
+      /** The time in milliseconds that recall may add to a model request. */
       recallMs: integer(10, 10_000),
-      /** Milliseconds that open calls have to finish at shutdown. */
+      /** The time in milliseconds that open calls get to finish at shutdown. */
       drainMs: integer(0, 600_000),
     },
   ),
@@ -106,12 +106,12 @@ const serviceSettings = such(
 );
 export type ServiceSettings = Infer<typeof serviceSettings>;
 
-/** `drainMs` where the settings have none: agents wait for a capture of seconds at most. */
+/** The default for `drainMs`: agents wait for a capture for a few seconds at most. */
 export const DRAIN_MS = 10_000;
 
 export const SERVICE_DEFAULTS = { version: 1, host: '127.0.0.1', port: SERVICE_PORT } as const;
 
-/** Undefined with problems for people, which name members and repeat no value. */
+/** Returns the settings, or problems for the user. The problems name members and repeat no value. */
 export function parseServiceSettings(value: unknown): {
   readonly settings?: ServiceSettings;
   readonly problems: readonly string[];
@@ -122,7 +122,7 @@ export function parseServiceSettings(value: unknown): {
     : { problems: parsed.problems };
 }
 
-/** For an operator whose service does not know its public address. */
+/** The warning for an operator whose service does not know its public address. */
 export const NO_PUBLIC_URL =
   'The service does not know its public address, so it leaves no tool output out of model requests: ' +
   'clients could not read it again.';
@@ -134,7 +134,10 @@ export function egressOf(settings: ServiceSettings): Egress {
   return { ports: egress.ports ?? [], allow: egress.allow ?? [], own: ownPlaces(settings) };
 }
 
-/** The public name, at its own port and at the port where a balancer finds the nodes. */
+/**
+ * Returns the service's own public addresses: at the public port, and at the port on which a balancer reaches the
+ * nodes.
+ */
 function ownPlaces({ host, port, publicUrl }: ServiceSettings): readonly string[] {
   const own = [`${host}:${port}`];
   if (publicUrl !== undefined) {
@@ -144,7 +147,7 @@ function ownPlaces({ host, port, publicUrl }: ServiceSettings): readonly string[
   return own;
 }
 
-/** Undefined where it cannot be known: behind a proxy, or beyond this machine. */
+/** Returns the public address. Undefined if it is unknown: behind a proxy, or if clients are on other machines. */
 export function publicUrlOf(settings: ServiceSettings): string | undefined {
   const { publicUrl, host, port, tls, behindProxy } = settings;
   const isOwn = isOwnMachine(host) && behindProxy !== true && port !== 0;

@@ -1,15 +1,18 @@
-/** A tenant owns keys, memory, providers and receipts. Nothing of one is seen by another. */
+/** A tenant owns keys, memory, providers and receipts. No tenant sees anything of another one. */
 
 /** The tenant of a service that has one. */
 export const DEFAULT_TENANT = 'default';
 
 /**
- * Events that belong to no single tenant (plans, admins) are on record under this name. No tenant
- * may have it.
+ * The audit name for events that belong to no single tenant, such as changes of plans and admins. No tenant may have
+ * this name.
  */
 export const SERVICE_TENANT = 'service';
 
-/** Neither a space nor a key's public part has a colon, so a tenant and a name part without doubt. */
+/**
+ * Matches the id of a tenant. Neither a space nor a key's public part has a colon, so `tenant:name` is never
+ * ambiguous.
+ */
 export const TENANT_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
 export function isTenantId(text: string): boolean {

@@ -8,11 +8,11 @@ import type { Tenant, TenantStatus } from '../core/tenants.ts';
 import type { SealedSecret, VaultChange, VaultStore } from './vault-store.ts';
 
 /**
- * The tenants, plans, keys and admins of a service. None of them changes without an audit event:
- * `apply` writes both in one transaction, or neither.
+ * The tenants, plans, keys and admins of a service. Every change has an audit event: `apply` writes both in one
+ * transaction.
  */
 
-/** One page of a list; `after` is the id of the last element that the caller has. */
+/** One page of a list. `after` is the id of the last element that the caller has already. */
 export interface Page {
   readonly limit: number;
   readonly after: string | undefined;
@@ -24,40 +24,40 @@ export interface KeyPage extends Page {
 }
 
 export interface ServiceControl extends VaultStore {
-  /** The changes after this number; undefined: only the last number is asked for. */
+  /** Returns the changes after this number. With undefined it returns only the last number. */
   changesSince(after: number | undefined, signal: AbortSignal): Promise<ChangeList>;
   listTenants(page: Page): Promise<readonly Tenant[]>;
   findTenant(tenantId: string): Promise<TenantFacts | undefined>;
   listPlans(page: Page): Promise<readonly Plan[]>;
   findAdmin(adminId: string, signal: AbortSignal): Promise<StoredAdmin | undefined>;
-  /** Oldest first; of one tenant, or all of them with the operators. */
+  /** Lists admins, oldest first: those of one tenant, or all admins and operators. */
   listAdmins(tenant: string | undefined, page: Page): Promise<readonly StoredAdmin[]>;
   noteAdminUse(adminId: string, at: number): Promise<void>;
   apply(change: ServiceChange, note: AuditNote): Promise<ChangeOutcome>;
 }
 
 export interface TenantControl {
-  /** Oldest first. Without a page: all, revoked ones too. */
+  /** Lists keys, oldest first. Without a page it returns all keys, also revoked ones. */
   listKeys(page?: KeyPage): Promise<readonly StoredKey[]>;
   /** A key of this tenant. */
   getKey(keyId: string): Promise<StoredKey | undefined>;
-  /** A power cut may take it. A key that does not exist is no error. */
+  /** Notes when a key was used. A power cut may lose the note. A key that does not exist is no error. */
   noteKeyUse(keyId: string, at: number): Promise<void>;
   /** By id; at most PROVIDERS_MAX. */
   listProviders(): Promise<readonly TenantProvider[]>;
   /** The defaults, if they were never changed. */
   getSettings(): Promise<StoredSettings>;
-  /** Newest first; `after` is the number of an event. */
+  /** Lists events, newest first. `after` is the number of an event. */
   listAudit(page: Page): Promise<readonly AuditEvent[]>;
-  /** Sealed; a secret of another tenant is not found. */
+  /** Returns the sealed secret. A secret of another tenant is not found. */
   findSecret(secretId: string): Promise<SealedSecret | undefined>;
-  /** Changes of one tenant come one after the other, over all nodes. */
+  /** Makes a change. Changes of one tenant run one after the other, over all nodes. */
   apply(change: TenantChange, note: AuditNote): Promise<ChangeOutcome>;
 }
 
-/** A fact that nodes keep in memory. `apply` writes one for each change, in the same transaction. */
+/** A change of a fact that nodes cache. `apply` writes one for each change, in the same transaction. */
 export interface ChangedFact {
-  /** The service itself for plans, operators and signing keys. */
+  /** The tenant; or the service itself, for plans, operators and signing keys. */
   readonly tenant: string;
   readonly kind: FactKind;
   readonly id: string;
@@ -71,17 +71,20 @@ type FactKind =
   | 'plan'
   | 'admin'
   | 'signing'
-  /** Texts of the tenant were purged: blocks that quote them must not be placed again. */
+  /** Texts of the tenant were purged, so blocks that quote them must not be added again. */
   | 'purge';
 
 export interface ChangeList {
-  /** The number of the last change of all. Numbers follow each other without a gap, as commits do. */
+  /** The number of the latest change. Numbers follow the order of the commits and have no gaps. */
   readonly last: number;
-  /** In their order; undefined: too many, or some are not kept any more, so anything may have changed. */
+  /**
+   * The changes in order. Undefined if there are too many, or if older ones were deleted: then assume that anything
+   * changed.
+   */
   readonly changes: readonly ChangedFact[] | undefined;
 }
 
-/** Everything that a request needs to know of its caller, in one look-up. */
+/** Everything that a request needs to know about its caller, from one query. */
 export interface Caller {
   readonly key: StoredKey;
   readonly tenant: TenantFacts;
@@ -91,10 +94,10 @@ export interface TenantFacts extends Tenant {
   readonly limits: PlanLimits;
 }
 
-/** The outcomes beside 'done' change nothing and leave no event. */
+/** The result of a change. Every result except 'done' changes nothing and writes no event. */
 export type ChangeOutcome =
   | 'done'
-  /** There is no such thing, or it is revoked already. */
+  /** The thing does not exist, or is revoked already. */
   | 'missing'
   /** There is one of this name already. */
   | 'exists'
@@ -102,9 +105,9 @@ export type ChangeOutcome =
   | 'limit'
   /** Something still needs it. */
   | 'used'
-  /** It is at another version than the caller has seen. */
+  /** The version differs from the one that the caller read. */
   | 'changed'
-  /** Another provider has one of its models already. */
+  /** Another provider already has one of the models. */
   | 'clash';
 
 export type TenantChange =
@@ -118,19 +121,19 @@ export type TenantChange =
   | {
       readonly what: 'provider.put';
       readonly provider: TenantProvider;
-      /** The version before it; undefined: there is no such provider yet. */
+      /** The version that is replaced; undefined for a new provider. */
       readonly ifVersion: number | undefined;
-      /** New ones. The provider's secrets that it does not name any more are destroyed. */
+      /** The new secrets. Secrets that the provider no longer refers to are destroyed. */
       readonly secrets: readonly SealedSecret[];
     }
   | { readonly what: 'provider.remove'; readonly providerId: string }
   | {
       readonly what: 'settings.put';
       readonly settings: AccountSettings;
-      /** The version that the caller read; 0 if they were never changed. */
+      /** The version that the caller read; 0 if the settings were never changed. */
       readonly ifVersion: number;
     }
-  /** Something was done that changes no row: only its event is written. */
+  /** Writes only an audit event, for an action that changes no row. */
   | { readonly what: 'event' };
 
 export type ServiceChange =
@@ -154,17 +157,16 @@ export type ServiceChange =
     };
 
 /**
- * Leases for work that only one process may do at a time, over all nodes. A lease expires by itself
- * when its holder dies. The store's own clock decides, so a node with a wrong clock cannot take
- * another node's lease.
+ * Leases for work that only one process of all nodes may do at a time. A lease expires by itself if its holder dies.
+ * The store's clock decides, so a node with a wrong clock cannot take another node's lease.
  */
 export interface LeaseStore {
-  /** Undefined: this holder has the lease now. Otherwise the note of the present holder. */
+  /** Takes the lease and returns undefined, or returns the note of the present holder. */
   takeLease(lease: Lease): Promise<string | undefined>;
-  /** False: it has ended, and another process may hold it. */
+  /** Renews the lease. Returns false if it has expired; another process may hold it by then. */
   renewLease(lease: Lease): Promise<boolean>;
   endLease(lease: Pick<Lease, 'name' | 'holder'>): Promise<void>;
-  /** The valid leases whose names begin with this prefix, by name. */
+  /** Lists the valid leases whose names begin with this prefix, by name. */
   listLeases(start: string): Promise<readonly StandingLease[]>;
 }
 
@@ -176,6 +178,6 @@ export interface Lease extends StandingLease {
 export interface StandingLease {
   readonly name: string;
   readonly holder: string;
-  /** For other callers that find the lease taken; not a secret. */
+  /** A text for other callers that find the lease taken. It is not secret. */
   readonly note: string;
 }

@@ -3,26 +3,25 @@ import type { LeaseAsk, LimitAsk } from '../core/limits.ts';
 export type { BudgetAsk, LeaseAsk, LimitAsk, RateAsk } from '../core/limits.ts';
 
 /**
- * Counts calls against limits. Several limits of one call are taken together or not at all, so a call
- * that one of them refuses uses up nothing of the others. All that is named together is of one tenant:
- * the counts of two may lie on two servers. Rejects when it cannot tell; the caller then
- * blocks the call and never guesses.
+ * Counts calls against limits. The limits of one call are taken all together or not at all, so a refused call uses
+ * up nothing. All limits of one call belong to one tenant, because two tenants may be counted on two servers.
+ * Rejects if it cannot count; the caller must then refuse the call.
  */
 export interface Limiter {
-  /** It counts in this process: it answers at once, and is never silent. */
+  /** True if it counts in this process: it then answers at once and always. */
   readonly isOwn?: true;
-  /** Rejects while it does not answer. Absent if it counts in this process. */
+  /** Rejects if the limiter's server does not answer. Absent for a limiter in this process. */
   ping?(): Promise<void>;
   /**
-   * Books nothing if it answers `uncounted`: then ask again, with what is known of these budgets. It
-   * keeps that, whether it lets the call pass or not.
+   * Counts a call against its limits. For the answer `uncounted` it counts nothing: call again with the `known`
+   * spending of those budgets. It stores that number, even if it then refuses the call.
    */
   take(asks: readonly LimitAsk[], signal: AbortSignal): Promise<LimitAnswer>;
-  /** Heartbeat: renews valid leases for their full time. An expired lease stays expired. */
+  /** The heartbeat of running calls: renews valid leases for their full time. An expired lease stays expired. */
   renew(leases: readonly LeaseAsk[], signal: AbortSignal): Promise<void>;
   /**
-   * The end of a call. No limit refuses it. A budget without a count stays without one: the receipt of
-   * the call is in what is known at the next call.
+   * Books the end of a call; no limit can refuse it. A budget without a count stays without one, because the receipt
+   * of this call will be in `known` at the next call.
    */
   settle(end: CallEnd, signal: AbortSignal): Promise<void>;
 }
@@ -30,7 +29,7 @@ export interface Limiter {
 export interface CallEnd {
   /** They are given back. */
   readonly leases: readonly LeaseAsk[];
-  /** The real costs of the call, which are known at its end. */
+  /** The differences to the real costs, which are known at the end of the call. */
   readonly changes: readonly CostChange[];
 }
 
@@ -41,10 +40,10 @@ export interface CostChange {
 }
 
 export interface LimitAnswer {
-  /** Name of the limit that refuses, with the longest wait; undefined: the call may pass. */
+  /** The name of the limit that refuses with the longest wait; undefined if the call may pass. */
   readonly refusedBy: string | undefined;
-  /** Milliseconds until all of them would let it pass; 0 when it may pass now. */
+  /** Milliseconds until all limits would let the call pass; 0 if it may pass now. */
   readonly waitMs: number;
-  /** Buckets of budgets that have no count here, and came without what is known. */
+  /** Buckets of budgets that have no count yet, and for which the call gave no `known`. */
   readonly uncounted?: readonly string[];
 }

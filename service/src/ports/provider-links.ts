@@ -3,15 +3,15 @@ import type { UpstreamSettings } from '../../../src/core/settings/settings.ts';
 import type { Upstream, UpstreamRequest } from '../../../src/ports/upstream.ts';
 
 /**
- * Connections from a service to the providers of its tenants. Presets of one origin share
- * connections; a custom provider has its own.
+ * Connections from a service to the providers of its tenants. Presets with one origin share connections; each custom
+ * provider has its own.
  */
 export interface ProviderLinks {
-  /** The same version of a provider keeps its connections. */
+  /** Returns the connection to a provider. The same version of a provider keeps its connections. */
   to(provider: LinkedProvider, settings: UpstreamSettings): Upstream;
   /**
-   * One request whose answer is read whole, for a few that svc reads itself. Throws as `Upstream.send`
-   * does, and the reason of `signal`.
+   * Sends one request and reads the whole answer, for the few answers that svc reads itself. Throws as
+   * `Upstream.send` does, and the reason of `signal`.
    */
   ask(provider: LinkedProvider, question: WholeQuestion): Promise<WholeAnswer>;
   /** Lets running answers finish, then closes all connections. */
@@ -33,6 +33,6 @@ export interface WholeQuestion {
 
 export interface WholeAnswer {
   readonly status: number;
-  /** Undefined for one that is cut, late or too long. */
+  /** The body; undefined if the answer was cut, late or too long. */
   readonly body: Buffer | undefined;
 }

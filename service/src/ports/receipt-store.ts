@@ -4,34 +4,34 @@ import type { Page } from './control-store.ts';
 
 export type { ReceiptRow, UsageCounts } from '../core/receipt-rows.ts';
 
-/** Receipts as rows, and what they come to by day. A receipt's text is never changed once it is stored. */
+/** Receipts as rows, and their sums by day. The text of a stored receipt never changes. */
 
-/** The part of the store that no tenant binds: receipts of all tenants arrive together. */
+/** The part of the store that belongs to no single tenant: receipts of all tenants are stored together. */
 export interface ReceiptStore {
   /**
-   * In one transaction: the receipts, the usage of their days, and the last number of their node and
-   * tenant. A receipt that is there already stays as it is, and counts once.
+   * Stores receipts in one transaction with the usage of their days and the last number of their node and tenant. A
+   * receipt that exists already stays unchanged, and counts once.
    */
   storeReceipts(rows: readonly ReceiptRow[]): Promise<void>;
   /** The heads of a node that are not closed. */
   openHeads(asked: { readonly node: string; readonly limit: number }): Promise<readonly OpenHead[]>;
-  /** Replaces the head of this node and tenant, unless that is closed. */
+  /** Replaces the heads of these nodes and tenants, unless they are closed. */
   closeHeads(heads: readonly ClosedHead[]): Promise<void>;
 }
 
 /** One tenant's. */
 export interface TenantReceipts {
-  /** The text as it was stored, with its signature. */
+  /** Returns the receipt as it was stored, with its signature. */
   findReceipt(receiptId: string, signal: AbortSignal): Promise<StoredReceipt | undefined>;
-  /** By id, which begins with the time. A page is never longer than its limit. */
+  /** Lists receipts by id; an id begins with the time. A page is never longer than its limit. */
   listReceipts(filter: ReceiptFilter, signal: AbortSignal): Promise<readonly StoredReceipt[]>;
   /** By node. */
   listHeads(page: Page): Promise<readonly (OpenHead | ClosedHead)[]>;
   /** Sums outlive their receipts. */
   listUsage(filter: UsageFilter): Promise<readonly UsageSum[]>;
-  /** Input and output tokens, as the providers counted them, else as they were estimated. */
+  /** Returns input and output tokens: the providers' counts, or estimates where there are none. */
   tokensSpent(asked: SpentQuestion, signal: AbortSignal): Promise<number>;
-  /** Deletes the oldest up to and without this time: at most `limit`. The number of those deleted. */
+  /** Deletes the oldest receipts before this time, at most `limit`. Returns how many it deleted. */
   dropReceipts(asked: { readonly before: number; readonly limit: number }): Promise<number>;
 }
 
@@ -45,9 +45,9 @@ export interface ReceiptFilter {
   readonly order: 'asc' | 'desc';
   /** Behind this one, in that order. */
   readonly after?: string;
-  /** The page that ends in front of this one, in that order. */
+  /** Returns the page that ends before this receipt, in the same order. */
   readonly before?: string;
-  /** Milliseconds since 1970: from the first, before the second. */
+  /** Milliseconds since 1970: `from` is included, `to` is not. */
   readonly from?: number;
   readonly to?: number;
   readonly status?: ReceiptStatus;
@@ -56,7 +56,7 @@ export interface ReceiptFilter {
   readonly providerId?: string;
 }
 
-/** The last number of a node and tenant, as far as it is stored. */
+/** The last stored number of a node and tenant. */
 export interface OpenHead {
   readonly tenant: string;
   readonly node: string;
@@ -84,7 +84,7 @@ export interface UsageFilter {
   /** At least one; a page is in their order. */
   readonly groups: readonly UsageGroup[];
   readonly limit: number;
-  /** The values of the groups in the last row that the caller has. */
+  /** The group values of the last row that the caller has already. */
   readonly after?: readonly string[];
 }
 
@@ -102,25 +102,24 @@ export interface SpentQuestion {
 }
 
 /**
- * Where the receipts of requests go. A receipt is on disk as an open one before the provider is
- * called, so a request that a provider saw always has one, also when this process is killed. Closed
- * ones are signed and stored a moment later.
+ * Writes the receipts of requests. An open receipt is on disk before the provider is called, so every forwarded
+ * request has one, even if this process is killed. Closed receipts are signed and stored a moment later.
  */
 export interface Receipts {
-  /** Writes one line, now. Throws JournalFullError; the request must then not be forwarded. */
+  /** Writes one line at once. Throws JournalFullError; the request must then not be forwarded. */
   open(opening: ReceiptOpening): OpenReceipt;
-  /** For a request that never reaches a provider: opened and closed in one line. Throws JournalFullError. */
+  /** Writes the receipt of a request that never reaches a provider, in one line. Throws JournalFullError. */
   reject(opening: ReceiptOpening, closing: ReceiptClosing): void;
-  /** Undefined while a receipt can be opened; else what is wrong, for the operator. */
+  /** Returns undefined while receipts can be written; otherwise the problem, for the operator. */
   problem(): string | undefined;
 }
 
 export interface OpenReceipt {
-  /** After the last byte, or when the request failed. Once: later calls do nothing. Never throws. */
+  /** Closes the receipt after the last byte, or when the request failed. Later calls do nothing. Never throws. */
   close(closing: ReceiptClosing): void;
 }
 
-/** No further receipt can be written: too many wait, or the disk is full or read-only. */
+/** No further receipt can be written: too many are unsent, or the disk is full or read-only. */
 export class JournalFullError extends Error {
   override readonly name = 'JournalFullError';
 }

@@ -1,8 +1,8 @@
 import type { NewObject } from './service-store.ts';
 
-/** The data of a service on their way from a file to a server. */
+/** Copies the data of a service from a SQLite file to a database server. */
 
-/** Tables that are copied row by row, in this order: what a row names is there before it. */
+/** Tables that are copied row by row. The order puts a row before the rows that refer to it. */
 export const MOVED_TABLES = [
   'plans',
   'tenants',
@@ -22,13 +22,13 @@ export const MOVED_TABLES = [
   'tenant_spaces',
 ] as const;
 /**
- * Those that are copied behind the records. When a source was seen first says also what was purged of it;
- * what was purged is kept out for good.
+ * Tables that are copied after the records. The time at which a source was first seen also says what was purged of
+ * it, and purged records must never return.
  */
 export const TABLES_BEHIND = ['sources', 'purges', 'purged'] as const;
 export type MovedTable = (typeof MOVED_TABLES)[number] | (typeof TABLES_BEHIND)[number];
 
-/** Columns by the server's names. Bytes are text: `\x` and hexadecimal digits. */
+/** A row by the server's column names. Bytes are text: `\x` and hexadecimal digits. */
 export type MovedRow = Readonly<Record<string, string | number | boolean | null>>;
 
 export interface MovedSpace {
@@ -44,27 +44,30 @@ export interface MovedBatch {
 }
 
 export interface MoveSource {
-  /** Identifies the database: no two have the same. */
+  /** The id of the database. No two databases have the same. */
   readonly epoch: string;
   /** A purge that is half done must be over first. */
   readonly unfinishedPurges: number;
   rowsOf(table: MovedTable): Iterable<readonly MovedRow[]>;
   spaces(): readonly MovedSpace[];
-  /** In the order of their commits, without the first `skip`. */
+  /** Returns the records in the order of their commits, without the first `skip`. */
   recordsOf(space: MovedSpace, skip: number): Iterable<MovedBatch>;
   close(): void;
 }
 
 export interface MoveTarget {
-  /** Throws MemoryError where another service's data are, or a move from another file. */
+  /**
+   * Starts or resumes the move. Throws MemoryError if the server already holds another service's data, or a move
+   * from another file.
+   */
   begin(epoch: string): Promise<'new' | 'resumed' | 'done'>;
   addRows(table: MovedTable, rows: readonly MovedRow[]): Promise<void>;
-  /** The number of records that it holds of a space. */
+  /** Returns the number of records that the target holds of a space. */
   recordsIn(space: MovedSpace): Promise<number>;
   addRecords(space: MovedSpace, batch: MovedBatch): Promise<void>;
-  /** Digests of those that are not there with the bytes that they are made of. */
+  /** Returns the digests of records that are missing in the target, or whose bytes there are different. */
   wrongRecords(space: MovedSpace, digests: readonly string[]): Promise<readonly string[]>;
-  /** Texts of receipts by tenant and id, in any order. */
+  /** Returns the texts of receipts by tenant and id, in any order. */
   receipts(rows: readonly MovedRow[]): Promise<ReadonlyMap<string, string>>;
   count(table: MovedTable): Promise<number>;
   end(epoch: string): Promise<void>;

@@ -9,23 +9,20 @@ import type { ReceiptStore, TenantReceipts } from './receipt-store.ts';
 export type { NewObject, ObjectKind } from '../core/objects.ts';
 
 /**
- * The store of the memory service. One implementation is a SQLite file; nothing here says so, so
- * that a database server can follow. The rows of a tenant are reached through `of` alone, so no query
- * can forget whose rows it asks for.
- *
- * Every method may fail with MemoryError ('timeout' when its signal fires, 'unavailable'
- * otherwise). Outcomes that the contract expects are values, not errors.
+ * The store of the memory service. The rows of a tenant are reached only through `of`, so no query can mix tenants.
+ * Every method may fail with MemoryError: 'timeout' if its signal fires, otherwise 'unavailable'. Results that the
+ * contract expects are values, not errors.
  */
 export interface ServiceStore extends ServiceControl, ReceiptStore {
   /** Several processes may serve from it at once. */
   readonly isShared: boolean;
-  /** One tenant's part of the store. Nothing of another tenant is found, changed or counted by it. */
+  /** Returns one tenant's part of the store. It finds, changes and counts nothing of another tenant. */
   of(tenant: string): TenantStore;
-  /** The one look-up that no tenant binds: the key says which tenant calls. */
+  /** Finds the caller by its key. The only query without a tenant, because the key says which tenant calls. */
   findCaller(keyId: string, signal: AbortSignal): Promise<Caller | undefined>;
-  /** Purges that a crash left half done, of every tenant. */
+  /** Lists the purges of all tenants that a crash interrupted. */
   unfinishedPurges(): Promise<readonly TenantPurge[]>;
-  /** Creates tables for the next days, and drops those of expired days. */
+  /** Creates the tables for the next days, and drops the tables of expired days. */
   keepDays(kept: KeptDays): Promise<void>;
   health(): Promise<ServiceStoreHealth>;
   close(): Promise<void>;
@@ -36,31 +33,37 @@ export interface KeptDays {
   readonly now: number;
   /** No tenant keeps an earlier receipt. */
   readonly receiptsFrom?: number;
-  /**
-   * Earlier events are deleted, except the last one of each tenant, because the chain continues
-   * from it.
-   */
+  /** Earlier events are deleted. The last event of each tenant stays, because the hash chain continues from it. */
   readonly auditFrom?: number;
 }
 
 /**
- * Keys, spaces, records and purges of one tenant. A record arrives checked: its digest is that of its
- * bytes. What a resolved write says is on disk, and every later read of any process sees it, unless the
- * method says otherwise.
+ * Keys, spaces, records and purges of one tenant. Records arrive checked: their digest fits their bytes. When a
+ * write resolves, its data are on disk and visible to every later read of any process, unless the method says
+ * otherwise.
  */
 export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
-  /** A space that was never written has generation 0 and no records. Reading makes no space. */
+  /**
+   * Returns the state of a space. A space that was never written has generation 0 and no records. Reading does not
+   * create a space.
+   */
   spaceState(space: string, signal: AbortSignal): Promise<SpaceState>;
-  /** All or nothing, on disk and recalled by the next question when it resolves. */
+  /** Stores all records or none. When it resolves, they are on disk and the next recall finds them. */
   capture(batch: CaptureBatch, signal: AbortSignal): Promise<CaptureOutcome>;
   /**
-   * The answer sees one moment. `durable` means that the proof was made now, from the stored bytes of this
-   * space. Two engines with the same records give the same items in the same order.
+   * Recalls records from one consistent snapshot. `durable` means that the proof was computed now from the stored
+   * bytes. Two engines with the same records give the same items in the same order.
    */
   recall(question: ServiceQuestion, signal: AbortSignal): Promise<ServiceAnswer>;
-  /** Each record as it came, byte for byte. Every name that gives none is in `missing`, with the reason. */
+  /**
+   * Returns each record byte for byte as it was stored. Every name without a record is in `missing`, with the
+   * reason.
+   */
   retrieve(question: RetrieveQuestion, signal: AbortSignal): Promise<RetrieveAnswer>;
-  /** With words best first, else newest first. Tool outputs only where their kind is asked for. */
+  /**
+   * Lists items: best first for a search, otherwise newest first. Tool outputs are listed only if their kind is
+   * asked for.
+   */
   listItems(filter: ItemFilter, signal: AbortSignal): Promise<readonly ServiceItem[]>;
   /** The digest of the record that an item is of. */
   findItem(asked: ItemKey, signal: AbortSignal): Promise<string | undefined>;
@@ -68,32 +71,32 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
   listSources(filter: PageFilter, signal: AbortSignal): Promise<readonly ServiceSource[]>;
 
   /**
-   * In one transaction the generation changes, the blocks that quote the space are emptied, and the purge
-   * is on record. A dry run changes nothing. `continuePurge` erases the records.
+   * Begins a purge. One transaction changes the generation, empties the blocks that quote the space, and records the
+   * purge. A dry run changes nothing. `continuePurge` then erases the records.
    */
   beginPurge(order: PurgeOrder): Promise<Purge>;
   /**
-   * Erases a bounded part, so that recalls pass in between. True when no byte of the records is left in
-   * any file. 'unavailable' while a reader of an earlier moment keeps bytes in a file: call it again.
+   * Erases a limited part, so that recalls can run in between. Returns true once no file holds a byte of the
+   * records. Rejects with 'unavailable' while an older reader keeps bytes in a file: call it again then.
    */
   continuePurge(purgeId: string, now: number): Promise<boolean>;
-  /** Purges stay on record after their records are gone. */
+  /** Finds a purge, also after its records are erased. */
   findPurge(purgeId: string, signal: AbortSignal): Promise<Purge | undefined>;
   /** Newest first. */
   listPurges(filter: PageFilter, signal: AbortSignal): Promise<readonly Purge[]>;
 
   /** Rows of the ledger with these keys. */
   findLedger(keys: readonly string[]): Promise<readonly LedgerRow[]>;
-  /** A row that is written once stays as it was first. A purge empties the recalled blocks before it. */
+  /** Stores ledger rows. A row is written once and never changed; only a purge empties recalled blocks in it. */
   recordLedger(rows: readonly LedgerRow[]): Promise<void>;
 
-  /** Undefined for an answer that is older than a day. */
+  /** Finds the stored answer; undefined if it is older than a day. */
   findAnswer(asked: AnswerKey, signal: AbortSignal): Promise<KeptAnswer | undefined>;
-  /** One call works on an answer at a time, on whichever node. */
+  /** Begins work on an answer. Only one call at a time may work on it, over all nodes. */
   beginAnswer(asked: AnswerKey, begun: BegunAnswer): Promise<AnswerState>;
-  /** Keeps the answer, and ends what `beginAnswer` began. A power cut may take it: nothing depends on it. */
+  /** Stores the answer and ends the work that `beginAnswer` began. A power cut may lose it, which does no harm. */
   keepAnswer(asked: AnswerKey, answer: KeptAnswer): Promise<void>;
-  /** Ends what `beginAnswer` began, without an answer. */
+  /** Ends the work that `beginAnswer` began, without an answer. */
   leaveAnswer(asked: AnswerKey, holder: string): Promise<void>;
 }
 
@@ -101,7 +104,7 @@ export interface BegunAnswer {
   /** Names the call among all that ever were. */
   readonly holder: string;
   readonly requestHash: string;
-  /** Milliseconds after which another call may begin, unless `renewLease` is called meanwhile. */
+  /** Milliseconds after which another call may begin the work, unless `renewLease` is called before. */
   readonly ms: number;
 }
 
@@ -118,7 +121,7 @@ export interface TenantPurge {
 
 export interface SpaceState {
   readonly space: string;
-  /** `g`, the epoch, a point, the counter. Compared for equality only. */
+  /** The generation: `g`, the epoch, a point, the counter. Compare it only for equality. */
   readonly generation: string;
   readonly commitSeq: number;
   readonly records: number;
@@ -126,7 +129,7 @@ export interface SpaceState {
 
 export interface CaptureBatch {
   readonly space: string;
-  /** Writes nothing if the space has another generation; undefined means the current one. */
+  /** The generation that the space must have, or nothing is written; undefined means the current one. */
   readonly ifGeneration: string | undefined;
   readonly objects: readonly NewObject[];
   readonly now: number;
@@ -138,7 +141,7 @@ export type ObjectState = 'durable' | 'duplicate' | 'purged' | 'ref_collision' |
 export interface CaptureOutcome {
   /** After the batch. */
   readonly state: SpaceState;
-  /** Undefined: the generation did not fit, and nothing was written. Else one for each object. */
+  /** One result for each object. Undefined if the generation differed, so nothing was written. */
   readonly results: readonly ObjectState[] | undefined;
 }
 
@@ -146,13 +149,13 @@ export interface ServiceQuestion {
   readonly space: string;
   /** Searched too, never proven. */
   readonly otherSpaces: readonly string[];
-  /** Spaces in which the same project was kept before: searched as its own. */
+  /** Older spaces of the same project. They are searched like the own space. */
   readonly olderSpaces?: readonly string[];
   /** Undefined: only proofs are asked for. */
   readonly text: string | undefined;
-  /** The most recent text before it, with less weight. */
+  /** The text just before the question; it has less weight. */
   readonly recent: string;
-  /** Digests of records or of texts; `candidates` too. */
+  /** Digests of records or of texts to leave out; the same for `candidates`. */
   readonly excludeDigests: readonly string[];
   readonly tokensMax: number;
   readonly itemsMax: number;
@@ -162,10 +165,10 @@ export interface ServiceQuestion {
   /** 32 bytes; the key of every proof. */
   readonly nonce: Uint8Array;
   readonly ifGeneration: string | undefined;
-  /** Milliseconds since 1970: what is not done by then is left out. */
+  /** Milliseconds since 1970: results that are not ready by then are left out. */
   readonly deadlineAt: number;
   readonly now: number;
-  /** Set for an agent: it gets lines of whole exchanges, as from the memory port. */
+  /** Set if an agent asks: it gets lines of whole exchanges, as from the memory port. */
   readonly agent?: AgentFacts;
 }
 
@@ -174,7 +177,7 @@ type CoverageState = 'durable' | 'unknown' | 'purged' | 'stale_generation' | 'no
 export interface Coverage {
   readonly digest: string;
   readonly state: CoverageState;
-  /** With 'durable': canonical bytes, the proof, and the reference. */
+  /** Set for 'durable': the number of canonical bytes, the proof, and the reference. */
   readonly bytes?: number;
   readonly pop?: string;
   readonly ref?: string;
@@ -201,7 +204,7 @@ export interface ServiceItem {
   readonly kind: ObjectKind;
   readonly role: 'user' | 'assistant' | 'tool';
   readonly text: string;
-  /** The text is the whole of a record that holds exactly one. */
+  /** True if the text is the whole content of a record with a single text. */
   readonly isVerbatim: boolean;
   /** From 0 to 1; only where something was asked. */
   readonly score?: number;
@@ -211,19 +214,19 @@ export interface ServiceItem {
 
 export interface ServiceAnswer {
   readonly state: SpaceState;
-  /** Best first; for an agent the standing instructions alone. */
+  /** The items, best first; for an agent only its standing instructions. */
   readonly items: readonly ServiceItem[];
   readonly exchanges?: readonly RecalledExchange[];
   readonly sessions?: readonly RecalledSession[];
   /** One for each candidate, in order. */
   readonly coverage: readonly Coverage[];
-  /** More would have fitted the question than the budget. */
+  /** True if the budget was too small for all matching items. */
   readonly isTruncated: boolean;
   /** The deadline left something out. */
   readonly isPartial: boolean;
 }
 
-/** Spaces by name or by glob: `*` matches any characters. */
+/** Chooses spaces by name or by glob: `*` matches any characters. */
 export type SpaceChoice =
   | { readonly space: string }
   /** All when undefined. */
@@ -231,7 +234,7 @@ export type SpaceChoice =
 
 export interface RetrieveQuestion {
   readonly spaces: SpaceChoice;
-  /** References, text references or digests, also those of texts. */
+  /** References, text references or digests of records or texts. */
   readonly refs: readonly string[];
   readonly bytesMax: number;
 }
@@ -301,7 +304,7 @@ export interface PurgeOrder {
   readonly isDryRun: boolean;
   readonly requestedBy: string;
   readonly now: number;
-  /** Is recorded in the same transaction, unless nothing is purged. */
+  /** The audit event. It is written in the same transaction, unless nothing is purged. */
   readonly note?: AuditNote;
 }
 
@@ -320,7 +323,7 @@ export interface Purge {
   readonly erasedAt?: number;
 }
 
-/** An Idempotency-Key belongs to the service key that sent it. */
+/** Names a stored answer. An Idempotency-Key belongs to the service key that sent it. */
 export interface AnswerKey {
   readonly keyId: string;
   readonly idempotencyKey: string;
@@ -343,7 +346,7 @@ export interface ServiceStoreHealth {
   readonly keys: number;
   readonly tenants: number;
   readonly providers: number;
-  /** Milliseconds since 1970 of what was written last; 0 when nothing was. */
+  /** Milliseconds since 1970 of the latest write; 0 if nothing was written. */
   readonly newestAt: number;
   /** Size of the database and its write-ahead log. */
   readonly bytes: number;
@@ -355,7 +358,7 @@ export interface BackupFacts {
   readonly bytes: number;
 }
 
-/** A restore must not undo these: keys revoked and records purged since the backup was made. */
+/** What a restore must not undo: keys that were revoked and records that were purged since the backup. */
 export interface CarriedOver {
   readonly revoked: number;
   readonly purged: number;
@@ -364,14 +367,14 @@ export interface CarriedOver {
 export interface RestoreFacts {
   /** In the backup. */
   readonly records: number;
-  /** Revocations and purges made since; undefined when the present database cannot be read. */
+  /** Revocations and purges since the backup; undefined if the present database cannot be read. */
   readonly carried: CarriedOver | undefined;
   readonly epoch: string;
-  /** Where the database went that was there before. */
+  /** Where the previous database was moved to. */
   readonly kept: string | undefined;
 }
 
-/** A database server as a person wants to know it. */
+/** Facts about a database server, for an operator. */
 export interface ServerFacts {
   readonly version: string;
   readonly host: string;

@@ -1,6 +1,6 @@
 import type { SealedText, SecretContext } from '../core/envelope.ts';
 
-/** Sealed secrets and the keys around them, as rows. Nothing here holds a text or a key in the clear. */
+/** Sealed secrets and their keys as rows. Nothing here is a text or a key in plain form. */
 
 export type MasterKeyState =
   /** New secrets are sealed with it. */
@@ -13,7 +13,7 @@ export type MasterKeyState =
 export interface MasterKeyRow {
   readonly id: string;
   readonly state: MasterKeyState;
-  /** A known text: it opens under the right key and under no other. */
+  /** A known text, sealed: it opens under the right key and under no other. */
   readonly canary: SealedText;
   readonly createdAt: number;
   readonly retiredAt?: number;
@@ -46,9 +46,9 @@ interface SecretFilter {
 export interface VaultStore {
   /** Oldest first. */
   listMasterKeys(): Promise<readonly MasterKeyRow[]>;
-  /** Secrets of all tenants, for the vault's own work. */
+  /** Lists secrets of all tenants, for the vault's own work. */
   listSecrets(filter: SecretFilter): Promise<readonly SealedSecret[]>;
-  /** Newest first; retired ones stay for ever, so that old signatures can be checked. */
+  /** Lists signing keys, newest first. Retired keys stay for ever, so that old signatures can be checked. */
   listSigningKeys(): Promise<readonly SigningKeyRow[]>;
 }
 
@@ -61,7 +61,7 @@ export type VaultChange =
       readonly at: number;
     }
   | { readonly what: 'master.retire'; readonly id: string; readonly at: number }
-  /** Rows that changed meanwhile are left as they are. */
+  /** Stores rewrapped secrets. Rows that changed meanwhile are left unchanged. */
   | { readonly what: 'secrets.rewrap'; readonly rows: readonly RewrappedSecret[] }
   /** The key becomes the one that signs. */
   | {
@@ -81,8 +81,11 @@ export interface RewrappedSecret {
   readonly wrapped: Uint8Array;
 }
 
-/** Master keys of a vault, kept outside of the database. */
+/** The vault's master keys, which are kept outside the database. */
 export interface MasterKeys {
-  /** 32 bytes; undefined when no source is named for it. Rejects with FileError when it cannot be read. */
+  /**
+   * Returns 32 bytes; undefined if the settings name no source for this key. Rejects with FileError if the source
+   * cannot be read.
+   */
   find(id: string): Promise<Uint8Array | undefined>;
 }
