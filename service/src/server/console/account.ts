@@ -40,7 +40,7 @@ import {
   writes,
 } from './operation.ts';
 
-/** The settings of a tenant, and what its requests came to. */
+/** The settings of a tenant, and its usage. */
 
 const MEMBERS = { day: 'day', key: 'api_key_id', provider: 'provider_id', model: 'model' } as const;
 
@@ -112,7 +112,10 @@ function sumColumn(member: string, words: string): Column {
   return (sum, { line }) => `${line(sum[member])} ${words}`;
 }
 
-/** A word is sent as it is: the service names those that it knows. */
+/**
+ * Returns how an option is read, by its default. A word is sent unchanged, because the service knows the valid
+ * words.
+ */
 function readingOf(otherwise: string | number | boolean): Pick<OptionRow, 'as'> {
   if (typeof otherwise === 'number') {
     return { as: wholeNumber(7, 'See: svc-service settings set --help') };
@@ -125,7 +128,7 @@ function settingsShown({ version: _version, ...settings }: Fields): Shown {
   return { lines: Object.entries(settings).map(([name, value]) => `${name}  ${String(value)}`) };
 }
 
-/** Members with an id, and those beside them with its name. */
+/** Members that hold an id, and the member that shows the name for it. */
 const NAME_OF: Readonly<Record<string, string>> = {
   api_key_id: 'api_key_name',
   provider_id: 'provider_name',
@@ -154,9 +157,7 @@ async function getSettings(call: ConsoleCall): Promise<ConsoleReply> {
   return { status: 200, body: settingsWire(await storeOf(call).getSettings()) };
 }
 
-/**
- * The caller sends the version that it read, so that no caller overwrites another caller's change.
- */
+/** Changes settings. The caller sends the version that it read, so it cannot overwrite another caller's change. */
 async function updateSettings(
   call: ConsoleCall,
   change: Infer<typeof settingsUpdate>,
@@ -182,7 +183,7 @@ const PAGE = 100;
 const DAY_MS = 86_400_000;
 const MONTH_DAYS = 30;
 
-/** By day of UTC where nothing else is asked for, of the last 30 days. */
+/** Returns the usage. The default is by UTC day, for the last 30 days. */
 async function getUsage(call: ConsoleCall): Promise<ConsoleReply> {
   const asked = readValue(queryFields(call.query), usageQuery);
   const groups = groupsOf(asked.group_by ?? 'day');
@@ -242,7 +243,7 @@ function sumWire({ values, ...sum }: UsageSum, groups: readonly UsageGroup[]): o
   };
 }
 
-/** Receipts of a tenant, for its admins: the same as its keys get. */
+/** The receipts of a tenant for its admins: the same as its keys can read. */
 
 export const requestOperations: readonly ConsoleOperation[] = [
   reads(

@@ -35,8 +35,8 @@ import {
 } from './operation.ts';
 
 /**
- * Admins of tenants, and operators of the service: who they are, what they did, and what the service
- * holds. A token is in one answer, and never stored.
+ * Admins of tenants and operators of the service: their tokens, their audit events, and the state of the service. A
+ * token is shown in one answer only, and never stored.
  */
 
 export const adminCreate = closed(
@@ -110,7 +110,7 @@ export const adminOperations: readonly ConsoleOperation[] = [
   ]),
   // A program asks this for itself.
   reads({ name: 'getSession', route: 'GET session', role: 'viewer' }, getSession, []),
-  // The command of a service on this machine, which also asks a remote one.
+  // A command for the service on this machine, which also works for a remote one.
   reads({ name: 'getStatus', route: 'GET status', role: 'operator' }, getStatus, []),
 ];
 
@@ -169,7 +169,7 @@ async function revokeAdmin(call: ConsoleCall): Promise<ConsoleReply> {
   return { status: 204 };
 }
 
-/** An operator who names no tenant sees all of them. */
+/** Returns the tenant to list. An operator who names no tenant sees all of them. */
 function scopeOf({ actor, tenant }: ConsoleCall): string | undefined {
   return actor.tenant ?? tenant;
 }
@@ -191,8 +191,8 @@ function adminWire(admin: StoredAdmin, now: number): object {
 }
 
 /**
- * Audit events, newest first. Those that belong to no tenant are on record under `service`, which
- * only an operator can name.
+ * Lists audit events, newest first. Events that belong to no tenant are listed under `service`, which only an
+ * operator can name.
  */
 async function listAudit(call: ConsoleCall): Promise<ConsoleReply> {
   const page = pageOf(call.query, 50);
@@ -204,7 +204,7 @@ function eventWire({ at, ...event }: AuditEvent): object {
   return { ...event, at: isoTime(at) };
 }
 
-/** Whether the parts of a service work, and how much it holds. No provider is asked. */
+/** Tells whether the parts of a service work, and how much data it holds. No provider is asked. */
 async function getStatus({ parts }: ConsoleCall): Promise<ConsoleReply> {
   const { store, vault, signer, receipts } = parts;
   const [health, vaultProblem, signerProblem] = await Promise.all([

@@ -19,8 +19,8 @@ import { tenantOperations } from './tenants.ts';
 import { vaultOperations } from './vault.ts';
 
 /**
- * The operations of the console, in one table. The HTTP API and the command line both come through here,
- * so there is one set of rules, and nothing changes without its audit event.
+ * The operations of the console, in one table. The HTTP API and the command line both use it, so they follow the
+ * same rules, and every change has its audit event.
  */
 
 /** In the order of the command line's help. */
@@ -38,10 +38,10 @@ export const OPERATIONS: readonly ConsoleOperation[] = [
 
 export const CONSOLE_START = '/v1/svc/console/';
 
-/** 500 models of 256 characters, written with escapes. */
+/** The largest body: 500 names of models with 256 escaped characters each. */
 const BODY_BYTES_MAX = 256 * 1024;
 
-/** By method, because the header Allow names them in this order. */
+/** Sorted by method, because the header Allow lists them in this order. */
 const ROUTES = new RouteTable(
   OPERATIONS.toSorted((a, b) => METHODS.indexOf(a.method) - METHODS.indexOf(b.method)),
 );
@@ -61,7 +61,7 @@ export interface AdmittedRoute {
   readonly bodyBytesMax: number | undefined;
 }
 
-/** The route of a call, once the actor may use it. Throws ServiceFault. */
+/** Finds the route of a call if the actor may use it. Throws ServiceFault. */
 export function admitRoute(
   { method, path }: Pick<ConsoleRequest, 'method' | 'path'>,
   actor: ConsoleActor,
@@ -85,7 +85,7 @@ export async function runConsole(
   return operation.run({ ...request, actor, parts, parameter, tenantId, now });
 }
 
-/** For anyone but an operator, no tenant exists beside their own. */
+/** Returns the tenant of a call. For anyone but an operator, only their own tenant exists. */
 function tenantOf(named: string | undefined, { tenant }: ConsoleActor): string {
   if (named !== undefined && !isTenantId(named)) {
     throw new ServiceFault('INVALID_REQUEST', 'This is not the id of a tenant.', {

@@ -51,8 +51,8 @@ import {
 } from './operation.ts';
 
 /**
- * Keys of a tenant; revoked ones are listed only on request. A key is in one answer, the one that made
- * it, and never stored.
+ * The keys of a tenant. Revoked keys are listed only on request. A key is shown only in the answer that made it, and
+ * never stored.
  */
 
 const SCOPES = ['read', 'write', 'receipt:read'] as const;
@@ -218,7 +218,7 @@ function tokensOption(span: 'day' | 'month', about: string): OptionRow {
 }
 
 function scopesIn(list: string): readonly string[] | undefined {
-  // Such a key may call models, without memory and without receipts.
+  // A key without scopes may call models, but use neither memory nor receipts.
   if (list.trim() === 'none') return [];
   const named = list.split(',').map((scope) => scope.trim());
   const scopes = SCOPES.filter((scope) => named.includes(scope));

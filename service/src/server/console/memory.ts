@@ -22,8 +22,8 @@ import {
 } from './operation.ts';
 
 /**
- * The memory of a tenant, for its admins: the operations of its keys, without a key. An admin reaches
- * every space of the tenant.
+ * The memory of a tenant for its admins: the same operations as for keys, without a key. An admin reaches every
+ * space of the tenant.
  */
 
 const SESSION: OptionRow = option('--session <id>', 'only this session', 'session_id');
@@ -175,7 +175,7 @@ function checkScope({ all, session, source, before, digest }: Given): Problem | 
   return ['Say what to purge with exactly one option.', hint];
 }
 
-/** Erasing a large space continues after this deadline, at the next start. */
+/** The deadline of a call. Erasing a large space continues after it, at the next start. */
 const CALL_MS = 60_000;
 
 function asKey(operation: Operation): (call: ConsoleCall) => Promise<ConsoleReply> {

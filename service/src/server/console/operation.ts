@@ -22,8 +22,8 @@ import { type Route, routeOf, type RouteText } from '../routes.ts';
 import type { ServiceLimits, ServingParts } from '../parts.ts';
 
 /**
- * An operation of the console is one row: its route, the role that it needs, its body, its handler, and
- * the commands that call it. The listener, the command line, the completion and the tests read the rows.
+ * A console operation is one row: its route, the role that it needs, its body, its handler, and the commands that
+ * call it. The HTTP server, the command line, the shell completion and the tests use these rows.
  */
 
 export interface ConsoleOperation extends Route {
@@ -54,7 +54,7 @@ export function reads(
   return rowOf(facts, undefined, commands, handler);
 }
 
-/** Makes the row of an operation with a body, which is checked before the handler runs. */
+/** Makes the row of an operation with a body. The body is checked before the handler runs. */
 export function writes<Body>(
   facts: Facts,
   body: Shape<Body>,
@@ -77,7 +77,7 @@ function rowOf(
   return { name, role, ...routeOf(route), body, run, commands };
 }
 
-/** Makes a command. Its example is its name, where it has no other one. */
+/** Makes the row of a command. Without another example, its name is the example. */
 export function command(
   name: string,
   about: string,
@@ -87,7 +87,7 @@ export function command(
   return { examples: [name], ...more, name, about };
 }
 
-/** Makes an option whose value is the member `to` of the call. */
+/** Makes an option whose value becomes the member `to` of the call. */
 export function option(
   flags: string,
   about: string,
@@ -105,32 +105,38 @@ export interface CommandRow {
   /** In the order of the help. */
   readonly options?: readonly OptionRow[];
   readonly argument?: ArgumentRow;
-  /** Command lines without the name of the program. */
+  /** Example command lines without the program's name. */
   readonly examples: readonly string[];
   /** A paragraph behind the examples. */
   readonly more?: string;
-  /** The command line has an action of its own for it. */
+  /** True if the command line has its own code for this command. */
   readonly isSpecial?: true;
-  /** The member of the body whose value comes by stdin. */
+  /** The member of the body whose value is read from stdin. */
   readonly secret?: string;
-  /** The running service must make the call: it may see another network, and trust other certificates. */
+  /**
+   * True if the running service must make the call: it may have another network and other certificates than this
+   * shell.
+   */
   readonly byService?: true;
-  /** The change is of the version that was read just before. */
+  /** True if the command first reads the version and sends it with the change. */
   readonly isVersioned?: true;
-  /** Checks the options as they were given, before anything is read. */
+  /** Checks the options before anything is read. */
   readonly check?: (options: Given) => Problem | undefined;
   /** The problem where no option is given. */
   readonly nothing?: Problem;
-  /** The body or query, where it is not just the values of the options. */
+  /** Makes the body or query, if it is more than the values of the options. */
   readonly ask?: (values: Given) => Fields;
   readonly list?: ListRow;
   /** The member of the answer that goes to stdout. */
   readonly prints?: string;
   /** What a person reads after it. */
   readonly note?: string;
-  /** What a person sees of an answer that is no list. Undefined: the answer as JSON. */
+  /** Makes the text that the user sees for an answer that is no list. Undefined: prints the answer as JSON. */
   readonly shows?: (answer: Fields, say: Say, asked: Asked) => Shown;
-  /** The members of the JSON that the command prints: `key_id` as keyId, or `key=secret`. Undefined: all. */
+  /**
+   * The members of the JSON that the command prints: `key_id` as keyId, or renamed by `key=secret`. Undefined: all
+   * members.
+   */
   readonly json?: readonly string[];
 }
 
@@ -146,9 +152,9 @@ export interface OptionRow {
   readonly about: string;
   /** Its member in the body or the query. */
   readonly to: string;
-  /** Reads its text. Undefined: the value as it was given. */
+  /** Reads the option's text. Undefined: the text is used unchanged. */
   readonly as?: Reading;
-  /** The value without the option, as text. The help shows it. */
+  /** The default value as text, for the help. */
   readonly shown?: string;
   /** The value without the option. */
   readonly otherwise?: unknown;
@@ -172,20 +178,20 @@ export interface ArgumentRow {
   readonly pattern?: RegExp;
   /** Thrown where the pattern does not fit. */
   readonly problem?: Problem;
-  /** Its member in the body. Undefined: it is the parameter of the path. */
+  /** The member of the body. Undefined: the value is the parameter of the path. */
   readonly to?: string;
   /** It is the name or the id of a provider. */
   readonly isProvider?: true;
-  /** Only rows with this text in one of these members are shown. */
+  /** The members that the option's text is searched in; other rows are hidden. */
   readonly searches?: readonly string[];
 }
 
 export interface ListRow {
-  /** The cells of a row: a member, such as `name:24` with at most 24 characters, or what a function makes. */
+  /** The cells of a row: a member such as `name:24` (cut to 24 characters), or the result of a function. */
   readonly columns: readonly Column[];
-  /** Where the answer has the rows, if not in `data`. The JSON is then the whole answer. */
+  /** The member of the answer that has the rows, if it is not `data`. The command's JSON is then the whole answer. */
   readonly member?: string;
-  /** How many columns are aligned left; undefined: all. */
+  /** The number of left-aligned columns; undefined means all. */
   readonly left?: number;
   /** Every page is read. */
   readonly isWhole?: true;
@@ -203,7 +209,7 @@ export interface ListRow {
   ) => Promise<readonly Fields[]>;
 }
 
-/** A function gives undefined for a cell that the rows of this answer do not have. */
+/** A column. A function returns undefined for a cell that this answer's rows do not have. */
 export type Column = string | ((row: Fields, say: Say) => string | undefined);
 
 export type ListAll = (
@@ -231,7 +237,7 @@ export interface Asked {
 
 /** How the command line writes values. */
 export interface Say {
-  /** On one line. A list has blanks between its elements; null and undefined are ''. */
+  /** Writes a value on one line. Elements of a list are separated by blanks; null and undefined become ''. */
   readonly line: (value: unknown, charsMax?: number) => string;
   /** A time of the API as local time. */
   readonly time: (value: unknown) => string;
@@ -239,7 +245,7 @@ export interface Say {
   readonly count: (value: unknown, noun: string) => string;
 }
 
-/** Makes an option that takes a whole number of at most `digits` digits. */
+/** Makes a reader of whole numbers with at most `digits` digits. */
 export function wholeNumber(digits: number, hint: string): Reading {
   const pattern = new RegExp(`^\\d{1,${digits}}$`);
   const read = (stated: unknown): number | undefined =>
@@ -268,7 +274,7 @@ export function limitOption(about: string, fallback: number): OptionRow {
   });
 }
 
-/** Reads a day or a time. A day is its beginning, UTC. */
+/** Reads a day or a time. A day means its beginning in UTC. */
 export const WHEN: Reading = {
   read: (stated) => timeOf(String(stated)),
   expected: 'expected a day or a time.',
@@ -309,7 +315,7 @@ export const EXPIRES = option('--expires <when>', 'days from now (90d) or a date
 export const USED: Column = ({ last_used_at: at }, { time }) =>
   `used ${typeof at === 'string' ? time(at) : 'never'}`;
 
-/** The public part of a key or token, as an argument: a whole one does not belong on a command line. */
+/** Makes an argument for the public part of a key or token: a secret does not belong on a command line. */
 export function idArgument(list: string): ArgumentRow {
   const hint = `Give the 12 characters that ${list} shows, never the secret itself.`;
   return {
@@ -330,7 +336,7 @@ export type ConsoleParts = Pick<
   readonly links: ProviderLinks;
 };
 
-/** The caller: an admin with a token, or a person at the machine, who may do everything. */
+/** The caller: an admin with a token, or a user on the service's machine, who may do everything. */
 export interface ConsoleActor {
   readonly type: 'admin' | 'cli';
   readonly id: string;
@@ -342,14 +348,14 @@ export interface ConsoleActor {
 
 export interface ConsoleRequest {
   readonly method: string;
-  /** The part of the path behind `/v1/svc/console/`. */
+  /** The part of the path after `/v1/svc/console/`. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Named by an operator; undefined: the actor's own, or `default`. */
+  /** The tenant that an operator named; undefined means the actor's own, or `default`. */
   readonly tenant: string | undefined;
   /** Parsed JSON; undefined where there is none. */
   readonly body: unknown;
-  /** The version that the caller has seen, by If-Match. */
+  /** The version that the caller read, from If-Match. */
   readonly ifVersion?: number | undefined;
 }
 
@@ -393,7 +399,7 @@ export function noteOf(
   };
 }
 
-/** Makes one change together with its audit event. Throws ServiceFault where it cannot be made. */
+/** Makes one change together with its audit event. Throws ServiceFault if the change is not possible. */
 export async function apply<Change>(
   call: ConsoleCall,
   store: { apply(change: Change, note: AuditNote): Promise<ChangeOutcome> },
@@ -410,11 +416,11 @@ interface ChangeWords {
   readonly details?: AuditNote['details'];
   /** Undefined: the first word of the kind. */
   readonly type?: string;
-  /** Names the thing for people. Undefined: the type. */
+  /** The name of the thing in messages. Undefined: its type. */
   readonly what?: string;
 }
 
-/** Throws ServiceFault for every outcome but 'done'. `what` names the thing for people. */
+/** Throws ServiceFault for every outcome except 'done'. `what` names the thing in the message. */
 export function mustBeDone(outcome: ChangeOutcome, what: string): void {
   switch (outcome) {
     case 'done':
@@ -436,7 +442,10 @@ export function mustBeDone(outcome: ChangeOutcome, what: string): void {
 
 const PAGE_MAX = 100;
 
-/** One element more than asked for shows whether there is another page. */
+/**
+ * Reads the page of a list from the query. Reading one element more than the limit shows whether there is another
+ * page.
+ */
 export function pageOf(query: URLSearchParams, fallback = PAGE_MAX): Page {
   const limit = query.get('limit') ?? String(fallback);
   const after = query.get('after') ?? undefined;
@@ -468,7 +477,7 @@ export function listReply<Row>(
   };
 }
 
-/** A member that is there only where its value is. */
+/** Returns an object with the member if the value is defined; otherwise an empty object. */
 export function present<Name extends string, Value>(
   name: Name,
   value: Value | null | undefined,
@@ -492,8 +501,8 @@ export function timeOrNull(at: number | undefined): string | null {
   return at === undefined ? null : isoTime(at);
 }
 
-// Shapes of bodies that several operations share. An unknown member makes a body wrong: a typing
-// mistake in a limit must not mean "no limit".
+// Shapes of bodies that several operations share. Unknown members are refused: a misspelt limit must not mean "no
+// limit".
 
 /** Operations without members: the empty object. */
 export const nothing = closed({});
@@ -504,7 +513,7 @@ export const personName = text({ min: 1, max: 100, pattern: /^[^\p{Cc}\p{Zl}\p{Z
 export const commandName = text({ pattern: /^[a-z0-9][a-z0-9-]{0,62}$/ });
 export const count = orNull(integer(0, 2 ** 40));
 
-/** An identifier of a model, or the beginning of some with a star behind it. */
+/** Matches the name of a model, or a prefix that ends in a star. */
 const MODEL_NAME = /^(?:[\w.:@/+~-]{1,256}|[\w.:@/+~-]{0,255}\*)$/;
 export const modelNames = distinct(listOf(text({ pattern: MODEL_NAME }), { min: 1, max: 500 }));
 

@@ -26,12 +26,12 @@ import {
 import { credentialShape, findProvider, PROVIDER } from './providers.ts';
 
 /**
- * Looks at providers for a person who sets one up: presets of the catalog, the models that a custom
- * provider lists, one tiny request, and whether a secret is the saved one. svc passes on identifiers, a
- * status and a time, and nothing else that a provider says.
+ * Probes providers during set-up: lists the catalog's presets, fetches the models of a custom provider, sends one
+ * tiny request, and compares a secret with the saved one. svc passes on ids, a status and a time, and nothing else
+ * of a provider's answer.
  */
 
-/** A secret that is compared with the one that was saved. */
+/** A secret to compare with the saved one. */
 export const providerCompare = closed({ credential: credentialShape });
 
 const OUTCOMES: Readonly<Record<string, string>> = {
@@ -72,7 +72,7 @@ export const probeOperations: readonly ConsoleOperation[] = [
           ],
           more: 'The catalog lists the models of a preset. If a provider has no list, name its models yourself.',
           byService: true,
-          // A model can be typed where the provider gave no list.
+          // The user can type a model if the provider gave no list.
           shows: ({ outcome, models, truncated, dropped }, { line, count }, { argument: name }) => {
             if (outcome !== 'listed') {
               const why = OUTCOMES[line(outcome)] ?? 'The provider sent no list.';
@@ -141,7 +141,7 @@ export const probeOperations: readonly ConsoleOperation[] = [
 const LIST_BYTES_MAX = 1 << 20;
 const MODELS_MAX = 5_000;
 const PROBE_MS = 10_000;
-/** Enough for a person who presses a button, and far too few to search a network for open ports. */
+/** The rate of probes: enough for a user who presses a button, and far too low for a port scan. */
 const PROBES = { perMinute: 6, burst: 6 };
 const TEST_TOKENS = 16;
 
@@ -156,7 +156,7 @@ async function listPresets({ parts }: ConsoleCall): Promise<ConsoleReply> {
   return { status: 200, body: { object: 'list', data } };
 }
 
-/** Only for a custom provider: the catalog lists the models of a preset. */
+/** Fetches the models of a custom provider. For a preset, the catalog lists the models. */
 async function fetchModels(call: ConsoleCall): Promise<ConsoleReply> {
   const provider = await findProvider(call);
   if (provider.kind !== 'custom') {
@@ -179,7 +179,7 @@ async function fetchModels(call: ConsoleCall): Promise<ConsoleReply> {
   return { status: 200, body: found };
 }
 
-/** One request of a few tokens to the default model. */
+/** Sends one request of a few tokens to the default model. */
 async function testProvider(call: ConsoleCall): Promise<ConsoleReply> {
   const provider = await findProvider(call);
   takeProbe(call);
@@ -203,7 +203,7 @@ async function testProvider(call: ConsoleCall): Promise<ConsoleReply> {
   return { status: 200, body: { ok, status, error_code: code, error_message: message, ms } };
 }
 
-/** Whether a secret that the caller has is the one in the vault, without opening the vault. */
+/** Compares a secret from the caller with the one in the vault, without opening the vault. */
 async function compareCredential(
   call: ConsoleCall,
   asked: Infer<typeof providerCompare>,
@@ -252,7 +252,10 @@ interface Asked {
   readonly body: string;
 }
 
-/** `message`: a constant of svc's own, with a code of the network or of TLS such as CERT_HAS_EXPIRED. */
+/**
+ * A failed connection. `message` is a constant of svc's own with a code of the network or of TLS, such as
+ * CERT_HAS_EXPIRED.
+ */
 interface Unreached {
   readonly code: string;
   readonly message: string;

@@ -54,11 +54,13 @@ import {
 } from './operation.ts';
 
 /**
- * Providers of a tenant. Their secrets come in, go to the vault, and never come out again. The
- * address of a saved one does not change, so a credential goes to no other host than it came for.
+ * The providers of a tenant. Their secrets are stored in the vault and never returned. The address of a saved
+ * provider never changes, so its credential is sent to no other host.
  */
 
-/** RFC 9110: visible ASCII, blanks and bytes above. Line ends and NUL would split a header. */
+/**
+ * Matches a header value by RFC 9110: visible ASCII, blanks and bytes above. Line ends and NUL would split a header.
+ */
 const customValues = listOf(
   closed({
     name: text({ min: 1, max: 256, pattern: /^[\u0021-\u007e]*$/ }),
@@ -69,7 +71,7 @@ const customValues = listOf(
 
 export const credentialShape = text({ min: 1, max: 8192, pattern: /^[\u0021-\u007e]*$/ });
 
-/** The parts of a provider that change. Its address does not: a credential stays where it belongs. */
+/** The parts of a provider that can be changed. The address cannot, so a credential goes to no other host. */
 const providerMembers = {
   credential: credentialShape,
   custom_headers: customValues,
@@ -97,7 +99,7 @@ export const providerCreate = closed(
 );
 type ProviderCreate = Infer<typeof providerCreate>;
 
-/** `version`: the one that the caller has seen, where If-Match does not say it. */
+/** `version`: the version that the caller read, unless If-Match gives it. */
 export const providerUpdate = closed(
   {},
   { version: integer(1), name: commandName, ...providerModels, ...providerMembers },
@@ -106,7 +108,7 @@ type ProviderUpdate = Infer<typeof providerUpdate>;
 
 export const PROVIDER: ArgumentRow = { flags: '<name>', about: 'from the list', isProvider: true };
 
-/** What `providers add` and `update` have in common. */
+/** The options that `providers add` and `providers update` share. */
 const MODELS: readonly OptionRow[] = [
   option(
     '--model <name...>',
@@ -264,7 +266,7 @@ function checkAdd({ preset, baseUrl, apiStyle, auth, model, defaultModel, keyStd
         'No credential is given.',
         'Pipe it in: --key-stdin < key.txt. For a provider without a credential: --auth none',
       ],
-    // The beginning of a name is no model that a provider could be asked for.
+    // A prefix of model names cannot be the default model.
     defaultModel === undefined &&
       firstWhole(model) === undefined && [
         'Each --model is only a prefix.',
@@ -356,7 +358,7 @@ async function updateProvider(call: ConsoleCall, asked: ProviderUpdate): Promise
     const message = 'Send If-Match with the version of the provider that you read.';
     throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
   }
-  // The kept members are of this version, so no other one may be replaced.
+  // The members that stay come from this version, so only this version may be replaced.
   checkVersion(call, before);
   if (before.version !== ifVersion) mustBeDone('changed', 'provider');
   const provider: TenantProvider = {
@@ -384,7 +386,7 @@ async function deleteProvider(call: ConsoleCall): Promise<ConsoleReply> {
   return { status: 204 };
 }
 
-/** Throws ServiceFault CONFLICT where If-Match names another version. */
+/** Throws ServiceFault CONFLICT if If-Match names another version. */
 function checkVersion({ ifVersion }: ConsoleCall, { version }: TenantProvider): void {
   if (ifVersion !== undefined && ifVersion !== version) mustBeDone('changed', 'provider');
 }
@@ -396,7 +398,7 @@ export async function findProvider(call: ConsoleCall): Promise<TenantProvider> {
   return found;
 }
 
-/** Where the requests go and how the key is sent. A preset's address is copied from the catalog. */
+/** Returns the address of the requests and how the key is sent. For a preset, both come from the catalog. */
 async function placeOf(
   { parts }: ConsoleCall,
   {
@@ -486,7 +488,7 @@ async function refuseOwnKeys(
   }
 }
 
-/** Names both: the reader has to change one of them. */
+/** Makes the error for two providers that clash. It names both, because the user has to change one of them. */
 async function clashOf(call: ConsoleCall, provider: TenantProvider): Promise<ServiceFault> {
   const clash = findClash(provider, await storeOf(call).listProviders());
   const { other, entry } = clash ?? { other: provider, entry: '' };
@@ -494,7 +496,7 @@ async function clashOf(call: ConsoleCall, provider: TenantProvider): Promise<Ser
   return new ServiceFault('CONFLICT', message, { param: 'allowed_models' });
 }
 
-/** Throws ServiceFault for members that do not fit each other. */
+/** Throws ServiceFault if members of a provider contradict each other. */
 function checkWhole({ auth, credential, headers, query, ...models }: TenantProvider): void {
   if (!models.allowedModels.some((entry) => takesModel(entry, models.defaultModel))) {
     throw wrong('default_model', 'is not one of allowed_models');
@@ -530,7 +532,7 @@ class Sealer {
     return { secretId, fingerprint, savedAt: now };
   }
 
-  /** A value that takes the credential in is vaulted whole. */
+  /** Seals the values that contain the placeholder of the credential. The whole value goes into the vault. */
   async sealAll(
     member: 'headers' | 'query',
     values: readonly { readonly name: string; readonly value: string }[],

@@ -71,7 +71,7 @@ export const planUpdate = closed({ limits: limitsShape });
 const TENANT: ArgumentRow = {
   flags: '<id>',
   about: 'the id of the tenant',
-  // The path contains the id, so only a valid id may be put there.
+  // The id is used in the path of a call, so it must be a valid id.
   pattern: /^[\w-]{1,63}$/,
   problem: ['This is not the id of a tenant.', 'See: svc-service tenants list'],
 };
@@ -198,7 +198,7 @@ memory_calls_per_minute, tokens_per_day, tokens_per_month, records, providers, k
   };
 }
 
-/** Limits of `keys=50` and `keys=off`. Undefined: one of the texts is none. */
+/** Reads limits such as `keys=50` and `keys=off`. Undefined if one of the texts is not a limit. */
 function limitsIn(given: unknown): Readonly<Record<string, number | null>> | undefined {
   const found = (Array.isArray(given) ? given : []).map((pair) =>
     /^([a-z_]{1,40})=(\d{1,13}|off)$/.exec(String(pair)),
@@ -274,7 +274,7 @@ async function createPlan(
   return putPlan(call, { name, limits: { ...NO_LIMITS, ...given }, createdAt: call.now }, true);
 }
 
-/** Takes the whole of the limits: one that is left out does not hold any more. */
+/** Replaces all limits of a plan. A limit that is missing in the call is removed. */
 async function updatePlan(
   call: ConsoleCall,
   { limits: given }: Infer<typeof planUpdate>,

@@ -24,7 +24,7 @@ import {
   writes,
 } from './operation.ts';
 
-/** The vault's master keys and the signing keys, for operators. No answer holds a key. */
+/** The vault's master keys and the signing keys, for operators. No answer contains a key. */
 
 /** An id that the settings name a source for. */
 export const masterKeyAdd = closed({ key_id: text({ pattern: MASTER_KEY_ID }) });
@@ -139,7 +139,7 @@ export const vaultOperations: readonly ConsoleOperation[] = [
   ),
 ];
 
-/** Says how many secrets were reached, and which of them do not open. */
+/** Says how many secrets were processed, and which of them cannot be opened. */
 function walkShown(
   { secrets, unreadable }: Readonly<Record<string, unknown>>,
   { count, line }: Say,
@@ -228,7 +228,7 @@ async function listSigningKeys({ parts }: ConsoleCall): Promise<ConsoleReply> {
   return { status: 200, body: { object: 'list', data: keys.map(signingWire) } };
 }
 
-/** The old public key stays for ever: it checks what was signed with it. */
+/** Makes a new signing key. The old public key is kept for ever, to check older signatures. */
 async function rotateSigningKey(call: ConsoleCall): Promise<ConsoleReply> {
   const { store, vault } = call.parts;
   const { privateKey } = generateKeyPairSync('ed25519');
