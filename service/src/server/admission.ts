@@ -18,26 +18,26 @@ import type { ServiceStore } from '../ports/service-store.ts';
 import { ServiceFault } from './fault.ts';
 
 /**
- * Accepts a call if its limits allow it. If the limiter fails or does not answer, the call is
- * refused, so that a fault never lets a caller exceed the plan.
+ * Accepts a call if its limits allow it. If the limiter fails or does not answer, the call is refused, so an outage
+ * never lets a caller exceed the plan.
  */
 
-/** A limiter on the same network answers in a millisecond. */
+/** The deadline for the limiter. One on the same network answers in a millisecond. */
 const LIMITER_MS = 1000;
 const RETRY_AFTER_MS = 2000;
 
-/** Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
+/** Checks the limits of a call. Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
 export async function checkLimits(limiter: Limiter, call: LimitedCall): Promise<void> {
   await takeLimits(limiter, limitsOfCall(call));
 }
 
-/** Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
+/** Counts a call against these limits. Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
 export async function takeLimits(
   limiter: Limiter,
   asks: readonly LimitAsk[],
   knownOf: (bucket: string) => Promise<number> = async () => 0,
 ): Promise<void> {
-  // A call without a limit does not use the limiter, so a failed limiter does not stop it.
+  // A call without a limit skips the limiter, so a failed limiter does not stop it.
   if (asks.length === 0) return;
   let answer = await askLimiter(limiter, asks);
   if (answer.uncounted !== undefined) {
@@ -71,7 +71,7 @@ async function askLimiter(limiter: Limiter, asks: readonly LimitAsk[]): Promise<
   }
 }
 
-/** Timers and signals are for a limiter that may be silent. */
+/** Asks the limiter within a deadline. A limiter in this process needs no timer. */
 export function askWithin<Answer>(
   { isOwn }: Limiter,
   ms: number,
@@ -82,7 +82,10 @@ export function askWithin<Answer>(
 
 const UNENDING = new AbortController().signal;
 
-/** An error gets one more try at once, a silence none: the deadline has passed by then. */
+/**
+ * Asks the limiter, and once more after an error. After a timeout it does not retry, because the deadline has
+ * passed.
+ */
 async function askTwice(
   limiter: Limiter,
   asks: readonly LimitAsk[],
@@ -102,15 +105,15 @@ export function limiterUnavailable(): ServiceFault {
 }
 
 /**
- * Lets a model call in when all of its limits allow it, and books at its end what it came to. Calls are
- * counted as soon as the key is known, so refused ones and lists count too. Tokens are checked before
- * memory is asked: an estimate, until the provider has counted them.
+ * Admits model calls if all their limits allow it, and books the real cost at the end. A call counts as soon as its
+ * key is known, so refused calls and lists count too. Tokens are checked before recall, by an estimate that is
+ * corrected once the provider has counted them.
  */
 
 export interface AdmittedCall {
   /**
-   * Call once at the end of the call. It never throws and does not wait. 'unused': no provider was
-   * reached, so the tokens are returned. Undefined: there is no count, and the estimate stays.
+   * Call this once at the end of the call. It never throws and does not wait. 'unused' returns the tokens, because
+   * no provider was reached. Undefined keeps the estimate, because there is no count.
    */
   settle(spent: SpentTokens | 'unused' | undefined): void;
 }
@@ -119,14 +122,14 @@ export interface AskingCall {
   readonly caller: Caller;
   /** Names this call among all that ever were. */
   readonly callId: string;
-  /** The estimate of the tokens that the client sends. */
+  /** The estimated number of input tokens of the client's request. */
   readonly inputTokens: number;
 }
 
-/** Three heartbeats fit into a lease: one that is late ends no place. */
+/** The interval of heartbeats. A lease lasts for three of them, so one late heartbeat ends no lease. */
 const HEARTBEAT_MS = LEASE_MS / 3;
 const STORE_MS = 1000;
-/** The end of a call does not wait, and a limiter that does not answer must not hold memory. */
+/** The deadline for booking the end of a call, so that a silent limiter does not hold memory. */
 const SETTLE_MS = 5000;
 
 interface Needs {
@@ -139,9 +142,9 @@ interface Needs {
 
 export class ModelAdmission {
   readonly #parts: Needs;
-  /** The readings of receipts that run, by bucket: two calls share one. */
+  /** The sums of receipts that are being read, by bucket: two calls share one read. */
   readonly #reading = new Map<string, Promise<number>>();
-  /** The estimates of the calls that run, by bucket. Their receipts tell nothing yet. */
+  /** The estimates of running calls, by bucket. These calls have no receipts yet. */
   readonly #running = new Map<string, number>();
   /** The places of the calls that run, by tenant. */
   readonly #leases = new Map<string, Set<LeaseAsk>>();
@@ -156,7 +159,10 @@ export class ModelAdmission {
     await takeLimits(this.#parts.limiter, this.#limitsOf(caller).calls);
   }
 
-  /** Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
+  /**
+   * Checks the places, tokens and budgets of a call. Throws ServiceFault RATE_LIMIT_EXCEEDED or
+   * RATE_LIMITER_UNAVAILABLE.
+   */
   async admit({ caller, callId, inputTokens }: AskingCall): Promise<AdmittedCall> {
     const limits = this.#limitsOf(caller);
     const asks: LimitAsk[] = [];
@@ -193,8 +199,8 @@ export class ModelAdmission {
   }
 
   /**
-   * No call waits for this: a lease that is not returned expires, and an estimate stays an
-   * estimate.
+   * Sends a message to the limiter without waiting. If it fails, a lease expires by itself, and an estimate is not
+   * corrected.
    */
   #tell(call: (signal: AbortSignal) => Promise<void>, count: number): void {
     if (count === 0) return;
@@ -227,7 +233,7 @@ export class ModelAdmission {
     }, HEARTBEAT_MS).unref();
   }
 
-  /** Notes the budgets of a call that begins or ends. */
+  /** Adds or removes a call's budgets in the list of running calls. */
   #run(asks: readonly LimitAsk[], sign: 1 | -1): void {
     for (const ask of asks) {
       if (ask.kind !== 'budget') continue;
@@ -243,7 +249,7 @@ export class ModelAdmission {
     return limitsOfModelCalls({ key, limits, requestsPerMinute, now: clock.now() });
   }
 
-  /** Reads what is spent of a budget for a limiter that has no count of it. */
+  /** Reads how much of a budget is spent, for a limiter that has no count of it. */
   async #knownOf(tenant: string, budgets: readonly TokenBudget[], bucket: string): Promise<number> {
     const budget = budgets.find((one) => one.bucket === bucket);
     if (budget === undefined) throw limiterUnavailable();

@@ -11,7 +11,7 @@ import type { Reply } from './call.ts';
 import { refusalOf, ServiceFault } from './fault.ts';
 
 /**
- * The service's answers. No answer is for a web page or a cache; no answer names a path, a key or a
+ * Writes the service's answers. No answer may be shown in a web page or cached, and none names a path, a key or a
  * text.
  */
 
@@ -31,7 +31,7 @@ export function answerReply(outgoing: ServerResponse, reply: Reply, requestId: s
   return length;
 }
 
-/** Seconds that an SDK waits. A longer wait is for a person. */
+/** The wait in seconds that an SDK may use. Longer waits are left to the user. */
 const RETRY_AFTER = { min: 1, max: 60 } as const;
 const RETRY_AFTER_MS = 2_000;
 
@@ -62,7 +62,7 @@ export function answerFault(
   if (more.allow !== undefined) headers['allow'] = more.allow;
   if ('shouldRetry' in row) headers['x-should-retry'] = String(row.shouldRetry);
   if (code === 'RATE_LIMIT_EXCEEDED') {
-    // A budget of a day is no reason to try again in a minute.
+    // After a spent daily budget, a retry in a minute is useless.
     headers['x-should-retry'] = String((more.afterMs ?? 0) <= RETRY_AFTER.max * 1000);
   }
   const isLater = row.retry === 'after_delay' || (row.status === 404 && more.afterMs !== undefined);
@@ -83,14 +83,14 @@ function seconds(ms = RETRY_AFTER_MS): string {
 }
 
 /**
- * The errors that a service makes itself on model routes, in the shape that the client's SDK expects.
- * They repeat nothing of the request.
+ * Makes the service's own errors on model routes, in the shape that the client's SDK expects. They repeat nothing of
+ * the request.
  */
 
-// A path of no dialect is answered in the shape that most programs expect.
+// For a path without a dialect, uses the shape that most programs expect.
 const SHAPE_WITHOUT_DIALECT: Dialect = 'openai_chat_completions';
 
-/** The dialect in which an error about this request is written. */
+/** Returns the dialect in which an error about this request is written. */
 export function errorDialectOf({ target, headers }: RequestHead): Dialect | undefined {
   const isAnthropic = headerOf(headers, 'anthropic-version') !== undefined;
   return errorDialect(pathOf(target), isAnthropic);
@@ -99,7 +99,7 @@ export function errorDialectOf({ target, headers }: RequestHead): Dialect | unde
 export interface ErrorContext {
   readonly dialect: Dialect | undefined;
   readonly requestId: string;
-  /** A caller with a valid key has a receipt, of the same id. */
+  /** True if the request has a receipt with the same id, because its key was valid. */
   readonly hasReceipt: boolean;
   readonly evidence: readonly string[];
   readonly close: boolean;
@@ -117,7 +117,7 @@ interface ModelError {
   };
 }
 
-/** Writes an error in the shape that the dialect's SDKs expect. `dialect`: undefined for a path that has none. */
+/** Writes an error in the shape that the dialect's SDKs expect. `dialect` is undefined for a path without one. */
 export function modelErrorBody(
   dialect: Dialect | undefined,
   { status, code, message, requestId, service }: ModelError,

@@ -12,12 +12,14 @@ import { ServiceFault } from './fault.ts';
 import type { ServiceParts } from './parts.ts';
 
 /**
- * Finds the caller by the key, or the admin by the token. A call of the memory API and of the console
- * looks it up in the store, so a revoked one stops at once; the model routes remember callers
- * (confirmed.ts). A key is never good where a token is asked for, nor the other way round.
+ * Finds the caller by the key, or the admin by the token. The memory API and the console ask the store at every
+ * call, so a revoked key or token stops at once. Model routes cache callers (confirmed.ts). A key is never accepted
+ * as a token, nor a token as a key.
  */
 
-/** People look at the time of use in `keys list`; a write for every call would be wasted. */
+/**
+ * How often the time of last use is stored. `keys list` shows it to users; a write for every call would be wasteful.
+ */
 const USE_NOTED_MS = 60_000;
 /** Active keys of a large service. */
 const KEYS_MAX = 20_000;
@@ -44,7 +46,7 @@ class ParsedKey {
   readonly hasHash: HasHash = (stored) => isSameHash(stored, this.hash);
 }
 
-/** A key that a caller presents, read and hashed. Whether it is good is asked in each call. */
+/** A presented key, parsed and hashed. Whether it is valid is checked at every call. */
 export interface Presented {
   readonly key: ParsedKey;
   readonly address: string;
@@ -59,12 +61,12 @@ export class Authenticator {
     this.#parts = parts;
   }
 
-  /** Throws ServiceFault AUTH_MISSING, AUTH_INVALID or RATE_LIMIT_EXCEEDED. */
+  /** Reads the presented key. Throws ServiceFault AUTH_MISSING, AUTH_INVALID or RATE_LIMIT_EXCEEDED. */
   present(credentials: Credentials): Presented {
     return this.#read(credentials, 'svc_live');
   }
 
-  /** Also for a suspended tenant: see `refuseSuspended`. Throws ServiceFault AUTH_*. */
+  /** Finds the caller of the key, also for a suspended tenant: see `refuseSuspended`. Throws ServiceFault AUTH_*. */
   async admit(presented: Presented, find: FindCaller): Promise<Caller> {
     const { clock, store } = this.#parts;
     const caller = await find(presented.key.publicId);
@@ -74,11 +76,11 @@ export class Authenticator {
     const { key, tenant } = caller;
     if (tenant.status === 'deleted') throw refusal('AUTH_REVOKED');
     const name = `${key.tenant}:${key.keyId}`;
-    // A caller that is remembered does not tell when its key was noted last.
+    // A cached caller does not know when the use of its key was last stored.
     const noted = Math.max(this.#noted.get(name) ?? 0, key.usedAt ?? 0);
     if (now - noted > USE_NOTED_MS) {
       this.#noted.set(name, now);
-      // A hint for people: the call does not wait for it, and does not fail with it.
+      // Stores the time of use as a hint for users. The call does not wait for it, and ignores its failure.
       store
         .of(key.tenant)
         .noteKeyUse(key.keyId, now)
@@ -87,7 +89,7 @@ export class Authenticator {
     return caller;
   }
 
-  /** Throws ServiceFault AUTH_* or RATE_LIMIT_EXCEEDED. */
+  /** Finds the admin of a token. Throws ServiceFault AUTH_* or RATE_LIMIT_EXCEEDED. */
   async admitAdmin(credentials: Credentials, signal: AbortSignal): Promise<ConsoleActor> {
     const { clock, pepper, store } = this.#parts;
     const presented = this.#read(credentials, 'svc_admin');
@@ -138,7 +140,7 @@ export class Authenticator {
   }
 }
 
-/** Throws ServiceFault TENANT_SUSPENDED. The key is good, so a model request has a receipt of it. */
+/** Throws ServiceFault TENANT_SUSPENDED. The key itself is valid, so a model request gets a receipt. */
 export function refuseSuspended({ tenant }: Pick<Caller, 'tenant'>): void {
   if (tenant.status !== 'suspended') return;
   throw new ServiceFault('TENANT_SUSPENDED', 'The tenant of this key is suspended.');
@@ -156,20 +158,20 @@ function refusal(code: FaultCode, prefix: TokenPrefix = 'svc_live'): ServiceFaul
   return new ServiceFault(code, MESSAGES[code] ?? missing);
 }
 
-/** Shows in the audit that two calls came from one sender, and never from where. */
+/** Hashes an address for the audit: it shows that two calls had one sender, but not which sender. */
 function hashAddress(pepper: Uint8Array, address: string): string {
   const keyed = createHmac('sha256', pepper).update(`address|${addressBlock(address)}`);
   return keyed.digest('base64url').slice(0, 16);
 }
 
-/** Either header will do; two that differ are no key. */
+/** Reads the key from either header. Two headers that differ count as no key. */
 function presentedKey({ authorization, apiKey }: Credentials): string | undefined {
   const bearer = bearerOf(authorization);
   if (bearer !== undefined && apiKey !== undefined && bearer !== apiKey) return '';
   return bearer ?? apiKey;
 }
 
-/** A Basic header is for a gateway in front and never carries a key of svc: it counts as none. */
+/** Reads a Bearer token. A Basic header is meant for a gateway and never carries a key of svc, so it is ignored. */
 function bearerOf(authorization: string | undefined): string | undefined {
   if (authorization === undefined) return undefined;
   const bearer = /^bearer +(\S+)$/i.exec(authorization)?.[1];

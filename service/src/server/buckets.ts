@@ -1,8 +1,8 @@
 import { addressBlock, type Rate, takeTurn } from '../core/rates.ts';
 
-/** Counts calls in this process: one number for each key or address, bounded in number. */
+/** Limits rates in this process: one number for each key or address, with a bounded number of entries. */
 
-/** More than this and the longest known are forgotten: 100,000 take about 10 MB. */
+/** The maximum number of entries, about 10 MB. Above it, the least recently used are forgotten. */
 const BUCKETS_MAX = 100_000;
 
 export class Buckets {
@@ -13,10 +13,10 @@ export class Buckets {
     this.#rate = rate;
   }
 
-  /** Milliseconds to wait; 0: this one may pass, and counts. */
+  /** Counts one call if it may pass. Returns the milliseconds to wait; 0 if it may pass. */
   take(name: string, now: number): number {
     const { dueAt, waitMs } = takeTurn(this.#rate, this.#due.get(name), now);
-    // Again at the end: what was used last is forgotten last.
+    // Moves the entry to the end, because the first entries are forgotten first.
     this.#due.delete(name);
     this.#due.set(name, dueAt);
     if (this.#due.size > BUCKETS_MAX) this.#forgetFirst();
@@ -38,15 +38,18 @@ export class Buckets {
   }
 }
 
-/** 20 wrong keys at once, then one in two seconds: a typing mistake passes, a search does not. */
+/** The rate of wrong keys: 20 at once, then one in two seconds. A typing mistake passes, a search for keys does not. */
 const FAILURES: Rate = { perMinute: 30, burst: 20 };
-/** Hashes of keys that were good a moment ago: their owners are let in past a neighbour's failures. */
+/**
+ * The number of hashes of recently valid keys. Their owners get in even if another key from their address keeps
+ * failing.
+ */
 const KNOWN_MAX = 10_000;
 
 /**
- * Failed authentication. A key that fails again and again, as a revoked one in a program's loop does, is
- * slowed by itself. Only different keys from one address look like a search, and slow that address. A
- * text that cannot be a key is refused without a look at the store, so it stops no key of a neighbour.
+ * Slows down failed authentication. A key that fails again and again, such as a revoked key in a loop, is slowed by
+ * itself. Only different wrong keys from one address look like an attack, and slow that address. A text that cannot
+ * be a key is refused without a store query, so it slows nobody.
  */
 export class FailureGuard {
   readonly #addresses = new Buckets(FAILURES);
@@ -54,12 +57,12 @@ export class FailureGuard {
   readonly #malformed = new Buckets(FAILURES);
   readonly #known = new Set<string>();
 
-  /** Milliseconds to wait before this key may be tried from this address; 0: now. */
+  /** Returns the milliseconds to wait before this key may be tried from this address; 0 means now. */
   waitMs(address: string, hash: string | undefined, now: number): number {
     const block = addressBlock(address);
     if (hash === undefined) return this.#malformed.look(block, now);
     if (this.#known.has(hash)) return 0;
-    // It counted for the address when it failed first.
+    // The first failure of this key counted for its address.
     if (this.#keys.has(hash)) return this.#keys.look(hash, now);
     return this.#addresses.look(block, now);
   }

@@ -14,16 +14,16 @@ import type { SpaceChoice, SpaceState, TenantStore } from '../ports/service-stor
 import { ServiceFault } from './fault.ts';
 import type { ServingParts } from './parts.ts';
 
-/** One call that was let in, as its operation sees it. */
+/** One authenticated call, as its operation sees it. */
 export interface Call {
   readonly requestId: string;
   readonly key: StoredKey;
-  /** The administrator, for a call through the console; undefined where a key calls. */
+  /** The administrator, if the call came through the console; undefined if a key calls. */
   readonly actor?: AuditActor;
-  /** The part of the store that belongs to the key's tenant; an operation has no other. */
+  /** The store of the key's tenant. An operation has no access to any other tenant. */
   readonly store: TenantStore;
   readonly head: CallHead;
-  /** The last part of the path, where the path has one. */
+  /** The last part of the path, if the route has a parameter there. */
   readonly parameter: string;
   readonly body: Buffer | undefined;
   /** Fires when the caller does not wait any more. */
@@ -51,9 +51,9 @@ export interface ServiceState {
 }
 
 /**
- * The state of a space as the store reported it during this call, for an answer at the deadline. An
- * earlier state may have another generation, because other nodes purge too. Nearly every call is
- * answered long before its deadline, so the store is asked when half of the time has passed.
+ * Holds the state of a space that the store reported last during this call, for an answer at the deadline. An older
+ * state could have a wrong generation, because other nodes purge too. Most calls end long before their deadline, so
+ * the store is asked only after half of the time.
  */
 export class StateOfCall {
   #last: SpaceState | undefined;
@@ -70,7 +70,7 @@ export class StateOfCall {
     this.#timer = setTimeout(ask, Math.max(0, (deadlineAt - now) / 2));
   }
 
-  /** A later one, with what the call itself has changed. */
+  /** Notes a newer state, which includes the changes of this call. */
   note(state: SpaceState): SpaceState {
     this.#last = state;
     return state;
@@ -92,7 +92,7 @@ export function replyJson(value: unknown): Reply {
   return { body: JSON.stringify(value) };
 }
 
-/** The body of a list. `ids`: those of its first and last element, if it has any. */
+/** Makes the body of a list. `ids` are the ids of the first and the last element, if there are any. */
 export function listBody({ data, ids, hasMore, cursor = ids.at(-1) }: ListFacts) {
   return {
     object: 'list',
@@ -108,11 +108,11 @@ interface ListFacts {
   readonly data: readonly unknown[];
   readonly ids: readonly string[];
   readonly hasMore: boolean;
-  /** Where the next page begins. Undefined: behind the last element; null: nowhere. */
+  /** The start of the next page. Undefined: after the last element; null: there is no next page. */
   readonly cursor?: string | null;
 }
 
-/** Throws ServiceFault INVALID_JSON or INVALID_REQUEST. */
+/** Reads the body of a call. Throws ServiceFault INVALID_JSON or INVALID_REQUEST. */
 export function readBody<Value>({ body }: Call, shape: Shape<Value>): Value {
   return readValue(parseBody(body), shape);
 }
@@ -150,7 +150,7 @@ export function chooseSpaces(key: StoredKey, space: string | undefined): SpaceCh
   return { space };
 }
 
-/** Checks a call by its head, before one byte of its body is read. */
+/** The head of a call. It is checked before a byte of the body is read. */
 
 export interface CallHead {
   readonly method: string;
@@ -160,7 +160,7 @@ export interface CallHead {
   readonly headers: RawHeaders;
 }
 
-/** Headers of these two APIs that come once, beside those of every request. */
+/** Headers that may come only once in these two APIs, in addition to those of every request. */
 const CALL_ONCE = [
   ...ONCE,
   'content-encoding',
@@ -188,7 +188,7 @@ export function readHead(given: {
   }
   const mark = target.indexOf('?');
   const path = mark === -1 ? target : target.slice(0, mark);
-  // The health checks of balancers speak HTTP/1.0, and name no Host.
+  // Health checks of load balancers use HTTP/1.0 and send no Host.
   if (headerOf(headers, 'host') === undefined && healthPath(path) === undefined) {
     throw new ServiceFault('INVALID_REQUEST', 'The call has no Host header.', { param: 'host' });
   }
@@ -200,7 +200,7 @@ export function readHead(given: {
   };
 }
 
-/** Milliseconds that the caller gives, from the receipt of the head. */
+/** Returns the caller's deadline in milliseconds, counted from the arrival of the head. */
 export function deadlineOf(headers: RawHeaders): number {
   const stated = headerOf(headers, 'x-svc-deadline-ms');
   if (stated === undefined) return DEADLINE_MS.fallback;
@@ -217,7 +217,7 @@ export function idempotencyKeyOf(headers: RawHeaders): string | undefined {
   throw new ServiceFault('INVALID_REQUEST', message, { param: 'Idempotency-Key' });
 }
 
-/** The version that the caller has seen: a number, as the ETag has it. */
+/** Returns the version that the caller read: a number from If-Match, as in the ETag. */
 export function ifVersionOf(headers: RawHeaders): number | undefined {
   const stated = headerOf(headers, 'if-match');
   if (stated === undefined) return undefined;

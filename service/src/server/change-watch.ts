@@ -7,11 +7,11 @@ import type { ChangedFact, ChangeOutcome } from '../ports/control-store.ts';
 import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
 
 /**
- * Reads the changes in the store once a second, including those by other nodes and by commands, so
- * that this process drops them from its caches. A cached fact is valid as long as this succeeds.
+ * Reads the changes in the store once a second, including those by other nodes and by commands, and drops the
+ * changed facts from this process's caches. A cached fact is valid as long as this reading succeeds.
  */
 
-/** A key that was revoked elsewhere is refused within two of these. */
+/** The interval of reading. A key that another node revokes is refused within two intervals. */
 const PERIOD_MS = 1000;
 /** A read that takes longer has failed. */
 const READ_MS = 900;
@@ -37,7 +37,7 @@ export class ChangeWatch {
     this.#clock = parts.clock;
   }
 
-  /** When the last read that succeeded was begun, as the clock's monotonic(). -Infinity: none has. */
+  /** When the last successful read began, by the clock's monotonic(). -Infinity if there was none. */
   get readAt(): number {
     return this.#readAt;
   }
@@ -60,15 +60,15 @@ export class ChangeWatch {
   }
 
   /**
-   * Reads now, for a process that has just changed something itself. When that fails, everything is
-   * forgotten. Without `start` it does nothing.
+   * Reads now, after this process itself changed something. If reading fails, all cached facts are dropped. Does
+   * nothing before `start`.
    */
   async changed(): Promise<void> {
     if (!this.#isRunning) return;
     if (!(await this.look())) this.#tell(undefined);
   }
 
-  /** False when the store could not be read. Never rejects. */
+  /** Reads once. Resolves with false if the store could not be read. Never rejects. */
   look(): Promise<boolean> {
     this.#reading = this.#reading.then(() => this.#read());
     return this.#reading;
@@ -88,7 +88,7 @@ export class ChangeWatch {
     try {
       const signal = AbortSignal.timeout(READ_MS);
       const { last, changes } = await this.#store.changesSince(this.#after, signal);
-      // The first read names nothing: what was learned before it may have changed since.
+      // The first read lists no changes, so facts that were cached earlier may be outdated.
       if (this.#after === undefined || changes === undefined) this.#tell(undefined);
       else for (const fact of changes) this.#tell(fact);
       this.#after = last;
@@ -104,7 +104,7 @@ export class ChangeWatch {
   }
 }
 
-/** The store of a process that reads its own changes at once. */
+/** Wraps a store so that this process reads its own changes at once. */
 export function tellingChanges(store: ServiceStore, changes: ChangeWatch): ServiceStore {
   type Apply<Change> = (change: Change, note: AuditNote) => Promise<ChangeOutcome>;
   const told =
@@ -120,7 +120,7 @@ export function tellingChanges(store: ServiceStore, changes: ChangeWatch): Servi
   };
 }
 
-/** The same store, where `change` gives other methods to the part of each tenant. */
+/** Wraps a store: `change` replaces methods in the part of each tenant. */
 export function withTenantsChanged(
   store: ServiceStore,
   change: (own: TenantStore) => Partial<TenantStore>,
@@ -135,15 +135,14 @@ export function withTenantsChanged(
 }
 
 /**
- * Caches facts from the store. While this process reads the list of changes, it uses a cached fact
- * without asking the store; a change drops it. While the store is unavailable, a recently confirmed
- * fact stays valid for a short time, so that model requests continue. After that the store's error
- * applies.
+ * Caches facts from the store. While this process reads the list of changes, a cached fact is used without a store
+ * query, and a change drops it. While the store is unavailable, a recently confirmed fact stays valid for a short
+ * time, so that model requests continue. After that the store's error is thrown.
  */
 
-/** A revoked key works for no longer than this while the store is away. */
+/** How long a cached fact stays valid while the store is unavailable. A revoked key works for at most this long. */
 const GOOD_MS = 60_000;
-/** A slower store counts as unavailable, because a request must not wait longer. */
+/** The deadline of a store query. A slower store counts as unavailable, because a request must not wait longer. */
 const LOOK_MS = 2_000;
 /** Active keys of a large service. */
 const NAMES_MAX = 20_000;
@@ -151,7 +150,7 @@ const NAMES_MAX = 20_000;
 export interface ConfirmedOptions<Value> {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly changes: ChangeWatch;
-  /** Whether a change concerns what is remembered under this name. */
+  /** Tells whether a change concerns the fact that is cached under this name. */
   readonly concerns: (fact: ChangedFact, name: string, value: Value) => boolean;
 }
 
@@ -165,7 +164,7 @@ interface Known<Value> {
 export class Confirmed<Value> {
   readonly #options: ConfirmedOptions<Value>;
   readonly #known = new Recent<string, Known<Value>>(NAMES_MAX);
-  /** Counts what changed: an answer that was under way meanwhile is not kept. */
+  /** Counts changes: an answer during which something changed is not cached. */
   #changes = 0;
 
   constructor(options: ConfirmedOptions<Value>) {
@@ -173,7 +172,7 @@ export class Confirmed<Value> {
     options.changes.onChange((fact) => this.#drop(fact));
   }
 
-  /** The remembered value, or the store's. Throws what `look` throws. */
+  /** Returns the cached value, or asks the store. Throws what `look` throws. */
   async ask(name: string, look: () => Promise<Value>): Promise<Value> {
     const { clock, changes } = this.#options;
     const known = this.#known.get(name);

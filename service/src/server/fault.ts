@@ -7,9 +7,8 @@ import {
 } from '../../../src/core/memory-api/faults.ts';
 
 /**
- * Every way in which the service refuses a call, in one table: the codes of the memory contract, and
- * those that only model routes have. The code that both products share throws ProxyError, and
- * `refusalOf` translates it.
+ * All errors of the service, in one table: the codes of the memory contract, and the codes of the model routes. Code
+ * that both products share throws ProxyError, and `refusalOf` translates it.
  */
 
 interface ServiceRow {
@@ -62,7 +61,7 @@ const ROWS = {
 export type ServiceCode = keyof typeof ROWS;
 
 export interface FaultDetails {
-  /** Milliseconds after which the same call may pass. */
+  /** Milliseconds after which the same call may succeed. */
   readonly afterMs?: number;
   /** The member or parameter that is wrong. */
   readonly param?: string;
@@ -71,7 +70,7 @@ export interface FaultDetails {
   readonly allow?: string;
 }
 
-/** This call is refused. The message is a constant plus safe fields: never a key, a text, a header. */
+/** The refusal of a call. The message is a constant plus safe fields, never a key, a text or a header. */
 export class ServiceFault extends Error {
   override readonly name = 'ServiceFault';
   readonly code: ServiceCode;
@@ -89,7 +88,7 @@ export class ServiceFault extends Error {
   }
 }
 
-/** A service has no upstream of its own: it names the provider, which is a tenant's. */
+/** Renamed codes: a service has no upstream of its own, so the error names the tenant's provider. */
 const NAMES: Readonly<Partial<Record<ErrorCode, ServiceCode>>> = {
   UPSTREAM_NOT_CONFIGURED: 'PROVIDER_NOT_CONFIGURED',
   UPSTREAM_UNREACHABLE: 'PROVIDER_UNREACHABLE',
@@ -97,9 +96,9 @@ const NAMES: Readonly<Partial<Record<ErrorCode, ServiceCode>>> = {
   UPSTREAM_TIMEOUT: 'PROVIDER_TIMEOUT',
 };
 
-/** Where a service says something else than the local proxy does. */
+/** Errors that a service reports differently from the local proxy. */
 const IN_SERVICE: Readonly<Partial<Record<ErrorCode, Partial<ServiceRow>>>> = {
-  // Without a model there is no rule to check, so no provider may judge it.
+  // Without a readable model, svc cannot check the key's models, so the request must not be forwarded.
   BODY_UNREADABLE: {
     status: 422,
     hint: 'Send one JSON object, whole, in the encoding that Content-Encoding names.',
@@ -115,7 +114,7 @@ export interface Refusal extends ServiceRow {
   readonly code: string;
 }
 
-/** The code and the row of an error as a service answers it. */
+/** Returns the code and the row of an error, as a service answers it. */
 export function serviceError(code: ErrorCode | ServiceCode): Refusal {
   const name = isOf(ERROR_ROWS, code) ? (NAMES[code] ?? code) : code;
   if (isOf(ROWS, name)) return { code: name, ...ROWS[name] };

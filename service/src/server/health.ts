@@ -6,13 +6,13 @@ import { withinDeadline } from '../../../src/proxy/deadline.ts';
 import type { ServingParts } from './parts.ts';
 
 /**
- * Says whether the process lives and can serve. Anyone may ask, so the answer holds nothing else:
- * no name, no count, no version. It never asks a provider.
+ * Tells whether the process is alive and can serve. Anyone may ask, so the answer contains no name, count or
+ * version. It never asks a provider.
  */
 
-/** A part that takes longer is not one to send traffic to. */
+/** The deadline of a check. A slower node should get no traffic. */
 const CHECK_MS = 2000;
-/** Everybody may ask; the store is asked once in so long at most. */
+/** How long a result is reused. Anyone may ask, so this limits queries to the store. */
 const FRESH_MS = 1000;
 
 export class HealthCheck {
@@ -32,7 +32,7 @@ export class HealthCheck {
       'content-length': Buffer.byteLength(body),
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
-      // Clients with an open connection should go elsewhere.
+      // Clients with an open connection should connect to another node.
       ...(isStopping ? { connection: 'close' } : {}),
     });
     outgoing.end(body);
@@ -72,7 +72,7 @@ export class HealthCheck {
     return undefined;
   }
 
-  /** The problem itself is for the log of the operator, not for everybody who asks. */
+  /** Runs a check within the deadline. The problem goes to the operator's log only, because anyone may ask. */
   async #timed(check: () => Promise<string | undefined>): Promise<HealthState> {
     const { clock } = this.#parts;
     const start = clock.monotonic();

@@ -4,13 +4,19 @@ import { SERVICE_TENANT } from '../core/tenants.ts';
 import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
 import { underLease } from './leases.ts';
 
-/** Jobs of a process that serves: each runs on one node at a time, under a lease. */
+/** The jobs of a serving process. Each runs on one node at a time, under a lease. */
 
 const HOUR_MS = 3_600_000;
-/** Half of a lease: another node continues the purge of a dead node within a minute. */
+/**
+ * The interval of looking for unfinished purges: half a lease, so another node continues a dead node's purge within
+ * a minute.
+ */
 const PURGES_MS = 15_000;
 
-/** Begins both jobs: one looks now and once an hour, the other every 15 seconds. Returns what ends them. */
+/**
+ * Starts both jobs: the first runs now and then once an hour, the second every 15 seconds. Returns a function that
+ * ends them.
+ */
 export function startJobs(parts: RetentionParts): () => Promise<void> {
   const jobs = [
     repeat(() => dropExpired(parts), HOUR_MS, true),
@@ -19,7 +25,10 @@ export function startJobs(parts: RetentionParts): () => Promise<void> {
   return async () => void (await Promise.all(jobs.map((stop) => stop())));
 }
 
-/** A failure waits for the next run. Returns what ends it, once no run is under way any more. */
+/**
+ * Repeats a job. After a failure it waits for the next run. Returns a function that ends it and resolves when no run
+ * is active.
+ */
 function repeat(work: () => Promise<void>, periodMs: number, isAtOnce = false) {
   let running = Promise.resolve();
   const run = (): void => {
@@ -37,24 +46,21 @@ export interface RetentionParts {
   readonly store: ServiceStore;
   readonly clock: Clock;
   readonly randomBytes: (count: number) => Uint8Array;
-  /** Days that audit events are kept; for ever where it is not given. */
+  /** Days for which audit events are kept; undefined means for ever. */
   readonly auditDays?: number | undefined;
 }
 
 const DAY_MS = 24 * HOUR_MS;
 const TENANTS_AT_ONCE = 100;
-/** Receipts in one transaction: a few milliseconds, after which calls pass. */
+/** The number of receipts deleted in one transaction: it takes a few milliseconds, and calls run in between. */
 const DROPPED_AT_ONCE = 500;
 
-/**
- * A process that removes receipts from the database holds this lease, because an archive must find
- * complete days.
- */
+/** The lease of a process that deletes receipts from the database, so that an archive finds complete days. */
 export const RECEIPTS_LEASE = 'job:receipts';
 
 /**
- * Deletes receipts that are older than the plan of their tenant keeps them, and events that are older than the service
- * keeps them. Sums of days stay. Another process may be doing it at this moment: then this one does nothing.
+ * Deletes receipts and audit events that are older than their tenant's plan or the service's settings allow. Daily
+ * sums stay. If another process holds the lease, this one does nothing.
  */
 export async function dropExpired(parts: RetentionParts): Promise<void> {
   const { store, randomBytes } = parts;
@@ -79,7 +85,7 @@ async function sweep({ store, clock, auditDays }: RetentionParts): Promise<void>
   }
 }
 
-/** By tenant; Infinity where its plan sets no end. */
+/** Returns for each tenant the days that its plan keeps receipts; Infinity if the plan sets no limit. */
 async function keptDays(store: ServiceStore): Promise<ReadonlyMap<string, number>> {
   const kept = new Map<string, number>();
   for (let after: string | undefined; ;) {
@@ -112,7 +118,7 @@ export interface PurgeParts {
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-/** Erases the records of purges that were begun. If the process that does it dies, another one continues. */
+/** Erases the records of unfinished purges. If the process that erases them dies, another one continues. */
 export async function finishPurges(parts: PurgeParts): Promise<void> {
   for (const { tenant, purgeId } of await parts.store.unfinishedPurges()) {
     // oxlint-disable-next-line no-await-in-loop -- One after the other: calls pass in between.
@@ -121,8 +127,8 @@ export async function finishPurges(parts: PurgeParts): Promise<void> {
 }
 
 /**
- * Resolves with the time when the last record was gone; undefined if that is not so yet: another process
- * erases them now, or the store cannot erase them now.
+ * Erases the records of a purge and resolves with the time when the last one was erased. Undefined if the purge is
+ * unfinished: another process is erasing them, or the store cannot erase them now.
  */
 export async function erase(
   parts: Omit<PurgeParts, 'store'> & { readonly store: TenantStore },

@@ -5,11 +5,11 @@ import type { LeaseStore } from '../ports/control-store.ts';
 import type { Limiter } from '../ports/limiter.ts';
 import type { ServiceStore } from '../ports/service-store.ts';
 
-/** Work under a lease: one process does it, and another one may when that one died. */
+/** Runs work under a lease: one process at a time does it, and another one takes over if that process dies. */
 
-/** A node that died leaves its work to the others after this. */
+/** How long a lease lasts without a heartbeat: the time until other nodes take over the work of a dead node. */
 export const LEASE_MS = 30_000;
-/** Two heartbeats may be late before a lease ends. */
+/** The interval of heartbeats: two may be late before the lease ends. */
 const HEARTBEAT_MS = LEASE_MS / 3;
 
 export interface Needs {
@@ -30,12 +30,14 @@ export async function underLease<Result>(
     return { result: await work() };
   } finally {
     await stop();
-    // A lease that is not given back ends by itself.
+    // If the lease cannot be ended, it expires by itself.
     await store.endLease(lease).catch(() => undefined);
   }
 }
 
-/** Renews it until the function that it returns is called. That resolves when no renewal is under way. */
+/**
+ * Calls `renew` regularly, until the returned function is called. That function resolves once no renewal is running.
+ */
 export function keepLease(renew: () => Promise<unknown>): () => Promise<void> {
   let renewing: Promise<unknown> = Promise.resolve();
   const timer = setInterval(() => {
@@ -48,9 +50,9 @@ export function keepLease(renew: () => Promise<unknown>): () => Promise<void> {
 }
 
 /**
- * Each node of a service has a lease, which says where the node counts limits. Two nodes that count
- * in two places would let twice as much pass, so the second one does not start. If limits are set
- * later, both refuse every call that has one.
+ * Each node of a service has a lease, which names the place where the node counts limits. If two nodes counted in
+ * two places, twice as many calls would pass, so the second node does not start. If limits are set later, both nodes
+ * refuse every call that has a limit.
  */
 
 const NODE_START = 'node:';
@@ -69,22 +71,24 @@ const PLANS_AT_ONCE = 100;
 export interface NodeFacts {
   readonly store: ServiceStore;
   readonly randomBytes: (count: number) => Uint8Array;
-  /** Where this node counts: equal for nodes that count together. Undefined: in its process. */
+  /**
+   * The place where this node counts limits: equal for nodes that share their counts. Undefined: in its own process.
+   */
   readonly limiterPlace: string | undefined;
-  /** Calls of one key a minute, by the settings; null: not limited. */
+  /** The limit of calls of one key per minute, from the settings; null means no limit. */
   readonly requestsPerMinute: number | null;
 }
 
 export interface JoinedNode {
-  /** The place of a node that counts elsewhere, where there is one and something is limited. */
+  /** The place of another node that counts elsewhere. Only set if something is limited. */
   readonly otherPlace: string | undefined;
-  /** Every node that is known now counts where this one does. A heartbeat finds new nodes. */
+  /** Returns true if every known node counts in the same place as this one. Heartbeats find new nodes. */
   countsWithAll(): boolean;
   /** From now on the others count it no more. */
   leave(): Promise<void>;
 }
 
-/** The lease remains valid until `leave`, or for half a minute after this process died. */
+/** Takes the lease of this node. It lasts until `leave`, or for half a minute after this process died. */
 export async function joinNodes(facts: NodeFacts): Promise<JoinedNode> {
   const { store, randomBytes, limiterPlace } = facts;
   if (!store.isShared) {
@@ -100,9 +104,9 @@ export async function joinNodes(facts: NodeFacts): Promise<JoinedNode> {
     const others = nodes.filter(({ holder }) => holder !== id);
     other = others.find((one) => limiterPlace === undefined || one.note !== note)?.note;
   };
-  // First it is there, then it looks: of two that start at once one at least sees the other.
+  // Takes the lease before it reads the others: of two nodes that start at once, at least one sees the other.
   await own.takeLease(lease);
-  // A node that was away for longer than its lease takes it again.
+  // A node whose lease expired takes it again.
   const stop = keepLease(async () => {
     await own.takeLease(lease);
     await findOther();
@@ -122,7 +126,7 @@ export async function joinNodes(facts: NodeFacts): Promise<JoinedNode> {
   }
 }
 
-/** The limiter of a node. It does not answer while another node counts in another place. */
+/** The limiter of a node. It rejects every call while another node counts in another place. */
 export function limiterOf(node: JoinedNode, limiter: Limiter): Limiter {
   return {
     ...(limiter.isOwn === true ? { isOwn: true } : {}),

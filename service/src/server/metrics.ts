@@ -9,12 +9,9 @@ import {
 import { Connections } from '../../../src/http/connections.ts';
 import type { CallRow } from './parts.ts';
 
-/**
- * Counts of calls as text, in the format that Prometheus reads. No label names a tenant, a key, a
- * space or a model.
- */
+/** Writes counts of calls as text in Prometheus's format. No label names a tenant, a key, a space or a model. */
 
-/** Upper bounds in seconds: a look-up, a recall, an answer of a model, a long one. */
+/** Upper bounds of the histogram in seconds, from a key look-up to a long answer of a model. */
 const BOUNDS = [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10, 60, 300] as const;
 
 interface Series {
@@ -39,7 +36,7 @@ export class Metrics {
     this.#gauges = gauges;
   }
 
-  /** Operations are those of the closed tables of routes, so the labels are bounded. */
+  /** Counts a call. Operations come from closed tables of routes, so the number of labels is bounded. */
   count({ operation = 'none', status, code = '', ms }: CallRow): void {
     const labels = `operation="${operation}",status="${status}",code="${code}"`;
     this.#calls.set(labels, (this.#calls.get(labels) ?? 0) + 1);
@@ -85,10 +82,7 @@ function headOf(name: string, help: string, type: string): readonly string[] {
   return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
 }
 
-/**
- * Serves metrics on a separate address, which a firewall can hide from callers. It asks for no key,
- * so it serves nothing but counts.
- */
+/** Serves metrics on a separate address, which a firewall can hide. It needs no key, so it serves only counts. */
 
 const LISTENER_BOUNDS: ListenerBounds = {
   times: { head: 5000, request: 5000, keepAlive: 60_000, check: 1000 },
@@ -103,7 +97,7 @@ export interface MetricsServer {
   readonly stop: () => Promise<void>;
 }
 
-/** Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) when it cannot listen. */
+/** Starts the listener. Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) if it cannot listen. */
 export async function startMetrics(
   metrics: Metrics,
   address: { readonly host: string; readonly port: number },

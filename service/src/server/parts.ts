@@ -19,12 +19,12 @@ import type { ModelAdmission } from './admission.ts';
 import type { Signer } from './signer.ts';
 import type { Vault } from './vault.ts';
 
-/** The dependencies of the service; the composition root joins them. */
+/** The dependencies of the service; the composition root passes them in. */
 export interface ServiceParts {
   readonly store: ServiceStore;
-  /** Tells what was changed in it, so that what this process remembers is dropped. */
+  /** Reports what changed in the store, so that this process drops it from its caches. */
   readonly changes: ChangeWatch;
-  /** 32 random bytes that every key's hash is made with. */
+  /** 32 random bytes that are part of the hash of every key. */
   readonly pepper: Uint8Array;
   readonly masterKeys: MasterKeys;
   /** The catalog of providers. */
@@ -49,17 +49,17 @@ export interface ModelParts {
   readonly recallMs: number;
   readonly decode: BodyDecoder;
   readonly links: ProviderLinks;
-  /** One for all tenants: each entry names its own. */
+  /** One ledger for all tenants: each entry names its tenant. */
   readonly ledger: Ledger;
   readonly outboxOf: (tenant: string) => Outbox;
   readonly texts: Texts;
-  /** The memory of a tenant, as far as the key may use it. */
+  /** Returns the memory of a tenant, limited to what the key may use. */
   readonly memoryOf: (tenant: string, key: StoredKey) => RequestMemory;
-  /** Bounds of the handlers of all keys together; SHELF_BOUNDS where they are not given. */
+  /** The limits for the handlers of all keys together; SHELF_BOUNDS if undefined. */
   readonly bounds?: ShelfBounds;
 }
 
-/** The dependencies with the parts that are built on them. */
+/** The dependencies, and the parts that are built from them. */
 export interface ServingParts extends ServiceParts {
   readonly vault: Vault;
   readonly signer: Signer;
@@ -70,15 +70,15 @@ export interface ServingParts extends ServiceParts {
 export interface ServiceLimits {
   /** Calls of one key a minute; null: not limited. */
   readonly requestsPerMinute: number | null;
-  /** The service is behind a proxy that ends TLS and names the caller in x-forwarded-for. */
+  /** True if a proxy in front ends TLS and names the caller in x-forwarded-for. */
   readonly isBehindProxy: boolean;
-  /** The address by which clients reach the service; without it no tool output is left out. */
+  /** The address by which clients reach the service. Without it no tool output is left out of requests. */
   readonly publicUrl?: string | undefined;
-  /** Where providers may be, beside public addresses. */
+  /** Where providers may be, in addition to public addresses. */
   readonly egress: Egress;
 }
 
-/** One answered call, for the log: no text, no key, no name of a space. */
+/** One answered call, for the log: it has no text, no key and no name of a space. */
 export interface CallRow {
   /** Milliseconds since 1970. */
   readonly at: number;

@@ -1,6 +1,6 @@
 import { ServiceFault } from './fault.ts';
 
-/** Finds operations by method and path. A path that is in no table does not exist. */
+/** Finds operations by method and path. Every other path is answered with "not found". */
 
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
@@ -23,7 +23,7 @@ export type FoundRoute<Row> =
   /** The path is known, the method is not. */
   | { readonly allow: string };
 
-/** Finds rows by the path exactly as it came: nothing is decoded and nothing normalised. */
+/** Finds rows by the path exactly as received, without decoding or normalising it. */
 export class RouteTable<Row extends Route> {
   readonly #rows: readonly Row[];
   readonly #patterns: ReadonlyMap<string, RegExp>;
@@ -37,7 +37,7 @@ export class RouteTable<Row extends Route> {
   }
 
   find(method: string, path: string): FoundRoute<Row> | undefined {
-    // A path that a row names comes before one that it matches: `requests/heads`.
+    // A literal path such as `requests/heads` wins over a pattern that matches it.
     const isNamed = this.#patterns.has(path) && !path.includes('*');
     const known = [...this.#patterns].find(([name, pattern]) =>
       isNamed ? name === path : pattern.test(path),
@@ -50,7 +50,7 @@ export class RouteTable<Row extends Route> {
     return { allow: rows.map((one) => one.method).join(', ') };
   }
 
-  /** Throws ServiceFault NOT_FOUND or METHOD_NOT_ALLOWED. */
+  /** Finds the row. Throws ServiceFault NOT_FOUND or METHOD_NOT_ALLOWED. */
   mustFind(method: string, path: string): { readonly row: Row; readonly parameter: string } {
     const found = this.find(method, path);
     if (found === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such path.');

@@ -36,8 +36,8 @@ import type { ServiceParts, ServingParts } from './parts.ts';
 import { withVault } from './signer.ts';
 
 /**
- * The order of one call: head → key → route → scope → rate → body → operation → answer. A caller
- * without a key learns nothing about paths, and no byte of a body is read before the key is known.
+ * The order of the checks of a call: head → key → route → scope → rate → body → operation → answer. A caller without
+ * a key learns nothing about paths, and no byte of a body is read before the key is checked.
  */
 
 interface Story {
@@ -49,7 +49,7 @@ interface Story {
   operation?: string;
   keyId?: string;
   bytesIn: number;
-  /** Gives back the place of its body, once it is answered. */
+  /** Frees the memory that is reserved for its body, once the call is answered. */
   release?: () => void;
 }
 
@@ -84,12 +84,12 @@ export class CallServer {
     this.#isStopping = true;
   }
 
-  /** The answers that are open now are cut by the service itself. */
+  /** Marks that the service itself cuts the answers that are open now. */
   cut(): void {
     this.#models.cut();
   }
 
-  /** Runs the work that no request waits for: once, when none comes any more. Never rejects. */
+  /** Finishes the background work, once no more calls come. Never rejects. */
   drain(withinMs: number): Promise<void> {
     return this.#models.drain(withinMs);
   }
@@ -100,7 +100,7 @@ export class CallServer {
     const startedAt = clock.monotonic();
     const path = pathOf(incoming.url ?? '');
     const isModel = isModelPath(path);
-    // A model request with a valid key gets the id of its receipt.
+    // A model request with a valid key uses the id of its receipt.
     const requestId = isModel ? '' : newRequestId();
     const story: Story = { incoming, outgoing, requestId, startedAt, bytesIn: 0 };
     try {
@@ -150,13 +150,13 @@ export class CallServer {
     return { ...ending, bytesOut: 0 };
   }
 
-  /** Public keys, so that every holder of a receipt can verify it. */
+  /** Returns the public keys, so that every holder of a receipt can verify it. */
   async #receiptKeys(): Promise<Reply> {
     const keys = await this.#parts.signer.publicKeys();
     return { body: JSON.stringify({ keys }), headers: { 'cache-control': 'max-age=3600' } };
   }
 
-  /** Undefined when the client went before its body was whole. */
+  /** Runs a call of the console. Undefined if the client disconnected before its body was complete. */
   async #runConsole(story: Story, head: CallHead): Promise<Reply | undefined> {
     const signal = AbortSignal.timeout(deadlineOf(head.headers));
     const credentials = this.#credentialsOf(story.incoming, head);
@@ -178,7 +178,7 @@ export class CallServer {
     return consoleReply(await runConsole(parts, request, actor));
   }
 
-  /** Undefined when the client went before its body was whole. */
+  /** Runs a call. Undefined if the client disconnected before its body was complete. */
   async #run(story: Story, head: CallHead): Promise<Reply | undefined> {
     const { incoming, outgoing, requestId } = story;
     const now = this.#parts.clock.now();
@@ -253,7 +253,10 @@ export class CallServer {
     }
   }
 
-  /** The caller's address; behind a proxy what the proxy added last, which no caller can forge. */
+  /**
+   * Returns the caller's address. Behind a proxy it is the address that the proxy added last, which no caller can
+   * forge.
+   */
   #addressOf({ socket, rawHeaders }: IncomingMessage): string {
     const own = socket.remoteAddress ?? '';
     if (!this.#parts.settings.isBehindProxy) return own;
@@ -306,7 +309,7 @@ interface ExpectedCall {
   readonly owner: string;
 }
 
-/** Sixteen of the largest bodies, of which one tenant may have twelve. */
+/** The limits of bodies in memory: sixteen of the largest ones, of which one tenant may have twelve. */
 const BODIES = { bytesMax: 128 << 20, waitMs: 2_000, waitingMax: 64 };
 
 function tooBusy(): ServiceFault {
@@ -314,7 +317,7 @@ function tooBusy(): ServiceFault {
   return new ServiceFault('STORE_UNAVAILABLE', message, { afterMs: 1000 });
 }
 
-/** Clients that open a connection ahead of need ask for this; it tells nothing. */
+/** Answers the root path, which some clients request to open a connection early. The answer has no content. */
 function answerRoot(outgoing: ServerResponse): Ending {
   outgoing.writeHead(200, { 'content-length': 0, 'cache-control': 'no-store' });
   outgoing.end();
@@ -330,7 +333,7 @@ function consoleReply({ status, body }: ConsoleReply): Reply {
   };
 }
 
-/** For the log only: the client hung up before it was answered. */
+/** The status in the log of a call whose client disconnected before the answer. */
 const CLIENT_GONE = 499;
 
 const METHODS: ReadonlySet<string> = new Set([

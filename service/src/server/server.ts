@@ -16,17 +16,17 @@ import { finishPurges } from './jobs.ts';
 import { CallServer } from './serve.ts';
 
 /**
- * The memory service's listener: TLS, or plain HTTP on loopback and behind a declared proxy. Limits
- * what a caller may use before its key is known: bytes of a head, time, connections.
+ * Listens for the memory service: TLS, or plain HTTP on loopback and behind a configured proxy. Limits what a caller
+ * may use before its key is checked: bytes of a head, time, connections.
  */
 export interface MemoryService {
-  /** Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) when it cannot listen. */
+  /** Starts listening. Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) if it cannot listen. */
   listen(): Promise<{ readonly host: string; readonly port: number }>;
-  /** Uses a new certificate for new connections. Throws if it is not valid. */
+  /** Uses a new certificate for new connections. Throws if the certificate is not valid. */
   renew(tls: TlsMaterial): void;
   /**
-   * Answers new calls with SHUTTING_DOWN while open ones finish, for `drainMs` milliseconds at most, and
-   * closes the rest.
+   * Refuses new calls with SHUTTING_DOWN, lets open calls finish for at most `drainMs` milliseconds, and then closes
+   * the rest.
    */
   stop(drainMs: number): Promise<void>;
 }
@@ -47,12 +47,12 @@ export interface MemoryServiceOptions extends ServiceParts {
 const TIMES = {
   /** The head of a call. */
   head: 10_000,
-  /** Head and body: 64 MiB over a line of 2 Mbit/s. A silent caller is dropped long before. */
+  /** The time for head and body: 64 MiB at 2 Mbit/s. A silent caller is dropped much earlier. */
   request: 300_000,
   handshake: 5000,
-  /** Between calls: a proxy keeps its connection while its person thinks. */
+  /** The time between two calls: a proxy keeps its connection while the user thinks. */
   keepAlive: 300_000,
-  /** Without a byte in either direction: a caller that does not read its answer holds memory. */
+  /** The time without a byte in either direction: a caller that does not read its answer uses memory. */
   silence: 120_000,
   /** How often the limits above are looked at. */
   check: 1000,
@@ -60,14 +60,14 @@ const TIMES = {
 
 const BOUNDS: ListenerBounds = {
   times: TIMES,
-  /** Codex sends its state in headers; the contract's own take 500 bytes. */
+  /** The maximum size of a head. Codex sends its state in headers; the contract's own headers take 500 bytes. */
   headerBytesMax: 64 << 10,
   /** One or two for each machine of a large team. */
   connectionsMax: 4096,
 };
-/** An answer that has just ended leaves its socket. */
+/** The time for a finished answer to leave its socket. */
 const CUT_MS = 50;
-/** Captures of the last requests: 32 exchanges at most. */
+/** The time to store the captures of the last requests: at most 32 exchanges. */
 const KEEP_LAST_MS = 500;
 const TLS_VERSION_MIN = 'TLSv1.2';
 
@@ -79,7 +79,7 @@ class Listener implements MemoryService {
   readonly #options: MemoryServiceOptions;
   readonly #calls: CallServer;
   readonly #connections = new Connections();
-  /** Accepted, and not yet through their handshake. */
+  /** Accepted connections whose TLS handshake is not finished. */
   readonly #greeting = new Map<string, Socket>();
   readonly #server: Server | TlsServer;
   #stopped: Promise<void> | undefined;
@@ -95,7 +95,7 @@ class Listener implements MemoryService {
   }
 
   async listen(): Promise<{ host: string; port: number }> {
-    // Finishes purges that a crash interrupted, before any call can see their records.
+    // Finishes purges that a crash interrupted, before any call can read their records.
     await finishPurges(this.#options);
     return listenAt(this.#server, this.#options, () =>
       this.#options.report({ code: 'ACCEPT_FAILED' }),
@@ -116,7 +116,7 @@ class Listener implements MemoryService {
   async #stop(drainMs: number): Promise<void> {
     this.#calls.stop();
     await this.#connections.settle(drainMs);
-    // An answer that is still open ends now, and not by its client's wish.
+    // From here on the service itself ends open answers, not their clients.
     this.#calls.cut();
     const closed = this.#connections.close(this.#server, CUT_MS);
     for (const socket of this.#greeting.values()) socket.destroy();
@@ -188,8 +188,9 @@ class Listener implements MemoryService {
 }
 
 /**
- * Some clients offer HTTP/2 with every request, and take an answer in HTTP/1.1: it closes the connection,
- * whose parser reads nothing behind such a request. A client that needs another protocol is refused.
+ * Decides about an Upgrade header. Some clients offer HTTP/2 with every request and accept an answer in HTTP/1.1;
+ * such a connection is closed after the answer, because the parser reads nothing after such a request. Other
+ * protocols are refused.
  */
 function wantsSocket(incoming: IncomingMessage, outgoing: ServerResponse): boolean {
   const offered = headerOf(incoming.rawHeaders, 'upgrade');
@@ -208,7 +209,7 @@ function nameOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** For what is not HTTP enough to have an answer of the contract. */
+/** Refuses a connection whose bytes are not valid HTTP, so no JSON answer is possible. */
 function refuse(socket: Duplex, status: string): void {
   endRaw(socket, `HTTP/1.1 ${status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
 }

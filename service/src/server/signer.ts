@@ -13,11 +13,11 @@ import type { SigningKeyRow } from '../ports/vault-store.ts';
 import { ServiceFault } from './fault.ts';
 import { Vault, type VaultParts } from './vault.ts';
 
-/** Signs what a service tells for good: receipts of requests and of purges. The private key lies in the vault. */
+/** Signs receipts of requests and of purges. The private key is in the vault. */
 
 /**
- * Signs on the threads of libuv: a signature takes 28 us of a thread, and 3 us of this one. The result is
- * the JSON of the signed objects.
+ * Signs texts on libuv's threads: a signature takes 28 us there, and 3 us of this thread. Returns the JSON of the
+ * signed objects.
  */
 export function signTexts(
   signer: ObjectSigner,
@@ -35,7 +35,7 @@ export function signTexts(
   return Promise.all(signing);
 }
 
-/** Another process may rotate the key; it is looked for once in so long. */
+/** How long the keys are cached. Another process may rotate them. */
 const FRESH_MS = 1000;
 
 interface Keys {
@@ -56,7 +56,7 @@ export class Signer {
     this.#clock = clock;
   }
 
-  /** Signed, once the service has a signing key. Throws ServiceFault VAULT_UNAVAILABLE. */
+  /** Signs a value if the service has a signing key. Throws ServiceFault VAULT_UNAVAILABLE. */
   async sign<Value extends object>(
     value: Value,
   ): Promise<Value & { readonly signature?: ObjectSignature }> {
@@ -64,7 +64,7 @@ export class Signer {
     return signed;
   }
 
-  /** All with one key. Throws ServiceFault VAULT_UNAVAILABLE. */
+  /** Signs all values with the same key. Throws ServiceFault VAULT_UNAVAILABLE. */
   async signAll<Value extends object>(
     values: readonly Value[],
   ): Promise<readonly (Value & { readonly signature?: ObjectSignature })[]> {
@@ -72,19 +72,19 @@ export class Signer {
     return signer === undefined ? values : values.map((value) => signer.sign(value));
   }
 
-  /** Canonical JSON of objects becomes the JSON of the signed objects. Else like `signAll`. */
+  /** Turns canonical JSON of objects into the JSON of signed objects. Otherwise like `signAll`. */
   async signTexts(canonical: readonly string[]): Promise<readonly string[]> {
     const signer = await this.#active();
     return signer === undefined ? canonical : signTexts(signer, canonical);
   }
 
-  /** Undefined while the service has no signing key. */
+  /** Returns the active signing key; undefined if the service has none. */
   async #active(): Promise<ObjectSigner | undefined> {
     const active = (await this.#rows()).find(({ retiredAt }) => retiredAt === undefined);
     return active === undefined ? undefined : this.#open(active.kid);
   }
 
-  /** The keys that signatures are checked with, current and retired. */
+  /** Returns the public keys that check signatures, current and retired. */
   async publicKeys(): Promise<readonly PublicJwk[]> {
     return (await this.#rows()).map(({ x }) => publicJwk(x));
   }
@@ -102,7 +102,7 @@ export class Signer {
     if (this.#keys === undefined || at - this.#keys.at > FRESH_MS) {
       const rows = this.#store.listSigningKeys();
       this.#keys = { at, rows };
-      // A failure is not kept: the next one asks again.
+      // An error is not cached: the next call reads the keys again.
       rows.catch(() => (this.#keys = undefined));
     }
     return this.#keys.rows;
@@ -125,7 +125,7 @@ export class Signer {
   }
 }
 
-/** The dependencies with the vault and the signer that are built on them. */
+/** Adds the vault and the signer to the dependencies that they are built from. */
 export function withVault<Parts extends VaultParts & { readonly clock: Clock }>(
   parts: Parts,
 ): Parts & { readonly vault: Vault; readonly signer: Signer } {

@@ -18,8 +18,8 @@ import type { ServiceStore } from '../ports/service-store.ts';
 import { ServiceFault } from './fault.ts';
 
 /**
- * The vault: seals and opens secrets with master keys that are kept outside of the database. Several
- * may live beside each other: one seals, all open what they sealed.
+ * The vault: seals and opens secrets with master keys that are stored outside the database. There may be several:
+ * the active one seals, and each opens what it sealed.
  */
 
 export interface VaultParts {
@@ -31,7 +31,10 @@ export interface VaultParts {
 
 const CANARY = 'svc vault canary';
 
-/** Secrets in one transaction of a rotation: a few milliseconds, after which anybody may kill it. */
+/**
+ * The number of secrets in one transaction of a rotation. It takes a few milliseconds, and a rotation may be killed
+ * between two of them.
+ */
 const REWRAP_BATCH = 100;
 
 export interface VaultCheck {
@@ -67,13 +70,13 @@ export class Vault {
     return new Secret(text);
   }
 
-  /** A text that opens under this master key and under no other. */
+  /** Seals a known text, which opens under this master key and no other. */
   async canaryOf(id: string): Promise<SealedText> {
     const { randomBytes } = this.#parts;
     return sealText(CANARY, canaryContext(id), { master: await this.#key(id), randomBytes });
   }
 
-  /** The problem; undefined if the active key fits, or there is no key. */
+  /** Returns the problem; undefined if the active key is right, or if there is no key. */
   async problem(): Promise<string | undefined> {
     const active = await this.#activeRow();
     if (active === undefined) return undefined;
@@ -88,8 +91,8 @@ export class Vault {
   }
 
   /**
-   * Wraps every secret with the active master key. Each batch is one transaction, and each secret
-   * names its key, so an interrupted rotation continues where it stopped.
+   * Rewraps every secret with the active master key. Each batch is one transaction and each secret names its key, so
+   * an interrupted rotation can continue.
    */
   async rotate(commit: (rows: readonly RewrappedSecret[]) => Promise<void>): Promise<VaultCheck> {
     const to = await this.#active();
@@ -111,7 +114,7 @@ export class Vault {
     return { secrets: readable + unreadable.length, unreadable };
   }
 
-  /** Reads all secrets, but those under one master key. `work` says which of a batch could be read. */
+  /** Reads all secrets, except those under one master key. `work` says which secrets of a batch could be read. */
   async #pass(
     work: (batch: readonly SealedSecret[]) => Promise<readonly boolean[]>,
     notUnder?: string,
@@ -120,7 +123,7 @@ export class Vault {
     const unreadable: string[] = [];
     let readable = 0;
     let batch = await this.#parts.store.listSecrets(asked);
-    // One batch after the other, on purpose: calls pass in between.
+    // Runs one batch after the other on purpose: calls run in between.
     for (let after = batch.at(-1); after !== undefined; after = batch.at(-1)) {
       /* oxlint-disable no-await-in-loop */
       const done = await work(batch);

@@ -18,7 +18,7 @@ import type {
 } from '../ports/service-store.ts';
 import { isoTime } from '../../../src/core/memory/times.ts';
 
-/** Turns rows of the store into the contract's form. */
+/** Converts rows of the store to the contract's form. */
 
 export function itemOf(item: ServiceItem): MemoryItem {
   return {

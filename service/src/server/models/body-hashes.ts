@@ -2,10 +2,10 @@ import type { AnswerWatcher, BodyWatch, KnownHashes } from '../../../../src/prox
 import { createHash, hash } from 'node:crypto';
 import type { Completes } from '../../../../src/core/answer/answer-reader.ts';
 
-/** Hashes of the bodies of one request, in hex. A receipt tells them; the texts are nowhere. */
+/** Hashes the bodies of one request, in hex. A receipt contains the hashes; the texts are stored nowhere. */
 export class BodyHashes implements BodyWatch {
   readonly #request: Uint8Array | undefined;
-  /** The request's body as it is forwarded where svc changes nothing else. */
+  /** The body that is forwarded if svc changes nothing else. */
   #own: Uint8Array | undefined;
   #forwarded: { readonly pieces: readonly Uint8Array[] | undefined } | undefined;
   #requestHash: string | undefined;
@@ -23,12 +23,12 @@ export class BodyHashes implements BodyWatch {
     this.#own = own;
   }
 
-  /** The body that was sent, in pieces; undefined: the request's own. */
+  /** Notes the body that was sent, in pieces; undefined means the request's own body. */
   forwarded(pieces: readonly Uint8Array[] | undefined): void {
     this.#forwarded = { pieces };
   }
 
-  /** Hashes what was sent, once. A megabyte takes a millisecond. */
+  /** Hashes the forwarded body once. A megabyte takes a millisecond. */
   #count(): void {
     if (this.#forwarded === undefined) return;
     const { pieces } = this.#forwarded;
@@ -38,13 +38,13 @@ export class BodyHashes implements BodyWatch {
     else this.#forwardedHash = this.#own === this.#request ? this.#requestHash : hashOf(this.#own);
   }
 
-  /** Hashes an answer beside a watcher, also where the watcher fails. */
+  /** Wraps a watcher so that the answer is hashed too, even if the watcher fails. */
   watching(inner: AnswerWatcher | undefined): AnswerWatcher {
     this.#response = new HashingWatch(inner);
     return this.#response;
   }
 
-  /** The hashes so far; to be called when the relay is over. */
+  /** Returns the hashes so far. Call it when the relay has ended. */
   known(): KnownHashes {
     this.#count();
     this.#responseHash ??= this.#response?.digest();
@@ -74,7 +74,7 @@ class HashingWatch implements AnswerWatcher {
     this.#inner = inner;
   }
 
-  /** The hash of everything that was seen. To be called once. */
+  /** Returns the hash of all bytes. Call it once. */
   digest(): string {
     return this.#hash.digest('hex');
   }
@@ -96,7 +96,10 @@ class HashingWatch implements AnswerWatcher {
     return this.#ask((inner) => inner.beforeLast(), true);
   }
 
-  /** The relay drops a watcher that throws, and would drop the hash with it. */
+  /**
+   * Asks the inner watcher and catches its errors: the relay drops a watcher that throws, and would drop the hash
+   * too.
+   */
   #ask<Result>(question: (inner: AnswerWatcher) => Result, otherwise: Result): Result {
     if (this.#inner === undefined) return otherwise;
     try {

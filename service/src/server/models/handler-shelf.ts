@@ -1,15 +1,15 @@
 /**
- * The handlers of all keys, within one budget of bytes. When the budget is exceeded, the least
- * recently used handler is dropped, first from tenants above their share, then from all. So a
- * tenant may use all free room, but a tenant with many busy keys cannot displace the others.
+ * Keeps the handlers of all keys within one budget of bytes. Above the budget, the least recently used handler is
+ * dropped, first from tenants above their share, then from all. So a tenant may use all free memory, but a tenant
+ * with many busy keys cannot push out the others.
  */
 
 /** A handler's memory, from the outside. */
 export interface ShelvedHandler {
   readonly tenant: string;
-  /** An estimate, which may have changed since it was asked for. */
+  /** Returns an estimate of the handler's memory, which may change at any time. */
   heldBytes(): number;
-  /** Called when no new request will use it. Running requests continue. */
+  /** Called when the handler gets no new requests. Running requests continue. */
   leave(): void;
 }
 
@@ -19,12 +19,12 @@ export interface ShelfBounds {
   readonly handlersMax: number;
 }
 
-/** The bodies of running requests have a budget of their own. */
+/** The limits for all handlers together. The bodies of running requests have a separate budget. */
 export const SHELF_BOUNDS: ShelfBounds = { bytesMax: 256 << 20, handlersMax: 5_000 };
 
-/** A quarter: even with three tenants at their share, the others have a quarter. */
+/** The share of one tenant. Even if three tenants use their share, a quarter is left for the others. */
 const PART_MAX = 1 / 4;
-/** Measured: a handler of one short conversation takes 62 kB, of which so much is not weighed. */
+/** The part of a handler's memory that is not weighed. Measured: a handler of one short conversation takes 62 kB. */
 export const HANDLER_BYTES = 40_960;
 
 interface Place<Handler> {
@@ -45,9 +45,9 @@ export class HandlerShelf<Handler extends ShelvedHandler> {
   /** The longest unused first. */
   readonly #places = new Map<string, Place<Handler>>();
   readonly #tenants = new Map<string, TenantPlaces<Handler>>();
-  /** Tenants that hold more than their part: three at most. */
+  /** Tenants that hold more than their share: three at most. */
   readonly #large = new Set<TenantPlaces<Handler>>();
-  /** The place that was used last; undefined where it has gone. */
+  /** The most recently used place; undefined if it was dropped. */
   #newest: Place<Handler> | undefined;
   #bytes = 0;
 
@@ -84,7 +84,7 @@ export class HandlerShelf<Handler extends ShelvedHandler> {
     this.#weigh(place);
   }
 
-  /** To be called when the handler of this name may hold more or less than before. */
+  /** Weighs a handler again. Call it when its memory may have changed. */
   weigh(name: string): void {
     const place = this.#places.get(name);
     if (place !== undefined) this.#weigh(place);

@@ -28,14 +28,14 @@ import { BodyHashes } from './body-hashes.ts';
 import type { ProviderChoice } from './provider-choice.ts';
 
 /**
- * One handler a key. Its caches are found by what a conversation says, and two tenants say the same
- * things: so no two keys ever share one. All of them share one budget of bytes, and one pace of
+ * Keeps one handler for each key. A handler's caches are found by the text of a conversation, and two tenants may
+ * send the same text, so two keys never share a handler. All handlers share one budget of bytes and one limit on
  * background work.
  */
 
 /**
- * Keeping what can wait takes so much of the thread at most, for all keys together: requests lose a
- * twentieth of it, and a node that is never idle still keeps history.
+ * The share of the thread for background work of all keys together. Requests lose a twentieth of the thread, and a
+ * node that is never idle still stores history.
  */
 const BACKGROUND = { paceMs: 20, share: 0.05 };
 
@@ -70,7 +70,7 @@ export class KeyHandlers {
     return handler;
   }
 
-  /** Runs the work in the background of all handlers, for the shutdown. Never rejects. */
+  /** Finishes the background work of all handlers, for the shutdown. Never rejects. */
   async drain(withinMs: number): Promise<void> {
     await Promise.all(this.#handlers.values().map((handler) => handler.drain(withinMs)));
   }
@@ -78,12 +78,12 @@ export class KeyHandlers {
 
 interface Holder {
   readonly key: StoredKey;
-  /** The rights that the handler was made for: a key with others gets another one. */
+  /** The rights that the handler was made for. A key whose rights change gets a new handler. */
   readonly rights: string;
   readonly choice: ProviderChoice;
   readonly unforwarded: UnforwardedReceipts;
   readonly background: BackgroundPace;
-  /** The handler may hold more or less memory than before. */
+  /** Called when the handler's memory may have changed. */
   readonly changed: () => void;
 }
 
@@ -174,14 +174,14 @@ export class KeyHandler implements ShelvedHandler {
 
   async #choose(asked: UpstreamQuestion) {
     const call = this.#callOf(asked.request);
-    // Before anything can refuse it: the receipt of a refused request names its model too.
+    // Before any refusal, because the receipt of a refused request names its model too.
     call.model = this.#choice.modelOf(asked);
     call.chosen = await this.#choice.choose(call.caller.key, asked, call.model);
     return call.chosen;
   }
 
   async #admit(facts: KnownFacts): Promise<void> {
-    // The answer may take minutes, and its conversation is held from now on.
+    // The answer may take minutes, and its conversation uses memory from now on.
     this.#changed();
     const call = this.#callOf(facts.request);
     const { caller, receiptId: callId } = call;
@@ -226,14 +226,13 @@ export interface Served {
 }
 
 /**
- * The provider's own count, or an estimate where it has not counted, as in streamed Chat Completions
- * without include_usage. 'unused' where it gave nothing, or for a request that costs nothing. Undefined:
- * unknown, and the admitted number counts.
+ * Returns the provider's own count, or an estimate if it did not count, as in streamed Chat Completions without
+ * include_usage. 'unused' if the request cost nothing. Undefined if unknown: then the estimate at admission counts.
  */
 function spentOf({ kind, inputTokens }: ModelCall, facts: RequestFacts) {
   const { head, answer } = facts;
   if (FREE.has(kind)) return 'unused';
-  // A client that leaves does not take back what was sent.
+  // A request that was sent costs tokens even if the client disconnects.
   const isSent = facts.hashes?.forwarded !== undefined;
   const isLeft = isSent && facts.row.end === 'client-gone';
   if (head === undefined ? !isLeft : isProviderError(head.status)) return 'unused';
@@ -247,7 +246,7 @@ function spentOf({ kind, inputTokens }: ModelCall, facts: RequestFacts) {
 
 const FREE: ReadonlySet<string> = new Set(['count_tokens', 'input_tokens']);
 const NO_BYTES = Buffer.alloc(0);
-/** A relayed request is not read; text has about four bytes a token. */
+/** Bytes of text for each token, about. A relayed request is not parsed, so its tokens are estimated. */
 const BYTES_A_TOKEN = 4;
 
 function estimateBytes(body: Buffer): number {
@@ -262,15 +261,18 @@ function objectsUrlOf(publicUrl: string | undefined): string | undefined {
   return publicUrl === undefined ? undefined : `${publicUrl}/v1/svc/memory/objects/`;
 }
 
-/** A space that was only derived may be another one; one that was named is meant. */
+/**
+ * Returns the space that the key may use. If svc only derived the space, another one may be used; if the caller
+ * named it, only that one.
+ */
 function placeIn(key: StoredKey, space: string, isNamed: boolean): string | undefined {
   if (mayUse(key, space)) return space;
-  // A plain SDK names no space: it is served without memory.
+  // A plain SDK names no space, so it gets the default space, or no memory.
   if (!isNamed) return mayUse(key, DEFAULT_SPACE) ? DEFAULT_SPACE : undefined;
   throw new ServiceFault('SPACE_DENIED', 'The key may not use this space.');
 }
 
-/** Recalled blocks of one tenant are marked so that no other tenant can write such a mark. */
+/** Derives the key of a tenant's recalled blocks, so that no other tenant can forge a block. */
 function blockKeyOf(pepper: Uint8Array, tenant: string): string {
   return createHmac('sha256', pepper).update(`svc-block/1|${tenant}`).digest('base64url');
 }

@@ -57,11 +57,11 @@ import {
 import { ProviderChoice } from './provider-choice.ts';
 
 /**
- * The model routes of a service: head → key → route → modes → body → handler. The handler is the one
- * that serves a person's own machine. Errors are answered in the dialect of the path.
+ * Serves the model routes: head → key → route → modes → body → handler. The handler is the same as in the local
+ * proxy. Errors are answered in the dialect of the path.
  */
 
-/** A request of a model route, and what its log row says of it. */
+/** A request of a model route, with the facts for its log row. */
 export interface ModelExchange {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
@@ -69,7 +69,7 @@ export interface ModelExchange {
   readonly isStopping: boolean;
   /** By the clock that never jumps. */
   readonly startedAt: number;
-  /** Empty until the key is known, and then the id of the receipt. An error without a key gets one of its own. */
+  /** Empty until the key is known, and then the id of the receipt. An error without a key gets a new id. */
   requestId: string;
   operation?: string;
   keyId?: string;
@@ -81,16 +81,16 @@ export interface ModelEnding {
   readonly code?: string;
 }
 
-/** For the log only: the client hung up before it was answered. */
+/** The status in the log of a request whose client disconnected before the answer. */
 const CLIENT_GONE = 499;
-/** A store that takes longer is not asked again for this request: what it said last counts. */
+/** The deadline for checking the key. If the store is slower, its last answer for this key counts. */
 const KEY_MS = 2_000;
 /**
- * Half of the connections that a process accepts. So neither a tenant with many clients nor a loop
- * through a gateway, which svc cannot see, takes the connections of the others.
+ * The maximum number of running requests of a tenant: half of the connections of a process. So neither a tenant with
+ * many clients nor a loop through a gateway uses up all connections.
  */
 const RUNNING_MAX = 2_048;
-/** The path of a list; a longer one names a model. */
+/** The path of the list of models; a longer path names one model. */
 const MODELS = '/v1/models';
 
 export class ModelServer {
@@ -120,12 +120,12 @@ export class ModelServer {
     this.#bodies = new RequestBodies(parts.models.decode, () => MODEL_BODY_BYTES.decoded);
   }
 
-  /** From now on an answer that breaks off was cut by the service, not left by its client. */
+  /** Marks that the service itself cuts the answers that break off from now on. */
   cut(): void {
     this.#shutdown.isCutting = true;
   }
 
-  /** Runs the work that no request waits for. Never rejects. */
+  /** Finishes the background work. Never rejects. */
   drain(withinMs: number): Promise<void> {
     return this.#handlers.drain(withinMs);
   }
@@ -172,7 +172,7 @@ export class ModelServer {
   ): Promise<void> {
     const { outgoing, startedAt } = exchange;
     const { socket } = exchange.incoming;
-    // A model may be silent for minutes; the listener's own limit is for callers.
+    // A model may be silent for minutes, so the socket's timeout, which is meant for callers, is switched off.
     const silence = socket.timeout ?? 0;
     socket.setTimeout(0);
     outgoing.once('close', () => {
@@ -190,7 +190,10 @@ export class ModelServer {
     }
   }
 
-  /** Throws ProxyError TOO_BUSY: the connections of the listener are for all tenants. */
+  /**
+   * Counts a running request of a tenant. Throws ProxyError TOO_BUSY above the maximum, because all tenants share
+   * the connections.
+   */
   #run(tenant: string): () => void {
     const running = this.#running.get(tenant) ?? 0;
     if (running >= RUNNING_MAX) {
@@ -217,7 +220,7 @@ export class ModelServer {
     await handler.handle(call, request, { outgoing, account });
   }
 
-  /** The caller by the key, then the route: a caller without a key learns nothing about paths. */
+  /** Checks the key first, then the route, so a caller without a key learns nothing about paths. */
   async #admit(stage: Stage, { presented, entry, route, kind }: ModelHead): Promise<ModelCall> {
     const { exchange, head } = stage;
     const { clock } = this.#parts;
@@ -240,7 +243,7 @@ export class ModelServer {
       shutdown: this.#shutdown,
     };
     exchange.operation = kind;
-    // From here on a refusal has a receipt, because its tenant is known.
+    // From here on the tenant is known, so a refusal has a receipt.
     refuseSuspended(caller);
     if (exchange.isStopping) throw new ProxyError('SHUTTING_DOWN', 'The service is stopping.');
     await this.#enter(stage.call);
@@ -343,14 +346,14 @@ const GONE = {
 } as const;
 const LISTED = { status: 'completed', errorCode: null, errorSource: null } as const;
 
-/** Whether a path is one of the model routes, or so near to one that its caller means them. */
+/** Tells whether a path is a model route, or so similar that the caller means one. */
 export function isModelPath(path: string): boolean {
   const entry = findPath({ path, isAnthropic: false, relayPaths: [] });
   if (entry?.route.kind === 'model' || entry?.route.kind === 'relay') return true;
   return errorDialect(path, false) !== undefined;
 }
 
-/** Throws ProxyError ROUTE_UNKNOWN, or ServiceFault METHOD_NOT_ALLOWED. */
+/** Checks the route and the method. Throws ProxyError ROUTE_UNKNOWN, or ServiceFault METHOD_NOT_ALLOWED. */
 function checkRoute(entry: PathEntry | undefined, { method, target }: RequestHead): void {
   if (entry === undefined) {
     throw new ProxyError('ROUTE_UNKNOWN', explainUnknownPath(pathOf(target), 'the service'));
@@ -377,7 +380,7 @@ function evidenceOf({ headers }: RequestHead, call: ModelCall): readonly string[
   return call.kind === 'model' ? unreadEvidence(facts) : relayedEvidence(facts);
 }
 
-/** The heads of model requests: what each says by itself. */
+/** The facts that the head of a model request states. */
 
 export interface ModelHead {
   readonly presented: Presented;
@@ -386,15 +389,15 @@ export interface ModelHead {
   readonly entry: PathEntry | undefined;
   readonly route: Route;
   readonly kind: ReceiptKind;
-  /** As they came, without Content-Length: the body states its own length. */
+  /** The headers as received, without Content-Length, because the body has its own length. */
   readonly headers: RawHeaders;
-  /** Checks what is left to check, once the caller is known. Throws ProxyError. */
+  /** Makes the checks that need a known caller. Throws ProxyError. */
   form(): BodyForm;
 }
 
 /**
- * Reads a head as far as a caller without a key may learn of it. `present` reads the key. Throws
- * ProxyError, and what `present` throws.
+ * Reads the parts of a head that an unknown caller may use. `present` reads the key. Throws ProxyError, and what
+ * `present` throws.
  */
 export function readModelHead(
   head: RequestHead,

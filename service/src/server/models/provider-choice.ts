@@ -11,23 +11,23 @@ import type { ServingParts } from '../parts.ts';
 import { openSettings } from './provider-settings.ts';
 
 /**
- * Finds the provider of a request and opens its secrets. A credential is decrypted once for each
- * version of its provider, and dropped with the provider.
+ * Finds the provider of a request and decrypts its secrets. Decrypted credentials are cached for each version of a
+ * provider, and dropped with it.
  */
 
 export interface ProviderChoiceMade {
   readonly provider: TenantProvider;
   readonly model: string;
   readonly configured: ConfiguredUpstream;
-  /** The body with the default model; undefined where it names one. */
+  /** The body with the default model added; undefined if the body names a model. */
   readonly body?: Buffer;
 }
 
-/** Active tenants. Each has some ten providers, of which a few are in use. */
+/** The maximum number of cached tenants. Each has about ten providers, of which a few are in use. */
 const TENANTS_MAX = 5_000;
-/** A body that svc did not read is parsed whole to see whether it is JSON, up to this size: 5 ms. */
+/** The largest unread body that is parsed whole, to check that it is JSON. It takes 5 ms. */
 const PARSED_BYTES_MAX = 1 << 20;
-/** So many names a person reads; the rest is counted. */
+/** The maximum number of names in a message; the rest is only counted. */
 const NAMES_MAX = 20;
 
 interface Opened {
@@ -39,7 +39,7 @@ export class ProviderChoice {
   readonly #parts: ServingParts;
   readonly #lists: Confirmed<readonly TenantProvider[]>;
   readonly #opened = new Recent<string, Map<string, Opened>>(TENANTS_MAX);
-  /** The lists for which no other provider is kept open. */
+  /** The providers of each tenant. Secrets stay decrypted only for providers in these lists. */
   readonly #kept = new Recent<string, readonly TenantProvider[]>(TENANTS_MAX);
   readonly #named = new WeakMap<Shell, NamedModel>();
 
@@ -51,12 +51,15 @@ export class ProviderChoice {
     });
   }
 
-  /** The model that a body names; undefined where it names none. Throws ProxyError and ServiceFault. */
+  /** Returns the model that a body names; undefined if it names none. Throws ProxyError and ServiceFault. */
   modelOf({ request: { body }, read }: UpstreamQuestion): string | undefined {
     return modelIn(body === undefined ? { kind: 'unreadable' } : this.#read(body, read));
   }
 
-  /** `model`: as `modelOf` gave it. Throws ServiceFault: nothing was sent anywhere by then. */
+  /**
+   * Chooses the provider. `model` is the result of `modelOf`. Throws ServiceFault; nothing was sent yet at that
+   * point.
+   */
   async choose(
     { tenant, allowedModels }: Pick<StoredKey, 'tenant' | 'allowedModels'>,
     { request: { route, body } }: UpstreamQuestion,

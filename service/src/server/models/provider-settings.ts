@@ -9,8 +9,8 @@ import { ServiceFault } from '../fault.ts';
 import type { ServiceParts, ServingParts } from '../parts.ts';
 
 /**
- * A provider with its secrets opened. Throws ServiceFault VAULT_UNAVAILABLE, also where only one of them
- * does not open, and ProxyError UPSTREAM_ADDRESS_REFUSED where it leads back to this service.
+ * Returns a provider with its secrets decrypted. Throws ServiceFault VAULT_UNAVAILABLE if any of them cannot be
+ * opened, and ProxyError UPSTREAM_ADDRESS_REFUSED if the provider is this service itself.
  */
 export async function openSettings(
   parts: OpeningParts,
@@ -46,7 +46,9 @@ async function refuseOwnKeys(parts: OpeningParts, texts: readonly string[]): Pro
   }
 }
 
-/** The store, and where its master key comes from a program that program too. */
+/**
+ * The deadline for opening secrets: it covers the store, and the program that prints the master key if there is one.
+ */
 const OPEN_MS = 5_000;
 
 async function openSecret(
@@ -70,16 +72,16 @@ async function openSecret(
 }
 
 /**
- * Recognises the service itself behind a provider of any name, also where a balancer ends the TLS: only a
- * key of this service opens its model routes, so a provider whose credential is one leads back here. The
- * credential is thus the mark of a loop, and no provider sees a header for it.
+ * Detects a provider that is this service itself, under any name and also behind a load balancer. Only a key of this
+ * service opens its model routes, so a provider whose credential contains such a key leads back here. So no provider
+ * needs to get an extra header.
  */
 
 const KEYS = /svc_live_[0-9A-Za-z_]+/g;
 
 type Needs = Pick<ServiceParts, 'store' | 'pepper'>;
 
-/** Whether a text holds a key of this service, of any tenant. */
+/** Tells whether a text contains a key of this service, of any tenant. */
 export async function holdsOwnKey({ store, pepper }: Needs, text: string): Promise<boolean> {
   for (const [key] of text.matchAll(KEYS)) {
     const { publicId } = parseServiceKey(key) ?? {};

@@ -22,7 +22,7 @@ import { refusalOf } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
 import type { ProviderChoiceMade } from './provider-choice.ts';
 
-/** The facts of a request as its receipt tells them. */
+/** Makes the opening of a request's receipt. */
 
 export function openingOf(call: ModelCall, facts: KnownFacts): ReceiptOpening {
   const { place, isStreamed, modes } = facts;
@@ -42,7 +42,7 @@ function providerOf({ providerId: id, kind, baseUrl }: TenantProvider): ReceiptP
   return { id, kind, host: new URL(baseUrl).hostname };
 }
 
-/** For a request that stopped before a provider was chosen. */
+/** Makes the opening for a request that failed before a provider was chosen. */
 export function refusedOpening(call: ModelCall): ReceiptOpening {
   const unknown = { streamed: false, space: null, sessionId: null, model: null, provider: null };
   return { ...headOf(call), ...unknown, decided: NOTHING_DECIDED };
@@ -79,7 +79,7 @@ function decisionsOf({ caller }: ModelCall, facts: KnownFacts): ReceiptDecisions
   };
 }
 
-/** After the last byte, or when the request failed. */
+/** Makes the closing of a receipt, after the last byte or a failure. */
 export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing {
   const { row, head, answer, uncountedTokens, hashes, modes, captured } = facts;
   const failure = failureIn(call, facts);
@@ -108,7 +108,7 @@ export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing 
   };
 }
 
-/** Every decision follows from these, and the request. */
+/** Tells whether the decisions are still those of the opening: all of them follow from these facts. */
 function isAsOpened({ opened }: ModelCall, facts: RequestFacts): boolean {
   return (
     opened !== undefined &&
@@ -120,7 +120,7 @@ function isAsOpened({ opened }: ModelCall, facts: RequestFacts): boolean {
   );
 }
 
-/** A client whose answer the service itself cut has not gone away. */
+/** Returns the failure of a request. If the service itself cut the answer, the client did not disconnect. */
 function failureIn({ shutdown }: ModelCall, { row, error }: RequestFacts): Failure | undefined {
   if (row.end === 'client-gone' && shutdown.isCutting) {
     return { code: 'SHUTTING_DOWN', status: row.status };
@@ -128,7 +128,10 @@ function failureIn({ shutdown }: ModelCall, { row, error }: RequestFacts): Failu
   return error === undefined ? undefined : refusalOf(error);
 }
 
-/** Deferred: in the journal when the answer ends, and in the store a moment later. */
+/**
+ * Returns 'deferred' for a captured exchange: it is in the journal when the answer ends, and in the store a moment
+ * later.
+ */
 function captureStateOf({ modes, captured }: RequestFacts): ReceiptClosing['captureState'] {
   if (modes?.writes !== true) return 'off';
   if (captured === 'failed') return captured;
@@ -140,7 +143,7 @@ export interface Failure {
   readonly status: number;
 }
 
-/** For a request with a valid key that never came to its handler. */
+/** Makes the closing for a request with a valid key that never reached its handler. */
 export function refusedClosing(call: ModelCall, failure: Failure, totalMs: number): ReceiptClosing {
   return {
     status: failure.code === 'INTERNAL' ? 'internal_error' : 'rejected',
@@ -195,12 +198,12 @@ function requestIdIn(headers: readonly string[]): string | undefined {
 }
 
 /**
- * Receipts of requests that reach no provider: refusals, and lists of models. A client in a loop sends
- * hundreds of these a second, and each receipt is kept for months. So above a rate for each tenant they
- * leave a row in the log and a count in the metrics, but no receipt.
+ * Writes receipts of requests that reach no provider: refusals, and lists of models. A client in a loop sends
+ * hundreds of these per second, and receipts are kept for months. Above a rate for each tenant they get only a log
+ * row and a metric.
  */
 
-/** A person who tries things stays below it. At most 87,000 a day: 200 MB. */
+/** The rate of such receipts. A user who experiments stays below it. It allows at most 87,000 a day, 200 MB. */
 const RATE = { perMinute: 60, burst: 120 };
 
 export class UnforwardedReceipts {
@@ -211,7 +214,7 @@ export class UnforwardedReceipts {
     this.#parts = parts;
   }
 
-  /** Writes the receipt of a list that was answered. Returns false where there is no receipt. Throws JournalFullError. */
+  /** Writes the receipt of an answered list. Returns false if the rate allows no receipt. Throws JournalFullError. */
   served(opening: ReceiptOpening, closing: ReceiptClosing): boolean {
     const { receipts, clock } = this.#parts;
     if (this.#buckets.take(opening.tenant, clock.monotonic()) > 0) return false;
@@ -219,7 +222,10 @@ export class UnforwardedReceipts {
     return true;
   }
 
-  /** False: there is no receipt. A request is refused also where its receipt cannot be written. */
+  /**
+   * Writes the receipt of a refusal. Returns false if there is none. A request is refused even if its receipt cannot
+   * be written.
+   */
   refused(opening: ReceiptOpening, closing: ReceiptClosing): boolean {
     try {
       return this.served(opening, closing);
@@ -230,7 +236,7 @@ export class UnforwardedReceipts {
   }
 }
 
-/** One model request of a caller, from the key on: what its parts tell each other. */
+/** One model request of a caller, from the check of its key on. Its parts share these facts. */
 export interface ModelCall {
   readonly receiptId: string;
   /** Milliseconds since 1970: the time in the id. */
@@ -238,7 +244,7 @@ export interface ModelCall {
   readonly caller: Caller;
   readonly kind: ReceiptKind;
   readonly route: Route;
-  /** Milliseconds that the look-up of the key took. */
+  /** Milliseconds that checking the key took. */
   readonly authMs: number;
   /** Milliseconds that counting the call took, before its tokens were checked. */
   enterMs?: number;
@@ -247,18 +253,18 @@ export interface ModelCall {
   isHandled: boolean;
   /** False where no receipt could be written. */
   hasReceipt: boolean;
-  /** As the body names it; undefined while it is not read, and where it names none. */
+  /** The model that the body names; undefined before the body is read, and if it names none. */
   model?: string | undefined;
   chosen?: ProviderChoiceMade;
   /** The estimate with which it was admitted. */
   inputTokens?: number;
   admitted?: AdmittedCall;
   receipt?: OpenReceipt;
-  /** The facts that the opening of its receipt tells. */
+  /** The facts in the opening of its receipt. */
   opened?: KnownFacts;
 }
 
-/** The name of the receipt's kind, by the path of the request. */
+/** Returns the receipt's kind, by the path of the request. */
 export function receiptKind(route: Route, path: string): ReceiptKind {
   if (route.kind === 'model') return 'model';
   const last = path.slice(path.lastIndexOf('/') + 1);

@@ -36,12 +36,11 @@ import { keepLease, LEASE_MS } from '../leases.ts';
 import { staleGeneration } from './recall.ts';
 
 /**
- * Records come in: each is checked by its own digest, stored once, synced, and searched from the
- * next recall on. In small transactions, so that a recall waits for one at most, and so that a
- * deadline leaves whole items undone and none half done.
+ * Stores records: each is checked by its digest, stored once and synced to disk, and the next recall finds it. Small
+ * transactions keep the wait of a recall short, and a deadline leaves whole items undone but none half done.
  */
 
-/** A transaction: 16 typed prompts or one long answer take 2 to 4 ms and the disk's sync. */
+/** The limits of one transaction: 16 typed prompts or one long answer take 2 to 4 ms and one sync of the disk. */
 const BATCHES = {
   countMax: 16,
   sizeMax: 32_768,
@@ -59,7 +58,7 @@ export const capture: Operation = async (call, service) => {
   return once({ call, service, idempotencyKey }, () => take(call, asked));
 };
 
-/** The same key and body give the first answer again; the same key and another body are refused. */
+/** Repeats the first answer for the same Idempotency-Key and body; refuses the same key with another body. */
 async function once(
   { call, service, idempotencyKey }: { call: Call; service: ServiceState; idempotencyKey: string },
   work: () => Promise<CaptureAnswer>,
@@ -73,7 +72,7 @@ async function once(
   const done = await answeredOnce(asked, async () => {
     const answer = await work();
     const reply = replyJson(answer);
-    // Deferred records must be stored when the same call comes again.
+    // Deferred records must still be stored when the same call is repeated.
     const isWhole = answer.results.every(({ state }) => state !== 'deferred');
     return { result: reply, kept: isWhole ? { body: reply.body, at: clock.now() } : undefined };
   });
@@ -107,7 +106,7 @@ async function take(call: Call, asked: CaptureRequest): Promise<CaptureAnswer> {
   };
 }
 
-/** Fills `results`; throws STALE_GENERATION when nothing of the call was written. */
+/** Stores all records and fills `results`. Throws STALE_GENERATION if nothing was written. */
 async function storeAll(
   { call, asked, during }: { call: Call; asked: CaptureRequest; during: StateOfCall },
   taken: readonly Taken[],
@@ -127,7 +126,7 @@ async function storeAll(
       );
       const state = during.note(outcome.state);
       if (outcome.results === undefined && !isBegun) throw staleGeneration(state);
-      // A purge came in between: what is left belongs to the generation before it.
+      // A purge changed the generation meanwhile, so the remaining records must not be stored.
       if (outcome.results === undefined) break;
       isBegun = true;
       for (const [index, { item, place, object }] of batch.entries()) {
@@ -147,10 +146,7 @@ async function storeAll(
   return { state, isLate: false };
 }
 
-/**
- * The record may have been stored all the same: the client sends it again, and gets 'duplicate'
- * then.
- */
+/** Marks records as deferred. They may be stored all the same: then the client's next try gets 'duplicate'. */
 function leaveOut(
   taken: readonly Taken[],
   results: CaptureResult[],
@@ -180,7 +176,7 @@ function resultOf({ digest }: CaptureItem, object: NewObject, state: ObjectState
   }
 }
 
-/** The most important records come first: the deadline may cut off the rest. */
+/** Sorts the most important records first, because the deadline may cut off the rest. */
 function byPriority(taken: readonly Taken[]): readonly Taken[] {
   return taken.toSorted((a, b) => priorityOf(a) - priorityOf(b) || a.place - b.place);
 }
@@ -190,8 +186,8 @@ function priorityOf({ item }: Taken): number {
 }
 
 /**
- * Calls with an Idempotency-Key: the same call again gets the answer of the first one, also from
- * another node, and one of two at the same moment does the work.
+ * Handles an Idempotency-Key: a repeated call gets the first answer, also from another node. Of two calls at the
+ * same moment, one does the work.
  */
 
 const IN_PROGRESS_MS = 500;
@@ -208,11 +204,11 @@ export interface AskedOnce {
 
 export interface OnceDone<Result> {
   readonly result: Result;
-  /** For the same call again; undefined: that does the work again. */
+  /** What to store for a repeated call; undefined means that a repeated call does the work again. */
   readonly kept: { readonly body: string; readonly at: number } | undefined;
 }
 
-/** The body that an earlier call kept, or the result of the work. Throws ServiceFault. */
+/** Returns the body stored by an earlier call, or the result of the work. Throws ServiceFault. */
 export async function answeredOnce<Result>(
   asked: AskedOnce,
   work: () => Promise<OnceDone<Result>>,
@@ -241,7 +237,7 @@ export async function answeredOnce<Result>(
   }
 }
 
-/** Nothing stays begun when the caller does not wait for it any more. */
+/** Begins the work. If the caller disconnects meanwhile, the work is ended again. */
 async function begin(
   { store, key, holder, signal }: AskedOnce,
   begun: BegunAnswer,

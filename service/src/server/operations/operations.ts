@@ -26,19 +26,19 @@ import { createPurge, deleteItem, getPurge } from './purges.ts';
 import { recall } from './recall.ts';
 import { getReceipt, listReceiptHeads, listReceipts } from './receipts.ts';
 
-/** The operations that a key calls: a row each, with its route, the scope that it needs, and its handler. */
+/** The operations for keys: one row each, with its route, its scope and its handler. */
 
 export interface KeyOperation extends Route {
   readonly name: string;
   /** Undefined: any valid key. */
   readonly scope: Scope | undefined;
-  /** Bytes of the body; undefined where there is none. */
+  /** The maximum size of the body; undefined if the operation has no body. */
   readonly bodyBytesMax: number | undefined;
   readonly run: Operation;
 }
 
 export const KEY_START = '/v1/svc/';
-/** Calls below this count as calls of the memory. */
+/** The prefix of paths whose calls count as calls of the memory. */
 export const MEMORY_START = `${KEY_START}memory/`;
 
 const bytes = REQUEST_BYTES_MAX;
@@ -70,7 +70,7 @@ function row(
   return { name, ...routeOf(route), scope, bodyBytesMax, run };
 }
 
-/** The features of this service, so that a client need not try them out. */
+/** The features of this service, so that a client need not find them by trial. */
 const FEATURES = [PROOF_FEATURE, 'capture.deadline.v1', 'retrieve.lines.v1', 'purge.signed.v1'];
 
 async function whoami(call: Call, { parts }: ServiceState): Promise<Reply> {

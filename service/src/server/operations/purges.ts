@@ -19,12 +19,15 @@ import { erase } from '../jobs.ts';
 import { receiptOf } from '../wire.ts';
 
 /**
- * Deletion. The answer comes when nothing is left, or says that the purge goes on. After a crash another
- * process continues.
+ * Purges: the answer comes when nothing is left, or says that the purge is still running. After a crash another
+ * process continues it.
  */
 
 const LOOK_MS = 100;
-/** A purge that needs longer goes on in the background: a backup may read the file for minutes. */
+/**
+ * How long a call waits for its purge. A longer purge continues in the background, for example while a backup reads
+ * the file.
+ */
 const ANSWER_MS = 5000;
 
 export const createPurge: Operation = async (call, service) => {
@@ -88,7 +91,7 @@ async function purge(call: Call, { parts }: ServiceState, order: Order): Promise
   return (await call.store.findPurge(purgeId, call.signal)) ?? begun;
 }
 
-/** Resolves after the time that the caller waits, too. */
+/** Waits until the records are erased, or until the caller's time is over. */
 async function waitUntilErased(
   { store }: Call,
   { clock, randomBytes }: ServiceState['parts'],

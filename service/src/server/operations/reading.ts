@@ -28,11 +28,11 @@ import {
 import { ServiceFault } from '../fault.ts';
 import { itemOf, objectOf, receiptOf, sourceOf } from '../wire.ts';
 
-/** What a key reads: whole records, one record as text, and pages of items, sources and purges. */
+/** The operations that read: whole records, one record as text, and pages of items, sources and purges. */
 
 /** The contract's default. */
 const BYTES_FALLBACK = 1_048_576;
-/** Room for the rest of an answer besides its 256 records. */
+/** Bytes reserved for the rest of an answer, in addition to its 256 records. */
 const AROUND_BYTES = 256 * 1024;
 const LINES_MAX = 20_000;
 const LINES_FALLBACK = 2000;
@@ -57,7 +57,7 @@ export const retrieve: Operation = async (call) => {
   return replyJson(answer);
 };
 
-/** One record as plain text, by lines: for an agent with a shell. */
+/** Returns one record as plain text by lines, for an agent with a shell. */
 export const getObject: Operation = async (call) => {
   const { query } = call.head;
   const named = query.get('space');
@@ -81,7 +81,7 @@ export const getObject: Operation = async (call) => {
   };
 };
 
-/** `lines=1-200`, or where the first one is and how many. */
+/** Reads `lines=1-200`: the first line and the number of lines. */
 function linesIn(query: URLSearchParams): { readonly first: number; readonly count: number } {
   const lines = query.get('lines');
   if (lines === null) {
@@ -103,7 +103,7 @@ function plainText(record: ContentRecord): string {
   return record.m.map(({ r, t }) => `${r}: ${t.join('\n')}`).join('\n');
 }
 
-/** A number of the query. Throws ServiceFault INVALID_REQUEST. */
+/** Reads a number from the query. Throws ServiceFault INVALID_REQUEST. */
 export function numberIn(
   query: URLSearchParams,
   name: string,
@@ -114,10 +114,10 @@ export function numberIn(
   return readValue(/^\d{1,15}$/.test(text) ? Number(text) : text, integer(min, max));
 }
 
-// Pages: a cursor says how many elements are before the page.
+// Pages: a cursor holds the number of elements before the page.
 
 const LIMIT_FALLBACK = 20;
-/** Room for the rest of a page besides its elements. */
+/** Bytes reserved for the rest of a page, in addition to its elements. */
 const PAGE_AROUND_BYTES = 64 * 1024;
 
 export const listItems: Operation = async (call) => {
@@ -127,7 +127,7 @@ export const listItems: Operation = async (call) => {
   const items = await call.store.listItems(
     {
       ...page,
-      // One more than asked for: it says whether there is another page.
+      // One element more than asked for shows whether there is another page.
       limit: page.limit + 1,
       kind: asked.kind satisfies ObjectKind | undefined,
       role: asked.role,
@@ -162,7 +162,7 @@ function nameOfItem(item: MemoryItem): string {
   return item.item_id;
 }
 
-/** As many as were asked for and fit into an answer. */
+/** Makes a page: as many elements as were asked for and fit into an answer. */
 function pageReply<One>(
   found: readonly One[],
   { limit, offset }: PageFilter,
@@ -190,7 +190,7 @@ function pageOf(call: Call, space: string | undefined): PageFilter {
   return { spaces: chooseSpaces(call.key, space), limit, offset: Number(after) };
 }
 
-/** Text as the shapes want it: numbers and lists read. */
+/** Parses the query into the types of the shapes: numbers and lists. */
 function queryOf({ head: { query } }: Call): Record<string, unknown> {
   const fields: Record<string, unknown> = Object.fromEntries(query);
   const { limit, refs } = fields;

@@ -22,9 +22,9 @@ import { MemoryError } from '../../../../src/core/errors.ts';
 
 /** The contract's default. */
 const ITEMS_FALLBACK = 20;
-/** The contract promises 24 hours; nothing here expires by itself, so the promise is kept. */
+/** How long results stay available: the contract promises 24 hours, and nothing here expires by itself. */
 const HOLD_MS = 24 * 3600 * 1000;
-/** Kept back from the deadline, for writing the answer. */
+/** Time before the deadline that is reserved for writing the answer. */
 const ANSWER_MS = 5;
 
 export const recall: Operation = async (call) => {
@@ -77,7 +77,7 @@ function questionOf(call: Call, asked: RecallRequest): ServiceQuestion {
     nonce: Buffer.from(asked.nonce ?? '', 'base64url'),
     ifGeneration: asked.if_generation,
     deadlineAt: call.deadlineAt - ANSWER_MS,
-    // svc derived these spaces and no caller named them, so spaces of other people are left out.
+    // svc derived these spaces itself, so spaces that the key may not use are left out silently.
     olderSpaces: (asked.older_spaces ?? []).filter((space) => mayUse(call.key, space)),
     ...(asked.agent === undefined ? {} : { agent: agentOf(asked.agent) }),
     now: asked.asked_at === undefined ? call.now : Date.parse(asked.asked_at),

@@ -16,7 +16,7 @@ import { listBody, type Operation, readValue, replyJson } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
 import type { Signer } from '../signer.ts';
 
-/** Receipts of requests: a list, one of them, and the last numbers of the nodes. */
+/** Receipts of requests: a list, one receipt, and the heads of the nodes. */
 
 export const listReceipts: Operation = async ({ store, head, signal }) =>
   replyJson(await receiptPage({ store, query: head.query, signal }));
@@ -44,10 +44,10 @@ export async function receiptPage(asked: Asked & { readonly signal: AbortSignal 
     });
   }
   const limit = query.limit ?? PAGE;
-  // One more than asked for: it says whether there is another page.
+  // One receipt more than asked for shows whether there is another page.
   const found = await asked.store.listReceipts(filterOf(query, limit + 1), asked.signal);
   const hasMore = found.length > limit;
-  // A page in front of a receipt was read backwards, so the extra row is first.
+  // A page before a receipt was read backwards, so the extra row comes first.
   const shown = query.before === undefined ? found.slice(0, limit) : found.slice(-limit);
   return listBody({
     data: shown.map(({ body }) => parseJson(body)),
@@ -81,7 +81,7 @@ export interface OneAsked {
   readonly now: number;
 }
 
-/** A receipt of so short ago may still be on its way to the store. */
+/** The age below which a missing receipt may still be on its way to the store. */
 const YOUNG_MS = 600_000;
 const RETRY_MS = 1000;
 
@@ -100,10 +100,11 @@ export interface HeadsAsked extends Asked {
   readonly now: number;
 }
 
-/** A head that is not closed is signed as it is now, and its node continues. */
+/** Returns a page of heads. A head that is not closed is signed with its present number. */
 export async function headPage({ tenant, store, query, signer, now }: HeadsAsked) {
   const { limit = 100, after } = readValue(queryFields(query), headsQuery);
-  // Before the heads: receipts that are stored meanwhile are then in the heads alone.
+  // Counted before the heads are read, so a receipt that is stored meanwhile appears only in a head, which is
+  // harmless.
   const receipts = await countReceipts(store);
   const found = await store.listHeads({ limit: limit + 1, after });
   const shown = found.slice(0, limit);
@@ -118,7 +119,7 @@ export async function headPage({ tenant, store, query, signer, now }: HeadsAsked
 /** 270 years of days. */
 const DAYS_MAX = 100_000;
 
-/** Every receipt that was ever stored counts in the usage of its day. */
+/** Counts all receipts that were ever stored, by the usage of all days. */
 async function countReceipts(store: TenantStore): Promise<number> {
   const days = await store.listUsage({
     from: '0000-01-01',
@@ -129,7 +130,7 @@ async function countReceipts(store: TenantStore): Promise<number> {
   return days.reduce((sum, { requests }) => sum + requests, 0);
 }
 
-/** The questions for receipts, as service/docs/hosted-api.yaml has them. A filter that is not known is refused. */
+/** Checks the queries for receipts by service/docs/hosted-api.yaml. An unknown filter is refused. */
 
 const receiptId = text({ pattern: RECEIPT_ID });
 
@@ -166,12 +167,12 @@ export const usageQuery = closed(
     from: day,
     to: day,
     api_key_id: text({ max: 64 }),
-    /** Some of day, key, provider and model, with commas between them. */
+    /** Any of day, key, provider and model, separated by commas. */
     group_by: text({ pattern: /^(?:day|key|provider|model)(?:,(?:day|key|provider|model)){0,3}$/ }),
   },
 );
 
-/** Every parameter comes once; a limit is a number. */
+/** Reads the query. Each parameter may come once, and a limit is a number. */
 export function queryFields(query: URLSearchParams): Readonly<Record<string, unknown>> {
   const fields = new Map<string, unknown>();
   for (const [name, value] of query) {
