@@ -139,7 +139,7 @@ export interface ReceiptClosing {
   readonly responseSha256?: string | undefined;
 }
 
-/** The process that made the receipt, and the receipt's number in that process. */
+/** Identifies the process that made the receipt, and the receipt's number there. */
 export interface ReceiptIssuer {
   readonly version: string;
   readonly node: string;
