@@ -3,7 +3,8 @@ import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Findings } from '../src/core/settings/config-values.ts';
 import { readProxySettings } from '../src/core/settings/config-proxy.ts';
-import { TEXTS } from '../src/ui/texts/texts.ts';
+import { CLOSED, FAILURES, VIEWS } from '../src/ui/texts/frame.ts';
+import { MEMORY } from '../src/ui/texts/memory.ts';
 
 /** What the pages for users say must be true of the tree: links, settings, commands. */
 
@@ -80,10 +81,10 @@ test('messages name a page as svc help PAGE, because a person who installed the 
 
 test('docs/page.md says what helps in every state of the page, and names every view', () => {
   const page = read('docs/page.md');
-  const closed = Object.values(TEXTS.closed).map(({ title }) => title);
-  const failed = ['late', 'unreachable', 'internal'].map((name) => TEXTS.failures[name] ?? name);
-  const named = [...closed, ...failed, 'The memory cannot answer now.', TEXTS.memory.kinds.stale];
-  const missing = [...named, ...Object.values(TEXTS.views)].filter((one) => !page.includes(one));
+  const closed = Object.values(CLOSED).map(({ title }) => title);
+  const failed = ['late', 'unreachable', 'internal'].map((name) => FAILURES[name] ?? name);
+  const named = [...closed, ...failed, 'The memory cannot answer now.', MEMORY.kinds.stale];
+  const missing = [...named, ...Object.values(VIEWS)].filter((one) => !page.includes(one));
   expect(missing).toEqual([]);
 });
 

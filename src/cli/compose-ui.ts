@@ -21,8 +21,7 @@ import type { About, HealthAnswer, HealthCheck, StoreAnswer } from '../ports/ui-
 import type { InFlight, KeptRequests } from '../proxy/in-flight.ts';
 import { CliError } from './cli-error.ts';
 import { CodeChecker, findStale } from './memory/memory-code.ts';
-import { moveSpace } from './memory/spaces.ts';
-import { Terminal } from './terminal.ts';
+import { moveSpaceIn } from './memory/spaces.ts';
 import { systemClock } from './compose-common.ts';
 import type { LiveSettings } from '../proxy/upstream-choice.ts';
 
@@ -128,13 +127,7 @@ async function staleIn(space: string, { store, dataFolder }: UiParts): Promise<r
 
 /** Moves memories as `svc memory spaces` does; its errors are written for users. */
 async function moveInStore(change: SpaceChange, { dataFolder, store }: UiParts): Promise<void> {
-  const { memory, ledger, requestLog: requests } = store;
-  const nothing = { readOutput: () => undefined, close: async () => undefined };
-  const silent = { write: () => true };
-  const environment = { SVC_DATA_HOME: dataFolder };
-  const terminal = new Terminal({ stdout: silent, stderr: silent, environment });
-  const openStore = async () => ({ memory, ledger, requests, ...nothing });
-  await moveSpace(change, { environment, terminal, openStore }).catch((error: unknown) => {
+  await moveSpaceIn(store.memory, dataFolder, change).catch((error: unknown) => {
     if (!(error instanceof CliError)) throw error;
     throw new UiRefusal(409, 'refused', `${error.message} ${error.hint}`);
   });

@@ -26,14 +26,13 @@ import { TEXTS } from '../adapters/texts.ts';
 import type { Memory } from '../ports/memory.ts';
 import type { Outbox } from '../ports/outbox.ts';
 import type { RequestRow } from '../ports/request-log.ts';
-import type { BodyDecoder } from '../ports/body-decoder.ts';
 import type { Upstream } from '../ports/upstream.ts';
 import { accountsOf } from '../proxy/accounts.ts';
 import { HookMemory } from '../proxy/hook-memory.ts';
 import { ProxyHandler } from '../proxy/handle.ts';
 import { nameBoundInShadow } from './proxy/recent-trouble.ts';
 import { InFlight, KeptRequests } from '../proxy/in-flight.ts';
-import type { ConfiguredUpstream, Handler } from '../proxy/dependencies.ts';
+import type { ConfiguredUpstream } from '../proxy/dependencies.ts';
 import { newRequestId, reportTo, systemClock } from './compose-common.ts';
 import { count } from './listing.ts';
 import type { UiParts } from './compose-ui.ts';
@@ -81,49 +80,79 @@ export async function startProxy(options: StartProxyOptions): Promise<RunningPro
 }
 
 async function startOn(opened: Opened, options: StartProxyOptions): Promise<RunningProxy> {
-  const { settings, terminal } = options;
+  const { settings, dataFolder, terminal, onRow } = options;
   const runtime = opened.add(new Runtime(settings));
   const decoder = opened.add(createBodyDecoder());
   // The worker opens the store while the listener starts.
   const store = opened.add(
-    openEmbeddedStore({ folder: options.dataFolder, report: (line) => terminal.warn(line) }),
+    openEmbeddedStore({ folder: dataFolder, report: (line) => terminal.warn(line) }),
   );
   const inFlight = new InFlight();
   const kept = new KeptRequests();
-  const remembering = opened.add(await openMemory(options, { runtime, store }));
+  const { memory, outbox } = opened.add(await openMemory(options, { runtime, store }));
   const models = opened.add(new ModelCatalog(options.catalog));
-  const projects = new GitProjects(options.dataFolder);
-  const parts = { runtime, store, remembering, models, inFlight, kept, projects };
-  const handler = handlerOn(options, parts);
-  const hooks = new HookMemory({
-    memory: remembering.memory,
+  const isHere = settings.memory.kind === 'embedded';
+  const shared = {
+    memory,
     ledger: store.ledger,
     clock: systemClock,
     settings: () => runtime.now.live.proxy,
-    projects,
+    projects: new GitProjects(dataFolder),
     texts: TEXTS,
-    code: codeOf(options, store),
-    hookKey: () => hookKey(options.dataFolder),
-  });
-  const serve: Handler = (request, outgoing) =>
-    runtime.using(request.id, () => handler.handle(request, outgoing));
-  const ui = lazyUi({
-    ...options,
-    store,
+    // A service's records are no files here.
+    code: isHere ? { reader: new CodeFiles(), provenance: store.provenance } : undefined,
+  };
+  const handler = new ProxyHandler({
+    ...shared,
     inFlight,
     kept,
-    memory: remembering.memory,
-    live: () => runtime.now.live,
+    issuer: { kind: 'local-proxy', version: VERSION },
+    tenant: LOCAL_TENANT,
+    choose: ({ request: { id, route } }) => ({
+      configured: upstreamFor(runtime.liveFor(id), route),
+    }),
+    outbox,
+    accounts: accountsOf((model) => models.factsOf(model)),
+    factsOf: (model) => models.factsOf(model),
+    // Needed only while another process holds the file's lock, for a millisecond or two.
+    holdBack: {
+      ms: HOLD_MS,
+      isNeeded: () => store.state.writer.isBehind,
+      stored: async (_facts, msLeft) => void (await store.state.writer.caughtUp(msLeft)),
+    },
+    get blockKey() {
+      return runtime.now.blockKey;
+    },
+    hookKey: () => readHookKey(dataFolder),
+    outputFolder: isHere ? outputFolder(dataFolder) : undefined,
+    note: (facts) => {
+      const quota = quotaRowOf(facts, () => hookKey(dataFolder));
+      const limit = planLimitOf(facts.row.status, quota?.reading);
+      const row = limit === undefined ? facts.row : { ...facts.row, planLimit: limit };
+      if (quota !== undefined) store.requestLog.addQuota(quota);
+      store.requestLog.add(row);
+      onRow?.(row);
+      inFlight.finished(row);
+    },
   });
-  const server = listenerOn({
-    runtime,
+  const hooks = new HookMemory({ ...shared, hookKey: () => hookKey(dataFolder) });
+  const ui = lazyUi({ ...options, store, inFlight, kept, memory, live: () => runtime.now.live });
+  const server = createLocalServer({
+    settings: shared.settings,
+    tokenDigests: () => runtime.now.tokenDigests,
+    pathTokenDigests: () => runtime.now.pathTokenDigests,
+    loginOf: (route) => runtime.loginOf(route),
     decode: decoder.decode,
-    handler: serve,
-    hooks,
-    inFlight,
-    ui,
-    remembering,
-    terminal,
+    handler: (request, outgoing) =>
+      runtime.using(request.id, () => handler.handle(request, outgoing)),
+    hook: (asked) => hooks.answer(asked),
+    clock: systemClock,
+    newId: newRequestId,
+    inFlight: () => inFlight.rows(),
+    modeLimits: () => ({ ...runtime.now.live.proxy, supports: memory.supports }),
+    report: reportTo(terminal),
+    ui: () => (runtime.now.hasUi ? ui.open() : undefined),
+    version: VERSION,
   });
   const address = await server.listen();
   // A request at once after the start goes first, and opens the one connection that it needs.
@@ -137,7 +166,7 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
       const { blockKey } = runtime.now;
       const isShadow = next.proxy.compressionMode === 'shadow';
       if (isShadow && runtime.now.live.proxy.compressionMode !== 'shadow') {
-        nameBoundInShadow(options.dataFolder, Date.now(), terminal);
+        nameBoundInShadow(dataFolder, Date.now(), terminal);
       }
       runtime.apply(next);
       void ui.apply(next);
@@ -153,105 +182,13 @@ async function startOn(opened: Opened, options: StartProxyOptions): Promise<Runn
       const lost = handler.keepLast();
       if (lost > 0) {
         terminal.warn(
-          `${count(lost, 'capture is', 'captures are')} lost: the disk of ${options.dataFolder} did not take ` +
+          `${count(lost, 'capture is', 'captures are')} lost: the disk of ${dataFolder} did not take ` +
             'them before svc stopped.',
         );
       }
       await opened.close();
     },
   };
-}
-
-interface HandlerParts {
-  readonly runtime: Runtime;
-  readonly store: EmbeddedStore;
-  readonly remembering: ComposedMemory;
-  readonly models: ModelCatalog;
-  readonly inFlight: InFlight;
-  readonly kept: KeptRequests;
-  readonly projects: GitProjects;
-}
-
-/** A service's records are no files here. */
-function codeOf({ settings }: StartProxyOptions, { provenance }: EmbeddedStore) {
-  return settings.memory.kind === 'embedded' ? { reader: new CodeFiles(), provenance } : undefined;
-}
-
-function handlerOn(
-  options: StartProxyOptions,
-  { runtime, store, remembering, models, inFlight, kept, projects }: HandlerParts,
-): ProxyHandler {
-  const { settings, dataFolder, onRow } = options;
-  return new ProxyHandler({
-    inFlight,
-    kept,
-    issuer: { kind: 'local-proxy', version: VERSION },
-    tenant: LOCAL_TENANT,
-    settings: () => runtime.now.live.proxy,
-    choose: ({ request: { id, route } }) => ({
-      configured: upstreamFor(runtime.liveFor(id), route),
-    }),
-    memory: remembering.memory,
-    ledger: store.ledger,
-    outbox: remembering.outbox,
-    texts: TEXTS,
-    accounts: accountsOf((model) => models.factsOf(model)),
-    factsOf: (model) => models.factsOf(model),
-    // Needed only while another process holds the file's lock, for a millisecond or two.
-    holdBack: {
-      ms: HOLD_MS,
-      isNeeded: () => store.state.writer.isBehind,
-      stored: async (_facts, msLeft) => void (await store.state.writer.caughtUp(msLeft)),
-    },
-    clock: systemClock,
-    projects,
-    code: codeOf(options, store),
-    get blockKey() {
-      return runtime.now.blockKey;
-    },
-    hookKey: () => readHookKey(dataFolder),
-    outputFolder: settings.memory.kind === 'embedded' ? outputFolder(dataFolder) : undefined,
-    note: (facts) => {
-      const quota = quotaRowOf(facts, () => hookKey(dataFolder));
-      const limit = planLimitOf(facts.row.status, quota?.reading);
-      const row = limit === undefined ? facts.row : { ...facts.row, planLimit: limit };
-      if (quota !== undefined) store.requestLog.addQuota(quota);
-      store.requestLog.add(row);
-      onRow?.(row);
-      inFlight.finished(row);
-    },
-  });
-}
-
-interface ListenerParts {
-  readonly runtime: Runtime;
-  readonly decode: BodyDecoder;
-  readonly handler: Handler;
-  readonly hooks: HookMemory;
-  readonly inFlight: InFlight;
-  readonly ui: ReturnType<typeof lazyUi>;
-  readonly remembering: ComposedMemory;
-  readonly terminal: Terminal;
-}
-
-function listenerOn(parts: ListenerParts): LocalServer {
-  const { runtime, decode, handler, hooks, inFlight, ui, remembering, terminal } = parts;
-  return createLocalServer({
-    settings: () => runtime.now.live.proxy,
-    tokenDigests: () => runtime.now.tokenDigests,
-    pathTokenDigests: () => runtime.now.pathTokenDigests,
-    loginOf: (route) => runtime.loginOf(route),
-    decode,
-    handler,
-    hook: (asked) => hooks.answer(asked),
-    clock: systemClock,
-    newId: newRequestId,
-    inFlight: () => inFlight.rows(),
-    modeLimits: () => ({ ...runtime.now.live.proxy, supports: remembering.memory.supports }),
-    report: reportTo(terminal),
-    ui: () => (runtime.now.hasUi ? ui.open() : undefined),
-    version: VERSION,
-  });
 }
 
 /** Warms everything up, so that the first request is as fast as later ones. */

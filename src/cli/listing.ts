@@ -1,7 +1,17 @@
+import { dayName, two } from '../core/meter/figures.ts';
 import { CliError } from './cli-error.ts';
 import type { Terminal } from './terminal.ts';
 
 /** What the listing commands have in common. */
+
+export interface ListOptions {
+  readonly space?: string;
+  readonly limit?: string;
+  readonly json?: boolean;
+}
+
+/** The default and the maximum of --limit in every list. */
+export const LIST_LIMIT = { fallback: 20, max: 1000 };
 
 /** Parses `--limit`. Throws CliError for anything but a number. */
 export function limitOf(
@@ -38,17 +48,7 @@ export function percent(share: number | null | undefined): string {
 export function timeText(at: number): string {
   const time = new Date(at);
   if (Number.isNaN(time.getTime())) return '?';
-  const day = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())].join('-');
-  return `${day} ${[time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':')}`;
-}
-
-function two(value: number): string {
-  return String(value).padStart(2, '0');
-}
-
-/** `2026-11-20` */
-export function dayText(at: number): string {
-  return timeText(at).slice(0, 10);
+  return `${dayName(at)} ${[time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':')}`;
 }
 
 /** `16:45:02` */

@@ -40,8 +40,7 @@ export class ByteBudget {
   take(bytes: number, signal: AbortSignal, owner?: string): Promise<Lease> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
-      const lease = this.takeNow(bytes, owner);
-      if (lease !== undefined) resolve(lease);
+      if (this.#fits(bytes, owner, 0)) resolve(this.#lease(bytes, owner));
       else if (this.#waiting.length >= this.#waitingMax) throw tooBusy();
       else this.#wait({ bytes, signal, owner, resolve, reject });
     });
@@ -52,11 +51,6 @@ export class ByteBudget {
     const more = bytesMax - this.#bytesMax;
     this.#bytesMax = bytesMax;
     this.#giveBack(more);
-  }
-
-  /** Undefined where there is no room now. */
-  takeNow(bytes: number, owner: string | undefined): Lease | undefined {
-    return this.#fits(bytes, owner, 0) ? this.#lease(bytes, owner) : undefined;
   }
 
   /** `alone`: how many bodies the owner has if this is its only one. */

@@ -69,19 +69,14 @@ export class RequestBodies {
     expected: ExpectedBody,
     { gone, owner }: BodySender,
   ): Promise<ReceivedBody | 'gone'> {
-    const bytes = expected.length ?? 0;
-    gone.throwIfAborted();
-    const lease =
-      this.#bodies.takeNow(bytes, owner) ?? (await this.#bodies.take(bytes, gone, owner));
+    const lease = await this.#bodies.take(expected.length ?? 0, gone, owner);
+    let body: Buffer | undefined;
     try {
-      const body = await readInto(lease, incoming, expected);
-      if (body !== undefined) return { body, release: () => lease.release() };
-    } catch (error) {
-      lease.release();
-      throw error;
+      body = await readInto(lease, incoming, expected);
+    } finally {
+      if (body === undefined) lease.release();
     }
-    lease.release();
-    return 'gone';
+    return body === undefined ? 'gone' : { body, release: () => lease.release() };
   }
 
   async #receiveEncoded(

@@ -2,9 +2,6 @@ import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Dialect } from '../core/conversation/view.ts';
 import type { ProxyError } from '../core/errors.ts';
 import { errorBody } from '../core/http/gate.ts';
-import { PROOF_HEADER } from '../core/http/local-token.ts';
-import { UI_PATH } from '../core/http/ui-gate.ts';
-import type { RequestRow } from '../ports/request-log.ts';
 
 /**
  * The answers that svc makes itself, in the form of the client's API. They contain no path, header or body of the
@@ -54,40 +51,26 @@ export function writeErrorAnswer(error: ProxyError, context: ErrorContext): stri
   return `${lines.join('\r\n')}\r\n\r\n${answer.body}`;
 }
 
-/**
- * Answers that the process is alive. Any program on this machine may ask, so the answer contains nothing else.
- * `proof`: for a holder of the token who sent a challenge; useless to others.
- */
-export function answerHealth(outgoing: ServerResponse, proof: string | undefined): void {
-  const more = proof === undefined ? {} : { [PROOF_HEADER]: proof };
-  answerJson(outgoing, { status: 'ok', service: 'svc' }, more);
-}
-
-/** Answers with the rows of open requests, without texts or keys. */
-export function answerOpenRequests(outgoing: ServerResponse, rows: readonly RequestRow[]): void {
-  answerJson(outgoing, { requests: rows });
-}
-
-/** Answers with a one-time link to the page, for a holder of the token. */
-export function answerUiLink(outgoing: ServerResponse, fragment: string): void {
-  answerJson(outgoing, { link: `${UI_PATH}#${fragment}` });
-}
-
-/** Answers with the text that a hook passes to its client; '' for none. */
-export function answerHook(outgoing: ServerResponse, text: string): void {
-  answerJson(outgoing, { text });
-}
-
-function answerJson(outgoing: ServerResponse, value: object, more: Record<string, string> = {}) {
+/** Answers a call of svc's own. No such answer is cached. */
+export function answerJson(
+  outgoing: ServerResponse,
+  value: object,
+  { status = 200, headers = {} }: JsonHead = {},
+): void {
   const body = Buffer.from(JSON.stringify(value));
-  outgoing.writeHead(200, {
+  outgoing.writeHead(status, {
     'content-type': 'application/json',
     'content-length': body.length,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
-    ...more,
+    ...headers,
   });
   outgoing.end(body);
+}
+
+interface JsonHead {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 function makeErrorAnswer(error: ProxyError, context: ErrorContext): ErrorAnswer {

@@ -13,10 +13,15 @@ import {
 } from '../core/http/gate.ts';
 import type { RequestHead } from '../core/http/http-form.ts';
 import { headerOf } from '../core/http/header-rules.ts';
-import { admitUi, isUiTarget } from '../core/http/ui-gate.ts';
+import { admitUi, isUiTarget, UI_PATH } from '../core/http/ui-gate.ts';
 import { type ModeLimits, modesToTell } from '../core/http/modes.ts';
 import { relayedEvidence, unreadEvidence } from '../core/plan/evidence.ts';
-import { splitTarget, CHALLENGE_HEADER, makeProof } from '../core/http/local-token.ts';
+import {
+  CHALLENGE_HEADER,
+  makeProof,
+  PROOF_HEADER,
+  splitTarget,
+} from '../core/http/local-token.ts';
 import { type HookRequest, readHookRequest } from '../core/hooks/hook-question.ts';
 import { parseJson } from '../core/bytes/json-fields.ts';
 import type { Login } from '../core/http/logins.ts';
@@ -39,15 +44,7 @@ import { askForBody, RequestBodies } from '../http/request-bodies.ts';
 import { Connections, dropBody, endRaw } from '../http/connections.ts';
 import { describeFault } from '../http/faults.ts';
 import type { UiDoor } from './ui-door.ts';
-import {
-  answerError,
-  answerHealth,
-  answerHook,
-  answerOpenRequests,
-  answerUiLink,
-  type ErrorContext,
-  writeErrorAnswer,
-} from './answers.ts';
+import { answerError, answerJson, type ErrorContext, writeErrorAnswer } from './answers.ts';
 
 /**
  * The loopback listener: passes a request through the gate, reads and decodes its body, and gives it to the handler.
@@ -66,7 +63,7 @@ export interface LocalServer {
   readonly openRequests: number;
 }
 
-export interface LocalServerOptions {
+interface LocalServerOptions {
   /** Called for every request. The address is the one at `listen()`. */
   readonly settings: () => ProxySettings;
   /**
@@ -193,16 +190,18 @@ class Listener implements LocalServer {
     if (admission.awaitsContinue && admission.body !== undefined) askForBody(outgoing);
     const { route } = admission;
     if (route.kind === 'local') {
-      answerHealth(outgoing, this.#proofFor(head));
-      return;
+      // The process is alive. Any program on this machine may ask, so the answer contains nothing else.
+      return answerJson(
+        outgoing,
+        { status: 'ok', service: 'svc' },
+        { headers: this.#proofFor(head) },
+      );
     }
     if (route.kind === 'open-requests') {
-      answerOpenRequests(outgoing, this.#options.inFlight?.() ?? []);
-      return;
+      return answerJson(outgoing, { requests: this.#options.inFlight?.() ?? [] });
     }
     if (route.kind === 'ui-link') {
-      answerUiLink(outgoing, await this.#uiLink());
-      return;
+      return answerJson(outgoing, { link: `${UI_PATH}#${await this.#uiLink()}` });
     }
     const received = await this.#bodies.receive(incoming, admission.body, {
       gone: goneSignal(outgoing),
@@ -211,8 +210,7 @@ class Listener implements LocalServer {
     try {
       if (route.kind === 'hook') {
         const asked = readHookRequest(parseJson(received.body?.toString('utf8') ?? ''));
-        answerHook(outgoing, (await this.#options.hook?.(asked)) ?? '');
-        return;
+        return answerJson(outgoing, { text: (await this.#options.hook?.(asked)) ?? '' });
       }
       await this.#options.handler(
         {
@@ -251,11 +249,13 @@ class Listener implements LocalServer {
     if (this.#stopped !== undefined) throw new ProxyError('SHUTTING_DOWN', 'svc is stopping.');
   }
 
-  #proofFor(head: RequestHead): string | undefined {
+  /** Returns the proof for a holder of the token who sent a challenge; it is useless to others. */
+  #proofFor(head: RequestHead): Readonly<Record<string, string>> {
     const challenge = headerOf(head.headers, CHALLENGE_HEADER);
     const [digest] = this.#options.tokenDigests();
-    if (challenge === undefined || digest === undefined) return undefined;
-    return makeProof(digest, challenge, { pid: process.pid, port: this.#port });
+    if (challenge === undefined || digest === undefined) return {};
+    const proof = makeProof(digest, challenge, { pid: process.pid, port: this.#port });
+    return proof === undefined ? {} : { [PROOF_HEADER]: proof };
   }
 
   #admit(head: RequestHead): Admission {

@@ -1,9 +1,9 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { runAtRest } from './client/use-load.ts';
 import { hrefOf, route, type ViewName } from './client/router.ts';
 import { about, line, page } from './client/session.ts';
-import { TEXTS } from './texts/texts.ts';
+import { CLOSED, FRAME, VIEWS } from './texts/frame.ts';
 import { Command } from './parts/command.tsx';
 import { Busy } from './parts/states.tsx';
 import { RequestsView } from './views/requests.tsx';
@@ -21,61 +21,45 @@ export function App() {
   return <Shell>{page.value.name === 'closed' ? <Closed why={page.value.why} /> : <Busy />}</Shell>;
 }
 
-const TABS: readonly { readonly view: ViewName; readonly also: readonly ViewName[] }[] = [
-  { view: 'now', also: [] },
-  { view: 'requests', also: ['request'] },
-  { view: 'memory', also: [] },
-  { view: 'savings', also: [] },
-  { view: 'health', also: [] },
-];
+const PAGES: Readonly<Record<ViewName, ComponentType>> = {
+  now: NowView,
+  requests: RequestsView,
+  request: RequestView,
+  memory: MemoryView,
+  savings: SavingsView,
+  health: HealthView,
+};
+/** One request is a page of the view of requests. */
+const TABS = ['now', 'requests', 'memory', 'savings', 'health'] as const;
 
 function Frame({ view }: { readonly view: ViewName }) {
-  useTitle(TEXTS.views[view]);
+  useTitle(VIEWS[view]);
+  const Page = PAGES[view];
   useEffect(() => void runAtRest([askMemoryAhead, askSavingsAhead]), []);
   return (
     <Shell nav={<Tabs view={view} />}>
       {line.value === 'lost' && (
         <p class="notice warn" role="status">
           <span class="dot warn" />
-          <span>{TEXTS.frame.lost}</span>
+          <span>{FRAME.lost}</span>
         </p>
       )}
-      <View view={view} />
+      <Page />
     </Shell>
   );
 }
 
-function View({ view }: { readonly view: ViewName }) {
-  switch (view) {
-    case 'request':
-      return <RequestView />;
-    case 'requests':
-      return <RequestsView />;
-    case 'memory':
-      return <MemoryView />;
-    case 'savings':
-      return <SavingsView />;
-    case 'health':
-      return <HealthView />;
-    case 'now':
-      return <NowView />;
-  }
-}
-
 function Tabs({ view }: { readonly view: ViewName }) {
   return (
-    <nav class="views" aria-label={TEXTS.frame.views}>
-      {TABS.map((tab) => (
-        <a
-          key={tab.view}
-          href={hrefOf(tab.view)}
-          {...(tab.view === view || tab.also.includes(view)
-            ? { 'aria-current': 'page' as const }
-            : {})}
-        >
-          {TEXTS.views[tab.view]}
-        </a>
-      ))}
+    <nav class="views" aria-label={FRAME.views}>
+      {TABS.map((tab) => {
+        const isOpen = tab === view || (tab === 'requests' && view === 'request');
+        return (
+          <a key={tab} href={hrefOf(tab)} aria-current={isOpen ? 'page' : undefined}>
+            {VIEWS[tab]}
+          </a>
+        );
+      })}
     </nav>
   );
 }
@@ -91,7 +75,7 @@ function Shell(props: { readonly nav?: ComponentChildren; readonly children: Com
           document.getElementById('main')?.focus();
         }}
       >
-        {TEXTS.frame.skip}
+        {FRAME.skip}
       </a>
       <header class="bar">
         <a class="brand" href={hrefOf('now')}>
@@ -104,7 +88,7 @@ function Shell(props: { readonly nav?: ComponentChildren; readonly children: Com
       <main id="main" tabIndex={-1}>
         {props.children}
       </main>
-      <footer class="foot">{TEXTS.frame.foot}</footer>
+      <footer class="foot">{FRAME.foot}</footer>
     </>
   );
 }
@@ -124,22 +108,20 @@ function ProxyLine() {
   return (
     <p class="proxy">
       <span class={isLive ? 'dot ok' : 'dot'} />
-      <span>{TEXTS.frame.proxy(location.host)}</span>
-      {about.value !== undefined && (
-        <span class="more">{TEXTS.frame.version(about.value.version)}</span>
-      )}
+      <span>{FRAME.proxy(location.host)}</span>
+      {about.value !== undefined && <span class="more">{FRAME.version(about.value.version)}</span>}
     </p>
   );
 }
 
-function Closed({ why }: { readonly why: keyof typeof TEXTS.closed }) {
-  useTitle(TEXTS.frame.closed);
-  const { title, text } = TEXTS.closed[why];
+function Closed({ why }: { readonly why: keyof typeof CLOSED }) {
+  useTitle(FRAME.closed);
+  const { title, text } = CLOSED[why];
   return (
     <section aria-labelledby="closed">
       <h1 id="closed">{title}</h1>
       <p class="lead">{text}</p>
-      <p class="lead">{TEXTS.frame.newLink}</p>
+      <p class="lead">{FRAME.newLink}</p>
       <p class="mend">
         <Command text="svc ui" />
       </p>

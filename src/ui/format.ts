@@ -1,12 +1,6 @@
-/** Writes numbers and times for the page, every number with its unit. */
+import { two } from '../core/meter/figures.ts';
 
-/** 950, 1.2k, 85k, 1.3M */
-export function short(value: number): string {
-  const size = Math.abs(value);
-  if (size < 1000) return String(Math.round(value));
-  const [scaled, unit] = size < 999_500 ? [value / 1000, 'k'] : [value / 1_000_000, 'M'];
-  return `${Math.abs(scaled) < 9.95 ? scaled.toFixed(1) : Math.round(scaled)}${unit}`;
-}
+/** Writes numbers and times for the page, every number with its unit. */
 
 /** 71,240 */
 export function whole(value: number): string {
@@ -38,10 +32,6 @@ export function percent(share: number | undefined): string {
 export function bytes(value: number): string {
   if (value < 1_000_000) return `${Math.max(1, Math.round(value / 1000))} kB`;
   return `${(value / 1_000_000).toFixed(1)} MB`;
-}
-
-export function dollars(value: number): string {
-  return `$${value.toFixed(2)}`;
 }
 
 export function milliseconds(value: number): string {
@@ -109,16 +99,6 @@ function weekdayOf(date: Date): string {
 export function moment(at: number): string {
   const isToday = new Date(at).toDateString() === new Date().toDateString();
   return isToday ? `Today ${clock(at)}` : `${day(at)} ${clock(at)}`;
-}
-
-/** Writes 2026-11-20 in local time, as in the request log's sums. */
-export function dayKey(at: number): string {
-  const date = new Date(at);
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-}
-
-function two(value: number): string {
-  return String(value).padStart(2, '0');
 }
 
 /** Returns midnight at the beginning of that day, in local time. */

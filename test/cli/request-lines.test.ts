@@ -6,7 +6,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { requestDetails } from '../../src/cli/requests/requests.ts';
 import { rowPrinter } from '../../src/cli/requests/request-lines.ts';
-import { short } from '../../src/cli/text-table.ts';
+import { short } from '../../src/core/meter/figures.ts';
 import type { RequestRow } from '../../src/ports/request-log.ts';
 import { BIN } from '../support/cli.ts';
 import { LOCAL_TOKEN, PROVIDER_KEY, validConfig } from '../support/config.ts';

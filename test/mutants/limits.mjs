@@ -90,8 +90,8 @@ export const LIMITS = [
   {
     name: 'a body takes room that is not there',
     file: 'src/http/byte-budget.ts',
-    from: 'return this.#fits(bytes, owner, 0) ?',
-    to: 'return bytes >= 0 ?',
+    from: 'if (this.#fits(bytes, owner, 0)) resolve(',
+    to: 'if (bytes >= 0) resolve(',
     test: BUDGET,
   },
   {

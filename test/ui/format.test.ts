@@ -6,10 +6,10 @@ import {
   day,
   longDay,
   narrowDay,
-  short,
   whole,
   withTenth,
 } from '../../src/ui/format.ts';
+import { short } from '../../src/core/meter/figures.ts';
 import { NOW } from '../../src/ui/texts/now.ts';
 
 /** Numbers and times read as the browser's own formatters write them, without the time to make those. */

@@ -1,3 +1,4 @@
+import { dayName } from '../../core/meter/figures.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 import { RULE_TERM, rulesIn } from '../../core/recall/rules.ts';
 import { rulesInForce } from '../../core/recall/rules-in-force.ts';
@@ -273,16 +274,6 @@ const SHELVES = `SELECT s.name AS space, count(*) AS memories, max(r.at) AS newe
 const SPACE_ID = 'SELECT id FROM spaces WHERE name = ?';
 const NEWEST = 'SELECT max(at) AS at FROM records WHERE space = ? AND at < ?';
 const COUNT = 'SELECT count(*) AS memories FROM records WHERE space = ? AND at >= ? AND at < ?';
-
-/** 2026-11-20, in local time. */
-function dayName(at: number): string {
-  const date = new Date(at);
-  return `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`;
-}
-
-function twoDigits(value: number): string {
-  return String(value).padStart(2, '0');
-}
 
 const BEGINNING = `SELECT r.text, r.is_utf16 FROM records r JOIN spaces s ON s.id = r.space
   WHERE s.name = ? AND r.conversation = ? AND r.role = 'user' ORDER BY r.exchange, r.at LIMIT 1`;

@@ -36,7 +36,11 @@ async function startForClient(
   { environment, terminal }: CommandContext,
   script: string,
 ): Promise<void> {
-  if ((await isListening(access)) && !(await isOutdated(access, environment, script))) return;
+  if (await isListening(access)) {
+    const { runsOtherBuild } = await import('./running-access.ts');
+    // `svc start --detach` replaces an older build of this program.
+    if (!(await runsOtherBuild(access, environment, script))) return;
+  }
   const child = spawn(process.execPath, [script, 'start', '--detach', '--quiet'], {
     env: { ...environment },
     // stdout belongs to the token alone.
@@ -59,16 +63,6 @@ async function startForClient(
     'The proxy does not run, and could not be started for this client.',
     'The reason is above. For more details, run: svc start, svc doctor',
   );
-}
-
-/** Says whether an older build of this program is running; `svc start --detach` then replaces it. */
-async function isOutdated(
-  access: Access,
-  environment: CommandContext['environment'],
-  script: string,
-): Promise<boolean> {
-  const { runsOtherBuild } = await import('./running-access.ts');
-  return runsOtherBuild(access, environment, script);
 }
 
 function isListening({ host, port }: Access): Promise<boolean> {

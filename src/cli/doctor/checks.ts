@@ -14,6 +14,14 @@ export function looseText({ path, mode }: LooseMode): string {
   return `${path} is open to others (mode 0${mode.toString(8)})`;
 }
 
+/** Reports open modes, with the command that closes them. */
+export function looseCheck(subject: string, loose: LooseMode): Check {
+  return { level: 'problem', subject, found: looseText(loose), fix: FIX };
+}
+
+/** The command that repairs what needs no decision. */
+export const FIX = 'svc doctor --fix';
+
 export function checkNode(version: string): Check {
   const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
   // undici 7 and package.json's engines field require 20.18.1.

@@ -19,7 +19,7 @@ import {
   variableText,
 } from '../../core/settings/config-values.ts';
 import { asList, asRecord, isRecord } from '../../core/bytes/json-fields.ts';
-import { type Check, looseText } from './checks.ts';
+import { type Check, FIX, looseCheck } from './checks.ts';
 import { looseDataFiles, tightenDataFiles } from '../../adapters/files/data-files.ts';
 import { dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
 import { folderMode, isPrivate, tightenFolder } from '../../adapters/files/private-folder.ts';
@@ -28,8 +28,6 @@ import { CliError } from '../cli-error.ts';
 import { saveConfig } from '../setup/setup-save.ts';
 
 /** Checks the configuration: folder, modes, contents, upstreams. */
-
-const FIX = 'svc doctor --fix';
 
 /** Also returns address and token, if readable. `hasHooks`: a client gets memory without a provider of svc. */
 export async function checkConfig(
@@ -68,12 +66,7 @@ function checkModes({ path, looseModes: all }: ConfigFile): readonly Check[] {
   if (all.length === 0) {
     return [{ level: 'ok', subject: 'Configuration', found: `${path}, private` }];
   }
-  return all.map((loose) => ({
-    level: 'problem',
-    subject: 'Configuration',
-    found: looseText(loose),
-    fix: FIX,
-  }));
+  return all.map((loose) => looseCheck('Configuration', loose));
 }
 
 /** Reports a forgotten copy of the configuration, which contains keys. */

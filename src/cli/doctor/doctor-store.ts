@@ -5,7 +5,7 @@ import { checkFolder, folderMode, isPrivate } from '../../adapters/files/private
 import type { Environment } from '../../core/settings/config-values.ts';
 import { count } from '../listing.ts';
 import { replacedText } from '../proxy/recent-trouble.ts';
-import { type Check, looseText } from './checks.ts';
+import { type Check, looseCheck } from './checks.ts';
 import { MemoryError } from '../../core/errors.ts';
 import { existsSync } from 'node:fs';
 import { databaseFile } from '../../adapters/files/database-file.ts';
@@ -57,12 +57,7 @@ async function checkModes(folder: string): Promise<readonly Check[]> {
   await checkFolder(folder, { asked: true });
   const own = isPrivate(mode) ? [] : [{ path: folder, mode }];
   const loose = [...own, ...(await looseDataFiles(folder))];
-  return loose.map((one) => ({
-    level: 'problem',
-    subject: 'Store',
-    found: looseText(one),
-    fix: 'svc doctor --fix',
-  }));
+  return loose.map((one) => looseCheck('Store', one));
 }
 
 /** Reports renamed broken files: svc reported them only to the user who opened the store then. */

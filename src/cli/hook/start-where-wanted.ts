@@ -3,7 +3,7 @@ import { startBackground } from '../../adapters/processes/background.ts';
 import { probeProxy } from '../../adapters/processes/local-calls.ts';
 import type { Access } from '../../core/settings/config-schema.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Environment } from '../../core/settings/config-values.ts';
+import type { HookCall } from './hook-call.ts';
 
 /**
  * Starts the proxy when a session begins whose client is configured to use it: a client with a dead proxy shows
@@ -17,15 +17,8 @@ import type { Environment } from '../../core/settings/config-values.ts';
 const START_MS = 700;
 const POLL_MS = 25;
 
-interface StartCall {
-  readonly client: string;
-  readonly environment: Environment;
-  /** This program. */
-  readonly script: string;
-}
-
 export async function startWhereWanted(
-  call: StartCall,
+  call: HookCall,
   { access, dataFolder }: { readonly access: Access | undefined; readonly dataFolder: string },
 ): Promise<void> {
   if (access === undefined || access.port === 0) return;
@@ -43,7 +36,7 @@ export async function startWhereWanted(
  * Says whether the client uses this address. Claude Code passes its settings' environment to hooks; Codex has the
  * address in its file.
  */
-function isSetTo(address: string, { client, environment }: StartCall): boolean {
+function isSetTo(address: string, { client, environment }: HookCall): boolean {
   if (client === 'claude')
     return (environment['ANTHROPIC_BASE_URL'] ?? '').includes(`//${address}`);
   if (client !== 'codex') return false;

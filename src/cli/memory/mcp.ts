@@ -88,7 +88,7 @@ export async function serveMcp({ options, context }: Call<McpOptions>): Promise<
       `${JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: TOO_LONG })}\n`,
     );
   });
-  const transport = new StdioServerTransport(messages, process.stdout, {
+  const transport = new StdioServerTransport(Readable.from(messages), process.stdout, {
     maxBufferSize: 2 * MESSAGE_BYTES_MAX,
   });
   const reach = await reachOf(options, context);
@@ -354,15 +354,7 @@ const LINE_END = 0x0a;
  * Returns the lines of `input` of at most `bytesMax` bytes. A longer one is dropped, and `onLong` gets its message's
  * id; undefined if that cannot be read.
  */
-export function shortLines(
-  input: Readable,
-  bytesMax: number,
-  onLong: (id: unknown) => void,
-): Readable {
-  return Readable.from(linesOf(input, bytesMax, onLong));
-}
-
-async function* linesOf(
+export async function* shortLines(
   input: Readable,
   bytesMax: number,
   onLong: (id: unknown) => void,

@@ -33,7 +33,7 @@ export async function addMemory({ args, options, context }: Call<AddOptions>): P
   const [state] = await withStore(context, ({ memory }) => memory.capture([record], deadline()));
   const ref = referenceOf(record.digest);
   if (state === 'forgotten') throw forgottenThere(space);
-  if (!isKept(state)) throw new CliError('The memory refused the text.', 'Check with: svc doctor');
+  if (!isKept(state)) throw refused();
   if (options.json === true) context.terminal.json({ ref, space, state });
   else {
     context.terminal.out(ref);
@@ -55,10 +55,10 @@ export async function moveMemories(call: Call<MoveOptions>): Promise<void> {
   if (!isSpace(to)) throw wrongSpace('--to');
   const moved = await withStore(context, async ({ memory }) => {
     let count = 0;
+    const where = options.space === undefined ? {} : { space: options.space };
     for (const ref of await wholeReferences(memory, refs)) {
-      const [record] = (
-        await memory.list({ refs: [ref], limit: 1000, ...inSpace(options.space) }, deadline())
-      ).filter(({ space }) => space !== to);
+      const held = await memory.list({ refs: [ref], limit: 1000, ...where }, deadline());
+      const record = held.find(({ space }) => space !== to);
       if (record === undefined) continue;
       if (memory.moveSome !== undefined) {
         const move = { from: record.space, to, refs: [ref] };
@@ -70,8 +70,7 @@ export async function moveMemories(call: Call<MoveOptions>): Promise<void> {
       const { ref: _, ...kept } = record;
       const [state] = await memory.capture([{ ...kept, space: to }], deadline());
       if (state === 'forgotten') throw forgottenThere(to);
-      if (!isKept(state))
-        throw new CliError('The memory refused the text.', 'Check with: svc doctor');
+      if (!isKept(state)) throw refused();
       count += await memory.forget({ refs: [ref], space: record.space }, deadline());
     }
     return count;
@@ -80,10 +79,6 @@ export async function moveMemories(call: Call<MoveOptions>): Promise<void> {
   else if (moved > 0) context.terminal.note(`Moved to ${nameOf(to, context)}: ${moved}.`);
   if (moved > 0) return;
   throw new CliError('No memory was found to move.', 'References are in: svc memory list');
-}
-
-function inSpace(space: string | undefined): { readonly space?: string } {
-  return space === undefined ? {} : { space };
 }
 
 function recordOf(text: string, space: string): MemoryRecord {
@@ -104,6 +99,10 @@ function recordOf(text: string, space: string): MemoryRecord {
   const own = createHash('sha256').update(`${at} ${captured.digest}`).digest('base64url');
   const place = { conversation: `added_${own}`, fingerprint: own, exchange: 0 };
   return { ...captured, ...place, space, client: 'svc', at, isTimed: true };
+}
+
+function refused(): CliError {
+  return new CliError('The memory refused the text.', 'Check with: svc doctor');
 }
 
 function forgottenThere(space: string): CliError {

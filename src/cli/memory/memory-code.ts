@@ -1,3 +1,4 @@
+import { dayName } from '../../core/meter/figures.ts';
 import { wholeReference, noSuchReference, nameOf, namesOf } from './named.ts';
 import { deadline, readStore } from '../store.ts';
 import { lstat } from 'node:fs/promises';
@@ -9,7 +10,7 @@ import { oneLine } from '../terminal.ts';
 import { dataFolder } from '../../adapters/files/own-folders.ts';
 import type { StoredRecord } from '../../ports/memory.ts';
 import type { CommandContext, Call } from '../context.ts';
-import { count, timeText, limitOf, dayText } from '../listing.ts';
+import { count, timeText, limitOf, LIST_LIMIT, type ListOptions } from '../listing.ts';
 
 /** Compares memories' files with the folders of their projects, for a user who waits. */
 
@@ -220,13 +221,6 @@ function fileText({ path, state }: FileCheck): string {
   return state === 'same' ? text(path) : `${text(path)} (${state})`;
 }
 
-interface ListOptions {
-  readonly space?: string;
-  readonly limit?: string;
-  readonly json?: boolean;
-}
-
-const LIMIT = { fallback: 20, max: 1000 };
 const PAGE = 200;
 /** More memories than anybody has. */
 const PAGES_MAX = 5_000;
@@ -259,7 +253,7 @@ interface Found {
 const NOTHING: Found = { stale: [], checked: 0, unknown: 0 };
 
 export async function listStale({ options, context }: Call<ListOptions>): Promise<void> {
-  const limit = limitOf(options.limit, LIMIT);
+  const limit = limitOf(options.limit, LIST_LIMIT);
   const { terminal } = context;
   const found = await readStore(context, async ({ code }) => {
     if (code === undefined) return undefined;
@@ -276,7 +270,8 @@ export async function listStale({ options, context }: Call<ListOptions>): Promis
     return;
   }
   const more = stale.length - newest.length;
-  if (more > 0) terminal.note(`And ${more} more: --limit ${Math.min(stale.length, LIMIT.max)}`);
+  if (more > 0)
+    terminal.note(`And ${more} more: --limit ${Math.min(stale.length, LIST_LIMIT.max)}`);
   if (unknown > 0)
     terminal.note(`Unknown: ${unknown}. Their files are missing, or could not be read.`);
   if (stale.length === 0) {
@@ -337,7 +332,7 @@ function printStale(projects: readonly StaleProject[], context: CommandContext):
     if (place > 0) terminal.out('');
     terminal.out(terminal.colors.bold(oneLine(names.of(space), TEXT_CHARS_MAX)));
     for (const { ref, at, text: said, files } of memories) {
-      terminal.row(`  ${ref}  ${dayText(at)}  ${oneLine(said, LINE_CHARS)}`, '    ');
+      terminal.row(`  ${ref}  ${dayName(at)}  ${oneLine(said, LINE_CHARS)}`, '    ');
       for (const file of files) terminal.row(`    ${fileText(file)}`, '      ');
     }
   }

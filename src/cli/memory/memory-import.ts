@@ -22,6 +22,7 @@ import { count } from '../listing.ts';
 
 interface ImportOptions {
   readonly from?: string;
+  /** The space for everything, instead of a record's own or the project of a session's folder. */
   readonly space?: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
@@ -121,14 +122,6 @@ async function* linesFrom(
   yield* linesOf(stdin);
 }
 
-interface TranscriptOptions {
-  /** The space to use instead of the project of each session's folder. */
-  readonly space?: string;
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
-  readonly json?: boolean;
-}
-
 interface Found {
   sessions: number;
   records: number;
@@ -143,7 +136,7 @@ interface Found {
  * records by space.
  */
 export async function importTranscripts(
-  { client, options }: { client: TranscriptClient; options: TranscriptOptions },
+  { client, options }: { client: TranscriptClient; options: ImportOptions },
   context: CommandContext,
 ): Promise<void> {
   const { environment, terminal } = context;

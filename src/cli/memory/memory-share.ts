@@ -17,7 +17,7 @@ import {
 } from '../../core/memory/shared-file.ts';
 import { rulesInForce } from '../../core/recall/rules-in-force.ts';
 import { maskSecrets, stripPrivate } from '../../core/redaction/redaction.ts';
-import type { MemoryDesk } from '../../ports/memory-desk.ts';
+import type { DeskRule, MemoryDesk } from '../../ports/memory-desk.ts';
 import type { Memory, MemoryRecord, SpeakerRole } from '../../ports/memory.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext, Call } from '../context.ts';
@@ -243,25 +243,13 @@ async function chosenEntries(
   }
   return [
     ...chosen,
-    ...records.map(({ role, at, client, text }) => ({
-      kind: 'memory' as const,
-      role,
-      at,
-      client,
-      text,
-    })),
+    ...records.map(({ role, at, client, text }): SharedEntry => {
+      return { kind: 'memory', role, at, client, text };
+    }),
   ];
 }
 
-function ruleEntry({
-  at,
-  client,
-  text,
-}: {
-  at: number;
-  client: string;
-  text: string;
-}): SharedEntry {
+function ruleEntry({ at, client, text }: DeskRule): SharedEntry {
   return { kind: 'rule', role: 'user', at, client, text };
 }
 

@@ -5,7 +5,7 @@ import type { Environment } from '../../core/settings/config-values.ts';
 import type { ProxySettings } from '../../core/settings/settings.ts';
 import { nameOf, spaceFor } from './named.ts';
 import { readStore } from '../store.ts';
-import { questionText } from '../../core/memory/captures.ts';
+import { lookQuestion } from '../../core/memory/captures.ts';
 import { writeAgentBlock } from '../../core/recall/agent-block.ts';
 import type { AgentCandidate, AgentLook } from '../../core/recall/agent-facts.ts';
 import { CliError } from '../cli-error.ts';
@@ -28,22 +28,18 @@ export async function explainRecall(call: Call<WhyOptions>): Promise<void> {
   const { options, context } = call;
   const [prompt = ''] = call.args;
   const space = await spaceFor(options.space, context);
-  const { environment } = context;
-  const { recalledTokensMax: tokensMax, recallQuietPercent } = await recallSettings(environment);
-  const quietShare = recallQuietPercent / 100;
+  const settings = await recallSettings(context.environment);
+  const asked = { space, now: Date.now(), charsMax: PROMPT_CHARS_MAX, settings };
+  const question = lookQuestion(prompt, asked);
+  const {
+    tokensMax,
+    agent: { quietShare },
+  } = question;
   const look = await readStore(context, async ({ desk }) => {
     if (desk === undefined) {
       throw new CliError('A memory service does not say why.', 'Ask in the service itself.');
     }
-    return desk.look({
-      space,
-      humanText: questionText(prompt, PROMPT_CHARS_MAX),
-      assistantText: '',
-      excludeDigests: [],
-      tokensMax,
-      now: Date.now(),
-      agent: { conversation: '', branch: '', quietShare, briefTokensMax: 0 },
-    });
+    return desk.look(question);
   });
   const { agent, exchanges } = look;
   const told = { standing: [], exchanges, sessions: [] };

@@ -1,3 +1,4 @@
+import { dayName } from '../../core/meter/figures.ts';
 import {
   projectOf,
   wholeReference,
@@ -12,7 +13,7 @@ import { CONTEXT_MAX, type Excerpt, excerptOf, type PartWords } from './excerpt.
 import type { ForgetFilter, Memory, StoredRecord } from '../../ports/memory.ts';
 import { CliError, type ExitCode } from '../cli-error.ts';
 import type { CommandContext, Call } from '../context.ts';
-import { limitOf, timeText, dayText } from '../listing.ts';
+import { limitOf, timeText, LIST_LIMIT, type ListOptions } from '../listing.ts';
 import type { CliStore } from '../compose-store.ts';
 import { changeReader } from './memory-code.ts';
 import { awaitCaptures } from '../proxy/late-captures.ts';
@@ -22,12 +23,6 @@ import type { SpaceNames } from '../../core/request/space-names.ts';
 import { readHookKey } from '../../adapters/files/hook-key.ts';
 
 /** Runs the commands of `svc memory` that list, search, read and forget memories. */
-
-interface ListOptions {
-  readonly space?: string;
-  readonly limit?: string;
-  readonly json?: boolean;
-}
 
 interface GetOptions {
   readonly origin?: boolean;
@@ -47,13 +42,11 @@ interface ForgetOptions {
   readonly json?: boolean;
 }
 
-const LIMIT = { fallback: 20, max: 1000 };
-
 /** Lists memories: newest first, with words best first. */
 export async function listMemories({ args, options, context }: Call<ListOptions>): Promise<void> {
   const words = args.length === 0 ? undefined : args.join(' ');
   const filter = {
-    limit: limitOf(options.limit, LIMIT),
+    limit: limitOf(options.limit, LIST_LIMIT),
     ...(options.space === undefined ? {} : { space: options.space }),
     ...(words === undefined ? {} : { words }),
   };
@@ -217,7 +210,7 @@ async function forgetByReference(
 ): Promise<ForgetChoice> {
   const { terminal } = context;
   const whole = await wholeReferences(memory, refs);
-  const held = await memory.list({ refs: whole, limit: LIMIT.max }, deadline());
+  const held = await memory.list({ refs: whole, limit: LIST_LIMIT.max }, deadline());
   const spaces = [...new Set(held.map((record) => record.space))].toSorted();
   const text = held.length === 1 ? `: ${oneLine(held[0]?.text ?? '', QUESTION_CHARS)}` : '';
   const what = refs.length === 1 ? 'this memory' : `these ${refs.length} memories`;
@@ -267,7 +260,7 @@ function showByProject(
     if (at > 0) terminal.out('');
     terminal.out(terminal.colors.bold(oneLine(names.of(space), columns)));
     for (const record of records.filter((one) => one.space === space)) {
-      const head = `  ${record.ref}  ${dayText(record.at)}  `;
+      const head = `  ${record.ref}  ${dayName(record.at)}  `;
       terminal.out(
         `${head}${oneLine(record.text, Math.max(TEXT_CHARS_MIN, columns - head.length))}`,
       );

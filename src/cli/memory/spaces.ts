@@ -11,6 +11,7 @@ import {
 } from '../../adapters/projects/registry.ts';
 import { findRepository } from '../../adapters/projects/repository.ts';
 import { isSpace } from '../../core/request/space.ts';
+import type { SpaceChange } from '../../local/ui/memory-calls.ts';
 import type { Memory } from '../../ports/memory.ts';
 import { CliError } from '../cli-error.ts';
 import type { CommandContext, Call } from '../context.ts';
@@ -109,53 +110,60 @@ function noFolder(): never {
   throw new CliError('svc finds no such folder.', 'Name an existing folder.');
 }
 
-export interface SpaceChange {
-  readonly from: string;
-  readonly to: string;
-  /** The other space may hold memories already. */
-  readonly isMerge: boolean;
-}
-
-/**
- * Renames or merges a space. The registry is changed first: the project then uses the new space, and recalls from
- * both until everything is moved. After an interruption the same command moves the rest.
- */
-export async function moveSpace(
-  { isMerge, ...typed }: SpaceChange,
-  context: CommandContext,
-): Promise<void> {
-  const from = await typedSpace(typed.from, context);
-  const to = await typedSpace(typed.to, context);
-  if (!isSpace(from) || !isSpace(to) || from === to) throw wrongSpace(NAMED);
-  const folder = dataFolder(context.environment);
-  const { moved, left } = await withStore(context, async ({ memory }) => {
-    const registry = await readRegistry(folder);
-    const isBegun = registry.forwards[from] === to;
-    const [there] = await memory.list({ space: to, limit: 1 }, deadline());
-    if (there !== undefined && !isMerge && !isBegun) {
-      throw new CliError(
-        `${typed.to} already has memories.`,
-        `svc memory spaces merge ${typed.from} ${typed.to}`,
-      );
-    }
-    const [first] = await memory.list({ space: from, limit: 1 }, deadline());
-    if (first === undefined && !isBegun && !isNamedIn(registry, from)) {
-      throw new CliError(`There is no space ${typed.from}.`, 'List them with: svc memory spaces');
-    }
-    await changeRegistry(folder, (now) => ({
-      ...now,
-      forwards: withForward(now.forwards, from, to),
-    }));
-    const count = await (memory.moveSome === undefined ? moveCopies : moveAll)(memory, from, to);
-    const rest = await memory.list({ space: from, limit: PAGE }, deadline());
-    return { moved: count, left: rest.length };
-  });
+/** Renames or merges a space, as a person names it. */
+export async function moveSpace(typed: SpaceChange, context: CommandContext): Promise<void> {
+  const change = {
+    from: await typedSpace(typed.from, context),
+    to: await typedSpace(typed.to, context),
+    isMerge: typed.isMerge,
+  };
+  const { moved, left } = await withStore(context, ({ memory }) =>
+    moveSpaceIn(memory, dataFolder(context.environment), { ...change, typed }),
+  );
   context.terminal.note(`Moved to ${typed.to}: ${moved}.`);
   if (left > 0) {
     context.terminal.warn(
       `Some of them were forgotten in ${typed.to}, so they stay in ${typed.from} (${left}).`,
     );
   }
+}
+
+/**
+ * Moves the memories and the project of a space. The registry is changed first: the project then uses the new space,
+ * and recalls from both until everything is moved. After an interruption the same call moves the rest. `typed`: the
+ * names for messages.
+ */
+export async function moveSpaceIn(
+  memory: Memory,
+  folder: string,
+  {
+    from,
+    to,
+    isMerge,
+    typed = { from, to },
+  }: SpaceChange & { typed?: Omit<SpaceChange, 'isMerge'> },
+): Promise<{ readonly moved: number; readonly left: number }> {
+  if (!isSpace(from) || !isSpace(to) || from === to) throw wrongSpace(NAMED);
+  const registry = await readRegistry(folder);
+  const isBegun = registry.forwards[from] === to;
+  const [there] = await memory.list({ space: to, limit: 1 }, deadline());
+  if (there !== undefined && !isMerge && !isBegun) {
+    throw new CliError(
+      `${typed.to} already has memories.`,
+      `svc memory spaces merge ${typed.from} ${typed.to}`,
+    );
+  }
+  const [first] = await memory.list({ space: from, limit: 1 }, deadline());
+  if (first === undefined && !isBegun && !isNamedIn(registry, from)) {
+    throw new CliError(`There is no space ${typed.from}.`, 'List them with: svc memory spaces');
+  }
+  await changeRegistry(folder, (now) => ({
+    ...now,
+    forwards: withForward(now.forwards, from, to),
+  }));
+  const moved = await (memory.moveSome === undefined ? moveCopies : moveAll)(memory, from, to);
+  const rest = await memory.list({ space: from, limit: PAGE }, deadline());
+  return { moved, left: rest.length };
 }
 
 function isNamedIn(registry: Registry, space: string): boolean {

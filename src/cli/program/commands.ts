@@ -324,8 +324,7 @@ In ~/.claude/settings.json:
   "statusLine": { "type": "command", "command": "svc statusline" }`,
   async run({ context }) {
     const { printStatusLine } = await import('../requests/statusline.ts');
-    const { sessionFacts } = await import('../compose-statusline.ts');
-    await printStatusLine({ ...context, stdin: process.stdin }, sessionFacts);
+    await printStatusLine({ ...context, stdin: process.stdin });
   },
 };
 

@@ -1,4 +1,3 @@
-import { sessionFacts } from '../compose-statusline.ts';
 import { printStatusLine } from '../requests/statusline.ts';
 import { Terminal } from '../terminal.ts';
 
@@ -9,6 +8,6 @@ import { Terminal } from '../terminal.ts';
 export async function run(): Promise<number> {
   const { env: environment, stdin, stdout, stderr } = process;
   const terminal = new Terminal({ stdout, stderr, environment });
-  await printStatusLine({ environment, stdin, terminal }, sessionFacts);
+  await printStatusLine({ environment, stdin, terminal });
   return 0;
 }

@@ -59,7 +59,9 @@ export async function ensureProxy(
   if (access === undefined) throw configError(file.path, problems);
   const folder = dataFolder(environment);
   const proxies = new OwnProxies(folder, access);
-  const [running] = (await proxies.find()).own.filter(wanted(flags, access));
+  const { own } = await proxies.find();
+  // A command with a port accepts only the proxy on that port.
+  const running = own.find(({ port }) => flags.port === undefined || port === access.port);
   if (running !== undefined) {
     const problemsHere = (): readonly Problem[] =>
       parseConfig(file.value, environment, { ...running.flags, ...flags }).problems;
@@ -122,11 +124,6 @@ async function endOtherBuild(
   if (!(await proxies.stop(proxy))) return false;
   terminal.note('It has stopped, and this build replaces it.');
   return true;
-}
-
-/** Returns a test for the wanted proxy: a command with a port accepts only the proxy on that port. */
-function wanted(flags: ProxyFlags, { port }: Access): (proxy: OwnProxy) => boolean {
-  return (proxy) => flags.port === undefined || proxy.port === port;
 }
 
 /** Waits until the proxy serves. Undefined if it ended before, and no other one serves instead. */

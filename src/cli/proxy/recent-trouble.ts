@@ -1,5 +1,6 @@
 import { spaceNames } from '../../adapters/projects/registry.ts';
 import { statfsSync } from 'node:fs';
+import { groupBy } from '../../core/bytes/batches.ts';
 import { type RecentRequest, recentRequests } from '../../adapters/state/recent-requests.ts';
 import type { Ledger } from '../../ports/ledger.ts';
 import type { RequestLog, RequestRow } from '../../ports/request-log.ts';
@@ -91,29 +92,34 @@ export function fullDisk(folder: string): readonly string[] {
 
 /**
  * Names the conversations of the last day that cannot continue without svc, because thinking in them is bound to a
- * block that svc placed. Returns true if there are any.
+ * block that svc placed.
  */
-export function nameBound(folder: string, now: number, terminal: Terminal): boolean {
-  const bound = boundConversations(recentRequests(folder, now - DAY_MS));
-  if (bound.length === 0) return false;
+export function nameBound(folder: string, now: number, terminal: Terminal): void {
+  const bound = boundConversations(folder, now);
+  if (bound.length === 0) return;
   terminal.warn(
     `${count(bound.length, 'conversation')} of the last day cannot continue without svc: the model's thinking in ` +
       'them is bound to memories that svc added. Claude Code repairs itself once, without that thinking; another client gets an error.',
   );
   nameAll(bound, folder, terminal);
   terminal.note('  To leave svc, finish or compact them first, or begin new sessions.');
-  return true;
 }
 
 /** Names the same conversations when shadow mode begins, because it forwards them without the blocks. */
 export function nameBoundInShadow(folder: string, now: number, terminal: Terminal): void {
-  const bound = boundConversations(recentRequests(folder, now - DAY_MS));
+  const bound = boundConversations(folder, now);
   if (bound.length === 0) return;
   terminal.warn(
     `The mode shadow sends ${count(bound.length, 'running conversation')} without the memories in them, so the model's ` +
       'thinking behind these memories is lost.',
   );
   nameAll(bound, folder, terminal);
+}
+
+/** Returns the newest request of each bound conversation; after a compaction nothing is bound. */
+function boundConversations(folder: string, now: number): readonly RecentRequest[] {
+  const newest = newestOfEach(recentRequests(folder, now - DAY_MS));
+  return newest.filter(({ isBound, hasBlock }) => isBound === 1 && hasBlock === 1);
 }
 
 /** Names the conversations of the last day that lose thinking because a memory in them was forgotten. */
@@ -126,11 +132,8 @@ export async function nameForgotten(
   const { carriedBlocks } = await import('../../local/ui/request-page.ts');
   const now = Date.now();
   const rows = await requests.list({ limit: ROWS_MAX, since: now - DAY_MS });
-  const newest = new Map<string, RequestRow>();
-  for (const row of rows) if (!newest.has(row.conversation)) newest.set(row.conversation, row);
   const lost: RequestRow[] = [];
-  for (const row of newest.values()) {
-    if (row.isBound !== true) continue;
+  for (const row of newestOfEach(rows).filter(({ isBound }) => isBound === true)) {
     // oxlint-disable-next-line no-await-in-loop -- A handful of conversations.
     const blocks = await carriedBlocks(ledger, row);
     if (blocks.some(({ block }) => block === '')) lost.push(row);
@@ -145,15 +148,21 @@ export async function nameForgotten(
 /** A day of one person. */
 const ROWS_MAX = 2_000;
 
+/** Returns the newest request of each conversation, from rows whose newest is first. */
+function newestOfEach<Row extends Pick<RequestRow, 'conversation'>>(
+  rows: readonly Row[],
+): readonly Row[] {
+  const conversations = groupBy(rows, ({ conversation }) => conversation);
+  return [...conversations.values()].flatMap((group) => group.slice(0, 1));
+}
+
 function nameAll(
   conversations: readonly Pick<RequestRow, 'at' | 'client' | 'space' | 'conversation'>[],
   folder: string,
   terminal: Terminal,
 ): void {
-  const names = spaceNames(
-    folder,
-    conversations.map(({ space }) => space),
-  );
+  const spaces = conversations.map(({ space }) => space);
+  const names = spaceNames(folder, spaces);
   for (const { at, client, space, conversation } of conversations.slice(0, NAMED_MAX)) {
     terminal.note(
       `  ${timeText(at)}  ${oneLine(`${client}  ${names.of(space)}  ${conversation}`, 120)}`,
@@ -161,13 +170,6 @@ function nameAll(
   }
   const more = conversations.length - NAMED_MAX;
   if (more > 0) terminal.note(`  … and ${more} more`);
-}
-
-/** Returns the newest request of each bound conversation; after a compaction nothing is bound. */
-function boundConversations(rows: readonly RecentRequest[]): readonly RecentRequest[] {
-  const newest = new Map<string, RecentRequest>();
-  for (const row of rows) if (!newest.has(row.conversation)) newest.set(row.conversation, row);
-  return [...newest.values()].filter(({ isBound, hasBlock }) => isBound === 1 && hasBlock === 1);
 }
 
 /** How long ago a report may be; later the user has seen it or misses nothing. */

@@ -1,3 +1,4 @@
+import { short } from '../../core/meter/figures.ts';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
 import spawn from 'cross-spawn';
@@ -12,7 +13,6 @@ import { CliError } from '../cli-error.ts';
 import { CODEX, versionOf, CLAUDE, type LaunchedClient } from '../clients/launch.ts';
 import { launchedOther } from '../clients/other-config.ts';
 import { OTHER_CLIENTS } from '../clients/other-clients.ts';
-import { short } from '../text-table.ts';
 import { ensureProxy } from './proxy-process.ts';
 import { prepareConfig } from './start.ts';
 import { type Call, scriptPath } from '../context.ts';

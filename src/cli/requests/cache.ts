@@ -1,8 +1,8 @@
+import { dollars, short } from '../../core/meter/figures.ts';
 import { type Culprit, rankCulprits } from '../../core/meter/culprits.ts';
 import { count, limitOf } from '../listing.ts';
 import { oneLine } from '../terminal.ts';
 import { readLog } from '../store.ts';
-import { short } from '../text-table.ts';
 import type { Call } from '../context.ts';
 
 /** Runs `svc cache`: lists the causes of cache misses, the most expensive first. */
@@ -44,8 +44,8 @@ export async function showCache({ options, context }: Call<CacheOptions>): Promi
   terminal.note('One of them in full: svc requests ID');
 }
 
-function culpritText({ cause, times, tokens, dollars }: Culprit): string {
-  const money = dollars === undefined ? '' : `, $${dollars.toFixed(2)}`;
+function culpritText({ cause, times, tokens, dollars: spent }: Culprit): string {
+  const money = spent === undefined ? '' : `, ${dollars(spent)}`;
   const often = times === 1 ? 'once' : `${times} times`;
   return `${oneLine(cause, 160)}: ${often}, ${short(tokens)} tokens${money}`;
 }

@@ -1,11 +1,11 @@
+import { short, tookMs } from '../../core/meter/figures.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { lineForm, clockText } from '../listing.ts';
-import { short } from '../text-table.ts';
 import { type Colors, oneLine, type Terminal } from '../terminal.ts';
 
 /** Writes the line that `svc start` prints for each ended request, without text or key. */
 
-export interface RowOptions {
+interface RowOptions {
   readonly log?: string;
   readonly quiet?: boolean;
 }
@@ -36,14 +36,19 @@ export interface LineStyle {
 export function rowLine(row: RequestRow, { colors, columns }: LineStyle): string {
   const cells: [text: string, color: Colors['dim']][] = [
     [clockText(row.at), colors.dim],
-    [row.kind === 'main' ? row.client : `${row.client}/${row.kind}`, colors.cyan],
+    [clientText(row), colors.cyan],
     [oneLine(row.model, 28) || '(no model)', plain],
     [statusText(row), isFine(row) ? plain : colors.red],
     [memoryText(row), memoryColor(row, colors)],
     ...tokenCells(row, colors),
-    [`${totalMs(row)} ms`, colors.dim],
+    [`${Math.round(tookMs(row))} ms`, colors.dim],
   ];
   return fitted(cells, columns);
+}
+
+/** Names the client, for a side call with its kind: `codex/title`. */
+export function clientText({ client, kind }: RequestRow): string {
+  return kind === 'main' ? client : `${client}/${kind}`;
 }
 
 function plain(text: string | number | null | undefined): string {
@@ -87,10 +92,6 @@ function thoughtCells({ lostThoughts }: RequestRow, colors: Colors): [string, Co
     ...(refused === undefined ? [] : ['refused for its thinking']),
     ...(dropped === 0 ? [] : [`${dropped} thinking blocks dropped`]),
   ].map((text) => [text, colors.yellow]);
-}
-
-function totalMs({ ms }: RequestRow): number {
-  return Math.round(Object.values(ms).reduce((sum, one) => sum + one, 0));
 }
 
 /** Joins cells until the width is used; colour codes do not count. */

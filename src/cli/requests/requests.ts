@@ -1,14 +1,16 @@
+import { cacheShare, tookMs } from '../../core/meter/figures.ts';
 import { PROBE_SPACE } from '../../core/request/space.ts';
 import { requestReport } from '../../core/meter/request-report.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { CliError } from '../cli-error.ts';
-import { limitOf, timeText } from '../listing.ts';
+import { limitOf, LIST_LIMIT, percent, timeText } from '../listing.ts';
 import type { CliStore } from '../compose-store.ts';
 import { retrieveFrom } from '../memory/memory.ts';
 import { carriedBlocks } from '../../local/ui/request-page.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import { namesOf } from '../memory/named.ts';
 import { readLog, readStore } from '../store.ts';
+import { clientText } from './request-lines.ts';
 import { bar, table } from '../text-table.ts';
 import { missText } from '../../core/meter/cache-words.ts';
 import { planLimitText } from '../../core/meter/quota-words.ts';
@@ -26,14 +28,12 @@ interface RequestsOptions {
   readonly report?: boolean;
 }
 
-const LIMIT = { fallback: 20, max: 1000 };
-
 export async function listRequests(call: Call<RequestsOptions>): Promise<void> {
   const { options, context } = call;
   const { terminal } = context;
   const { report, json } = options;
   const [id] = call.args;
-  const limit = limitOf(options.limit, LIMIT);
+  const limit = limitOf(options.limit, LIST_LIMIT);
   if (id === undefined) {
     if (report === true) {
       throw new CliError('--report needs the id of a request.', 'See: svc requests', 2);
@@ -124,18 +124,13 @@ const HEAD = [
 /** Columns by importance: a narrow screen shows fewer, each of them whole. */
 const LEFT = [0, 1, 2, 3, 4, 5, 9, 10];
 
-/** Returns the client's name; requests of `svc doctor --live` are svc's own. */
-function clientText({ space, client, kind }: RequestRow): string {
-  if (space === PROBE_SPACE) return 'svc doctor';
-  return kind === 'main' ? client : `${client}/${kind}`;
-}
-
 function listRows(rows: readonly RequestRow[], terminal: Terminal): void {
   const cells = rows.map((row) => [
     timeText(row.at),
     terminal.isWatched ? row.id.slice(0, ID_CHARS) : row.id,
     String(row.status),
-    clientText(row),
+    // The requests of `svc doctor --live` are svc's own.
+    row.space === PROBE_SPACE ? 'svc doctor' : clientText(row),
     row.memoryState,
     row.continuityState,
     String(row.originalInputTokens),
@@ -249,8 +244,8 @@ function secondLooksText({ tokens, written }: NonNullable<RequestRow['secondLook
 function usageText({ usage }: RequestRow): string {
   if (usage === undefined) return 'reported no token counts';
   const { input, cacheRead, cacheWrite, output } = usage;
-  const all = input + cacheRead + cacheWrite;
-  const rate = all === 0 ? '' : ` (${Math.round((cacheRead / all) * 100)} %)`;
+  const share = cacheShare([{ usage }]);
+  const rate = share === undefined ? '' : ` (${percent(share)})`;
   return `${input} tokens at full price, ${cacheRead} from its cache${rate}, ${cacheWrite} written to it, ${output} answered`;
 }
 
@@ -261,7 +256,7 @@ function shorteningText({ continuityState, compressionMode }: RequestRow): strin
 function priceText({ price }: RequestRow): string {
   if (price === undefined) return 'not known';
   const { paid, direct } = price;
-  const share = direct === 0 ? '' : ` (${Math.round((paid / direct) * 100)} %)`;
+  const share = direct === 0 ? '' : ` (${percent(paid / direct)})`;
   return `that of ${Math.round(paid)} input tokens at full price; direct about ${Math.round(direct)}${share}`;
 }
 
@@ -278,7 +273,7 @@ const BAR_COLUMNS = 30;
 
 function stepLines(ms: RequestRow['ms']): readonly string[] {
   const steps = Object.entries(ms);
-  const total = steps.reduce((sum, [, one]) => sum + one, 0);
+  const total = tookMs({ ms });
   return [...steps, ['total', total] as const].map(([name, one]) => {
     const what = name === 'total' ? 'together' : (STEPS[name] ?? oneLine(name, 30));
     const share = name === 'total' ? '' : bar(total === 0 ? 0 : one / total, BAR_COLUMNS);

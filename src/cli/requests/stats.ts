@@ -1,12 +1,14 @@
+import { cacheShare, dollars, short } from '../../core/meter/figures.ts';
+import { groupBy } from '../../core/bytes/batches.ts';
 import { thoughtSumsText } from '../../core/plan/states.ts';
 import { type Money, moneyOf } from '../../core/settings/money.ts';
-import { isPriced } from '../../core/settings/priced-share.ts';
+import { moneySum } from '../../core/settings/priced-share.ts';
 import type { RequestSum } from '../../ports/request-log.ts';
 import { count, limitOf, percent } from '../listing.ts';
 import type { TrialMeasure, TrialReport } from '../../core/meter/trial-report.ts';
 import { namesOf } from '../memory/named.ts';
 import { readLog } from '../store.ts';
-import { bar, short, table } from '../text-table.ts';
+import { bar, table } from '../text-table.ts';
 import { PRICES_READ_ON } from '../../core/settings/model-facts.ts';
 import { oneLine, type Terminal } from '../terminal.ts';
 import type { Call } from '../context.ts';
@@ -58,7 +60,13 @@ export async function showStats({ options, context }: Call<StatsOptions>): Promi
     byProject: busiest(grouped(sums, ({ space }) => space)),
   };
   if (options.json === true) {
-    terminal.json({ days, total: withRates(total), ...ratedGroups(groups), holdOut: trial });
+    const rated = Object.entries(groups).map(([name, all]) => [name, all.map(withRates)] as const);
+    terminal.json({
+      days,
+      total: withRates(total),
+      ...Object.fromEntries(rated),
+      holdOut: trial,
+    });
   } else if (sums.length === 0) terminal.note('svc handled no request in these days.');
   else {
     const names = namesOf(sums, context);
@@ -91,10 +99,6 @@ function moneyText(money: Total['money'], { all, priced }: Total['keyTokens']): 
   const less = direct - paid;
   const what = less < 0 ? `${dollars(-less)} more than` : `${dollars(less)} less than`;
   return `${dollars(paid)} to providers for requests with a key, by list prices of ${PRICES_READ_ON}, cache and answers included: ${what} without svc`;
-}
-
-function dollars(amount: number): string {
-  return `$${amount.toFixed(2)}`;
 }
 
 const MEASURES: Readonly<Record<TrialMeasure, string>> = {
@@ -166,7 +170,7 @@ function show(
     [
       'Provider',
       `${short(usage.input)} tokens at full price, ${short(usage.cacheRead)} from its cache ` +
-        `(${percent(cacheRate(total))}), ${short(usage.cacheWrite)} written to it, ${short(usage.output)} answered`,
+        `(${percent(cacheShare([total]))}), ${short(usage.cacheWrite)} written to it, ${short(usage.output)} answered`,
     ],
     ['Again', `a model read left-out outputs again ${count(total.readings, 'time')}`],
   ];
@@ -193,7 +197,7 @@ function lateText({ degraded, late }: Total): string {
 }
 
 function showGroups(title: string, groups: readonly Group[], terminal: Terminal): void {
-  const most = Math.max(...groups.map(inputTokens), 1);
+  const most = Math.max(...groups.map((group) => group.originalInputTokens), 1);
   const rows = groups
     .slice(0, ROWS_MAX)
     .map((group) => [
@@ -202,11 +206,11 @@ function showGroups(title: string, groups: readonly Group[], terminal: Terminal)
       short(group.originalInputTokens),
       short(group.forwardedInputTokens),
       short(group.usage.output),
-      percent(cacheRate(group)),
+      percent(cacheShare([group])),
       kept(group),
       String(group.readings),
       `${group.recalled}/${group.asked}`,
-      bar(inputTokens(group) / most, BAR_COLUMNS),
+      bar(group.originalInputTokens / most, BAR_COLUMNS),
     ]);
   const head = [
     title,
@@ -256,16 +260,6 @@ function kept({ price: { paid, direct } }: Total): string {
   return percent(direct === 0 ? undefined : (direct - paid) / direct);
 }
 
-function inputTokens({ originalInputTokens }: Total): number {
-  return originalInputTokens;
-}
-
-/** Returns the share of input tokens that the provider read from its cache; undefined without input. */
-function cacheRate({ usage: { input, cacheRead, cacheWrite } }: Total): number | undefined {
-  const all = input + cacheRead + cacheWrite;
-  return all === 0 ? undefined : cacheRead / all;
-}
-
 function recallRate({ asked, recalled }: Total): number | undefined {
   return asked === 0 ? undefined : recalled / asked;
 }
@@ -280,18 +274,9 @@ interface Rates {
 function withRates<T extends Total>(total: T): T & Rates {
   return {
     ...total,
-    cacheRate: cacheRate(total) ?? null,
+    cacheRate: cacheShare([total]) ?? null,
     recallRate: recallRate(total) ?? null,
     keptPrice: total.price.direct - total.price.paid,
-  };
-}
-
-function ratedGroups(groups: Omit<Shown, 'total'>): object {
-  const { byDay, byClient, byProject } = groups;
-  return {
-    byDay: byDay.map((group) => withRates(group)),
-    byClient: byClient.map((group) => withRates(group)),
-    byProject: byProject.map((group) => withRates(group)),
   };
 }
 
@@ -300,19 +285,14 @@ function secondLooksText({ looks, lookTokens, lookTokensRepeated }: Total): stri
 }
 
 function busiest(groups: readonly Group[]): readonly Group[] {
-  return groups.toSorted((one, other) => inputTokens(other) - inputTokens(one));
+  return groups.toSorted((one, other) => other.originalInputTokens - one.originalInputTokens);
 }
 
 function grouped(
   sums: readonly RequestSum[],
   nameOf: (sum: RequestSum) => string,
 ): readonly Group[] {
-  const groups = new Map<string, RequestSum[]>();
-  for (const sum of sums) {
-    const name = nameOf(sum);
-    groups.set(name, [...(groups.get(name) ?? []), sum]);
-  }
-  return [...groups].map(([name, members]) => ({ name, ...totalOf(members) }));
+  return [...groupBy(sums, nameOf)].map(([name, members]) => ({ name, ...totalOf(members) }));
 }
 
 function totalOf(sums: readonly RequestSum[]): Total {
@@ -360,15 +340,9 @@ function tokensOf({ input, cacheRead, cacheWrite, output }: RequestSum['usage'])
 }
 
 function moneyIn(sums: readonly RequestSum[]): Pick<Total, 'money' | 'keyTokens'> {
-  let [paid, direct, all, priced] = [0, 0, 0, 0];
-  for (const { model, price, usage } of sums) {
-    const money = moneyOf(model, price, usage);
-    const tokens = tokensOf(usage);
-    all += tokens;
-    if (money !== undefined) priced += tokens;
-    paid += money?.paid ?? 0;
-    direct += money?.direct ?? 0;
-  }
-  const money = isPriced(priced, all) ? { paid, direct } : undefined;
-  return { money, keyTokens: { all, priced } };
+  const parts = sums.map(({ model, price, usage }) => {
+    return { money: moneyOf(model, price, usage), tokens: tokensOf(usage) };
+  });
+  const { money, tokens } = moneySum(parts);
+  return { money, keyTokens: tokens };
 }

@@ -1,11 +1,13 @@
+import { short } from '../../core/meter/figures.ts';
 import type { Readable } from 'node:stream';
 import { dataFolder } from '../../adapters/files/own-folders.ts';
+import { sessionFacts } from '../../adapters/state/recent-requests.ts';
+import { asRecord } from '../../core/bytes/json-fields.ts';
 import { moneyOf } from '../../core/settings/money.ts';
-import { isPriced } from '../../core/settings/priced-share.ts';
+import { moneySum } from '../../core/settings/priced-share.ts';
 import type { QuotaReading } from '../../core/meter/quota.ts';
 import type { SessionSum } from '../../ports/request-log.ts';
 import type { CommandContext } from '../context.ts';
-import { short } from '../text-table.ts';
 
 /**
  * Runs `svc statusline`: prints one short text for Claude Code's status line. Claude Code runs it repeatedly and
@@ -20,29 +22,18 @@ const INPUT_MS = 1_000;
 /** Matches a session id; anything else cannot be in the log. */
 const SESSION = /^[\w.:-]{1,200}$/;
 
-/** Returns what a status line shows of a session; undefined without a store. */
-type FactsOf = (
-  dataFolder: string,
-  session: string,
-) => Promise<
-  { readonly sums: readonly SessionSum[]; readonly quota: QuotaReading | undefined } | undefined
->;
-
 type StatusContext = Pick<CommandContext, 'environment' | 'terminal'> & {
   readonly stdin: Readable;
 };
 
-export async function printStatusLine(context: StatusContext, factsOf: FactsOf): Promise<void> {
-  context.terminal.out(await statusText(context, factsOf).catch(() => ''));
+export async function printStatusLine(context: StatusContext): Promise<void> {
+  context.terminal.out(await statusText(context).catch(() => ''));
 }
 
-async function statusText(
-  { environment, stdin }: StatusContext,
-  factsOf: FactsOf,
-): Promise<string> {
+async function statusText({ environment, stdin }: StatusContext): Promise<string> {
   const session = sessionIn(await readInput(stdin));
   if (session === undefined) return '';
-  const facts = await factsOf(dataFolder(environment), session);
+  const facts = await sessionFacts(dataFolder(environment), session);
   if (facts === undefined || facts.sums.length === 0) return '';
   return [lineOf(facts.sums), ...quotaTexts(facts.quota)].join(' · ');
 }
@@ -74,21 +65,16 @@ function lineOf(sums: readonly SessionSum[]): string {
 
 /** Returns the dollars that svc saved, by list prices; 0 for a login, or if too few tokens have a price. */
 function dollarsOf(sums: readonly SessionSum[]): number {
-  let [saved, priced, all] = [0, 0, 0];
-  for (const sum of sums) {
+  const parts = sums.map((sum) => {
     const money = sum.isLogin === 1 ? undefined : moneyOf(sum.model, sum, { output: 0 });
-    all += sum.direct;
-    if (money === undefined) continue;
-    priced += sum.direct;
-    saved += money.direct - money.paid;
-  }
-  return isPriced(priced, all) ? saved : 0;
+    return { money, tokens: sum.direct };
+  });
+  const { money } = moneySum(parts);
+  return money === undefined ? 0 : money.direct - money.paid;
 }
 
 function sessionIn(text: string): string | undefined {
-  const value: unknown = JSON.parse(text);
-  const session: unknown =
-    typeof value === 'object' && value !== null ? Reflect.get(value, 'session_id') : undefined;
+  const { session_id: session } = asRecord(JSON.parse(text));
   return typeof session === 'string' && SESSION.test(session) ? session : undefined;
 }
 

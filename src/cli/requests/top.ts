@@ -1,13 +1,15 @@
+import { cacheShare, short } from '../../core/meter/figures.ts';
 import { namesOf } from '../memory/named.ts';
 import { withStore } from '../store.ts';
+import { groupBy } from '../../core/bytes/batches.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestRow } from '../../ports/request-log.ts';
 import { limitOf, percent, urlOf } from '../listing.ts';
 import type { CommandContext, Call } from '../context.ts';
 import { OwnProxies } from '../proxy/own-proxies.ts';
 import type { CliStore } from '../compose-store.ts';
-import { type LineStyle, rowLine } from './request-lines.ts';
-import { short, table } from '../text-table.ts';
+import { clientText, type LineStyle, rowLine } from './request-lines.ts';
+import { table } from '../text-table.ts';
 import { oneLine } from '../terminal.ts';
 
 /** Runs `svc status --watch`: shows what the proxy does, redrawn every second until q or Ctrl-C. */
@@ -15,16 +17,6 @@ import { oneLine } from '../terminal.ts';
 interface TopOptions {
   readonly json?: boolean;
   readonly interval?: string;
-}
-
-/** The keyboard; process.stdin is one. */
-interface Keys {
-  readonly isTTY?: boolean;
-  setRawMode?(isRaw: boolean): unknown;
-  on(event: 'data', listener: (bytes: Uint8Array | string) => void): unknown;
-  off(event: 'data', listener: (bytes: Uint8Array | string) => void): unknown;
-  resume(): unknown;
-  pause(): unknown;
 }
 
 const HOUR_MS = 3600 * 1000;
@@ -44,7 +36,7 @@ export async function top({ options, context }: Call<TopOptions>): Promise<void>
     if (options.json === true) terminal.json(await look());
     else if (!terminal.isWatched) {
       for (const line of linesOf(await look(), context)) terminal.out(line);
-    } else await watch(look, context, { keys: process.stdin, seconds });
+    } else await watch(look, context, seconds);
   };
   await withStore(context, show, 'log');
 }
@@ -69,17 +61,13 @@ function linesOf(activity: Activity, context: CommandContext): readonly string[]
   return activityLines(shown, { colors: terminal.colors, ...size, now: Date.now() });
 }
 
-interface Watch {
-  readonly keys: Keys;
-  readonly seconds: number;
-}
-
 async function watch(
   look: () => Promise<Activity>,
   context: CommandContext,
-  { keys, seconds }: Watch,
+  seconds: number,
 ): Promise<void> {
   const { terminal } = context;
+  const { stdin: keys } = process;
   const left = new AbortController();
   const leave = (): void => left.abort();
   // In raw mode Ctrl-C is a byte like any other.
@@ -89,7 +77,7 @@ async function watch(
   };
   for (const signal of SIGNALS) process.on(signal, leave);
   keys.on('data', onKey);
-  keys.setRawMode?.(true);
+  if (keys.isTTY) keys.setRawMode(true);
   keys.resume();
   terminal.enterScreen();
   try {
@@ -105,7 +93,7 @@ async function watch(
     // Always restore screen, cursor and keys.
     terminal.leaveScreen();
     keys.off('data', onKey);
-    keys.setRawMode?.(false);
+    if (keys.isTTY) keys.setRawMode(false);
     keys.pause();
     for (const signal of SIGNALS) process.off(signal, leave);
   }
@@ -165,11 +153,9 @@ interface Seen {
 
 /** Sums up requests for `svc status --watch`. */
 export function activityOf({ proxies, open, finished }: Seen): Activity {
-  const groups = new Map<string, RequestRow[]>();
-  for (const row of [...open, ...finished]) {
-    const key = row.conversation || `${row.client} ${row.space}`;
-    groups.set(key, [...(groups.get(key) ?? []), row]);
-  }
+  const groups = groupBy([...open, ...finished], ({ conversation, client, space }) => {
+    return conversation || `${client} ${space}`;
+  });
   const conversations = [...groups].map(([conversation, rows]) => summed(conversation, rows));
   return {
     proxies,
@@ -199,8 +185,6 @@ function summed(conversation: string, rows: readonly RequestRow[]): Conversation
 function sumOf(rows: readonly RequestRow[]): Sum {
   const add = (valueOf: (row: RequestRow) => number): number =>
     rows.reduce((sum, row) => sum + valueOf(row), 0);
-  const read = add(({ usage }) => usage?.cacheRead ?? 0);
-  const input = read + add(({ usage }) => (usage?.input ?? 0) + (usage?.cacheWrite ?? 0));
   const asked = rows.filter(({ memoryState }) => ['recalled', 'empty'].includes(memoryState));
   return {
     requests: rows.length,
@@ -211,7 +195,7 @@ function sumOf(rows: readonly RequestRow[]): Sum {
     keptTokens: add((row) => row.elidedTokens),
     asked: asked.length,
     recalled: asked.filter(({ memoryState }) => memoryState === 'recalled').length,
-    cacheRate: input === 0 ? null : read / input,
+    cacheRate: cacheShare(rows) ?? null,
     outputTokens: add(({ usage }) => usage?.output ?? 0),
   };
 }
@@ -269,7 +253,7 @@ function openLine(row: RequestRow, { columns, now, colors }: View): string {
   const text = [
     `${seconds.padStart(4)} s`,
     row.status === 0 ? 'waits for the provider' : `answers ${row.status}`,
-    row.kind === 'main' ? row.client : `${row.client}/${row.kind}`,
+    clientText(row),
     row.model || '(no model)',
     `${short(row.forwardedInputTokens)} tokens`,
     ...(row.recalledTokens > 0 ? [`+${row.recalledTokens} recalled`] : []),

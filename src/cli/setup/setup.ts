@@ -6,10 +6,9 @@ import {
   upstreamsFromEnvironment,
 } from '../../core/settings/config-draft.ts';
 import {
-  flagNameOf,
   parseProxySetting,
+  PROXY_FLAG_NAMES,
   type ProxyFlags,
-  type ProxySettingName,
 } from '../../core/settings/config-proxy.ts';
 import { parseConfig } from '../../core/settings/config-schema.ts';
 import { isRecord } from '../../core/bytes/json-fields.ts';
@@ -116,18 +115,12 @@ async function chosenUpstreams(
 }
 
 function proxyChanges(flags: ProxyFlags): Draft {
-  const names = Object.keys(flags).filter((name): name is ProxySettingName => name !== '');
-  const wrong: string[] = [];
-  const changes = names.map((name): [string, unknown] => {
-    const value = parseProxySetting(name, flags[name] ?? '');
-    if (value === undefined) wrong.push(flagNameOf(name));
-    return [name, value];
-  });
-  if (wrong.length === 0) return Object.fromEntries(changes);
   const { problems } = parseConfig({}, {}, flags);
-  throw configError(
-    '',
-    problems.filter(({ origin }) => origin !== undefined),
+  const wrong = problems.filter(({ origin }) => origin !== undefined);
+  if (wrong.length > 0) throw configError('', wrong);
+  const given = PROXY_FLAG_NAMES.filter((name) => flags[name] !== undefined);
+  return Object.fromEntries(
+    given.map((name) => [name, parseProxySetting(name, flags[name] ?? '')]),
   );
 }
 

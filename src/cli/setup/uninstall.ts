@@ -13,7 +13,7 @@ import { isRecord } from '../../core/bytes/json-fields.ts';
 import { parseAccess } from '../../core/settings/config-schema.ts';
 import type { Environment } from '../../core/settings/config-values.ts';
 import { urlOf } from '../listing.ts';
-import { CliError, type ExitCode } from '../cli-error.ts';
+import { CliError, type ExitCode, reportError } from '../cli-error.ts';
 import { type ClientFileForm, clientRecords, undoClientFile } from '../clients/client-file.ts';
 import { codexFile, providerBlock } from '../clients/codex-file.ts';
 import { jsonSettings } from '../clients/json-settings.ts';
@@ -209,8 +209,7 @@ async function restore(form: ClientFileForm, { environment, terminal }: CommandC
     return true;
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    for (const line of error.lines) terminal.error(line);
-    terminal.note(`  ${error.hint}`);
+    reportError(error, terminal);
     return false;
   }
 }

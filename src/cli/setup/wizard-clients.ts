@@ -9,7 +9,7 @@ import type { Answers, Wiring } from './wizard-answers.ts';
 import { mkdirSync, rmSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { dataFolder } from '../../adapters/files/own-folders.ts';
-import { questionText } from '../../core/memory/captures.ts';
+import { lookQuestion } from '../../core/memory/captures.ts';
 import type { TranscriptRecord } from '../../core/memory/transcripts.ts';
 import type { RecalledExchange } from '../../core/recall/agent-facts.ts';
 import type { ProxySettings } from '../../core/settings/settings.ts';
@@ -167,7 +167,9 @@ async function ask(
   await memory.capture(records, end);
   for (const prompt of lastPrompts(records)) {
     if (end.aborted) break;
-    const look = await desk?.look(questionOf(prompt, settings));
+    const { text, space, conversation, at: now } = prompt;
+    const asked = { space, conversation, now, charsMax: PROMPT_CHARS_MAX, settings };
+    const look = await desk?.look(lookQuestion(text, asked));
     const earlier = look?.exchanges.find(({ at }) => at < prompt.at);
     if (earlier !== undefined) return linesFor(prompt, earlier);
   }
@@ -182,21 +184,6 @@ function lastPrompts(records: readonly TranscriptRecord[]): readonly TranscriptR
     }
   }
   return [...newest.values()].slice(0, PROMPTS_MAX);
-}
-
-function questionOf(
-  { space, text, conversation, at }: TranscriptRecord,
-  { recalledTokensMax, recallQuietPercent }: RecallSettings,
-) {
-  return {
-    space,
-    humanText: questionText(text, PROMPT_CHARS_MAX),
-    assistantText: '',
-    excludeDigests: [],
-    tokensMax: recalledTokensMax,
-    now: at,
-    agent: { conversation, branch: '', quietShare: recallQuietPercent / 100, briefTokensMax: 0 },
-  };
 }
 
 function linesFor(prompt: TranscriptRecord, { at, quotes }: RecalledExchange): readonly string[] {

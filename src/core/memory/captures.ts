@@ -7,6 +7,7 @@ import { withoutReminders } from '../conversation/human-text.ts';
 import { NO_BLOCKS, type OwnBlocks, withoutOwnBlocks } from '../recall/own-blocks.ts';
 import { maskSecrets, stripPrivate } from '../redaction/redaction.ts';
 import { hasTerms } from '../recall/terms.ts';
+import type { ProxySettings } from '../settings/settings.ts';
 import { announcesStep, offersWork, SAYS_WHY } from './next-steps.ts';
 
 /**
@@ -60,6 +61,32 @@ export function questionText(text: string, charsMax: number): string {
   // The point is usually at the beginning or the end; the middle is pasted.
   const half = charsMax >> 1;
   return `${startOf(visible, half)}\n${endOf(visible, half)}`;
+}
+
+/** Returns the question what recall would say to a prompt that is not sent: without a brief, on no branch. */
+export function lookQuestion(
+  prompt: string,
+  {
+    settings: { recalledTokensMax: tokensMax, recallQuietPercent },
+    charsMax,
+    conversation = '',
+    ...place
+  }: {
+    readonly space: string;
+    readonly now: number;
+    readonly charsMax: number;
+    readonly settings: Pick<ProxySettings, 'recalledTokensMax' | 'recallQuietPercent'>;
+    readonly conversation?: string;
+  },
+) {
+  const humanText = questionText(prompt, charsMax);
+  const agent = {
+    conversation,
+    branch: '',
+    quietShare: recallQuietPercent / 100,
+    briefTokensMax: 0,
+  };
+  return { ...place, humanText, assistantText: '', excludeDigests: [], tokensMax, agent };
 }
 
 /** The texts of an exchange as they would be stored, except for echoes. Masking them is most of the work. */

@@ -1,5 +1,6 @@
+import { groupBy } from '../bytes/batches.ts';
 import { moneyOf } from '../settings/money.ts';
-import { isPriced } from '../settings/priced-share.ts';
+import { moneySum } from '../settings/priced-share.ts';
 import type { CacheMiss } from './cache-miss.ts';
 import { causeOf } from './cache-words.ts';
 
@@ -23,15 +24,10 @@ export interface Culprit {
 
 /** The dearest first. */
 export function rankCulprits(rows: readonly MissedRow[]): readonly Culprit[] {
-  const groups = new Map<string, (MissedRow & { readonly miss: CacheMiss })[]>();
-  for (const row of rows) {
-    const { miss } = row;
-    if (miss === undefined) continue;
-    const cause = causeOf(miss);
-    const group = groups.get(cause) ?? [];
-    group.push({ ...row, miss });
-    groups.set(cause, group);
-  }
+  const missed = rows.flatMap((row) => {
+    return row.miss === undefined ? [] : [{ ...row, miss: row.miss }];
+  });
+  const groups = groupBy(missed, ({ miss }) => causeOf(miss));
   const culprits = [...groups].map(([cause, group]) => ({
     cause,
     by: group[0]?.miss.by ?? 'provider',
@@ -45,14 +41,10 @@ export function rankCulprits(rows: readonly MissedRow[]): readonly Culprit[] {
 function dollarsOf(
   group: readonly (MissedRow & { readonly miss: CacheMiss })[],
 ): number | undefined {
-  let [dollars, priced, all] = [0, 0, 0];
-  for (const { model, isLogin, miss } of group) {
-    if (isLogin === true) continue;
-    const money = moneyOf(model, { paid: miss.price, direct: 0 }, { output: 0 });
-    all += miss.tokens;
-    if (money === undefined) continue;
-    priced += miss.tokens;
-    dollars += money.paid;
-  }
-  return isPriced(priced, all) ? dollars : undefined;
+  const parts = group
+    .filter(({ isLogin }) => isLogin !== true)
+    .map(({ model, miss: { price: paid, tokens } }) => {
+      return { money: moneyOf(model, { paid, direct: 0 }, { output: 0 }), tokens };
+    });
+  return moneySum(parts).money?.paid;
 }

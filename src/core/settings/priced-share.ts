@@ -1,9 +1,32 @@
-/** Says when dollar amounts may be shown. It uses no Node code, because the page uses it too. */
+import type { Money } from './money.ts';
+
+/** Adds up dollars and says when they may be shown. It uses no Node code, because the page uses it too. */
 
 /** Least share of tokens with a price: below it the dollars may differ in sign from the price of all tokens. */
 const PRICED_SHARE_MIN = 0.9;
 
-/** Says whether enough tokens have a list price to show dollars beside them. */
-export function isPriced(pricedTokens: number, allTokens: number): boolean {
-  return allTokens > 0 && pricedTokens >= PRICED_SHARE_MIN * allTokens;
+interface Priced {
+  /** Nothing if the tokens have no list price. */
+  readonly money: Money | null | undefined;
+  readonly tokens: number;
+}
+
+interface MoneySum {
+  /** Undefined if too few tokens have a list price to show dollars beside them. */
+  readonly money: Money | undefined;
+  readonly tokens: { readonly all: number; readonly priced: number };
+}
+
+/** Adds up the dollars of parts, and the tokens that they paid. */
+export function moneySum(parts: readonly Priced[]): MoneySum {
+  let [paid, direct, all, priced] = [0, 0, 0, 0];
+  for (const { money, tokens } of parts) {
+    all += tokens;
+    if (money === null || money === undefined) continue;
+    priced += tokens;
+    paid += money.paid;
+    direct += money.direct;
+  }
+  const isPriced = all > 0 && priced >= PRICED_SHARE_MIN * all;
+  return { money: isPriced ? { paid, direct } : undefined, tokens: { all, priced } };
 }

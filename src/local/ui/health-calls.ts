@@ -2,7 +2,7 @@ import type { HealthAnswer, StoreAnswer } from '../../ports/ui-api.ts';
 import type { ApiAnswer, UiRoute } from './ui-routes.ts';
 
 /** The calls of the health view. Only `live` spends money, and only a click triggers it. */
-export interface HealthParts {
+interface HealthParts {
   /** Runs doctor's checks; with `isLive` it sends small model requests. */
   readonly check: (isLive: boolean) => Promise<HealthAnswer>;
   readonly store: () => Promise<StoreAnswer>;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isRecord } from '../../core/bytes/json-fields.ts';
-import { captureStored, questionText } from '../../core/memory/captures.ts';
+import { captureStored, lookQuestion } from '../../core/memory/captures.ts';
 import { referenceOf } from '../../core/memory/reference.ts';
 import { isSpace } from '../../core/request/space.ts';
 import type { ProxySettings } from '../../core/settings/settings.ts';
@@ -31,7 +31,7 @@ import {
 } from './ui-routes.ts';
 
 /** The calls about memories: searching, reading and managing them. */
-export interface MemoryCallParts {
+interface MemoryCallParts {
   readonly memory: Memory;
   /** Undefined where a memory service holds them. */
   readonly desk: MemoryDesk | undefined;
@@ -48,6 +48,7 @@ export interface MemoryCallParts {
 export interface SpaceChange {
   readonly from: string;
   readonly to: string;
+  /** The other space may hold memories already. */
   readonly isMerge: boolean;
 }
 
@@ -192,23 +193,11 @@ async function look(parts: MemoryCallParts, { body }: ApiCall): Promise<LookAnsw
   const desk = deskOf(parts);
   const space = spaceIn(body, 'space');
   const prompt = memberText(body, 'prompt', PROMPT_CHARS_MAX);
-  const { recalledTokensMax, recallQuietPercent } = parts.settings();
+  const asked = { space, now: parts.now(), charsMax: PROMPT_CHARS_MAX, settings: parts.settings() };
+  const question = lookQuestion(prompt, asked);
   const from = performance.now();
-  const found = await desk.look({
-    space,
-    humanText: questionText(prompt, PROMPT_CHARS_MAX),
-    assistantText: '',
-    excludeDigests: [],
-    tokensMax: recalledTokensMax,
-    now: parts.now(),
-    agent: {
-      conversation: '',
-      branch: '',
-      quietShare: recallQuietPercent / 100,
-      briefTokensMax: 0,
-    },
-  });
-  return { ...found, tokensMax: recalledTokensMax, ms: performance.now() - from };
+  const found = await desk.look(question);
+  return { ...found, tokensMax: question.tokensMax, ms: performance.now() - from };
 }
 
 async function pin(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswer> {
@@ -273,29 +262,22 @@ async function move(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswe
   return { moved };
 }
 
-interface Chosen {
-  readonly filter:
-    | { readonly refs: readonly string[]; readonly space?: string }
-    | { readonly space: string };
-  readonly look: Omit<DeskFilter, 'limit'>;
-}
-
 /** Reads what to forget: references, or a whole project. Words alone could match more than the user sees. */
-function chosenIn(body: unknown): Chosen {
+function chosenIn(
+  body: unknown,
+): { readonly refs: readonly string[]; readonly space?: string } | { readonly space: string } {
   const space = optionalMember(body, 'space', SPACE_CHARS);
-  const refs = isRecord(body) && body['refs'] !== undefined ? refsIn(body) : undefined;
-  if (refs !== undefined) {
-    const filter = { refs, ...(space === undefined ? {} : { space }) };
-    return { filter, look: filter };
+  if (isRecord(body) && body['refs'] !== undefined) {
+    return { refs: refsIn(body), ...(space !== undefined && { space }) };
   }
   if (space === undefined) throw invalid('space');
-  return { filter: { space }, look: { space } };
+  return { space };
 }
 
 async function count(parts: MemoryCallParts, { body }: ApiCall): Promise<ApiAnswer> {
-  const { look: asked } = chosenIn(body);
+  const asked = chosenIn(body);
   if (parts.desk === undefined) {
-    const records = await parts.memory.list({ ...withoutDesk(asked), limit: 1000 }, deadline());
+    const records = await parts.memory.list({ ...asked, limit: 1000 }, deadline());
     return { count: records.length };
   }
   return { count: (await parts.desk.browse({ ...asked, limit: 1 })).total };
@@ -315,12 +297,12 @@ async function forget(
   forgotten: ForgottenRecords,
   { body }: ApiCall,
 ): Promise<ForgotAnswer> {
-  const { filter, look: asked } = chosenIn(body);
-  const page = await desk?.browse({ ...asked, limit: UNDO_MAX });
+  const filter = chosenIn(body);
+  const page = await desk?.browse({ ...filter, limit: UNDO_MAX });
   const canUndo = page !== undefined && page.total <= UNDO_MAX;
   const number = await memory.forget(filter, AbortSignal.timeout(FORGET_MS));
   const undoId = canUndo && number > 0 ? forgotten.keep(page.records) : null;
-  return { forgotten: number, undo: undoId, undoMs: forgotten.keptMs };
+  return { forgotten: number, undo: undoId, undoMs: KEPT_MS };
 }
 
 async function undo(
@@ -382,10 +364,6 @@ class ForgottenRecords {
 
   constructor(now: () => number) {
     this.#now = now;
-  }
-
-  get keptMs(): number {
-    return KEPT_MS;
   }
 
   /** The name by which they are taken back. */

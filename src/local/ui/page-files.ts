@@ -6,7 +6,7 @@ import { UI_PATH } from '../../core/http/ui-gate.ts';
  * The files of the page, with a hash of their content in their names. They are read from disk on demand and not
  * cached, so a proxy without an open page uses no memory for them.
  */
-export interface PageFile {
+interface PageFile {
   readonly type: string;
   readonly body: Buffer;
   /** The name changes with the content. */

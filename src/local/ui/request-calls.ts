@@ -22,7 +22,7 @@ import {
 } from './ui-routes.ts';
 
 /** The calls about the proxy and its requests. */
-export interface RequestCallParts {
+interface RequestCallParts {
   readonly about: () => About;
   readonly live: LiveRequests;
   readonly requestLog: RequestLog;

@@ -20,7 +20,7 @@ import type { KeptRequests } from '../../proxy/in-flight.ts';
 import { type ApiCall, deadline, textIn, UiRefusal, type UiRoute } from './ui-routes.ts';
 
 /** Shows one request: its row, the texts that svc added, and those that it left out. */
-export interface RequestPageParts {
+interface RequestPageParts {
   readonly requestLog: RequestLog;
   readonly memory: Memory;
   readonly ledger: Ledger;

@@ -7,7 +7,7 @@ import type { Clock } from '../../ports/clock.ts';
  * which other programs on this machine may see because cookies ignore ports, and a secret that only the page has.
  * Each is useless without the other. Only their digests are stored, in this process.
  */
-export interface UiSession {
+interface UiSession {
   readonly cookie: string;
   readonly secret: string;
 }

@@ -1,9 +1,11 @@
 import type { ServerResponse } from 'node:http';
+import { asRecord } from '../../core/bytes/json-fields.ts';
 import { errorBody } from '../../core/http/gate.ts';
 import { ProxyError } from '../../core/errors.ts';
 import { UI_API_PATH, UI_BODY_BYTES_MAX, UI_SECRET_HEADER } from '../../core/http/ui-gate.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { readBody } from '../../http/request-bodies.ts';
+import { answerJson } from '../answers.ts';
 import type { UiCall, UiDoor } from '../ui-door.ts';
 import type { EventStreams } from './live-requests.ts';
 import { readPageFile, SAFE_HEADERS } from './page-files.ts';
@@ -14,7 +16,7 @@ import { type ApiAnswer, UiRefusal, type UiRoute } from './ui-routes.ts';
  * Serves the page and its API. The gate has admitted the request (core/http/ui-gate.ts); the session is checked
  * here. No answer contains a key or a token, and none is cached.
  */
-export interface UiServerOptions {
+interface UiServerOptions {
   /** The folder with the page's files. */
   readonly files: string;
   readonly routes: readonly UiRoute[];
@@ -77,7 +79,7 @@ class UiServer implements UiDoor {
     if (session === undefined) throw NO_SESSION;
     if (name === 'close' && incoming.method === 'POST') {
       session.close();
-      answerJson(outgoing, {}, { more: { 'set-cookie': cookieLine(call.port, '', 0) } });
+      answerPage(outgoing, {}, { 'set-cookie': cookieLine(call.port, '', 0) });
       return;
     }
     if (name === 'events' && incoming.method === 'GET') {
@@ -86,19 +88,16 @@ class UiServer implements UiDoor {
     }
     const route = this.#routes.get(`${incoming.method} ${name}`);
     if (route === undefined) throw new UiRefusal(404, 'not_found', 'The page has no such call.');
-    answerJson(outgoing, await route({ query: new URLSearchParams(admission.query), body }));
+    answerPage(outgoing, await route({ query: new URLSearchParams(admission.query), body }));
   }
 
   #openSession({ outgoing, port }: UiCall, body: unknown): void {
-    const code = typeof body === 'object' && body !== null ? Reflect.get(body, 'code') : undefined;
+    const { code } = asRecord(body);
     const session = typeof code === 'string' ? this.#sessions.redeem(code) : undefined;
     if (session === undefined) throw NO_SESSION;
     const seconds = UI_TIMES.sessionMs / 1000;
-    answerJson(
-      outgoing,
-      { secret: session.secret },
-      { more: { 'set-cookie': cookieLine(port, session.cookie, seconds) } },
-    );
+    const cookie = cookieLine(port, session.cookie, seconds);
+    answerPage(outgoing, { secret: session.secret }, { 'set-cookie': cookie });
   }
 
   #sessionOf({ admission: { headers }, port }: UiCall): SessionHandle | undefined {
@@ -135,25 +134,13 @@ async function bodyOf({ incoming, admission }: UiCall): Promise<unknown> {
   }
 }
 
-interface JsonHead {
-  readonly more?: Readonly<Record<string, string>>;
-  readonly status?: number;
-}
-
-function answerJson(
+function answerPage(
   outgoing: ServerResponse,
   value: ApiAnswer,
-  { more = {}, status = 200 }: JsonHead = {},
+  more: Readonly<Record<string, string>> = {},
+  status = 200,
 ): void {
-  const body = Buffer.from(JSON.stringify(value));
-  outgoing.writeHead(status, {
-    ...SAFE_HEADERS,
-    'content-type': 'application/json',
-    'content-length': body.length,
-    'cache-control': 'no-store',
-    ...more,
-  });
-  outgoing.end(body);
+  answerJson(outgoing, value, { status, headers: { ...SAFE_HEADERS, ...more } });
 }
 
 /** Reports errors of memory and store, which contain no texts; other errors are not shown. */
@@ -170,7 +157,7 @@ function answerFailure(outgoing: ServerResponse, error: unknown): void {
   }
   const refusal = error instanceof UiRefusal ? error : refusalOf(error);
   const { status, code, message } = refusal;
-  answerJson(outgoing, { error: { code, message } }, { status });
+  answerPage(outgoing, { error: { code, message } }, {}, status);
 }
 
 function refusalOf(error: unknown): UiRefusal {

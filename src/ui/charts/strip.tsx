@@ -24,9 +24,9 @@ export function Strip({ parts, of, label, isThin }: StripProps) {
   return (
     <svg
       class={isThin === true ? 'strip thin' : 'strip'}
-      {...(label === undefined
-        ? { 'aria-hidden': 'true' as const }
-        : { role: 'img' as const, 'aria-label': label })}
+      aria-hidden={label === undefined ? 'true' : undefined}
+      role={label === undefined ? undefined : 'img'}
+      aria-label={label}
     >
       {parts
         .filter(({ size }) => size > 0)
@@ -42,7 +42,7 @@ export function Strip({ parts, of, label, isThin }: StripProps) {
               x={`${Math.min(from, 100 - WIDTH_MIN).toFixed(2)}%`}
               width={`${width.toFixed(2)}%`}
               height="100%"
-              {...(isPale === true ? { 'fill-opacity': '.7' } : {})}
+              fill-opacity={isPale === true ? '.7' : undefined}
             />
           );
         })}
@@ -58,7 +58,7 @@ export function Swatch({ fill, isPale }: Pick<Part, 'fill' | 'isPale'>) {
         class={fill}
         width="100%"
         height="100%"
-        {...(isPale === true ? { 'fill-opacity': '.7' } : {})}
+        fill-opacity={isPale === true ? '.7' : undefined}
       />
     </svg>
   );

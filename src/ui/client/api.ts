@@ -1,3 +1,5 @@
+import { asRecord, asText, parseJson } from '../../core/bytes/json-fields.ts';
+
 /**
  * The page's calls to its own server. The session's secret is in this tab's storage, which no other tab or origin
  * can read, so a reload continues the session. It is useless without the cookie, which no script can read, and after
@@ -40,7 +42,8 @@ export class ApiError extends Error {
   }
 }
 
-export type Query = Readonly<Record<string, string | number | undefined>>;
+/** Words of an address. Those without a value are left out. */
+export type Words = Readonly<Record<string, string | number | undefined>>;
 
 export async function openSession(code: string): Promise<void> {
   const answer = await send<{ readonly secret: string }>('session', { body: { code } });
@@ -48,18 +51,15 @@ export async function openSession(code: string): Promise<void> {
   storage?.setItem(STORED, secret);
 }
 
-export function get<T>(name: string, query: Query = {}, withinMs = CALL_MS): Promise<T> {
+export function get<T>(name: string, query: Words = {}, withinMs = CALL_MS): Promise<T> {
   return send<T>(pathOf(name, query), { withinMs });
 }
 
-/** Returns a call's name with its query, which also identifies its answer. */
-export function pathOf(name: string, query: Query): string {
-  const words = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) {
-    if (value !== undefined && value !== '') words.set(key, String(value));
-  }
-  const asked = words.toString();
-  return asked === '' ? name : `${name}?${asked}`;
+/** Returns the name of a view or a call with its query. For a call it also identifies the answer. */
+export function pathOf(name: string, query: Words): string {
+  const set = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  const text = new URLSearchParams(set.map(([key, value]) => [key, String(value)])).toString();
+  return text === '' ? name : `${name}?${text}`;
 }
 
 /** The text of each answer, to recognise an answer that equals the last one. */
@@ -109,24 +109,15 @@ async function sent<T>(path: string, { body, withinMs = CALL_MS }: Call): Promis
     throw new ApiError(isLate ? 'late' : 'unreachable', '');
   });
   const text = await answer.text().catch(() => '');
-  const value = parsed(text);
-  if (answer.ok && value !== undefined) {
+  // Nothing for an answer that broke off.
+  const value = parseJson(text);
+  if (answer.ok && typeof value === 'object' && value !== null) {
     texts.set(value, text);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Our own server said it.
     return value as T;
   }
-  const { code = 'internal', message = '' } = errorIn(value);
-  throw new ApiError(code, message);
-}
-
-/** Undefined for an answer that broke off. */
-function parsed(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const { code, message } = asRecord(asRecord(value)['error']);
+  throw new ApiError(asText(code) || 'internal', asText(message));
 }
 
 function headersFor(hasBody: boolean): Record<string, string> {
@@ -134,12 +125,6 @@ function headersFor(hasBody: boolean): Record<string, string> {
     ...(hasBody ? { 'content-type': 'application/json' } : {}),
     ...(secret === '' ? {} : { [SECRET_HEADER]: secret }),
   };
-}
-
-function errorIn(value: unknown): { readonly code?: string; readonly message?: string } {
-  const error: unknown =
-    typeof value === 'object' && value !== null ? Reflect.get(value, 'error') : undefined;
-  return typeof error === 'object' && error !== null ? error : {};
 }
 
 export interface StreamHandlers {

@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { pathOf, type Words } from './api.ts';
 
 /** Keeps the view and its filters in the address after `#/`: `#/memory?space=tidewater&ref=m_4k2q`. */
 
@@ -38,15 +39,8 @@ export function dayIn(query: URLSearchParams, name: string): string | undefined 
   return /^\d{4}-\d\d-\d\d$/.test(value) ? value : undefined;
 }
 
-export type Words = Readonly<Record<string, string | number | undefined>>;
-
 export function hrefOf(view: ViewName, words: Words = {}): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(words)) {
-    if (value !== undefined && value !== '') query.set(name, String(value));
-  }
-  const text = query.toString();
-  return text === '' ? `#/${view}` : `#/${view}?${text}`;
+  return pathOf(`#/${view}`, words);
 }
 
 export function goTo(view: ViewName, words: Words = {}): void {

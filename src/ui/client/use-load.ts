@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { get, isAsking, isSameAnswer, pathOf, type Query } from './api.ts';
+import { get, isAsking, isSameAnswer, pathOf, type Words } from './api.ts';
 import { noteFailure, onEnd } from './session.ts';
 
 /** A call for a view. It is always in one of three states, each of which is drawn. */
@@ -27,7 +27,7 @@ function keepAnswer(key: string, value: unknown): void {
 }
 
 /** Loads an answer in advance, for a view that will need it. */
-export async function askAhead<T>(name: string, query: Query = {}): Promise<T | undefined> {
+export async function askAhead<T>(name: string, query: Words = {}): Promise<T | undefined> {
   const key = pathOf(name, query);
   if (!answers.has(key)) {
     const value = await get<T>(name, query).catch(() => undefined);
@@ -73,7 +73,7 @@ interface GetOptions {
   readonly withinMs?: number;
 }
 
-export function useGet<T>(name: string, query: Query = {}, options: GetOptions = {}): Loaded<T> {
+export function useGet<T>(name: string, query: Words = {}, options: GetOptions = {}): Loaded<T> {
   const { version = 0, withinMs } = options;
   return useLoad(pathOf(name, query), () => get<T>(name, query, withinMs), version);
 }

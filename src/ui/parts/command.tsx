@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { TEXTS } from '../texts/texts.ts';
+import { STATES } from '../texts/frame.ts';
 
 /** Shows a command for the terminal, with a button that copies it. */
 export function Command({
@@ -10,7 +10,7 @@ export function Command({
   readonly copied?: string;
 }) {
   const [isCopied, setCopied] = useState(false);
-  const { copy, copied: done } = TEXTS.states;
+  const { copy, copied: done } = STATES;
   return (
     <>
       <code class="command">{text}</code>

@@ -1,5 +1,6 @@
-import { hrefWith, route, type Words } from '../client/router.ts';
-import { TEXTS } from '../texts/texts.ts';
+import type { Words } from '../client/api.ts';
+import { hrefWith, route } from '../client/router.ts';
+import { STATES } from '../texts/frame.ts';
 
 /** Fields, and what a person typed into them. */
 
@@ -37,7 +38,7 @@ export function AskForm(props: {
   return (
     <form
       class="ask"
-      {...(isSearch ? { role: 'search' as const } : {})}
+      role={isSearch ? 'search' : undefined}
       onSubmit={(event) => props.ask(typed(event, id))}
     >
       <label class="for-readers" for={id}>
@@ -70,7 +71,7 @@ export function Choice(props: {
       <select
         value={chosen}
         disabled={isOff}
-        {...(isOff ? { 'aria-describedby': 'hosted' } : {})}
+        aria-describedby={isOff ? 'hosted' : undefined}
         onChange={(event) => {
           location.hash = hrefWith({ [name]: event.currentTarget.value, ...clears });
         }}
@@ -89,7 +90,7 @@ export function More({ show }: { readonly show: () => void }) {
   return (
     <p class="lead">
       <button type="button" onClick={show}>
-        {TEXTS.states.more}
+        {STATES.more}
       </button>
     </p>
   );

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
-import { TEXTS } from '../texts/texts.ts';
+import { MEMORY } from '../texts/memory.ts';
 
 /** Shows the last event once at the foot of the view, with an undo if there is one. */
 
@@ -36,7 +36,7 @@ export function NoticeLine() {
           <span>{now.text}</span>
           {now.undo !== undefined && seconds > 0 && (
             <button type="button" onClick={now.undo.run}>
-              {TEXTS.memory.undo(seconds)}
+              {MEMORY.undo(seconds)}
             </button>
           )}
         </p>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { ApiError } from '../client/api.ts';
 import type { Loaded } from '../client/use-load.ts';
-import { TEXTS } from '../texts/texts.ts';
+import { FAILURES, STATES } from '../texts/frame.ts';
 
 /** Draws the states loading, failed and empty, the same in every view. */
 
@@ -17,7 +17,7 @@ export function Busy() {
   }, []);
   return (
     <p class="lead" role="status" aria-busy="true">
-      {isSlow ? TEXTS.states.loading : ''}
+      {isSlow ? STATES.loading : ''}
     </p>
   );
 }
@@ -28,7 +28,7 @@ export function Failed({ error, retry }: { readonly error: unknown; readonly ret
       <span class="dot bad" />
       <span>{failureText(error)}</span>
       <button type="button" onClick={retry}>
-        {TEXTS.states.retry}
+        {STATES.retry}
       </button>
     </div>
   );
@@ -37,7 +37,7 @@ export function Failed({ error, retry }: { readonly error: unknown; readonly ret
 export function failureText(error: unknown): string {
   const code = error instanceof ApiError ? error.code : 'internal';
   const message = error instanceof ApiError ? error.message : '';
-  return message !== '' ? message : (TEXTS.failures[code] ?? TEXTS.failures['internal'] ?? '');
+  return message !== '' ? message : (FAILURES[code] ?? FAILURES['internal'] ?? '');
 }
 
 export function Empty({ children }: { readonly children: ComponentChildren }) {

@@ -1,4 +1,5 @@
-import { count, percent, short, span, whole } from '../format.ts';
+import { short } from '../../core/meter/figures.ts';
+import { count, percent, span, whole } from '../format.ts';
 
 /** The words of Now. */
 

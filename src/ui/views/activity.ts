@@ -1,3 +1,5 @@
+import { cacheShare } from '../../core/meter/figures.ts';
+import { groupBy } from '../../core/bytes/batches.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 
 /** Computes sums over conversations' requests. Pure. */
@@ -26,14 +28,8 @@ export function conversationsOf(
   open: readonly RequestRow[],
   finished: readonly RequestRow[],
 ): readonly Conversation[] {
-  const groups = new Map<string, RequestRow[]>();
-  for (const row of [...open, ...finished]) {
-    if (row.conversation === '') continue;
-    const group = groups.get(row.conversation) ?? [];
-    group.push(row);
-    groups.set(row.conversation, group);
-  }
-  return [...groups]
+  const own = [...open, ...finished].filter(({ conversation }) => conversation !== '');
+  return [...groupBy(own, ({ conversation }) => conversation)]
     .map(([key, rows]) => summed(key, rows))
     .toSorted((one, other) => other.at - one.at);
 }
@@ -74,15 +70,6 @@ export function priceOf(rows: readonly RequestRow[]): { paid: number; direct: nu
   return { paid, direct };
 }
 
-export function cacheShare(rows: readonly RequestRow[]): number | undefined {
-  let [read, all] = [0, 0];
-  for (const { usage } of rows) {
-    read += usage?.cacheRead ?? 0;
-    all += (usage?.input ?? 0) + (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
-  }
-  return all === 0 ? undefined : read / all;
-}
-
 /** Returns the total price after each request, oldest first. */
 export function curveOf(
   rows: readonly RequestRow[],
@@ -96,7 +83,7 @@ export function curveOf(
   });
 }
 
-export interface Batch {
+interface Batch {
   readonly at: number;
   readonly id: string;
   readonly items: number;
@@ -129,8 +116,4 @@ export function blocksOf(rows: readonly RequestRow[]): readonly RequestRow[] {
       return true;
     })
     .toReversed();
-}
-
-export function tookMs({ ms }: RequestRow): number {
-  return Object.values(ms).reduce((sum, one) => sum + one, 0);
 }

@@ -1,31 +1,16 @@
+import { cacheShare, short, tookMs } from '../../core/meter/figures.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import type { RowsAnswer } from '../../ports/ui-api.ts';
 import { Curve } from '../charts/curve.tsx';
 import { hrefOf } from '../client/router.ts';
 import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
-import {
-  clock,
-  clockSeconds,
-  milliseconds,
-  moment,
-  percent,
-  short,
-  signedPercent,
-} from '../format.ts';
+import { clock, clockSeconds, milliseconds, moment, percent, signedPercent } from '../format.ts';
 import { Heads } from '../parts/tables.tsx';
 import { useRows } from '../parts/later.tsx';
 import { Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts/texts.ts';
-import {
-  batchesOf,
-  blocksOf,
-  cacheShare,
-  type Conversation,
-  curveOf,
-  priceOf,
-  tookMs,
-} from './activity.ts';
+import { NOW } from '../texts/now.ts';
+import { batchesOf, blocksOf, type Conversation, curveOf, priceOf } from './activity.ts';
 
 /** Shows a conversation's requests, cost, batches and blocks. */
 
@@ -39,12 +24,12 @@ export function ConversationDetails({ of: one }: { readonly of: Conversation }) 
       {({ rows }) => (
         <div class="inside">
           <div>
-            <h3>{TEXTS.now.requests}</h3>
+            <h3>{NOW.requests}</h3>
             <RequestTable rows={rows.slice(0, SHOWN_MAX)} />
             {rows.length > SHOWN_MAX && (
               <p class="small quiet lead">
                 <a href={hrefOf('requests', { conversation: one.key })}>
-                  {TEXTS.now.allRequests(rows.length)}
+                  {NOW.allRequests(rows.length)}
                 </a>
               </p>
             )}
@@ -66,7 +51,7 @@ export function RequestTable(props: {
   readonly isLong?: boolean;
 }) {
   const { rows, isLong = false } = props;
-  const { time, whose, what, tokens, cache, took } = TEXTS.now.requestHeads;
+  const { time, whose, what, tokens, cache, took } = NOW.requestHeads;
   const drawn = useRows(rows);
   return (
     <table class="stack brief">
@@ -85,13 +70,13 @@ export function RequestTable(props: {
           <tr key={row.id}>
             <td class="quiet lead-cell">
               <a href={hrefOf('request', { id: row.id })}>
-                <span class="for-readers">{TEXTS.now.request}</span>{' '}
+                <span class="for-readers">{NOW.request}</span>{' '}
                 {isLong ? moment(row.at) : clockSeconds(row.at)}
               </a>
             </td>
             {isLong && (
               <td class="whose cut">
-                {shortSpace(row.space) || TEXTS.now.noProject}{' '}
+                {shortSpace(row.space) || NOW.noProject}{' '}
                 <span class="quiet">
                   {row.client}, {row.model}
                 </span>
@@ -119,12 +104,12 @@ function MemoryDid({ row }: { readonly row: RequestRow }) {
     const count = row.recall?.refs.length;
     return (
       <>
-        <span class="state added">{TEXTS.now.recalled}</span>{' '}
-        {count === undefined ? TEXTS.now.carried : count > 0 && TEXTS.now.memories(count)}
+        <span class="state added">{NOW.recalled}</span>{' '}
+        {count === undefined ? NOW.carried : count > 0 && NOW.memories(count)}
       </>
     );
   }
-  const text = row.elidedItems > 0 ? TEXTS.now.staysOut(row.elidedItems) : TEXTS.now.unchanged;
+  const text = row.elidedItems > 0 ? NOW.staysOut(row.elidedItems) : NOW.unchanged;
   return <span class="quiet">{row.kind === 'main' ? text : row.kind}</span>;
 }
 
@@ -133,16 +118,16 @@ function CostSoFar(props: { readonly rows: readonly RequestRow[] }) {
   const { paid, direct } = priceOf(props.rows);
   return (
     <>
-      <h3>{TEXTS.now.cost}</h3>
+      <h3>{NOW.cost}</h3>
       {points.length > 1 && (
-        <Curve points={points} label={TEXTS.now.curve(points.length, paid, direct)} />
+        <Curve points={points} label={NOW.curve(points.length, paid, direct)} />
       )}
       <p class="small">
         {direct === 0 ? (
-          TEXTS.now.noPrice
+          NOW.noPrice
         ) : (
           <>
-            {TEXTS.now.costText(paid, direct)}: <Difference paid={paid} direct={direct} />.
+            {NOW.costText(paid, direct)}: <Difference paid={paid} direct={direct} />.
           </>
         )}
       </p>
@@ -155,9 +140,9 @@ export function Difference({ paid, direct }: { readonly paid: number; readonly d
   const kept = direct - paid;
   const share = Math.abs(kept) / Math.max(1, direct);
   return kept >= 0 ? (
-    <span class="good">{TEXTS.now.kept(kept, share)}</span>
+    <span class="good">{NOW.kept(kept, share)}</span>
   ) : (
-    <span class="dearer">{TEXTS.now.dearer(-kept, share)}</span>
+    <span class="dearer">{NOW.dearer(-kept, share)}</span>
   );
 }
 
@@ -177,12 +162,12 @@ function Batches({ rows }: { readonly rows: readonly RequestRow[] }) {
   const batches = batchesOf(rows).slice(0, SHOWN_MAX);
   return (
     <>
-      <h3>{TEXTS.now.batches}</h3>
-      {batches.length === 0 && <p class="small quiet">{TEXTS.now.noBatch}</p>}
+      <h3>{NOW.batches}</h3>
+      {batches.length === 0 && <p class="small quiet">{NOW.noBatch}</p>}
       <ul class="plain">
         {batches.map(({ id, at, items, tokens }) => (
           <li key={id}>
-            <a href={hrefOf('request', { id })}>{TEXTS.now.batch(clock(at), items, tokens)}</a>
+            <a href={hrefOf('request', { id })}>{NOW.batch(clock(at), items, tokens)}</a>
           </li>
         ))}
       </ul>
@@ -194,15 +179,15 @@ function Blocks({ rows }: { readonly rows: readonly RequestRow[] }) {
   const blocks = blocksOf(rows).slice(0, SHOWN_MAX);
   return (
     <>
-      <h3>{TEXTS.now.blocks}</h3>
-      {blocks.length === 0 && <p class="small quiet">{TEXTS.now.noBlock}</p>}
+      <h3>{NOW.blocks}</h3>
+      {blocks.length === 0 && <p class="small quiet">{NOW.noBlock}</p>}
       <ul class="plain">
         {blocks.map((row) => (
           <li key={row.id}>
             <a href={hrefOf('request', { id: row.id })}>
-              {TEXTS.now.block(clock(row.at), row.recall?.refs.length ?? 0)}
+              {NOW.block(clock(row.at), row.recall?.refs.length ?? 0)}
             </a>
-            <span>{TEXTS.now.blockTokens(row.recalledTokens)}</span>
+            <span>{NOW.blockTokens(row.recalledTokens)}</span>
           </li>
         ))}
       </ul>

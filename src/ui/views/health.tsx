@@ -8,12 +8,13 @@ import { Command } from '../parts/command.tsx';
 import { NoticeLine } from '../parts/notice.tsx';
 import { FactTable } from '../parts/tables.tsx';
 import { Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts/texts.ts';
+import { Section } from '../parts/section.tsx';
+import { STATES, VIEWS } from '../texts/frame.ts';
+import { HEALTH as WORDS } from '../texts/health.ts';
 import { act } from './memory-acts.ts';
 
 /** Shows doctor's checks, problems first, each with the command that fixes it. */
 
-const { health: WORDS } = TEXTS;
 const OK_SHOWN = 9;
 /** Deadline of the checks, in which doctor asks providers and reads the whole store. */
 const CHECK_MS = 60_000;
@@ -27,7 +28,7 @@ export function HealthView() {
       {checked.state === 'loading' ? (
         <h1 aria-busy="true">{WORDS.looking}</h1>
       ) : (
-        <Shown of={checked} title={TEXTS.views.health}>
+        <Shown of={checked} title={VIEWS.health}>
           {(answer) => <Checks answer={answer} again={() => setVersion((one) => one + 1)} />}
         </Shown>
       )}
@@ -55,13 +56,15 @@ function Checks(props: { readonly answer: HealthAnswer; readonly again: () => vo
     <>
       <h1>{bad === 0 ? WORDS.fine(checks.length) : WORDS.look(bad, checks.length - bad)}</h1>
       <p class="lead">{WORDS.looked(clockSeconds(at))}</p>
-      <section aria-labelledby="checks">
-        <div class="head">
-          <h2 id="checks">{WORDS.checks}</h2>
+      <Section
+        id="checks"
+        title={WORDS.checks}
+        beside={
           <button type="button" onClick={props.again}>
             {WORDS.again}
           </button>
-        </div>
+        }
+      >
         <CheckList checks={shown} />
         {shown.length < sorted.length && (
           <p class="small lead">
@@ -70,13 +73,13 @@ function Checks(props: { readonly answer: HealthAnswer; readonly again: () => vo
             </button>
           </p>
         )}
-      </section>
+      </Section>
     </>
   );
 }
 
 const DOTS = { ok: 'dot ok', warning: 'dot warn', problem: 'dot bad' } as const;
-const STATES = { ok: '', warning: 'state warn', problem: 'state bad' } as const;
+const LEVELS = { ok: '', warning: 'state warn', problem: 'state bad' } as const;
 
 function CheckList({ checks }: { readonly checks: readonly HealthCheck[] }) {
   return (
@@ -85,7 +88,7 @@ function CheckList({ checks }: { readonly checks: readonly HealthCheck[] }) {
         <li key={subject + found}>
           <span class={DOTS[level]} />
           <span class={level === 'ok' ? 'quiet level' : 'level'}>
-            <span class={STATES[level]}>{WORDS.levels[level]}</span>
+            <span class={LEVELS[level]}>{WORDS.levels[level]}</span>
           </span>
           <span class="subject">{subject}</span>
           <span class={level === 'ok' ? 'found quiet' : 'found'}>{found}</span>
@@ -121,22 +124,13 @@ function StoreFacts({ facts }: { readonly facts: StoreAnswer }) {
   ] as const;
   return (
     <>
-      <Facts id="store" title={WORDS.store} rows={rows} />
-      <Facts id="service" title={WORDS.service} rows={service} />
+      <Section id="store" title={WORDS.store}>
+        <FactTable rows={rows} />
+      </Section>
+      <Section id="service" title={WORDS.service}>
+        <FactTable rows={service} />
+      </Section>
     </>
-  );
-}
-
-function Facts(props: {
-  readonly id: string;
-  readonly title: string;
-  readonly rows: readonly (readonly [string, string])[];
-}) {
-  return (
-    <section aria-labelledby={props.id}>
-      <h2 id={props.id}>{props.title}</h2>
-      <FactTable rows={props.rows} />
-    </section>
   );
 }
 
@@ -155,29 +149,27 @@ function LiveCheck() {
     setRunning(false);
   };
   return (
-    <section aria-labelledby="live">
-      <h2 id="live">{WORDS.live}</h2>
+    <Section id="live" title={WORDS.live}>
       <p class="lead">{WORDS.liveText}</p>
       <div class="buttons lead">
         <button type="button" disabled={isRunning} onClick={() => void run()}>
-          {isRunning ? TEXTS.states.loading : WORDS.liveButton}
+          {isRunning ? STATES.loading : WORDS.liveButton}
         </button>
       </div>
       {checks.length > 0 && <CheckList checks={checks} />}
-    </section>
+    </Section>
   );
 }
 
 function ThisPage() {
   return (
-    <section aria-labelledby="page">
-      <h2 id="page">{WORDS.page}</h2>
+    <Section id="page" title={WORDS.page}>
       <p class="lead">{WORDS.pageText}</p>
       <div class="buttons lead">
         <button type="button" onClick={() => void closeSession()}>
           {WORDS.close}
         </button>
       </div>
-    </section>
+    </Section>
   );
 }

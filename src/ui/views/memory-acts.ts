@@ -3,11 +3,9 @@ import { post } from '../client/api.ts';
 import { noteFailure } from '../client/session.ts';
 import { happened } from '../parts/notice.tsx';
 import { failureText } from '../parts/states.tsx';
-import { TEXTS } from '../texts/texts.ts';
+import { MEMORY as WORDS } from '../texts/memory.ts';
 
 /** The user's changes to memories. Each reports its result, and each failure is shown. */
-
-const { memory: WORDS } = TEXTS;
 
 /** Runs a change. Resolves to false if it failed; then the typed text stays. */
 export async function act(work: () => Promise<string | undefined>): Promise<boolean> {

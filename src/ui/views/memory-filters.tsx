@@ -10,15 +10,20 @@ import { atOfDay, day, whole } from '../format.ts';
 import { Choice, typed } from '../parts/form.tsx';
 import { Later } from '../parts/later.tsx';
 import { Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts/texts.ts';
+import { MEMORY as WORDS } from '../texts/memory.ts';
 import { act, forget } from './memory-acts.ts';
 
 /** Selects which memories are shown: by project, day, speaker, client and kind. */
 
-const { memory: WORDS } = TEXTS;
 /** Another choice shows other memories. */
 const CLEARS = { q: '', ref: '' };
 const CLIENTS = ['claude-code', 'codex', 'opencode', 'pi', 'qwen-code', 'svc'];
+/** Filters that a memory service does not have, each with its values. */
+const HOSTED_OFF = [
+  ['client', CLIENTS.map((name) => [name, name] as const)],
+  ['source', Object.entries(WORDS.sources)],
+  ['kind', Object.entries(WORDS.kinds)],
+] as const;
 
 export function Filters({
   shelves,
@@ -28,7 +33,7 @@ export function Filters({
   readonly shelves: readonly Shelf[] | null;
   readonly space: string;
 }) {
-  const { filters, kinds, sources } = WORDS;
+  const { filters } = WORDS;
   const session = route.value.query.get('session') ?? '';
   const isHosted = shelves === null;
   const projects = shelves?.map((one) => [one.space, shortSpace(one.space)] as const) ?? [
@@ -54,27 +59,16 @@ export function Filters({
           ['assistant', filters.assistant],
         ]}
       />
-      <Choice
-        name="client"
-        clears={CLEARS}
-        label={filters.client}
-        options={[['', filters.any], ...CLIENTS.map((name) => [name, name] as const)]}
-        isOff={isHosted}
-      />
-      <Choice
-        name="source"
-        clears={CLEARS}
-        label={filters.source}
-        options={[['', filters.any], ...Object.entries(sources)]}
-        isOff={isHosted}
-      />
-      <Choice
-        name="kind"
-        clears={CLEARS}
-        label={filters.kind}
-        options={[['', filters.any], ...Object.entries(kinds)]}
-        isOff={isHosted}
-      />
+      {HOSTED_OFF.map(([name, options]) => (
+        <Choice
+          key={name}
+          name={name}
+          clears={CLEARS}
+          label={filters[name]}
+          options={[['', filters.any], ...options]}
+          isOff={isHosted}
+        />
+      ))}
       {session !== '' && (
         <a class="button" href={hrefWith({ session: '' })}>
           {WORDS.session(session)}: {WORDS.wholeProject}
@@ -100,7 +94,7 @@ export function Rail({ shelves, space, version, reload }: RailProps) {
           <li key={one.space}>
             <a
               href={hrefOf('memory', { space: one.space })}
-              {...(one.space === space ? { 'aria-current': 'true' as const } : {})}
+              aria-current={one.space === space ? 'true' : undefined}
             >
               <span class="cut name">{shortSpace(one.space)}</span>
               <span>{whole(one.memories)}</span>
@@ -128,7 +122,7 @@ function Days({ space, version }: Pick<RailProps, 'space' | 'version'>) {
             <li>
               <a
                 href={hrefWith({ day: '', q: '' })}
-                {...(chosen === '' ? { 'aria-current': 'true' as const } : {})}
+                aria-current={chosen === '' ? 'true' : undefined}
               >
                 {WORDS.allDays}
               </a>
@@ -137,7 +131,7 @@ function Days({ space, version }: Pick<RailProps, 'space' | 'version'>) {
               <li key={one.day}>
                 <a
                   href={hrefWith({ day: one.day, q: '' })}
-                  {...(chosen === one.day ? { 'aria-current': 'true' as const } : {})}
+                  aria-current={chosen === one.day ? 'true' : undefined}
                 >
                   {day(atOfDay(one.day))}
                   <span>{whole(one.memories)}</span>

@@ -10,11 +10,11 @@ import { day, milliseconds } from '../format.ts';
 import { AskForm } from '../parts/form.tsx';
 import { Heads } from '../parts/tables.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts/texts.ts';
+import { Section } from '../parts/section.tsx';
+import { MEMORY as WORDS } from '../texts/memory.ts';
 
 /** Shows a prompt as recall sees it: all candidates, and where it stops. */
 
-const { memory: WORDS } = TEXTS;
 /** Longest prompt that the proxy reads here. */
 export const PROMPT_CHARS_MAX = 8000;
 
@@ -91,10 +91,7 @@ function Hit({
       </span>
       <div>
         <p dir="auto">
-          <a
-            href={hrefWith({ ref, space })}
-            {...(isOpen ? { 'aria-current': 'true' as const } : {})}
-          >
+          <a href={hrefWith({ ref, space })} aria-current={isOpen ? 'true' : undefined}>
             {text}
           </a>
         </p>
@@ -127,11 +124,7 @@ function AgentLines({ answer: { exchanges } }: { readonly answer: LookAnswer }) 
 export function WhyNot({ space, version }: { readonly space: string; readonly version: number }) {
   const [prompt, setPrompt] = useState('');
   return (
-    <section aria-labelledby="why">
-      <div class="head">
-        <h2 id="why">{WORDS.whyTitle}</h2>
-        <p>{WORDS.whyText}</p>
-      </div>
+    <Section id="why" title={WORDS.whyTitle} beside={<p>{WORDS.whyText}</p>}>
       <AskForm
         id="w"
         label={WORDS.whyLabel}
@@ -140,7 +133,7 @@ export function WhyNot({ space, version }: { readonly space: string; readonly ve
         ask={setPrompt}
       />
       {prompt !== '' && <Verdicts space={space} prompt={prompt} version={version} />}
-    </section>
+    </Section>
   );
 }
 

@@ -9,12 +9,13 @@ import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
 import { clock, day, longDay, moment } from '../format.ts';
 import { Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts/texts.ts';
+import { STATES } from '../texts/frame.ts';
+import { MEMORY } from '../texts/memory.ts';
 import { act, forget } from './memory-acts.ts';
 
 /** Shows one memory word for word: where it comes from, where it was recalled, and what can be done with it. */
 
-const { record: WORDS } = TEXTS.memory;
+const { record: WORDS } = MEMORY;
 const SIGHTINGS_SHOWN = 5;
 
 interface PanelProps {
@@ -184,7 +185,7 @@ function Pins({ answer: { record }, reload }: OpenedProps) {
   const choose = (value: Pin | 'fits'): void =>
     void act(async () => {
       await post('pin', { space, ref, pin: value === 'fits' ? null : value });
-      return TEXTS.memory.done.pinned;
+      return MEMORY.done.pinned;
     }).then(reload);
   return (
     <fieldset>
@@ -230,7 +231,7 @@ function EditForm({
         ref: record.ref,
         text,
       }));
-      return TEXTS.memory.done.edited;
+      return MEMORY.done.edited;
     });
     if (!isDone) return;
     leave();
@@ -265,7 +266,7 @@ function EditForm({
           {WORDS.save}
         </button>
         <button type="button" onClick={leave}>
-          {TEXTS.states.cancel}
+          {STATES.cancel}
         </button>
       </div>
     </form>
@@ -279,7 +280,7 @@ function Move({ answer: { record }, spaces, reload }: OpenedProps) {
     const { space, ref } = record;
     const isDone = await act(async () => {
       await post('move', { space, to, refs: [ref] });
-      return TEXTS.memory.done.moved;
+      return MEMORY.done.moved;
     });
     if (!isDone) return;
     location.hash = hrefWith({ space: to, ref });

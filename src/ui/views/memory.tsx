@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { DeskRecord } from '../../ports/memory-desk.ts';
 import type { MemoriesAnswer, ShelvesAnswer } from '../../ports/ui-api.ts';
-import type { Query } from '../client/api.ts';
+import type { Words } from '../client/api.ts';
 import { dayIn, hrefWith, route } from '../client/router.ts';
 import { askAhead, dropAnswers, useGet } from '../client/use-load.ts';
 import { day, daySpan } from '../format.ts';
@@ -10,7 +10,8 @@ import { AskForm, More } from '../parts/form.tsx';
 import { NoticeLine } from '../parts/notice.tsx';
 import { Later, useRows } from '../parts/later.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts/texts.ts';
+import { VIEWS } from '../texts/frame.ts';
+import { MEMORY as WORDS } from '../texts/memory.ts';
 import { forget } from './memory-acts.ts';
 import { Filters, Rail } from './memory-filters.tsx';
 import { Looked, PROMPT_CHARS_MAX, WhyNot } from './memory-look.tsx';
@@ -18,7 +19,6 @@ import { RecordPanel } from './memory-record.tsx';
 
 /** Shows memories by project and day; searches them as recall does, and manages them. */
 
-const { memory: WORDS } = TEXTS;
 const PAGE = 50;
 
 export function MemoryView() {
@@ -30,7 +30,7 @@ export function MemoryView() {
   const shelves = useGet<ShelvesAnswer>('shelves', {}, { version });
   return (
     <>
-      <Shown of={shelves} title={TEXTS.views.memory}>
+      <Shown of={shelves} title={VIEWS.memory}>
         {(answer) => <Shelves answer={answer} version={version} reload={reload} />}
       </Shown>
       <NoticeLine />
@@ -65,7 +65,7 @@ function Shelves({ answer: { shelves }, version, reload }: ShelvesProps) {
   if (shelves?.length === 0) return <Nothing />;
   return (
     <>
-      <h1>{shelves === null ? TEXTS.views.memory : WORDS.title(total, shelves.length)}</h1>
+      <h1>{shelves === null ? VIEWS.memory : WORDS.title(total, shelves.length)}</h1>
       {shelves === null && (
         <p class="lead" id="hosted">
           {WORDS.hosted}
@@ -159,7 +159,7 @@ interface Asked {
   readonly limit: number;
 }
 
-function asked({ space, query, limit }: Asked): Query {
+function asked({ space, query, limit }: Asked): Words {
   return {
     space,
     role: query.get('role') ?? '',
@@ -249,7 +249,7 @@ function Row(props: {
       </span>
       <div>
         <p dir="auto">
-          <a href={href} {...(isOpen ? { 'aria-current': 'true' as const } : {})}>
+          <a href={href} aria-current={isOpen ? 'true' : undefined}>
             {text.length > SHOWN_CHARS ? `${text.slice(0, SHOWN_CHARS)}…` : text}
           </a>{' '}
           <Badges record={record} />

@@ -1,3 +1,4 @@
+import { short } from '../../core/meter/figures.ts';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { RequestRow } from '../../ports/request-log.ts';
@@ -7,12 +8,14 @@ import { about, lastEventAt, onNews } from '../client/session.ts';
 import { useGet } from '../client/use-load.ts';
 import { shortSpace } from '../client/space-names.ts';
 import { hrefOf } from '../client/router.ts';
-import { clock, moment, percent, short, span, whole } from '../format.ts';
+import { clock, moment, percent, span, whole } from '../format.ts';
 import { Figure } from '../parts/tables.tsx';
 import { More } from '../parts/form.tsx';
 import { useRows } from '../parts/later.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts/texts.ts';
+import { Section } from '../parts/section.tsx';
+import { VIEWS } from '../texts/frame.ts';
+import { NOW } from '../texts/now.ts';
 import { type Conversation, conversationsOf } from './activity.ts';
 import { ConversationDetails, Cost, sizeText } from './conversation.tsx';
 
@@ -28,7 +31,7 @@ const SUMS_MS = 10_000;
 export function NowView() {
   const loaded = useGet<NowAnswer>('now');
   return (
-    <Shown of={loaded} title={TEXTS.views.now}>
+    <Shown of={loaded} title={VIEWS.now}>
       {(answer) => <Live first={answer} />}
     </Shown>
   );
@@ -60,29 +63,29 @@ function Live({ first }: { readonly first: NowAnswer }) {
     <>
       <TodaySums version={sums.current.newest}>
         <p class="lead">
-          {TEXTS.now.open(rows.open.length)} {TEXTS.now.live(ago)}
+          {NOW.open(rows.open.length)} {NOW.live(ago)}
         </p>
       </TodaySums>
       {now - startedAt < HOUR_MS && (
         <p class="notice">
           <span class="dot" />
-          <span>{TEXTS.now.started(clock(startedAt))}</span>
+          <span>{NOW.started(clock(startedAt))}</span>
         </p>
       )}
       {rows.open.length > 0 && <InFlightList rows={rows.open} now={now} />}
-      <section aria-labelledby="talks">
-        <div class="head">
-          <h2 id="talks">{TEXTS.now.conversations}</h2>
-          <p>{TEXTS.now.scope(conversations.length)}</p>
-        </div>
+      <Section
+        id="talks"
+        title={NOW.conversations}
+        beside={<p>{NOW.scope(conversations.length)}</p>}
+      >
         {conversations.length === 0 ? (
           <Empty>
-            {TEXTS.now.none} <code>{TEXTS.now.start}</code>
+            {NOW.none} <code>{NOW.start}</code>
           </Empty>
         ) : (
           <Conversations all={conversations} now={now} />
         )}
-      </section>
+      </Section>
     </>
   );
 }
@@ -97,7 +100,7 @@ function TodaySums(props: {
   if (loaded.state !== 'ready') {
     return (
       <>
-        <h1>{TEXTS.views.now}</h1>
+        <h1>{VIEWS.now}</h1>
         {props.children}
         <dl class="figures" aria-busy="true" />
       </>
@@ -108,38 +111,37 @@ function TodaySums(props: {
   const kept = direct - paid;
   return (
     <>
-      <h1>{TEXTS.now.headline(direct === 0 ? undefined : kept / direct, requests)}</h1>
+      <h1>{NOW.headline(direct === 0 ? undefined : kept / direct, requests)}</h1>
       {props.children}
-      <dl class="figures" aria-label={TEXTS.now.today.figures}>
+      <dl class="figures" aria-label={NOW.today.figures}>
         <Figure
-          name={TEXTS.now.today.recalled}
-          figure={TEXTS.now.today.recalledOf(recalled, asked)}
-          text={TEXTS.now.today.prompts(requests, degraded)}
+          name={NOW.today.recalled}
+          figure={NOW.today.recalledOf(recalled, asked)}
+          text={NOW.today.prompts(requests, degraded)}
         />
         <Figure
-          name={kept < 0 ? TEXTS.now.today.more : TEXTS.now.today.saved}
+          name={kept < 0 ? NOW.today.more : NOW.today.saved}
           figure={direct === 0 ? '–' : percent(Math.abs(kept) / direct)}
-          text={direct === 0 ? TEXTS.now.today.noCounts : TEXTS.now.today.of(paid, direct)}
+          text={direct === 0 ? NOW.today.noCounts : NOW.today.of(paid, direct)}
         />
         <Figure
-          name={TEXTS.now.today.misses}
+          name={NOW.today.misses}
           figure={whole(misses.times)}
-          text={TEXTS.now.today.missed(misses.tokens, misses.cause)}
+          text={NOW.today.missed(misses.tokens, misses.cause)}
         />
         <Quota quota={quota} />
       </dl>
       {culprits.length > 0 && (
-        <section aria-labelledby="missed">
-          <h2 id="missed">{TEXTS.now.today.culprits}</h2>
+        <Section id="missed" title={NOW.today.culprits}>
           <ol class="small">
             {culprits.map(({ cause, times, tokens }) => (
-              <li key={cause}>{TEXTS.now.today.culprit(cause, times, tokens)}</li>
+              <li key={cause}>{NOW.today.culprit(cause, times, tokens)}</li>
             ))}
           </ol>
           <p class="small lead">
-            <a href={hrefOf('requests', { missed: '1' })}>{TEXTS.now.today.allMissed}</a>
+            <a href={hrefOf('requests', { missed: '1' })}>{NOW.today.allMissed}</a>
           </p>
-        </section>
+        </Section>
       )}
     </>
   );
@@ -149,17 +151,13 @@ function Quota({ quota }: Pick<TodayAnswer, 'quota'>) {
   const windows = quota[0]?.windows ?? [];
   const [least] = windows.toSorted((one, other) => other.share - one.share);
   if (least === undefined)
-    return <Figure name={TEXTS.now.today.quota} figure="–" text={TEXTS.now.today.noQuota} />;
+    return <Figure name={NOW.today.quota} figure="–" text={NOW.today.noQuota} />;
   const texts = windows.map(({ name, share, resetAt }) => {
     const reset = resetAt === null ? null : moment(resetAt);
-    return TEXTS.now.today.window(name, percent(1 - share), reset);
+    return NOW.today.window(name, percent(1 - share), reset);
   });
   return (
-    <Figure
-      name={TEXTS.now.today.quota}
-      figure={percent(1 - least.share)}
-      text={TEXTS.now.today.left(texts)}
-    />
+    <Figure name={NOW.today.quota} figure={percent(1 - least.share)} text={NOW.today.left(texts)} />
   );
 }
 
@@ -167,13 +165,13 @@ function InFlightList(props: { readonly rows: readonly RequestRow[]; readonly no
   return (
     <section aria-labelledby="open">
       <div class="head">
-        <h2 id="open">{TEXTS.now.inFlight}</h2>
+        <h2 id="open">{NOW.inFlight}</h2>
       </div>
       <ul class="open-now">
         {props.rows.map((row) => (
           <li key={row.id}>
             <span class="dot ok" />
-            <b class="who">{shortSpace(row.space) || TEXTS.now.noProject}</b>
+            <b class="who">{shortSpace(row.space) || NOW.noProject}</b>
             <span class="doing">
               {row.client}, {row.model}, <span class="quiet">{doing(row)}</span>
             </span>
@@ -187,8 +185,8 @@ function InFlightList(props: { readonly rows: readonly RequestRow[]; readonly no
 }
 
 function doing(row: RequestRow): string {
-  if (row.status !== 0) return TEXTS.now.answers(row.status);
-  return 'plan' in row.ms ? TEXTS.now.waits : TEXTS.now.reads;
+  if (row.status !== 0) return NOW.answers(row.status);
+  return 'plan' in row.ms ? NOW.waits : NOW.reads;
 }
 
 /** Rows that are shown at first: more than a user has open; a script may begin hundreds in an hour. */
@@ -202,7 +200,7 @@ function Conversations(props: { readonly all: readonly Conversation[]; readonly 
   return (
     <>
       <div class="talks-head" aria-hidden="true">
-        {TEXTS.now.heads.map((head) => (
+        {NOW.heads.map((head) => (
           <span key={head}>{head}</span>
         ))}
       </div>
@@ -223,16 +221,16 @@ function Talk(props: {
 }) {
   const { of: one, title, now } = props;
   const [isOpen, setOpen] = useState(false);
-  const { labels } = TEXTS.now;
+  const { labels } = NOW;
   return (
     <details class="talk" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <span class="turn" />
         <span class="named">
           <b>
-            {shortSpace(one.space) || TEXTS.now.noProject} <Badge of={one} />
+            {shortSpace(one.space) || NOW.noProject} <Badge of={one} />
           </b>
-          <span dir="auto">{title ?? TEXTS.now.noPrompt}</span>
+          <span dir="auto">{title ?? NOW.noPrompt}</span>
         </span>
         <span class="by">
           {one.client}
@@ -259,7 +257,7 @@ function Talk(props: {
 }
 
 function Badge({ of: { isDegraded, hasFailed } }: { readonly of: Conversation }) {
-  const { badges } = TEXTS.now;
+  const { badges } = NOW;
   if (isDegraded) return <span class="state warn">{badges.degraded}</span>;
   return hasFailed ? <span class="state bad">{badges.failed}</span> : null;
 }

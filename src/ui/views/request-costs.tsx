@@ -1,46 +1,36 @@
+import { tookMs } from '../../core/meter/figures.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import type { RequestAnswer } from '../../ports/ui-api.ts';
 import { Strip, Swatch } from '../charts/strip.tsx';
 import { milliseconds, whole, withTenth } from '../format.ts';
 import { Heads } from '../parts/tables.tsx';
 import { Empty } from '../parts/states.tsx';
-import { TEXTS } from '../texts/texts.ts';
-import { tookMs } from './activity.ts';
+import { Section } from '../parts/section.tsx';
+import { REQUEST as WORDS } from '../texts/request.ts';
 
 /** The cost of a request, in tokens and in time. */
 
-const { request: WORDS } = TEXTS;
-
 export function PriceSection({ row: { price, usage }, rates }: PriceProps) {
+  const most = Math.max(price?.paid ?? 0, price?.direct ?? 0);
   return (
-    <section aria-labelledby="price">
-      <div class="head">
-        <h2 id="price">{WORDS.priceTitle}</h2>
-        <p>{WORDS.priceUnit}</p>
-      </div>
+    <Section id="price" title={WORDS.priceTitle} beside={<p>{WORDS.priceUnit}</p>}>
       {price === undefined || usage === undefined ? (
         <Empty>{WORDS.notCounted}</Empty>
       ) : (
         <>
           <div class="map">
             <span>{WORDS.withSvc}</span>
-            <Strip
-              parts={[{ size: price.paid, fill: 'f-paid' }]}
-              of={Math.max(price.paid, price.direct)}
-            />
+            <Strip parts={[{ size: price.paid, fill: 'f-paid' }]} of={most} />
             <span class="n">{whole(price.paid)}</span>
             <span>{WORDS.direct}</span>
-            <Strip
-              parts={[{ size: price.direct, fill: 'f-same' }]}
-              of={Math.max(price.paid, price.direct)}
-            />
+            <Strip parts={[{ size: price.direct, fill: 'f-same' }]} of={most} />
             <span class="n">{whole(price.direct)}</span>
           </div>
           <PriceTable price={price} usage={usage} rates={rates} />
           <p class="small quiet lead">{WORDS.priceNote}</p>
         </>
       )}
-    </section>
+    </Section>
   );
 }
 
@@ -138,11 +128,11 @@ export function TimeSection({ row }: { readonly row: RequestRow }) {
   const ownMs = own.reduce((sum, [, ms]) => sum + ms, 0);
   const told = own.map(([name, ms]) => `${name} ${withTenth(ms)} ms`).join(', ');
   return (
-    <section aria-labelledby="steps">
-      <div class="head">
-        <h2 id="steps">{WORDS.timeTitle}</h2>
-        <p>{WORDS.timeShare(milliseconds(ownMs), milliseconds(all))}</p>
-      </div>
+    <Section
+      id="steps"
+      title={WORDS.timeTitle}
+      beside={<p>{WORDS.timeShare(milliseconds(ownMs), milliseconds(all))}</p>}
+    >
       <div class="steps">
         <Strip parts={steps.map(partOf)} of={all} />
         <svg class="zoom" preserveAspectRatio="none" viewBox="0 0 1000 20" aria-hidden="true">
@@ -169,6 +159,6 @@ export function TimeSection({ row }: { readonly row: RequestRow }) {
           </tr>
         </tfoot>
       </table>
-    </section>
+    </Section>
   );
 }

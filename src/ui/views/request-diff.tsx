@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ItemNote } from '../../core/plan/item-notes.ts';
 import type { BlockLine, BlockText, TextAnswer } from '../../ports/ui-api.ts';
@@ -6,18 +7,16 @@ import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
 import { day, whole } from '../format.ts';
 import { Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts/texts.ts';
+import { REQUEST as WORDS } from '../texts/request.ts';
 
 /** The two columns: an item of the request, and what was sent for it. */
 
-const { request: WORDS } = TEXTS;
-
-export interface NumberedNote extends ItemNote {
+interface NumberedNote extends ItemNote {
   /** `8`, `9–10`; '' for what is no item. */
   readonly number: string;
 }
 
-export function numbered(notes: readonly ItemNote[]): readonly NumberedNote[] {
+function numbered(notes: readonly ItemNote[]): readonly NumberedNote[] {
   let next = 1;
   return notes.map((note) => {
     if (note.edit === 'block') return { ...note, number: String(Math.max(1, next - 1)) };
@@ -99,14 +98,12 @@ function sameText({ count, kind, number }: NumberedNote): string {
 }
 
 function Stub({ note }: { readonly note: NumberedNote }) {
-  const [isOpen, setOpen] = useState(false);
   const { number, count, tool, refs = [] } = note;
   const [ref = ''] = refs;
   return (
     <article class="pair item gone" aria-label={WORDS.leftOutLabel(number)}>
       <div class="sent">
-        <p class="what">
-          <span class="nr">{number}</span>
+        <What number={number} tokens={note.tokens}>
           <span>
             {count > 1 ? (
               WORDS.olderOutputs(count)
@@ -116,21 +113,13 @@ function Stub({ note }: { readonly note: NumberedNote }) {
               </>
             )}
           </span>
-          <span class="size">{whole(note.tokens)}</span>
-        </p>
-        {count === 1 && (
-          <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-            <summary class="turn">{WORDS.showText}</summary>
-            {isOpen && <Text refOf={ref} />}
-          </details>
-        )}
+        </What>
+        {count === 1 && <Hidden refs={[ref]} />}
       </div>
       <div class="left">
-        <p class="what">
-          <span class="nr">{number}</span>
+        <What number={number} tokens={note.after ?? 0}>
           <span>{count > 1 ? WORDS.stubs(count) : WORDS.stub}</span>
-          <span class="size">{whole(note.after ?? 0)}</span>
-        </p>
+        </What>
         {count === 1 && <StubText refOf={ref} tool={tool} />}
       </div>
     </article>
@@ -138,19 +127,13 @@ function Stub({ note }: { readonly note: NumberedNote }) {
 }
 
 function LeftOut({ note }: { readonly note: NumberedNote }) {
-  const [isOpen, setOpen] = useState(false);
   return (
     <article class="pair item gone" aria-label={WORDS.leftOutLabel(note.number)}>
       <div class="sent">
-        <p class="what">
-          <span class="nr">{note.number}</span>
+        <What number={note.number} tokens={note.tokens}>
           <span>{WORDS.exchange(note.count)}</span>
-          <span class="size">{whole(note.tokens)}</span>
-        </p>
-        <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-          <summary class="turn">{WORDS.showText}</summary>
-          {isOpen && (note.refs ?? []).map((ref) => <Text key={ref} refOf={ref} />)}
-        </details>
+        </What>
+        <Hidden refs={note.refs ?? []} />
       </div>
       <div class="left nothing">
         <p class="small quiet">{WORDS.nothingStands}</p>
@@ -159,7 +142,33 @@ function LeftOut({ note }: { readonly note: NumberedNote }) {
   );
 }
 
-export function Text({ refOf: ref }: { readonly refOf: string }) {
+/** Draws what an item is, between its number and its size. */
+function What(props: {
+  readonly number: string;
+  readonly tokens: number;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <p class="what">
+      <span class="nr">{props.number}</span>
+      {props.children}
+      <span class="size">{whole(props.tokens)}</span>
+    </p>
+  );
+}
+
+/** Offers texts that were left out, and loads them when opened. */
+function Hidden({ refs }: { readonly refs: readonly string[] }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary class="turn">{WORDS.showText}</summary>
+      {isOpen && refs.map((ref) => <Text key={ref} refOf={ref} />)}
+    </details>
+  );
+}
+
+function Text({ refOf: ref }: { readonly refOf: string }) {
   const loaded = useGet<TextAnswer>('text', { ref });
   return (
     <Shown of={loaded}>

@@ -1,3 +1,4 @@
+import { cacheShare, short, tookMs } from '../../core/meter/figures.ts';
 import type { ComponentChildren } from 'preact';
 import { missText } from '../../core/meter/cache-words.ts';
 import { planLimitText } from '../../core/meter/quota-words.ts';
@@ -5,30 +6,30 @@ import { requestReport } from '../../core/meter/request-report.ts';
 import type { ItemNote } from '../../core/plan/item-notes.ts';
 import type { RequestRow } from '../../ports/request-log.ts';
 import type { KeptTexts, RequestAnswer } from '../../ports/ui-api.ts';
+import { parseJson } from '../../core/bytes/json-fields.ts';
 import { stateText, lostThoughtsText } from '../../core/plan/states.ts';
 import { Strip } from '../charts/strip.tsx';
 import { hrefOf, route } from '../client/router.ts';
 import { shortSpace } from '../client/space-names.ts';
 import { useGet } from '../client/use-load.ts';
-import { clockSeconds, longDay, milliseconds, percent, short, whole } from '../format.ts';
+import { clockSeconds, longDay, milliseconds, percent, whole } from '../format.ts';
 import { Command } from '../parts/command.tsx';
 import { Shown } from '../parts/states.tsx';
 import { Figure, Legend } from '../parts/tables.tsx';
-import { TEXTS } from '../texts/texts.ts';
-import { cacheShare, tookMs } from './activity.ts';
+import { Section } from '../parts/section.tsx';
+import { FRAME, STATES, VIEWS } from '../texts/frame.ts';
+import { REQUEST as WORDS } from '../texts/request.ts';
 import { Difference } from './conversation.tsx';
 import { PriceSection, TimeSection } from './request-costs.tsx';
 import { Diff, LongText } from './request-diff.tsx';
 
 /** Shows one request: what the client sent, what was forwarded, and its cost. */
 
-const { request: WORDS } = TEXTS;
-
 export function RequestView() {
   const id = route.value.query.get('id') ?? '';
   const loaded = useGet<RequestAnswer>('request', { id });
   return (
-    <Shown of={loaded} title={TEXTS.views.request}>
+    <Shown of={loaded} title={VIEWS.request}>
       {(answer) => <One {...answer} />}
     </Shown>
   );
@@ -46,11 +47,7 @@ function One({ row, place, blocks, rates, kept }: RequestAnswer) {
       </p>
       <Figures row={row} />
       <About row={row} />
-      <section aria-labelledby="both">
-        <div class="head">
-          <h2 id="both">{WORDS.both}</h2>
-          <Key notes={notes} />
-        </div>
+      <Section id="both" title={WORDS.both} beside={<Key notes={notes} />}>
         <RequestMap notes={notes} row={row} />
         <Diff
           notes={notes}
@@ -58,7 +55,7 @@ function One({ row, place, blocks, rates, kept }: RequestAnswer) {
           came={row.originalInputTokens}
           went={row.forwardedInputTokens}
         />
-      </section>
+      </Section>
       {kept !== null && <Whole kept={kept} />}
       <p class="lead">{WORDS.reportNote}</p>
       <p class="mend">
@@ -79,10 +76,10 @@ function unchanged({ originalInputTokens }: RequestRow): ItemNote {
 
 function Path({ row, place }: Pick<RequestAnswer, 'row' | 'place'>) {
   return (
-    <nav aria-label={TEXTS.frame.path}>
+    <nav aria-label={FRAME.path}>
       <ol class="path">
         <li>
-          <a href={hrefOf('requests')}>{TEXTS.views.requests}</a>
+          <a href={hrefOf('requests')}>{VIEWS.requests}</a>
         </li>
         {row.space !== '' && (
           <li>
@@ -187,7 +184,7 @@ function About({ row }: { readonly row: RequestRow }) {
         <dt>{WORDS.project}</dt>
         <dd>
           {row.space === '' ? (
-            TEXTS.states.none
+            STATES.none
           ) : (
             <a href={hrefOf('memory', { space: row.space })}>{shortSpace(row.space)}</a>
           )}
@@ -284,11 +281,7 @@ function sizeOf(parts: readonly { readonly size: number }[]): number {
 
 function Whole({ kept: { sent, went } }: { readonly kept: KeptTexts }) {
   return (
-    <section aria-labelledby="whole">
-      <div class="head">
-        <h2 id="whole">{WORDS.wholeTitle}</h2>
-        <p>{WORDS.wholeNote}</p>
-      </div>
+    <Section id="whole" title={WORDS.wholeTitle} beside={<p>{WORDS.wholeNote}</p>}>
       <div class="columns whole">
         <div>
           <h3>{WORDS.clientSent}</h3>
@@ -299,14 +292,11 @@ function Whole({ kept: { sent, went } }: { readonly kept: KeptTexts }) {
           <LongText text={readable(went)} />
         </div>
       </div>
-    </section>
+    </Section>
   );
 }
 
 function readable(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 1);
-  } catch {
-    return text;
-  }
+  const value = parseJson(text);
+  return value === undefined ? text : JSON.stringify(value, null, 1);
 }

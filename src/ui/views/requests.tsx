@@ -6,12 +6,13 @@ import { useGet } from '../client/use-load.ts';
 import { atOfDay, daySpan, longDay } from '../format.ts';
 import { Choice, More, typed } from '../parts/form.tsx';
 import { Empty, Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts/texts.ts';
+import { VIEWS } from '../texts/frame.ts';
+import { NOW } from '../texts/now.ts';
+import { REQUESTS as WORDS } from '../texts/request.ts';
 import { RequestTable } from './conversation.tsx';
 
 /** Lists all requests, or those behind a number, so that users can check it. */
 
-const { requests: WORDS } = TEXTS;
 const PAGE = 100;
 const PAGES_MAX = 5;
 const NAMES = ['conversation', 'space', 'client', 'model'] as const;
@@ -32,7 +33,7 @@ export function RequestsView() {
   const loaded = useGet<RowsAnswer>('requests', asked);
   return (
     <>
-      <Shown of={loaded} title={TEXTS.views.requests}>
+      <Shown of={loaded} title={VIEWS.requests}>
         {({ rows }) => (
           <>
             <h1>{WORDS.title(rows.length, rows.length === limit)}</h1>
@@ -47,7 +48,7 @@ export function RequestsView() {
             </p>
             <Filters query={query} rows={rows} />
             {rows.length === 0 && <Empty>{WORDS.none}</Empty>}
-            <section aria-label={TEXTS.now.requests}>
+            <section aria-label={NOW.requests}>
               <RequestTable rows={rows} isLong />
               {rows.length === limit && limit < PAGE * PAGES_MAX && (
                 <More show={() => setLimit(limit + PAGE)} />

@@ -1,6 +1,7 @@
-import { isPriced } from '../../core/settings/priced-share.ts';
+import { dayName } from '../../core/meter/figures.ts';
+import { groupBy } from '../../core/bytes/batches.ts';
+import { moneySum } from '../../core/settings/priced-share.ts';
 import type { SavingsSum } from '../../ports/ui-api.ts';
-import { dayKey } from '../format.ts';
 
 /** Sums of the savings view. Pure. */
 
@@ -26,13 +27,7 @@ export function groupedBy(
   sums: readonly SavingsSum[],
   nameOf: (sum: SavingsSum) => string,
 ): readonly Total[] {
-  const groups = new Map<string, SavingsSum[]>();
-  for (const sum of sums) {
-    const group = groups.get(nameOf(sum)) ?? [];
-    group.push(sum);
-    groups.set(nameOf(sum), group);
-  }
-  return [...groups]
+  return [...groupBy(sums, nameOf)]
     .map(([name, members]) => totalOf(name, members))
     .toSorted((one, other) => other.direct - one.direct);
 }
@@ -46,7 +41,7 @@ export function daysOf(
   return Array.from({ length: days }, (_, at) => {
     const date = new Date(since);
     date.setDate(date.getDate() + at);
-    const name = dayKey(date.getTime());
+    const name = dayName(date.getTime());
     return byDay.get(name) ?? { name, requests: 0, paid: 0, direct: 0 };
   });
 }
@@ -58,14 +53,7 @@ export function shareOf({ paid, direct }: Pick<Total, 'paid' | 'direct'>): numbe
 
 /** Returns dollars; undefined if they would leave out more than a tenth of the headline's tokens. */
 export function moneyOf(sums: readonly SavingsSum[]): Pick<Total, 'paid' | 'direct'> | undefined {
-  let [paid, direct, all, priced] = [0, 0, 0, 0];
-  for (const { money, price } of sums) {
-    paid += money?.paid ?? 0;
-    direct += money?.direct ?? 0;
-    all += price.direct;
-    if (money !== null) priced += price.direct;
-  }
-  return isPriced(priced, all) ? { paid, direct } : undefined;
+  return moneySum(sums.map(({ money, price }) => ({ money, tokens: price.direct }))).money;
 }
 
 export function added(sums: readonly SavingsSum[], valueOf: (sum: SavingsSum) => number): number {

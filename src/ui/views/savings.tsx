@@ -1,3 +1,4 @@
+import { dayName, dollars, short } from '../../core/meter/figures.ts';
 import { useState } from 'preact/hooks';
 import { thoughtSumsText } from '../../core/plan/states.ts';
 import type { SavingsAnswer, SavingsSum } from '../../ports/ui-api.ts';
@@ -7,28 +8,18 @@ import { Strip } from '../charts/strip.tsx';
 import { hrefOf, route } from '../client/router.ts';
 import { shortSpace } from '../client/space-names.ts';
 import { askAhead, useGet } from '../client/use-load.ts';
-import {
-  atOfDay,
-  day,
-  dayKey,
-  dollars,
-  longDay,
-  narrowDay,
-  percent,
-  short,
-  signedPercent,
-  whole,
-} from '../format.ts';
+import { atOfDay, day, longDay, narrowDay, percent, signedPercent, whole } from '../format.ts';
 import { FactTable, Heads, Legend } from '../parts/tables.tsx';
 import { Later } from '../parts/later.tsx';
 import { Shown } from '../parts/states.tsx';
-import { TEXTS } from '../texts/texts.ts';
+import { Section } from '../parts/section.tsx';
+import { VIEWS } from '../texts/frame.ts';
+import { SAVINGS as WORDS } from '../texts/savings.ts';
 import { Cost } from './conversation.tsx';
 import { added, daysOf, groupedBy, moneyOf, shareOf, type Total, totalOf } from './savings-sums.ts';
 
 /** Shows savings: one headline with one scope, and the numbers behind it. */
 
-const { savings: WORDS } = TEXTS;
 const DAYS_DEFAULT = 14;
 
 export function SavingsView() {
@@ -43,7 +34,7 @@ export function SavingsView() {
             <a
               key={number}
               href={hrefOf('savings', { days: number })}
-              {...(number === days ? { 'aria-current': 'true' as const } : {})}
+              aria-current={number === days ? 'true' : undefined}
             >
               {name}
             </a>
@@ -51,7 +42,7 @@ export function SavingsView() {
         </div>
         <span class="small quiet">{WORDS.everything}</span>
       </div>
-      <Shown of={loaded} title={TEXTS.views.savings}>
+      <Shown of={loaded} title={VIEWS.savings}>
         {(answer) => <Sums answer={answer} days={days} />}
       </Shown>
     </>
@@ -95,7 +86,7 @@ function Sums({ answer, days }: ScopeProps) {
 /** The numbers below the chart. */
 function Rest({ answer, days, total }: ScopeProps & { readonly total: Total }) {
   const { sums, since } = answer;
-  const first = dayKey(since);
+  const first = dayName(since);
   return (
     <>
       <div class="columns">
@@ -106,14 +97,13 @@ function Rest({ answer, days, total }: ScopeProps & { readonly total: Total }) {
       </div>
       <div class="columns">
         <Card total={total} days={days} />
-        <section aria-labelledby="how">
-          <h2 id="how">{WORDS.how}</h2>
+        <Section id="how" title={WORDS.how}>
           {WORDS.howText.map((text) => (
             <p key={text} class="lead">
               {text}
             </p>
           ))}
-        </section>
+        </Section>
       </div>
     </>
   );
@@ -165,9 +155,10 @@ function ByDay({ answer: { sums, since }, days }: ScopeProps) {
     };
   });
   return (
-    <section aria-labelledby="byday">
-      <div class="head">
-        <h2 id="byday">{WORDS.byDay}</h2>
+    <Section
+      id="byday"
+      title={WORDS.byDay}
+      beside={
         <Legend
           of={[
             ['f-paid', WORDS.keyPaid],
@@ -175,7 +166,8 @@ function ByDay({ answer: { sums, since }, days }: ScopeProps) {
             ['f-warn', WORDS.keyOver],
           ]}
         />
-      </div>
+      }
+    >
       <div class="wide chart-room" tabIndex={0} role="group" aria-label={WORDS.chart}>
         <DaysChart bars={bars} labelledBy="byday" write={short} />
       </div>
@@ -188,7 +180,7 @@ function ByDay({ answer: { sums, since }, days }: ScopeProps) {
           />
         )}
       </details>
-    </section>
+    </Section>
   );
 }
 
@@ -247,7 +239,7 @@ function Ranked({ sums, by, first }: RankedProps) {
   const totals = groupedBy(sums, (sum) => sum[by]).slice(0, RANKED_MAX);
   const most = Math.max(1, ...totals.map(({ paid, direct }) => Math.max(paid, direct)));
   const { name, share, paid, difference } = WORDS.rankedHeads;
-  const last = dayKey(Date.now());
+  const last = dayName(Date.now());
   return (
     <section aria-labelledby={`by-${by}`}>
       <h2 id={`by-${by}`}>{WORDS.by[by]}</h2>
@@ -306,8 +298,7 @@ function Counted({ sums }: { readonly sums: readonly SavingsSum[] }) {
     bySvc: added(sums, ({ thoughts }) => thoughts.bySvc),
   });
   return (
-    <section aria-labelledby="counted">
-      <h2 id="counted">{WORDS.counted}</h2>
+    <Section id="counted" title={WORDS.counted}>
       <FactTable
         heads={[what, { number: tokens }]}
         rows={rows.map(([name, value]) => [name, short(value)] as const)}
@@ -321,7 +312,7 @@ function Counted({ sums }: { readonly sums: readonly SavingsSum[] }) {
         </p>
       )}
       {lost !== undefined && <p class="small quiet lead">{lost}</p>}
-    </section>
+    </Section>
   );
 }
 
@@ -331,11 +322,7 @@ function Card({ total, days }: { readonly total: Total; readonly days: number })
   const figure = rounded === 0 ? WORDS.cardSame : percent(Math.abs(share));
   const today = day(Date.now());
   return (
-    <section aria-labelledby="share">
-      <div class="head">
-        <h2 id="share">{WORDS.card}</h2>
-        <p>{WORDS.cardSays}</p>
-      </div>
+    <Section id="share" title={WORDS.card} beside={<p>{WORDS.cardSays}</p>}>
       <ShareCard
         paidShare={total.paid / Math.max(1, total.direct)}
         texts={{
@@ -347,6 +334,6 @@ function Card({ total, days }: { readonly total: Total; readonly days: number })
           savePng: WORDS.savePng,
         }}
       />
-    </section>
+    </Section>
   );
 }
