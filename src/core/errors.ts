@@ -1,7 +1,7 @@
 interface ErrorRow {
   readonly status: number;
-  /** Whether the same request may succeed when it is sent again. Clients obey `x-should-retry`. */
-  readonly retry: boolean;
+  /** The same request may succeed when it is sent again. Clients obey `x-should-retry`. */
+  readonly retry?: true;
   readonly hint: string;
 }
 
@@ -13,50 +13,41 @@ interface ErrorRow {
 const ERRORS = {
   LOCAL_TOKEN_INVALID: {
     status: 401,
-    retry: false,
     hint: 'Print the token with: svc config token',
   },
   LOGIN_REFUSED: {
     status: 401,
-    retry: false,
     hint: 'To use a login, run: svc setup --login claude (or codex). To use a provider key, start the client with svc run.',
   },
   LOGIN_MISSING: {
     status: 401,
-    retry: false,
     hint: 'Log in with the client itself and start it with svc run, or set up a provider key: svc setup',
   },
   LOGIN_AMBIGUOUS: {
     status: 401,
-    retry: false,
     hint: 'Send one credential: unset the key, or log out.',
   },
   LOGIN_CLIENT_REFUSED: {
     status: 403,
-    retry: false,
     hint: 'Other programs need a provider key: svc setup --upstream',
   },
   REQUEST_MALFORMED: {
     status: 400,
-    retry: false,
     hint: 'Send one well-formed HTTP/1.1 request with one Host and one of each credential header.',
   },
   ORIGIN_REFUSED: {
     status: 403,
-    retry: false,
     hint: 'svc answers programs on this machine, not web pages. Use http://127.0.0.1 with the configured port and no Origin header.',
   },
   ROUTE_UNKNOWN: {
     status: 404,
-    retry: false,
     hint: 'The base URL ends in /v1 for OpenAI-style clients, and not for Anthropic-style clients. proxy.relayPaths adds further paths.',
   },
   METHOD_NOT_ALLOWED: {
     status: 405,
-    retry: false,
     hint: 'The Allow header names the methods of this path.',
   },
-  UPSTREAM_NOT_CONFIGURED: { status: 404, retry: false, hint: 'Add the provider with: svc setup' },
+  UPSTREAM_NOT_CONFIGURED: { status: 404, hint: 'Add the provider with: svc setup' },
   REQUEST_TIMEOUT: {
     status: 408,
     retry: true,
@@ -64,58 +55,47 @@ const ERRORS = {
   },
   BODY_TOO_LARGE: {
     status: 413,
-    retry: false,
     hint: 'If you need requests of this size, raise proxy.bodyBytesMax.',
   },
   BODY_UNREADABLE: {
     status: 400,
-    retry: false,
     hint: 'Send the body whole, in the encoding that Content-Encoding names.',
   },
   ENCODING_UNSUPPORTED: {
     status: 415,
-    retry: false,
     hint: 'Use one of identity, zstd, gzip, deflate or br, once.',
   },
   CONTENT_TYPE_UNSUPPORTED: {
     status: 415,
-    retry: false,
     hint: 'Send Content-Type: application/json.',
   },
   EXPECTATION_FAILED: {
     status: 417,
-    retry: false,
     hint: 'Send no Expect header but Expect: 100-continue.',
   },
   MODE_INVALID: {
     status: 422,
-    retry: false,
     hint: 'x-svc-memory-mode: off, read, write or read-write. x-svc-compression-mode: passthrough, shadow or deterministic.',
   },
   UPGRADE_REFUSED: {
     status: 426,
-    retry: false,
     hint: 'Use plain HTTP: svc relays JSON and server-sent events.',
   },
   HEADERS_TOO_MANY: {
     status: 431,
-    retry: false,
     hint: 'Send at most 100 headers and 64 KiB of them.',
   },
   INTERNAL: {
     status: 500,
-    retry: false,
     hint: 'Run svc doctor, and report this with the x-svc-request-id.',
   },
   TRANSFER_ENCODING_UNSUPPORTED: {
     status: 501,
-    retry: false,
     hint: 'Use Content-Length or Transfer-Encoding: chunked.',
   },
   UPSTREAM_UNREACHABLE: { status: 502, retry: true, hint: 'Check the provider with: svc doctor' },
   UPSTREAM_ADDRESS_REFUSED: {
     status: 502,
-    retry: false,
     hint: 'The provider must be https on a public address, or its upstream needs "allowPrivate": true.',
   },
   SHUTTING_DOWN: {
@@ -131,7 +111,6 @@ const ERRORS = {
   UPSTREAM_TIMEOUT: { status: 504, retry: true, hint: 'Check the provider with: svc doctor' },
   HTTP_VERSION_UNSUPPORTED: {
     status: 505,
-    retry: false,
     hint: 'Use HTTP/1.1. In front of svc, nginx needs proxy_http_version 1.1.',
   },
 } as const satisfies Record<string, ErrorRow>;
@@ -156,13 +135,17 @@ export class ProxyError extends Error {
   }
 
   get retry(): boolean {
-    return ERROR_ROWS[this.code].retry;
+    return ERROR_ROWS[this.code].retry ?? false;
   }
 
   /** The remedy for the user, in one sentence. */
   get hint(): string {
     return ERROR_ROWS[this.code].hint;
   }
+}
+
+export function refuse(code: ErrorCode, message: string): never {
+  throw new ProxyError(code, message);
 }
 
 /** Why the memory did not answer. The client sees each reason as a memory_state. */

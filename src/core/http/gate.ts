@@ -1,5 +1,5 @@
 import { requestedModes } from './modes.ts';
-import { type ErrorCode, ProxyError } from '../errors.ts';
+import { type ProxyError, refuse } from '../errors.ts';
 import { withoutHeader, type RawHeaders } from './header-rules.ts';
 import {
   type BodyForm,
@@ -185,10 +185,6 @@ function credentialsOf(headers: HeaderIndex): readonly string[] {
   const bearer = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
   const [apiKey] = headers.get('x-api-key') ?? [];
   return [bearer, apiKey].filter((presented) => presented !== undefined);
-}
-
-function refuse(code: ErrorCode, message: string): never {
-  throw new ProxyError(code, message);
 }
 
 // The error shape for a path of no dialect: the one that most programs expect.

@@ -1,4 +1,4 @@
-import { type ErrorCode, ProxyError } from '../errors.ts';
+import { refuse } from '../errors.ts';
 import type { RawHeaders } from './header-rules.ts';
 import { TOKEN_HEADER } from './local-token.ts';
 
@@ -138,8 +138,4 @@ function encodingOf(headers: HeaderIndex): Encoding {
   const encoding = ENCODINGS.find((known) => known === named);
   if (encoding === undefined) refuse('ENCODING_UNSUPPORTED', 'The content encoding is unknown.');
   return encoding;
-}
-
-function refuse(code: ErrorCode, message: string): never {
-  throw new ProxyError(code, message);
 }

@@ -1,4 +1,5 @@
-import { ProxyError } from '../errors.ts';
+import { refuse } from '../errors.ts';
+import type { HeaderIndex } from './http-form.ts';
 
 /**
  * Subscription logins. svc never logs in, and never reads, stores, refreshes or shares a login. It relays the
@@ -44,8 +45,6 @@ export const LOGINS: Readonly<Record<Login, LoginFacts>> = {
   },
 };
 
-type HeaderIndex = ReadonlyMap<string, readonly string[]>;
-
 /** Headers in which clients send a key. Beside a login each is a second credential. */
 const KEY_HEADERS = ['x-api-key', 'api-key', 'anthropic-api-key', 'openai-api-key'];
 
@@ -54,14 +53,14 @@ export function checkLogin(headers: HeaderIndex, login: Login): void {
   const { form, companions, mark, client } = LOGINS[login];
   const [authorization = ''] = headers.get('authorization') ?? [];
   if (!form.test(authorization) || !companions.every((name) => headers.get(name)?.length === 1)) {
-    throw new ProxyError('LOGIN_MISSING', `This provider accepts only the login of ${client}.`);
+    refuse('LOGIN_MISSING', `This provider accepts only the login of ${client}.`);
   }
   if (KEY_HEADERS.some((name) => headers.has(name))) {
-    throw new ProxyError('LOGIN_AMBIGUOUS', 'The request has a login and a key.');
+    refuse('LOGIN_AMBIGUOUS', 'The request has a login and a key.');
   }
   const [value = ''] = headers.get(mark.header) ?? [];
   if (!mark.begins.some((begin) => value.toLowerCase().startsWith(begin))) {
-    throw new ProxyError('LOGIN_CLIENT_REFUSED', `Only ${client} may use its login.`);
+    refuse('LOGIN_CLIENT_REFUSED', `Only ${client} may use its login.`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { type ErrorCode, ProxyError } from '../errors.ts';
+import { refuse } from '../errors.ts';
 import { isOwnHost } from './gate.ts';
 import { checkForm, type HeaderIndex, indexHeaders, type RequestHead } from './http-form.ts';
 import { TOKEN_HEADER } from './local-token.ts';
@@ -103,8 +103,4 @@ export const UI_BODY_BYTES_MAX = 512 << 10;
 function splitQuery(target: string): readonly [string, string] {
   const at = target.indexOf('?');
   return at === -1 ? [target, ''] : [target.slice(0, at), target.slice(at + 1)];
-}
-
-function refuse(code: ErrorCode, message: string): never {
-  throw new ProxyError(code, message);
 }
