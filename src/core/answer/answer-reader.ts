@@ -146,9 +146,7 @@ export class AnswerReader {
       return;
     }
     const lines = bytes.subarray(0, lastLineEnd + 1);
-    const whole = this.#held.length === 0 ? lines : Buffer.concat([...this.#held, lines]);
-    this.#held = [];
-    this.#heldBytes = 0;
+    const whole = this.#held.length === 0 ? lines : Buffer.concat([this.#takeHeld(), lines]);
     this.#sse.pushText(whole.toString('utf8'));
     this.#parser.settle();
     this.#hold(bytes.subarray(lastLineEnd + 1), EVENT_BYTES_MAX);
@@ -166,10 +164,14 @@ export class AnswerReader {
 
   /** Skips a line that is longer than an event may be: the event reader drops the line and the rest of its event. */
   #skipHeld(): void {
-    const text = Buffer.concat(this.#held).toString('latin1');
+    this.#sse.pushText(this.#takeHeld().toString('latin1'));
+  }
+
+  #takeHeld(): Buffer {
+    const held = Buffer.concat(this.#held);
     this.#held = [];
     this.#heldBytes = 0;
-    this.#sse.pushText(text);
+    return held;
   }
 
   #giveUp(): void {
@@ -182,20 +184,15 @@ export class AnswerReader {
 
   // Lines may end in CR alone. No provider sends that, so svc looks for it only at the end of the answer.
   #readHeldLines(): void {
-    const held = Buffer.concat(this.#held);
-    const lastLineEnd = held.lastIndexOf(CR);
-    if (lastLineEnd === -1) return;
-    this.#held = [];
-    this.#heldBytes = 0;
-    this.#readLines(held, lastLineEnd);
+    const held = this.#takeHeld();
+    this.#readLines(held, held.lastIndexOf(CR));
   }
 
   #readBody(): void {
-    const body = parseJson(Buffer.concat(this.#held).toString('utf8'));
-    if (body === undefined) return;
-    this.#held = [];
-    this.#heldBytes = 0;
-    this.#parser.readBody(body);
+    const held = this.#takeHeld();
+    const body = parseJson(held.toString('utf8'));
+    if (body === undefined) this.#hold(held, JSON_BYTES_MAX);
+    else this.#parser.readBody(body);
   }
 }
 
@@ -267,7 +264,7 @@ class EventEnd {
     const text = this.#tail === '' ? chunk : this.#tail + chunk;
     const first = this.#isMarked ? 0 : this.#markIn(text);
     if (first === -1) {
-      this.#tail = text.charCodeAt(text.length - 1) === LF ? '' : text.slice(-this.#markCharsMax);
+      this.#keepTail(text);
       return false;
     }
     // The model's text may contain these marks, so the last one decides.

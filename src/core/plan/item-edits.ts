@@ -12,9 +12,7 @@
 import { Buffer } from 'node:buffer';
 import {
   elementsOf,
-  firstElement,
   memberValue,
-  nextElement,
   opensList,
   opensObject,
   opensString,
@@ -24,6 +22,9 @@ import {
 } from '../bytes/json-scan.ts';
 import { dialectOf } from '../dialects/dialects.ts';
 import type { Item, RequestView } from '../conversation/view.ts';
+
+/** The types of a content part that is a text. */
+export const TEXT_TYPES: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text']);
 
 /** 'text': inside the item's string. 'part': a content part of its own. */
 export type ContentForm = 'text' | 'part';
@@ -103,16 +104,12 @@ function resultText({ bytes, dialect }: RequestView, item: Item): Span | undefin
  */
 function isPlainPart(bytes: Buffer, part: Span): boolean {
   if (!opensObject(bytes, part.start)) return false;
-  const type = memberValue(bytes, part.start, 'type');
-  const name = type === undefined ? undefined : parseJson(bytes, type)?.value;
   const isCited = memberValue(bytes, part.start, 'citations') !== undefined;
-  return PLAIN_PARTS.has(name) && !isCited;
+  return PLAIN_PARTS.has(typeOf(bytes, part)) && !isCited;
 }
 
 const PLAIN_PARTS: ReadonlySet<unknown> = new Set([
-  'text',
-  'input_text',
-  'output_text',
+  ...TEXT_TYPES,
   'image',
   'input_image',
   'image_url',
@@ -145,7 +142,7 @@ function wrapText(text: Span, around: { opening: string; closing: string }): rea
   return [insertAt(text.start, around.opening), insertAt(text.end, around.closing)];
 }
 
-function insertAt(at: number, json: string): Edit {
+export function insertAt(at: number, json: string): Edit {
   return { start: at, end: at, bytes: Buffer.from(json) };
 }
 
@@ -154,23 +151,21 @@ function contentOf(bytes: Buffer, item: Item): Span | undefined {
 }
 
 /** Returns the string of a text part; undefined for other parts. */
-function textOf(bytes: Buffer, part: Span): Span | undefined {
+export function textOf(bytes: Buffer, part: Span): Span | undefined {
   if (!opensObject(bytes, part.start)) return undefined;
-  const type = memberValue(bytes, part.start, 'type');
   const text = memberValue(bytes, part.start, 'text');
-  if (type === undefined || text === undefined || !opensString(bytes, text.start)) return undefined;
-  const name = parseJson(bytes, type)?.value;
-  return name === 'text' || name === 'input_text' || name === 'output_text' ? text : undefined;
+  if (text === undefined || !opensString(bytes, text.start)) return undefined;
+  return TEXT_TYPES.has(typeOf(bytes, part)) ? text : undefined;
+}
+
+function typeOf(bytes: Buffer, part: Span): unknown {
+  const type = memberValue(bytes, part.start, 'type');
+  return type === undefined ? undefined : parseJson(bytes, type)?.value;
 }
 
 function lastElement(bytes: Buffer, list: Span): Span | undefined {
-  let last: Span | undefined;
-  let start = firstElement(bytes, list.start);
-  while (start !== -1) {
-    last = { start, end: valueEnd(bytes, start) };
-    start = nextElement(bytes, last.end);
-  }
-  return last;
+  const start = elementsOf(bytes, list).at(-1);
+  return start === undefined ? undefined : { start, end: valueEnd(bytes, start) };
 }
 
 /** Replaces a span by `bytes`. An empty span inserts, empty bytes delete. */

@@ -1,9 +1,9 @@
 import {
-  firstElement,
+  elementsOf,
   firstMember,
+  isSpace,
   keyIs,
   memberValue,
-  nextElement,
   nextMember,
   opensList,
   opensObject,
@@ -15,7 +15,7 @@ import { asRecord } from '../bytes/json-fields.ts';
 import { CACHE_DEFAULT_MS, lifetimeMs } from '../conversation/cache-marks.ts';
 import type { RequestView } from '../conversation/view.ts';
 import type { LongCache } from '../ledger/entries.ts';
-import type { Edit } from '../plan/item-edits.ts';
+import { type Edit, insertAt } from '../plan/item-edits.ts';
 
 /**
  * Decides whether tools and system prompt should be cached for an hour, and writes that into the client's own cache
@@ -52,8 +52,6 @@ export function wasServed(cacheRead: number, prefixTokens: number): boolean {
   return cacheRead >= SERVED_SHARE * prefixTokens;
 }
 
-const LONG = Buffer.from('"ttl":"1h"');
-
 /**
  * Returns edits that give the marks on tools and system prompt a lifetime of an hour, tools first: the provider
  * refuses a long lifetime after a short one. A lifetime that the client states stays; after a short one nothing is
@@ -69,13 +67,12 @@ export function longCacheEdits(view: RequestView): readonly Edit[] {
       continue;
     }
     // Insert after the last member, before white space and the brace.
-    const end = lastMemberEnd(view.bytes, mark.start);
-    edits.push({ start: end, end, bytes: Buffer.concat([COMMA, LONG]) });
+    let end = mark.end - 1;
+    while (isSpace(view.bytes[end - 1])) end -= 1;
+    edits.push(insertAt(end, `,"ttl":"1h"`));
   }
   return edits;
 }
-
-const COMMA = Buffer.from(',');
 
 /** Returns the values of `cache_control`: first those of tools, then those of the system prompt. */
 function prefixMarks({ bytes, list, isTextInput }: RequestView): readonly Span[] {
@@ -100,22 +97,8 @@ const PREFIX = ['tools', 'system'] as const;
 
 function marksIn(bytes: Buffer, value: Span): readonly Span[] {
   if (!opensList(bytes, value.start)) return [];
-  const marks: Span[] = [];
-  let start = firstElement(bytes, value.start);
-  while (start !== -1) {
+  return elementsOf(bytes, value).flatMap((start) => {
     const mark = opensObject(bytes, start) ? memberValue(bytes, start, 'cache_control') : undefined;
-    if (mark !== undefined && opensObject(bytes, mark.start)) marks.push(mark);
-    start = nextElement(bytes, valueEnd(bytes, start));
-  }
-  return marks;
-}
-
-function lastMemberEnd(bytes: Buffer, open: number): number {
-  let end = open + 1;
-  let member = firstMember(bytes, open);
-  while (member !== undefined) {
-    end = valueEnd(bytes, member.valueStart);
-    member = nextMember(bytes, end);
-  }
-  return end;
+    return mark !== undefined && opensObject(bytes, mark.start) ? [mark] : [];
+  });
 }

@@ -6,7 +6,13 @@
  */
 import type { RecordText } from '../memory/record.ts';
 import { asList, asRecord } from '../bytes/json-fields.ts';
-import { contentForm, type ContentForm, type Edit, insertBlock } from '../plan/item-edits.ts';
+import {
+  TEXT_TYPES,
+  contentForm,
+  type ContentForm,
+  type Edit,
+  insertBlock,
+} from '../plan/item-edits.ts';
 import type { Exchange } from '../conversation/exchanges.ts';
 import { parseJson, type Span } from '../bytes/json-scan.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
@@ -113,7 +119,6 @@ function saysMore(item: Item): boolean {
 
 const ITEM_MEMBERS: ReadonlySet<string> = new Set(['type', 'role', 'content', 'id', 'status']);
 const PART_MEMBERS: ReadonlySet<string> = new Set(['type', 'text', 'cache_control']);
-const TEXT_TYPES: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text']);
 
 /** Returns the only text of the item; undefined if the item has other content. */
 function plainText(view: RequestView, item: Item): string | undefined {

@@ -20,6 +20,7 @@ import {
   type Span,
 } from '../bytes/json-scan.ts';
 import { referenceOf, REFERENCES, textDigest } from '../memory/reference.ts';
+import { textOf } from '../plan/item-edits.ts';
 import { toolTextLength } from '../conversation/end-reminders.ts';
 import { type Gist, gistOf, isStub } from './stubs.ts';
 import { estimateTokens } from '../bytes/tokens.ts';
@@ -165,16 +166,10 @@ function onlyText(bytes: Buffer, content: Span): Span | undefined {
   if (opensString(bytes, content.start)) return content;
   if (!opensList(bytes, content.start)) return undefined;
   const [part, ...others] = elementsOf(bytes, content);
-  if (part === undefined || others.length > 0 || !opensObject(bytes, part)) return undefined;
-  const text = memberValue(bytes, part, 'text');
-  const isPlain =
-    text !== undefined && opensString(bytes, text.start) && countMembers(bytes, part) === 2;
-  const type = memberValue(bytes, part, 'type');
-  if (!isPlain || type === undefined) return undefined;
-  return TEXT_TYPES.has(parseJson(bytes, type)?.value) ? text : undefined;
+  if (part === undefined || others.length > 0) return undefined;
+  const text = textOf(bytes, { start: part, end: content.end });
+  return text !== undefined && countMembers(bytes, part) === 2 ? text : undefined;
 }
-
-const TEXT_TYPES: ReadonlySet<unknown> = new Set(['text', 'input_text', 'output_text']);
 
 function countMembers(bytes: Buffer, open: number): number {
   let count = 0;

@@ -2,7 +2,7 @@ import { asList, asRecord, asText, isRecord } from '../bytes/json-fields.ts';
 import { elementsOf, memberValue, skipSpace, valueEnd } from '../bytes/json-scan.ts';
 import { answeredRounds } from '../conversation/exchanges.ts';
 import type { RequestView } from '../conversation/view.ts';
-import type { Edit } from '../plan/item-edits.ts';
+import { type Edit, insertAt } from '../plan/item-edits.ts';
 import type { ToolOutput } from './outputs.ts';
 import { isElidable, isKeptTool, keptFrom } from './removal.ts';
 
@@ -86,7 +86,7 @@ export function clearingEdit(view: RequestView, clearable: Clearable): Edit | un
   const asked = textOf(clearable);
   const open = skipSpace(bytes, 0);
   if (!Object.hasOwn(shell.value, FIELD)) {
-    return inserted(open + 1, `"${FIELD}":{"edits":[${asked}]},`);
+    return insertAt(open + 1, `"${FIELD}":{"edits":[${asked}]},`);
   }
   const own = shell.value[FIELD];
   const span = memberValue(bytes, open, FIELD);
@@ -95,7 +95,7 @@ export function clearingEdit(view: RequestView, clearable: Clearable): Edit | un
   if (!isRecord(own)) return undefined;
   if (!Object.hasOwn(own, 'edits')) {
     const comma = Object.keys(own).length === 0 ? '' : ',';
-    return inserted(span.start + 1, `"edits":[${asked}]${comma}`);
+    return insertAt(span.start + 1, `"edits":[${asked}]${comma}`);
   }
   if (!Array.isArray(own['edits'])) return undefined;
   const types = asList(own['edits']).map((edit) => asText(asRecord(edit)['type']));
@@ -103,8 +103,8 @@ export function clearingEdit(view: RequestView, clearable: Clearable): Edit | un
   const list = memberValue(bytes, span.start, 'edits');
   if (list === undefined) return undefined;
   const last = elementsOf(bytes, list).at(-1);
-  if (last === undefined) return inserted(list.start + 1, asked);
-  return inserted(valueEnd(bytes, last), `,${asked}`);
+  if (last === undefined) return insertAt(list.start + 1, asked);
+  return insertAt(valueEnd(bytes, last), `,${asked}`);
 }
 
 function textOf({ keptCalls, keptTools }: Clearable): string {
@@ -115,8 +115,4 @@ function textOf({ keptCalls, keptTools }: Clearable): string {
     clear_at_least: { type: 'input_tokens', value: CLEARED_TOKENS_MIN },
     ...(keptTools.length > 0 && { exclude_tools: keptTools }),
   });
-}
-
-function inserted(at: number, text: string): Edit {
-  return { start: at, end: at, bytes: Buffer.from(text) };
 }
