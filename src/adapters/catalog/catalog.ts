@@ -14,12 +14,11 @@ import {
   type OpenUpstream,
   readEtag,
 } from './catalog-feed.ts';
-import { constants } from 'node:fs';
-import { type FileHandle, open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isRecord } from '../../core/bytes/json-fields.ts';
 import { ensurePrivateFolder, isOwn } from '../files/private-folder.ts';
 import { replaceFile } from '../files/replace-file.ts';
+import { withFile } from '../projects/bounded-read.ts';
 
 /**
  * Returns the catalog of providers at once, without a network. A copy of the last 24 hours is used as it is.
@@ -135,30 +134,16 @@ const FILE_NAME = 'catalog.json';
 /** 560 kB in 2026. */
 const BYTES_MAX = 16 * 1024 * 1024;
 
-const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
-
 /** Reads the cached copy and validates it like a download; undefined if it is unusable. */
 export async function readCatalogCache(folder: string): Promise<CachedCatalog | undefined> {
-  const flags = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
-  const handle = await openFile(join(folder, FILE_NAME), flags).catch(() => undefined);
-  if (handle === undefined) return undefined;
-  try {
-    return await readFrom(handle);
-  } catch {
-    return undefined;
-  } finally {
-    await handle.close();
-  }
-}
-
-async function readFrom(handle: FileHandle): Promise<CachedCatalog | undefined> {
-  const stat = await handle.stat();
-  if (!stat.isFile() || !isOwn(stat.uid) || stat.size > BYTES_MAX) return undefined;
-  const value: unknown = JSON.parse(await handle.readFile('utf8'));
-  if (!isRecord(value) || !Number.isFinite(value['checkedAt'])) return undefined;
-  const entries = parseEntries(value);
-  if (entries === undefined) return undefined;
-  return { entries, etag: readEtag(value['etag']), checkedAt: Number(value['checkedAt']) };
+  return withFile(join(folder, FILE_NAME), async (file, { uid, size }) => {
+    if (!isOwn(uid) || size > BYTES_MAX) return undefined;
+    const value: unknown = JSON.parse(await file.readFile('utf8'));
+    if (!isRecord(value) || !Number.isFinite(value['checkedAt'])) return undefined;
+    const entries = parseEntries(value);
+    if (entries === undefined) return undefined;
+    return { entries, etag: readEtag(value['etag']), checkedAt: Number(value['checkedAt']) };
+  });
 }
 
 /** Writes the copy atomically, with mode 0600 from the start. Throws errors of the file system. */

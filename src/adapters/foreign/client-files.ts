@@ -1,7 +1,7 @@
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import type { Environment } from '../../core/settings/config-values.ts';
-import { isRecord } from '../../core/bytes/json-fields.ts';
+import { isRecord, parseJson, recordOrNone } from '../../core/bytes/json-fields.ts';
 import type { Login } from '../../core/http/logins.ts';
 
 /**
@@ -78,25 +78,18 @@ export function hasLogin(environment: Environment, login: Login): boolean {
 
 function hasClaudeLogin(environment: Environment): boolean {
   if ((environment['CLAUDE_CODE_OAUTH_TOKEN'] ?? '') !== '') return true;
-  const stored = parsed(readClientFile(environment, CLAUDE_FOLDER, '.credentials.json'));
+  const stored = recordOrNone(
+    parseJson(readClientFile(environment, CLAUDE_FOLDER, '.credentials.json')),
+  );
   if (isRecord(stored?.['claudeAiOauth'])) return true;
-  const state = parsed(readClientFile(environment, CLAUDE_STATE, '.claude.json'));
+  const state = recordOrNone(parseJson(readClientFile(environment, CLAUDE_STATE, '.claude.json')));
   return isRecord(state?.['oauthAccount']);
 }
 
 /** Says how Codex is signed in: with a ChatGPT plan, with its own key, or not at all. */
 export function codexAuthMode(environment: Environment): 'login' | 'key' | 'none' {
-  const stored = parsed(readClientFile(environment, CODEX_FOLDER, 'auth.json'));
+  const stored = recordOrNone(parseJson(readClientFile(environment, CODEX_FOLDER, 'auth.json')));
   if (stored === undefined) return 'none';
   if (stored['auth_mode'] === 'chatgpt' || isRecord(stored['tokens'])) return 'login';
   return typeof stored['OPENAI_API_KEY'] === 'string' ? 'key' : 'none';
-}
-
-function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

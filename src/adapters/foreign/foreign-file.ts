@@ -3,6 +3,7 @@ import { constants } from 'node:fs';
 import { lstat, mkdir, open, realpath, rm, rmdir, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { codeOf, FileError, folderHint } from '../files/file-error.ts';
+import { parseJson } from '../../core/bytes/json-fields.ts';
 import { isOwn, syncFolder, ensurePrivateFolder } from '../files/private-folder.ts';
 import { replaceFile } from '../files/replace-file.ts';
 import { withFileLock } from '../files/file-lock.ts';
@@ -194,12 +195,7 @@ export class UndoRecords {
   /** Returns the parsed record; undefined if it is missing or unreadable. */
   async #read(name: string): Promise<unknown> {
     const text = await this.#readText(this.#recordPath(name));
-    if (text === undefined) return undefined;
-    try {
-      return JSON.parse(text);
-    } catch {
-      return undefined;
-    }
+    return text === undefined ? undefined : parseJson(text);
   }
 
   /** Every record that can be read, with its name. */

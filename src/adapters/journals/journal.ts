@@ -16,6 +16,7 @@ import {
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { isAlive } from '../processes/run-files.ts';
 import { makePrivateFolder, openPrivateFile } from '../files/private-files.ts';
 
 /**
@@ -264,16 +265,11 @@ function ownerOf(file: string, name: string): { readonly isAlive?: boolean } | u
   if (!file.startsWith(`${name}-`)) return undefined;
   const [tag, pid, startedAt] = file.slice(name.length + 1).split('-');
   if (tag !== placeTag()) return {};
-  return { isAlive: isAlive(Number(pid), Number(startedAt)) };
+  return { isAlive: isRunning(Number(pid), Number(startedAt)) };
 }
 
-function isAlive(pid: number, startedAt: number): boolean {
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    // EPERM: the process is alive but belongs to another user.
-    return error instanceof Error && Reflect.get(error, 'code') === 'EPERM';
-  }
+function isRunning(pid: number, startedAt: number): boolean {
+  if (!isAlive(pid)) return false;
   const start = startOf(pid);
   return start === undefined || start <= startedAt + START_SLACK_MS;
 }

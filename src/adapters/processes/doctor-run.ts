@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { isRecord } from '../../core/bytes/json-fields.ts';
+import { asRecord, parseJson } from '../../core/bytes/json-fields.ts';
+import { members, oneOf, parseShape, text } from '../../core/memory-api/shape.ts';
 import type { HealthCheck } from '../../ports/ui-api.ts';
 
 /** Runs `svc doctor` as a separate process, so that it uses neither the proxy's memory nor its time. */
@@ -12,7 +13,6 @@ interface DoctorRun {
 }
 
 const OUTPUT_BYTES_MAX = 1 << 20;
-const LEVELS = ['ok', 'warning', 'problem'] as const;
 
 /** Undefined where it did not report in time. */
 export function runDoctor(run: DoctorRun): Promise<readonly HealthCheck[] | undefined> {
@@ -32,21 +32,13 @@ export function runDoctor(run: DoctorRun): Promise<readonly HealthCheck[] | unde
   });
 }
 
-function checksIn(text: string): readonly HealthCheck[] | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    const checks: unknown = isRecord(value) ? value['checks'] : undefined;
-    return Array.isArray(checks) ? checks.filter(isCheck) : undefined;
-  } catch {
-    return undefined;
-  }
+function checksIn(output: string): readonly HealthCheck[] | undefined {
+  const { checks } = asRecord(parseJson(output));
+  if (!Array.isArray(checks)) return undefined;
+  return checks.flatMap((check) => parseShape(healthCheck, check).value ?? []);
 }
 
-function isCheck(value: unknown): value is HealthCheck {
-  return (
-    isRecord(value) &&
-    LEVELS.some((level) => level === value['level']) &&
-    typeof value['subject'] === 'string' &&
-    typeof value['found'] === 'string'
-  );
-}
+const healthCheck = members(
+  { level: oneOf('ok', 'warning', 'problem'), subject: text(), found: text() },
+  { fix: text() },
+);

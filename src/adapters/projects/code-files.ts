@@ -15,6 +15,7 @@ import {
   PATH_CHARS_MAX,
 } from '../../ports/provenance.ts';
 import { within } from '../within.ts';
+import { codeOf } from '../files/file-error.ts';
 import { bytesAt, withFile } from './bounded-read.ts';
 import { readHead, findRepository } from './repository.ts';
 
@@ -202,7 +203,7 @@ async function statOf(path: string): Promise<Stats | 'none' | 'unknown'> {
   try {
     return await lstat(path);
   } catch (error) {
-    const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+    const code = codeOf(error);
     return code === 'ENOENT' || code === 'ENOTDIR' ? 'none' : 'unknown';
   }
 }

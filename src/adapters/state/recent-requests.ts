@@ -79,17 +79,23 @@ export function recentRequests(folder: string, since: number): readonly RecentRe
 }
 
 function readRows(folder: string, sql: string, ...values: (number | string)[]): unknown[] {
-  const file = stateFile(folder);
-  if (!existsSync(file)) return [];
-  let connection: Connection | undefined;
   try {
-    connection = loadDriver().open(file);
-    connection.exec(`PRAGMA busy_timeout = ${BUSY_MS}; PRAGMA query_only = ON`);
-    return connection.prepare(sql).all(...values);
+    return withLog(folder, BUSY_MS, (log) => log.prepare(sql).all(...values)) ?? [];
   } catch {
     return [];
+  }
+}
+
+/** Undefined where there is no log. Throws what SQLite throws. */
+function withLog<T>(folder: string, busyMs: number, read: (log: Connection) => T): T | undefined {
+  const file = stateFile(folder);
+  if (!existsSync(file)) return undefined;
+  const log: Connection = loadDriver().open(file);
+  try {
+    log.exec(`PRAGMA busy_timeout = ${busyMs}; PRAGMA query_only = ON`);
+    return read(log);
   } finally {
-    connection?.close();
+    log.close();
   }
 }
 
@@ -129,17 +135,11 @@ export async function sessionFacts(
   folder: string,
   session: string,
 ): Promise<SessionFacts | undefined> {
-  const file = stateFile(folder);
-  if (!existsSync(file)) return undefined;
-  const connection: Connection = loadDriver().open(file);
-  try {
-    connection.exec(`PRAGMA busy_timeout = ${LINE_BUSY_MS}; PRAGMA query_only = ON`);
+  return withLog(folder, LINE_BUSY_MS, (log) => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The columns of that very query.
-    const sums = connection.prepare(SESSION_SQL).all(session) as SessionSum[];
-    return { sums, quota: quotaIn(connection, session) };
-  } finally {
-    connection.close();
-  }
+    const sums = log.prepare(SESSION_SQL).all(session) as SessionSum[];
+    return { sums, quota: quotaIn(log, session) };
+  });
 }
 
 function quotaIn(connection: Connection, session: string): QuotaReading | undefined {

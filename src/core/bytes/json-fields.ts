@@ -12,6 +12,10 @@ export function asRecord(value: unknown): Fields {
   return isRecord(value) ? value : NO_FIELDS;
 }
 
+export function recordOrNone(value: unknown): Fields | undefined {
+  return isRecord(value) ? value : undefined;
+}
+
 export function isRecord(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

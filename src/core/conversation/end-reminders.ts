@@ -4,8 +4,8 @@
  * change from request to request. They are not tool output: svc neither stores nor replaces them.
  */
 
-const REMINDER = '<system-reminder>';
-const REMINDER_END = '</system-reminder>';
+export const REMINDER = '<system-reminder>';
+export const REMINDER_END = '</system-reminder>';
 const LINE_REMINDER = `\n${REMINDER}`;
 
 /**

@@ -1,5 +1,5 @@
 import type { ClientOrder } from './view.ts';
-import { typedInOutput, withoutFrameEnd } from './end-reminders.ts';
+import { REMINDER, REMINDER_END, typedInOutput, withoutFrameEnd } from './end-reminders.ts';
 
 /**
  * Separates a user's typed text from the text that the client put around it.
@@ -248,9 +248,6 @@ const HTML_NAMES: ReadonlySet<string> = new Set(
     'tfoot th thead tr u ul video'
   ).split(' '),
 );
-
-const REMINDER = '<system-reminder>';
-const REMINDER_END = '</system-reminder>';
 
 /** Removes the reminders that Claude Code and Qwen Code put before, after or between typed text. */
 export function withoutReminders(text: string): string {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { parseJson, recordOrNone } from '../bytes/json-fields.ts';
 import { captureStored } from './captures.ts';
 import {
   isExchange,
@@ -38,7 +39,7 @@ export function writeLine(record: MemoryRecord<SpeakerRole> & { readonly ref?: s
 /** Reads a line. Only `text` is required; the defaults for time and role are `now` and `user`. */
 export function readLine(line: string, given: { space?: string; now: number }): ReadLine {
   if (line.trim() === '') return { kind: 'nothing' };
-  const fields = fieldsOf(line);
+  const fields = recordOrNone(parseJson(line));
   if (fields === undefined) return wrong('it is not a JSON object');
   const { text, role = 'user', at = given.now, exchange = 0, branch } = fields;
   if (typeof text !== 'string') return wrong('text is missing');
@@ -92,17 +93,6 @@ function timeIn(value: unknown): unknown {
 
 function wrong(problem: string): ReadLine {
   return { kind: 'wrong', problem };
-}
-
-function fieldsOf(line: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Any object is one of unknowns.
-    return value as Record<string, unknown>;
-  } catch {
-    return undefined;
-  }
 }
 
 function nameIn(value: unknown): string | undefined {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { captureAssistant, captureHuman } from './captures.ts';
 import { markedBlocks, NO_BLOCKS, type OwnBlocks } from '../recall/own-blocks.ts';
 import type { MemoryRecord, RecordText, SpeakerRole } from './record.ts';
-import { type Fields, isRecord, parseJson, textOrNone } from '../bytes/json-fields.ts';
+import { type Fields, parseJson, recordOrNone, textOrNone } from '../bytes/json-fields.ts';
 import { readItem } from '../dialects/dialects.ts';
 import { NO_TRAITS, textsOf } from '../dialects/system-text.ts';
 import { type Exchange, groupExchanges } from '../conversation/exchanges.ts';
@@ -66,7 +66,7 @@ export class TranscriptReader {
 
   /** Reads a line. Skips it if it is no JSON object, or if neither the user nor the assistant speaks in it. */
   push(line: string): void {
-    const fields = objectFrom(parseJson(line));
+    const fields = recordOrNone(parseJson(line));
     if (fields !== undefined) this.take(fields);
   }
 
@@ -187,7 +187,7 @@ export class TranscriptReader {
 
   #takeCodex(fields: Fields): void {
     const { type, timestamp } = fields;
-    const payload = objectFrom(fields['payload']);
+    const payload = recordOrNone(fields['payload']);
     // Until 2025 lines had no envelope, and the session's facts came first.
     if (payload === undefined) {
       if (type === undefined) this.#readMeta(fields);
@@ -227,10 +227,10 @@ export class TranscriptReader {
     if (this.#session !== '') return;
     this.#session = textOrNone(meta['id']) ?? '';
     this.#folder = textOrNone(meta['cwd']);
-    this.#branch = textOrNone(objectFrom(meta['git'])?.['branch']);
+    this.#branch = textOrNone(recordOrNone(meta['git'])?.['branch']);
     const source = meta['thread_source'];
     this.#isSubAgents =
-      objectFrom(meta['source']) !== undefined || (source !== undefined && source !== 'user');
+      recordOrNone(meta['source']) !== undefined || (source !== undefined && source !== 'user');
   }
 
   #add(item: ItemTraits, timestamp: unknown, isCut = false): void {
@@ -312,10 +312,6 @@ interface Place extends SessionFacts {
 
 function timeOf(entries: readonly Entry[], index: number | undefined): number {
   return entries[index ?? 0]?.at ?? 0;
-}
-
-function objectFrom(value: unknown): Fields | undefined {
-  return isRecord(value) ? value : undefined;
 }
 
 function digestOf(text: string): string {
