@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http';
 import type { Dialect } from '../core/conversation/view.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import { apiOf } from '../core/dialects/apis.ts';
-import { pathOf } from '../core/http/gate.ts';
 import { decideModes, type Modes, modesToTell } from '../core/http/modes.ts';
 import { applyEdits, type Edit } from '../core/plan/item-edits.ts';
 import type { Leaving } from '../core/shortening/omissions.ts';
@@ -599,7 +598,8 @@ const NOTHING_LEAVES: Leaving = { gone: [], going: [] };
 
 /** Says whether a side path carries a conversation: count_tokens, input_tokens and compact do. */
 function carriesHistory(target: string, dialect: Dialect): boolean {
-  return apiOf(dialect).helperPaths.includes(pathOf(target));
+  const [path = ''] = target.split('?', 1);
+  return apiOf(dialect).helperPaths.includes(path);
 }
 
 function unreadOf(read: Reading | Unread): Unread {

@@ -61,7 +61,7 @@ import type { Clock } from '../ports/clock.ts';
 import { holdsNow } from '../core/memory/outgrown.ts';
 import type { Code, Workplace } from '../ports/provenance.ts';
 import type { CleanExchange } from '../core/memory/captures.ts';
-import { finish, Pace, type Steps } from '../core/bytes/steps.ts';
+import { Pace, type Steps } from '../core/bytes/steps.ts';
 import { MemoryError, type MemoryFailure } from '../core/errors.ts';
 
 /** The blocks that a request carries, and the memory state that the client sees. */
@@ -824,16 +824,10 @@ export class HeldDigests {
     this.#texts = texts;
   }
 
-  /** `blocks`: the recalled blocks that the request carries. */
-  of(
-    items: readonly Item[],
-    exchanges: readonly Exchange[],
-    blocks: readonly string[],
-  ): readonly string[] {
-    return finish(this.steps(items, exchanges, blocks));
-  }
-
-  /** Computes the same in steps, so that other requests are served in between. */
+  /**
+   * Computes them in steps, so that other requests are served in between. `blocks`: the recalled blocks that the
+   * request carries.
+   */
   *steps(
     items: readonly Item[],
     exchanges: readonly Exchange[],
@@ -844,15 +838,14 @@ export class HeldDigests {
     const all: string[] = [];
     for (const exchange of exchanges) {
       const last = items[exchange.end - 1];
-      const known = last === undefined ? undefined : this.#held.get(last);
-      if (last !== undefined && known?.heard === heard) {
+      if (last === undefined) continue;
+      const known = this.#held.get(last);
+      if (known?.heard === heard) {
         all.push(...known.digests);
         continue;
       }
-      const clean =
-        last === undefined ? this.#texts.cleanExchange(exchange) : this.#cleanOf(exchange, last);
-      const digests = this.#texts.heldDigests(clean, blocks);
-      if (last !== undefined) this.#held.set(last, { heard, digests });
+      const digests = this.#texts.heldDigests(this.#cleanOf(exchange, last), blocks);
+      this.#held.set(last, { heard, digests });
       all.push(...digests);
       if (pace.isDue(MASKING * (exchange.humanText.length + exchange.assistantText.length))) yield;
     }

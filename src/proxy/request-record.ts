@@ -1,21 +1,17 @@
 import type { Answer, Cleared } from '../core/dialects/answer.ts';
 import { ProxyError } from '../core/errors.ts';
 import { evidenceHeaders, NOTHING_PLANNED, sourceHeaders } from '../core/plan/evidence.ts';
-import type { MemoryState } from '../core/plan/continuity.ts';
 import { clientOfHeaders, kindOfPath } from '../core/request/identity.ts';
 import type { Trial } from '../core/meter/hold-out.ts';
-import type { Modes } from '../core/http/modes.ts';
 import type { Plan } from '../core/plan/plan.ts';
 import { CACHE_DEFAULT_MS } from '../core/conversation/cache-marks.ts';
 import { isUnfit, type LostThoughts } from '../core/conversation/lost-thoughts.ts';
 import { cacheLifetimeMs } from '../core/shortening/pricing.ts';
 import { type Placement, secondLooksIn } from '../core/recall/injections.ts';
-import type { UpstreamSettings } from '../core/settings/settings.ts';
 import type { RequestRow } from '../ports/request-log.ts';
 import type { UpstreamAnswer } from '../ports/upstream.ts';
 import type {
   BodyWatch,
-  Captured,
   ClientRequest,
   KnownFacts,
   ProxyDependencies,
@@ -24,33 +20,24 @@ import type {
 import type { Reading } from './conversations.ts';
 
 /** What is known of a request so far. */
-interface Noted {
-  modes: Modes | undefined;
-  /** The chosen upstream, and who pays for it: a key, or the client's own login. */
-  upstream: UpstreamSettings | undefined;
-  reading: Reading | undefined;
+interface Noted extends Omit<
+  KnownFacts,
+  'request' | 'place' | 'plan' | 'recalledBlocks' | 'isStreamed' | 'hashes'
+> {
+  readonly reading: Reading | undefined;
   /** Its group where the hold-out is on. */
-  trial: Trial | undefined;
-  memoryState: MemoryState;
-  memoryGeneration: string | undefined;
-  placements: readonly Placement[];
-  plan: Plan | undefined;
-  isBound: boolean;
+  readonly trial: Trial | undefined;
+  readonly placements: readonly Placement[];
+  readonly plan: Plan | undefined;
+  readonly isBound: boolean;
   /** No block may be placed, because the conversation was continued without svc. */
-  isForeign: boolean;
-  status: number;
-  head: RequestFacts['head'];
+  readonly isForeign: boolean;
+  readonly status: number;
   /** When the answer began, by the monotonic clock. */
-  answeredAt: number;
-  answer: Answer | undefined;
-  captured: Captured;
-  captureMs: number | undefined;
+  readonly answeredAt: number;
   /** Thinking blocks of the request that the provider ignored or changed. */
-  lostThoughts: LostThoughts | undefined;
-  /** Estimated output tokens, if the provider has not counted them. */
-  uncountedTokens: number | undefined;
-  end: string;
-  error: unknown;
+  readonly lostThoughts: LostThoughts | undefined;
+  readonly end: string;
 }
 
 /** Notes what happens to one request, for its evidence headers and its row in the request log. */

@@ -393,17 +393,11 @@ function firstHumanText(view: RequestView): string {
   return typed === '' ? (view.items[0]?.digest ?? '') : typed;
 }
 
-// Cached, because several functions need the headers of a request.
-const namesOf = new WeakMap<RawHeaders, Names>();
-
 function firstValues(headers: RawHeaders): Names {
-  const known = namesOf.get(headers);
-  if (known !== undefined) return known;
   const names = new Map<(typeof IDENTITY_HEADERS)[number], string>();
   for (const name of IDENTITY_HEADERS) {
     const value = headerOf(headers, name);
     if (value !== undefined) names.set(name, value);
   }
-  namesOf.set(headers, names);
   return names;
 }
