@@ -93,17 +93,10 @@ export class Operations {
       return answer;
     } catch (error) {
       if (!wasOver) this.#gate.failed(error);
-      this.onRefused(error, ACCESS[call.kind]);
+      this.onRefused(error, WRITES.has(call.kind) ? 'write' : 'read');
       throw error;
     }
   }
 }
 
-const ACCESS: Readonly<Record<ServiceCall<unknown>['kind'], 'read' | 'write'>> = {
-  whoami: 'read',
-  recall: 'read',
-  retrieve: 'read',
-  items: 'read',
-  capture: 'write',
-  purge: 'write',
-};
+const WRITES: ReadonlySet<string> = new Set(['capture', 'purge']);
