@@ -1,4 +1,3 @@
-import { constants } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { shellQuote } from '../../core/foreign/shell-quote.ts';
@@ -11,6 +10,7 @@ import {
   isPrivate,
   tighten,
   tightenFolder,
+  READ_FLAGS,
 } from './private-folder.ts';
 
 /**
@@ -35,8 +35,6 @@ export interface LooseMode {
 
 /** A real configuration is a few kilobytes. */
 const BYTES_MAX = 1024n * 1024n;
-
-const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 export function configPath(folder: string): string {
   return join(folder, 'config.json');
@@ -121,7 +119,7 @@ async function openConfig(path: string): Promise<FileHandle | undefined> {
 
 async function openNoFollow(path: string): Promise<FileHandle | undefined> {
   try {
-    return await open(path, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
+    return await open(path, READ_FLAGS);
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOENT') return undefined;

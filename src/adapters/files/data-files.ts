@@ -3,7 +3,14 @@ import { access, lstat, open, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { LooseMode } from './config-file.ts';
 import { codeOf } from './file-error.ts';
-import { FILE_MODE, isOwn, isPrivate, tighten, tightenFolder } from './private-folder.ts';
+import {
+  FILE_MODE,
+  isOwn,
+  isPrivate,
+  READ_FLAGS,
+  tighten,
+  tightenFolder,
+} from './private-folder.ts';
 import { databaseFile } from './database-file.ts';
 import { isFolderName, ownNamesIn } from './folder-purpose.ts';
 
@@ -18,8 +25,6 @@ const SET_ASIDE = /^memory\.db\.corrupt-[\dTZ.-]+$/;
  * that.
  */
 const FILES_MAX = 1000;
-
-const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 /** Returns files that others may read or write; none if there is no folder. */
 export async function looseDataFiles(folder: string): Promise<readonly LooseMode[]> {
@@ -69,8 +74,7 @@ export async function tightenDataFiles(folder: string): Promise<readonly string[
 }
 
 async function tightenFile(path: string): Promise<boolean> {
-  const flags = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
-  const handle = await open(path, flags).catch(() => undefined);
+  const handle = await open(path, READ_FLAGS).catch(() => undefined);
   if (handle === undefined) return false;
   try {
     return await tighten(handle, FILE_MODE);

@@ -10,7 +10,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { FILE_MODE, isOwn, isPrivate } from './private-folder.ts';
+import { FILE_MODE, isOwn, isPrivate, READ_FLAGS } from './private-folder.ts';
 import { makePrivateFolder } from './private-files.ts';
 
 /**
@@ -21,7 +21,7 @@ import { makePrivateFolder } from './private-files.ts';
 
 const NAME = 'hook.key';
 const KEY = /^[A-Za-z0-9_-]{43}$/;
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 
 /** Returns the key, and creates it if there is none. Undefined if that fails: then a hook returns no text. */
 export function hookKey(folder: string): string | undefined {
@@ -46,7 +46,7 @@ export function hookKey(folder: string): string | undefined {
 export function readHookKey(folder: string): string | undefined {
   let file: number | undefined;
   try {
-    file = openSync(join(folder, NAME), O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
+    file = openSync(join(folder, NAME), READ_FLAGS);
     const stat = fstatSync(file);
     if (!stat.isFile() || !isOwn(stat.uid) || !isPrivate(stat.mode) || stat.size > 64)
       return undefined;

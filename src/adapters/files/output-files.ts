@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
 import { lstat, readdir, rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { REFERENCES, referenceOf, textDigest } from '../../core/memory/reference.ts';
 import { makePrivateFolder } from './private-files.ts';
+import { READ_FLAGS } from './private-folder.ts';
 import { replaceFile } from './replace-file.ts';
 
 /**
@@ -23,9 +24,6 @@ const FILE_BYTES_MAX = 2 * 1024 * 1024;
 
 const NAME = new RegExp(`^(${REFERENCES.source})\\.txt$`);
 const TEMPORARY = /^\.[0-9a-f]{16}\.tmp$/;
-const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
-// Windows knows neither flag.
-const READ_FLAGS = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
 
 /** Returns the folder of the files; a reader needs only this and a reference. */
 export function outputFolder(dataFolder: string): string {

@@ -16,6 +16,8 @@ const OTHERS = 0o077;
 
 // The system itself refuses a handle on a link or a device, before anything is read.
 const { O_RDONLY, O_NOFOLLOW, O_DIRECTORY, O_NONBLOCK } = constants;
+/** Opens a plain file to read it: no link is followed, and a pipe does not block. Windows knows neither flag. */
+export const READ_FLAGS = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
 
 /**
  * Makes the folder if it is missing, or restricts one of svc. Throws FileError for a link, a file, another user's
@@ -113,7 +115,7 @@ async function openFolder(path: string): Promise<FileHandle> {
 
 async function openOrExplain(path: string): Promise<FileHandle> {
   try {
-    return await open(path, O_RDONLY | (O_DIRECTORY ?? 0) | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
+    return await open(path, READ_FLAGS | (O_DIRECTORY ?? 0));
   } catch (error) {
     throw folderError(path, error);
   }

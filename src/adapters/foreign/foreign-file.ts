@@ -1,10 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
 import { lstat, mkdir, open, realpath, rm, rmdir, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { codeOf, FileError, folderHint } from '../files/file-error.ts';
 import { parseJson } from '../../core/bytes/json-fields.ts';
-import { isOwn, syncFolder, ensurePrivateFolder } from '../files/private-folder.ts';
+import { isOwn, READ_FLAGS, syncFolder, ensurePrivateFolder } from '../files/private-folder.ts';
 import { replaceFile } from '../files/replace-file.ts';
 import { withFileLock } from '../files/file-lock.ts';
 
@@ -30,8 +29,6 @@ const MARK = '\ufeff';
 /** Such files hold credentials of their own. */
 const NEW_FILE_MODE = 0o600;
 
-const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-
 /** Reads the file. Throws FileError if it is no text file of this user. */
 export async function readForeignFile(named: string): Promise<ForeignFile> {
   const path = await targetOf(named);
@@ -42,12 +39,10 @@ export async function readForeignFile(named: string): Promise<ForeignFile> {
     const at = join(real, basename(named));
     return { path: at, text: undefined, hasMark: false, mode: NEW_FILE_MODE, missingFolder };
   }
-  const handle = await open(path, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0)).catch(
-    (cause: unknown) => {
-      const hint = 'Make it readable for you.';
-      throw new FileError(`${path} cannot be read (${codeOf(cause)}).`, hint, { cause });
-    },
-  );
+  const handle = await open(path, READ_FLAGS).catch((cause: unknown) => {
+    const hint = 'Make it readable for you.';
+    throw new FileError(`${path} cannot be read (${codeOf(cause)}).`, hint, { cause });
+  });
   try {
     const stat = await handle.stat();
     if (!stat.isFile() || !isOwn(stat.uid)) {

@@ -1,11 +1,8 @@
-import { constants, type Stats } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
+import { isOwn, READ_FLAGS } from '../files/private-folder.ts';
 
 /** Reads small files of a repository that a stranger may have made: no links, no devices, bounded. */
-
-const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
-// Windows knows neither flag.
-const FLAGS = O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0);
 
 /** Reads a file; of a long one its beginning and end. '' if it is no plain file. */
 export async function readBounded(path: string, bytesMax: number): Promise<string> {
@@ -24,7 +21,7 @@ export async function withFile<T>(
   path: string,
   use: (file: FileHandle, stat: Stats) => Promise<T>,
 ): Promise<T | undefined> {
-  const file = await open(path, FLAGS).catch(() => undefined);
+  const file = await open(path, READ_FLAGS).catch(() => undefined);
   if (file === undefined) return undefined;
   try {
     const stat = await file.stat();
@@ -48,8 +45,7 @@ export type Kind = 'folder' | 'file' | 'none' | 'foreign';
 export async function kindOf(path: string): Promise<Kind> {
   const stat = await lstat(path).catch(() => undefined);
   if (stat === undefined) return 'none';
-  const isOwn = process.getuid === undefined || stat.uid === process.getuid();
-  if (!isOwn || stat.isSymbolicLink()) return 'foreign';
+  if (!isOwn(stat.uid) || stat.isSymbolicLink()) return 'foreign';
   if (stat.isDirectory()) return 'folder';
   return stat.isFile() ? 'file' : 'foreign';
 }
