@@ -242,8 +242,8 @@ async function recall(store: ServiceStore, text: string, tenant = 'default'): Pr
     {
       space: SPACE,
       otherSpaces: ['global'],
-      text,
-      recent: '',
+      humanText: text,
+      assistantText: '',
       excludeDigests: [],
       tokensMax: 512,
       itemsMax: 20,

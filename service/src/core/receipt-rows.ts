@@ -33,6 +33,20 @@ export interface UsageCounts {
   readonly spentTokens: number;
 }
 
+/** The sums of some receipts, by their names in the API and in the tables. */
+export const USAGE_COUNTS = [
+  'requests',
+  'failed',
+  'original_input_tokens',
+  'forwarded_input_tokens',
+  'recalled_tokens',
+  'elided_tokens',
+  'input_tokens',
+  'cache_read_tokens',
+  'output_tokens',
+  'spent_tokens',
+] as const;
+
 export interface ClosedReceipt {
   readonly opening: ReceiptOpening;
   readonly closing: ReceiptClosing;

@@ -3,7 +3,11 @@ import type { AuditNote } from '../core/audit.ts';
 import type { MemoryRecord } from '../../../src/core/memory/record.ts';
 import type { LeaseStore, Caller, ServiceControl, TenantControl } from './control-store.ts';
 import type { LedgerRow } from '../../../src/ports/ledger.ts';
-import type { AgentFacts, RecalledExchange, RecalledSession } from '../../../src/ports/memory.ts';
+import type {
+  RecalledExchange,
+  RecalledSession,
+  RecallQuestion,
+} from '../../../src/ports/memory.ts';
 import type { ReceiptStore, TenantReceipts } from './receipt-store.ts';
 
 export type { NewObject, ObjectKind } from '../core/objects.ts';
@@ -145,19 +149,12 @@ export interface CaptureOutcome {
   readonly results: readonly ObjectState[] | undefined;
 }
 
-export interface ServiceQuestion {
-  readonly space: string;
+/** `excludeDigests` and `candidates`: digests of records or of texts. */
+export interface ServiceQuestion extends Omit<RecallQuestion, 'humanText'> {
+  /** Undefined: only proofs are asked for. */
+  readonly humanText: string | undefined;
   /** Searched too, never proven. */
   readonly otherSpaces: readonly string[];
-  /** Older spaces of the same project. They are searched like the own space. */
-  readonly olderSpaces?: readonly string[];
-  /** Undefined: only proofs are asked for. */
-  readonly text: string | undefined;
-  /** The text just before the question; it has less weight. */
-  readonly recent: string;
-  /** Digests of records or of texts to leave out; the same for `candidates`. */
-  readonly excludeDigests: readonly string[];
-  readonly tokensMax: number;
   readonly itemsMax: number;
   readonly kinds: readonly string[] | undefined;
   readonly scoreMin: number;
@@ -167,9 +164,6 @@ export interface ServiceQuestion {
   readonly ifGeneration: string | undefined;
   /** Milliseconds since 1970: results that are not ready by then are left out. */
   readonly deadlineAt: number;
-  readonly now: number;
-  /** Set if an agent asks: it gets lines of whole exchanges, as from the memory port. */
-  readonly agent?: AgentFacts;
 }
 
 type CoverageState = 'durable' | 'unknown' | 'purged' | 'stale_generation' | 'not_checked';

@@ -13,7 +13,7 @@ test('a connection that ends during a recall without candidates ends no process'
   const rows: Rows = { all: gone, get: gone, run: gone, each: gone };
   const spaces = new Spaces(rows, 'default');
   const stating = spaces.state('global');
-  const question = questionTo({ text: 'Which port?' });
+  const question = questionTo({ humanText: 'Which port?' });
   const proving = new Records(rows, 'default', spaces).prove(question, stating);
   await expect(Promise.all([stating, proving])).rejects.toThrow('terminated');
   await new Promise(setImmediate);

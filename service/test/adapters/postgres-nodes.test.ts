@@ -48,7 +48,7 @@ describe.skipIf(missing !== undefined)('several processes on one PostgreSQL', ()
     const held = await first?.listItems(itemsOf({ limit: 100 }), patience());
     expect(new Set(held?.map(({ text }) => text))).toEqual(new Set(texts));
     // What one keeps the other recalls with its next question.
-    const asked = questionTo({ text: 'which fact has number 41?' });
+    const asked = questionTo({ humanText: 'which fact has number 41?' });
     const { items } = (await second?.recall(asked, patience())) ?? {};
     expect(items?.[0]?.text).toBe(texts[41]);
   }, 120_000);

@@ -61,7 +61,7 @@ describe.skipIf(missing !== undefined)('a database that a later release has migr
     );
     const { items } = await running
       .of('default')
-      .recall(questionTo({ text: 'which port?' }), patience());
+      .recall(questionTo({ humanText: 'which port?' }), patience());
     expect(items[0]?.text).toBe('The port is 6543.');
     const started = openPostgresStore({ server, migrates: true });
     onTestFinished(() => started.close());

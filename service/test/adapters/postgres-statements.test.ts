@@ -15,7 +15,7 @@ import { INDEX } from '../../src/adapters/postgres-store/statements/index.ts';
 import { RECALL } from '../../src/adapters/postgres-store/statements/recall.ts';
 import { DAYS, STATISTICS } from '../../src/adapters/postgres-store/statements/upkeep.ts';
 import { adding, MOVE } from '../../src/adapters/postgres-store/statements/move.ts';
-import { MOVED_TABLES, TABLES_BEHIND } from '../../src/ports/service-move.ts';
+import { MOVED_TABLES, TABLES_BEHIND } from '../../src/adapters/service-store/move-source.ts';
 import { POSTGRES_NOW, SERVER } from '../../src/adapters/postgres-store/statements/server.ts';
 import { MIGRATIONS, SCHEMA } from '../../src/adapters/postgres-store/statements/schema.ts';
 
@@ -66,6 +66,10 @@ const WITHOUT_TENANT: Readonly<Record<string, string>> = {
   masterKeys: 'counts the secrets under a master key',
   listChanges: 'a node forgets what was changed of any tenant',
   dropChanges: 'no node asks for changes so old',
+  dropAudit: 'events of all tenants are kept equally long',
+  dropLeases: 'a lease that has ended is of no use to any tenant',
+  'answer drop': 'answers of all tenants are kept equally long',
+  'ledger drop': 'entries of all tenants are kept equally long',
   'receipt openHeads': 'a node closes its heads of all tenants',
   unfinishedPurges: 'a start goes on with the purges of all tenants',
   isUsed: 'a move fills an empty database only',

@@ -29,7 +29,7 @@ describe.skipIf(missing !== undefined)('counts of words in PostgreSQL', () => {
       ask(`SELECT string_agg(passages || ':' || found, ' ' ORDER BY found) FROM
       (SELECT DISTINCT passages, found FROM word_counts WHERE tenant_id = 'default') w`);
     const recall = async (store: TenantStore) => {
-      const asked = questionTo({ text: 'Where does marmalade number 41 stand?' });
+      const asked = questionTo({ humanText: 'Where does marmalade number 41 stand?' });
       return (await store.recall(asked, patience())).items[0]?.text;
     };
     const [own, foreign] = [one.of('default'), one.of('acme')];

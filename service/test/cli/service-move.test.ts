@@ -100,7 +100,11 @@ describe.skipIf(missing !== undefined)('a service that moves from its file to Po
     );
     const recalled = await Promise.all(
       ['which fact is marmalade number 357?', 'what is fact 412?'].map(async (text) => {
-        const asked = questionTo({ space: 'project/two', otherSpaces: ['project/one'], text });
+        const asked = questionTo({
+          space: 'project/two',
+          otherSpaces: ['project/one'],
+          humanText: text,
+        });
         return (await own.recall(asked, patience())).items.map((item) => item.text);
       }),
     );

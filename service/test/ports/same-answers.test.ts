@@ -98,7 +98,13 @@ async function told(
   asked: { space: string; others: string[]; text: string },
 ): Promise<Told> {
   const { space, others, text } = asked;
-  const question = questionTo({ space, otherSpaces: others, text, now: NOW, itemsMax: 50 });
+  const question = questionTo({
+    space,
+    otherSpaces: others,
+    humanText: text,
+    now: NOW,
+    itemsMax: 50,
+  });
   const chat = await store.recall(question, patience());
   const agent = await store.recall({ ...question, agent: AGENT }, patience());
   const { exchanges = [], sessions = [] } = agent;

@@ -133,7 +133,11 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
     test('what is asked after its deadline is left out, and says so', async () => {
       const held = objectOf('The tea is green.');
       await keep([held]);
-      const late = questionTo({ candidates: [held.digest], text: 'which tea?', deadlineAt: 0 });
+      const late = questionTo({
+        candidates: [held.digest],
+        humanText: 'which tea?',
+        deadlineAt: 0,
+      });
       expect(await store.recall(late, patience())).toMatchObject({
         isPartial: true,
         items: [],
@@ -147,7 +151,7 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
         branch: 'main',
       });
       await keep([said, objectOf('Lunch is at noon.', { session: 's_8' })]);
-      const asked = questionTo({ text: 'what is the deploy code word?' });
+      const asked = questionTo({ humanText: 'what is the deploy code word?' });
       const { items } = await store.recall(asked, patience());
       expect(items).toMatchObject([
         {

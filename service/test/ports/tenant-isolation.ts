@@ -215,7 +215,7 @@ async function viewOf(store: TenantStore): Promise<unknown> {
   const everything = itemsOf({ spaces: { globs: undefined } });
   const refs = WORDS.map((word) => objectOf(word).ref);
   const candidates = WORDS.map((word) => objectOf(word).digest);
-  const question = { text: 'which port, and which code word at noon?', candidates };
+  const question = { humanText: 'which port, and which code word at noon?', candidates };
   const seen = await Promise.all([
     store.listItems(everything, patience()),
     store.listItems({ ...everything, spaces: { globs: ['project/*'] } }, patience()),

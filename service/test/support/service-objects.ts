@@ -56,8 +56,8 @@ export function questionTo(more: Partial<ServiceQuestion> = {}): ServiceQuestion
   return {
     space: SPACE,
     otherSpaces: [],
-    text: undefined,
-    recent: '',
+    humanText: undefined,
+    assistantText: '',
     excludeDigests: [],
     tokensMax: 512,
     itemsMax: 20,

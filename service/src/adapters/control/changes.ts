@@ -344,8 +344,7 @@ async function putProvider(
   change: ProviderPut,
 ): Promise<ChangeOutcome> {
   const { provider, secrets } = change;
-  const found = await rows.all<{ facts: string }>(CONTROL.listProviders, tenant);
-  const others = found.map(({ facts }) => providerOf(facts));
+  const others = (await rows.all<Row>(CONTROL.listProviders, tenant)).map(providerOf);
   const refused = refusePut(change, others, limit);
   if (refused !== undefined) return refused;
   const { providerId, name, version } = provider;

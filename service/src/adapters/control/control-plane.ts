@@ -1,10 +1,11 @@
 import { firstReceiptIdAt } from '../../core/ids.ts';
 import type { KeyPage, Page, Lease, StandingLease } from '../../ports/control-store.ts';
-import type { Rows, Transactions } from '../../ports/rows.ts';
+import type { Rows, SqlValue, Transactions } from '../../ports/rows.ts';
 import type {
   AnswerKey,
   AnswerState,
   KeptAnswer,
+  KeptDays,
   ServiceStore,
   TenantStore,
 } from '../../ports/service-store.ts';
@@ -27,7 +28,7 @@ import {
 } from './facts.ts';
 import { ledgerCalls } from './ledger.ts';
 import { closeHeads, listReceipts, listUsage, storeReceipts } from './receipts.ts';
-import { ANSWERS, CONTROL, leaseStatements, RECEIPTS } from './statements.ts';
+import { ANSWERS, CONTROL, leaseStatements, LEDGER, RECEIPTS } from './statements.ts';
 
 /**
  * The control plane of a service, which is everything except its memory: callers, counts, running operations. It is
@@ -45,11 +46,13 @@ export interface ControlEngine {
 const CHANGES_READ_MAX = 1000;
 /** A page with all rows: a tenant without a limit in its plan has some hundred keys. */
 const EVERY: Page = { limit: 10_000, after: undefined };
-const ANSWER_AGE_MAX_MS = 24 * 3600 * 1000;
-/** Writes between two deletions of old rows, because deleting at every write would cost more than the write. */
-const WRITES_PER_DROP = 64;
+const DAY_MS = 24 * 3600 * 1000;
+const ANSWER_AGE_MAX_MS = DAY_MS;
+/** A conversation that is idle for longer starts with a cold provider cache anyway. */
+const LEDGER_AGE_MAX_MS = 90 * DAY_MS;
 
 export function serviceControl({ open }: ControlEngine) {
+  const { list } = readingFrom(open);
   return {
     findCaller: async (keyId, signal) =>
       (await open()).read(async (rows) => {
@@ -67,37 +70,24 @@ export function serviceControl({ open }: ControlEngine) {
         const tenant = { tenant_id: key['tenant_id'], name, created_at, plan, status, limits };
         return { key: keyOf(key), tenant: tenantFactsOf(tenant) };
       }, signal),
-    listTenants: async ({ limit, after = '' }) =>
-      (await open()).read(async (rows) =>
-        (await rows.all<Row>(CONTROL.listTenants, after, limit)).map(tenantOf),
-      ),
+    listTenants: ({ limit, after = '' }) => list(tenantOf, [CONTROL.listTenants, after, limit]),
     findTenant: async (tenantId) => (await open()).read((rows) => findTenant(rows, tenantId)),
-    listPlans: async ({ limit, after = '' }) =>
-      (await open()).read(async (rows) =>
-        (await rows.all<Row>(CONTROL.listPlans, after, limit)).map(planOf),
-      ),
-    findAdmin: async (adminId, signal) =>
-      (await open()).read(async (rows) => {
-        const [row, other] = await rows.all<Row>(CONTROL.findAdmin, adminId);
-        return row === undefined || other !== undefined ? undefined : adminOf(row);
-      }, signal),
-    listAdmins: async (tenant, { limit, after = '' }) =>
-      (await open()).read(async (rows) =>
-        (await rows.all<Row>(CONTROL.listAdmins, tenant ?? null, after, limit)).map(adminOf),
-      ),
+    listPlans: ({ limit, after = '' }) => list(planOf, [CONTROL.listPlans, after, limit]),
+    findAdmin: async (adminId, signal) => {
+      const [admin, other] = await list(adminOf, [CONTROL.findAdmin, adminId], signal);
+      return other === undefined ? admin : undefined;
+    },
+    listAdmins: (tenant, { limit, after = '' }) =>
+      list(adminOf, [CONTROL.listAdmins, tenant ?? null, after, limit]),
     noteAdminUse: async (adminId, at) => {
       await (await open()).note((rows) => rows.run(CONTROL.noteAdminUse, adminId, at));
     },
     listMasterKeys: async () => (await open()).read(listMasterKeys),
-    listSecrets: async ({ limit, notUnder = null, after }) =>
-      (await open()).read(async (rows) => {
-        const values = [notUnder, after?.tenant ?? '', after?.secretId ?? '', limit];
-        return (await rows.all<Row>(CONTROL.listSecrets, ...values)).map(secretOf);
-      }),
-    listSigningKeys: async () =>
-      (await open()).read(async (rows) =>
-        (await rows.all<Row>(CONTROL.signingKeys)).map(signingKeyOf),
-      ),
+    listSecrets: ({ limit, notUnder = null, after }) => {
+      const behind = [after?.tenant ?? '', after?.secretId ?? ''];
+      return list(secretOf, [CONTROL.listSecrets, notUnder, ...behind, limit]);
+    },
+    listSigningKeys: () => list(signingKeyOf, [CONTROL.signingKeys]),
     changesSince: async (after, signal) => {
       const values = [after ?? Number.MAX_SAFE_INTEGER, CHANGES_READ_MAX];
       const asked = { statement: CONTROL.listChanges, values };
@@ -110,11 +100,10 @@ export function serviceControl({ open }: ControlEngine) {
       const transactions = await open();
       await transactions.write((rows) => storeReceipts(rows, receipts));
     },
-    openHeads: async ({ node, limit }) =>
-      (await open()).read(async (rows) => {
-        const found = await rows.all<Row>(RECEIPTS.openHeads, node, limit);
-        return found.map(headOf).map(({ tenant, lastSeq }) => ({ tenant, node, lastSeq }));
-      }),
+    openHeads: async ({ node, limit }) => {
+      const heads = await list(headOf, [RECEIPTS.openHeads, node, limit]);
+      return heads.map(({ tenant, lastSeq }) => ({ tenant, node, lastSeq }));
+    },
     closeHeads: async (heads) => {
       await (await open()).write((rows) => closeHeads(rows, heads));
     },
@@ -123,59 +112,34 @@ export function serviceControl({ open }: ControlEngine) {
 
 export function tenantControl(engine: ControlEngine, tenant: string) {
   const { open } = engine;
+  const { list, find } = readingFrom(open);
   return {
     ...answerCalls(engine, tenant),
     ...ledgerCalls(engine.open, tenant),
-    listKeys: async ({ limit, after = '', isLive = false }: KeyPage = EVERY) =>
-      (await open()).read(async (rows) => {
-        const values = [tenant, after, limit, isLive ? 1 : 0];
-        return (await rows.all<Row>(CONTROL.listKeys, ...values)).map(keyOf);
-      }),
-    getKey: async (keyId) =>
-      (await open()).read(async (rows) => {
-        const row = await rows.get<Row>(CONTROL.getKey, tenant, keyId);
-        return row === undefined ? undefined : keyOf(row);
-      }),
+    listKeys: ({ limit, after = '', isLive = false }: KeyPage = EVERY) =>
+      list(keyOf, [CONTROL.listKeys, tenant, after, limit, isLive ? 1 : 0]),
+    getKey: (keyId) => find(keyOf, [CONTROL.getKey, tenant, keyId]),
     noteKeyUse: async (keyId, at) => {
       await (await open()).note((rows) => rows.run(CONTROL.noteKeyUse, tenant, keyId, at));
     },
-    listAudit: async ({ limit, after }) =>
-      (await open()).read(async (rows) => {
-        const before = Number(after ?? Number.MAX_SAFE_INTEGER);
-        const found = await rows.all<{ event: string }>(CONTROL.listAudit, tenant, before, limit);
-        return found.map(({ event }) => eventOf(event));
-      }),
-    listProviders: async () =>
-      (await open()).read(async (rows) =>
-        (await rows.all<{ facts: string }>(CONTROL.listProviders, tenant)).map(({ facts }) =>
-          providerOf(facts),
-        ),
-      ),
+    listAudit: ({ limit, after }) => {
+      const before = Number(after ?? Number.MAX_SAFE_INTEGER);
+      return list(eventOf, [CONTROL.listAudit, tenant, before, limit]);
+    },
+    listProviders: () => list(providerOf, [CONTROL.listProviders, tenant]),
     getSettings: async () => (await open()).read((rows) => getSettings(rows, tenant)),
-    findSecret: async (secretId) =>
-      (await open()).read(async (rows) => {
-        const row = await rows.get<Row>(CONTROL.findSecret, tenant, secretId);
-        return row === undefined ? undefined : secretOf(row);
-      }),
+    findSecret: (secretId) => find(secretOf, [CONTROL.findSecret, tenant, secretId]),
     apply: async (change, note) =>
       (await open()).writeOnce((rows) => changeTenant(rows, tenant, { change, note })),
-    findReceipt: async (receiptId, signal) =>
-      (await open()).read(async (rows) => {
-        const row = await rows.get<Row>(RECEIPTS.find, tenant, receiptId);
-        return row === undefined ? undefined : receiptOf(row);
-      }, signal),
+    findReceipt: (receiptId, signal) => find(receiptOf, [RECEIPTS.find, tenant, receiptId], signal),
     listReceipts: async (filter, signal) =>
       (await open()).read((rows) => listReceipts(rows, tenant, filter), signal),
-    listHeads: async ({ limit, after = '' }) =>
-      (await open()).read(async (rows) =>
-        (await rows.all<Row>(RECEIPTS.listHeads, tenant, after, limit)).map(headOf),
-      ),
+    listHeads: ({ limit, after = '' }) => list(headOf, [RECEIPTS.listHeads, tenant, after, limit]),
     listUsage: async (filter) => (await open()).read((rows) => listUsage(rows, tenant, filter)),
-    tokensSpent: async ({ from, to, keyId = null }, signal) =>
-      (await open()).read(async (rows) => {
-        const values = [tenant, from, to, keyId];
-        return (await rows.get<{ spent: number }>(RECEIPTS.tokensSpent, ...values))?.spent ?? 0;
-      }, signal),
+    tokensSpent: async ({ from, to, keyId = null }, signal) => {
+      const asked = [RECEIPTS.tokensSpent, tenant, from, to, keyId] as const;
+      return (await find(({ spent }) => Number(spent), asked, signal)) ?? 0;
+    },
     dropReceipts: async ({ before, limit }) =>
       (await open()).job((rows) =>
         rows.run(RECEIPTS.drop, tenant, firstReceiptIdAt(before), limit),
@@ -183,18 +147,44 @@ export function tenantControl(engine: ControlEngine, tenant: string) {
   } satisfies Partial<TenantStore>;
 }
 
-/** Stores leases, and the answers of calls under a lease. */
+/** Deletes the rows of all tenants that are too old to be read: the answers, leases and ledger, and events if asked. */
+export async function dropStale(
+  { open, now }: ControlEngine,
+  kept: Pick<KeptDays, 'now' | 'auditFrom'>,
+): Promise<void> {
+  await (
+    await open()
+  ).job(async (rows) => {
+    await rows.run(leaseStatements(now).dropLeases);
+    await rows.run(ANSWERS.drop, kept.now - ANSWER_AGE_MAX_MS);
+    await rows.run(LEDGER.drop, kept.now - LEDGER_AGE_MAX_MS);
+    if (kept.auditFrom !== undefined) await rows.run(CONTROL.dropAudit, kept.auditFrom);
+  });
+}
+
+type Reading = readonly [statement: string, ...values: SqlValue[]];
+
+/** Reads that are one statement each. */
+function readingFrom(open: ControlEngine['open']) {
+  const list = async <Fact>(of: (row: Row) => Fact, asked: Reading, signal?: AbortSignal) => {
+    const [statement, ...values] = asked;
+    const found = await (await open()).read((rows) => rows.all<Row>(statement, ...values), signal);
+    return found.map(of);
+  };
+  const find = async <Fact>(of: (row: Row) => Fact, asked: Reading, signal?: AbortSignal) =>
+    (await list(of, asked, signal))[0];
+  return { list, find };
+}
+
+/** Leases, and the answers of calls under a lease. */
 function answerCalls({ open, now }: ControlEngine, tenant: string) {
   const LEASES = leaseStatements(now);
-  let writes = 0;
 
   /** Takes a lease. Undefined: this holder has it now. Otherwise the note of its present holder. */
   const take = async (
     rows: Rows,
     { name, holder, note, ms }: Lease,
   ): Promise<string | undefined> => {
-    writes += 1;
-    if (writes % WRITES_PER_DROP === 1) await rows.run(LEASES.dropLeases, tenant);
     if ((await rows.run(LEASES.takeLease, tenant, name, holder, note, ms)) > 0) return undefined;
     const held = await rows.get<StandingLease>(LEASES.findLease, tenant, name);
     return held?.note ?? '';
@@ -240,14 +230,11 @@ function answerCalls({ open, now }: ControlEngine, tenant: string) {
     /** A power cut may lose it; then the same call finds the stored records as duplicates. */
     keepAnswer: async (asked, { requestHash, body, at }) => {
       const { keyId, idempotencyKey } = asked;
-      writes += 1;
-      const drops = writes % WRITES_PER_DROP === 1;
       await (
         await open()
       ).note(async (rows) => {
         await rows.run(ANSWERS.keep, tenant, keyId, idempotencyKey, requestHash, body, at);
         await rows.run(LEASES.endAnswer, tenant, leaseName(asked));
-        if (drops) await rows.run(ANSWERS.drop, tenant, at - ANSWER_AGE_MAX_MS);
       });
     },
   } satisfies Partial<TenantStore>;

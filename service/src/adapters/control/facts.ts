@@ -103,8 +103,8 @@ export function settingsOf(row: SettingsRow | undefined): StoredSettings {
   return { ...ACCOUNT_DEFAULTS, ...saved, version: row.version };
 }
 
-export function providerOf(facts: string): TenantProvider {
-  return JSON.parse(facts) as TenantProvider;
+export function providerOf({ facts }: Row): TenantProvider {
+  return JSON.parse(facts as string) as TenantProvider;
 }
 
 export interface ChangeRow {
@@ -127,6 +127,6 @@ export function changeListOf(after: number | undefined, rows: readonly ChangeRow
   return { last, changes: last - after === changes.length ? changes : undefined };
 }
 
-export function eventOf(text: string): AuditEvent {
-  return JSON.parse(text) as AuditEvent;
+export function eventOf({ event }: Row): AuditEvent {
+  return JSON.parse(event as string) as AuditEvent;
 }

@@ -6,11 +6,7 @@ import { LEDGER } from './statements.ts';
 
 /** The ledger of one tenant: entries that decide what is forwarded. */
 
-/** How long an entry is kept: after such a pause the provider's cache is cold anyway. */
-const AGE_MAX_MS = 90 * 24 * 3_600_000;
-/** Writes between two deletions of old rows, because deleting at every write would cost more than the write. */
-const WRITES_PER_DROP = 256;
-/** The key of the row that records the tenant's last forgetting. Entries' keys contain a colon, this one does not. */
+/** The row that says when the tenant last forgot something. No key of an entry is without a colon. */
 const FORGOTTEN_KEY = 'forgotten';
 
 /** Returns the key of the row that records the last forgetting in this space. */
@@ -19,22 +15,12 @@ function forgottenKey(space: string): string {
 }
 
 export function ledgerCalls(open: () => Promise<Transactions>, tenant: string) {
-  let writes = 0;
   return {
     findLedger: async (keys) =>
       (await open()).look<LedgerRow>({ statement: LEDGER.find, values: [tenant, keys] }),
     recordLedger: async (given) => {
       if (given.length === 0) return;
-      writes += 1;
-      const drops = writes % WRITES_PER_DROP === 1;
-      await (
-        await open()
-      ).note(async (rows) => {
-        await record(rows, tenant, given);
-        if (!drops) return;
-        const newest = given.reduce((last, { at }) => Math.max(last, at), 0);
-        await rows.run(LEDGER.drop, tenant, newest - AGE_MAX_MS);
-      });
+      await (await open()).note((rows) => record(rows, tenant, given));
     },
   } satisfies Partial<TenantStore>;
 }

@@ -1,5 +1,7 @@
 import { isoTime } from '../../../../src/core/memory/times.ts';
+import { camelOf } from '../../core/account-settings.ts';
 import { firstReceiptIdAt, timeOfReceiptId } from '../../core/ids.ts';
+import { USAGE_COUNTS } from '../../core/receipt-rows.ts';
 import type {
   ClosedHead,
   ReceiptFilter,
@@ -10,14 +12,7 @@ import type {
 } from '../../ports/receipt-store.ts';
 import type { Rows } from '../../ports/rows.ts';
 import { receiptOf, type Row } from './facts.ts';
-import {
-  COUNTS,
-  type CountsRow,
-  PAGE_CONDITIONS,
-  RECEIPTS,
-  receiptPage,
-  usageSums,
-} from './statements.ts';
+import { PAGE_CONDITIONS, RECEIPTS, receiptPage, usageSums } from './statements.ts';
 
 /** Stores signed receipts, the heads of their nodes and the sums of their days. Heads and sums outlive the receipts. */
 
@@ -85,13 +80,9 @@ export async function listUsage(
 ): Promise<UsageSum[]> {
   const statement = usageSums(groups, after !== undefined);
   const values = [tenant, from, to, keyId ?? null, limit, ...(after ?? [])];
-  const found = await rows.all<CountsRow & Readonly<Record<`group_${number}`, string>>>(
-    statement,
-    ...values,
-  );
-  return found.map((row) => ({
-    values: groups.map((_, at) => row[`group_${at}`] ?? ''),
-    ...countsOf(row),
+  return (await rows.all<Row>(statement, ...values)).map((row) => ({
+    values: groups.map((_, at) => String(row[`group_${at}`])),
+    ...sumsOf(row),
   }));
 }
 
@@ -109,7 +100,7 @@ function newestOf(receipts: readonly ReceiptRow[]): readonly ReceiptRow[] {
 interface UsageRow {
   /** Tenant, day, key, provider and model. */
   readonly names: readonly string[];
-  /** In the column order of `RECEIPTS.addUsage`. */
+  /** In the order of USAGE_COUNTS. */
   readonly counts: readonly number[];
 }
 
@@ -119,7 +110,10 @@ function usageOf(receipts: readonly ReceiptRow[]): readonly UsageRow[] {
   for (const row of receipts) {
     const names = usageKeyOf(row);
     const known = sums.get(names.join('\n'))?.counts;
-    const counts = countsIn(row).map((count, at) => count + (known?.[at] ?? 0));
+    const own = new Map(Object.entries<number>({ requests: 1, ...row.counts }));
+    const counts = USAGE_COUNTS.map((name, at) => {
+      return (own.get(camelOf(name)) ?? 0) + (known?.[at] ?? 0);
+    });
     sums.set(names.join('\n'), { names, counts });
   }
   return [...sums.values()];
@@ -138,26 +132,8 @@ function usageKeyOf({
   return [tenant, day, keyId, providerId, providerId === '' ? '' : model];
 }
 
-function countsIn({ counts }: ReceiptRow): readonly number[] {
-  return COUNT_MEMBERS.map((member) => (member === 'requests' ? 1 : counts[member]));
-}
-
-function countsOf(row: CountsRow): Omit<UsageSum, 'values'> {
-  const members = COUNTS.map((column, at) => [COUNT_MEMBERS[at], row[column]]);
+function sumsOf(row: Row): Omit<UsageSum, 'values'> {
+  const members = USAGE_COUNTS.map((name) => [camelOf(name), row[name]]);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Each member has its column.
   return Object.fromEntries(members) as Omit<UsageSum, 'values'>;
 }
-
-/** In the order of COUNTS. */
-const COUNT_MEMBERS = [
-  'requests',
-  'failed',
-  'originalInputTokens',
-  'forwardedInputTokens',
-  'recalledTokens',
-  'elidedTokens',
-  'inputTokens',
-  'cacheReadTokens',
-  'outputTokens',
-  'spentTokens',
-] as const satisfies readonly (keyof UsageSum)[];

@@ -1,3 +1,4 @@
+import { USAGE_COUNTS } from '../../core/receipt-rows.ts';
 import type { UsageGroup } from '../../ports/receipt-store.ts';
 
 /**
@@ -53,6 +54,7 @@ export const CONTROL = {
   lockAudit: `INSERT INTO audit_heads (tenant_id, number, hash) VALUES ($1, 0, '')
     ON CONFLICT (tenant_id) DO UPDATE SET number = audit_heads.number RETURNING number, hash`,
   addAudit: `INSERT INTO audit (tenant_id, number, at, event) VALUES ($1, $2, $3, $4)`,
+  dropAudit: `DELETE FROM audit WHERE at < $1`,
   moveAudit: `UPDATE audit_heads SET number = $2, hash = $3 WHERE tenant_id = $1`,
   listAudit: `SELECT event FROM audit WHERE tenant_id = $1 AND number < $2
     ORDER BY number DESC LIMIT $3`,
@@ -106,7 +108,7 @@ export const CONTROL = {
 /** `now`: the engine's expression for milliseconds since 1970 by its clock. */
 export const leaseStatements = (now: string) =>
   ({
-    dropLeases: `DELETE FROM leases WHERE tenant_id = $1 AND ends <= ${now}`,
+    dropLeases: `DELETE FROM leases WHERE ends <= ${now}`,
     takeLease: `INSERT INTO leases (tenant_id, name, holder, note, ends)
       VALUES ($1, $2, $3, $4, ${now} + CAST($5 AS bigint))
       ON CONFLICT (tenant_id, name) DO UPDATE SET holder = excluded.holder, note = excluded.note,
@@ -129,7 +131,7 @@ export const ANSWERS = {
     VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (tenant_id, key_id, idempotency_key) DO UPDATE SET
       request_hash = excluded.request_hash, body = excluded.body, at = excluded.at`,
-  drop: `DELETE FROM answers WHERE tenant_id = $1 AND at <= $2`,
+  drop: `DELETE FROM answers WHERE at <= $1`,
 } as const;
 
 export const LEDGER = {
@@ -149,24 +151,8 @@ export const LEDGER = {
     ON CONFLICT (tenant_id, key) DO UPDATE SET block = excluded.block, form = excluded.form,
       at = excluded.at
     WHERE excluded.at >= tenant_ledger.at`,
-  drop: `DELETE FROM tenant_ledger WHERE tenant_id = $1 AND at < $2 AND key LIKE '%:%'`,
+  drop: `DELETE FROM tenant_ledger WHERE at < $1 AND key LIKE '%:%'`,
 } as const;
-
-export const COUNTS = [
-  'requests',
-  'failed',
-  'original_input',
-  'forwarded_input',
-  'recalled',
-  'elided',
-  'input',
-  'cache_read',
-  'output',
-  'spent',
-] as const;
-
-/** The sums of some rows. */
-export type CountsRow = Readonly<Record<(typeof COUNTS)[number], number>>;
 
 export const RECEIPTS = {
   add: `INSERT INTO receipts (tenant_id, id, key_id, provider_id, model, status, body)
@@ -176,10 +162,10 @@ export const RECEIPTS = {
       WHEN excluded.last_seq > receipt_heads.last_seq THEN excluded.last_seq
       ELSE receipt_heads.last_seq END
     WHERE receipt_heads.body IS NULL`,
-  addUsage: `INSERT INTO usage_days (tenant_id, day, key_id, provider_id, model, ${COUNTS.join(', ')})
-    VALUES ($1, $2, $3, $4, $5, ${COUNTS.map((_, at) => `$${at + 6}`).join(', ')})
+  addUsage: `INSERT INTO usage_days (tenant_id, day, key_id, provider_id, model, ${USAGE_COUNTS.join(', ')})
+    VALUES ($1, $2, $3, $4, $5, ${USAGE_COUNTS.map((_, at) => `$${at + 6}`).join(', ')})
     ON CONFLICT (tenant_id, day, key_id, provider_id, model) DO UPDATE SET
-      ${COUNTS.map((name) => `${name} = usage_days.${name} + excluded.${name}`).join(', ')}`,
+      ${USAGE_COUNTS.map((name) => `${name} = usage_days.${name} + excluded.${name}`).join(', ')}`,
   find: `SELECT id, body FROM receipts WHERE tenant_id = $1 AND id = $2`,
   drop: `DELETE FROM receipts WHERE tenant_id = $1 AND id IN (SELECT r.id FROM receipts r
     WHERE r.tenant_id = $1 AND r.id < $2 ORDER BY r.id LIMIT $3)`,
@@ -190,7 +176,7 @@ export const RECEIPTS = {
   closeHead: `INSERT INTO receipt_heads (tenant_id, node, last_seq, body) VALUES ($1, $2, $3, $4)
     ON CONFLICT (tenant_id, node) DO UPDATE SET last_seq = excluded.last_seq, body = excluded.body
     WHERE receipt_heads.body IS NULL`,
-  tokensSpent: `SELECT CAST(coalesce(sum(spent), 0) AS bigint) AS spent FROM usage_days
+  tokensSpent: `SELECT CAST(coalesce(sum(spent_tokens), 0) AS bigint) AS spent FROM usage_days
     WHERE tenant_id = $1 AND day >= $2 AND day <= $3
       AND (CAST($4 AS text) IS NULL OR key_id = $4)`,
 } as const;
@@ -231,7 +217,7 @@ const GROUP_COLUMNS: Readonly<Record<UsageGroup, string>> = {
 export function usageSums(groups: readonly UsageGroup[], isBehind: boolean): string {
   const columns = groups.map((group) => GROUP_COLUMNS[group]).join(', ');
   const last = groups.map((_, at) => `$${at + 6}`).join(', ');
-  const sums = COUNTS.map((name) => `CAST(sum(${name}) AS bigint) AS ${name}`).join(', ');
+  const sums = USAGE_COUNTS.map((name) => `CAST(sum(${name}) AS bigint) AS ${name}`).join(', ');
   const named = groups.map((group, at) => `${GROUP_COLUMNS[group]} AS group_${at}`).join(', ');
   return `SELECT ${named}, ${sums} FROM usage_days
     WHERE tenant_id = $1 AND day >= $2 AND day <= $3 AND (CAST($4 AS text) IS NULL OR key_id = $4)

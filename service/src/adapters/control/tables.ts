@@ -216,7 +216,7 @@ export const TABLES: readonly string[] = [
     at bigint NOT NULL,
     PRIMARY KEY (tenant_id, key_id, idempotency_key)
   )`,
-  `CREATE INDEX answers_by_time ON answers (tenant_id, at)`,
+  `CREATE INDEX answers_by_time ON answers (at)`,
   `CREATE TABLE account_settings (
     tenant_id text COLLATE "C" PRIMARY KEY,
     version bigint NOT NULL,
@@ -230,7 +230,7 @@ export const TABLES: readonly string[] = [
     at bigint NOT NULL,
     PRIMARY KEY (tenant_id, key)
   )`,
-  `CREATE INDEX tenant_ledger_by_time ON tenant_ledger (tenant_id, at)`,
+  `CREATE INDEX tenant_ledger_by_time ON tenant_ledger (at)`,
   `CREATE TABLE receipts (
     tenant_id text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,
@@ -261,14 +261,14 @@ export const TABLES: readonly string[] = [
     model text COLLATE "C" NOT NULL,
     requests bigint NOT NULL,
     failed bigint NOT NULL,
-    original_input bigint NOT NULL,
-    forwarded_input bigint NOT NULL,
-    recalled bigint NOT NULL,
-    elided bigint NOT NULL,
-    input bigint NOT NULL,
-    cache_read bigint NOT NULL,
-    output bigint NOT NULL,
-    spent bigint NOT NULL,
+    original_input_tokens bigint NOT NULL,
+    forwarded_input_tokens bigint NOT NULL,
+    recalled_tokens bigint NOT NULL,
+    elided_tokens bigint NOT NULL,
+    input_tokens bigint NOT NULL,
+    cache_read_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    spent_tokens bigint NOT NULL,
     PRIMARY KEY (tenant_id, day, key_id, provider_id, model)
   )`,
   `INSERT INTO plans VALUES ('${SELF_HOSTED}', '${JSON.stringify(NO_LIMITS)}', 0)`,

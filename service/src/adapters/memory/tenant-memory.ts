@@ -85,7 +85,8 @@ export async function heldIn(rows: Rows): Promise<Omit<ServiceStoreHealth, 'engi
   return { ...held, newestAt: Math.max(newestRecord, newestKey) };
 }
 
-export type AskedText = ServiceQuestion & { readonly text: string };
+/** A question that the search takes too. */
+export type AskedText = ServiceQuestion & RecallQuestion;
 export type FoundItems = Pick<ServiceAnswer, 'items' | 'exchanges' | 'sessions' | 'isTruncated'>;
 
 /** A running search: its first queries are sent with those of the proofs. */
@@ -101,9 +102,9 @@ export async function answerTo(
   begin: (asked: AskedText, records: Records) => StartedSearch,
 ): Promise<ServiceAnswer> {
   const spaces = new Spaces(rows, tenant);
-  const { text, deadlineAt } = question;
+  const { humanText, deadlineAt } = question;
   const records = new Records(rows, tenant, spaces);
-  const started = text === undefined ? undefined : begin({ ...question, text }, records);
+  const started = humanText === undefined ? undefined : begin({ ...question, humanText }, records);
   const stating = spaces.state(question.space);
   const proving = records.prove(question, stating);
   const [state, proven] = await Promise.all([stating, proving, started?.ready]);
@@ -113,22 +114,4 @@ export async function answerTo(
     started === undefined || isLate ? { items: [], isTruncated: false } : await started.recall();
   const isPartial = proven.isPartial || isLate;
   return { state: bareState(state), coverage: proven.coverage, ...found, isPartial };
-}
-
-/** Returns the question for the search. `excludeDigests`: digests of texts. */
-export function searchedFor(
-  question: AskedText,
-  excludeDigests: readonly string[],
-): RecallQuestion {
-  const { space, olderSpaces = [], text, recent, tokensMax, now, agent } = question;
-  return {
-    space,
-    olderSpaces,
-    humanText: text,
-    assistantText: recent,
-    excludeDigests,
-    tokensMax,
-    now,
-    ...(agent === undefined ? {} : { agent }),
-  };
 }

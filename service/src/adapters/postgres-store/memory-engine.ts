@@ -12,7 +12,6 @@ import {
   type AskedText,
   type FoundItems,
   type MemoryEngine,
-  searchedFor,
 } from '../memory/tenant-memory.ts';
 import { capture, makeSpace } from './captures.ts';
 import type { Connections } from './connections.ts';
@@ -104,7 +103,7 @@ async function searched(
   source: PostgresSource,
   { asked, excludeDigests }: { readonly asked: AskedText; readonly excludeDigests: string[] },
 ): Promise<FoundItems> {
-  const question = searchedFor(asked, excludeDigests);
+  const question = { ...asked, excludeDigests };
   const { passages, ...more } = await runWaiting(search.recall(question, asked.otherSpaces));
   const found = passages.flatMap((passage) => {
     const item = source.itemOf(passage);

@@ -8,7 +8,7 @@ import type {
   ServiceStore,
   TenantStore,
 } from '../../ports/service-store.ts';
-import { serviceControl, tenantControl } from '../control/control-plane.ts';
+import { dropStale, serviceControl, tenantControl } from '../control/control-plane.ts';
 import { heldIn, tenantMemory, unfinishedPurges } from '../memory/tenant-memory.ts';
 import { Connections, type ConnectionOptions } from './connections.ts';
 import { migrate, readSchema, newEpochIn } from './migrations.ts';
@@ -78,7 +78,8 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
     },
     ...serviceControl(engine),
     async keepDays(kept) {
-      await keepDays((await database()).connections, kept);
+      await keepDays(await connected(), kept);
+      await dropStale(engine, kept);
     },
     unfinishedPurges: () => unfinishedPurges(memory),
     async health() {
@@ -184,10 +185,7 @@ async function keepDays(
 ): Promise<void> {
   await makeDaysFrom(connections, now);
   if (receiptsFrom !== undefined) await dropBefore(connections, 'receipts', receiptsFrom);
-  if (auditFrom === undefined) return;
-  await dropBefore(connections, 'audit', auditFrom);
-  // Events of days without their own table.
-  await connections.job((rows) => rows.run(DAYS.dropAuditRows, auditFrom));
+  if (auditFrom !== undefined) await dropBefore(connections, 'audit', auditFrom);
 }
 
 /** Creates the tables of this day and the following week. */

@@ -70,20 +70,15 @@ export class ServiceMemory implements RequestMemory {
   }
 
   async recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
-    const { olderSpaces = [], agent, humanText, assistantText, excludeDigests } = question;
+    const { space, olderSpaces = [] } = question;
     const { state, items, exchanges, sessions } = await this.#parts.store.recall(
       {
         ...NO_PROOFS,
-        space: isSpace(question.space) ? question.space : GLOBAL_SPACE,
+        ...question,
+        space: isSpace(space) ? space : GLOBAL_SPACE,
         olderSpaces: olderSpaces.filter(isSpace),
         otherSpaces: mayUse(this.#parts.key ?? {}, GLOBAL_SPACE) ? [GLOBAL_SPACE] : [],
-        text: humanText,
-        recent: assistantText,
-        excludeDigests,
-        tokensMax: question.tokensMax,
         itemsMax: PASSAGES_MAX,
-        now: question.now,
-        ...(agent === undefined ? {} : { agent }),
       },
       signal,
     );
@@ -146,8 +141,8 @@ export class ServiceMemory implements RequestMemory {
 /** A question that asks for nothing; each call adds its part. */
 const NO_PROOFS = {
   otherSpaces: [],
-  text: undefined,
-  recent: '',
+  humanText: undefined,
+  assistantText: '',
   excludeDigests: [],
   tokensMax: 0,
   itemsMax: 0,

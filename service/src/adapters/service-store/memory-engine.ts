@@ -30,7 +30,6 @@ import {
   type AskedText,
   type FoundItems,
   type MemoryEngine,
-  searchedFor,
 } from '../memory/tenant-memory.ts';
 
 /**
@@ -163,11 +162,11 @@ async function recall(
   };
   const bared = <One extends { readonly space: string }>(found: readonly One[]): One[] =>
     found.map((one) => ({ ...one, space: bare(one.space) }));
-  const question = searchedFor(asked, await records.textsOf(asked));
-  const space = whole(question.space);
-  const olderSpaces = question.olderSpaces?.map(whole) ?? [];
+  const excludeDigests = await records.textsOf(asked);
+  const space = whole(asked.space);
+  const olderSpaces = asked.olderSpaces?.map(whole) ?? [];
   const { passages, exchanges, sessions, ...more } = search.recall(
-    { ...question, space, olderSpaces },
+    { ...asked, excludeDigests, space, olderSpaces },
     asked.otherSpaces.map(whole),
   );
   const found: FoundText[] = [];

@@ -3,11 +3,13 @@ import { asRecord, type Fields, parseJson } from '../../../../src/core/bytes/jso
 import type { Infer } from '../../../../src/core/memory-api/shape.ts';
 import {
   ACCOUNT_SETTINGS,
+  camelOf,
   settingsUpdate,
   settingsWire,
   type StoredSettings,
   withUpdate,
 } from '../../core/account-settings.ts';
+import { USAGE_COUNTS } from '../../core/receipt-rows.ts';
 import { USAGE_GROUPS, type UsageGroup, type UsageSum } from '../../ports/receipt-store.ts';
 import { readValue } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
@@ -228,19 +230,11 @@ function dayOf(at: number): string {
 }
 
 function sumWire({ values, ...sum }: UsageSum, groups: readonly UsageGroup[]): object {
-  return {
-    ...Object.fromEntries(groups.map((group, at) => [MEMBERS[group], values[at]])),
-    requests: sum.requests,
-    failed: sum.failed,
-    original_input_tokens: sum.originalInputTokens,
-    forwarded_input_tokens: sum.forwardedInputTokens,
-    recalled_tokens: sum.recalledTokens,
-    elided_tokens: sum.elidedTokens,
-    input_tokens: sum.inputTokens,
-    cache_read_tokens: sum.cacheReadTokens,
-    output_tokens: sum.outputTokens,
-    spent_tokens: sum.spentTokens,
-  };
+  const counts = new Map(Object.entries(sum));
+  return Object.fromEntries([
+    ...groups.map((group, at) => [MEMBERS[group], values[at]]),
+    ...USAGE_COUNTS.map((name) => [name, counts.get(camelOf(name))]),
+  ]);
 }
 
 /** The receipts of a tenant for its admins: the same as its keys can read. */

@@ -66,8 +66,8 @@ function questionOf(call: Call, asked: RecallRequest): ServiceQuestion {
   return {
     space: asked.space,
     otherSpaces: asked.include_spaces ?? [],
-    text: asked.query?.text,
-    recent: asked.query?.recent?.join('\n') ?? '',
+    humanText: asked.query?.text,
+    assistantText: asked.query?.recent?.join('\n') ?? '',
     excludeDigests: asked.exclude_digests ?? [],
     tokensMax: asked.max_tokens,
     itemsMax: Math.min(asked.max_items ?? ITEMS_FALLBACK, RECALL_ITEMS_MAX),

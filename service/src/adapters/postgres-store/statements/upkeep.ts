@@ -31,7 +31,6 @@ export const DAYS = {
   list: `SELECT c.relname::text AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
     WHERE i.inhparent IN (to_regclass('receipts'), to_regclass('audit'))
       AND c.relname ~ '_[0-9]{8}$' ORDER BY 1`,
-  dropAuditRows: `DELETE FROM audit_rest WHERE at < $1`,
 } as const;
 
 /** The statements that update the planner's statistics of svc's own tables. */
