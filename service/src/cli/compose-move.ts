@@ -1,15 +1,14 @@
-import { openMoveTarget } from '../adapters/postgres-store/move-target.ts';
+import { type MoveTarget, openMoveTarget } from '../adapters/postgres-store/move-target.ts';
 import type { ServerAddress } from '../adapters/postgres-store/server-url.ts';
-import { openMoveSource } from '../adapters/service-store/move-source.ts';
-import { lockServiceFolder } from '../adapters/service-store/folder-lock.ts';
-import { asRecord, parseJson } from '../../../src/core/bytes/json-fields.ts';
-import { type PublicJwk, verifyObject } from '../core/jws.ts';
+import { lockServiceFolder } from '../adapters/service-store/database.ts';
 import {
   MOVED_TABLES,
   type MoveSource,
-  type MoveTarget,
+  openMoveSource,
   TABLES_BEHIND,
-} from '../ports/service-move.ts';
+} from '../adapters/service-store/move-source.ts';
+import { asRecord, parseJson } from '../../../src/core/bytes/json-fields.ts';
+import { type PublicJwk, verifyObject } from '../core/jws.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
 
 /** Connects a service's file with the server that it moves to. */
@@ -28,7 +27,7 @@ export async function moveService(
   server: ServerAddress,
   tell: (line: string) => void,
 ): Promise<MoveFacts> {
-  const lock = await lockServiceFolder(folder);
+  const lock = lockServiceFolder(folder);
   if (lock === undefined) {
     throw new CliError(
       'An svc service runs on this folder.',
@@ -36,7 +35,7 @@ export async function moveService(
     );
   }
   try {
-    const source = await openMoveSource(folder);
+    const source = openMoveSource(folder);
     try {
       return await moveBetween(source, await openMoveTarget(server, Date.now()), tell);
     } finally {

@@ -3,15 +3,14 @@ import { CliError } from '../../../src/cli/cli-error.ts';
 import { MemoryError } from '../../../src/core/errors.ts';
 import type { Environment } from '../../../src/core/settings/config-values.ts';
 import { readServerUrl, type ServerAddress } from '../adapters/postgres-store/server-url.ts';
-import { backUpService, checkService, restoreService } from '../adapters/service-store/backup.ts';
-import { lockServiceFolder } from '../adapters/service-store/folder-lock.ts';
+import { lockServiceFolder } from '../adapters/service-store/database.ts';
 import {
   readPrivate,
   SETTINGS_FILE,
   writePrivate,
 } from '../adapters/service-store/service-files.ts';
 import { openServiceStore } from '../adapters/service-store/sqlite-service-store.ts';
-import { readSecret, makeMasterKeyFile, newMasterKeyId } from '../adapters/vault/master-keys.ts';
+import { readSecret } from '../adapters/vault/master-keys.ts';
 import { parseServiceSettings, type ServiceSettings } from '../core/settings.ts';
 import type { ServerFacts, ServiceStore } from '../ports/service-store.ts';
 import { withTenantsChanged } from '../server/change-watch.ts';
@@ -110,32 +109,12 @@ export async function inspectDatabase({ address }: DatabaseServer): Promise<Serv
   return inspectServer(address);
 }
 
-export interface ServerMigrations {
-  /** Numbers of those that are not applied yet. */
-  missing(): Promise<readonly number[]>;
-  /** The numbers that it applied. */
-  apply(now: number): Promise<readonly number[]>;
-  /** Begins a new epoch after a restore, so that earlier acknowledgements no longer count. */
-  beginEpoch(): Promise<void>;
-  close(): Promise<void>;
-}
-
-export async function serverMigrations(place: ServicePlace): Promise<ServerMigrations> {
+/** Throws CliError for a service in a file. */
+export async function mustHaveServer(place: ServicePlace): Promise<DatabaseServer> {
   const server = await serverOf(place);
-  if (server === undefined) {
-    const hint = `A service in a file makes its tables by itself. For PostgreSQL set ${DATABASE.variable}, or "database" in service.json.`;
-    throw new CliError('This service does not use a database server.', hint);
-  }
-  const { Connections } = await import('../adapters/postgres-store/connections.ts');
-  const { beginEpoch, migrate, readSchema } =
-    await import('../adapters/postgres-store/migrations.ts');
-  const connections = new Connections({ server: server.address });
-  return {
-    missing: async () => (await readSchema(connections)).missing,
-    apply: (now) => migrate(connections, now),
-    beginEpoch: () => beginEpoch(connections),
-    close: () => connections.close(),
-  };
+  if (server !== undefined) return server;
+  const hint = `A service in a file makes its tables by itself. For PostgreSQL set ${DATABASE.variable}, or "database" in service.json.`;
+  throw new CliError('This service does not use a database server.', hint);
 }
 
 /** Refuses a command for files if the data are on a server, which has its own backups. */
@@ -155,7 +134,7 @@ export async function openStoreOfService(
   const server = await serverOf(place);
   if (server !== undefined) return marking(folder, await openServerStore(server));
   const own = creates ? { serves: true, creates: true } : {};
-  return openServiceStore({ folder, ...own, report: () => undefined });
+  return marking(folder, openServiceStore({ folder, ...own, report: () => undefined }));
 }
 
 /** Opens it for a serving process, which has the folder to itself until the store is closed. */
@@ -169,8 +148,10 @@ export async function openServingStore(
   const bounds = spaceBytesMax === undefined ? {} : { spaceBytesMax };
   const { folder } = place;
   const server = await serverOf(place);
-  if (server === undefined) return openServiceStore({ folder, serves: true, ...bounds, report });
-  const lock = await lockServiceFolder(folder);
+  if (server === undefined) {
+    return marking(folder, openServiceStore({ folder, serves: true, ...bounds, report }));
+  }
+  const lock = lockServiceFolder(folder);
   if (lock === undefined) {
     throw new MemoryError('unavailable', 'Another svc service runs on this folder.');
   }
@@ -200,22 +181,15 @@ function marking(folder: string, store: ServiceStore): ServiceStore {
   }));
 }
 
-/** Copies a service's database while it serves, and restores it. Throws FileError, with a text for users. */
-export const serviceBackups = {
-  backUp: backUpService,
-  restore: restoreService,
-  check: checkService,
-};
+// What commands use of the file of a service.
+export { backUpService, checkService, restoreService } from '../adapters/service-store/backup.ts';
+export { lockServiceFolder } from '../adapters/service-store/database.ts';
 
-/** The files of a vault: the settings that name its master keys, and new keys. */
-export const serviceVaultFiles = {
-  newMasterKeyId,
-  makeMasterKeyFile,
-  writeSettings: (folder: string, settings: ServiceSettings): Promise<void> =>
-    writePrivate(folder, SETTINGS_FILE, `${JSON.stringify(settings, undefined, 2)}\n`),
-};
+/** Reads and writes service.json. No error repeats a value of it: an address holds a password. */
 
-/** Reads service.json. No error repeats its values, because an address contains a password. */
+export function writeSettings(folder: string, settings: ServiceSettings): Promise<void> {
+  return writePrivate(folder, SETTINGS_FILE, `${JSON.stringify(settings, undefined, 2)}\n`);
+}
 
 /** Returns the settings, overridden by flags. Throws CliError. */
 export async function serviceSettings(

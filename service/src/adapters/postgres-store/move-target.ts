@@ -1,6 +1,6 @@
 import { asRecord, parseJson } from '../../../../src/core/bytes/json-fields.ts';
 import { contentDigest } from '../../../../src/core/memory/reference.ts';
-import type { MoveTarget } from '../../ports/service-move.ts';
+import type { MovedBatch, MovedRow, MovedSpace, MovedTable } from '../service-store/move-source.ts';
 import { capture } from './captures.ts';
 import { Connections } from './connections.ts';
 import { migrate, MOVE_NOTE, readSchema } from './migrations.ts';
@@ -17,7 +17,7 @@ import { MemoryError } from '../../../../src/core/errors.ts';
  * existing records. Until it has ended no service starts on the database.
  */
 
-export async function openMoveTarget(server: ServerAddress, now: number): Promise<MoveTarget> {
+export async function openMoveTarget(server: ServerAddress, now: number) {
   const connections = new Connections({ server });
   try {
     await migrate(connections, now);
@@ -30,17 +30,21 @@ export async function openMoveTarget(server: ServerAddress, now: number): Promis
   }
 }
 
-function targetOn(connections: Connections, keys: TermKeys): MoveTarget {
-  // An empty database becomes large within minutes, so the planner's statistics must follow.
+export type MoveTarget = Awaited<ReturnType<typeof openMoveTarget>>;
+
+function targetOn(connections: Connections, keys: TermKeys) {
+  // An empty database becomes a large one within minutes.
   const statistics = new Statistics(async () => connections);
   return {
-    begin: (epoch) => begin(connections, epoch),
-    async addRows(table, rows) {
+    /** Throws MemoryError where another service's data are, or a move from another file. */
+    begin: (epoch: string) => begin(connections, epoch),
+    async addRows(table: MovedTable, rows: readonly MovedRow[]): Promise<void> {
       await connections.job((held) => held.run(adding(table), JSON.stringify(rows)));
     },
-    recordsIn: ({ tenant, space }) =>
+    /** The number of records that it holds of a space. */
+    recordsIn: ({ tenant, space }: MovedSpace) =>
       connections.job(async (rows) => (await new Spaces(rows, tenant).state(space)).records),
-    async addRecords({ tenant, space }, { objects, now }) {
+    async addRecords({ tenant, space }: MovedSpace, { objects, now }: MovedBatch): Promise<void> {
       const batch = { space, ifGeneration: undefined, objects, now };
       const place = {
         tenant,
@@ -50,7 +54,11 @@ function targetOn(connections: Connections, keys: TermKeys): MoveTarget {
       };
       await connections.job((rows) => capture(rows, place, batch));
     },
-    async wrongRecords({ tenant, space }, digests) {
+    /** Digests of those that are not there with the bytes that they are made of. */
+    async wrongRecords(
+      { tenant, space }: MovedSpace,
+      digests: readonly string[],
+    ): Promise<readonly string[]> {
       const found = await connections.job((rows) =>
         rows.all<{ digest: string; bytes: Uint8Array }>(MOVE.records, tenant, space, digests),
       );
@@ -62,7 +70,8 @@ function targetOn(connections: Connections, keys: TermKeys): MoveTarget {
       );
       return digests.filter((digest) => !whole.has(digest));
     },
-    async receipts(rows) {
+    /** Texts of receipts by tenant and id, in any order. */
+    async receipts(rows: readonly MovedRow[]): Promise<ReadonlyMap<string, string>> {
       const [tenants, ids] = [rows.map((row) => row['tenant_id']), rows.map((row) => row['id'])];
       const found = await connections.job((held) =>
         held.all<{ tenant_id: string; id: string; body: string }>(
@@ -73,15 +82,15 @@ function targetOn(connections: Connections, keys: TermKeys): MoveTarget {
       );
       return new Map(found.map(({ tenant_id: tenant, id, body }) => [`${tenant} ${id}`, body]));
     },
-    count: (table) =>
+    count: (table: MovedTable) =>
       connections.job(
         async (rows) => (await rows.get<{ count: number }>(counting(table)))?.count ?? 0,
       ),
-    async end(epoch) {
+    async end(epoch: string): Promise<void> {
       await keepStatistics(connections);
       await connections.job((rows) => rows.run(SCHEMA.setMeta, MOVE_NOTE, noteOf(epoch, 'done')));
     },
-    async close() {
+    async close(): Promise<void> {
       statistics.stop();
       await connections.close();
     },

@@ -8,8 +8,8 @@ import { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
 import { type Driver, loadDriver } from '../../../../src/adapters/store/driver.ts';
 import { SchemaTooNewError } from '../../../../src/adapters/store/schema.ts';
 import type { BackupFacts, CarriedOver, RestoreFacts } from '../../ports/service-store.ts';
-import { openServiceFile, serviceFile, takeServiceLock } from './database.ts';
-import { newEpoch, OtherSchemaError, setMeta } from './schema.ts';
+import { lockServiceFolder, openServiceFile, serviceFile } from './database.ts';
+import { newEpoch, ServiceFileError, setMeta } from './schema.ts';
 import { batchesOf, groupBy } from '../../../../src/core/bytes/batches.ts';
 import { PURGE_DIGESTS_MAX } from '../../../../src/core/memory-api/limits.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
@@ -67,7 +67,7 @@ export async function restoreService(
   now: number,
 ): Promise<RestoreFacts> {
   const driver = loadDriver();
-  const lock = takeServiceLock(folder, driver);
+  const lock = lockServiceFolder(folder);
   if (lock === undefined) {
     throw new FileError(
       'A service runs on this folder.',
@@ -183,7 +183,7 @@ function noService(folder: string): FileError {
 
 function explained(error: unknown, file: string): unknown {
   if (error instanceof FileError) return error;
-  if (error instanceof OtherSchemaError) {
+  if (error instanceof ServiceFileError) {
     return new FileError(`${file} ${error.message}.`, 'Nothing was changed.');
   }
   if (error instanceof SchemaTooNewError) {
@@ -299,7 +299,7 @@ function carryCredentials(to: Database): void {
      WHERE b.version < p.version`,
   );
   for (const { tenant_id: tenant, id, before, now } of rows) {
-    const joined = withSecretsOf(providerOf(before), providerOf(now));
+    const joined = withSecretsOf(providerOf({ facts: before }), providerOf({ facts: now }));
     to.run('DELETE FROM secrets WHERE tenant_id = ? AND owner = ?', tenant, id);
     to.run(
       `INSERT OR REPLACE INTO secrets SELECT * FROM present.secrets WHERE tenant_id = ? AND owner = ?`,

@@ -6,19 +6,19 @@ import {
 } from '../../../../src/adapters/files/private-files.ts';
 import { Database } from '../../../../src/adapters/store/database.ts';
 import type { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
-import { type Connection, type Driver, isBusy } from '../../../../src/adapters/store/driver.ts';
+import {
+  type Connection,
+  type Driver,
+  isBusy,
+  loadDriver,
+} from '../../../../src/adapters/store/driver.ts';
 import { createTables } from '../../../../src/adapters/store/schema.ts';
-import { newEpoch, checkSchema, makeTables } from './schema.ts';
+import { newEpoch, checkSchema, makeTables, ServiceFileError } from './schema.ts';
 
 /**
  * The service's SQLite file. Unlike the embedded store's, a broken one is never renamed automatically, because an
  * empty service would answer every client "unknown key". An operator restores it.
  */
-
-/** An error of opening the database, for people. */
-export class ServiceFileError extends Error {
-  override readonly name = 'ServiceFileError';
-}
 
 interface ServiceFileOptions {
   readonly driver: Driver;
@@ -42,7 +42,7 @@ export function openServiceDatabase(options: ServiceDatabaseOptions): Database {
   return openServiceFile(path, options);
 }
 
-/** Opens the file. Throws errors of the file system and SQLite, OtherSchemaError and SchemaTooNewError. */
+/** Throws what the file system or SQLite throws, ServiceFileError and SchemaTooNewError. */
 export function openServiceFile(
   path: string,
   { driver, descriptors }: ServiceFileOptions,
@@ -64,14 +64,15 @@ export function openServiceFile(
 }
 
 /**
- * Locks the folder for one service, with SQLite's lock on a separate file, which the system releases when a process
- * is killed. Undefined if another process has it.
+ * One service a folder, also where its data are on a server: the journal of its receipts lies there. The
+ * lock is SQLite's own on a file of its own: the system takes it back from a process that is killed.
+ * Undefined when another process holds it. Close the connection to give the lock back.
  */
-export function takeServiceLock(folder: string, driver: Driver): Connection | undefined {
+export function lockServiceFolder(folder: string): Connection | undefined {
   makePrivateFolder(folder);
   const path = join(folder, 'lock.db');
   ensurePrivateFile(path);
-  const connection = driver.open(path);
+  const connection = loadDriver().open(path);
   try {
     connection.exec('PRAGMA busy_timeout = 0');
     connection.exec('BEGIN EXCLUSIVE');

@@ -1,12 +1,5 @@
 import { textsOf } from '../../core/objects.ts';
 import { recordOfBytes } from '../../../../src/core/memory-api/records.ts';
-import type {
-  MovedBatch,
-  MovedRow,
-  MovedSpace,
-  MovedTable,
-  MoveSource,
-} from '../../ports/service-move.ts';
 import type { SqlScalar } from '../../ports/rows.ts';
 import type { NewObject, ObjectKind } from '../../ports/service-store.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
@@ -18,7 +11,48 @@ import { epochOf } from './schema.ts';
 
 /** Reads a service's file for a move to a server. It changes nothing in the file. */
 
-/** Rows per message to the server; a receipt has 2 kB. */
+/** Tables that are copied row by row, in this order: what a row names is there before it. */
+export const MOVED_TABLES = [
+  'plans',
+  'tenants',
+  'master_keys',
+  'secrets',
+  'signing_keys',
+  'service_keys',
+  'admins',
+  'providers',
+  'account_settings',
+  'audit_heads',
+  'audit',
+  'usage_days',
+  'receipt_heads',
+  'receipts',
+  'tenant_ledger',
+  'tenant_spaces',
+] as const;
+/**
+ * Those that are copied behind the records. When a source was seen first says also what was purged of it;
+ * what was purged is kept out for good.
+ */
+export const TABLES_BEHIND = ['sources', 'purges', 'purged'] as const;
+export type MovedTable = (typeof MOVED_TABLES)[number] | (typeof TABLES_BEHIND)[number];
+
+/** Columns by the server's names. Bytes are text: `\x` and hexadecimal digits. */
+export type MovedRow = Readonly<Record<string, string | number | boolean | null>>;
+
+export interface MovedSpace {
+  readonly tenant: string;
+  readonly space: string;
+  readonly records: number;
+}
+
+/** Records that were taken in at one moment. */
+export interface MovedBatch {
+  readonly now: number;
+  readonly objects: readonly NewObject[];
+}
+
+/** Rows in one message to the server; a receipt takes 2 kB. */
 const ROWS_AT_ONCE = 500;
 /** Records per transaction: each is cut into passages, and has up to 1 MiB. */
 const RECORDS_AT_ONCE = 64;
@@ -57,24 +91,29 @@ interface RecordRow {
   readonly mark: 'unverified' | null;
 }
 
-/** Opens the file. Throws ServiceFileError if there is none. */
-export async function openMoveSource(folder: string): Promise<MoveSource> {
+/** Throws ServiceFileError where there is no file. */
+export function openMoveSource(folder: string) {
   const driver = loadDriver();
   const descriptors = new Descriptors();
   descriptors.addUser();
   const database = openServiceDatabase({ folder, driver, descriptors, creates: false });
   return {
+    /** Identifies the database: no two have the same. */
     epoch: epochOf(database),
+    /** A purge that is half done must be over first. */
     unfinishedPurges: countOf(database, "purges WHERE state = 'tombstoned'"),
-    rowsOf: (table) => pages(database, table),
+    rowsOf: (table: MovedTable) => pages(database, table),
     spaces: () => spacesOf(database),
-    recordsOf: (space, skip) => batchesOf(database, space, skip),
+    /** In the order of their commits, without the first `skip`. */
+    recordsOf: (space: MovedSpace, skip: number) => batchesOf(database, space, skip),
     close: () => {
       database.close();
       descriptors.removeUser();
     },
   };
 }
+
+export type MoveSource = ReturnType<typeof openMoveSource>;
 
 function* pages(database: Database, table: MovedTable) {
   const { key, columns } = shapeOf(table);

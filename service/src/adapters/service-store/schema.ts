@@ -45,16 +45,16 @@ const META = 'CREATE TABLE service_meta (name TEXT PRIMARY KEY, value TEXT NOT N
 /** Identifies these tables: a file with another value has other tables. */
 const SCHEMA = createHash('sha256').update(OWN.join(';')).digest('hex').slice(0, 16);
 
-/** The file has the tables of another version. */
-export class OtherSchemaError extends Error {
-  override readonly name = 'OtherSchemaError';
+/** The file cannot be a service's: it does not exist, or has the tables of another version. For people. */
+export class ServiceFileError extends Error {
+  override readonly name = 'ServiceFileError';
 }
 
-/** Checks the tables before anything is changed in the file. Throws OtherSchemaError. */
+/** Throws ServiceFileError. Call it before anything is changed in the file. */
 export function checkSchema(database: Database): void {
   const isMade = database.get("SELECT 1 FROM sqlite_master WHERE name = 'service_meta'");
   if (isMade === undefined || metaOf(database, 'schema') === SCHEMA) return;
-  throw new OtherSchemaError(
+  throw new ServiceFileError(
     "has the tables of another version of svc. Start that version, save each client's memories with svc memory export, and bring them with svc memory import into a new service",
   );
 }

@@ -1,18 +1,17 @@
 import { MemoryError } from '../../../../src/core/errors.ts';
 import { databaseBytes } from '../../../../src/adapters/files/database-file.ts';
-import { markForgotten } from '../../../../src/adapters/files/marks.ts';
 import type { Database } from '../../../../src/adapters/store/database.ts';
 import type { Descriptors } from '../../../../src/adapters/store/descriptors.ts';
 import { type Connection, failureText, loadDriver } from '../../../../src/adapters/store/driver.ts';
 import { SchemaTooNewError } from '../../../../src/adapters/store/schema.ts';
 import { type NewSignal, Signals } from '../../../../src/adapters/store/signals.ts';
 import type { Transactions } from '../../ports/rows.ts';
-import type { ServiceStore, ServiceStoreHealth } from '../../ports/service-store.ts';
-import { serviceControl, tenantControl } from '../control/control-plane.ts';
+import type { KeptDays, ServiceStoreHealth } from '../../ports/service-store.ts';
+import { dropStale, serviceControl, tenantControl } from '../control/control-plane.ts';
 import { heldIn, tenantMemory, unfinishedPurges } from '../memory/tenant-memory.ts';
-import { openServiceDatabase, serviceFile, ServiceFileError, takeServiceLock } from './database.ts';
+import { lockServiceFolder, openServiceDatabase, serviceFile } from './database.ts';
 import { sqliteMemory } from './memory-engine.ts';
-import { OtherSchemaError } from './schema.ts';
+import { ServiceFileError } from './schema.ts';
 import { SQLITE_NOW, SqliteTransactions } from './transactions.ts';
 
 /**
@@ -101,7 +100,7 @@ export class WorkerStore {
   async #openNow(): Promise<Opened> {
     const { folder, descriptors, serves, creates } = this.#options;
     const driver = loadDriver();
-    const lock = serves ? takeServiceLock(folder, driver) : undefined;
+    const lock = serves ? lockServiceFolder(folder) : undefined;
     if (serves && lock === undefined) {
       throw new MemoryError('unavailable', 'Another svc service runs on this folder.');
     }
@@ -125,9 +124,7 @@ export class WorkerStore {
     const whole = {
       ...serviceControl(engine),
       unfinishedPurges: () => unfinishedPurges(memory),
-      keepDays: ({ auditFrom }: Parameters<ServiceStore['keepDays']>[0]) => {
-        if (auditFrom !== undefined) database.run('DELETE FROM audit WHERE at < ?', auditFrom);
-      },
+      keepDays: (kept: KeptDays) => dropStale(engine, kept),
       noteSignals: (given: readonly NewSignal[]) =>
         database.unsyncedTransaction(() => signals.write(given)),
       health: () => this.#health(database, transactions),
@@ -137,22 +134,7 @@ export class WorkerStore {
       if (tenant === undefined) return whole;
       const known = tenants.get(tenant);
       if (known !== undefined) return known;
-      const own = tenantMemory(memory, tenant);
-      // After this no process of the folder places a block that it found earlier.
-      const noteForgotten = (): void => markForgotten(this.#options.folder);
-      const purges: Pick<typeof own, 'beginPurge' | 'continuePurge'> = {
-        beginPurge: async (order) => {
-          const purge = await own.beginPurge(order);
-          if (!order.isDryRun) noteForgotten();
-          return purge;
-        },
-        continuePurge: async (...given) => {
-          const isDone = await own.continuePurge(...given);
-          noteForgotten();
-          return isDone;
-        },
-      };
-      const made = { ...tenantControl(engine, tenant), ...own, ...purges };
+      const made = { ...tenantControl(engine, tenant), ...tenantMemory(memory, tenant) };
       tenants.set(tenant, made);
       return made;
     };
@@ -195,7 +177,7 @@ function asMemoryError(error: unknown): MemoryError {
 }
 
 function whatOf(error: unknown): string {
-  if (error instanceof ServiceFileError || error instanceof OtherSchemaError) return error.message;
+  if (error instanceof ServiceFileError) return error.message;
   if (error instanceof SchemaTooNewError) return 'was made by a later version of svc';
   return failureText(error);
 }

@@ -7,12 +7,13 @@ import { prepareServiceFolder, SETTINGS_FILE } from '../../adapters/service-stor
 import { isMasterKeySource } from '../../core/settings.ts';
 import { moveService } from '../compose-move.ts';
 import {
+  backUpService,
+  mustHaveServer,
   refuseForServer,
-  serverMigrations,
+  restoreService,
   serverOf,
-  serviceBackups,
   serviceSettings,
-  serviceVaultFiles,
+  writeSettings,
 } from '../compose-store.ts';
 import { folderOf, type FolderOption, storeError } from './service-context.ts';
 
@@ -36,7 +37,7 @@ export async function backUp(
   const dump =
     'Use the backup of PostgreSQL: pg_dump --format=custom --file FILE "$SVC_DATABASE_URL"';
   await refuseForServer({ folder, environment }, dump);
-  const facts = await serviceBackups.backUp(folder, file);
+  const facts = await backUpService(folder, file);
   if (options.json === true) terminal.json(facts);
   terminal.note(
     `${facts.file} contains ${facts.records} records (${Math.ceil(facts.bytes / 1024)} KiB) and passed the check. It does not contain the pepper of the keys.`,
@@ -62,7 +63,7 @@ export async function restore(
     );
   }
   await prepareServiceFolder(folder);
-  const facts = await serviceBackups.restore(folder, file, Date.now());
+  const facts = await restoreService(folder, file, Date.now());
   if (options.json === true) terminal.json(facts);
   const kept = facts.kept === undefined ? '' : ` The previous database is ${facts.kept}.`;
   terminal.note(
@@ -92,12 +93,18 @@ export async function migrateService(
   context: CommandContext,
 ): Promise<void> {
   const { terminal, environment } = context;
-  const migrations = await serverMigrations({ folder: folderOf(options, context), environment });
+  const server = await mustHaveServer({ folder: folderOf(options, context), environment });
+  const { Connections } = await import('../../adapters/postgres-store/connections.ts');
+  const { beginEpoch, migrate, readSchema } =
+    await import('../../adapters/postgres-store/migrations.ts');
+  const connections = new Connections({ server: server.address });
   try {
     const isPlan = options.plan === true;
-    const numbers = isPlan ? await migrations.missing() : await migrations.apply(Date.now());
+    const numbers = isPlan
+      ? (await readSchema(connections)).missing
+      : await migrate(connections, Date.now());
     const isNew = options.newEpoch === true && !isPlan;
-    if (isNew) await migrations.beginEpoch();
+    if (isNew) await beginEpoch(connections);
     if (options.json === true) {
       terminal.json({ [isPlan ? 'missing' : 'applied']: numbers, newEpoch: isNew });
     }
@@ -106,7 +113,7 @@ export async function migrateService(
   } catch (error) {
     throw storeError(error);
   } finally {
-    await migrations.close();
+    await connections.close();
   }
 }
 
@@ -137,7 +144,7 @@ export async function moveCommand(options: MoveOptions, context: CommandContext)
   const facts = await moveService(folder, server.address, tell).catch((error: unknown) => {
     throw storeError(error);
   });
-  await serviceVaultFiles.writeSettings(folder, moved);
+  await writeSettings(folder, moved);
   if (options.json === true) terminal.json(facts);
   const { records, receipts, unsigned } = facts;
   terminal.note(

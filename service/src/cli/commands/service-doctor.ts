@@ -27,10 +27,10 @@ import {
 import type { ServerFacts } from '../../ports/service-store.ts';
 import { lookAtLimiter, waitingReceipts } from '../compose-parts.ts';
 import {
+  checkService,
   type DatabaseServer,
   inspectDatabase,
   serverOf,
-  serviceBackups,
   type ServicePlace,
   serviceSettings,
 } from '../compose-store.ts';
@@ -113,7 +113,7 @@ async function checkStore(
 ): Promise<readonly Check[]> {
   const subject = 'Store';
   const isFile = (await serverOf({ folder, environment })) === undefined;
-  const wrong = isFile ? await serviceBackups.check(folder) : '';
+  const wrong = isFile ? await checkService(folder) : '';
   if (wrong !== '') {
     const fix = 'svc-service restore FILE --yes, with your newest backup';
     return [{ level: 'problem', subject, found: `service.db: ${wrong}`, fix }];

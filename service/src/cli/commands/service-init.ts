@@ -17,7 +17,8 @@ import {
   SERVICE_DEFAULTS,
   type ServiceSettings,
 } from '../../core/settings.ts';
-import { openStoreOfService, serviceSettings, serviceVaultFiles } from '../compose-store.ts';
+import { makeMasterKeyFile, newMasterKeyId } from '../../adapters/vault/master-keys.ts';
+import { openStoreOfService, serviceSettings, writeSettings } from '../compose-store.ts';
 import {
   type ConsoleOptions,
   folderOf,
@@ -66,10 +67,10 @@ export async function initService(
   } finally {
     await store.close();
   }
-  const id = serviceVaultFiles.newMasterKeyId();
-  const from = await serviceVaultFiles.makeMasterKeyFile(id, context.environment);
+  const id = newMasterKeyId();
+  const from = await makeMasterKeyFile(id, context.environment);
   const whole = { ...settings, vault: { keys: [{ id, from }] } };
-  await serviceVaultFiles.writeSettings(folder, whole);
+  await writeSettings(folder, whole);
   const operatorToken = await withConsole({ folder }, context, async (console) => {
     await console.call({ method: 'POST', path: 'vault/keys', body: { key_id: id } });
     await console.call({ method: 'POST', path: 'signing/rotate', body: {} });
@@ -120,16 +121,16 @@ export async function addMasterKey(
     const hint = 'Try --from env:SVC_MASTER_KEY, or --from "command:pass show svc"';
     throw new CliError('--from: expected file:/path, env:NAME or command:….', hint, 2);
   }
-  const id = serviceVaultFiles.newMasterKeyId();
-  const from = options.from ?? (await serviceVaultFiles.makeMasterKeyFile(id, environment));
+  const id = newMasterKeyId();
+  const from = options.from ?? (await makeMasterKeyFile(id, environment));
   const keys = [...(settings.vault?.keys ?? []), { id, from }];
-  await serviceVaultFiles.writeSettings(folder, { ...settings, vault: { keys } });
+  await writeSettings(folder, { ...settings, vault: { keys } });
   try {
     await withConsole(options, context, (console) =>
       console.call({ method: 'POST', path: 'vault/keys', body: { key_id: id } }),
     );
   } catch (error) {
-    await serviceVaultFiles.writeSettings(folder, settings);
+    await writeSettings(folder, settings);
     throw error;
   }
   if (options.json === true) terminal.json({ keyId: id, from });

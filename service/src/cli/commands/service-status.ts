@@ -7,12 +7,11 @@ import { CliError, type ExitCode } from '../../../../src/cli/cli-error.ts';
 import type { CommandContext } from '../../../../src/cli/context.ts';
 import { oneLine } from '../../../../src/cli/terminal.ts';
 import { asRecord, asText, parseJson } from '../../../../src/core/bytes/json-fields.ts';
-import { lockServiceFolder } from '../../adapters/service-store/folder-lock.ts';
 import { readPrivate, RUN_FILE } from '../../adapters/service-store/service-files.ts';
 import { probeService } from '../../adapters/network/console-client.ts';
 import { DRAIN_MS } from '../../core/settings.ts';
 import type { ServerFacts, ServiceStoreHealth } from '../../ports/service-store.ts';
-import { inspectDatabase, serverOf, serviceSettings } from '../compose-store.ts';
+import { inspectDatabase, lockServiceFolder, serverOf, serviceSettings } from '../compose-store.ts';
 import { folderOf, type FolderOption, withConsole, withServiceStore } from './service-context.ts';
 
 /** Runs `svc-service status` and `stop`: shows whether the service runs and is ready and what it stores, or ends it. */
@@ -166,7 +165,7 @@ export async function stopService(
   const { terminal } = context;
   const folder = folderOf(options, context);
   const { drainMs = DRAIN_MS } = await serviceSettings(folder);
-  if (!(await isLocked(folder))) {
+  if (!isLocked(folder)) {
     terminal.note(`No service runs on ${folder}.`);
     return 0;
   }
@@ -190,8 +189,8 @@ export async function stopService(
   return 0;
 }
 
-async function isLocked(folder: string): Promise<boolean> {
-  const lock = await lockServiceFolder(folder);
+function isLocked(folder: string): boolean {
+  const lock = lockServiceFolder(folder);
   lock?.close();
   return lock === undefined;
 }

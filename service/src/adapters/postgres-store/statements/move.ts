@@ -1,5 +1,5 @@
-import type { MovedTable } from '../../../ports/service-move.ts';
 import { shapeOf } from '../../control/tables.ts';
+import type { MovedTable } from '../../service-store/move-source.ts';
 
 /**
  * The statements of a move from a file. Each row contains its tenant, so the statements do not name one. Each may be
