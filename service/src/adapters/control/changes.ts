@@ -37,22 +37,22 @@ import { CONTROL } from './statements.ts';
  * of events is locked first, so changes of a tenant run one after the other.
  */
 
-export function changeService(
-  rows: Rows,
-  change: ServiceChange,
-  note: AuditNote,
-): Promise<ChangeOutcome> {
-  const asked = { tenant: SERVICE_TENANT, change, note };
-  return withEvent(rows, asked, () => applyToService(rows, change));
-}
-
-export function changeTenant(
+/** `tenant`: whose chain gets the event, SERVICE_TENANT for a change of the service itself. */
+export async function applyWithEvent(
   rows: Rows,
   tenant: string,
-  { change, note }: { readonly change: TenantChange; readonly note: AuditNote },
+  { change, note }: { readonly change: Change; readonly note: AuditNote },
 ): Promise<ChangeOutcome> {
-  return withEvent(rows, { tenant, change, note }, () => applyToTenant(rows, tenant, change));
+  const head = await rows.get<AuditHead>(CONTROL.lockAudit, tenant);
+  const outcome = await applyChange(rows, tenant, change);
+  if (outcome !== 'done') return outcome;
+  await chain(rows, tenant, { note, head });
+  const fact = factOf(tenant, change);
+  if (fact !== undefined) await addChange(rows, fact);
+  return outcome;
 }
+
+type Change = TenantChange | ServiceChange;
 
 export async function findTenant(rows: Rows, tenantId: string): Promise<TenantFacts | undefined> {
   const row = await rows.get<Row>(CONTROL.findTenant, tenantId);
@@ -65,27 +65,7 @@ export async function addEvent(rows: Rows, tenant: string, note: AuditNote): Pro
   await chain(rows, tenant, { note, head });
 }
 
-async function withEvent(
-  rows: Rows,
-  { tenant, change, note }: AskedChange,
-  work: () => Promise<ChangeOutcome>,
-): Promise<ChangeOutcome> {
-  const head = await rows.get<AuditHead>(CONTROL.lockAudit, tenant);
-  const outcome = await work();
-  if (outcome !== 'done') return outcome;
-  await chain(rows, tenant, { note, head });
-  const fact = factOf(tenant, change);
-  if (fact !== undefined) await addChange(rows, fact);
-  return outcome;
-}
-
-interface AskedChange {
-  readonly tenant: string;
-  readonly change: TenantChange | ServiceChange;
-  readonly note: AuditNote;
-}
-
-/** Counts the change. Call it last in the transaction: all other changes wait for this row until the commit. */
+/** Counts the change. Call it last in the transaction: until the commit all other changes wait for this row. */
 export async function addChange(rows: Rows, { tenant, kind, id }: ChangedFact): Promise<void> {
   const { number = 0 } = (await rows.get<{ number: number }>(CONTROL.nextChange)) ?? {};
   await rows.run(CONTROL.addChange, tenant, number, kind, id);
@@ -107,11 +87,7 @@ async function chain(
   await rows.run(CONTROL.moveAudit, tenant, event.number, event.hash);
 }
 
-async function applyToTenant(
-  rows: Rows,
-  tenant: string,
-  change: TenantChange,
-): Promise<ChangeOutcome> {
+async function applyChange(rows: Rows, tenant: string, change: Change): Promise<ChangeOutcome> {
   switch (change.what) {
     case 'key.add':
       return addKey(rows, tenant, change.key);
@@ -132,6 +108,33 @@ async function applyToTenant(
       return removeProvider(rows, tenant, change.providerId);
     case 'settings.put':
       return putSettings(rows, tenant, change);
+    case 'tenant.add':
+      return addTenant(rows, change.tenant);
+    case 'tenant.set':
+      return setTenant(rows, change);
+    case 'plan.put':
+      return putPlan(rows, change.plan, change.isNew);
+    case 'admin.add':
+      return addAdmin(rows, change);
+    case 'admin.revoke': {
+      const { adminId, at, tenant: of = null } = change;
+      return doneIf(await rows.run(CONTROL.revokeAdmin, adminId, at, of));
+    }
+    case 'master.add':
+      return addMaster(rows, change);
+    case 'master.retire':
+      return retireMaster(rows, change);
+    case 'secrets.rewrap':
+      for (const row of change.rows) {
+        // oxlint-disable-next-line no-await-in-loop -- One connection answers one after the other.
+        await rewrap(rows, row);
+      }
+      return 'done';
+    case 'signing.add':
+      await putSecret(rows, change.secret);
+      await rows.run(CONTROL.retireSigningKeys, change.at);
+      await rows.run(CONTROL.addSigningKey, change.kid, change.x, change.at);
+      return 'done';
   }
 }
 
@@ -175,28 +178,6 @@ async function rotate(
   const { hash, retired } = rotateKey(keyOf(row), rotation);
   const hashes = JSON.stringify(retired);
   return doneIf(await rows.run(CONTROL.rotateKey, tenant, keyId, hash, hashes, rotation.at));
-}
-
-async function applyToService(rows: Rows, change: ServiceChange): Promise<ChangeOutcome> {
-  switch (change.what) {
-    case 'tenant.add':
-      return addTenant(rows, change.tenant);
-    case 'tenant.set':
-      return setTenant(rows, change);
-    case 'plan.put':
-      return putPlan(rows, change.plan, change.isNew);
-    case 'admin.add':
-      return addAdmin(rows, change);
-    case 'admin.revoke': {
-      const { adminId, at, tenant = null } = change;
-      return doneIf(await rows.run(CONTROL.revokeAdmin, adminId, at, tenant));
-    }
-    case 'master.add':
-    case 'master.retire':
-    case 'secrets.rewrap':
-    case 'signing.add':
-      return changeVault(rows, change);
-  }
 }
 
 async function addAdmin(
@@ -245,26 +226,6 @@ async function hasPlan(rows: Rows, name: string): Promise<boolean> {
 
 function doneIf(changed: number): ChangeOutcome {
   return changed > 0 ? 'done' : 'missing';
-}
-
-async function changeVault(rows: Rows, change: VaultChange): Promise<ChangeOutcome> {
-  switch (change.what) {
-    case 'master.add':
-      return addMaster(rows, change);
-    case 'master.retire':
-      return retireMaster(rows, change);
-    case 'secrets.rewrap':
-      for (const row of change.rows) {
-        // oxlint-disable-next-line no-await-in-loop -- One connection answers one after the other.
-        await rewrap(rows, row);
-      }
-      return 'done';
-    case 'signing.add':
-      await putSecret(rows, change.secret);
-      await rows.run(CONTROL.retireSigningKeys, change.at);
-      await rows.run(CONTROL.addSigningKey, change.kid, change.x, change.at);
-      return 'done';
-  }
 }
 
 export async function listMasterKeys(rows: Rows): Promise<MasterKeyRow[]> {
@@ -403,8 +364,8 @@ function secretsOf({ credential, headers, query }: TenantProvider): ReadonlySet<
 /** Bound on stored changes: a node that missed so many has dropped its cached facts long before. */
 const CHANGES_KEPT_MAX = 10_000;
 
-/** Returns the changed fact; undefined for a change that no node caches. */
-function factOf(tenant: string, change: TenantChange | ServiceChange): ChangedFact | undefined {
+/** Undefined for a change that no node keeps in memory. */
+function factOf(tenant: string, change: Change): ChangedFact | undefined {
   switch (change.what) {
     case 'key.add':
       return { tenant, kind: 'key', id: change.key.keyId };

@@ -1,4 +1,5 @@
 import { firstReceiptIdAt } from '../../core/ids.ts';
+import { SERVICE_TENANT } from '../../core/tenants.ts';
 import type { KeyPage, Page, Lease, StandingLease } from '../../ports/control-store.ts';
 import type { Rows, SqlValue, Transactions } from '../../ports/rows.ts';
 import type {
@@ -9,7 +10,7 @@ import type {
   ServiceStore,
   TenantStore,
 } from '../../ports/service-store.ts';
-import { changeService, changeTenant, findTenant, getSettings, listMasterKeys } from './changes.ts';
+import { applyWithEvent, findTenant, getSettings, listMasterKeys } from './changes.ts';
 import {
   adminOf,
   changeListOf,
@@ -94,7 +95,7 @@ export function serviceControl({ open }: ControlEngine) {
       return changeListOf(after, await (await open()).look<ChangeRow>(asked, signal));
     },
     apply: async (change, note) =>
-      (await open()).writeOnce((rows) => changeService(rows, change, note)),
+      (await open()).writeOnce((rows) => applyWithEvent(rows, SERVICE_TENANT, { change, note })),
     storeReceipts: async (receipts) => {
       if (receipts.length === 0) return;
       const transactions = await open();
@@ -130,7 +131,7 @@ export function tenantControl(engine: ControlEngine, tenant: string) {
     getSettings: async () => (await open()).read((rows) => getSettings(rows, tenant)),
     findSecret: (secretId) => find(secretOf, [CONTROL.findSecret, tenant, secretId]),
     apply: async (change, note) =>
-      (await open()).writeOnce((rows) => changeTenant(rows, tenant, { change, note })),
+      (await open()).writeOnce((rows) => applyWithEvent(rows, tenant, { change, note })),
     findReceipt: (receiptId, signal) => find(receiptOf, [RECEIPTS.find, tenant, receiptId], signal),
     listReceipts: async (filter, signal) =>
       (await open()).read((rows) => listReceipts(rows, tenant, filter), signal),
