@@ -8,9 +8,7 @@ export type { BudgetAsk, LeaseAsk, LimitAsk, RateAsk } from '../core/limits.ts';
  * Rejects if it cannot count; the caller must then refuse the call.
  */
 export interface Limiter {
-  /** True if it counts in this process: it then answers at once and always. */
-  readonly isOwn?: true;
-  /** Rejects if the limiter's server does not answer. Absent for a limiter in this process. */
+  /** Rejects while it does not answer. Absent if it counts in this process. */
   ping?(): Promise<void>;
   /**
    * Counts a call against its limits. For the answer `uncounted` it counts nothing: call again with the `known`

@@ -65,27 +65,13 @@ function withKnown(
 
 async function askLimiter(limiter: Limiter, asks: readonly LimitAsk[]): Promise<LimitAnswer> {
   try {
-    return await askWithin(limiter, LIMITER_MS, (signal) => askTwice(limiter, asks, signal));
+    return await withinDeadline(LIMITER_MS, (signal) => askTwice(limiter, asks, signal));
   } catch {
     throw limiterUnavailable();
   }
 }
 
-/** Asks the limiter within a deadline. A limiter in this process needs no timer. */
-export function askWithin<Answer>(
-  { isOwn }: Limiter,
-  ms: number,
-  ask: (signal: AbortSignal) => Promise<Answer>,
-): Promise<Answer> {
-  return isOwn === true ? ask(UNENDING) : withinDeadline(ms, ask);
-}
-
-const UNENDING = new AbortController().signal;
-
-/**
- * Asks the limiter, and once more after an error. After a timeout it does not retry, because the deadline has
- * passed.
- */
+/** An error gets one more try at once, a silence none: the deadline has passed by then. */
 async function askTwice(
   limiter: Limiter,
   asks: readonly LimitAsk[],
@@ -204,8 +190,7 @@ export class ModelAdmission {
    */
   #tell(call: (signal: AbortSignal) => Promise<void>, count: number): void {
     if (count === 0) return;
-    const { limiter } = this.#parts;
-    askWithin(limiter, SETTLE_MS, call).catch(() => undefined);
+    withinDeadline(SETTLE_MS, call).catch(() => undefined);
   }
 
   #hold(lease: LeaseAsk): void {

@@ -18,7 +18,6 @@ const BUCKETS_MAX = 100_000;
 const LEASE_WAIT_MS = 1000;
 
 export class ProcessLimiter implements Limiter {
-  readonly isOwn = true;
   readonly #clock: Clock;
   readonly #due = new Recent<string, number>(BUCKETS_MAX);
   readonly #spent = new Recent<string, number>(BUCKETS_MAX);
