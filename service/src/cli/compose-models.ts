@@ -2,7 +2,7 @@ import { TEXTS } from '../../../src/adapters/texts.ts';
 import { createBodyDecoder } from '../../../src/adapters/encoding/body-decoder.ts';
 import { JournalLedger } from '../adapters/journals/ledger.ts';
 import { type Network, parseNetwork } from '../../../src/adapters/network/addresses.ts';
-import { OwnListener, ProviderPools } from '../adapters/network/provider-pools.ts';
+import { ProviderPools } from '../adapters/network/provider-pools.ts';
 import type { Trust } from '../../../src/adapters/network/pinned-connector.ts';
 import { ServiceMemory } from '../adapters/service-memory/service-memory.ts';
 import { tenantLedgerStore, TenantOutboxes } from '../adapters/service-memory/tenant-outbox.ts';
@@ -22,9 +22,7 @@ export interface ModelsOptions {
   readonly store: ServiceStore;
   readonly changes: ChangeWatch;
   readonly egress: Egress;
-  /** The service's own listener, to which no provider may lead. */
-  readonly listener?: OwnListener;
-  /** Replaces the system's resolver and certificates. */
+  /** Instead of the system's resolver and certificates. */
   readonly trust?: Trust;
   /** Deadline of a recall in milliseconds; absent: RECALL_MS. */
   readonly recallMs?: number;
@@ -94,19 +92,13 @@ export function openModels(options: ModelsOptions): OpenedModels {
 
 /** Opens the connections to providers. Throws CliError for an invalid network in the settings. */
 export function openLinks(
-  { ports, allow, own = [] }: Egress,
-  {
-    trust,
-    headersMs = PROVIDER_HEADERS_MS,
-    listener = new OwnListener(),
-  }: Pick<ModelsOptions, 'trust' | 'headersMs' | 'listener'> = {},
+  { ports, allow }: Egress,
+  { trust, headersMs = PROVIDER_HEADERS_MS }: Pick<ModelsOptions, 'trust' | 'headersMs'> = {},
 ): ProviderLinks {
   return new ProviderPools({
     headersMs,
     ports,
     networks: allow.map(networkOf),
-    own,
-    listener,
     ...(trust === undefined ? {} : { trust }),
   });
 }

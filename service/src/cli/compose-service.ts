@@ -7,7 +7,6 @@ import type { Terminal } from '../../../src/cli/terminal.ts';
 import type { Environment } from '../../../src/core/settings/config-values.ts';
 import { VERSION } from '../../../src/core/version.ts';
 import type { ReceiptJournal } from '../adapters/journals/receipt-journal.ts';
-import { OwnListener } from '../adapters/network/provider-pools.ts';
 import { serviceMasterKeys } from '../adapters/vault/master-keys.ts';
 import { RECALL_MS } from '../core/account-settings.ts';
 import { DRAIN_MS, egressOf, publicUrlOf, type ServiceSettings } from '../core/settings.ts';
@@ -70,13 +69,11 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     const metrics = metricsOf(receipts);
     const changes = new ChangeWatch({ store, clock: systemClock });
     const egress = egressOf(settings);
-    const listener = new OwnListener();
     const opened = openModels({
       folder,
       store,
       changes,
       egress,
-      listener,
       recallMs,
       report,
     });
@@ -105,7 +102,6 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       tls,
     });
     const address = await service.listen();
-    listener.listensOn(address.port);
     const jobs = await startBeside({ store, changes, metrics, settings });
     return {
       ...address,

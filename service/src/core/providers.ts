@@ -64,22 +64,14 @@ export interface Egress {
   readonly ports: readonly number[];
   /** Private networks in which providers are allowed, such as 10.1.0.0/16. */
   readonly allow: readonly string[];
-  /** The service's own addresses as `host:port`. A request to one of them would loop for ever. */
-  readonly own?: readonly string[];
 }
 
 export const NO_EGRESS: Egress = { ports: [], allow: [] };
 
-/** An address of URL as `host:port`. */
-export function placeOf({ hostname, port, protocol }: Omit<URL, 'toJSON'>): string {
-  const host = hostname.replace(/\.$/, '').toLowerCase();
-  return `${host}:${port === '' ? (protocol === 'http:' ? 80 : 443) : port}`;
-}
-
-/** Returns the base address in its stored form, or a message that says what is wrong with it. */
+/** The base as it is kept, or what is wrong with it, for people. */
 export function readProviderBase(
   text: string,
-  { ports, allow, own = [] }: Egress = NO_EGRESS,
+  { ports, allow }: Egress = NO_EGRESS,
 ): { readonly url: string } | { readonly problem: string } {
   if (!text.startsWith('https:')) return { problem: 'is not an address that begins with https://' };
   const parsed = parseBaseUrl(text, true);
@@ -94,9 +86,6 @@ export function readProviderBase(
       problem:
         'names a host in a private network: the operator can allow it with egress.allow in service.json',
     };
-  }
-  if (own.includes(placeOf(new URL(text)))) {
-    return { problem: 'is an address of this service itself' };
   }
   if (!USUAL_PORTS.has(port) && !ports.includes(Number(port))) {
     const others = 'the operator can allow others with egress.ports in service.json';

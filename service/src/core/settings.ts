@@ -10,7 +10,7 @@ import {
   such,
   text,
 } from '../../../src/core/memory-api/shape.ts';
-import { type Egress, placeOf } from './providers.ts';
+import type { Egress } from './providers.ts';
 import { isOwnMachine } from '../../../src/core/settings/own-machine.ts';
 
 /**
@@ -129,22 +129,8 @@ export const NO_PUBLIC_URL =
 export const PUBLIC_URL_FIX =
   'Set "publicUrl" in service.json to the address that clients use, or give --public-url https://HOST.';
 
-export function egressOf(settings: ServiceSettings): Egress {
-  const { egress = {} } = settings;
-  return { ports: egress.ports ?? [], allow: egress.allow ?? [], own: ownPlaces(settings) };
-}
-
-/**
- * Returns the service's own public addresses: at the public port, and at the port on which a balancer reaches the
- * nodes.
- */
-function ownPlaces({ host, port, publicUrl }: ServiceSettings): readonly string[] {
-  const own = [`${host}:${port}`];
-  if (publicUrl !== undefined) {
-    const url = new URL(publicUrl);
-    own.push(placeOf(url), `${url.hostname}:${port}`);
-  }
-  return own;
+export function egressOf({ egress = {} }: Pick<ServiceSettings, 'egress'>): Egress {
+  return { ports: egress.ports ?? [], allow: egress.allow ?? [] };
 }
 
 /** Returns the public address. Undefined if it is unknown: behind a proxy, or if clients are on other machines. */

@@ -1,7 +1,6 @@
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { OwnListener } from '../../src/adapters/network/provider-pools.ts';
 import { openLinks } from '../../src/cli/compose-models.ts';
 import { makeCertificate } from '../../../test/support/certificate.ts';
 import { upstreamRequest, upstreamSettings } from '../../../test/support/upstream.ts';
@@ -46,42 +45,3 @@ test('however many answers of a preset are open, the request of another tenant i
   expect(new Set(await Promise.all(busy))).toEqual(new Set([200]));
   expect(await askAs('other')).toBe(200);
 }, 60_000);
-
-test('neither a name of the service nor the address of its listener is dialled', async () => {
-  const server = createServer(makeCertificate(NAME));
-  let connections = 0;
-  server.on('connection', () => (connections += 1));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const listener = new OwnListener();
-  const links = openLinks(
-    { ports: [port], allow: ['127.0.0.0/8'], own: [`own.example:${port}`] },
-    {
-      listener,
-      trust: { resolve: (_name, done) => done(null, [{ address: '127.0.0.1', family: 4 }]) },
-    },
-  );
-  onTestFinished(async () => {
-    await links.close();
-    server.close();
-  });
-  const refusalOf = async (host: string): Promise<unknown> => {
-    const settings = upstreamSettings({ baseUrl: `https://${host}:${port}` });
-    const provider = { providerId: host, version: 1, kind: 'custom' } as const;
-    return links
-      .to(provider, settings)
-      .send(upstreamRequest(), new AbortController().signal)
-      .then(
-        () => 'sent',
-        (error: unknown) => error,
-      );
-  };
-  const refused = { code: 'UPSTREAM_ADDRESS_REFUSED' };
-  expect(await refusalOf('own.example')).toMatchObject(refused);
-  // Before the listener is open, its port is another program's.
-  expect(await refusalOf(NAME)).toMatchObject({ code: 'UPSTREAM_UNREACHABLE' });
-  const before = connections;
-  listener.listensOn(port);
-  expect(await refusalOf(NAME)).toMatchObject(refused);
-  expect(connections).toBe(before);
-});

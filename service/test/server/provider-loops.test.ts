@@ -10,7 +10,6 @@ import {
   SECRET_BYTES,
 } from '../../../src/core/memory-api/service-key.ts';
 import { hashKey } from '../../../src/core/memory-api/keys.ts';
-import { egressOf, SERVICE_DEFAULTS } from '../../src/core/settings.ts';
 import { promptOf } from '../../../test/support/dialect-wire.ts';
 import { freePort } from '../../../test/support/free-port.ts';
 import { errorIn, HOST, openModelService, providerCertificate } from '../support/model-service.ts';
@@ -49,36 +48,6 @@ async function startFront(
     front.close();
   });
 }
-
-test('the public name of the service and its own address are its own, at their ports', () => {
-  const settings = { ...SERVICE_DEFAULTS, host: 'node-a', publicUrl: 'https://svc.example.com' };
-  expect(egressOf(settings).own).toEqual([
-    'node-a:8766',
-    'svc.example.com:443',
-    'svc.example.com:8766',
-  ]);
-});
-
-test('a provider whose address is the service itself is not saved', async () => {
-  const egress = { ports: [8766], allow: [], own: ['svc.example.com:443', 'svc.example.com:8766'] };
-  const { ask } = await openModelService({ egress });
-  const body = {
-    name: 'own',
-    kind: 'custom',
-    api_style: DIALECT,
-    credential: 'sk-1',
-    default_model: 'm',
-    allowed_models: ['m'],
-  };
-  for (const base of ['https://svc.example.com', 'https://SVC.example.com.:8766/v1']) {
-    // oxlint-disable-next-line no-await-in-loop
-    const refused = await ask('POST providers', { ...body, base_url: base });
-    expect([base, refused.status, refused.json.error.param]).toEqual([base, 422, 'base_url']);
-    expect(refused.json.error.message).toContain('this service itself');
-  }
-  const other = await ask('POST providers', { ...body, base_url: 'https://svc.example.com:8443' });
-  expect(other.status).toBe(201);
-});
 
 test('a provider whose credential is a key of the service is not saved', async () => {
   const { ask, makeKey, addProvider } = await openModelService();

@@ -13,7 +13,6 @@ import {
 import { providersOf } from '../../../src/core/settings/catalog.ts';
 import type { Scope } from '../../../src/core/memory-api/contract.ts';
 import { hashKey } from '../../../src/core/memory-api/keys.ts';
-import { OwnListener } from '../../src/adapters/network/provider-pools.ts';
 import type { Trust } from '../../../src/adapters/network/pinned-connector.ts';
 import { openModels } from '../../src/cli/compose-models.ts';
 import { type Egress, NO_EGRESS } from '../../src/core/providers.ts';
@@ -121,9 +120,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
   });
   const egress = options.egress ?? NO_EGRESS;
   const changes = new ChangeWatch({ store, clock });
-  const listener = new OwnListener();
   const opened = openModels({
-    listener,
     folder,
     store,
     changes,
@@ -158,7 +155,6 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     await store.close();
     throw error;
   });
-  listener.listensOn(address.port);
   const stop = async (drainMs = 0): Promise<void> => {
     await service.stop(drainMs);
     await opened.close();

@@ -13,8 +13,6 @@ export interface AddressRule {
   readonly networks?: readonly Network[];
   /** The connection uses TLS. Without it no key leaves the private network, whatever else is allowed. */
   readonly isSecure: boolean;
-  /** Says whether this program itself would answer at an address. */
-  readonly isOwn?: (address: string) => boolean;
 }
 
 /** Ranges in ipaddr.js that are private networks: RFC 1918, RFC 6598 (overlays), RFC 4193. */
@@ -49,7 +47,7 @@ export function mayDial(address: string, rule: AddressRule): boolean {
   if (isIP(address) === 0) return false;
   // `process` converts an IPv4 address inside IPv6 (::ffff:127.0.0.1) to the one that would be dialled.
   const ip = ipaddr.process(address);
-  if (METADATA.has(ip.toString()) || rule.isOwn?.(address) === true) return false;
+  if (METADATA.has(ip.toString())) return false;
   if (PRIVATE_RANGES.has(ip.range())) return rule.allowPrivate || isIn(ip, rule.networks);
   return rule.isSecure && isGlobal(ip);
 }

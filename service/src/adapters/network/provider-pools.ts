@@ -1,6 +1,6 @@
 import type { Pool } from 'undici';
 import { parseUpstreamBase } from '../../../../src/core/http/upstream-target.ts';
-import { placeOf, USUAL_PORTS } from '../../core/providers.ts';
+import { USUAL_PORTS } from '../../core/providers.ts';
 import type { UpstreamSettings } from '../../../../src/core/settings/settings.ts';
 import type {
   LinkedProvider,
@@ -17,8 +17,6 @@ import {
   isRefusedBase,
   upstreamOver,
 } from '../../../../src/adapters/network/undici-upstream.ts';
-import { networkInterfaces } from 'node:os';
-import ipaddr from 'ipaddr.js';
 
 /**
  * Connections from a service to providers: TLS only, to public addresses and the networks that the operator allowed,
@@ -31,9 +29,6 @@ interface EgressOptions {
   /** Beside the usual ones. */
   readonly ports: readonly number[];
   readonly networks: readonly Network[];
-  /** Names of the service itself, as `host:port`. */
-  readonly own: readonly string[];
-  readonly listener: OwnListener;
   readonly trust?: Trust;
 }
 
@@ -55,19 +50,16 @@ export class ProviderPools implements ProviderLinks {
   }
 
   to({ providerId, version, kind }: LinkedProvider, settings: UpstreamSettings): Upstream {
-    const { networks, ports, own, listener } = this.#options;
+    const { networks, ports } = this.#options;
     const base = parseUpstreamBase(settings);
-    const url = new URL(base.origin);
-    const { port } = url;
-    const isOwn = (address: string) => listener.isAt(address, Number(port || 443));
-    const rule = { allowPrivate: false, isSecure: base.isSecure, networks, isOwn };
+    const { port } = new URL(base.origin);
+    const rule = { allowPrivate: false, isSecure: base.isSecure, networks };
     const isUsual = USUAL_PORTS.has(port) || ports.includes(Number(port));
     const name = kind === 'preset' ? base.origin : `${providerId} ${version}`;
     return upstreamOver({
       base,
       pool: () => this.#pool(name, base.origin, rule),
-      isRefused:
-        !isUsual || !base.isSecure || own.includes(placeOf(url)) || isRefusedBase(base, rule),
+      isRefused: !isUsual || !base.isSecure || isRefusedBase(base, rule),
       close: async () => {},
     });
   }
@@ -99,29 +91,4 @@ export class ProviderPools implements ProviderLinks {
     }
     return pool;
   }
-}
-
-/**
- * Where this process listens. A provider whose name leads there is the service itself, and each request to it would
- * cause another.
- */
-export class OwnListener {
-  #port: number | undefined;
-
-  /** The port is known once the listener is open. */
-  listensOn(port: number): void {
-    this.#port = port;
-  }
-
-  isAt(address: string, port: number): boolean {
-    return port === this.#port && isOwnAddress(address);
-  }
-}
-
-function isOwnAddress(address: string): boolean {
-  const ip = ipaddr.process(address);
-  if (ip.range() === 'loopback' || ip.range() === 'unspecified') return true;
-  return Object.values(networkInterfaces()).some((held = []) =>
-    held.some((one) => ipaddr.process(one.address).toString() === ip.toString()),
-  );
 }
