@@ -1,6 +1,13 @@
 import type { NewObject, ObjectKind } from '../core/objects.ts';
 import type { AuditNote } from '../core/audit.ts';
-import type { MemoryRecord } from '../../../src/core/memory/record.ts';
+import type {
+  CoverageEntry,
+  MemoryItem,
+  PurgeReceipt,
+  PurgeScope,
+  Source,
+  StoredObject,
+} from '../../../src/core/memory-api/contract.ts';
 import type { LeaseStore, Caller, ServiceControl, TenantControl } from './control-store.ts';
 import type { LedgerRow } from '../../../src/ports/ledger.ts';
 import type {
@@ -13,9 +20,12 @@ import type { ReceiptStore, TenantReceipts } from './receipt-store.ts';
 export type { NewObject, ObjectKind } from '../core/objects.ts';
 
 /**
- * The store of the memory service. The rows of a tenant are reached only through `of`, so no query can mix tenants.
- * Every method may fail with MemoryError: 'timeout' if its signal fires, otherwise 'unavailable'. Results that the
- * contract expects are values, not errors.
+ * The store of the memory service. It answers in the forms of the memory contract. One implementation is a SQLite file; nothing here says so, so
+ * that a database server can follow. The rows of a tenant are reached through `of` alone, so no query
+ * can forget whose rows it asks for.
+ *
+ * Every method may fail with MemoryError ('timeout' when its signal fires, 'unavailable'
+ * otherwise). Outcomes that the contract expects are values, not errors.
  */
 export interface ServiceStore extends ServiceControl, ReceiptStore {
   /** Several processes may serve from it at once. */
@@ -64,30 +74,27 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
    * reason.
    */
   retrieve(question: RetrieveQuestion, signal: AbortSignal): Promise<RetrieveAnswer>;
-  /**
-   * Lists items: best first for a search, otherwise newest first. Tool outputs are listed only if their kind is
-   * asked for.
-   */
-  listItems(filter: ItemFilter, signal: AbortSignal): Promise<readonly ServiceItem[]>;
+  /** With words best first, else newest first. Tool outputs only where their kind is asked for. */
+  listItems(filter: ItemFilter, signal: AbortSignal): Promise<readonly MemoryItem[]>;
   /** The digest of the record that an item is of. */
   findItem(asked: ItemKey, signal: AbortSignal): Promise<string | undefined>;
   /** The last seen first. */
-  listSources(filter: PageFilter, signal: AbortSignal): Promise<readonly ServiceSource[]>;
+  listSources(filter: PageFilter, signal: AbortSignal): Promise<readonly Source[]>;
 
   /**
    * Begins a purge. One transaction changes the generation, empties the blocks that quote the space, and records the
    * purge. A dry run changes nothing. `continuePurge` then erases the records.
    */
-  beginPurge(order: PurgeOrder): Promise<Purge>;
+  beginPurge(order: PurgeOrder): Promise<PurgeReceipt>;
   /**
    * Erases a limited part, so that recalls can run in between. Returns true once no file holds a byte of the
    * records. Rejects with 'unavailable' while an older reader keeps bytes in a file: call it again then.
    */
   continuePurge(purgeId: string, now: number): Promise<boolean>;
-  /** Finds a purge, also after its records are erased. */
-  findPurge(purgeId: string, signal: AbortSignal): Promise<Purge | undefined>;
+  /** Purges stay on record after their records are gone. */
+  findPurge(purgeId: string, signal: AbortSignal): Promise<PurgeReceipt | undefined>;
   /** Newest first. */
-  listPurges(filter: PageFilter, signal: AbortSignal): Promise<readonly Purge[]>;
+  listPurges(filter: PageFilter, signal: AbortSignal): Promise<readonly PurgeReceipt[]>;
 
   /** Rows of the ledger with these keys. */
   findLedger(keys: readonly string[]): Promise<readonly LedgerRow[]>;
@@ -166,55 +173,15 @@ export interface ServiceQuestion extends Omit<RecallQuestion, 'humanText'> {
   readonly deadlineAt: number;
 }
 
-type CoverageState = 'durable' | 'unknown' | 'purged' | 'stale_generation' | 'not_checked';
-
-export interface Coverage {
-  readonly digest: string;
-  readonly state: CoverageState;
-  /** Set for 'durable': the number of canonical bytes, the proof, and the reference. */
-  readonly bytes?: number;
-  readonly pop?: string;
-  readonly ref?: string;
-}
-
-/** Where something stored came from. */
-export interface Origin {
-  readonly digest: string;
-  readonly ref: string;
-  readonly space: string;
-  readonly textDigest?: string;
-  readonly sourceId: string;
-  readonly session: string;
-  readonly client: string;
-  readonly observedAt: number;
-  readonly position: number;
-  readonly fingerprint: string;
-  readonly branch?: string;
-  readonly source?: MemoryRecord['source'];
-}
-
-export interface ServiceItem {
-  readonly itemId: string;
-  readonly kind: ObjectKind;
-  readonly role: 'user' | 'assistant' | 'tool';
-  readonly text: string;
-  /** True if the text is the whole content of a record with a single text. */
-  readonly isVerbatim: boolean;
-  /** From 0 to 1; only where something was asked. */
-  readonly score?: number;
-  readonly createdAt: number;
-  readonly origin: Origin;
-}
-
 export interface ServiceAnswer {
   readonly state: SpaceState;
-  /** The items, best first; for an agent only its standing instructions. */
-  readonly items: readonly ServiceItem[];
+  /** Best first; for an agent the standing instructions alone. */
+  readonly items: readonly MemoryItem[];
   readonly exchanges?: readonly RecalledExchange[];
   readonly sessions?: readonly RecalledSession[];
   /** One for each candidate, in order. */
-  readonly coverage: readonly Coverage[];
-  /** True if the budget was too small for all matching items. */
+  readonly coverage: readonly CoverageEntry[];
+  /** More would have fitted the question than the budget. */
   readonly isTruncated: boolean;
   /** The deadline left something out. */
   readonly isPartial: boolean;
@@ -231,13 +198,6 @@ export interface RetrieveQuestion {
   /** References, text references or digests of records or texts. */
   readonly refs: readonly string[];
   readonly bytesMax: number;
-}
-
-export interface StoredObject {
-  readonly kind: ObjectKind;
-  readonly bytes: Uint8Array;
-  readonly toolName?: string;
-  readonly origin: Origin;
 }
 
 export type MissingReason = 'unknown' | 'purged' | 'over_max_bytes';
@@ -272,24 +232,6 @@ export interface ItemKey {
   readonly itemId: string;
 }
 
-export interface ServiceSource {
-  readonly sourceId: string;
-  readonly space: string;
-  readonly session: string;
-  readonly client: string;
-  readonly firstSeen: number;
-  readonly lastSeen: number;
-  readonly records: number;
-  readonly bytes: number;
-}
-
-export type PurgeScope =
-  | { readonly all: true }
-  | { readonly session_id: string }
-  | { readonly source_id: string }
-  | { readonly before: string }
-  | { readonly digests: readonly string[] };
-
 export interface PurgeOrder {
   /** `prg_` and 26 characters. */
   readonly purgeId: string;
@@ -302,22 +244,7 @@ export interface PurgeOrder {
   readonly note?: AuditNote;
 }
 
-export interface Purge {
-  readonly purgeId: string;
-  readonly space: string;
-  readonly scope: PurgeScope;
-  readonly state: 'dry_run' | 'tombstoned' | 'erased';
-  readonly records: number;
-  readonly items: number;
-  readonly bytes: number;
-  readonly generationBefore: string;
-  readonly generationAfter: string;
-  readonly requestedBy: string;
-  readonly requestedAt: number;
-  readonly erasedAt?: number;
-}
-
-/** Names a stored answer. An Idempotency-Key belongs to the service key that sent it. */
+/** An Idempotency-Key belongs to the service key that sent it. */
 export interface AnswerKey {
   readonly keyId: string;
   readonly idempotencyKey: string;

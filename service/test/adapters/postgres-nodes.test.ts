@@ -160,7 +160,10 @@ describe.skipIf(missing !== undefined)('several processes on one PostgreSQL', ()
     const order = { purgeId, space: SPACE, scope, isDryRun: false, requestedBy: 'k', now: 6 };
     await one.beginPurge(order);
     // The order may be given again: its answer may have been lost.
-    expect(await other.beginPurge(order)).toMatchObject({ state: 'tombstoned', records: 300 });
+    expect(await other.beginPurge(order)).toMatchObject({
+      state: 'tombstoned',
+      counts: { records: 300 },
+    });
     const late = { ...batch, ifGeneration: state.generation };
     const goOn = async (store: typeof one): Promise<void> => {
       while (!(await store.continuePurge(purgeId, 7)));

@@ -304,8 +304,8 @@ test('a purge that was cut off is on record, and goes on where it stood', async 
   expect(await again.unfinishedPurges()).toEqual([]);
   expect(await again.of('default').findPurge(order.purgeId, patience())).toMatchObject({
     state: 'erased',
-    records: 300,
-    erasedAt: 3000,
+    counts: { records: 300 },
+    erased_at: new Date(3000).toISOString(),
   });
   expect(await listed(again)).toEqual(['captured after the purge began']);
   expect(await again.of('default').spaceState(SPACE, patience())).toMatchObject({

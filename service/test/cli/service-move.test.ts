@@ -95,8 +95,8 @@ describe.skipIf(missing !== undefined)('a service that moves from its file to Po
     const every = { spaces: { globs: undefined }, limit: 10_000 };
     const items = await own.listItems(itemsOf(every), patience());
     const outputs = await own.listItems(itemsOf({ ...every, kind: 'tool_output' }), patience());
-    const plain = [...items, ...outputs].map(({ origin, ...item }) =>
-      without(['itemId'], { ...item, origin: without(['sourceId'], origin) }),
+    const plain = [...items, ...outputs].map(({ provenance, ...item }) =>
+      without(['item_id'], { ...item, from: provenance.map((one) => without(['source_id'], one)) }),
     );
     const recalled = await Promise.all(
       ['which fact is marmalade number 357?', 'what is fact 412?'].map(async (text) => {
@@ -113,8 +113,8 @@ describe.skipIf(missing !== undefined)('a service that moves from its file to Po
     return {
       plain,
       recalled,
-      sources: sources.map((source) => without(['sourceId'], source)),
-      purges: purges.map((purge) => without(['generationBefore', 'generationAfter'], purge)),
+      sources: sources.map((source) => without(['source_id'], source)),
+      purges: purges.map((purge) => without(['generation_before', 'generation_after'], purge)),
       keys: await own.listKeys(),
       audit: await own.listAudit({ limit: 1000, after: undefined }),
       receipts: await own.listReceipts({ limit: 5000, order: 'asc' }, patience()),

@@ -1,3 +1,4 @@
+import { passageIn } from '../../../src/core/memory-api/record-items.ts';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -8,7 +9,6 @@ import type { MemoryRecord } from '../../../src/ports/memory.ts';
 import type {
   NewObject,
   ServiceAnswer,
-  ServiceItem,
   ServiceStore,
   TenantStore,
 } from '../../src/ports/service-store.ts';
@@ -112,31 +112,21 @@ async function told(
   const limits = { tokensMax: 512, briefTokensMax: AGENT.briefTokensMax };
   return {
     chat: viewOf(chat),
-    block: writeRecallBlock(chat.items.map(passageOf), 512).text,
+    block: writeRecallBlock(
+      chat.items.flatMap((item) => passageIn(item, [space, ...others]) ?? []),
+      512,
+    ).text,
     agent: viewOf(agent),
     agentBlock: writeAgentBlock({ exchanges, sessions, standing }, limits).text,
-  };
-}
-
-function passageOf({ text, role, origin }: ServiceItem) {
-  return {
-    ref: origin.ref,
-    digest: origin.digest,
-    space: origin.space,
-    role: role === 'assistant' ? ('assistant' as const) : ('user' as const),
-    text,
-    at: origin.observedAt,
-    client: origin.client,
-    score: 0,
   };
 }
 
 /** Without the numbers that each database counts in its own way. */
 function viewOf({ items, exchanges, sessions, isTruncated }: ServiceAnswer): unknown {
   return {
-    items: items.map(({ text, role, kind, score, isVerbatim, origin }) => {
-      const { sourceId: _, ...place } = origin;
-      return { text, role, kind, score, isVerbatim, place };
+    items: items.map(({ text, kind, score, verbatim, provenance }) => {
+      const places = provenance.map((place) => ({ ...place, source_id: '' }));
+      return { text, kind, score, verbatim, places };
     }),
     exchanges,
     sessions,

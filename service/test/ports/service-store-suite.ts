@@ -1,3 +1,5 @@
+import { recordBytes } from '../../../src/core/memory-api/canonical.ts';
+import type { PurgeReceipt, PurgeScope } from '../../../src/core/memory-api/contract.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { proofOf } from '../../../src/core/shortening/proofs.ts';
 import { controlSuite } from './control-suite.ts';
@@ -7,8 +9,6 @@ import { isolationLaw } from './tenant-isolation.ts';
 import type {
   CaptureOutcome,
   NewObject,
-  Purge,
-  PurgeScope,
   ServiceStore,
   TenantStore,
 } from '../../src/ports/service-store.ts';
@@ -33,10 +33,10 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
         { space: SPACE, ifGeneration: undefined, objects, now: 5, ...more },
         patience(),
       );
-    const purge = async (scope: PurgeScope, isDryRun = false): Promise<Purge> => {
+    const purge = async (scope: PurgeScope, isDryRun = false): Promise<PurgeReceipt> => {
       const order = { space: SPACE, scope, isDryRun, requestedBy: 'k', now: 6 };
       const begun = await store.beginPurge({ ...order, purgeId: newPurgeId() });
-      while (!(await store.continuePurge(begun.purgeId, 7)));
+      while (!(await store.continuePurge(begun.purge_id, 7)));
       return begun;
     };
     const generationNow = async (): Promise<string> =>
@@ -76,7 +76,7 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       // Another tenant has room of its own, and a purge makes room.
       expect((await keep([objectOf('e')])).results).toEqual(['durable']);
       const order = { space: 'one', isDryRun: false, requestedBy: 'k', now: 6 };
-      const { purgeId } = await small.beginPurge({
+      const { purge_id: purgeId } = await small.beginPurge({
         ...order,
         scope: { all: true },
         purgeId: newPurgeId(),
@@ -156,10 +156,17 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       expect(items).toMatchObject([
         {
           kind: 'exchange',
-          role: 'user',
-          isVerbatim: true,
-          createdAt: 5,
-          origin: { digest: said.digest, space: SPACE, session: 's_9', branch: 'main' },
+          verbatim: true,
+          created_at: new Date(5).toISOString(),
+          provenance: [
+            {
+              role: 'user',
+              digest: said.digest,
+              space: SPACE,
+              session_id: 's_9',
+              branch: 'main',
+            },
+          ],
         },
       ]);
       expect(items[0]?.score).toBeGreaterThan(0);
@@ -183,9 +190,9 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
           patience(),
         );
       const { objects } = await ask(output.ref, {});
-      expect(objects).toMatchObject([
-        { kind: 'tool_output', toolName: 'Bash', bytes: new Uint8Array(output.bytes) },
-      ]);
+      expect(objects).toMatchObject([{ tool_name: 'Bash', bytes: output.bytes.length }]);
+      const [kept] = objects;
+      expect(kept && recordBytes(kept.record)).toEqual(Buffer.from(output.bytes));
       expect((await ask(said.digest, {})).objects).toHaveLength(2);
       expect((await ask(said.digest, { globs: ['other/*'] })).objects).toHaveLength(1);
       expect((await ask(said.ref, { globs: [] })).missing).toEqual([
@@ -197,7 +204,7 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
         bytesMax: said.bytes.length,
       };
       expect(await store.retrieve(tight, patience())).toMatchObject({
-        objects: [{ origin: { ref: said.ref } }],
+        objects: [{ ref: said.ref }],
         missing: [{ ref: output.ref, reason: 'over_max_bytes' }],
       });
     });
@@ -222,11 +229,13 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       expect(await texts({ limit: 1, offset: 2 })).toEqual(['The parser reads tokens.']);
       expect(await texts({ spaces: { globs: ['other/*'] } })).toEqual([]);
       const sources = await store.listSources(itemsOf(), patience());
-      expect(sources.map(({ session, records }) => [session, records])).toEqual([
+      expect(sources.map(({ session_id: session, records }) => [session, records])).toEqual([
         ['s_1', 3],
         ['s_2', 1],
       ]);
-      expect(await texts({ sourceId: sources[1]?.sourceId })).toEqual(['The parser writes nodes.']);
+      expect(await texts({ sourceId: sources[1]?.source_id })).toEqual([
+        'The parser writes nodes.',
+      ]);
     });
 
     test('a purge is on record with what it took, moves the generation, and keeps it out', async () => {
@@ -234,23 +243,23 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       const { state } = await keep([gone, left]);
       expect(await purge({ digests: [gone.digest] }, true)).toMatchObject({
         state: 'dry_run',
-        records: 1,
+        counts: { records: 1 },
       });
       expect((await store.spaceState(SPACE, patience())).generation).toBe(state.generation);
-      const { purgeId, generationAfter } = await purge({ digests: [gone.digest] });
+      const { purge_id: purgeId, generation_after: generationAfter } = await purge({
+        digests: [gone.digest],
+      });
       expect(generationAfter).not.toBe(state.generation);
       expect(await store.findPurge(purgeId, patience())).toMatchObject({
         state: 'erased',
-        records: 1,
-        items: 1,
-        bytes: gone.bytes.length,
-        generationBefore: state.generation,
-        erasedAt: 7,
+        counts: { records: 1, items: 1, bytes: gone.bytes.length },
+        generation_before: state.generation,
+        erased_at: new Date(7).toISOString(),
       });
       expect(await store.listPurges(itemsOf(), patience())).toHaveLength(1);
       expect((await keep([gone, left])).results).toEqual(['purged', 'duplicate']);
       expect(await store.findPurge(purgeId, patience())).toMatchObject({
-        generationAfter: await generationNow(),
+        generation_after: await generationNow(),
       });
       // The sequence never goes back, whatever is taken away.
       expect(await store.spaceState(SPACE, patience())).toMatchObject({ commitSeq: 2, records: 1 });
@@ -263,7 +272,8 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       );
       const scope = { all: true } as const;
       const order = { space: SPACE, scope, isDryRun: false, requestedBy: 'k' };
-      const { purgeId } = await store.beginPurge({ ...order, now: 6, purgeId: newPurgeId() });
+      const purgeId = newPurgeId();
+      await store.beginPurge({ ...order, now: 6, purgeId });
       const seen = [state.generation, await generationNow()];
       expect(await store.continuePurge(purgeId, 7)).toBe(false);
       expect(await texts()).toEqual(['object 256']);
@@ -280,7 +290,7 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       const said = objectOf('said');
       await keep([said]);
       const [item] = await store.listItems(itemsOf(), patience());
-      const itemId = item?.itemId ?? '';
+      const itemId = item?.item_id ?? '';
       expect(await store.findItem({ space: SPACE, itemId }, patience())).toBe(said.digest);
       expect(await store.findItem({ space: 'other', itemId }, patience())).toBe(undefined);
       expect(await store.findItem({ space: SPACE, itemId: 'it_x' }, patience())).toBe(undefined);
@@ -313,7 +323,7 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
 interface LedgerStage {
   readonly whole: ServiceStore;
   readonly store: TenantStore;
-  readonly purge: (scope: PurgeScope) => Promise<Purge>;
+  readonly purge: (scope: PurgeScope) => Promise<PurgeReceipt>;
 }
 
 function ledgerTests(stage: () => LedgerStage): void {

@@ -148,7 +148,8 @@ async function take(whole: ServiceStore, given: TenantStep, before: readonly Ten
           ? ({ all: true } as const)
           : { digests: [objectOf(given.text).digest] };
       const order = { space: given.space, scope, isDryRun: false, requestedBy: 'k', now: 6 };
-      const { purgeId } = await store.beginPurge({ ...order, purgeId: newPurgeId() });
+      const purgeId = newPurgeId();
+      await store.beginPurge({ ...order, purgeId });
       while (!(await store.continuePurge(purgeId, 7)));
       return undefined;
     }
@@ -255,9 +256,9 @@ async function viewOf(store: TenantStore): Promise<unknown> {
   ]);
   const counted = new Set([
     'lastSeq',
-    'itemId',
-    'sourceId',
-    'purgeId',
+    'item_id',
+    'source_id',
+    'purge_id',
     'at',
     'event_id',
     'hash',

@@ -29,7 +29,7 @@ function hang(store: ServiceStore, names: readonly ('recall' | 'capture' | 'spac
 async function purgeElsewhere(store: ServiceStore): Promise<string> {
   const scope = { all: true } as const;
   const order = { purgeId: newPurgeId(), space: SPACE, scope, isDryRun: false };
-  const { generationAfter } = await store.of('default').beginPurge({
+  const { generation_after: generationAfter } = await store.of('default').beginPurge({
     ...order,
     requestedBy: 'k',
     now: 6,

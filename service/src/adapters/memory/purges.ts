@@ -1,10 +1,11 @@
 import { groupBy } from '../../../../src/core/bytes/batches.ts';
-import type { PageFilter, Purge, PurgeOrder, PurgeScope } from '../../ports/service-store.ts';
+import { isoTime } from '../../../../src/core/memory/times.ts';
+import type { PurgeReceipt, PurgeScope } from '../../../../src/core/memory-api/contract.ts';
+import type { PageFilter, PurgeOrder } from '../../ports/service-store.ts';
 import type { Rows, SqlValue } from '../../ports/rows.ts';
 import { addChange, addEvent } from '../control/changes.ts';
-import type { Row } from '../control/facts.ts';
 import { forgetBlocks } from '../control/ledger.ts';
-import { purgeOf, sourceNumber } from './row-shapes.ts';
+import { purgeOf, type PurgeRow, sourceNumber } from './row-shapes.ts';
 import { Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
@@ -18,13 +19,21 @@ import { MEMORY } from './statements.ts';
 const BATCH = 256;
 
 interface PlacedPurge {
-  readonly purge: Purge;
+  readonly purge: PurgeReceipt;
   readonly spaceId: number;
   /** The last record that it may erase. */
   readonly upto: number;
 }
 
-type MovedBy = Pick<PurgeOrder, 'purgeId' | 'space'>;
+interface PlacedRow extends PurgeRow {
+  readonly space_id: number;
+  readonly upto: number;
+}
+
+/** `id`: the number of the space. */
+interface MovedSpace extends Pick<PurgeOrder, 'purgeId' | 'space'> {
+  readonly id: number;
+}
 
 interface Sizes {
   readonly records: number;
@@ -73,7 +82,7 @@ export class Purges {
    * Begins a purge. An order that is already recorded is returned unchanged, because the confirmation of its commit
    * may have been lost.
    */
-  async begin(order: PurgeOrder): Promise<Purge> {
+  async begin(order: PurgeOrder): Promise<PurgeReceipt> {
     const { space, scope, isDryRun, now, purgeId } = order;
     const known = await this.find(purgeId);
     if (known !== undefined) return known;
@@ -82,7 +91,7 @@ export class Purges {
     const { id } = before;
     const sizes = await this.#sizes(scope, id ?? -1);
     if (!isDryRun && id !== undefined) {
-      await this.#moveOn(order, id, now);
+      await this.#moveOn({ purgeId, space, id }, now);
       await this.#index.forgetWords?.(this.#rows, this.#tenant, id);
       const buried = 'digests' in scope ? scope.digests : [];
       await this.#rows.each(
@@ -94,23 +103,27 @@ export class Purges {
       await addEvent(this.#rows, this.#tenant, order.note);
     }
     const after = await this.#spaces.state(space);
-    const purge: Purge = {
-      purgeId,
+    const { last: upto, ...counts } = sizes;
+    const [from, to] = [before.generation, after.generation];
+    if (!isDryRun && id !== undefined) {
+      const { records, items, bytes } = counts;
+      const place = [purgeId, id, JSON.stringify(scope)] as const;
+      const change = [from, to, order.requestedBy, now] as const;
+      await this.#run(MEMORY.addPurge, ...place, records, items, bytes, ...change, upto);
+    }
+    return {
+      object: 'svc.purge_receipt',
+      purge_id: purgeId,
       space,
       scope,
       state: isDryRun ? 'dry_run' : 'tombstoned',
-      records: sizes.records,
-      items: sizes.items,
-      bytes: sizes.bytes,
-      generationBefore: before.generation,
-      generationAfter: after.generation,
-      requestedBy: order.requestedBy,
-      requestedAt: now,
+      counts,
+      generation_before: from,
+      generation_after: to,
+      requested_by: order.requestedBy,
+      requested_at: isoTime(now),
+      erased_at: null,
     };
-    if (!isDryRun && id !== undefined) {
-      await this.#keep(purge, id, sizes.last);
-    }
-    return purge;
   }
 
   /** Erases some of its records. 'empty': none is left; call `finish`. */
@@ -139,24 +152,25 @@ export class Purges {
     await this.#run(MEMORY.finishPurge, purgeId, now);
   }
 
-  async find(purgeId: string): Promise<Purge | undefined> {
+  async find(purgeId: string): Promise<PurgeReceipt | undefined> {
     return (await this.#placed(purgeId))?.purge;
   }
 
-  async list({ spaces, limit, offset }: PageFilter): Promise<Purge[]> {
+  async list({ spaces, limit, offset }: PageFilter): Promise<PurgeReceipt[]> {
     const chosen = await this.#spaces.chosen(spaces);
     const values = [this.#tenant, chosen, limit, offset] as const;
-    return (await this.#rows.all<Row>(MEMORY.listPurges, ...values)).map(purgeOf);
+    return (await this.#rows.all<PurgeRow>(MEMORY.listPurges, ...values)).map(purgeOf);
   }
 
   /** Ends a purge. A block that was recalled before the last record was erased may quote one of them. */
   async #end({ purge, spaceId }: PlacedPurge, now: number): Promise<void> {
-    await this.#moveOn(purge, spaceId, now);
-    const { generation } = await this.#spaces.state(purge.space);
-    await this.#run(MEMORY.movePurge, purge.purgeId, generation);
+    const { purge_id: purgeId, space } = purge;
+    await this.#moveOn({ purgeId, space, id: spaceId }, now);
+    const { generation } = await this.#spaces.state(space);
+    await this.#run(MEMORY.movePurge, purgeId, generation);
   }
 
-  async #moveOn({ purgeId, space }: MovedBy, id: number, now: number): Promise<void> {
+  async #moveOn({ purgeId, space, id }: MovedSpace, now: number): Promise<void> {
     const tenant = this.#tenant;
     await this.#run(MEMORY.bumpSpace, id);
     await forgetBlocks(this.#rows, { tenant, space, at: now });
@@ -193,27 +207,8 @@ export class Purges {
   }
 
   async #placed(purgeId: string): Promise<PlacedPurge | undefined> {
-    const row = await this.#rows.get<Row>(MEMORY.findPurge, this.#tenant, purgeId);
-    if (row === undefined) return undefined;
-    const { space_id: spaceId, upto, ...facts } = row;
-    return { purge: purgeOf(facts), spaceId: Number(spaceId), upto: Number(upto) };
-  }
-
-  #keep(purge: Purge, space: number, upto: number): Promise<number> {
-    return this.#run(
-      MEMORY.addPurge,
-      purge.purgeId,
-      space,
-      JSON.stringify(purge.scope),
-      purge.records,
-      purge.items,
-      purge.bytes,
-      purge.generationBefore,
-      purge.generationAfter,
-      purge.requestedBy,
-      purge.requestedAt,
-      upto,
-    );
+    const row = await this.#rows.get<PlacedRow>(MEMORY.findPurge, this.#tenant, purgeId);
+    return row && { purge: purgeOf(row), spaceId: row.space_id, upto: row.upto };
   }
 
   #run(statement: string, ...values: SqlValue[]): Promise<number> {

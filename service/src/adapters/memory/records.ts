@@ -1,20 +1,24 @@
 import { recordOfBytes } from '../../../../src/core/memory-api/records.ts';
 import { isDigest, referenceOf } from '../../../../src/core/memory/reference.ts';
+import { isoTime } from '../../../../src/core/memory/times.ts';
 import { proofOf } from '../../../../src/core/shortening/proofs.ts';
 import { listTerms } from '../../../../src/adapters/store/records.ts';
 import { textsOf } from '../../core/objects.ts';
 import type {
-  Coverage,
+  CoverageEntry,
+  MemoryItem,
+  Source,
+  StoredObject,
+} from '../../../../src/core/memory-api/contract.ts';
+import type {
   ItemFilter,
   ItemKey,
   MissingReason,
+  ObjectKind,
   PageFilter,
   RetrieveAnswer,
   RetrieveQuestion,
-  ServiceItem,
   ServiceQuestion,
-  ServiceSource,
-  StoredObject,
 } from '../../ports/service-store.ts';
 import type { Rows, SqlValue } from '../../ports/rows.ts';
 import {
@@ -23,8 +27,8 @@ import {
   listedItem,
   objectOfItem,
   type OriginRow,
-  originOf,
   outputItem,
+  provenanceOf,
   type SaidItem,
   sourceIdOf,
   sourceNumber,
@@ -54,7 +58,7 @@ interface ProofRow {
 }
 
 interface RetrievedRow extends OriginRow {
-  readonly kind: StoredObject['kind'];
+  readonly kind: ObjectKind;
   readonly tool_name: string | null;
   readonly size: number;
   readonly bytes: Uint8Array;
@@ -66,7 +70,17 @@ interface WholeRow extends ItemRow {
 
 type OutputRow = Pick<WholeRow, 'record_id' | 'created_at' | 'bytes'> & OriginRow;
 
-/** The engine's index, for lists with words. */
+interface SourceRow {
+  readonly id: number;
+  readonly session: string;
+  readonly client: string;
+  readonly first_seen: number;
+  readonly last_seen: number;
+  readonly records: number;
+  readonly bytes: number;
+}
+
+/** The index of an engine, for lists that ask for words. */
 export interface WordSearch {
   readonly statement: string;
   /** The values of `$13` and on. */
@@ -91,15 +105,15 @@ export class Records {
   async prove(
     question: ServiceQuestion,
     state: Promise<{ readonly generation: string }>,
-  ): Promise<{ coverage: Coverage[]; isPartial: boolean }> {
+  ): Promise<{ coverage: CoverageEntry[]; isPartial: boolean }> {
     const { candidates, ifGeneration, deadlineAt } = question;
     // A rejection of the state would be unhandled here; its caller reports it.
     if (candidates.length === 0) return { coverage: [], isPartial: false };
     const isStale = state.then(
       ({ generation }) => ifGeneration !== undefined && ifGeneration !== generation,
     );
-    const coverage: Coverage[] = [];
-    const leave = (from: number, left: 'stale_generation' | 'not_checked'): Coverage[] =>
+    const coverage: CoverageEntry[] = [];
+    const leave = (from: number, left: 'stale_generation' | 'not_checked'): CoverageEntry[] =>
       coverage.concat(candidates.slice(from).map((digest) => ({ digest, state: left })));
     for (let at = 0; at < candidates.length; at += PROOFS_PER_LOOK) {
       const isLate = Date.now() > deadlineAt;
@@ -129,16 +143,21 @@ export class Records {
           break;
         }
         bytes += row.size;
-        const tool = row.tool_name === null ? {} : { toolName: row.tool_name };
-        const whole = new Uint8Array(row.bytes);
-        objects.push({ kind: row.kind, bytes: whole, ...tool, origin: originOf(row) });
+        objects.push({
+          ref: row.ref,
+          digest: row.digest,
+          bytes: row.bytes.length,
+          record: recordOfBytes(row.bytes),
+          ...(row.tool_name === null ? {} : { tool_name: row.tool_name }),
+          provenance: provenanceOf(row, row.kind === 'tool_output' ? 'tool' : undefined),
+        });
       }
     }
     const state = 'space' in spaces ? bareState(await this.#spaces.state(spaces.space)) : undefined;
     return { state, objects, missing };
   }
 
-  async list(filter: ItemFilter, search: WordSearch): Promise<ServiceItem[]> {
+  async list(filter: ItemFilter, search: WordSearch): Promise<MemoryItem[]> {
     if (filter.kind === 'tool_output') return this.#outputs(filter);
     const { spaces, role, session, refs, since, until, words, kind, sourceId } = filter;
     const chosen = await this.#spaces.chosen(spaces);
@@ -175,20 +194,18 @@ export class Records {
     return (await this.#rows.get<{ digest: string }>(MEMORY.digestOfItem, ...values))?.digest;
   }
 
-  async sources({ spaces, limit, offset }: PageFilter): Promise<ServiceSource[]> {
+  async sources({ spaces, limit, offset }: PageFilter): Promise<Source[]> {
     const chosen = await this.#spaces.chosen(spaces);
-    const rows = await this.#rows.all<
-      Pick<ServiceSource, 'space' | 'session' | 'client' | 'records' | 'bytes'> & {
-        id: number;
-        first_seen: number;
-        last_seen: number;
-      }
-    >(MEMORY.listSources, this.#tenant, chosen, limit, offset);
-    return rows.map(({ id, first_seen: firstSeen, last_seen: lastSeen, ...source }) => ({
-      sourceId: sourceIdOf(id),
-      ...source,
-      firstSeen,
-      lastSeen,
+    const values = [this.#tenant, chosen, limit, offset] as const;
+    const rows = await this.#rows.all<SourceRow>(MEMORY.listSources, ...values);
+    return rows.map(({ id, session, client, first_seen: first, last_seen: last, ...sums }) => ({
+      source_id: sourceIdOf(id),
+      kind: session === '' ? 'manual' : 'conversation',
+      session_id: session === '' ? null : session,
+      ...(client === '' ? {} : { client }),
+      first_seen: isoTime(first),
+      last_seen: isoTime(last),
+      ...sums,
     }));
   }
 
@@ -197,7 +214,7 @@ export class Records {
     const terms = listTerms(words ?? '');
     if (role !== undefined || (words !== undefined && terms.length === 0)) return [];
     const chosen = await this.#spaces.chosen(spaces);
-    const found: ServiceItem[] = [];
+    const found: MemoryItem[] = [];
     let last: OutputRow | undefined;
     while (found.length < offset + limit) {
       // oxlint-disable-next-line no-await-in-loop -- The next page begins where this one ends.
@@ -211,12 +228,7 @@ export class Records {
         OUTPUTS_READ,
       );
       for (const row of rows) {
-        const facts = {
-          object: row.record_id,
-          createdAt: row.created_at,
-          origin: originOf(row),
-        };
-        const item = outputItem(facts, row.bytes, terms);
+        const item = outputItem(row, terms);
         if (item !== undefined) found.push(item);
       }
       last = rows.at(-1);
@@ -247,7 +259,7 @@ export class Records {
   async #proveSome(
     names: readonly string[],
     { space, nonce }: Pick<ServiceQuestion, 'space' | 'nonce'>,
-  ): Promise<Coverage[]> {
+  ): Promise<CoverageEntry[]> {
     if (names.length === 0) return [];
     const texts = names.filter(isDigest);
     const held = await this.#rows.all<ProofRow>(

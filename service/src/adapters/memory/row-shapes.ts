@@ -1,42 +1,43 @@
+import { estimateTextTokens } from '../../../../src/core/bytes/tokens.ts';
+import { isoTime } from '../../../../src/core/memory/times.ts';
+import type {
+  MemoryItem,
+  Provenance,
+  PurgeReceipt,
+  PurgeScope,
+} from '../../../../src/core/memory-api/contract.ts';
 import { ITEM_CHARS_MAX } from '../../../../src/core/memory-api/limits.ts';
 import { saidIn } from '../../../../src/core/memory-api/record-items.ts';
 import { recordOfBytes } from '../../../../src/core/memory-api/records.ts';
 import { termsOf } from '../../../../src/core/recall/terms.ts';
 import type { RecalledPassage } from '../../../../src/ports/memory.ts';
-import type {
-  ObjectKind,
-  Origin,
-  Purge,
-  ServiceItem,
-  ServiceQuestion,
-} from '../../ports/service-store.ts';
-import { readerOf } from '../control/facts.ts';
+import type { ObjectKind, ServiceQuestion } from '../../ports/service-store.ts';
 
-/** Converts stored texts to the items that people and models see, for every database. */
+/** Rows of the tables in the forms of the memory contract, whatever database holds them. */
 
-export interface ItemFacts {
-  /** The number of its record. */
-  readonly object: number;
-  /** Which of the record's texts. */
-  readonly message: number;
-  readonly kind: ObjectKind;
-  readonly role: ServiceItem['role'];
-  readonly createdAt: number;
-  readonly origin: Origin;
-}
+/** An item without its text. */
+export type ItemFacts = Omit<MemoryItem, 'text' | 'tokens' | 'verbatim' | 'score'>;
 
 /** A text, with the record that it is of. */
 export interface ItemRow extends OriginRow {
   readonly record_id: number;
+  /** Which of the record's texts. */
   readonly message: number;
   readonly kind: ObjectKind;
   readonly created_at: number;
   readonly role: 'user' | 'assistant';
 }
 
-export function factsOf(row: ItemRow): ItemFacts {
-  const { record_id: object, message, kind, role, created_at: createdAt } = row;
-  return { object, message, kind, role, createdAt, origin: originOf(row) };
+type SaidRow = Omit<ItemRow, 'role'> & { readonly role: Provenance['role'] };
+
+/** Its id is `it_`, the record's number, its text, and in a recall the passage. */
+export function factsOf(row: SaidRow): ItemFacts {
+  return {
+    item_id: `it_${row.record_id}.${row.message}`,
+    kind: row.kind,
+    created_at: isoTime(row.created_at),
+    provenance: [provenanceOf(row, row.role)],
+  };
 }
 
 export interface SaidItem {
@@ -44,22 +45,20 @@ export interface SaidItem {
   readonly whole: string;
 }
 
-/** Returns an item for a list, with the beginning of a long text. */
-export function listedItem(facts: ItemFacts, whole: string): ServiceItem {
-  const text = beginningOf(whole);
-  return { ...itemOf(facts, text), isVerbatim: isWhole(facts, text, whole) };
+/** As a list shows it: the beginning of a long text. */
+export function listedItem(facts: ItemFacts, whole: string): MemoryItem {
+  return itemOf({ facts, whole }, beginningOf(whole));
 }
 
 /** Returns an output's item; undefined if it lacks one of the terms. */
 export function outputItem(
-  facts: Pick<ItemFacts, 'object' | 'createdAt' | 'origin'>,
-  bytes: Uint8Array,
+  row: Omit<ItemRow, 'message' | 'kind' | 'role'> & { readonly bytes: Uint8Array },
   terms: readonly string[],
-): ServiceItem | undefined {
-  const whole = saidIn(recordOfBytes(bytes)).text;
+): MemoryItem | undefined {
+  const whole = saidIn(recordOfBytes(row.bytes)).text;
   const held = new Set(terms.length === 0 ? [] : termsOf(whole));
   if (!terms.every((term) => held.has(term))) return undefined;
-  return listedItem({ ...facts, message: 0, kind: 'tool_output', role: 'tool' }, whole);
+  return listedItem(factsOf({ ...row, message: 0, kind: 'tool_output', role: 'tool' }), whole);
 }
 
 /** A text with the passage of it that was found. */
@@ -71,16 +70,15 @@ export interface FoundText extends SaidItem {
 export function recalledItems(
   found: readonly FoundText[],
   { kinds, scoreMin, itemsMax }: Pick<ServiceQuestion, 'kinds' | 'scoreMin' | 'itemsMax'>,
-): { readonly items: ServiceItem[]; readonly isTruncated: boolean } {
+): { readonly items: MemoryItem[]; readonly isTruncated: boolean } {
   const seen = new Map<string, number>();
-  const items = found.map(({ facts, whole, passage }): ServiceItem => {
-    const item = itemOf(facts, passage.text);
-    const place = seen.get(item.itemId) ?? 0;
-    seen.set(item.itemId, place + 1);
+  const items = found.map(({ passage, ...said }): MemoryItem => {
+    const { item_id: id } = said.facts;
+    const place = seen.get(id) ?? 0;
+    seen.set(id, place + 1);
     return {
-      ...item,
-      itemId: place === 0 ? item.itemId : `${item.itemId}.${place}`,
-      isVerbatim: isWhole(facts, passage.text, whole),
+      ...itemOf(said, passage.text),
+      item_id: place === 0 ? id : `${id}.${place}`,
       score: passage.score / (1 + passage.score),
     };
   });
@@ -96,13 +94,10 @@ export function objectOfItem(itemId: string): number {
   return digits === undefined ? -1 : Number(digits);
 }
 
-/** Makes an item. Its id is `it_`, the record's number, its text, and in a recall the passage. */
-function itemOf({ object, message, kind, role, createdAt, origin }: ItemFacts, text: string) {
-  return { itemId: `it_${object}.${message}`, kind, role, text, createdAt, origin };
-}
-
-function isWhole({ origin }: ItemFacts, text: string, whole: string): boolean {
-  return origin.textDigest !== undefined && text === whole;
+/** `text`: the part of it that is shown. It is verbatim where it is the whole of a record of one text. */
+function itemOf({ facts, whole }: SaidItem, text: string): MemoryItem {
+  const isWhole = facts.provenance[0]?.text_digest !== undefined && text === whole;
+  return { ...facts, text, verbatim: isWhole, tokens: estimateTextTokens(text) };
 }
 
 // Never with half a surrogate pair at its end.
@@ -127,18 +122,19 @@ export interface OriginRow {
   readonly mark: 'unverified' | null;
 }
 
-export function originOf(row: OriginRow): Origin {
+export function provenanceOf(row: OriginRow, role: Provenance['role']): Provenance {
   return {
     digest: row.digest,
     ref: row.ref,
     space: row.space,
-    ...(row.text_digest === null ? {} : { textDigest: row.text_digest }),
-    sourceId: sourceIdOf(row.source),
-    session: row.session,
-    client: row.client,
-    observedAt: row.observed_at,
+    ...(row.text_digest === null ? {} : { text_digest: row.text_digest }),
+    source_id: sourceIdOf(row.source),
+    session_id: row.session === '' ? null : row.session,
+    ...(role === undefined ? {} : { role }),
+    ...(row.client === '' ? {} : { client: row.client }),
+    observed_at: isoTime(row.observed_at),
     position: row.position,
-    fingerprint: row.fingerprint,
+    ...(row.fingerprint === '' ? {} : { fingerprint: row.fingerprint }),
     ...(row.branch === null ? {} : { branch: row.branch }),
     ...(row.mark === null ? {} : { source: row.mark }),
   };
@@ -157,4 +153,34 @@ export function sourceNumber(sourceId: string): number {
 }
 
 /** The row of a purge, for both engines. */
-export const purgeOf = readerOf<Purge>({ id: 'purgeId' }, ['scope']);
+export interface PurgeRow extends Pick<
+  PurgeReceipt,
+  'space' | 'state' | 'generation_before' | 'generation_after'
+> {
+  readonly id: string;
+  readonly scope: string;
+  readonly records: number;
+  readonly items: number;
+  readonly bytes: number;
+  readonly requested_by: string;
+  readonly requested_at: number;
+  readonly erased_at: number | null;
+}
+
+export function purgeOf(row: PurgeRow): PurgeReceipt {
+  const { id, scope, records, items, bytes, requested_at: at, erased_at: erasedAt } = row;
+  return {
+    object: 'svc.purge_receipt',
+    purge_id: id,
+    space: row.space,
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only a checked scope is stored.
+    scope: JSON.parse(scope) as PurgeScope,
+    state: row.state,
+    counts: { records, items, bytes },
+    generation_before: row.generation_before,
+    generation_after: row.generation_after,
+    requested_by: row.requested_by,
+    requested_at: isoTime(at),
+    erased_at: erasedAt === null ? null : isoTime(erasedAt),
+  };
+}

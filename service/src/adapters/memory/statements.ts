@@ -105,8 +105,7 @@ export const MEMORY = {
     JOIN tenant_spaces s ON s.tenant_id = $1 AND s.id = t.space_id AND s.name = ANY($2::text[])
     JOIN objects r ON r.tenant_id = $1 AND r.space_id = t.space_id AND r.id = t.record_id
     WHERE t.tenant_id = $1 AND r.digest = ANY($3::text[])`,
-  listSources: `SELECT c.id, s.name AS space, c.session, c.client, c.first_seen, c.last_seen,
-      c.records, c.bytes
+  listSources: `SELECT c.id, c.session, c.client, c.first_seen, c.last_seen, c.records, c.bytes
     FROM sources c JOIN tenant_spaces s ON s.tenant_id = $1 AND s.id = c.space_id
     WHERE c.tenant_id = $1 AND c.space_id = ANY($2::integer[])
     ORDER BY c.last_seen DESC, c.id DESC LIMIT $3 OFFSET $4`,

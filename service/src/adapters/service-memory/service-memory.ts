@@ -2,9 +2,11 @@ import { batchesOf, groupBy } from '../../../../src/core/bytes/batches.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 import { mayUse } from '../../../../src/core/memory-api/keys.ts';
 import { CAPTURE_ITEMS_MAX } from '../../../../src/core/memory-api/limits.ts';
-import { type Outgoing, outgoingRecord } from '../../../../src/core/memory-api/record-items.ts';
-import type { RecalledPassage } from '../../../../src/core/memory/record.ts';
-import { referenceOf, textDigest } from '../../../../src/core/memory/reference.ts';
+import {
+  type Outgoing,
+  outgoingRecord,
+  passageIn,
+} from '../../../../src/core/memory-api/record-items.ts';
 import { GLOBAL_SPACE, isSpace } from '../../../../src/core/request/space.ts';
 import type { Clock } from '../../../../src/ports/clock.ts';
 import type {
@@ -18,12 +20,7 @@ import type {
   RequestMemory,
 } from '../../../../src/ports/memory.ts';
 import { objectOfItem } from '../../core/objects.ts';
-import type {
-  NewObject,
-  ObjectState,
-  ServiceItem,
-  TenantStore,
-} from '../../ports/service-store.ts';
+import type { NewObject, ObjectState, TenantStore } from '../../ports/service-store.ts';
 
 /**
  * The memory of a request inside a memory service: it uses the service's own store in the same process, without
@@ -70,21 +67,18 @@ export class ServiceMemory implements RequestMemory {
   }
 
   async recall(question: RecallQuestion, signal: AbortSignal): Promise<RecallAnswer> {
-    const { space, olderSpaces = [] } = question;
+    const space = isSpace(question.space) ? question.space : GLOBAL_SPACE;
+    const olderSpaces = (question.olderSpaces ?? []).filter(isSpace);
+    const otherSpaces = mayUse(this.#parts.key ?? {}, GLOBAL_SPACE) ? [GLOBAL_SPACE] : [];
+    const places = { space, olderSpaces, otherSpaces };
     const { state, items, exchanges, sessions } = await this.#parts.store.recall(
-      {
-        ...NO_PROOFS,
-        ...question,
-        space: isSpace(space) ? space : GLOBAL_SPACE,
-        olderSpaces: olderSpaces.filter(isSpace),
-        otherSpaces: mayUse(this.#parts.key ?? {}, GLOBAL_SPACE) ? [GLOBAL_SPACE] : [],
-        itemsMax: PASSAGES_MAX,
-      },
+      { ...NO_PROOFS, ...question, ...places, itemsMax: PASSAGES_MAX },
       signal,
     );
+    const spaces = [space, ...olderSpaces, ...otherSpaces];
     return {
       generation: state.generation,
-      passages: items.map(passageOf),
+      passages: items.flatMap((item) => passageIn(item, spaces) ?? []),
       ...(exchanges === undefined ? {} : { exchanges }),
       ...(sessions === undefined ? {} : { sessions }),
     };
@@ -172,23 +166,4 @@ function stateOf(state: ObjectState): CaptureState {
     case 'quota':
       throw new MemoryError('unavailable', 'The space is full.');
   }
-}
-
-/** Convert rows of a service's store to the memory port's forms. */
-
-function passageOf({ origin, role, text, score = 0, isVerbatim }: ServiceItem): RecalledPassage {
-  const speaker = role === 'assistant' ? role : 'user';
-  const stated = isVerbatim ? undefined : origin.textDigest;
-  const digest = stated ?? textDigest(speaker, text);
-  return {
-    ref: referenceOf(digest),
-    digest,
-    space: origin.space,
-    role: speaker,
-    text,
-    at: origin.observedAt,
-    client: origin.client,
-    ...(origin.source === undefined ? {} : { source: origin.source }),
-    score,
-  };
 }

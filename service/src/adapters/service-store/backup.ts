@@ -340,7 +340,7 @@ async function purgeAgain(to: Database, now: number): Promise<number> {
       const purgeId = `prg_${randomBytes(13).toString('hex')}`;
       const order = { purgeId, space, scope, isDryRun: false, requestedBy: 'restore', now };
       // oxlint-disable-next-line no-await-in-loop -- One file is written by one transaction at a time.
-      purged += (await memory.beginPurge(order)).records;
+      purged += (await memory.beginPurge(order)).counts.records;
       // oxlint-disable-next-line no-await-in-loop
       while (!(await memory.continuePurge(purgeId, now)));
     }

@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { purgeRequest } from '../../../../src/core/memory-api/contract.ts';
+import {
+  type PurgeReceipt,
+  purgeRequest,
+  type PurgeScope,
+} from '../../../../src/core/memory-api/contract.ts';
 import { space as spaceShape } from '../../../../src/core/memory-api/words.ts';
 import { mayUse } from '../../../../src/core/memory-api/keys.ts';
 import { newId } from '../../core/ids.ts';
 import type { AuditKind } from '../../core/audit.ts';
-import type { Purge, PurgeScope } from '../../ports/service-store.ts';
 import {
   type Call,
   checkSpaces,
@@ -16,7 +19,6 @@ import {
 } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
 import { erase } from '../jobs.ts';
-import { receiptOf } from '../wire.ts';
 
 /**
  * Purges: the answer comes when nothing is left, or says that the purge is still running. After a crash another
@@ -39,7 +41,7 @@ export const createPurge: Operation = async (call, service) => {
     scope,
     isDryRun,
   });
-  return replyJson(await service.parts.signer.sign(receiptOf(done)));
+  return replyJson(await service.parts.signer.sign(done));
 };
 
 export const deleteItem: Operation = async (call, service) => {
@@ -51,7 +53,7 @@ export const deleteItem: Operation = async (call, service) => {
   const scope = { digests: [digest] };
   const order = { kind: 'memory.item_deleted', space, scope, isDryRun: false } as const;
   const done = await purge(call, service, order);
-  return replyJson(await service.parts.signer.sign(receiptOf(done)));
+  return replyJson(await service.parts.signer.sign(done));
 };
 
 export const getPurge: Operation = async (call, { parts }) => {
@@ -59,7 +61,7 @@ export const getPurge: Operation = async (call, { parts }) => {
   if (found === undefined || !mayUse(call.key, found.space)) {
     throw new ServiceFault('NOT_FOUND', 'There is no such purge.');
   }
-  return replyJson(await parts.signer.sign(receiptOf(found)));
+  return replyJson(await parts.signer.sign(found));
 };
 
 interface Order {
@@ -69,7 +71,7 @@ interface Order {
   readonly isDryRun: boolean;
 }
 
-async function purge(call: Call, { parts }: ServiceState, order: Order): Promise<Purge> {
+async function purge(call: Call, { parts }: ServiceState, order: Order): Promise<PurgeReceipt> {
   const { kind, ...given } = order;
   const purgeId = newId('prg', parts.randomBytes);
   const begun = await call.store.beginPurge({
@@ -87,7 +89,7 @@ async function purge(call: Call, { parts }: ServiceState, order: Order): Promise
     },
   });
   if (order.isDryRun) return begun;
-  await waitUntilErased(call, parts, begun.purgeId);
+  await waitUntilErased(call, parts, purgeId);
   return (await call.store.findPurge(purgeId, call.signal)) ?? begun;
 }
 

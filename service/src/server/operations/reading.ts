@@ -1,13 +1,11 @@
 import {
-  type ItemsPage,
   itemsQuery,
   type MemoryItem,
   type RetrieveAnswer,
   retrieveRequest,
-  type SourcesPage,
 } from '../../../../src/core/memory-api/contract.ts';
 import { ANSWER_BYTES_MAX, PAGE_MAX } from '../../../../src/core/memory-api/limits.ts';
-import { type ContentRecord, recordOfBytes } from '../../../../src/core/memory-api/records.ts';
+import type { ContentRecord } from '../../../../src/core/memory-api/records.ts';
 import { eitherOf, integer, oneOf } from '../../../../src/core/memory-api/shape.ts';
 import {
   reference,
@@ -26,7 +24,6 @@ import {
   replyJson,
 } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
-import { itemOf, objectOf, receiptOf, sourceOf } from '../wire.ts';
 
 /** The operations that read: whole records, one record as text, and pages of items, sources and purges. */
 
@@ -51,7 +48,7 @@ export const retrieve: Operation = async (call) => {
     ...(found.state === undefined
       ? {}
       : { space: found.state.space, generation: found.state.generation }),
-    objects: found.objects.map(objectOf),
+    objects: found.objects,
     missing: found.missing,
   };
   return replyJson(answer);
@@ -70,12 +67,12 @@ export const getObject: Operation = async (call) => {
   const { objects } = await call.store.retrieve({ spaces, refs: [ref], bytesMax }, call.signal);
   const [object] = objects;
   if (object === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such record.');
-  const lines = plainText(recordOfBytes(object.bytes)).split('\n');
+  const lines = plainText(object.record).split('\n');
   return {
     body: lines.slice(first - 1, first - 1 + count).join('\n'),
     contentType: 'text/plain; charset=utf-8',
     headers: {
-      'x-svc-digest': object.origin.digest,
+      'x-svc-digest': object.digest,
       'x-svc-total-lines': String(lines.length),
     },
   };
@@ -140,21 +137,19 @@ export const listItems: Operation = async (call) => {
     },
     call.signal,
   );
-  const data: ItemsPage['data'] = items.map(itemOf);
-  return pageReply(data, page, nameOfItem);
+  return pageReply(items, page, nameOfItem);
 };
 
 export const listSources: Operation = async (call) => {
   const page = pageOf(call, readValue(call.head.query.get('space'), spaceShape));
   const sources = await call.store.listSources({ ...page, limit: page.limit + 1 }, call.signal);
-  const data: SourcesPage['data'] = sources.map(sourceOf);
-  return pageReply(data, page, (source) => source.source_id);
+  return pageReply(sources, page, (source) => source.source_id);
 };
 
 export const listPurges: Operation = async (call, { parts }) => {
   const page = pageOf(call, undefined);
   const purges = await call.store.listPurges({ ...page, limit: page.limit + 1 }, call.signal);
-  const signed = await Promise.all(purges.map((purge) => parts.signer.sign(receiptOf(purge))));
+  const signed = await Promise.all(purges.map((purge) => parts.signer.sign(purge)));
   return pageReply(signed, page, (purge) => purge.purge_id);
 };
 

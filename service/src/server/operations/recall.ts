@@ -1,4 +1,6 @@
 import {
+  type CoverageEntry,
+  type MemoryItem,
   type RecallAnswer,
   type RecallRequest,
   recallRequest,
@@ -14,7 +16,6 @@ import {
   StateOfCall,
 } from '../call.ts';
 import { ServiceFault } from '../fault.ts';
-import { coverageOf, itemOf } from '../wire.ts';
 import { agentOf, exchangeOf, sessionOf } from '../../../../src/core/memory-api/agent-recall.ts';
 import { mayUse } from '../../../../src/core/memory-api/keys.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
@@ -85,8 +86,7 @@ function questionOf(call: Call, asked: RecallRequest): ServiceQuestion {
 }
 
 function answerOf(call: Call, asked: RecallRequest, found: ServiceAnswer): RecallAnswer {
-  const { state } = found;
-  const items = found.items.map(itemOf);
+  const { state, items } = found;
   const isBehind = (asked.min_commit_seq ?? 0) > state.commitSeq;
   const degraded = isBehind ? 'replica_lag' : null;
   return {
@@ -99,10 +99,17 @@ function answerOf(call: Call, asked: RecallRequest, found: ServiceAnswer): Recal
     items,
     tokens_total: items.reduce((sum, { tokens }) => sum + tokens, 0),
     truncated: found.isTruncated,
-    coverage: found.coverage.map((one) => coverageOf(one, found.items)),
+    coverage: found.coverage.map((one) => coverageOf(one, items)),
     hold_until: isoTime(call.now + HOLD_MS),
     ...(found.exchanges === undefined ? {} : { exchanges: found.exchanges.map(exchangeOf) }),
     ...(found.sessions === undefined ? {} : { sessions: found.sessions.map(sessionOf) }),
     degraded: found.isPartial ? 'deadline' : degraded,
   };
+}
+
+function coverageOf(coverage: CoverageEntry, items: readonly MemoryItem[]): CoverageEntry {
+  const ids = items
+    .filter(({ provenance }) => provenance[0]?.digest === coverage.digest)
+    .map(({ item_id: id }) => id);
+  return ids.length === 0 ? coverage : { ...coverage, item_ids: ids };
 }
