@@ -151,7 +151,7 @@ export async function openServingStore(
   if (server === undefined) {
     return marking(folder, openServiceStore({ folder, serves: true, ...bounds, report }));
   }
-  const lock = lockServiceFolder(folder);
+  let lock = lockServiceFolder(folder);
   if (lock === undefined) {
     throw new MemoryError('unavailable', 'Another svc service runs on this folder.');
   }
@@ -160,7 +160,9 @@ export async function openServingStore(
     ...store,
     close: async () => {
       await store.close();
-      lock.close();
+      // A process that stops may close its store twice.
+      lock?.close();
+      lock = undefined;
     },
   };
 }

@@ -96,7 +96,7 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
   test('a host that is away fails a call within the deadline of the search', async () => {
     const away = await freePort();
     const server = addressOf(`postgres://svc@127.0.0.1:${away}/postgres`);
-    await expect(open({ server }).read(one)).rejects.toMatchObject({
+    await expect(open({ server }).all.read(one)).rejects.toMatchObject({
       name: 'MemoryError',
       reason: 'unavailable',
     });
@@ -107,7 +107,7 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
     const server = addressOf(`postgres://svc@127.0.0.1:${between.port}/postgres`);
     const connections = open({ server });
     let tries = 0;
-    const result = await connections.writeOnce(async (rows) => {
+    const result = await connections.all.writeOnce(async (rows) => {
       tries += 1;
       if (tries === 1) between.cut();
       return one(rows);
@@ -120,7 +120,7 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
     const server = addressOf(`postgres://svc@127.0.0.1:${between.port}/postgres`);
     const connections = open({ server });
     let tries = 0;
-    const asked = connections.writeOnce(async (rows) => {
+    const asked = connections.all.writeOnce(async (rows) => {
       tries += 1;
       const found = await one(rows);
       between.hold();
@@ -132,9 +132,9 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
 
   test('a statement that takes too long ends on the server, and the connection stays', async () => {
     const connections = open({ statementMs: 200, connectionsMax: 1 });
-    const slow = connections.read((rows) => rows.run('SELECT pg_sleep(20)'));
+    const slow = connections.all.read((rows) => rows.run('SELECT pg_sleep(20)'));
     await expect(slow).rejects.toThrow('failed with 57014');
-    expect(await connections.read(one)).toEqual({ one: 1 });
+    expect(await connections.all.read(one)).toEqual({ one: 1 });
   }, 60_000);
 
   test('a serialization conflict is tried again, and an error of the work is not', async () => {
@@ -144,38 +144,38 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
       tries += 1;
       throw Object.assign(new Error('conflict'), { code });
     };
-    await expect(connections.write(raise('40001'))).rejects.toThrow('failed with 40001');
+    await expect(connections.all.write(raise('40001'))).rejects.toThrow('failed with 40001');
     expect(tries).toBe(3);
-    await expect(connections.write(raise('23505'))).rejects.toThrow('failed with 23505');
+    await expect(connections.all.write(raise('23505'))).rejects.toThrow('failed with 23505');
     expect(tries).toBe(4);
   });
 
   test('a pool that is full makes a call wait, and its signal ends the wait', async () => {
     const connections = open({ connectionsMax: 1 });
-    const first = connections.read((rows) => rows.run('SELECT pg_sleep(1)'));
-    const second = connections.read(one, AbortSignal.timeout(100));
+    const first = connections.all.read((rows) => rows.run('SELECT pg_sleep(1)'));
+    const second = connections.all.read(one, AbortSignal.timeout(100));
     await expect(second).rejects.toMatchObject({ reason: 'timeout' });
     await first;
-    expect(await connections.read(one)).toEqual({ one: 1 });
+    expect(await connections.all.read(one)).toEqual({ one: 1 });
   }, 60_000);
 
   test('what is asked at the same moment is one message, and so is the beginning with it', async () => {
     const between = await relay();
     const server = addressOf(`postgres://svc@127.0.0.1:${between.port}/postgres`);
     const connections = open({ server, connectionsMax: 1 });
-    await connections.write(one);
+    await connections.all.write(one);
     const before = between.messages();
-    const said = await connections.read(async (rows) => {
+    const said = await connections.all.read(async (rows) => {
       const first = await Promise.all(
         ['a', 'b', 'c'].map((text) => rows.get<{ said: string }>('SELECT $1::text AS said', text)),
       );
       return [...first, await one(rows)];
     });
     expect(said).toEqual([{ said: 'a' }, { said: 'b' }, { said: 'c' }, { one: 1 }]);
-    await connections.write(one);
+    await connections.all.write(one);
     // Two and the end of the read, which nobody waits for, then one and the commit of the write.
     expect(between.messages() - before).toBe(5);
-    await connections.read(async () => undefined);
+    await connections.all.read(async () => undefined);
     expect(between.messages() - before).toBe(5);
   }, 60_000);
 
@@ -184,7 +184,7 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
     const server = addressOf(`postgres://svc@127.0.0.1:${between.port}/postgres`);
     const connections = open({ server, connectionsMax: 1, statementMs: 300 });
     const look = (statement: string, ...values: string[]) =>
-      connections.look<{ said: string }>({ statement, values });
+      connections.all.look<{ said: string }>({ statement, values });
     await look('SELECT 1');
     const before = between.messages();
     expect(await look('SELECT $1::text AS said', 'a')).toEqual([{ said: 'a' }]);
@@ -203,9 +203,9 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
     const between = await relay();
     const server = addressOf(`postgres://svc@127.0.0.1:${between.port}/postgres`);
     const connections = open({ server });
-    await connections.write(one);
+    await connections.all.write(one);
     const before = between.messages();
-    await connections.write(async (rows) => {
+    await connections.all.write(async (rows) => {
       const asked: Promise<unknown>[] = [rows.run('SELECT pg_sleep(0.2)')];
       for (const _ of [1, 2, 3]) {
         // oxlint-disable-next-line no-await-in-loop -- One after the other.
@@ -220,7 +220,7 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
   test('an error ends what was sent behind it, keeps what came before, and spares the connection', async () => {
     const connections = open({ connectionsMax: 1 });
     let settled: readonly PromiseSettledResult<unknown>[] = [];
-    const asked = connections.write(async (rows) => {
+    const asked = connections.all.write(async (rows) => {
       settled = await Promise.allSettled([
         rows.get<{ said: string }>('SELECT $1::text AS said', 'first'),
         rows.get('SELECT 1 / $1::integer AS none', 0),
@@ -230,11 +230,11 @@ describe.skipIf(missing !== undefined)('connections to PostgreSQL', () => {
     });
     await expect(asked).rejects.toThrow('failed with 25P02');
     expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
-    expect(await connections.read(one)).toEqual({ one: 1 });
+    expect(await connections.all.read(one)).toEqual({ one: 1 });
   }, 60_000);
 
   test('a text with a NUL is stored without it', async () => {
-    const said = await open().read((rows) =>
+    const said = await open().all.read((rows) =>
       rows.get<{ said: string }>('SELECT $1::text AS said', 'a\0b'),
     );
     expect(said).toEqual({ said: 'a�b' });

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Connections } from '../../src/adapters/postgres-store/connections.ts';
+import type { Transactions } from '../../src/ports/rows.ts';
 import {
   KNOWN,
   migrate,
@@ -15,12 +16,12 @@ const missing = missingPostgres();
 describe.skipIf(missing !== undefined)('the tables in PostgreSQL', () => {
   const stores = postgresStores();
 
-  async function emptyDatabase(): Promise<() => Connections> {
+  async function emptyDatabase(): Promise<() => Transactions> {
     const server = addressOf(await stores.server().newDatabase());
     return () => {
       const connections = new Connections({ server, statementMs: 60_000 });
       onTestFinished(() => connections.close());
-      return connections;
+      return connections.all;
     };
   }
 

@@ -55,7 +55,7 @@ describe.skipIf(missing !== undefined)('a database that a later release has migr
     onTestFinished(() => connections.close());
     // Writes go on while it is applied.
     const writes = Array.from({ length: 20 }, (_, at) => keep(`The fact ${at} is marmalade.`));
-    expect(await migrate(connections, 1, [...KNOWN, later])).toEqual([later.number]);
+    expect(await migrate(connections.all, 1, [...KNOWN, later])).toEqual([later.number]);
     expect((await Promise.all(writes)).map(({ results }) => results)).toEqual(
       writes.map(() => ['durable']),
     );

@@ -74,7 +74,7 @@ describe.skipIf(missing !== undefined)('statistics of the planner in PostgreSQL'
     expect(await rowsOfPage(address.database)).toBeLessThan(TEXTS * PAGE * 4);
     const connections = new Connections({ server: address });
     onTestFinished(() => connections.close());
-    await keepStatistics(connections);
+    await keepStatistics(connections.all);
     expect(await rowsOfPage(address.database)).toBeLessThan(TEXTS * 6);
   });
 
@@ -94,14 +94,14 @@ describe.skipIf(missing !== undefined)('statistics of the planner in PostgreSQL'
     expect(await learned('usage_days')).toBe('0');
     const connections = new Connections({ server: address });
     onTestFinished(() => connections.close());
-    await keepStatistics(connections);
+    await keepStatistics(connections.all);
     const pages = `SELECT string_agg(relname || ' ' || relpages, ', ' ORDER BY relname)
       FROM pg_class WHERE relname IN ('records', 'texts')`;
     const before = await ask(pages);
     const objects = [objectOf('One jar more.')];
     const more = { space: 'project/room-0', ifGeneration: undefined, objects, now: 6 };
     await store.of('default').capture(more, patience());
-    await keepStatistics(connections);
+    await keepStatistics(connections.all);
     expect(await ask(pages)).toBe(before);
   });
 

@@ -153,7 +153,7 @@ describe.skipIf(missing !== undefined)('a PostgreSQL in trouble', () => {
     );
     await sleep(200);
     const began = performance.now();
-    await connections.read((rows) => rows.run('SELECT 1'));
+    await connections.all.read((rows) => rows.run('SELECT 1'));
     expect(performance.now() - began).toBeLessThan(1000);
     const outcomes = await Promise.all(slow);
     expect(outcomes.filter((one) => one === 'done')).toHaveLength(7);

@@ -16,7 +16,7 @@ describe.skipIf(missing !== undefined)('values that are sent to PostgreSQL', () 
     const connections = new Connections({ server });
     onTestFinished(() => connections.close());
     const asked = { statement: `SELECT to_json($1::${type})::text AS value`, values: [value] };
-    const [row] = await connections.look<{ value: string }>(asked);
+    const [row] = await connections.all.look<{ value: string }>(asked);
     return JSON.parse(row?.value ?? 'null');
   }
 

@@ -13,6 +13,7 @@ import type {
 import { applyWithEvent, findTenant, getSettings, listMasterKeys } from './changes.ts';
 import {
   adminOf,
+  callerOf,
   changeListOf,
   type ChangeRow,
   eventOf,
@@ -24,7 +25,6 @@ import {
   type Row,
   secretOf,
   signingKeyOf,
-  tenantFactsOf,
   tenantOf,
 } from './facts.ts';
 import { ledgerCalls } from './ledger.ts';
@@ -55,22 +55,11 @@ const LEDGER_AGE_MAX_MS = 90 * DAY_MS;
 export function serviceControl({ open }: ControlEngine) {
   const { list } = readingFrom(open);
   return {
-    findCaller: async (keyId, signal) =>
-      (await open()).read(async (rows) => {
-        // An id must belong to one key: if two tenants had the same id, neither key is accepted.
-        const [row, other] = await rows.all<Row>(CONTROL.findCaller, keyId);
-        if (row === undefined || other !== undefined) return undefined;
-        const {
-          tenant_name: name,
-          tenant_created_at: created_at,
-          plan,
-          status,
-          limits,
-          ...key
-        } = row;
-        const tenant = { tenant_id: key['tenant_id'], name, created_at, plan, status, limits };
-        return { key: keyOf(key), tenant: tenantFactsOf(tenant) };
-      }, signal),
+    findCaller: async (keyId, signal) => {
+      // An id must belong to one key: if two tenants had the same id, neither key is accepted.
+      const [caller, other] = await list(callerOf, [CONTROL.findCaller, keyId], signal);
+      return other === undefined ? caller : undefined;
+    },
     listTenants: ({ limit, after = '' }) => list(tenantOf, [CONTROL.listTenants, after, limit]),
     findTenant: async (tenantId) => (await open()).read((rows) => findTenant(rows, tenantId)),
     listPlans: ({ limit, after = '' }) => list(planOf, [CONTROL.listPlans, after, limit]),
@@ -169,8 +158,7 @@ type Reading = readonly [statement: string, ...values: SqlValue[]];
 function readingFrom(open: ControlEngine['open']) {
   const list = async <Fact>(of: (row: Row) => Fact, asked: Reading, signal?: AbortSignal) => {
     const [statement, ...values] = asked;
-    const found = await (await open()).read((rows) => rows.all<Row>(statement, ...values), signal);
-    return found.map(of);
+    return (await (await open()).look<Row>({ statement, values }, signal)).map(of);
   };
   const find = async <Fact>(of: (row: Row) => Fact, asked: Reading, signal?: AbortSignal) =>
     (await list(of, asked, signal))[0];

@@ -10,7 +10,7 @@ import type { Plan } from '../../core/plans.ts';
 import type { TenantProvider } from '../../core/providers.ts';
 import type { Tenant } from '../../core/tenants.ts';
 import type { StoredKey } from '../../../../src/core/memory-api/keys.ts';
-import type { ChangedFact, ChangeList, TenantFacts } from '../../ports/control-store.ts';
+import type { Caller, ChangedFact, ChangeList, TenantFacts } from '../../ports/control-store.ts';
 import type { ClosedHead, OpenHead, StoredReceipt } from '../../ports/receipt-store.ts';
 import type { MasterKeyRow, SealedSecret, SigningKeyRow } from '../../ports/vault-store.ts';
 
@@ -59,7 +59,13 @@ export const headOf = readerOf<OpenHead | ClosedHead>({ tenant_id: 'tenant' });
 const adminIn = readerOf<StoredAdmin>({ tenant_id: 'tenant', id: 'adminId' });
 const masterIn = readerOf<Omit<MasterKeyRow, 'canary'>>();
 
-/** Reads an admin. An operator belongs to no tenant, so its column is empty. */
+export function callerOf({ tenant_name: name, tenant_created_at: at, ...row }: Row): Caller {
+  const { plan, status, limits, ...key } = row;
+  const tenant = { tenant_id: key['tenant_id'], name, created_at: at, plan, status, limits };
+  return { key: keyOf(key), tenant: tenantFactsOf(tenant) };
+}
+
+/** An operator belongs to no tenant, and its column is empty. */
 export function adminOf({ tenant_id: tenant, ...row }: Row): StoredAdmin {
   return adminIn(tenant === '' ? row : { ...row, tenant_id: tenant });
 }

@@ -65,14 +65,14 @@ const CANCEL_REQUEST = 80_877_102;
 const READ = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
 const WRITE = 'BEGIN';
 
-export class Connections implements Transactions {
-  /** For recalls and captures. Even if they use their whole share, requests to models still get connections. */
+export class Connections {
+  readonly all: Transactions;
+  /** For recalls and captures: where they take all that they may, requests to models still pass. */
   readonly memory: Transactions;
   readonly #statementMs: number;
   readonly #server: ServerAddress;
   readonly #search: ServerSearch;
   readonly #slots: Slots;
-  readonly #all: Transactions;
   #isClosed = false;
   #closing: Promise<void> | undefined;
 
@@ -87,38 +87,14 @@ export class Connections implements Transactions {
     });
     this.#slots = new Slots(connectionsMax);
     const guarded: Runner = (work, signal) => this.#guarded(() => this.#attempts(work), signal);
-    this.#all = this.#transactions(guarded);
+    this.all = this.#transactions(guarded);
     const memory = new Slots(Math.ceil(connectionsMax * (1 - RESERVED_SHARE)));
     this.memory = this.#transactions((work, signal) => {
       return this.#guarded(() => this.#placed(work, memory, signal), signal);
     });
   }
 
-  read<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    return this.#all.read(run, signal);
-  }
-
-  look<Row>(asked: Look, signal?: AbortSignal): Promise<Row[]> {
-    return this.#all.look(asked, signal);
-  }
-
-  write<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    return this.#all.write(run, signal);
-  }
-
-  writeOnce<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
-    return this.#all.writeOnce(run);
-  }
-
-  note<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
-    return this.#all.write(run);
-  }
-
-  job<T>(run: (rows: Rows) => Promise<T>): Promise<T> {
-    return this.#all.job(run);
-  }
-
-  /** Returns the database that is writable now. Throws MemoryError. */
+  /** The database that is written to now. Throws MemoryError. */
   async origin(): Promise<DatabaseOrigin> {
     return (await this.#search.writing()).origin;
   }

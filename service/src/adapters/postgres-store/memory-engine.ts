@@ -158,7 +158,7 @@ class TenantSignals {
       this.#lastPrompts.set(space, prompt);
     }
     forgetOldest(this.#lastPrompts, SPACES_MAX);
-    const written = connections.write((rows) => this.#note(rows, fresh));
+    const written = connections.all.write((rows) => this.#note(rows, fresh));
     this.#writing = written.catch(() => undefined);
   }
 

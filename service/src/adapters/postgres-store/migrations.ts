@@ -1,8 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { asRecord, parseJson } from '../../../../src/core/bytes/json-fields.ts';
 import { newEpoch } from '../service-store/schema.ts';
-import type { Connections } from './connections.ts';
-import type { Rows } from '../../ports/rows.ts';
+import type { Rows, Transactions } from '../../ports/rows.ts';
 import { MIGRATIONS, SCHEMA } from './statements/schema.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
@@ -39,13 +38,13 @@ export const KNOWN: readonly Migration[] = MIGRATIONS.map((statements, at) => ({
 
 /** The numbers that it applied. */
 export async function migrate(
-  connections: Connections,
+  transactions: Transactions,
   now: number,
   known: readonly Migration[] = KNOWN,
 ): Promise<readonly number[]> {
-  // Two nodes that create a table at the same moment may collide; the second attempt finds it.
-  await connections.job(makeMeta).catch(() => connections.job(makeMeta));
-  return connections.job(async (rows) => {
+  // Two nodes that make a table at the same moment may collide: the second try finds it.
+  await transactions.job(makeMeta).catch(() => transactions.job(makeMeta));
+  return transactions.job(async (rows) => {
     await rows.get(SCHEMA.lockMeta);
     const missing = missingOf(await rows.all<AppliedRow>(SCHEMA.applied), known);
     for (const { number, checksum, statements } of missing) {
@@ -60,10 +59,10 @@ export async function migrate(
 
 /** Reads the version of the tables. Throws for a database of a later release, or with other migrations. */
 export async function readSchema(
-  connections: Connections,
+  transactions: Transactions,
   known: readonly Migration[] = KNOWN,
 ): Promise<SchemaState> {
-  return connections.read(async (rows) => {
+  return transactions.read(async (rows) => {
     const made = await rows.get<{ found: number }>(SCHEMA.hasMeta);
     if ((made?.found ?? 0) < 2) {
       return { missing: known.map(({ number }) => number), secret: undefined };
@@ -81,9 +80,9 @@ export async function readSchema(
   });
 }
 
-/** Begins a new epoch after a restore, because earlier acknowledgements to clients are invalid. */
-export async function beginEpoch(connections: Connections): Promise<void> {
-  await connections.job(newEpochIn);
+/** After a restore: earlier acknowledgements to clients are invalid. */
+export async function beginEpoch(transactions: Transactions): Promise<void> {
+  await transactions.job(newEpochIn);
 }
 
 /** Sets a new epoch. Every node then reads that anything may have changed, and drops its caches. */

@@ -20,8 +20,8 @@ import { MemoryError } from '../../../../src/core/errors.ts';
 export async function openMoveTarget(server: ServerAddress, now: number) {
   const connections = new Connections({ server });
   try {
-    await migrate(connections, now);
-    const { secret } = await readSchema(connections);
+    await migrate(connections.all, now);
+    const { secret } = await readSchema(connections.all);
     if (secret === undefined) throw new MemoryError('unavailable', 'The tables were not made.');
     return targetOn(connections, new TermKeys(secret));
   } catch (error) {
@@ -34,16 +34,16 @@ export type MoveTarget = Awaited<ReturnType<typeof openMoveTarget>>;
 
 function targetOn(connections: Connections, keys: TermKeys) {
   // An empty database becomes a large one within minutes.
-  const statistics = new Statistics(async () => connections);
+  const statistics = new Statistics(async () => connections.all);
   return {
     /** Throws MemoryError where another service's data are, or a move from another file. */
     begin: (epoch: string) => begin(connections, epoch),
     async addRows(table: MovedTable, rows: readonly MovedRow[]): Promise<void> {
-      await connections.job((held) => held.run(adding(table), JSON.stringify(rows)));
+      await connections.all.job((held) => held.run(adding(table), JSON.stringify(rows)));
     },
     /** The number of records that it holds of a space. */
     recordsIn: ({ tenant, space }: MovedSpace) =>
-      connections.job(async (rows) => (await new Spaces(rows, tenant).state(space)).records),
+      connections.all.job(async (rows) => (await new Spaces(rows, tenant).state(space)).records),
     async addRecords({ tenant, space }: MovedSpace, { objects, now }: MovedBatch): Promise<void> {
       const batch = { space, ifGeneration: undefined, objects, now };
       const place = {
@@ -52,14 +52,14 @@ function targetOn(connections: Connections, keys: TermKeys) {
         bytesMax: Infinity,
         ignoresPlan: true as const,
       };
-      await connections.job((rows) => capture(rows, place, batch));
+      await connections.all.job((rows) => capture(rows, place, batch));
     },
     /** Digests of those that are not there with the bytes that they are made of. */
     async wrongRecords(
       { tenant, space }: MovedSpace,
       digests: readonly string[],
     ): Promise<readonly string[]> {
-      const found = await connections.job((rows) =>
+      const found = await connections.all.job((rows) =>
         rows.all<{ digest: string; bytes: Uint8Array }>(MOVE.records, tenant, space, digests),
       );
       // Compute the digest again from the server's bytes.
@@ -73,7 +73,7 @@ function targetOn(connections: Connections, keys: TermKeys) {
     /** Texts of receipts by tenant and id, in any order. */
     async receipts(rows: readonly MovedRow[]): Promise<ReadonlyMap<string, string>> {
       const [tenants, ids] = [rows.map((row) => row['tenant_id']), rows.map((row) => row['id'])];
-      const found = await connections.job((held) =>
+      const found = await connections.all.job((held) =>
         held.all<{ tenant_id: string; id: string; body: string }>(
           MOVE.receipts,
           tenants.map(String),
@@ -83,12 +83,14 @@ function targetOn(connections: Connections, keys: TermKeys) {
       return new Map(found.map(({ tenant_id: tenant, id, body }) => [`${tenant} ${id}`, body]));
     },
     count: (table: MovedTable) =>
-      connections.job(
+      connections.all.job(
         async (rows) => (await rows.get<{ count: number }>(counting(table)))?.count ?? 0,
       ),
     async end(epoch: string): Promise<void> {
-      await keepStatistics(connections);
-      await connections.job((rows) => rows.run(SCHEMA.setMeta, MOVE_NOTE, noteOf(epoch, 'done')));
+      await keepStatistics(connections.all);
+      await connections.all.job((rows) =>
+        rows.run(SCHEMA.setMeta, MOVE_NOTE, noteOf(epoch, 'done')),
+      );
     },
     async close(): Promise<void> {
       statistics.stop();
@@ -98,7 +100,7 @@ function targetOn(connections: Connections, keys: TermKeys) {
 }
 
 function begin(connections: Connections, epoch: string): Promise<'new' | 'resumed' | 'done'> {
-  return connections.job(async (rows) => {
+  return connections.all.job(async (rows) => {
     await rows.get(SCHEMA.lockMeta);
     const noted = await rows.get<{ value: string }>(SCHEMA.getMeta, MOVE_NOTE);
     const { from, state } = asRecord(parseJson(noted?.value ?? ''));

@@ -62,7 +62,7 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
     return asked;
   };
   const tenants = new Map<string, TenantStore>();
-  const connected = async (): Promise<Connections> => (await database()).connections;
+  const connected = async (): Promise<Transactions> => (await database()).connections.all;
   const statistics = new Statistics(connected, options.statisticsMs);
   const engine = { open: connected, now: POSTGRES_NOW };
   const memory = postgresMemory(database, spaceBytesMax);
@@ -83,7 +83,7 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
     },
     unfinishedPurges: () => unfinishedPurges(memory),
     async health() {
-      return (await database()).connections.read(async (rows) => {
+      return (await connected()).read(async (rows) => {
         const row = await rows.get<{ version: string; bytes: number }>(SERVER.size);
         const { version = '', bytes = 0 } = row ?? {};
         return { engine: `PostgreSQL ${version}`, bytes, ...(await heldIn(rows)) };
@@ -97,12 +97,12 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
 }
 
 async function open(connections: Connections, migrates: boolean): Promise<OpenDatabase> {
-  let state = await readSchema(connections);
+  let state = await readSchema(connections.all);
   if (state.missing.length > 0 && migrates) {
-    await migrate(connections, Date.now());
-    // The table that identifies this database exists now.
+    await migrate(connections.all, Date.now());
+    // There is a table now that notes which database this is.
     await connections.lookAgain();
-    state = await readSchema(connections);
+    state = await readSchema(connections.all);
   }
   if (state.missing.length > 0 || state.secret === undefined) {
     const message = 'The database lacks tables of this version: run svc-service migrate.';
@@ -180,17 +180,17 @@ const DAY_MS = 86_400_000;
 const DAYS_AHEAD = 7;
 
 async function keepDays(
-  connections: Connections,
+  transactions: Transactions,
   { now, receiptsFrom, auditFrom }: KeptDays,
 ): Promise<void> {
-  await makeDaysFrom(connections, now);
-  if (receiptsFrom !== undefined) await dropBefore(connections, 'receipts', receiptsFrom);
-  if (auditFrom !== undefined) await dropBefore(connections, 'audit', auditFrom);
+  await makeDaysFrom(transactions, now);
+  if (receiptsFrom !== undefined) await dropBefore(transactions, 'receipts', receiptsFrom);
+  if (auditFrom !== undefined) await dropBefore(transactions, 'audit', auditFrom);
 }
 
-/** Creates the tables of this day and the following week. */
-async function makeDaysFrom(connections: Connections, at: number): Promise<void> {
-  const made = await connections.read((rows) => rows.all<{ name: string }>(DAYS.list));
+/** The day of this moment and those of the week after it. */
+async function makeDaysFrom(transactions: Transactions, at: number): Promise<void> {
+  const made = await transactions.read((rows) => rows.all<{ name: string }>(DAYS.list));
   const names = new Set(made.map(({ name }) => name));
   const today = Math.floor(at / DAY_MS) * DAY_MS;
   for (let ahead = 0; ahead <= DAYS_AHEAD; ahead += 1) {
@@ -200,13 +200,17 @@ async function makeDaysFrom(connections: Connections, at: number): Promise<void>
       const statement = makeDay(table, dayOf(start), rangeOf(table, start));
       // A day whose rows lie with the rest already stays there.
       // oxlint-disable-next-line no-await-in-loop -- Each takes a lock on the table for a moment.
-      await connections.write((rows) => rows.run(statement)).catch(() => undefined);
+      await transactions.write((rows) => rows.run(statement)).catch(() => undefined);
     }
   }
 }
 
-async function dropBefore(connections: Connections, table: DayTable, from: number): Promise<void> {
-  const made = await connections.read((rows) => rows.all<{ name: string }>(DAYS.list));
+async function dropBefore(
+  transactions: Transactions,
+  table: DayTable,
+  from: number,
+): Promise<void> {
+  const made = await transactions.read((rows) => rows.all<{ name: string }>(DAYS.list));
   // A day is over when the next one begins.
   const first = dayOf(from);
   for (const { name } of made) {
@@ -214,7 +218,7 @@ async function dropBefore(connections: Connections, table: DayTable, from: numbe
     if (!name.startsWith(`${table}_`) || day >= first) continue;
     // A lock that is not to be had now is had in an hour.
     // oxlint-disable-next-line no-await-in-loop
-    await connections.write((rows) => rows.run(dropDay(table, day))).catch(() => undefined);
+    await transactions.write((rows) => rows.run(dropDay(table, day))).catch(() => undefined);
   }
 }
 
@@ -241,7 +245,7 @@ export async function inspectServer(address: ServerAddress): Promise<ServerFacts
   const connections = new Connections({ server: address, connectionsMax: 1 });
   try {
     const { isSynchronous } = await connections.origin();
-    return await connections.read(async (rows) => {
+    return await connections.all.read(async (rows) => {
       const row = await rows.get<{ version: string }>(SERVER.size);
       const standbys = await rows.all<StandbyRow>(SERVER.standbys);
       return {

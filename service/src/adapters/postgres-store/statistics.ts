@@ -1,4 +1,4 @@
-import type { Connections } from './connections.ts';
+import type { Transactions } from '../../ports/rows.ts';
 import { analyze, STATISTICS } from './statements/upkeep.ts';
 
 /**
@@ -32,13 +32,13 @@ const TABLES: readonly string[] = [
 ];
 
 export class Statistics {
-  readonly #connections: () => Promise<Connections>;
+  readonly #open: () => Promise<Transactions>;
   readonly #timer: NodeJS.Timeout;
   #isLooking = false;
 
   /** Looks every `periodMs` until it is stopped. */
-  constructor(connections: () => Promise<Connections>, periodMs = PERIOD_MS) {
-    this.#connections = connections;
+  constructor(open: () => Promise<Transactions>, periodMs = PERIOD_MS) {
+    this.#open = open;
     this.#timer = setInterval(() => void this.#look(), periodMs).unref();
   }
 
@@ -50,7 +50,7 @@ export class Statistics {
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {
-      await keepStatistics(await this.#connections());
+      await keepStatistics(await this.#open());
     } catch {
       // A database that is unavailable needs no plans now, and the next check comes by itself.
     } finally {
@@ -59,14 +59,14 @@ export class Statistics {
   }
 }
 
-/** Updates the statistics of tables that outgrew them. Throws MemoryError. */
-export async function keepStatistics(connections: Connections): Promise<void> {
+/** Tables that outgrew their statistics get new ones. Throws MemoryError. */
+export async function keepStatistics(transactions: Transactions): Promise<void> {
   const values = [TABLES, SMALL_PAGES, TABLES_MAX];
-  const outgrown = await connections.read((rows) =>
+  const outgrown = await transactions.read((rows) =>
     rows.all<{ name: string }>(STATISTICS.outgrown, ...values),
   );
   for (const { name } of outgrown) {
     // oxlint-disable-next-line no-await-in-loop -- One connection is enough for work that no call waits for.
-    await connections.job((rows) => rows.run(analyze(name)));
+    await transactions.job((rows) => rows.run(analyze(name)));
   }
 }

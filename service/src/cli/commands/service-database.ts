@@ -101,10 +101,10 @@ export async function migrateService(
   try {
     const isPlan = options.plan === true;
     const numbers = isPlan
-      ? (await readSchema(connections)).missing
-      : await migrate(connections, Date.now());
+      ? (await readSchema(connections.all)).missing
+      : await migrate(connections.all, Date.now());
     const isNew = options.newEpoch === true && !isPlan;
-    if (isNew) await beginEpoch(connections);
+    if (isNew) await beginEpoch(connections.all);
     if (options.json === true) {
       terminal.json({ [isPlan ? 'missing' : 'applied']: numbers, newEpoch: isNew });
     }
