@@ -1,13 +1,14 @@
+import { Recent } from '../../../src/core/bytes/recent.ts';
 import { addressBlock, type Rate, takeTurn } from '../core/rates.ts';
 
 /** Limits rates in this process: one number for each key or address, with a bounded number of entries. */
 
-/** The maximum number of entries, about 10 MB. Above it, the least recently used are forgotten. */
+/** More than this and the longest unused are forgotten: 100,000 take about 10 MB. */
 const BUCKETS_MAX = 100_000;
 
 export class Buckets {
   readonly #rate: Rate;
-  readonly #due = new Map<string, number>();
+  readonly #due = new Recent<string, number>(BUCKETS_MAX);
 
   constructor(rate: Rate) {
     this.#rate = rate;
@@ -16,10 +17,7 @@ export class Buckets {
   /** Counts one call if it may pass. Returns the milliseconds to wait; 0 if it may pass. */
   take(name: string, now: number): number {
     const { dueAt, waitMs } = takeTurn(this.#rate, this.#due.get(name), now);
-    // Moves the entry to the end, because the first entries are forgotten first.
-    this.#due.delete(name);
     this.#due.set(name, dueAt);
-    if (this.#due.size > BUCKETS_MAX) this.#forgetFirst();
     return waitMs;
   }
 
@@ -30,11 +28,6 @@ export class Buckets {
 
   has(name: string): boolean {
     return this.#due.has(name);
-  }
-
-  #forgetFirst(): void {
-    const [first] = this.#due.keys();
-    if (first !== undefined) this.#due.delete(first);
   }
 }
 
@@ -55,7 +48,7 @@ export class FailureGuard {
   readonly #addresses = new Buckets(FAILURES);
   readonly #keys = new Buckets(FAILURES);
   readonly #malformed = new Buckets(FAILURES);
-  readonly #known = new Set<string>();
+  readonly #known = new Recent<string, true>(KNOWN_MAX);
 
   /** Returns the milliseconds to wait before this key may be tried from this address; 0 means now. */
   waitMs(address: string, hash: string | undefined, now: number): number {
@@ -79,10 +72,6 @@ export class FailureGuard {
   }
 
   passed(hash: string): void {
-    this.#known.delete(hash);
-    this.#known.add(hash);
-    if (this.#known.size <= KNOWN_MAX) return;
-    const [first] = this.#known;
-    if (first !== undefined) this.#known.delete(first);
+    this.#known.set(hash, true);
   }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { forgetOldest } from '../../../../src/core/bytes/recent.ts';
+import { Recent } from '../../../../src/core/bytes/recent.ts';
 import { SIGNALS_MAX } from '../../../../src/core/recall/running-share.ts';
 import type { SharedSignals } from '../../../../src/adapters/store/exchange-search.ts';
 import { Search } from '../../../../src/adapters/store/search.ts';
@@ -129,8 +129,8 @@ const WAIT_MS = 50;
  */
 class TenantSignals {
   readonly #tenant: string;
-  /** The last counted prompt of each space: a repeated prompt is not counted again. */
-  readonly #lastPrompts = new Map<number, string>();
+  /** The last counted prompt of each space. A repeated prompt is not counted again. */
+  readonly #lastPrompts = new Recent<number, string>(SPACES_MAX);
   #writing: Promise<unknown> = Promise.resolve();
 
   constructor(tenant: string) {
@@ -153,11 +153,7 @@ class TenantSignals {
   write(connections: Connections, heard: readonly HeardSignal[]): void {
     const fresh = heard.filter(({ space, prompt }) => this.#lastPrompts.get(space) !== prompt);
     if (fresh.length === 0) return;
-    for (const { space, prompt } of fresh) {
-      this.#lastPrompts.delete(space);
-      this.#lastPrompts.set(space, prompt);
-    }
-    forgetOldest(this.#lastPrompts, SPACES_MAX);
+    for (const { space, prompt } of fresh) this.#lastPrompts.set(space, prompt);
     const written = connections.all.write((rows) => this.#note(rows, fresh));
     this.#writing = written.catch(() => undefined);
   }

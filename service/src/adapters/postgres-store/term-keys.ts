@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { forgetOldest, Known } from '../../../../src/core/bytes/recent.ts';
+import { Known, Recent } from '../../../../src/core/bytes/recent.ts';
 import { timeTerms } from '../../../../src/core/recall/dates.ts';
 import { ARRAY_HEAD, ELEMENT_HEAD, newArray } from './wire-values.ts';
 
@@ -45,7 +45,7 @@ type TokenTexts = Map<number, TokenText>;
 
 export class TermKeys {
   readonly #secret: Buffer;
-  readonly #tenants = new Map<string, TenantTokens>();
+  readonly #tenants = new Recent<string, TenantTokens>(TENANTS_MAX);
 
   /** `secret`: 32 bytes that the database keeps. */
   constructor(secret: Buffer) {
@@ -54,9 +54,7 @@ export class TermKeys {
 
   of(tenant: string): TenantTermKeys {
     const found = this.#tenants.get(tenant) ?? this.#make(tenant);
-    this.#tenants.delete(tenant);
     this.#tenants.set(tenant, found);
-    forgetOldest(this.#tenants, TENANTS_MAX);
     return new TenantTermKeys(found);
   }
 
