@@ -1,5 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { callConsole, type ConsoleEndpoint } from '../adapters/network/console-client.ts';
+import {
+  callConsole,
+  type ConsoleEndpoint,
+  ownUrl,
+  type ServiceAddress,
+} from '../adapters/network/console-client.ts';
 import { serviceMasterKeys } from '../adapters/vault/master-keys.ts';
 import type { Environment } from '../../../src/core/settings/config-values.ts';
 import { withVault } from '../server/signer.ts';
@@ -11,7 +16,6 @@ import { isOwnMachineUrl } from '../../../src/core/settings/own-machine.ts';
 import { CONSOLE_START, runConsole } from '../server/console/console.ts';
 import type { ConsoleActor } from '../server/console/operation.ts';
 import { ServiceFault } from '../server/fault.ts';
-import { urlOf } from '../../../src/cli/listing.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
 import { openCatalog } from '../../../src/adapters/catalog/catalog.ts';
 import { systemClock } from '../../../src/cli/compose-common.ts';
@@ -72,20 +76,11 @@ async function openLocal(
 
 /** Returns the console of a service that runs on this machine. */
 export function openConsoleAt(
-  { host, port, certificate }: ServiceAt,
+  address: ServiceAddress,
   { token, tenant }: { readonly token: string; readonly tenant: string | undefined },
 ): Pick<ConsoleAccess, 'call'> {
-  // A service that listens on every address is called on loopback.
-  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
-  const url = new URL(urlOf({ host: name, port }, certificate === undefined ? 'http' : 'https'));
-  return { call: (ask) => callRemote({ url, token, certificate }, ask, tenant) };
-}
-
-export interface ServiceAt {
-  readonly host: string;
-  readonly port: number;
-  /** Undefined: plain HTTP. */
-  readonly certificate: string | undefined;
+  const endpoint = { url: ownUrl(address), token, certificate: address.certificate };
+  return { call: (ask) => callRemote(endpoint, ask, tenant) };
 }
 
 function openRemote(

@@ -74,18 +74,6 @@ export function chainEvent(
   return { ...event, hash: hashOf(event) };
 }
 
-/** Checks a tenant's events, oldest first, from the first on. Returns the number of the first wrong one. */
-export function findBreak(tenant: string, events: readonly AuditEvent[]): number | undefined {
-  let previous = '';
-  for (const [at, event] of events.entries()) {
-    const { hash, ...facts } = event;
-    const isInPlace = event.number === at + 1 && event.tenant === tenant;
-    if (!isInPlace || event.previous !== previous || hashOf(facts) !== hash) return at + 1;
-    previous = hash;
-  }
-  return undefined;
-}
-
 function hashOf(event: Omit<AuditEvent, 'hash'>): string {
   return createHash('sha256')
     .update(canonicalJson(event) ?? '')

@@ -1,3 +1,4 @@
+import { isoDay } from '../../../src/core/memory/times.ts';
 import type { StoredKey } from '../../../src/core/memory-api/keys.ts';
 import type { PlanLimits } from './plans.ts';
 import type { Rate } from './rates.ts';
@@ -176,18 +177,14 @@ const DAY_MS = 86_400_000;
 
 function dayOf(now: number): Period {
   const from = Math.floor(now / DAY_MS) * DAY_MS;
-  return { from: dateOf(from), to: dateOf(from), until: from + DAY_MS };
+  return { from: isoDay(from), to: isoDay(from), until: from + DAY_MS };
 }
 
 function monthOf(now: number): Period {
   const at = new Date(now);
   const from = Date.UTC(at.getUTCFullYear(), at.getUTCMonth());
   const until = Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1);
-  return { from: dateOf(from), to: dateOf(until - DAY_MS), until };
-}
-
-function dateOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
+  return { from: isoDay(from), to: isoDay(until - DAY_MS), until };
 }
 
 interface CallRate {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { findBreak } from '../../src/core/audit.ts';
+import { findBreak } from '../support/audit-chain.ts';
 import type { ServiceStore } from '../../src/ports/service-store.ts';
 import { answeredOnce } from '../../src/server/operations/capture.ts';
 import { ServiceFault } from '../../src/server/fault.ts';

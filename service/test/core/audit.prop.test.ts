@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type AuditEvent, type AuditNote, chainEvent, findBreak } from '../../src/core/audit.ts';
+import { type AuditEvent, type AuditNote, chainEvent } from '../../src/core/audit.ts';
+import { findBreak } from '../support/audit-chain.ts';
 
 const note: fc.Arbitrary<AuditNote> = fc.record({
   event_id: fc.string(),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { findBreak } from '../../src/core/audit.ts';
+import { findBreak } from '../support/audit-chain.ts';
 import type { StoredAdmin } from '../../src/core/admins.ts';
 import { ACCOUNT_DEFAULTS } from '../../src/core/account-settings.ts';
 import { NO_LIMITS } from '../../src/core/plans.ts';

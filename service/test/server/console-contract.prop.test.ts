@@ -2,7 +2,7 @@ import { assert, jsonValue, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FAULTS } from '../../../src/core/memory-api/faults.ts';
 import { parseShape, type Shape } from '../../../src/core/memory-api/shape.ts';
-import { findConsoleRoute, OPERATIONS } from '../../src/server/console/console.ts';
+import { CONSOLE_ROUTES, OPERATIONS } from '../../src/server/console/console.ts';
 import { NO_LIMITS } from '../../src/core/plans.ts';
 import { nameOf, ODDITIES, placesIn, withChange } from '../../../test/support/contract-changes.ts';
 import { consoleContract, schemaOf } from '../../../test/support/memory-api.ts';
@@ -139,7 +139,7 @@ describe.each(SUBJECTS)('$schema', ({ schema, shape, sample }) => {
 
 test('the document has every route of the table, under its name, and no other', () => {
   const told = DOCUMENTED.map(({ operationId, method, path }) => {
-    const found = findConsoleRoute(method, path.replaceAll(/\{\w+\}/g, 'abcdefghijkl'));
+    const found = CONSOLE_ROUTES.find(method, path.replaceAll(/\{\w+\}/g, 'abcdefghijkl'));
     const operation = found !== undefined && 'row' in found ? found.row : undefined;
     return [operationId, operation?.name];
   });
@@ -158,9 +158,9 @@ test('a path is known by its exact form alone', () => {
     'keys/a/b',
     'Keys',
   ]) {
-    expect([path, findConsoleRoute('GET', path)]).toEqual([path, undefined]);
+    expect([path, CONSOLE_ROUTES.find('GET', path)]).toEqual([path, undefined]);
   }
-  expect(findConsoleRoute('PUT', 'keys')).toEqual({ allow: 'GET, POST' });
-  expect(findConsoleRoute('constructor', 'keys')).toEqual({ allow: 'GET, POST' });
-  expect(findConsoleRoute('GET', 'constructor')).toBe(undefined);
+  expect(CONSOLE_ROUTES.find('PUT', 'keys')).toEqual({ allow: 'GET, POST' });
+  expect(CONSOLE_ROUTES.find('constructor', 'keys')).toEqual({ allow: 'GET, POST' });
+  expect(CONSOLE_ROUTES.find('GET', 'constructor')).toBe(undefined);
 });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { findBreak } from '../../src/core/audit.ts';
+import { findBreak } from '../support/audit-chain.ts';
 import type { AdminRole } from '../../src/core/admins.ts';
 import { openConsole } from '../support/console.ts';
 import { itemOf, keyIdOf } from '../support/memory-service.ts';

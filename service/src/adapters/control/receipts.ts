@@ -1,4 +1,4 @@
-import { isoTime } from '../../../../src/core/memory/times.ts';
+import { isoDay } from '../../../../src/core/memory/times.ts';
 import { camelOf } from '../../core/account-settings.ts';
 import { firstReceiptIdAt, timeOfReceiptId } from '../../core/ids.ts';
 import { USAGE_COUNTS } from '../../core/receipt-rows.ts';
@@ -127,8 +127,8 @@ function usageKeyOf({
   providerId,
   model,
 }: ReceiptRow): readonly string[] {
-  const day = isoTime(timeOfReceiptId(receiptId) ?? 0).slice(0, 'YYYY-MM-DD'.length);
-  // A model for which no provider was asked is only a text of the caller.
+  const day = isoDay(timeOfReceiptId(receiptId) ?? 0);
+  // A model that no provider was asked for is only a text of the caller.
   return [tenant, day, keyId, providerId, providerId === '' ? '' : model];
 }
 

@@ -1,7 +1,7 @@
-import { request as requestHttp, get as getHttp } from 'node:http';
-import { request as requestHttps, get as getHttps } from 'node:https';
+import { request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
 
-/** Calls a service's console API, wherever it runs. It follows no redirect, because the token is for one host. */
+/** Calls a service, wherever it runs. Follows no redirect: the token is for one host. */
 
 export interface ConsoleEndpoint {
   /** Without a path: `https://svc.example.com`. */
@@ -22,21 +22,23 @@ interface ConsoleHttpCall {
   readonly ifVersion: number | undefined;
 }
 
-interface ConsoleHttpAnswer {
+interface HttpAnswer {
   readonly status: number;
   readonly text: string;
 }
 
 /** Deadline of a call: the service answers or refuses within ten seconds, and a slow network gets twice that. */
 const WAIT_MS = 20_000;
-/** Longest answer: a page of 100 providers of 500 models each has at most 13 MB. */
+// A service on this machine answers in milliseconds, a busy one in some hundred.
+const READY_MS = 3000;
+/** A page of 100 providers of 500 models each has 13 MB at most. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Calls the console. Rejects with Node's own error without a whole answer in time. */
 export function callConsole(
   { url, token, certificate }: ConsoleEndpoint,
   { method, path, tenant, body, ifVersion }: ConsoleHttpCall,
-): Promise<ConsoleHttpAnswer> {
+): Promise<HttpAnswer> {
   const headers = {
     authorization: `Bearer ${token}`,
     'x-svc-deadline-ms': '10000',
@@ -46,14 +48,54 @@ export function callConsole(
       ? {}
       : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
   };
+  return ask(new URL(path, url), { method, headers, body, certificate, waitMs: WAIT_MS });
+}
+
+export interface ServiceAddress {
+  readonly host: string;
+  readonly port: number;
+  /** The certificate that it was started with; undefined: plain HTTP. */
+  readonly certificate: string | undefined;
+}
+
+/** The address of a service on this machine. One that listens on every address is asked on loopback. */
+export function ownUrl({ host, port, certificate }: ServiceAddress): URL {
+  const named = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
+  const name = named.includes(':') ? `[${named}]` : named;
+  return new URL(`${certificate === undefined ? 'http' : 'https'}://${name}:${port}`);
+}
+
+/** Asks a service on this machine for the status of /readyz, without a key; undefined without an answer in time. */
+export function probeService(address: ServiceAddress): Promise<number | undefined> {
+  const { certificate } = address;
+  const asked = { method: 'GET', headers: {}, body: undefined, certificate, waitMs: READY_MS };
+  return ask(new URL('/readyz', ownUrl(address)), asked).then(
+    ({ status }) => status,
+    () => undefined,
+  );
+}
+
+interface HttpCall extends Pick<ConsoleEndpoint, 'certificate'> {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string | number>>;
+  readonly body: string | undefined;
+  readonly waitMs: number;
+}
+
+function ask(
+  url: URL,
+  { method, headers, body, certificate, waitMs }: HttpCall,
+): Promise<HttpAnswer> {
   const request = url.protocol === 'https:' ? requestHttps : requestHttp;
   return new Promise((resolve, reject) => {
-    const asked = request(new URL(path, url), {
+    const asked = request(url, {
       method,
       headers,
       agent: false,
-      signal: AbortSignal.timeout(WAIT_MS),
+      signal: AbortSignal.timeout(waitMs),
       rejectUnauthorized: true,
+      // It is asked by its address, and its certificate is for its name: that it is this very
+      // certificate is what counts.
       ...(certificate === undefined
         ? {}
         : { ca: certificate, checkServerIdentity: () => undefined }),
@@ -74,38 +116,5 @@ export function callConsole(
       });
     });
     asked.end(body);
-  });
-}
-
-/** Asks a service on this machine whether it is ready, without a key. */
-
-// Deadline of an answer: it takes milliseconds, from a busy service some hundred.
-const READY_MS = 3000;
-
-interface ServiceAddress {
-  readonly host: string;
-  readonly port: number;
-  /** The certificate with which it was started; undefined: plain HTTP. */
-  readonly cert: string | undefined;
-}
-
-/** Returns the status of /readyz; undefined without an HTTP answer in time. */
-export function probeService(address: ServiceAddress): Promise<number | undefined> {
-  const { port, cert } = address;
-  // A service that listens on every address is called on loopback.
-  const host = address.host === '0.0.0.0' || address.host === '::' ? 'localhost' : address.host;
-  return new Promise((resolve) => {
-    const plain = { host, port, path: '/readyz', agent: false, timeout: READY_MS };
-    // It is called by address, while its certificate is for its name; the check is that it has exactly this
-    // certificate.
-    const trust = { ca: cert, checkServerIdentity: () => undefined };
-    const asked = cert === undefined ? getHttp(plain) : getHttps({ ...plain, ...trust });
-    const deadline = setTimeout(() => asked.destroy(new Error('silent')), READY_MS);
-    asked.on('response', (answer) => {
-      answer.resume();
-      answer.on('close', () => resolve(answer.statusCode));
-    });
-    asked.on('close', () => clearTimeout(deadline));
-    asked.on('error', () => resolve(undefined));
   });
 }

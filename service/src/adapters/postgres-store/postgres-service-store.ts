@@ -1,6 +1,6 @@
 import { MemoryError } from '../../../../src/core/errors.ts';
 import { isTenantId } from '../../core/tenants.ts';
-import { isoTime } from '../../../../src/core/memory/times.ts';
+import { isoDay } from '../../../../src/core/memory/times.ts';
 import { firstReceiptIdAt } from '../../core/ids.ts';
 import type {
   KeptDays,
@@ -229,7 +229,7 @@ function rangeOf(table: DayTable, start: number): { first: string; next: string 
 }
 
 function dayOf(at: number): string {
-  return isoTime(at).slice(0, 'YYYY-MM-DD'.length).replaceAll('-', '');
+  return isoDay(at).replaceAll('-', '');
 }
 
 /** Describes a database server for `svc-service doctor`. */

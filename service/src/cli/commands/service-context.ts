@@ -2,7 +2,7 @@ import { CliError } from '../../../../src/cli/cli-error.ts';
 import type { CommandContext } from '../../../../src/cli/context.ts';
 import { asRecord, type Fields } from '../../../../src/core/bytes/json-fields.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
-import { readPepper, serviceFolder } from '../../adapters/service-store/service-files.ts';
+import { serviceFolder } from '../../adapters/service-store/service-files.ts';
 import type { ServiceStore } from '../../ports/service-store.ts';
 import { type ConsoleAccess, openConsole, TOKEN_VARIABLE } from '../compose-console.ts';
 import { openStoreOfService, type ServicePlace } from '../compose-store.ts';
@@ -20,12 +20,11 @@ export function folderOf({ folder }: FolderOption, { environment }: CommandConte
 /** Opens the store for one command, while a service may be running. */
 export async function withServiceStore<Result>(
   { folder, environment }: ServicePlace,
-  work: (store: ServiceStore, pepper: Uint8Array) => Promise<Result>,
+  work: (store: ServiceStore) => Promise<Result>,
 ): Promise<Result> {
-  const pepper = await readPepper(folder);
   const store = await openStoreOfService({ folder, environment });
   try {
-    return await work(store, pepper);
+    return await work(store);
   } catch (error) {
     throw storeError(error);
   } finally {

@@ -164,19 +164,18 @@ export function serviceFlags(flags: RawServiceFlags): Readonly<Record<string, un
     const hint = 'Give both --tls-cert and --tls-key, as paths of PEM files.';
     throw new CliError('A certificate needs its key.', hint, 2);
   }
-  return {
-    ...(host === undefined ? {} : { host }),
-    ...(port === undefined ? {} : { port: numberOf(port, '--port') }),
-    ...(cert === undefined ? {} : { tls: { cert, key } }),
-    ...(behindProxy === undefined ? {} : { behindProxy }),
-    ...(publicUrl === undefined ? {} : { publicUrl: originOf(publicUrl) }),
-    ...(databaseFrom === undefined ? {} : { database: { from: databaseFrom } }),
-    ...(redisFrom === undefined ? {} : { redis: { from: redisFrom } }),
-    ...(metrics === undefined ? {} : { metrics: addressOf(metrics) }),
-    ...(rate === undefined
-      ? {}
-      : { requestsPerMinute: rate === 'off' ? null : numberOf(rate, '--rate') }),
+  const given = {
+    host,
+    behindProxy,
+    port: port && numberOf(port, '--port'),
+    tls: cert && { cert, key },
+    publicUrl: publicUrl && originOf(publicUrl),
+    database: databaseFrom && { from: databaseFrom },
+    redis: redisFrom && { from: redisFrom },
+    metrics: metrics && addressOf(metrics),
+    requestsPerMinute: rate === 'off' ? null : rate && numberOf(rate, '--rate'),
   };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
 /** Beside what the settings say of the database. */

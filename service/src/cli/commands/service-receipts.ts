@@ -14,6 +14,7 @@ import {
   type Fields,
   parseJson,
 } from '../../../../src/core/bytes/json-fields.ts';
+import { isoDay } from '../../../../src/core/memory/times.ts';
 import { publicJwk } from '../../core/jws.ts';
 import { type AuditResult, ReceiptAudit } from '../../core/receipt-audit.ts';
 import { DEFAULT_TENANT, SERVICE_TENANT } from '../../core/tenants.ts';
@@ -352,5 +353,5 @@ function firstKeptDay(days = String(KEPT_DAYS)): string {
   if (Number.isNaN(kept) || kept < 1) {
     throw new CliError('--older-than: expected days.', 'Try --older-than 90d', 2);
   }
-  return new Date(Date.now() - kept * DAY_MS).toISOString().slice(0, 'YYYY-MM-DD'.length);
+  return isoDay(Date.now() - kept * DAY_MS);
 }

@@ -96,7 +96,7 @@ export async function findService(folder: string): Promise<RunningServiceFacts |
   if (hint === undefined || !isAlive(hint.pid)) return undefined;
   const cert =
     hint.cert === undefined ? undefined : await readFile(hint.cert, 'utf8').catch(() => undefined);
-  const status = await probeService({ host: hint.host, port: hint.port, cert });
+  const status = await probeService({ host: hint.host, port: hint.port, certificate: cert });
   return status === undefined ? undefined : { ...hint, isReady: status === 200 };
 }
 

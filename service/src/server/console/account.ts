@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { asRecord, type Fields, parseJson } from '../../../../src/core/bytes/json-fields.ts';
+import { isoDay } from '../../../../src/core/memory/times.ts';
 import type { Infer } from '../../../../src/core/memory-api/shape.ts';
 import {
   ACCOUNT_SETTINGS,
@@ -193,8 +194,8 @@ async function getUsage(call: ConsoleCall): Promise<ConsoleReply> {
   const after = asked.after === undefined ? undefined : cursorOf(asked.after, groups);
   const keyId = asked.api_key_id;
   const sums = await storeOf(call).listUsage({
-    from: asked.from ?? dayOf(call.now - (MONTH_DAYS - 1) * DAY_MS),
-    to: asked.to ?? dayOf(call.now),
+    from: asked.from ?? isoDay(call.now - (MONTH_DAYS - 1) * DAY_MS),
+    to: asked.to ?? isoDay(call.now),
     groups,
     limit,
     ...(after === undefined ? {} : { after }),
@@ -223,10 +224,6 @@ function cursorOf(text: string, groups: readonly UsageGroup[]): readonly string[
     : [];
   if (texts.length === groups.length) return texts;
   throw new ServiceFault('INVALID_REQUEST', 'after is not a valid cursor.', { param: 'after' });
-}
-
-function dayOf(at: number): string {
-  return new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
 }
 
 function sumWire({ values, ...sum }: UsageSum, groups: readonly UsageGroup[]): object {

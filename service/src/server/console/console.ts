@@ -1,7 +1,7 @@
 import { includesRole } from '../../core/admins.ts';
 import { DEFAULT_TENANT, isTenantId } from '../../core/tenants.ts';
 import { ServiceFault } from '../fault.ts';
-import { type FoundRoute, METHODS, RouteTable } from '../routes.ts';
+import { METHODS, RouteTable } from '../routes.ts';
 import { accountOperations, requestOperations } from './account.ts';
 import { adminOperations } from './admins.ts';
 import { keyOperations } from './keys.ts';
@@ -41,18 +41,10 @@ export const CONSOLE_START = '/v1/svc/console/';
 /** The largest body: 500 names of models with 256 escaped characters each. */
 const BODY_BYTES_MAX = 256 * 1024;
 
-/** Sorted by method, because the header Allow lists them in this order. */
-const ROUTES = new RouteTable(
+/** By what follows CONSOLE_START, and by method, because the header Allow names them in this order. */
+export const CONSOLE_ROUTES = new RouteTable(
   OPERATIONS.toSorted((a, b) => METHODS.indexOf(a.method) - METHODS.indexOf(b.method)),
 );
-
-/** `path`: what follows CONSOLE_START. */
-export function findConsoleRoute(
-  method: string,
-  path: string,
-): FoundRoute<ConsoleOperation> | undefined {
-  return ROUTES.find(method, path);
-}
 
 export interface AdmittedRoute {
   readonly operation: ConsoleOperation;
@@ -66,7 +58,7 @@ export function admitRoute(
   { method, path }: Pick<ConsoleRequest, 'method' | 'path'>,
   actor: ConsoleActor,
 ): AdmittedRoute {
-  const { row: operation, parameter } = ROUTES.mustFind(method, path);
+  const { row: operation, parameter } = CONSOLE_ROUTES.mustFind(method, path);
   const { role, body } = operation;
   const bodyBytesMax = body === undefined ? undefined : BODY_BYTES_MAX;
   if (includesRole(actor.role, role)) return { operation, parameter, bodyBytesMax };
