@@ -1,4 +1,3 @@
-import { Recent } from '../../../../src/core/bytes/recent.ts';
 import type { Shell } from '../../../../src/core/conversation/view.ts';
 import { MemoryError, ProxyError } from '../../../../src/core/errors.ts';
 import type { TenantProvider } from '../../core/providers.ts';
@@ -11,8 +10,8 @@ import type { ServingParts } from '../parts.ts';
 import { openSettings } from './provider-settings.ts';
 
 /**
- * Finds the provider of a request and decrypts its secrets. Decrypted credentials are cached for each version of a
- * provider, and dropped with it.
+ * Finds the provider of a request and opens its secrets. A credential is decrypted once for each
+ * list of providers that was read, and dropped with it.
  */
 
 export interface ProviderChoiceMade {
@@ -23,24 +22,16 @@ export interface ProviderChoiceMade {
   readonly body?: Buffer;
 }
 
-/** The maximum number of cached tenants. Each has about ten providers, of which a few are in use. */
-const TENANTS_MAX = 5_000;
-/** The largest unread body that is parsed whole, to check that it is JSON. It takes 5 ms. */
+/** A body that svc did not read is parsed whole to see whether it is JSON, up to this size: 5 ms. */
 const PARSED_BYTES_MAX = 1 << 20;
 /** The maximum number of names in a message; the rest is only counted. */
 const NAMES_MAX = 20;
 
-interface Opened {
-  readonly version: number;
-  readonly configured: Promise<ConfiguredUpstream>;
-}
-
 export class ProviderChoice {
   readonly #parts: ServingParts;
   readonly #lists: Confirmed<readonly TenantProvider[]>;
-  readonly #opened = new Recent<string, Map<string, Opened>>(TENANTS_MAX);
-  /** The providers of each tenant. Secrets stay decrypted only for providers in these lists. */
-  readonly #kept = new Recent<string, readonly TenantProvider[]>(TENANTS_MAX);
+  /** By the provider as its list holds it: a list that is read again has others. */
+  readonly #opened = new WeakMap<TenantProvider, Promise<ConfiguredUpstream>>();
   readonly #named = new WeakMap<Shell, NamedModel>();
 
   constructor(parts: ServingParts) {
@@ -79,12 +70,10 @@ export class ProviderChoice {
   /** Throws ServiceFault STORE_UNAVAILABLE. */
   async providers(tenant: string): Promise<readonly TenantProvider[]> {
     const look = () => this.#parts.store.of(tenant).listProviders();
-    const providers = await this.#lists.ask(tenant, look).catch((error: unknown) => {
+    return this.#lists.ask(tenant, look).catch((error: unknown) => {
       if (!(error instanceof MemoryError)) throw error;
       throw new ServiceFault('STORE_UNAVAILABLE', 'The providers cannot be read now.');
     });
-    if (this.#kept.get(tenant) !== providers) this.#letGo(tenant, providers);
-    return providers;
   }
 
   #read(body: Buffer, read: UpstreamQuestion['read']): NamedModel {
@@ -100,27 +89,17 @@ export class ProviderChoice {
   }
 
   #open(tenant: string, provider: TenantProvider): Promise<ConfiguredUpstream> {
-    const opened = this.#opened.get(tenant) ?? new Map<string, Opened>();
-    this.#opened.set(tenant, opened);
-    const known = opened.get(provider.providerId);
-    if (known?.version === provider.version) return known.configured;
+    const known = this.#opened.get(provider);
+    if (known !== undefined) return known;
     const configured = this.#openNow(tenant, provider);
-    opened.set(provider.providerId, { version: provider.version, configured });
-    configured.catch(() => opened.delete(provider.providerId));
+    this.#opened.set(provider, configured);
+    configured.catch(() => this.#opened.delete(provider));
     return configured;
   }
 
   async #openNow(tenant: string, provider: TenantProvider): Promise<ConfiguredUpstream> {
     const settings = await openSettings(this.#parts, tenant, provider);
     return { settings, upstream: this.#parts.models.links.to(provider, settings) };
-  }
-
-  #letGo(tenant: string, providers: readonly TenantProvider[]): void {
-    this.#kept.set(tenant, providers);
-    const opened = this.#opened.get(tenant);
-    if (opened === undefined) return;
-    const ids = new Set(providers.map(({ providerId }) => providerId));
-    for (const id of opened.keys()) if (!ids.has(id)) opened.delete(id);
   }
 }
 
