@@ -87,8 +87,7 @@ export class Purges {
     const known = await this.find(purgeId);
     if (known !== undefined) return known;
     if (!isDryRun) await this.#index.makeSpace(this.#rows, this.#tenant, space);
-    const before = await this.#spaces.state(space);
-    const { id } = before;
+    const { id, state: before } = await this.#spaces.find(space);
     const sizes = await this.#sizes(scope, id ?? -1);
     if (!isDryRun && id !== undefined) {
       await this.#moveOn({ purgeId, space, id }, now);

@@ -33,7 +33,7 @@ import {
   sourceIdOf,
   sourceNumber,
 } from './row-shapes.ts';
-import { bareState, type Spaces } from './spaces.ts';
+import type { Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
 /**
@@ -153,7 +153,7 @@ export class Records {
         });
       }
     }
-    const state = 'space' in spaces ? bareState(await this.#spaces.state(spaces.space)) : undefined;
+    const state = 'space' in spaces ? await this.#spaces.state(spaces.space) : undefined;
     return { state, objects, missing };
   }
 

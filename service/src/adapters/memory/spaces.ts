@@ -14,7 +14,9 @@ export interface StateRow {
   readonly bytes: number | null;
 }
 
-interface PlacedState extends SpaceState {
+interface FoundSpace {
+  readonly state: SpaceState;
+  /** Undefined for one that was never written. */
   readonly id: number | undefined;
   /** Canonical bytes of its records. */
   readonly bytes: number;
@@ -29,10 +31,14 @@ export class Spaces {
     this.#tenant = tenant;
   }
 
-  /** Returns a space's state. The epoch is read each time: after a restore no node may report the earlier one. */
-  async state(space: string): Promise<PlacedState> {
+  /** The epoch is read each time: after a restore no node may tell the one before. */
+  async find(space: string): Promise<FoundSpace> {
     const row = await this.#rows.get<StateRow>(MEMORY.spaceState, this.#tenant, space);
-    return { ...stateOf(space, row), id: row?.id ?? undefined, bytes: row?.bytes ?? 0 };
+    return { state: stateOf(space, row), id: row?.id ?? undefined, bytes: row?.bytes ?? 0 };
+  }
+
+  async state(space: string): Promise<SpaceState> {
+    return (await this.find(space)).state;
   }
 
   /**
@@ -64,8 +70,4 @@ export function stateOf(space: string, row: Omit<StateRow, 'id'> | undefined): S
     commitSeq: row?.seq ?? 0,
     records: row?.records ?? 0,
   };
-}
-
-export function bareState({ space, generation, commitSeq, records }: SpaceState): SpaceState {
-  return { space, generation, commitSeq, records };
 }

@@ -12,7 +12,7 @@ import type {
 } from '../../ports/service-store.ts';
 import { type PurgedIndex, Purges } from './purges.ts';
 import { Records, type WordSearch } from './records.ts';
-import { bareState, Spaces } from './spaces.ts';
+import { Spaces } from './spaces.ts';
 import { MEMORY } from './statements.ts';
 
 /**
@@ -40,8 +40,7 @@ export function tenantMemory(engine: MemoryEngine, tenant: string) {
     inSpaces((rows, spaces) => run(new Records(rows, tenant, spaces)), signal);
   const purgesOn = (rows: Rows): Purges => new Purges(rows, tenant, engine);
   return {
-    spaceState: (space, signal) =>
-      inSpaces(async (_, spaces) => bareState(await spaces.state(space)), signal),
+    spaceState: (space, signal) => inSpaces((_, spaces) => spaces.state(space), signal),
     capture: (batch, signal) => engine.capture(tenant, batch, signal),
     recall: (question, signal) => engine.recall(tenant, question, signal),
     retrieve: (question, signal) => inRecords((records) => records.retrieve(question), signal),
@@ -113,5 +112,5 @@ export async function answerTo(
   const found =
     started === undefined || isLate ? { items: [], isTruncated: false } : await started.recall();
   const isPartial = proven.isPartial || isLate;
-  return { state: bareState(state), coverage: proven.coverage, ...found, isPartial };
+  return { state, coverage: proven.coverage, ...found, isPartial };
 }

@@ -16,7 +16,7 @@ import {
   passagesIn,
   threadOf,
 } from '../memory/capture-plan.ts';
-import { bareState, Spaces, stateOf, type StateRow } from '../memory/spaces.ts';
+import { Spaces, stateOf, type StateRow } from '../memory/spaces.ts';
 import { INDEX } from './statements/index.ts';
 import type { TenantTermKeys } from './term-keys.ts';
 import { bytesArray } from './wire-values.ts';
@@ -45,7 +45,7 @@ export async function capture(
     meanwhile(() => passagesIn(batch)),
   ]);
   if (space === undefined) {
-    const state = bareState(await spaces.state(batch.space));
+    const state = await spaces.state(batch.space);
     if (isStale(batch, state)) return { state, results: undefined };
     await makeSpace(rows, place.tenant, batch.space);
     // Another node may have created and filled it a moment ago.

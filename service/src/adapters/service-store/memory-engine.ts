@@ -23,7 +23,7 @@ import {
 } from '../memory/capture-plan.ts';
 import type { Records } from '../memory/records.ts';
 import { type FoundText, recalledItems } from '../memory/row-shapes.ts';
-import { bareState, Spaces } from '../memory/spaces.ts';
+import { Spaces } from '../memory/spaces.ts';
 import { MEMORY, searchItems } from '../memory/statements.ts';
 import {
   answerTo,
@@ -75,8 +75,7 @@ export function sqliteMemory({ database, transactions, signals, bytesMax }: Part
       const place = { tenant, space: batch.space };
       return transactions.write(async (rows): Promise<CaptureOutcome> => {
         const spaces = new Spaces(rows, tenant);
-        const { bytes, ...before } = await spaces.state(batch.space);
-        const state = bareState(before);
+        const { state, bytes } = await spaces.find(batch.space);
         if (isStale(batch, state)) return { state, results: undefined };
         const space = await makeSpace(database, rows, place);
         if (space === undefined) {
@@ -90,7 +89,7 @@ export function sqliteMemory({ database, transactions, signals, bytesMax }: Part
           bytesLeft: bytesMax - bytes,
         });
         writeBatch({ database, index, tenant, space }, plan, batch.now);
-        return { state: bareState(await spaces.state(batch.space)), results: plan.results };
+        return { state: await spaces.state(batch.space), results: plan.results };
       });
     },
     recall: async (tenant, question): Promise<FoundAnswer> => {
@@ -134,7 +133,7 @@ async function makeSpace(
   rows: Rows,
   { tenant, space }: { readonly tenant: string; readonly space: string },
 ): Promise<number | undefined> {
-  const { id: known } = await new Spaces(rows, tenant).state(space);
+  const { id: known } = await new Spaces(rows, tenant).find(space);
   if (known !== undefined) return known;
   const id = spaceId(database, `${tenant}:${space}`);
   if (id !== undefined) {
