@@ -114,14 +114,11 @@ export async function lookAtLimiter(place: ServicePlace): Promise<{
   readonly where: 'Redis' | 'its own process';
   readonly isThere: boolean;
 }> {
-  const url = await redisUrlOf(place);
-  if (url === undefined) return { where: 'its own process', isThere: true };
-  const { RedisLimiter } = await import('../adapters/limiter/redis-limiter.ts');
-  const limiter = new RedisLimiter({ url, report: () => undefined });
+  const { limiter, place: where, close } = await openLimiter(place, () => undefined);
   const isThere = await limiter.ping().then(
     () => true,
     () => false,
   );
-  await limiter.close();
-  return { where: 'Redis', isThere };
+  await close();
+  return { where: where === undefined ? 'its own process' : 'Redis', isThere };
 }

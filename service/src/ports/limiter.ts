@@ -8,8 +8,8 @@ export type { BudgetAsk, LeaseAsk, LimitAsk, RateAsk } from '../core/limits.ts';
  * Rejects if it cannot count; the caller must then refuse the call.
  */
 export interface Limiter {
-  /** Rejects while it does not answer. Absent if it counts in this process. */
-  ping?(): Promise<void>;
+  /** Rejects while it does not answer. */
+  ping(): Promise<void>;
   /**
    * Counts a call against its limits. For the answer `uncounted` it counts nothing: call again with the `known`
    * spending of those budgets. It stores that number, even if it then refuses the call.

@@ -57,7 +57,7 @@ export class HealthCheck {
       this.#timed(() => signer.problem()),
       this.#timed(async () => receipts.problem()),
       this.#timed(async () => {
-        await limiter.ping?.();
+        await limiter.ping();
         return undefined;
       }),
     ]);

@@ -42,11 +42,8 @@ function repeat(work: () => Promise<void>, periodMs: number, isAtOnce = false) {
   };
 }
 
-export interface RetentionParts {
-  readonly store: ServiceStore;
-  readonly clock: Clock;
-  readonly randomBytes: (count: number) => Uint8Array;
-  /** Days for which audit events are kept; undefined means for ever. */
+export interface RetentionParts extends PurgeParts {
+  /** Days that audit events are kept; for ever where it is not given. */
   readonly auditDays?: number | undefined;
 }
 

@@ -129,7 +129,7 @@ export async function joinNodes(facts: NodeFacts): Promise<JoinedNode> {
 /** The limiter of a node. It rejects every call while another node counts in another place. */
 export function limiterOf(node: JoinedNode, limiter: Limiter): Limiter {
   return {
-    ...(limiter.ping === undefined ? {} : { ping: () => limiter.ping?.() ?? Promise.resolve() }),
+    ping: () => limiter.ping(),
     take: async (asks, signal) => {
       if (!node.countsWithAll()) throw new Error('Another node counts limits in another place.');
       return limiter.take(asks, signal);

@@ -6,7 +6,7 @@ import { headerOf } from '../../../src/core/http/header-rules.ts';
 import { HEADERS_MAX } from '../../../src/core/http/http-form.ts';
 import { REQUEST_BYTES_MAX } from '../../../src/core/memory-api/limits.ts';
 import { forwardedAddress } from '../core/rates.ts';
-import { healthPath, KEYS_PATH } from './routes.ts';
+import { healthPath, KEYS_PATH, METHODS } from './routes.ts';
 import { describeFault } from '../../../src/http/faults.ts';
 import { dropBody } from '../../../src/http/connections.ts';
 import { askForBody, RequestBodies } from '../../../src/http/request-bodies.ts';
@@ -291,7 +291,7 @@ export class CallServer {
       at: clock.now(),
       requestId: story.requestId,
       operation: story.operation,
-      method: METHODS.has(story.incoming.method ?? '') ? (story.incoming.method ?? '') : '?',
+      method: LOGGED_METHODS.has(story.incoming.method ?? '') ? (story.incoming.method ?? '') : '?',
       status,
       code,
       keyId: story.keyId,
@@ -336,15 +336,7 @@ function consoleReply({ status, body }: ConsoleReply): Reply {
 /** The status in the log of a call whose client disconnected before the answer. */
 const CLIENT_GONE = 499;
 
-const METHODS: ReadonlySet<string> = new Set([
-  'GET',
-  'HEAD',
-  'POST',
-  'PATCH',
-  'DELETE',
-  'PUT',
-  'OPTIONS',
-]);
+const LOGGED_METHODS: ReadonlySet<string> = new Set([...METHODS, 'HEAD', 'OPTIONS']);
 
 function faultFor(thrown: unknown): ServiceFault {
   if (thrown instanceof ServiceFault) return thrown;

@@ -198,7 +198,8 @@ test.each([
 test('a limiter that fails at the end of a call disturbs nobody', async () => {
   const fails = async (): Promise<never> => Promise.reject(new Error('CANARY'));
   const take = async () => ({ refusedBy: undefined, waitMs: 0 });
-  const limiter = { take, renew: fails, settle: fails };
+  const ping = async () => undefined;
+  const limiter = { ping, take, renew: fails, settle: fails };
   const { admission } = open({ limiter });
   const limits = { concurrent_requests: 1, tokens_per_day: 10 };
   const admitted = await admission.admit({ caller: callerOf(limits), inputTokens: 1 });

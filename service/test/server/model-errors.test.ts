@@ -206,7 +206,7 @@ test('a plan that is used up is a 429 with its limit, and nothing is forwarded',
 
 test('a limiter that fails blocks the request; without a limit nobody asks it', async () => {
   const failing = () => Promise.reject(new Error('away'));
-  const limiter = { take: failing, renew: failing, settle: failing };
+  const limiter = { ping: failing, take: failing, renew: failing, settle: failing };
   const stage = await openModelService({ limiter });
   const { send, makeKey, addProvider, provider, ask: console } = stage;
   await addProvider('openai_responses');

@@ -42,5 +42,5 @@ export function limiterOf(take: Limiter['take']): Limiter {
   const tell = async (): Promise<void> => {
     await take([], AbortSignal.timeout(1000));
   };
-  return { take, renew: tell, settle: tell };
+  return { ping: tell, take, renew: tell, settle: tell };
 }

@@ -31,6 +31,9 @@ export class ProcessLimiter implements Limiter {
     this.#clock = clock;
   }
 
+  /** It is as alive as its process. */
+  async ping(): Promise<void> {}
+
   async take(asks: readonly LimitAsk[]): Promise<LimitAnswer> {
     const now = this.#clock.monotonic();
     const uncounted = asks.flatMap((ask) => (this.#isUncounted(ask) ? [ask.bucket] : []));
