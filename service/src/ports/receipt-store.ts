@@ -44,16 +44,16 @@ export interface ReceiptFilter {
   readonly limit: number;
   readonly order: 'asc' | 'desc';
   /** Behind this one, in that order. */
-  readonly after?: string;
-  /** Returns the page that ends before this receipt, in the same order. */
-  readonly before?: string;
-  /** Milliseconds since 1970: `from` is included, `to` is not. */
-  readonly from?: number;
-  readonly to?: number;
-  readonly status?: ReceiptStatus;
-  readonly model?: string;
-  readonly keyId?: string;
-  readonly providerId?: string;
+  readonly after?: string | undefined;
+  /** The page that ends in front of this one, in that order. */
+  readonly before?: string | undefined;
+  /** Milliseconds since 1970: from the first, before the second. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+  readonly status?: ReceiptStatus | undefined;
+  readonly model?: string | undefined;
+  readonly keyId?: string | undefined;
+  readonly providerId?: string | undefined;
 }
 
 /** The last stored number of a node and tenant. */
@@ -80,12 +80,12 @@ export interface UsageFilter {
   /** Days as `2026-11-20`, UTC: both are within. */
   readonly from: string;
   readonly to: string;
-  readonly keyId?: string;
+  readonly keyId?: string | undefined;
   /** At least one; a page is in their order. */
   readonly groups: readonly UsageGroup[];
   readonly limit: number;
-  /** The group values of the last row that the caller has already. */
-  readonly after?: readonly string[];
+  /** The values of the groups in the last row that the caller has. */
+  readonly after?: readonly string[] | undefined;
 }
 
 export interface UsageSum extends UsageCounts {
@@ -98,7 +98,7 @@ export interface SpentQuestion {
   readonly from: string;
   readonly to: string;
   /** Undefined: of all keys of the tenant. */
-  readonly keyId?: string;
+  readonly keyId?: string | undefined;
 }
 
 /**

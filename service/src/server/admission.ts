@@ -249,10 +249,9 @@ export class ModelAdmission {
 
   async #ask(tenant: string, { from, to, keyId }: TokenBudget): Promise<number> {
     const signal = AbortSignal.timeout(STORE_MS);
-    const asked = { from, to, ...(keyId === undefined ? {} : { keyId }) };
     return this.#parts.store
       .of(tenant)
-      .tokensSpent(asked, signal)
+      .tokensSpent({ from, to, keyId }, signal)
       .catch(() => {
         throw limiterUnavailable();
       });

@@ -1,5 +1,4 @@
 import { groupBy } from '../../../../src/core/bytes/batches.ts';
-import { isoTime } from '../../../../src/core/memory/times.ts';
 import type { PurgeReceipt, PurgeScope } from '../../../../src/core/memory-api/contract.ts';
 import type { PageFilter, PurgeOrder } from '../../ports/service-store.ts';
 import type { Rows, SqlValue } from '../../ports/rows.ts';
@@ -103,26 +102,34 @@ export class Purges {
     }
     const after = await this.#spaces.state(space);
     const { last: upto, ...counts } = sizes;
-    const [from, to] = [before.generation, after.generation];
-    if (!isDryRun && id !== undefined) {
-      const { records, items, bytes } = counts;
-      const place = [purgeId, id, JSON.stringify(scope)] as const;
-      const change = [from, to, order.requestedBy, now] as const;
-      await this.#run(MEMORY.addPurge, ...place, records, items, bytes, ...change, upto);
-    }
-    return {
-      object: 'svc.purge_receipt',
-      purge_id: purgeId,
+    const row: PurgeRow = {
+      id: purgeId,
       space,
-      scope,
+      scope: JSON.stringify(scope),
       state: isDryRun ? 'dry_run' : 'tombstoned',
-      counts,
-      generation_before: from,
-      generation_after: to,
+      ...counts,
+      generation_before: before.generation,
+      generation_after: after.generation,
       requested_by: order.requestedBy,
-      requested_at: isoTime(now),
+      requested_at: now,
       erased_at: null,
     };
+    if (!isDryRun && id !== undefined) {
+      const { records, items, bytes } = counts;
+      const change = [row.generation_before, row.generation_after, row.requested_by, now] as const;
+      await this.#run(
+        MEMORY.addPurge,
+        purgeId,
+        id,
+        row.scope,
+        records,
+        items,
+        bytes,
+        ...change,
+        upto,
+      );
+    }
+    return purgeOf(row);
   }
 
   /** Erases some of its records. 'empty': none is left; call `finish`. */

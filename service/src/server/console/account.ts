@@ -192,14 +192,13 @@ async function getUsage(call: ConsoleCall): Promise<ConsoleReply> {
   const groups = groupsOf(asked.group_by ?? 'day');
   const limit = (asked.limit ?? PAGE) + 1;
   const after = asked.after === undefined ? undefined : cursorOf(asked.after, groups);
-  const keyId = asked.api_key_id;
   const sums = await storeOf(call).listUsage({
     from: asked.from ?? isoDay(call.now - (MONTH_DAYS - 1) * DAY_MS),
     to: asked.to ?? isoDay(call.now),
     groups,
     limit,
-    ...(after === undefined ? {} : { after }),
-    ...(keyId === undefined ? {} : { keyId }),
+    after,
+    keyId: asked.api_key_id,
   });
   const wireOf = (sum: UsageSum): object => sumWire(sum, groups);
   return listReply(sums, { limit, after: undefined }, { idOf, wireOf });

@@ -24,7 +24,6 @@ import { requestHead } from '../../../../src/http/bounded-server.ts';
 import { dropBody } from '../../../../src/http/connections.ts';
 import { describeFault } from '../../../../src/http/faults.ts';
 import { askForBody, RequestBodies } from '../../../../src/http/request-bodies.ts';
-import type { ClientRequest } from '../../../../src/proxy/dependencies.ts';
 import { goneSignal } from '../../../../src/proxy/relay.ts';
 import {
   ACCOUNT_DEFAULTS,
@@ -45,7 +44,7 @@ import {
 import { Confirmed } from '../change-watch.ts';
 import { refusalOf, ServiceFault } from '../fault.ts';
 import type { ServingParts } from '../parts.ts';
-import { journalFull, type KeyHandler, KeyHandlers } from './key-handlers.ts';
+import { journalFull, KeyHandlers } from './key-handlers.ts';
 import { answerModelError, errorDialectOf } from '../answers.ts';
 import {
   type ModelCall,
@@ -181,10 +180,15 @@ export class ModelServer {
     const { method, target } = head;
     const request = { id: call.receiptId, route: call.route, method, target, headers, body };
     const { key } = call.caller;
+    const { tenant } = key;
     const handler = this.#handlers.of(key);
-    const release = this.#run(key.tenant);
+    const release = this.#run(tenant);
     try {
-      await this.#handleAs(call, handler, { request: { ...request, startedAt }, outgoing });
+      const account = await this.#accounts.ask(tenant, () =>
+        this.#parts.store.of(tenant).getSettings(),
+      );
+      call.isHandled = true;
+      await handler.handle(call, { ...request, startedAt }, { outgoing, account });
     } finally {
       release();
     }
@@ -207,23 +211,10 @@ export class ModelServer {
     };
   }
 
-  async #handleAs(
-    call: ModelCall,
-    handler: KeyHandler,
-    { request, outgoing }: { request: ClientRequest; outgoing: ServerResponse },
-  ): Promise<void> {
-    const { tenant } = call.caller.key;
-    const account = await this.#accounts.ask(tenant, () =>
-      this.#parts.store.of(tenant).getSettings(),
-    );
-    call.isHandled = true;
-    await handler.handle(call, request, { outgoing, account });
-  }
-
-  /** Checks the key first, then the route, so a caller without a key learns nothing about paths. */
+  /** The caller by the key, then the route: a caller without a key learns nothing about paths. */
   async #admit(stage: Stage, { presented, entry, route, kind }: ModelHead): Promise<ModelCall> {
     const { exchange, head } = stage;
-    const { clock } = this.#parts;
+    const { clock, admission } = this.#parts;
     const began = clock.monotonic();
     const caller = await this.#authenticator.admit(presented, (id) =>
       this.#callers.ask(id, () => this.#parts.store.findCaller(id, AbortSignal.timeout(KEY_MS))),
@@ -246,17 +237,12 @@ export class ModelServer {
     // From here on the tenant is known, so a refusal has a receipt.
     refuseSuspended(caller);
     if (exchange.isStopping) throw new ProxyError('SHUTTING_DOWN', 'The service is stopping.');
-    await this.#enter(stage.call);
+    // The call counts, whatever becomes of it.
+    const entering = clock.monotonic();
+    await admission.enter(caller);
+    stage.call.enterMs = clock.monotonic() - entering;
     checkRoute(entry, head);
     return stage.call;
-  }
-
-  /** Counts the call, whatever becomes of it. */
-  async #enter(call: ModelCall): Promise<void> {
-    const { clock, admission } = this.#parts;
-    const began = clock.monotonic();
-    await admission.enter(call.caller);
-    call.enterMs = clock.monotonic() - began;
   }
 
   async #listModels({ exchange, head }: Stage, call: ModelCall, { isAnthropic }: ModelHead) {

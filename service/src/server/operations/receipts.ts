@@ -59,18 +59,17 @@ export async function receiptPage(asked: Asked & { readonly signal: AbortSignal 
 
 function filterOf(query: ReceiptsQuery, limit: number): ReceiptFilter {
   const { after, before, order = 'desc', from, to, status, model } = query;
-  const { api_key_id: keyId, provider_id: providerId } = query;
   return {
     limit,
     order,
-    ...(after === undefined ? {} : { after }),
-    ...(before === undefined ? {} : { before }),
-    ...(from === undefined ? {} : { from: Date.parse(from) }),
-    ...(to === undefined ? {} : { to: Date.parse(to) }),
-    ...(status === undefined ? {} : { status }),
-    ...(model === undefined ? {} : { model }),
-    ...(keyId === undefined ? {} : { keyId }),
-    ...(providerId === undefined ? {} : { providerId }),
+    after,
+    before,
+    from: from === undefined ? undefined : Date.parse(from),
+    to: to === undefined ? undefined : Date.parse(to),
+    status,
+    model,
+    keyId: query.api_key_id,
+    providerId: query.provider_id,
   };
 }
 
