@@ -1,6 +1,5 @@
-import { Buffer } from 'node:buffer';
-import { timingSafeEqual } from 'node:crypto';
 import type { FaultCode } from '../../../src/core/memory-api/faults.ts';
+import { isSameHash } from '../../../src/core/memory-api/keys.ts';
 
 /** Tokens for console operations. Service keys are not accepted there, and admin tokens nowhere else. */
 
@@ -41,12 +40,4 @@ export function refuseAdmin(
   if (stored.revokedAt !== undefined) return 'AUTH_REVOKED';
   if (stored.expiresAt !== undefined && stored.expiresAt <= now) return 'AUTH_EXPIRED';
   return undefined;
-}
-
-/** Compares hashes of equal length in any case, so that an unknown id takes as long as a wrong secret. */
-export function isSameHash(storedHash: string | undefined, presentedHash: string): boolean {
-  const expected = Buffer.from(storedHash ?? presentedHash, 'base64url');
-  const presented = Buffer.from(presentedHash, 'base64url');
-  const isSame = expected.length === presented.length && timingSafeEqual(expected, presented);
-  return isSame && storedHash !== undefined;
 }

@@ -5,8 +5,6 @@ import {
   LEASE_MS,
   type LeaseAsk,
   type LimitAsk,
-  type LimitedCall,
-  limitsOfCall,
   limitsOfModelCalls,
   type ModelLimits,
   type SpentTokens,
@@ -26,12 +24,7 @@ import { ServiceFault } from './fault.ts';
 const LIMITER_MS = 1000;
 const RETRY_AFTER_MS = 2000;
 
-/** Checks the limits of a call. Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
-export async function checkLimits(limiter: Limiter, call: LimitedCall): Promise<void> {
-  await takeLimits(limiter, limitsOfCall(call));
-}
-
-/** Counts a call against these limits. Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
+/** Throws ServiceFault RATE_LIMIT_EXCEEDED or RATE_LIMITER_UNAVAILABLE. */
 export async function takeLimits(
   limiter: Limiter,
   asks: readonly LimitAsk[],

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import { Recent } from '../../../src/core/bytes/recent.ts';
 import type { FaultCode } from '../../../src/core/memory-api/faults.ts';
 import { parseServiceKey, type TokenPrefix } from '../../../src/core/memory-api/service-key.ts';
-import { isSameHash, refuseAdmin } from '../core/admins.ts';
-import { type HasHash, hashKey, refuseKey } from '../../../src/core/memory-api/keys.ts';
+import { refuseAdmin } from '../core/admins.ts';
+import { hashKey, refuseKey } from '../../../src/core/memory-api/keys.ts';
 import { addressBlock } from '../core/rates.ts';
 import type { Caller } from '../ports/control-store.ts';
 import { FailureGuard } from './buckets.ts';
@@ -32,23 +32,11 @@ export interface Credentials {
 
 export type FindCaller = (keyId: string) => Promise<Caller | undefined>;
 
-/** A key that was read and hashed. */
-class ParsedKey {
+/** A key that a caller presents, read and hashed. Whether it is good is asked in each call. */
+export interface Presented {
   readonly publicId: string;
   /** The HMAC of the whole key. */
   readonly hash: string;
-
-  constructor(publicId: string, keyHash: string) {
-    this.publicId = publicId;
-    this.hash = keyHash;
-  }
-
-  readonly hasHash: HasHash = (stored) => isSameHash(stored, this.hash);
-}
-
-/** A presented key, parsed and hashed. Whether it is valid is checked at every call. */
-export interface Presented {
-  readonly key: ParsedKey;
   readonly address: string;
 }
 
@@ -69,9 +57,9 @@ export class Authenticator {
   /** Finds the caller of the key, also for a suspended tenant: see `refuseSuspended`. Throws ServiceFault AUTH_*. */
   async admit(presented: Presented, find: FindCaller): Promise<Caller> {
     const { clock, store } = this.#parts;
-    const caller = await find(presented.key.publicId);
+    const caller = await find(presented.publicId);
     const now = clock.now();
-    this.#judge(presented, refuseKey(caller?.key, presented.key.hasHash, now));
+    this.#judge(presented, refuseKey(caller?.key, presented.hash, now));
     if (caller === undefined) throw refusal('AUTH_INVALID');
     const { key, tenant } = caller;
     if (tenant.status === 'deleted') throw refusal('AUTH_REVOKED');
@@ -93,9 +81,9 @@ export class Authenticator {
   async admitAdmin(credentials: Credentials, signal: AbortSignal): Promise<ConsoleActor> {
     const { clock, pepper, store } = this.#parts;
     const presented = this.#read(credentials, 'svc_admin');
-    const admin = await store.findAdmin(presented.key.publicId, signal);
+    const admin = await store.findAdmin(presented.publicId, signal);
     const now = clock.now();
-    this.#judge(presented, refuseAdmin(admin, presented.key.hash, now));
+    this.#judge(presented, refuseAdmin(admin, presented.hash, now));
     if (admin === undefined) throw refusal('AUTH_INVALID');
     const facts = admin.tenant === undefined ? undefined : await store.findTenant(admin.tenant);
     if (facts?.status === 'deleted') throw refusal('AUTH_REVOKED');
@@ -120,17 +108,17 @@ export class Authenticator {
       this.#failures.failed(address, undefined, clock.monotonic());
       throw refusal(text === undefined ? 'AUTH_MISSING' : 'AUTH_INVALID', prefix);
     }
-    return { key: parsed, address };
+    return { ...parsed, address };
   }
 
   /** Undefined for a text that is no key. */
-  #parse(text: string, prefix: TokenPrefix): ParsedKey | undefined {
+  #parse(text: string, prefix: TokenPrefix): Omit<Presented, 'address'> | undefined {
     const publicId = parseServiceKey(text, prefix)?.publicId;
     if (publicId === undefined) return undefined;
-    return new ParsedKey(publicId, hashKey(this.#parts.pepper, text));
+    return { publicId, hash: hashKey(this.#parts.pepper, text) };
   }
 
-  #judge({ address, key: { hash: presented } }: Presented, code: FaultCode | undefined): void {
+  #judge({ address, hash: presented }: Presented, code: FaultCode | undefined): void {
     if (code === undefined) {
       this.#failures.passed(presented);
       return;

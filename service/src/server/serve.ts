@@ -5,6 +5,7 @@ import { pathOf } from '../../../src/core/http/gate.ts';
 import { headerOf } from '../../../src/core/http/header-rules.ts';
 import { HEADERS_MAX } from '../../../src/core/http/http-form.ts';
 import { REQUEST_BYTES_MAX } from '../../../src/core/memory-api/limits.ts';
+import { limitsOfCall } from '../core/limits.ts';
 import { forwardedAddress } from '../core/rates.ts';
 import { healthPath, KEYS_PATH, METHODS } from './routes.ts';
 import { describeFault } from '../../../src/http/faults.ts';
@@ -13,7 +14,7 @@ import { askForBody, RequestBodies } from '../../../src/http/request-bodies.ts';
 import { goneSignal } from '../../../src/proxy/relay.ts';
 import { answerFault, answerReply } from './answers.ts';
 import { Authenticator, type Credentials, refuseSuspended } from './authenticator.ts';
-import { checkLimits, ModelAdmission } from './admission.ts';
+import { ModelAdmission, takeLimits } from './admission.ts';
 import { tellingChanges } from './change-watch.ts';
 import {
   type CallHead,
@@ -200,13 +201,14 @@ export class CallServer {
       throw new ServiceFault('SCOPE_DENIED', `The key lacks the scope ${row.scope}.`);
     }
     const { limiter, settings } = this.#parts;
-    await checkLimits(limiter, {
+    const limits = limitsOfCall({
       tenant: key.tenant,
       keyId: key.keyId,
       limits: tenant.limits,
       requestsPerMinute: settings.requestsPerMinute,
       usesMemory: path.startsWith(MEMORY_START),
     });
+    await takeLimits(limiter, limits);
     const body = await this.#receive(story, { ...head, ...row, owner: key.tenant });
     if (body === 'gone' || outgoing.destroyed) return undefined;
     const store = this.#parts.store.of(key.tenant);

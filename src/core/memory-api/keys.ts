@@ -1,4 +1,5 @@
-import { createHmac } from 'node:crypto';
+import { Buffer } from 'node:buffer';
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Scope } from './contract.ts';
 import type { FaultCode } from './faults.ts';
 
@@ -65,17 +66,22 @@ export function hashKey(pepper: Uint8Array, key: string): string {
   return createHmac('sha256', pepper).update(key).digest('base64url');
 }
 
-/** Says whether the presented key has this hash, always in the same time: `isSameHash`. */
-export type HasHash = (storedHash: string | undefined) => boolean;
+/** Compares a hash of the same length in any case: an unknown id takes as long as a wrong secret. */
+export function isSameHash(storedHash: string | undefined, presentedHash: string): boolean {
+  const expected = Buffer.from(storedHash ?? presentedHash, 'base64url');
+  const presented = Buffer.from(presentedHash, 'base64url');
+  const isSame = expected.length === presented.length && timingSafeEqual(expected, presented);
+  return isSame && storedHash !== undefined;
+}
 
 /** Returns why the presented key is refused; undefined if it is valid. Takes the same time for every wrong secret. */
 export function refuseKey(
   stored: StoredKey | undefined,
-  hasHash: HasHash,
+  presentedHash: string,
   now: number,
 ): FaultCode | undefined {
-  const isCurrent = hasHash(stored?.hash);
-  const retired = stored?.retired?.find(({ hash }) => hasHash(hash));
+  const isCurrent = isSameHash(stored?.hash, presentedHash);
+  const retired = stored?.retired?.find(({ hash }) => isSameHash(hash, presentedHash));
   if (stored === undefined || (!isCurrent && retired === undefined)) return 'AUTH_INVALID';
   if (stored.revokedAt !== undefined) return 'AUTH_REVOKED';
   if (stored.expiresAt !== undefined && stored.expiresAt <= now) return 'AUTH_EXPIRED';

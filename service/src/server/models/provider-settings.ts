@@ -1,9 +1,8 @@
 import { MemoryError, ProxyError } from '../../../../src/core/errors.ts';
-import { hashKey } from '../../../../src/core/memory-api/keys.ts';
+import { hashKey, isSameHash } from '../../../../src/core/memory-api/keys.ts';
 import { parseServiceKey } from '../../../../src/core/memory-api/service-key.ts';
 import type { UpstreamSettings } from '../../../../src/core/settings/settings.ts';
 import { withinDeadline } from '../../../../src/proxy/deadline.ts';
-import { isSameHash } from '../../core/admins.ts';
 import type { CustomValue, TenantProvider } from '../../core/providers.ts';
 import { ServiceFault } from '../fault.ts';
 import type { ServiceParts, ServingParts } from '../parts.ts';
