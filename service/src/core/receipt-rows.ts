@@ -71,8 +71,7 @@ export function receiptRow({ opening, closing, receipt }: ClosedReceipt, body: s
 }
 
 function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts {
-  const { originalInputTokens, forwardedInputTokens, recalledTokens, elidedTokens } =
-    closing.decided ?? opening.decided;
+  const decided = closing.decided ?? opening.decided;
   const usage = closing.usage === undefined ? undefined : believed(closing.usage);
   const { input, cacheRead, cacheWrite, output } = usage ?? NO_USAGE;
   const reached = opening.provider !== null && closing.status !== 'rejected';
@@ -80,16 +79,16 @@ function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts
   const isWell = closing.status === 'completed' && (closing.httpStatus ?? 500) < 400;
   return {
     failed: isWell ? 0 : 1,
-    originalInputTokens,
-    forwardedInputTokens,
-    recalledTokens,
-    elidedTokens,
+    originalInputTokens: decided.original_input_tokens,
+    forwardedInputTokens: decided.forwarded_input_tokens,
+    recalledTokens: decided.recalled_tokens,
+    elidedTokens: decided.elided_tokens,
     inputTokens,
     cacheReadTokens: cacheRead,
     outputTokens: output,
     spentTokens:
       usage === undefined
-        ? estimatedTokens(closing, reached ? forwardedInputTokens : 0)
+        ? estimatedTokens(closing, reached ? decided.forwarded_input_tokens : 0)
         : inputTokens + output,
   };
 }

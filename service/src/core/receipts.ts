@@ -30,25 +30,25 @@ export const RECEIPT_STATUSES = [
 
 export type CaptureReceiptState = 'off' | 'none' | 'stored' | 'partial' | 'deferred' | 'failed';
 
-/** The decisions of svc about one request. */
+/** The decisions of svc about one request, as its receipt tells them. */
 export interface ReceiptDecisions {
   /** As the caller asked for it. */
-  readonly memoryMode: MemoryMode;
-  readonly memoryModeEffective: MemoryMode;
-  readonly memoryState: MemoryState;
-  readonly compressionModeRequested: CompressionMode;
-  readonly compressionMode: CompressionMode;
-  readonly continuityState: ContinuityState;
-  readonly originalInputTokens: number;
-  readonly forwardedInputTokens: number;
-  readonly recalledTokens: number;
-  readonly recalledItems: number;
-  readonly elidedTokens: number;
-  readonly elidedToolOutputs: number;
-  readonly removedExchanges: number;
-  /** In shadow mode: the size of the request that svc would have forwarded. */
-  readonly shadowInputTokens: number | null;
-  readonly memoryGeneration: string | null;
+  readonly memory_mode: MemoryMode;
+  readonly memory_mode_effective: MemoryMode;
+  readonly memory_state: MemoryState;
+  readonly compression_mode_requested: CompressionMode;
+  readonly compression_mode: CompressionMode;
+  readonly continuity_state: ContinuityState;
+  readonly original_input_tokens: number;
+  readonly forwarded_input_tokens: number;
+  readonly recalled_tokens: number;
+  readonly recalled_items: number;
+  readonly elided_tokens: number;
+  readonly elided_tool_outputs: number;
+  readonly removed_exchanges: number;
+  /** In shadow mode: the size that would have been forwarded. */
+  readonly shadow_input_tokens: number | null;
+  readonly memory_generation: string | null;
 }
 
 const SESSION_CHARS = 256;
@@ -57,21 +57,21 @@ const NAME_CHARS = 256;
 
 /** The decisions of a request that failed before svc decided anything. */
 export const NOTHING_DECIDED: ReceiptDecisions = {
-  memoryMode: 'off',
-  memoryModeEffective: 'off',
-  memoryState: 'off',
-  compressionModeRequested: 'passthrough',
-  compressionMode: 'passthrough',
-  continuityState: 'not_applicable',
-  originalInputTokens: 0,
-  forwardedInputTokens: 0,
-  recalledTokens: 0,
-  recalledItems: 0,
-  elidedTokens: 0,
-  elidedToolOutputs: 0,
-  removedExchanges: 0,
-  shadowInputTokens: null,
-  memoryGeneration: null,
+  memory_mode: 'off',
+  memory_mode_effective: 'off',
+  memory_state: 'off',
+  compression_mode_requested: 'passthrough',
+  compression_mode: 'passthrough',
+  continuity_state: 'not_applicable',
+  original_input_tokens: 0,
+  forwarded_input_tokens: 0,
+  recalled_tokens: 0,
+  recalled_items: 0,
+  elided_tokens: 0,
+  elided_tool_outputs: 0,
+  removed_exchanges: 0,
+  shadow_input_tokens: null,
+  memory_generation: null,
 };
 
 export interface ReceiptProvider {
@@ -99,18 +99,21 @@ export interface ReceiptOpening {
   readonly decided: ReceiptDecisions;
 }
 
+/** The steps of a request whose milliseconds a receipt tells. `overhead`: until it was sent to the provider. */
+const STEPS = [
+  'auth',
+  'capture',
+  'limiter',
+  'overhead',
+  'recall',
+  'upstream_first_byte',
+  'upstream_total',
+] as const;
+
 /** Milliseconds. */
-export interface ReceiptTimes {
-  readonly total: number;
-  readonly auth?: number | undefined;
-  readonly limiter?: number | undefined;
-  readonly recall?: number | undefined;
-  readonly capture?: number | undefined;
-  /** Until the request was sent to the provider. */
-  readonly overhead?: number | undefined;
-  readonly upstreamFirstByte?: number | undefined;
-  readonly upstreamTotal?: number | undefined;
-}
+export type ReceiptTimes = {
+  readonly [Step in (typeof STEPS)[number]]?: number | undefined;
+} & { readonly total: number };
 
 /** The facts after the last byte. */
 export interface ReceiptClosing {
@@ -199,50 +202,35 @@ export function receiptOf(
   const { provider } = opening;
   const decided = closing.decided ?? opening.decided;
   const total = wholeMs(closing.times.total);
-  // The members are in the order of canonical JSON, so the text needs no sorting.
-  return {
+  return sorted({
+    ...decided,
     api_key_id: opening.keyId,
     capture_state: closing.captureState,
     captured_records: closing.capturedRecords,
     // Uses the monotonic clock, so a receipt never ends before it begins.
     completed_at: isoTime(opening.at + total),
-    compression_mode: decided.compressionMode,
-    compression_mode_requested: decided.compressionModeRequested,
-    continuity_state: decided.continuityState,
     created_at: isoTime(opening.at),
     dialect: opening.dialect,
-    elided_tokens: decided.elidedTokens,
-    elided_tool_outputs: decided.elidedToolOutputs,
     error_code: closing.errorCode,
     error_source: closing.errorSource,
     estimator: ESTIMATOR,
-    forwarded_input_tokens: decided.forwardedInputTokens,
     forwarded_sha256: closing.forwardedSha256 ?? null,
     http_status: closing.httpStatus,
     issuer: { node: issuer.node, seq: issuer.seq, service_version: issuer.version },
     kind: opening.kind,
     latency_ms: latencyOf(closing.times, total),
-    memory_generation: decided.memoryGeneration,
-    memory_mode: decided.memoryMode,
-    memory_mode_effective: decided.memoryModeEffective,
-    memory_state: decided.memoryState,
     model_reported: nameOrNull(closing.modelReported),
     model_requested: nameOrNull(opening.model ?? undefined),
     object: 'svc.receipt',
-    original_input_tokens: decided.originalInputTokens,
     output_tokens: closing.usage?.output ?? null,
     provider_id: provider?.id ?? null,
     provider_kind: provider?.kind ?? null,
     provider_usage: usageNumbers(closing.providerUsage) ?? null,
-    recalled_items: decided.recalledItems,
-    recalled_tokens: decided.recalledTokens,
     receipt_id: opening.receiptId,
-    removed_exchanges: decided.removedExchanges,
     request_sha256: closing.requestSha256 ?? null,
     response_sha256: closing.responseSha256 ?? null,
     schema: 'svc.receipt/1',
     session_id: opening.sessionId === null ? null : cut(opening.sessionId, SESSION_CHARS),
-    shadow_input_tokens: decided.shadowInputTokens,
     space: opening.space === null ? null : cut(opening.space, SPACE_CHARS),
     status: closing.status,
     streamed: opening.streamed,
@@ -251,7 +239,14 @@ export function receiptOf(
     upstream_request_id: nameOrNull(closing.upstreamRequestId),
     upstream_response_id: nameOrNull(closing.upstreamResponseId),
     upstream_status: closing.upstreamStatus ?? null,
-  };
+  });
+}
+
+/** In the order of canonical JSON, which is then written in one go. */
+function sorted(receipt: Receipt): Receipt {
+  const members = Object.entries(receipt).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The same members.
+  return Object.fromEntries(members) as Receipt;
 }
 
 /**
@@ -315,17 +310,12 @@ interface HeadFacts {
   readonly lastSeq: number;
 }
 
-function latencyOf(times: ReceiptTimes, total: number) {
-  return {
-    auth: msOrNull(times.auth),
-    capture: msOrNull(times.capture),
-    limiter: msOrNull(times.limiter),
-    overhead: msOrNull(times.overhead),
-    recall: msOrNull(times.recall),
-    total,
-    upstream_first_byte: msOrNull(times.upstreamFirstByte),
-    upstream_total: msOrNull(times.upstreamTotal),
-  };
+function latencyOf(times: ReceiptTimes, total: number): object {
+  return Object.fromEntries(
+    [...STEPS, 'total' as const]
+      .toSorted()
+      .map((step) => [step, step === 'total' ? total : msOrNull(times[step])]),
+  );
 }
 
 /** 24 days: no request lasts so long. */

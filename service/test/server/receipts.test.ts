@@ -121,15 +121,15 @@ test('a receipt has the estimates, the counts of the provider, what was asked an
   const opened = await openSigned();
   const decided = {
     ...NOTHING_DECIDED,
-    memoryMode: 'read-write',
-    memoryModeEffective: 'read',
-    memoryState: 'recalled',
-    compressionModeRequested: 'deterministic',
-    compressionMode: 'passthrough',
-    continuityState: 'bypassed_not_stored',
-    originalInputTokens: 1200,
-    forwardedInputTokens: 1300,
-    recalledTokens: 100,
+    memory_mode: 'read-write',
+    memory_mode_effective: 'read',
+    memory_state: 'recalled',
+    compression_mode_requested: 'deterministic',
+    compression_mode: 'passthrough',
+    continuity_state: 'bypassed_not_stored',
+    original_input_tokens: 1200,
+    forwarded_input_tokens: 1300,
+    recalled_tokens: 100,
   } as const;
   const [id = ''] = await serve(opened, 1, { decided });
   const { json } = await opened.askMemory(`requests/${id}`, opened.key);

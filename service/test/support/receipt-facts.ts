@@ -27,7 +27,7 @@ export function openingOf(more: Partial<ReceiptOpening> = {}): ReceiptOpening {
     sessionId: 'c1',
     model: 'gpt-5',
     provider: { id: 'prov_a', kind: 'custom', host: 'models.example.com' },
-    decided: { ...NOTHING_DECIDED, originalInputTokens: 120, forwardedInputTokens: 100 },
+    decided: { ...NOTHING_DECIDED, original_input_tokens: 120, forwarded_input_tokens: 100 },
     ...more,
   };
 }

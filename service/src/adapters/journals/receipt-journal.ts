@@ -435,6 +435,6 @@ function lineOf(value: unknown): ReceiptLine | undefined {
     RECEIPT_ID.test(String(receiptId)) &&
     isTenantId(String(tenant)) &&
     Number.isSafeInteger(seq) &&
-    'memoryMode' in asRecord(decided);
+    'memory_mode' in asRecord(decided);
   return isWhole ? (value as ReceiptLine) : undefined;
 }

@@ -61,21 +61,21 @@ function decisionsOf({ caller }: ModelCall, facts: KnownFacts): ReceiptDecisions
   const { elided = [], omitted = [] } = plan.shortening ?? {};
   const isShadow = plan.continuityState === 'shadow_only';
   return {
-    memoryMode: MEMORY_MODES.find((mode) => mode === asked) ?? modeOf(caller.key.scopes),
-    memoryModeEffective: modes.memory,
-    memoryState: facts.memoryState,
-    compressionModeRequested: modes.compression,
-    compressionMode: plan.compressionMode,
-    continuityState: plan.continuityState,
-    originalInputTokens: plan.originalTokens,
-    forwardedInputTokens: plan.forwardedTokens,
-    recalledTokens: plan.recalledTokens,
-    recalledItems: recalledBlocks,
-    elidedTokens: isShadow ? 0 : plan.elidedTokens,
-    elidedToolOutputs: isShadow ? 0 : elided.length,
-    removedExchanges: isShadow ? 0 : omitted.length,
-    shadowInputTokens: isShadow ? Math.max(0, plan.originalTokens - plan.elidedTokens) : null,
-    memoryGeneration: facts.memoryGeneration ?? null,
+    memory_mode: MEMORY_MODES.find((mode) => mode === asked) ?? modeOf(caller.key.scopes),
+    memory_mode_effective: modes.memory,
+    memory_state: facts.memoryState,
+    compression_mode_requested: modes.compression,
+    compression_mode: plan.compressionMode,
+    continuity_state: plan.continuityState,
+    original_input_tokens: plan.originalTokens,
+    forwarded_input_tokens: plan.forwardedTokens,
+    recalled_tokens: plan.recalledTokens,
+    recalled_items: recalledBlocks,
+    elided_tokens: isShadow ? 0 : plan.elidedTokens,
+    elided_tool_outputs: isShadow ? 0 : elided.length,
+    removed_exchanges: isShadow ? 0 : omitted.length,
+    shadow_input_tokens: isShadow ? Math.max(0, plan.originalTokens - plan.elidedTokens) : null,
+    memory_generation: facts.memoryGeneration ?? null,
   };
 }
 
@@ -188,8 +188,8 @@ function timesOf(call: ModelCall, { row, captureMs }: RequestFacts): ReceiptClos
     limiter: enterMs + admit,
     capture: captureMs,
     recall,
-    upstreamFirstByte: head,
-    upstreamTotal: head === undefined || relay === undefined ? undefined : head + relay,
+    upstream_first_byte: head,
+    upstream_total: head === undefined || relay === undefined ? undefined : head + relay,
   };
 }
 
