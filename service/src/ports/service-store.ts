@@ -134,7 +134,7 @@ export interface SpaceState {
   readonly space: string;
   /** The generation: `g`, the epoch, a point, the counter. Compare it only for equality. */
   readonly generation: string;
-  readonly commitSeq: number;
+  readonly commit_seq: number;
   readonly records: number;
 }
 

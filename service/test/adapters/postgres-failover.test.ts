@@ -101,7 +101,7 @@ describe.skipIf(missing !== undefined)('a primary that is lost', () => {
     expect(writers.acknowledged.filter((text) => !held.has(text))).toEqual([]);
     const after = await stateOf(store);
     expect(after.generation).toBe(before.generation);
-    expect(after.commitSeq).toBe(texts.length);
+    expect(after.commit_seq).toBe(texts.length);
     expect(await stateOf(other)).toEqual(after);
   }, 240_000);
 

@@ -67,6 +67,6 @@ describe.skipIf(missing !== undefined)('a PostgreSQL that is killed', () => {
     const held = new Set(texts);
     expect(acknowledged.filter((text) => !held.has(text))).toEqual([]);
     const state = await tenant.spaceState(SPACE, patience());
-    expect([state.records, state.commitSeq]).toEqual([texts.length, texts.length]);
+    expect([state.records, state.commit_seq]).toEqual([texts.length, texts.length]);
   }, 300_000);
 });

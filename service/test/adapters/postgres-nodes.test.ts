@@ -43,7 +43,7 @@ describe.skipIf(missing !== undefined)('several processes on one PostgreSQL', ()
     const [first, second] = opened.map((store) => store.of('default'));
     expect(await second?.spaceState(SPACE, patience())).toMatchObject({
       records: texts.length,
-      commitSeq: texts.length,
+      commit_seq: texts.length,
     });
     const held = await first?.listItems(itemsOf({ limit: 100 }), patience());
     expect(new Set(held?.map(({ text }) => text))).toEqual(new Set(texts));
@@ -170,7 +170,10 @@ describe.skipIf(missing !== undefined)('several processes on one PostgreSQL', ()
     };
     const [stale] = await Promise.all([other.capture(late, patience()), goOn(one), goOn(other)]);
     expect(stale.results).toBe(undefined);
-    expect(await other.spaceState(SPACE, patience())).toMatchObject({ records: 0, commitSeq: 300 });
+    expect(await other.spaceState(SPACE, patience())).toMatchObject({
+      records: 0,
+      commit_seq: 300,
+    });
     expect((await other.capture(batch, patience())).results).toEqual(objects.map(() => 'purged'));
     expect(await other.listSources(itemsOf(), patience())).toEqual([]);
   }, 120_000);

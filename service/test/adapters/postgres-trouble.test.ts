@@ -81,9 +81,9 @@ describe.skipIf(missing !== undefined)('a PostgreSQL in trouble', () => {
     expect(Math.max(...times)).toBeLessThan(CALL_MS);
     // Once the server is known to be away, calls do not wait for it one by one.
     expect(times.filter((ms) => ms < 100).length).toBeGreaterThan(10);
-    const { records, commitSeq } = await store.of('default').spaceState(SPACE, patience());
+    const { records, commit_seq } = await store.of('default').spaceState(SPACE, patience());
     expect([3, 2]).toContain(records);
-    expect(commitSeq).toBe(records);
+    expect(commit_seq).toBe(records);
   }, 240_000);
 
   test('with all connections taken by others: said at once, and over when one is free', async () => {
@@ -178,7 +178,7 @@ describe.skipIf(missing !== undefined)('a PostgreSQL in trouble', () => {
     const told: string[] = [];
     const restored = await openNode(addressOf(copy), { report: (line) => void told.push(line) });
     const now = await restored.of('default').spaceState(SPACE, patience());
-    expect([now.records, now.commitSeq]).toEqual([1, 1]);
+    expect([now.records, now.commit_seq]).toEqual([1, 1]);
     expect(now.generation).not.toBe(state.generation);
     expect(told).toHaveLength(1);
     // The one from before stays as it is.

@@ -111,7 +111,7 @@ test('a restore brings the records back in a new epoch, and keeps what was there
   const again = open(folder, { serves: true });
   expect(await listed(again)).toEqual(['kept']);
   const now = await again.of('default').spaceState(SPACE, patience());
-  expect(now.commitSeq).toBe(1);
+  expect(now.commit_seq).toBe(1);
   expect(now.generation).not.toBe(state.generation);
   expect(readdirSync(folder).filter((name) => name.startsWith('restoring'))).toEqual([]);
 });
@@ -310,7 +310,7 @@ test('a purge that was cut off is on record, and goes on where it stood', async 
   expect(await listed(again)).toEqual(['captured after the purge began']);
   expect(await again.of('default').spaceState(SPACE, patience())).toMatchObject({
     records: 1,
-    commitSeq: 301,
+    commit_seq: 301,
   });
 });
 

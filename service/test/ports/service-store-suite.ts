@@ -56,7 +56,7 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
 
     test('a space that was never written has a generation, no commits and no records', async () => {
       const state = await store.spaceState(SPACE, patience());
-      expect(state).toMatchObject({ space: SPACE, commitSeq: 0, records: 0 });
+      expect(state).toMatchObject({ space: SPACE, commit_seq: 0, records: 0 });
       expect(state.generation).toMatch(/^g[0-9A-Za-z]{1,24}\.0$/);
     });
 
@@ -71,7 +71,7 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
       expect((await put('one', 'a', 'b')).results).toEqual(['durable', 'durable']);
       const over = await put('two', 'c', 'c', 'd');
       expect(over.results).toEqual(['durable', 'duplicate', 'plan']);
-      expect(over.state).toMatchObject({ commitSeq: 1, records: 1 });
+      expect(over.state).toMatchObject({ commit_seq: 1, records: 1 });
       expect((await put('one', 'a', 'e')).results).toEqual(['duplicate', 'plan']);
       // Another tenant has room of its own, and a purge makes room.
       expect((await keep([objectOf('e')])).results).toEqual(['durable']);
@@ -88,10 +88,10 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
     test('a batch counts its new records, and one for another generation writes nothing', async () => {
       const first = await keep([objectOf('one'), objectOf('two'), objectOf('one')]);
       expect(first.results).toEqual(['durable', 'durable', 'duplicate']);
-      expect(first.state).toMatchObject({ commitSeq: 2, records: 2 });
+      expect(first.state).toMatchObject({ commit_seq: 2, records: 2 });
       const { generation } = first.state;
       const same = await keep([objectOf('three')], { ifGeneration: generation });
-      expect(same).toMatchObject({ results: ['durable'], state: { commitSeq: 3 } });
+      expect(same).toMatchObject({ results: ['durable'], state: { commit_seq: 3 } });
       const stale = await keep([objectOf('four')], { ifGeneration: 'gother.7' });
       expect(stale).toEqual({ results: undefined, state: same.state });
       expect(await store.spaceState('elsewhere', patience())).toMatchObject({ records: 0 });
@@ -262,7 +262,10 @@ export function serviceStoreSuite(name: string, open: OpenStore): void {
         generation_after: await generationNow(),
       });
       // The sequence never goes back, whatever is taken away.
-      expect(await store.spaceState(SPACE, patience())).toMatchObject({ commitSeq: 2, records: 1 });
+      expect(await store.spaceState(SPACE, patience())).toMatchObject({
+        commit_seq: 2,
+        records: 1,
+      });
       expect(await texts()).toEqual(['left']);
     });
 

@@ -67,7 +67,7 @@ export function stateOf(space: string, row: Omit<StateRow, 'id'> | undefined): S
   return {
     space,
     generation: `g${row?.epoch ?? ''}.${row?.counter ?? 0}`,
-    commitSeq: row?.seq ?? 0,
+    commit_seq: row?.seq ?? 0,
     records: row?.records ?? 0,
   };
 }

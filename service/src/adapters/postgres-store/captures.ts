@@ -65,7 +65,7 @@ export async function capture(
   });
   await Promise.all(new BatchWriter(rows, place, { space, plan, held }).write(batch.now));
   const added = plan.records.length;
-  const after = { ...state, commitSeq: state.commitSeq + added, records: state.records + added };
+  const after = { ...state, commit_seq: state.commit_seq + added, records: state.records + added };
   return { state: after, results: plan.results };
 }
 

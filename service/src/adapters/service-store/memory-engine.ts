@@ -85,7 +85,7 @@ export function sqliteMemory({ database, transactions, signals, bytesMax }: Part
           passages,
           held: await rows.all<KnownRow>(MEMORY.known, tenant, ...namesIn(batch)),
           room: await spaces.room(),
-          seq: state.commitSeq,
+          seq: state.commit_seq,
           bytesLeft: bytesMax - bytes,
         });
         writeBatch({ database, index, tenant, space }, plan, batch.now);

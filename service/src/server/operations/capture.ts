@@ -100,7 +100,7 @@ async function take(call: Call, asked: CaptureRequest): Promise<CaptureAnswer> {
     request_id: call.requestId,
     space: asked.space,
     generation: state.generation,
-    commit_seq: state.commitSeq,
+    commit_seq: state.commit_seq,
     deadline_exceeded: isLate,
     results,
   };

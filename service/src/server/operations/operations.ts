@@ -89,16 +89,7 @@ async function whoami(call: Call, { parts }: ServiceState): Promise<Reply> {
       expires_at: key.expiresAt === undefined ? null : isoTime(key.expiresAt),
     },
     memory_mode_default: modeOf(key.scopes),
-    ...(state === undefined
-      ? {}
-      : {
-          space_state: {
-            space: state.space,
-            generation: state.generation,
-            commit_seq: state.commitSeq,
-            records: state.records,
-          },
-        }),
+    ...(state === undefined ? {} : { space_state: state }),
     limits: {
       max_candidates: CANDIDATES_MAX,
       max_capture_items: CAPTURE_ITEMS_MAX,

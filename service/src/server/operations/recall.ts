@@ -38,9 +38,9 @@ export const recall: Operation = async (call) => {
   return replyJson(answerOf(call, asked, found));
 };
 
-export function staleGeneration({ generation, commitSeq }: SpaceState): ServiceFault {
+export function staleGeneration({ generation, commit_seq: sequence }: SpaceState): ServiceFault {
   const message = 'The space has a newer generation.';
-  const details = { current_generation: generation, current_commit_seq: commitSeq };
+  const details = { current_generation: generation, current_commit_seq: sequence };
   return new ServiceFault('STALE_GENERATION', message, { details });
 }
 
@@ -87,14 +87,14 @@ function questionOf(call: Call, asked: RecallRequest): ServiceQuestion {
 
 function answerOf(call: Call, asked: RecallRequest, found: ServiceAnswer): RecallAnswer {
   const { state, items } = found;
-  const isBehind = (asked.min_commit_seq ?? 0) > state.commitSeq;
+  const isBehind = (asked.min_commit_seq ?? 0) > state.commit_seq;
   const degraded = isBehind ? 'replica_lag' : null;
   return {
     request_id: call.requestId,
     space: state.space,
     ...(asked.nonce === undefined ? {} : { nonce: asked.nonce }),
     generation: state.generation,
-    commit_seq: state.commitSeq,
+    commit_seq: state.commit_seq,
     as_of: isoTime(call.now),
     items,
     tokens_total: items.reduce((sum, { tokens }) => sum + tokens, 0),
