@@ -50,7 +50,7 @@ async function openStage(): Promise<Stage> {
   const made = await runServiceCli(['init', ...flags], { home: folder });
   expect([made.code, made.stderr]).toEqual([0, made.stderr]);
   const { stdout } = await runServiceCli(['keys', 'create', '--json'], { home: folder });
-  const { key: serviceKey } = JSON.parse(stdout) as { key: string };
+  const { secret: serviceKey } = JSON.parse(stdout) as { secret: string };
   const baseUrl = `https://localhost:${port}`;
   const memory = { kind: 'hosted', baseUrl, serviceKey, allowPrivate: true } as const;
   const upstream = { name: 'anthropic', apiStyle: 'anthropic_messages', baseUrl: provider.url };

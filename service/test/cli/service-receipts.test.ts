@@ -154,7 +154,7 @@ test('usage, account defaults, sources and purges of a tenant', async () => {
   expect((await run('settings', 'set', '--input-budget', '7')).code).toBe(2);
   await makeServiceKey(home, '--folder', folder, '--tokens-per-day', '5000');
   const [key] = JSON.parse((await run('keys', 'list', '--json')).stdout);
-  expect(key).toMatchObject({ tokensPerDay: 5000 });
+  expect(key).toMatchObject({ tokens_per_day: 5000 });
   expect((await run('keys', 'create', '--tokens-per-day', 'many')).code).toBe(2);
   expect((await run('sources', '--space', 'default', '--json')).stdout.trim()).toBe('[]');
   const counted = await run('purge', '--space', 'default', '--all');

@@ -98,7 +98,7 @@ test(
     );
     const list = await runServiceCli(['keys', 'list', '--json'], { home });
     expect(JSON.parse(list.stdout)).toMatchObject([
-      { keyId: keyIdOf(key), scopes: ['read', 'write'], spaces: ['a/*'], state: 'active' },
+      { key_id: keyIdOf(key), scopes: ['read', 'write'], spaces: ['a/*'], status: 'active' },
     ]);
     expect(list.stdout).not.toContain('hash');
     const wrong = await runServiceCli(['keys', 'revoke', key], { home });
@@ -318,7 +318,7 @@ test(
     expect(rotated.stdout).toMatch(new RegExp(`^svc_live_${id}_`));
     expect((await ask()).error.code).toBe('AUTH_STALE');
     const listed = JSON.parse((await run(['keys', 'list', '--json', ...far], withToken)).stdout);
-    expect(listed).toMatchObject([{ keyId: id, state: 'active' }]);
+    expect(listed).toMatchObject([{ key_id: id, status: 'active' }]);
     const foreign = await run(['tenants', 'list', ...far], withToken);
     expect([foreign.code, foreign.stderr]).toEqual([1, expect.stringContaining('SCOPE_DENIED')]);
     const audit = (await run(['audit', '--tenant', 'acme'])).stdout;

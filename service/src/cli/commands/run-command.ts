@@ -7,6 +7,7 @@ import { oneLine, type Terminal } from '../../../../src/cli/terminal.ts';
 import { table } from '../../../../src/cli/text-table.ts';
 import { asList, asRecord, asText, type Fields } from '../../../../src/core/bytes/json-fields.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
+import { camelOf } from '../../core/account-settings.ts';
 import type {
   Column,
   CommandRow,
@@ -47,7 +48,7 @@ export async function runCommand(call: CommandCall, context: CommandContext): Pr
   const access = row.byService === true ? withRunningConsole : withConsole;
   const { answer, rows } = await access(options, context, (console) => ask(console, call, sent));
   const asJson = options.json === true;
-  if (row.list !== undefined) printList(rows, { row, list: row.list, answer, asJson }, context);
+  if (row.list !== undefined) printList(rows, { list: row.list, answer, asJson }, context);
   return printAnswer(answer, { row, sent, argument, asJson }, context);
 }
 
@@ -75,7 +76,8 @@ export async function valuesOf(
   for (const option of rows) {
     const { flags, to, as } = option;
     const [flag = ''] = flags.split(' ');
-    const value = given[camelOf(flag.slice(2), '-')];
+    // Commander names `--base-url` as `baseUrl`.
+    const value = given[camelOf(flag.slice(2).replaceAll('-', '_'))];
     if (value === undefined) {
       if ('otherwise' in option) values.set(to, option.otherwise);
     } else if (as === 'stdin') ofStdin = { to, flag };
@@ -84,12 +86,6 @@ export async function valuesOf(
   // Stdin is read last: a command that cannot run must not wait for it.
   if (ofStdin !== undefined) values.set(ofStdin.to, await readKey(stdin, ofStdin.flag ?? ''));
   return Object.fromEntries(values);
-}
-
-/** Converts `base-url` to `baseUrl`, as commander names options. */
-function camelOf(name: string, separator: '-' | '_'): string {
-  const [first = '', ...rest] = name.split(separator);
-  return first + rest.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('');
 }
 
 function readOption({ as }: OptionRow, flag: string, value: unknown): unknown {
@@ -207,7 +203,6 @@ function textOf(value: unknown): string {
 }
 
 interface ListPrinted {
-  readonly row: CommandRow;
   readonly list: ListRow;
   readonly answer: Fields;
   readonly asJson: boolean;
@@ -217,11 +212,11 @@ const LINE_CHARS_MAX = 160;
 
 function printList(
   rows: readonly Fields[],
-  { row, list, answer, asJson }: ListPrinted,
+  { list, answer, asJson }: ListPrinted,
   { terminal }: CommandContext,
 ): void {
   if (asJson) {
-    terminal.json(list.member === undefined ? rows.map((one) => jsonOf(row, one)) : answer);
+    terminal.json(list.member === undefined ? rows : answer);
     return;
   }
   if (rows.length === 0 && list.empty !== undefined) terminal.note(list.empty);
@@ -268,22 +263,10 @@ function printAnswer(
   const all = prints === undefined ? lines : [asText(answer[prints]), ...lines];
   const isWords = all.length > 0 || note.length > 0 || row.shows !== undefined;
   const isJson = list === undefined && (asJson || !isWords);
-  if (isJson && Object.keys(answer).length > 0) terminal.json(jsonOf(row, answer));
+  if (isJson && Object.keys(answer).length > 0) terminal.json(answer);
   if (!isJson) for (const line of all) terminal.out(line);
   for (const line of typeof note === 'string' ? [note] : note) terminal.note(line);
   for (const line of warnings) terminal.warn(line);
   if (problem !== undefined) throw new CliError(...problem);
   return isFailure || warnings.length > 0 ? 1 : 0;
-}
-
-/** Renames members for a command's JSON, with times in milliseconds since 1970. */
-function jsonOf({ json }: CommandRow, fields: Fields): unknown {
-  if (json === undefined) return fields;
-  const members = json.map((given) => {
-    const [name = '', member = name] = given.split('=');
-    const value = fields[member] ?? undefined;
-    const isTime = /_(?:at|until)$/.test(member) && typeof value === 'string';
-    return [camelOf(name, '_'), isTime ? Date.parse(value) : value];
-  });
-  return Object.fromEntries(members);
 }

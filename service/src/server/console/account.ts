@@ -290,7 +290,6 @@ export const requestOperations: readonly ConsoleOperation[] = [
         argument: { flags: '<folder>', about: 'the target folder' },
         options: timeOptions('from', 'to'),
         examples: ['receipts export ./november --from 2026-11-01'],
-        isSpecial: true,
       }),
     ],
   ),

@@ -213,19 +213,14 @@ async function getStatus({ parts }: ConsoleCall): Promise<ConsoleReply> {
     signer.problem(),
   ]);
   const journal = receipts === undefined ? null : (receipts.problem() ?? null);
-  const { spaces, records, keys, tenants, providers, bytes, newestAt } = health;
+  const { engine: _, newestAt, ...held } = health;
   return {
     status: 200,
     body: {
       version: VERSION,
       // In the order in which a request needs them.
       problems: { vault: vaultProblem ?? null, signer: signerProblem ?? null, journal },
-      tenants,
-      providers,
-      keys,
-      spaces,
-      records,
-      bytes,
+      ...held,
       newest_at: newestAt === 0 ? null : new Date(newestAt).toISOString(),
     },
   };

@@ -109,9 +109,7 @@ export interface CommandRow {
   readonly examples: readonly string[];
   /** A paragraph behind the examples. */
   readonly more?: string;
-  /** True if the command line has its own code for this command. */
-  readonly isSpecial?: true;
-  /** The member of the body whose value is read from stdin. */
+  /** The member of the body whose value comes by stdin. */
   readonly secret?: string;
   /**
    * True if the running service must make the call: it may have another network and other certificates than this
@@ -133,11 +131,6 @@ export interface CommandRow {
   readonly note?: string;
   /** Makes the text that the user sees for an answer that is no list. Undefined: prints the answer as JSON. */
   readonly shows?: (answer: Fields, say: Say, asked: Asked) => Shown;
-  /**
-   * The members of the JSON that the command prints: `key_id` as keyId, or renamed by `key=secret`. Undefined: all
-   * members.
-   */
-  readonly json?: readonly string[];
 }
 
 /** Options by their names in the code, or values by their members in the call. */

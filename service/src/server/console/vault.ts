@@ -70,7 +70,6 @@ export const vaultOperations: readonly ConsoleOperation[] = [
             'vault add --from "command:pass show svc/master"',
           ],
           more: 'A key is 32 bytes in base64 or hexadecimal. service.json holds its source, never the key.',
-          isSpecial: true,
         },
       ),
     ],
