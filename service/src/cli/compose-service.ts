@@ -13,10 +13,10 @@ import { DRAIN_MS, egressOf, publicUrlOf, type ServiceSettings } from '../core/s
 import type { ServiceStore, ServiceStoreHealth } from '../ports/service-store.ts';
 import { ChangeWatch } from '../server/change-watch.ts';
 import { Metrics, startMetrics } from '../server/metrics.ts';
-import { type JoinedNode, joinNodes, limiterOf } from '../server/leases.ts';
+import { type JoinedNode, joinNodes, limiterOf, type NodeFacts } from '../server/leases.ts';
 import type { CallRow, ServiceLimits } from '../server/parts.ts';
 import { startJobs } from '../server/jobs.ts';
-import { createMemoryService, type TlsMaterial } from '../server/server.ts';
+import { MemoryService, type TlsMaterial } from '../server/server.ts';
 import type { Vault } from '../server/vault.ts';
 import { withVault } from '../server/signer.ts';
 import { openLimiter, openReceipts } from './compose-parts.ts';
@@ -64,7 +64,8 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
     const held = await store.health();
     const sealing = withVault({ store, pepper, masterKeys, clock: systemClock, randomBytes });
     await refuseWrongMasterKey(sealing.vault);
-    const node = await joinAsNode({ store, limiterPlace: limits.place, settings });
+    const { requestsPerMinute = null } = settings;
+    const node = await joinAsNode({ store, limiterPlace: limits.place, requestsPerMinute });
     const receipts = await openReceipts({ folder, store, signer: sealing.signer, report });
     const metrics = metricsOf(receipts);
     const changes = new ChangeWatch({ store, clock: systemClock });
@@ -78,7 +79,7 @@ export async function startService(options: StartServiceOptions): Promise<Runnin
       report,
     });
     const catalog = openCatalog(place);
-    const service = createMemoryService({
+    const service = new MemoryService({
       store,
       changes,
       pepper,
@@ -147,26 +148,13 @@ async function refuseWrongMasterKey(vault: Vault): Promise<void> {
   throw new CliError(problem, hint);
 }
 
-/** Joins a process to the nodes of its service. */
-
-export interface NodeParts {
-  readonly store: ServiceStore;
-  readonly limiterPlace: string | undefined;
-  readonly settings: Pick<ServiceSettings, 'requestsPerMinute'>;
-}
-
-/** Registers this process as a node. Throws CliError if limits are counted in two places. */
-export async function joinAsNode({
-  store,
-  limiterPlace,
-  settings,
-}: NodeParts): Promise<JoinedNode> {
-  const { requestsPerMinute = null } = settings;
-  const node = await joinNodes({ store, randomBytes, limiterPlace, requestsPerMinute });
+/** Joins a process to the nodes of its service. Throws CliError where limits are counted in two places. */
+async function joinAsNode(facts: Omit<NodeFacts, 'randomBytes'>): Promise<JoinedNode> {
+  const node = await joinNodes({ ...facts, randomBytes });
   if (node.otherPlace === undefined) return node;
   await node.leave();
   throw new CliError(
-    `Another node of this service counts limits in ${node.otherPlace}, this one in ${limiterPlace ?? 'its own process'}.`,
+    `Another node of this service counts limits in ${node.otherPlace}, this one in ${facts.limiterPlace ?? 'its own process'}.`,
     'Set SVC_REDIS_URL to the same address on all nodes. A loopback address means a different Redis on each machine.',
   );
 }
@@ -193,15 +181,18 @@ export function metricsOf(receipts: ReceiptJournal): Metrics {
   ]);
 }
 
-export interface JobParts {
+/** Throws the server's own error where the address of the metrics cannot be had. */
+async function startBeside({
+  store,
+  changes,
+  metrics,
+  settings,
+}: {
   readonly store: ServiceStore;
   readonly changes: ChangeWatch;
   readonly metrics: Metrics;
-  readonly settings: Pick<ServiceSettings, 'metrics' | 'auditDays'>;
-}
-
-/** Starts them. Throws the server's own error if the metrics' address is not available. */
-export async function startBeside({ store, changes, metrics, settings }: JobParts) {
+  readonly settings: ServiceSettings;
+}) {
   const server =
     settings.metrics === undefined ? undefined : await startMetrics(metrics, settings.metrics);
   const { auditDays } = settings;

@@ -15,22 +15,6 @@ import type { ServiceParts } from './parts.ts';
 import { finishPurges } from './jobs.ts';
 import { CallServer } from './serve.ts';
 
-/**
- * Listens for the memory service: TLS, or plain HTTP on loopback and behind a configured proxy. Limits what a caller
- * may use before its key is checked: bytes of a head, time, connections.
- */
-export interface MemoryService {
-  /** Starts listening. Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) if it cannot listen. */
-  listen(): Promise<{ readonly host: string; readonly port: number }>;
-  /** Uses a new certificate for new connections. Throws if the certificate is not valid. */
-  renew(tls: TlsMaterial): void;
-  /**
-   * Refuses new calls with SHUTTING_DOWN, lets open calls finish for at most `drainMs` milliseconds, and then closes
-   * the rest.
-   */
-  stop(drainMs: number): Promise<void>;
-}
-
 export interface TlsMaterial {
   /** PEM. */
   readonly cert: string;
@@ -71,11 +55,11 @@ const CUT_MS = 50;
 const KEEP_LAST_MS = 500;
 const TLS_VERSION_MIN = 'TLSv1.2';
 
-export function createMemoryService(options: MemoryServiceOptions): MemoryService {
-  return new Listener(options);
-}
-
-class Listener implements MemoryService {
+/**
+ * The memory service's listener: TLS, or plain HTTP on loopback and behind a declared proxy. Limits
+ * what a caller may use before its key is known: bytes of a head, time, connections.
+ */
+export class MemoryService {
   readonly #options: MemoryServiceOptions;
   readonly #calls: CallServer;
   readonly #connections = new Connections();
@@ -94,20 +78,26 @@ class Listener implements MemoryService {
     this.#server = this.#createServer();
   }
 
-  async listen(): Promise<{ host: string; port: number }> {
-    // Finishes purges that a crash interrupted, before any call can read their records.
+  /** Rejects with Node's own error (`code` EADDRINUSE, EACCES, …) when it cannot listen. */
+  async listen(): Promise<{ readonly host: string; readonly port: number }> {
+    // Finishes purges that a crash interrupted, before any call can see their records.
     await finishPurges(this.#options);
     return listenAt(this.#server, this.#options, () =>
       this.#options.report({ code: 'ACCEPT_FAILED' }),
     );
   }
 
+  /** Uses a new certificate for new connections. Throws if it is not valid. */
   renew({ cert, key }: TlsMaterial): void {
     if ('setSecureContext' in this.#server) {
       this.#server.setSecureContext({ cert, key, minVersion: TLS_VERSION_MIN });
     }
   }
 
+  /**
+   * Answers new calls with SHUTTING_DOWN while open ones finish, for `drainMs` milliseconds at most, and
+   * closes the rest.
+   */
   stop(drainMs: number): Promise<void> {
     this.#stopped ??= this.#stop(drainMs);
     return this.#stopped;

@@ -322,7 +322,7 @@ test('a renewed certificate is in use for new connections, and open ones go on',
 });
 
 test('plain HTTP beyond loopback is for a declared proxy only', async () => {
-  const { createMemoryService } = await import('../../src/server/server.ts');
+  const { MemoryService } = await import('../../src/server/server.ts');
   const service = await startMemoryService();
   const options = {
     store: service.store,
@@ -344,11 +344,11 @@ test('plain HTTP beyond loopback is for a declared proxy only', async () => {
     tls: undefined,
   };
   const limits = { requestsPerMinute: null, egress: NO_EGRESS };
-  expect(() =>
-    createMemoryService({ ...options, settings: { ...limits, isBehindProxy: false } }),
+  expect(
+    () => new MemoryService({ ...options, settings: { ...limits, isBehindProxy: false } }),
   ).toThrow(TypeError);
-  expect(() =>
-    createMemoryService({ ...options, settings: { ...limits, isBehindProxy: true } }),
+  expect(
+    () => new MemoryService({ ...options, settings: { ...limits, isBehindProxy: true } }),
   ).not.toThrow();
 });
 

@@ -18,7 +18,7 @@ import { openModels } from '../../src/cli/compose-models.ts';
 import { type Egress, NO_EGRESS } from '../../src/core/providers.ts';
 import type { ShelfBounds } from '../../src/server/models/handler-shelf.ts';
 import type { CallRow, ModelParts, ServiceLimits } from '../../src/server/parts.ts';
-import { createMemoryService, type TlsMaterial } from '../../src/server/server.ts';
+import { MemoryService, type TlsMaterial } from '../../src/server/server.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import { ReceiptJournal } from '../../src/adapters/journals/receipt-journal.ts';
 import { ProcessLimiter } from '../../src/adapters/limiter/process-limiter.ts';
@@ -131,7 +131,7 @@ export async function startMemoryService(options: TestServiceOptions = {}): Prom
     ...(options.trust === undefined ? {} : { trust: options.trust }),
     report: (line) => reports.push({ code: line }),
   });
-  const service = createMemoryService({
+  const service = new MemoryService({
     store,
     changes,
     models: { ...opened.models, ...(options.bounds && { bounds: options.bounds }) },
