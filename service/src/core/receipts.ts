@@ -125,7 +125,7 @@ export interface ReceiptClosing {
   readonly times: ReceiptTimes;
   readonly captureState: CaptureReceiptState;
   readonly capturedRecords: number;
-  /** The decisions, if they changed after the opening because the provider refused the changed request. */
+  /** Differs from the one at the opening where the provider refused the changed request. */
   readonly decided?: ReceiptDecisions | undefined;
   readonly upstreamStatus?: number | undefined;
   readonly upstreamRequestId?: string | undefined;

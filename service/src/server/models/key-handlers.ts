@@ -199,7 +199,6 @@ export class KeyHandler implements ShelvedHandler {
     if (forwardedTokens > 0) call.inputTokens = forwardedTokens;
     try {
       call.receipt = this.#parts.receipts.open(openingOf(call, facts));
-      call.opened = facts;
     } catch (error) {
       throw error instanceof JournalFullError ? journalFull() : error;
     }

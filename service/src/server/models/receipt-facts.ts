@@ -94,7 +94,7 @@ export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing 
     times: timesOf(call, facts),
     captureState: captureStateOf(facts),
     capturedRecords: hasRecords ? captured : 0,
-    decided: modes === undefined || isAsOpened(call, facts) ? undefined : decisionsOf(call, facts),
+    decided: modes === undefined ? undefined : decisionsOf(call, facts),
     upstreamStatus: head?.status,
     upstreamRequestId: upstreamId,
     upstreamResponseId: answer?.id,
@@ -108,19 +108,7 @@ export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing 
   };
 }
 
-/** Tells whether the decisions are still those of the opening: all of them follow from these facts. */
-function isAsOpened({ opened }: ModelCall, facts: RequestFacts): boolean {
-  return (
-    opened !== undefined &&
-    opened.modes === facts.modes &&
-    opened.plan === facts.plan &&
-    opened.memoryState === facts.memoryState &&
-    opened.memoryGeneration === facts.memoryGeneration &&
-    opened.recalledBlocks === facts.recalledBlocks
-  );
-}
-
-/** Returns the failure of a request. If the service itself cut the answer, the client did not disconnect. */
+/** A client whose answer the service itself cut has not gone away. */
 function failureIn({ shutdown }: ModelCall, { row, error }: RequestFacts): Failure | undefined {
   if (row.end === 'client-gone' && shutdown.isCutting) {
     return { code: 'SHUTTING_DOWN', status: row.status };
@@ -260,8 +248,6 @@ export interface ModelCall {
   inputTokens?: number;
   admitted?: AdmittedCall;
   receipt?: OpenReceipt;
-  /** The facts in the opening of its receipt. */
-  opened?: KnownFacts;
 }
 
 /** Returns the receipt's kind, by the path of the request. */
