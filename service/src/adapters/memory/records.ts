@@ -306,7 +306,8 @@ export class Records {
   }
 
   async #whyMissing(name: string, spaces: readonly number[]): Promise<MissingReason> {
-    const values = [this.#tenant, spaces, ...purgedNamed(name)] as const;
+    const [digest, ref, textRef] = recordNamed(name);
+    const values = [this.#tenant, spaces, digest, ref, textRef] as const;
     const found = await this.#rows.get(MEMORY.wasPurged, ...values);
     return found === undefined ? 'unknown' : 'purged';
   }
@@ -332,11 +333,4 @@ function recordNamed(name: string): NameValues {
   if (isDigest(name)) return [null, null, referenceOf(name), name];
   if (name.startsWith('sha256:')) return [name, null, null, null];
   return name.startsWith('m_') ? [null, null, name, null] : [null, name, null, null];
-}
-
-/** Digest, reference, reference of the text. */
-function purgedNamed(name: string): readonly [string | null, string | null, string | null] {
-  const known = isDigest(name) ? referenceOf(name) : name;
-  if (known.startsWith('sha256:')) return [known, null, null];
-  return known.startsWith('m_') ? [null, null, known] : [null, known, null];
 }
