@@ -113,6 +113,8 @@ export function listOf<Value>(
 }
 
 type Shapes = Readonly<Record<string, Shape<unknown>>>;
+// oxlint-disable-next-line typescript/no-generated-empty-object-type -- A shape without optional members has none.
+type NoShapes = Record<never, never>;
 
 type Members<Required extends Shapes, Optional extends Shapes> = {
   readonly [Name in keyof Required]: Infer<Required[Name]>;
@@ -120,7 +122,7 @@ type Members<Required extends Shapes, Optional extends Shapes> = {
   readonly [Name in keyof Optional]?: Infer<Optional[Name]>;
 };
 
-export function members<Required extends Shapes, Optional extends Shapes = Record<never, never>>(
+export function members<Required extends Shapes, Optional extends Shapes = NoShapes>(
   required: Required,
   optional?: Optional,
 ): Shape<Members<Required, Optional>> {
@@ -144,7 +146,7 @@ export function members<Required extends Shapes, Optional extends Shapes = Recor
 }
 
 /** A member that is not named makes it wrong. */
-export function closed<Required extends Shapes, Optional extends Shapes = Record<never, never>>(
+export function closed<Required extends Shapes, Optional extends Shapes = NoShapes>(
   required: Required,
   optional?: Optional,
 ): Shape<Members<Required, Optional>> {
