@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { lstatSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { databaseFile, stateFile } from '../adapters/files/database-file.ts';
@@ -51,7 +51,7 @@ export async function openStoreForCli(
   { environment, isReader, report }: StoreOptions,
 ): Promise<CliStore> {
   const settings = environment === undefined ? undefined : await memorySettings(environment);
-  const passing = isReader === true && !hasStore(dataFolder) ? passingFolder() : undefined;
+  const passing = isReader === true && hasNoStore(dataFolder) ? passingFolder() : undefined;
   const store = openEmbeddedStore({ folder: passing ?? dataFolder, report });
   const hosted =
     settings?.kind === 'hosted' ? await openHosted(settings, store, report) : undefined;
@@ -71,8 +71,23 @@ export async function openStoreForCli(
   };
 }
 
-function hasStore(folder: string): boolean {
-  return existsSync(databaseFile(folder)) || existsSync(stateFile(folder));
+/** False where that cannot be known: then the store itself says what is wrong with its folder. */
+function hasNoStore(folder: string): boolean {
+  try {
+    if (!isThere(folder)) return true;
+    return (
+      statSync(folder).isDirectory() &&
+      !isThere(databaseFile(folder)) &&
+      !isThere(stateFile(folder))
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** Also a link to nothing. */
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
 /** A folder for an empty store that goes with the command; undefined where there is no folder for temporary files. */

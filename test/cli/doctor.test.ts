@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { createServer as createSocketServer } from 'node:net';
 import { join } from 'node:path';
@@ -321,4 +321,32 @@ test('Codex is warned of an old profile only where it hinders the profile of svc
   expect(find(await report(options), 'Codex')?.level).toBe('ok');
   writeFileSync(file, `${toml}\nmodel = \n`);
   expect(find(await report(options), 'Codex')?.found).toBe('its config.toml is not valid TOML');
+});
+
+test('where a login’s provider cannot be reached, no other address is proposed', async () => {
+  const baseUrl = `http://127.0.0.1:${await freePort()}`;
+  const fixOf = async (changes: object): Promise<string | undefined> => {
+    const upstream = { name: 'a', apiStyle: 'anthropic_messages', baseUrl, allowPrivate: true };
+    const upstreams = [{ ...upstream, ...changes }];
+    const home = homeWith({ ...validConfig(), upstreams, proxy: { port: 0 } });
+    const { stdout } = await runCli(['doctor', '--json'], { home });
+    return find(JSON.parse(stdout) as Report, 'Network')?.fix;
+  };
+  expect(await fixOf({ auth: 'client' })).toBe(`Check with: curl -sI ${baseUrl}`);
+  expect(await fixOf({ auth: 'none' })).toContain('svc setup --yes --upstream a --base-url');
+});
+
+test('a file of the state that cannot be used is a problem, though memories can be read', async () => {
+  const home = homeWith({ ...validConfig(), proxy: { port: 0 } });
+  const env = { SVC_DATA_HOME: join(home, 'data') };
+  await runCli(['memory', 'add', 'The quay has seven berths.'], { home, env });
+  rmSync(join(home, 'data/state.db'));
+  mkdirSync(join(home, 'data/state.db'), { mode: 0o700 });
+  const { stderr } = await runCli(['requests'], { home, env });
+  expect(stderr).toContain('Check with: svc doctor');
+  const result = await report({ home, env });
+  expect(find(result, 'Store')).toMatchObject({
+    level: 'problem',
+    found: expect.stringContaining("The file of svc's state cannot be"),
+  });
 });

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { BIN, runCli, runProgram } from '../support/cli.ts';
@@ -55,5 +55,22 @@ test.each(['memory list', 'doctor', 'memory why walrus', 'run claude'])(
       'svc: The folder in which you run this was removed.\n  Go to another one, and run it again: cd ~\n',
     ]);
     expect(readdirSync(home)).toEqual([]);
+  },
+);
+
+test.each([
+  ['a file', (path: string) => writeFileSync(path, '')],
+  ['a link to nothing', (path: string) => symlinkSync(join(path, '..', 'gone'), path)],
+] as const)(
+  'a command that reads does not say “nothing” where the data folder is %s',
+  async (_, make) => {
+    const home = tempFolder();
+    const folder = join(home, 'data');
+    make(folder);
+    const result = await runCli(['memory', 'list'], { home, env: { SVC_DATA_HOME: folder } });
+    expect([result.code, result.stderr]).toEqual([
+      1,
+      expect.stringContaining('The memory cannot answer'),
+    ]);
   },
 );

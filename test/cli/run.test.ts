@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -249,11 +249,21 @@ test('status says that a proxy has no file in the data folder: its memories may 
   const at = stage({ ...validConfig(), proxy: { port: await freePort() } });
   await runCli(['start', '--detach'], at);
   expect((await runCli(['status'], at)).stderr).toBe('');
-  const folder = at.env['SVC_DATA_HOME'] ?? '';
-  renameSync(folder, `${folder}-away`);
-  const { stdout, stderr, code } = await runCli(['status'], at);
+  const folder = `${at.env['SVC_DATA_HOME'] ?? ''}-other`;
+  const other = { ...at, env: { ...at.env, SVC_DATA_HOME: folder } };
+  const { stdout, stderr, code } = await runCli(['status'], other);
   expect([code, stdout]).toEqual([0, expect.stringContaining('svc runs on')]);
   expect(stderr).toContain(`has no file in ${folder}. It uses another data folder`);
+});
+
+test('a proxy on a free port is found again after its data folder was removed', async () => {
+  const at = stage({ ...validConfig(), proxy: { port: 0 } });
+  await runCli(['start', '--detach'], at);
+  rmSync(at.env['SVC_DATA_HOME'] ?? '', { recursive: true });
+  await vi.waitFor(
+    async () => expect((await runCli(['stop'], at)).stderr).toContain('Stopped: http://127.0.0.1:'),
+    { timeout: 50_000, interval: 1000 },
+  );
 });
 
 function upstream(): object {

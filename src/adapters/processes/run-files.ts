@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asList, asRecord, parseJson } from '../../core/bytes/json-fields.ts';
@@ -56,6 +57,12 @@ export async function writeRunFile(folder: string, run: RunFile): Promise<void> 
     const message = `${folder} cannot be written (${codeOf(error) || 'unknown error'}).`;
     throw new FileError(message, folderHint(codeOf(error)), { cause: error });
   }
+}
+
+/** Writes the file again where it is gone. Never rejects. */
+export async function keepRunFile(folder: string, run: RunFile): Promise<void> {
+  if (existsSync(pathOf(folder, run.pid))) return;
+  await writeRunFile(folder, run).catch(() => undefined);
 }
 
 export async function removeRunFile(folder: string, pid: number): Promise<void> {

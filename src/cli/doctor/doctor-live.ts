@@ -241,7 +241,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** Least days until a certificate expires: automatic renewal happens 30 days ahead. */
 const VALID_DAYS_MIN = 14;
 
-type Place = Pick<UpstreamSettings, 'name' | 'baseUrl' | 'allowPrivate' | 'proxy'>;
+type Place = Pick<UpstreamSettings, 'name' | 'baseUrl' | 'allowPrivate' | 'proxy' | 'auth'>;
 
 interface Looked {
   readonly place: Place;
@@ -320,7 +320,7 @@ function checkPlace({ place, probe }: Looked, now: number): Check {
 }
 
 function failed(
-  { name, baseUrl, proxy }: Place,
+  { name, baseUrl, proxy, auth }: Place,
   { classes = [] }: EndpointProbe,
   { step, code }: NonNullable<EndpointProbe['failure']>,
 ): Check {
@@ -343,10 +343,14 @@ function failed(
       : '';
   const found = `${host}: ${meaningOf(code)}${opener}`;
   const look = step === 'name' ? `getent hosts ${hostname}` : `curl -sI ${baseUrl}`;
-  const right = `svc setup --yes --upstream ${name} --base-url https://…`;
+  // The address of a login's provider is fixed.
+  const right =
+    auth === 'client'
+      ? ''
+      : `; set the right address with: svc setup --yes --upstream ${name} --base-url https://…`;
   const fix = isTrust
     ? 'in the environment of svc start: export NODE_EXTRA_CA_CERTS=/path/to/ca.pem, if you trust its issuer'
-    : `Check with: ${look}; set the right address with: ${right}`;
+    : `Check with: ${look}${right}`;
   return { level, subject, found, fix };
 }
 

@@ -152,6 +152,8 @@ export async function inspectStore(folder: string): Promise<StoreInspection | un
   try {
     const health = await store.health();
     const isWhole = await store.isWhole();
+    // It fails where the file of the state cannot be used.
+    await store.requestLog.list({ limit: 1 });
     const recall = await timeRecall(store.memory);
     const probe = await probeMemory(store.memory, Date.now());
     const [problem] = reported;

@@ -7,7 +7,12 @@ import {
 import { cacheFolder, dataFolder, configFolder } from '../../adapters/files/own-folders.ts';
 import { DETACHED } from '../../adapters/processes/background.ts';
 import { HeapBound } from '../../adapters/processes/heap-bound.ts';
-import { removeRunFile, writeRunFile } from '../../adapters/processes/run-files.ts';
+import {
+  keepRunFile,
+  removeRunFile,
+  type RunFile,
+  writeRunFile,
+} from '../../adapters/processes/run-files.ts';
 import type { ProxyFlags } from '../../core/settings/config-proxy.ts';
 import { upstreamsFromEnvironment } from '../../core/settings/config-draft.ts';
 import type { Settings } from '../../core/settings/settings.ts';
@@ -35,6 +40,9 @@ export interface StartParts {
   readonly startProxy: typeof startProxy;
   readonly signals: SignalSource;
 }
+
+/** Between two looks whether the run file is there: one call of the system each. */
+const KEEP_MS = 5000;
 
 const ADDRESS_WORDS = { command: 'svc start', look: 'svc doctor', usualPort: 8765 } as const;
 
@@ -79,11 +87,15 @@ export async function start(
     isDetached: environment[DETACHED] === '1',
     flags: options.flags,
   };
+  const runNow = (): RunFile => ({ ...run, refusedKeys: refused.names });
   noteRefused = () => {
     for (const name of refused.names) terminal.warn(refusedKeyText(name));
     // `svc status` reads it there. It is only a hint, so a folder that cannot be written is no failure.
-    void writeRunFile(folder, { ...run, refusedKeys: refused.names }).catch(() => undefined);
+    void writeRunFile(folder, runNow()).catch(() => undefined);
   };
+  // Without the file nobody finds a proxy on a free port, once its folder was removed or replaced.
+  const keeping = setInterval(() => void keepRunFile(folder, runNow()), KEEP_MS);
+  keeping.unref();
   // Listen for signals before printing the address: a reader may stop svc, or ask for its status, at once.
   const stopped = waitForStop(proxy, { signals, terminal });
   try {
@@ -98,6 +110,7 @@ export async function start(
     await proxy.stop();
     throw error;
   } finally {
+    clearInterval(keeping);
     watch.close();
     heaps.close();
     await removeRunFile(folder, process.pid);
