@@ -68,6 +68,8 @@ export class StateLedger implements Ledger {
     row === undefined ? ROW_BYTES + key.length : bytesOf(row),
   );
   readonly #unwritten = new Recent<string, Unwritten>(KNOWN_BYTES_MAX, ({ row }) => bytesOf(row));
+  /** Requests of a conversation bring the same address objects, and building a key is most of a look-up. */
+  readonly #keys = new WeakMap<LedgerAddress, string>();
   #last = 0;
   #opens = 0;
   #generation = 0;
@@ -92,7 +94,7 @@ export class StateLedger implements Ledger {
   }
 
   async find(addresses: readonly LedgerAddress[], withinMs: number): Promise<FoundEntries> {
-    const keys = addresses.map(keyOf);
+    const keys = addresses.map((address) => this.#keyOf(address));
     const found = new Map<string, LedgerRow>();
     for (const key of this.#unwritten.size === 0 ? [] : keys) {
       const unwritten = this.#unwritten.get(key);
@@ -155,6 +157,14 @@ export class StateLedger implements Ledger {
         if (!isLate) this.#put(state, rows, false);
       });
     return (await this.#writer.commit(write, COMMIT_MS)) && !isLate;
+  }
+
+  #keyOf(address: LedgerAddress): string {
+    const known = this.#keys.get(address);
+    if (known !== undefined) return known;
+    const key = keyOf(address);
+    this.#keys.set(address, key);
+    return key;
   }
 
   /** Returns the index of the first key that is still to be found. */

