@@ -157,7 +157,13 @@ class SqliteSource implements RecallSource {
       JSON.stringify(ids),
       most,
     );
-    return done(rows.map(({ id, around }) => ({ id, around: around.split(',').map(Number) })));
+    return done(
+      rows.map(({ id, around }) => {
+        const said = around.split(',').map(Number);
+        const at = said.indexOf(id);
+        return { id, around: said.slice(Math.max(0, at - most), at + most + 1) };
+      }),
+    );
   }
 
   passages(ids: readonly number[]): Steps<readonly Passage[]> {
@@ -280,16 +286,21 @@ const PASSAGES_OF = `SELECT group_concat(e.key || ' ' || r.id || ' ' || p.id, ch
   FROM json_each(?) e CROSS JOIN records r ON r.space = ? AND r.digest = e.value
   CROSS JOIN passages p ON p.record = r.id`;
 
+/** Up to ?2 passages on one side of `c`. */
+const SIDE = (isBeyond: '<' | '>', order: string): string => {
+  const some = (condition: string): string => `SELECT id, position FROM (SELECT p.id, p.position
+    FROM passages p WHERE p.conversation = c.conversation AND ${condition}
+    ORDER BY p.position ${order}, p.id ${order} LIMIT ?2)`;
+  // SQLite searches for a position, but walks through equal ones, and a prompt that was sent anew has the
+  // position of the first.
+  return `${some(`p.position = c.position AND p.id ${isBeyond} c.id`)}
+    UNION ALL ${some(`p.position ${isBeyond} c.position`)}`;
+};
+
 // Reads ids from the index alone, for all windows in one query; the passages themselves are read once afterwards. A
 // query per passage with all columns took 40 us, 0.75 ms more in all.
 const WINDOWS = `SELECT c.id, (SELECT group_concat(id) FROM (
-    SELECT id FROM (SELECT id, position FROM (SELECT p.id, p.position FROM passages p
-        WHERE p.conversation = c.conversation AND (p.position, p.id) < (c.position, c.id)
-        ORDER BY p.position DESC, p.id DESC LIMIT ?2)
-      UNION ALL SELECT c.id, c.position
-      UNION ALL SELECT id, position FROM (SELECT p.id, p.position FROM passages p
-        WHERE p.conversation = c.conversation AND (p.position, p.id) > (c.position, c.id)
-        ORDER BY p.position, p.id LIMIT ?2))
+    SELECT id FROM (${SIDE('<', 'DESC')} UNION ALL SELECT c.id, c.position UNION ALL ${SIDE('>', 'ASC')})
     ORDER BY position, id)) AS around
   FROM json_each(?1) e CROSS JOIN passages c ON c.id = e.value ORDER BY e.key`;
 
