@@ -28,8 +28,13 @@ const ASKING =
   /^(?:(?:what|which|who|whose|where|why)\b|(?:when|how) (?:is|are|was|were|do|does|did|can|could|should|will|would|many|much|long|often)\b)[^.:!]*$/i;
 
 export function onlyAsks(text: string): boolean {
-  const telling = sentencesOf(text).filter((sentence) => hasTerms(sentence, 1));
-  return telling.length > 0 && telling.every(asks);
+  let isAsking = false;
+  for (const sentence of sentencesOf(text)) {
+    if (!hasTerms(sentence, 1)) continue;
+    if (!asks(sentence)) return false;
+    isAsking = true;
+  }
+  return isAsking;
 }
 
 function asks(sentence: string): boolean {
