@@ -90,6 +90,36 @@ const PLACES = [
   ['a memory service', openService],
 ] as const;
 
+test('an exchange that was recalled is read again when its prompt is sent anew', async () => {
+  const { memory } = await storeWith();
+  const question = questionOf(asked, { agent });
+  expect(quotesOf(await memory.recall(question, patience())).join()).toContain('flushTail');
+  const anew = exchangeOf(
+    'c1',
+    'why does the parser still drop the head token of a slow stream?',
+    'Root cause: `openHead()` in src/parser.ts skipped the first chunk of the stream.',
+  );
+  await memory.capture(anew, patience());
+  expect(quotesOf(await memory.recall(question, patience())).join()).toContain('openHead');
+});
+
+test('a memory that was recalled has its new time when it is said again', async () => {
+  const { memory } = await storeWith();
+  const at = Date.UTC(2026, 4, 20);
+  const chat = async () =>
+    (await memory.recall(questionOf(asked), patience())).passages.map((one) => one.at);
+  const lines = async () =>
+    (await memory.recall(questionOf(asked, { agent }), patience())).exchanges;
+  expect(await chat()).not.toContain(at);
+  expect((await lines())?.map((one) => one.at)).not.toContain(at);
+  await memory.capture(
+    parser.map((record) => ({ ...record, at, isTimed: true })),
+    patience(),
+  );
+  expect(await chat()).toContain(at);
+  expect((await lines())?.map((one) => one.at)).toContain(at);
+});
+
 // One ranking, one quiet gate, one brief: wherever the memories are.
 describe.each(PLACES)('%s', (_place, open) => {
   test.each([1, 6, 20])(

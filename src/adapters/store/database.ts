@@ -25,10 +25,11 @@ import { isPrivate } from '../files/private-folder.ts';
 
 /**
  * Matches statements after which a text that was read may be deleted or changed. The excluded tables hold no texts,
- * and nearly every write deletes rows from them. A space increments its counter when a purge begins.
+ * and nearly every write deletes rows from them. A text that is said again only gets a new time. A space increments
+ * its counter when a purge begins.
  */
 const TAKES_TEXTS =
-  /^\s*(?:DELETE(?! FROM (?:signals|ledger|tenant_ledger|requests)\b)|UPDATE (?:outputs|records|tenant_spaces SET counter))\b/i;
+  /^\s*(?:DELETE(?! FROM (?:signals|ledger|tenant_ledger|requests)\b)|UPDATE (?:outputs|records(?! SET at = \?)|tenant_spaces SET counter))\b/i;
 /** Largest file that PRAGMA quick_check reads when opening: 16 MiB take about 50 ms; larger files are trusted. */
 const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
 /**

@@ -588,13 +588,15 @@ interface ExchangeTexts {
 
 /** Bound on cached exchanges, some 4 kB each. A project's prompts find the same ones again. */
 const REMEMBERED_MAX = 512;
+/** Words that have a number, each some 100 bytes: also those of prompts, and of exchanges that are not remembered. */
+const WORDS_MAX = 32_768;
 
 /** Reads whole exchanges: their terms for ranking, their texts for quoting. */
 class ExchangeReader {
   readonly #source: RecallSource;
   #generation: string | undefined;
-  /** Cache by conversation and number. Only answered exchanges are cached, because they do not change any more. */
-  readonly #known = new Map<string, Exchange>();
+  /** Cache by conversation and number. Only answered exchanges are cached. A prompt that is sent anew adds records to one. */
+  readonly #known = new Map<string, Omit<Exchange, 'at'>>();
   #vocabulary = new Vocabulary();
 
   constructor(source: RecallSource) {
@@ -610,21 +612,26 @@ class ExchangeReader {
   *ofPassages(ids: readonly number[], most: number): Steps<Exchange[]> {
     this.#dropStale();
     const places = yield* this.#source.exchangesOf(ids, most);
-    const unknown = places.filter((place) => !this.#known.has(keyOf(place)));
-    const read = new Map<string, Exchange>();
+    const unknown = places.filter(
+      (place) => this.#known.get(keyOf(place))?.records.includes(place.record) !== true,
+    );
+    const read = new Map<string, Omit<Exchange, 'at'>>();
     if (unknown.length > 0) {
       for (const row of yield* this.#source.readExchanges(unknown)) {
         const one = exchangeOf(row, this.#vocabulary);
         read.set(keyOf(row), one);
-        if (one.asked.length > 0 && one.answered.length > 0) this.#known.set(keyOf(row), one);
+        if (isWhole(row)) this.#known.set(keyOf(row), one);
       }
     }
-    return places.flatMap((place) => this.#known.get(keyOf(place)) ?? read.get(keyOf(place)) ?? []);
+    return places.flatMap(({ at, ...place }) => {
+      const one = read.get(keyOf(place)) ?? this.#known.get(keyOf(place));
+      return one === undefined ? [] : { ...one, at };
+    });
   }
 
   #dropStale(): void {
     const generation = this.#source.generation();
-    const isFull = this.#known.size > REMEMBERED_MAX;
+    const isFull = this.#known.size > REMEMBERED_MAX || this.#vocabulary.size > WORDS_MAX;
     if (generation !== undefined && generation === this.#generation && !isFull) return;
     this.#generation = generation;
     this.#known.clear();
@@ -640,14 +647,23 @@ class ExchangeReader {
   }
 }
 
-function keyOf({ conversation, exchange }: Omit<ExchangePlace, 'record'>): string {
+function keyOf({
+  conversation,
+  exchange,
+}: Pick<ExchangePlace, 'conversation' | 'exchange'>): string {
   return `${conversation} ${exchange}`;
 }
 
+/** Whether both its request and its answer are held. */
+function isWhole({ parts }: ExchangeParts): boolean {
+  const answers = parts.filter(({ speaker }) => speaker === 'answer').length;
+  return answers > 0 && answers < parts.length;
+}
+
 function exchangeOf(
-  { conversation, exchange, at, branch, parts }: ExchangeParts,
+  { conversation, exchange, branch, parts }: ExchangeParts,
   vocabulary: Vocabulary,
-): Exchange {
+): Omit<Exchange, 'at'> {
   const asked: number[] = [];
   const answered: number[] = [];
   const records = new Set<number>();
@@ -667,7 +683,6 @@ function exchangeOf(
   return {
     conversation,
     number: exchange,
-    at,
     branch: branch ?? '',
     asked: Uint32Array.from(asked),
     answered: Uint32Array.from(answered),

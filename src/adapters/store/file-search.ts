@@ -338,10 +338,12 @@ const TEXTS = `SELECT p.id, p.start, p.end, r.ref, r.digest, s.name AS space, r.
   FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value
   JOIN records r ON r.id = p.record JOIN spaces s ON s.id = r.space`;
 
-const EXCHANGES_OF = `SELECT p.conversation, p.position / ${POSITIONS_PER_EXCHANGE} AS exchange,
-    max(p.record) AS record, min(e.key) AS place
-  FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value
-  GROUP BY p.conversation, p.position / ${POSITIONS_PER_EXCHANGE} ORDER BY place LIMIT ?`;
+const EXCHANGES_OF = `SELECT f.conversation, f.exchange, f.record, r.at FROM (
+    SELECT p.conversation, p.position / ${POSITIONS_PER_EXCHANGE} AS exchange,
+      max(p.record) AS record, min(e.key) AS place
+    FROM json_each(?) e CROSS JOIN passages p ON p.id = e.value
+    GROUP BY p.conversation, p.position / ${POSITIONS_PER_EXCHANGE} ORDER BY place LIMIT ?) f
+  CROSS JOIN records r ON r.id = f.record ORDER BY f.place`;
 
 interface ExchangeRow extends Omit<ExchangeParts, 'parts'> {
   readonly lines: string | null;
@@ -369,7 +371,6 @@ const LATE = `${BEGIN} + ${(POSITIONS_PER_EXCHANGE / 4) * 3}`;
 const END = `${BEGIN} + ${POSITIONS_PER_EXCHANGE}`;
 
 const EXCHANGES = `SELECT c.conversation, c.exchange,
-    (SELECT r.at FROM records r WHERE r.id = c.record) AS at,
     (SELECT r.branch FROM records r WHERE r.id = c.record) AS branch,
     (SELECT group_concat(line, char(10)) FROM (SELECT * FROM (${LINES(BEGIN, MIDDLE)})
       UNION ALL SELECT * FROM (${LINES(MIDDLE, LATE)})

@@ -8,7 +8,10 @@ import type { Steps } from './steps.ts';
  * returned.
  */
 export interface RecallSource {
-  /** Returns a value that changes once a text that was read may be deleted; undefined: do not cache. */
+  /**
+   * Returns a value that changes once a text that was read may be deleted; undefined: do not cache. The time of a
+   * text may change without it.
+   */
   generation(): string | undefined;
   /**
    * Announces terms whose spelling the ranking reads; a source may return any text for the others. A source that has
@@ -120,11 +123,11 @@ export interface ExchangePlace {
   readonly exchange: number;
   /** The newest of the session's records that were read. */
   readonly record: number;
-}
-
-export interface ExchangeParts extends Omit<ExchangePlace, 'record'> {
   /** The time of that record. */
   readonly at: number;
+}
+
+export interface ExchangeParts extends Omit<ExchangePlace, 'record' | 'at'> {
   readonly branch: string | null;
   /** As they were said. */
   readonly parts: readonly ExchangePart[];

@@ -463,8 +463,6 @@ class UnitReader {
   readonly #source: RecallSource;
   #generation: string | undefined;
   readonly #passages = new Map<number, Passage>();
-  /** When it was said, by record. */
-  readonly #times = new Map<number, number>();
 
   constructor(source: RecallSource) {
     this.#source = source;
@@ -492,11 +490,10 @@ class UnitReader {
 
   #dropStale(): void {
     const generation = this.#source.generation();
-    const isFull = this.#passages.size > PASSAGES_MAX || this.#times.size > PASSAGES_MAX;
+    const isFull = this.#passages.size > PASSAGES_MAX;
     if (generation !== undefined && generation === this.#generation && !isFull) return;
     this.#generation = generation;
     this.#passages.clear();
-    this.#times.clear();
   }
 
   *#readPassages(windows: readonly Window[]): Steps<void> {
@@ -511,12 +508,9 @@ class UnitReader {
 
   *#withTimes(drafts: readonly Draft[]): Steps<Unit[]> {
     const records = [...new Set(drafts.map(({ record }) => record))];
-    const unknown = records.filter((record) => !this.#times.has(record));
-    if (unknown.length > 0) {
-      const times = yield* this.#source.timesOf(unknown);
-      for (const [place, record] of unknown.entries()) this.#times.set(record, times[place] ?? 0);
-    }
-    return drafts.map((draft) => ({ ...draft, at: this.#times.get(draft.record) ?? 0 }));
+    const read = yield* this.#source.timesOf(records);
+    const times = new Map(records.map((record, place) => [record, read[place]]));
+    return drafts.map((draft) => ({ ...draft, at: times.get(draft.record) ?? 0 }));
   }
 }
 

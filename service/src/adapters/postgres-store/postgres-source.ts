@@ -304,12 +304,12 @@ export class PostgresSource implements RecallSource {
     for (const row of rows) {
       const { space_id: space, exchange, at, branch } = row;
       const [conversation, record] = [idOf(space, row.conversation_id), idOf(space, row.newest)];
-      const place = places.get(row.place) ?? { conversation, exchange, record, parts: [] };
+      const facts = { conversation, exchange, record, at: at ?? 0 };
+      const place = places.get(row.place) ?? { ...facts, parts: [] };
       if (!places.has(row.place)) {
         places.set(row.place, place);
         const { parts } = place;
-        const facts = { conversation, exchange, at: at ?? 0, branch, parts };
-        this.#exchanges.set(exchangeKey(place), facts);
+        this.#exchanges.set(exchangeKey(place), { conversation, exchange, branch, parts });
       }
       place.parts.push(this.#partOf(row));
     }
