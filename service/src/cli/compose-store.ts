@@ -167,7 +167,7 @@ export async function openServingStore(
   };
 }
 
-/** Adds a mark to purges, after which no process of this folder places a block that it found earlier. */
+/** Marks a purge in the folder, so that every process of this folder drops the blocks that it cached before. */
 function marking(folder: string, store: ServiceStore): ServiceStore {
   return withTenantsChanged(store, (own) => ({
     beginPurge: async (order) => {

@@ -153,7 +153,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** Returns the value. Call it only where the value is used, and keep no copy. */
+  /** Returns the value. Call it only at the place of use, and keep no copy. */
   reveal(): string {
     return this.#value;
   }

@@ -361,7 +361,7 @@ function secretsOf({ credential, headers, query }: TenantProvider): ReadonlySet<
   return new Set(ids.filter((id) => id !== undefined));
 }
 
-/** Bound on stored changes: a node that missed so many has dropped its cached facts long before. */
+/** The maximum number of stored changes. A node that missed this many has dropped its cached facts long before. */
 const CHANGES_KEPT_MAX = 10_000;
 
 /** Undefined for a change that no node keeps in memory. */

@@ -43,7 +43,7 @@ export async function forgetBlocks(
   await rows.run(LEDGER.empty, tenant, keys, at);
 }
 
-/** Empties blocks that were placed before the last purge of a space that they quote. */
+/** Empties recalled blocks that were added before the last purge of a space that they quote. */
 async function withoutPurged(
   rows: Rows,
   tenant: string,

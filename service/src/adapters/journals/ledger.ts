@@ -44,7 +44,7 @@ const COMMIT_MS = 250;
 const STORE_MS = 30_000;
 const CLOSE_MS = 5_000;
 
-/** Where entries are stored for good, shared with the other processes. */
+/** The database table that stores entries permanently. Other processes use it too. */
 export interface LedgerStore {
   findEntries(keys: readonly string[]): Promise<readonly LedgerRow[]>;
   recordEntries(rows: readonly LedgerRow[]): Promise<void>;
@@ -94,7 +94,7 @@ export class JournalLedger implements Ledger {
       bytesMax: JOURNAL_BYTES_MAX,
     };
     this.#journal = new Journal(journal);
-    // Read at once: the first request after a kill must see what the last one did.
+    // Reads the file at once: the first request after a kill must see the entries of the last one.
     this.#adopt(journal);
   }
 

@@ -22,7 +22,7 @@ export class ProcessLimiter implements Limiter {
   readonly #due = new Recent<string, number>(BUCKETS_MAX);
   readonly #spent = new Recent<string, number>(BUCKETS_MAX);
   /**
-   * For each bucket the ends of its leases by the monotonic clock, earliest first: all leases of a bucket have the
+   * For each bucket the ends of its leases by the monotonic clock, earliest first. All leases of a bucket have the
    * same length.
    */
   readonly #leases = new Map<string, Map<string, number>>();

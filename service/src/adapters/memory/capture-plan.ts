@@ -7,7 +7,7 @@ import type {
   SpaceState,
 } from '../../ports/service-store.ts';
 
-/** Decides what becomes of each record of a batch. Each engine then writes what the plan lists. */
+/** Decides for each record of a batch whether to store it. Each engine then writes what the plan lists. */
 
 /** By object, by text. */
 type BatchPassages = readonly (readonly (readonly IndexedPassage[])[])[];
@@ -126,8 +126,8 @@ export class CapturePlan {
 }
 
 /**
- * Returns the conversation of a text. One without a conversation has no neighbours, so its digest counts as its own
- * conversation.
+ * Returns the conversation of a text. A text without a conversation gets its own digest as conversation, so it has
+ * no neighbours.
  */
 export function threadOf({ session, digest }: NewObject): string {
   return session === '' ? digest : session;

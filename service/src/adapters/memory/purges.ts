@@ -132,7 +132,7 @@ export class Purges {
     return purgeOf(row);
   }
 
-  /** Erases some of its records. 'empty': none is left; call `finish`. */
+  /** Erases some of the purge's records. 'empty': no record is left; call `finish`. */
   async eraseSome(purgeId: string, now: number): Promise<'erased' | 'empty' | 'over'> {
     const placed = await this.#placed(purgeId);
     if (placed?.purge.state !== 'tombstoned') return 'over';

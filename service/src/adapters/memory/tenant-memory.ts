@@ -88,7 +88,7 @@ export async function heldIn(rows: Rows): Promise<Omit<ServiceStoreHealth, 'engi
 export type AskedText = ServiceQuestion & RecallQuestion;
 export type FoundItems = Pick<ServiceAnswer, 'items' | 'exchanges' | 'sessions' | 'isTruncated'>;
 
-/** A running search: its first queries are sent with those of the proofs. */
+/** A running search. To save a round trip, its first queries are sent together with those of the proofs. */
 export interface StartedSearch {
   readonly ready?: Promise<unknown>;
   recall(): Promise<FoundItems>;

@@ -39,7 +39,7 @@ export async function capture(
       readKnown(rows, place.tenant, batch),
       place.ignoresPlan === true ? Infinity : spaces.room(),
     ]);
-  // This process needs about as long to extract the words as the server to answer.
+  // Extracting the words in this process takes about as long as the server's answer, so both run at the same time.
   let [[space, held, room], passages] = await Promise.all([
     lock(),
     meanwhile(() => passagesIn(batch)),

@@ -13,7 +13,10 @@ export class LostConnection extends Error {
   override readonly name = 'LostConnection';
 }
 
-/** It is unknown whether the database or the awaited standby has the transaction. */
+/**
+ * Thrown if the result of a commit is unknown: the database, or the standby that it waits for, may or may not have
+ * the transaction.
+ */
 export class UncertainCommit extends Error {
   override readonly name = 'UncertainCommit';
 }

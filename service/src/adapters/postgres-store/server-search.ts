@@ -208,7 +208,7 @@ function endPool(pool: Pool): void {
   pool.end().catch(() => undefined);
 }
 
-/** Parses 64-bit integers as numbers, because none is above 2^53. */
+/** Parses 64-bit integers as numbers, because no value exceeds 2^53. */
 export function getTypeParser(oid: number): (value: string) => unknown {
   return oid === INT8 ? Number : types.getTypeParser(oid);
 }

@@ -8,7 +8,7 @@ import { wireValue, type WireValue } from './wire-values.ts';
 
 /** One transaction on one connection. */
 
-/** The server itself ends a statement; this much later it counts as lost. */
+/** The extra time after the server's own deadline for a statement; then the connection counts as lost. */
 const ANSWER_SLACK_MS = 1000;
 const COMMIT_MS = 5000;
 
@@ -18,7 +18,7 @@ interface SessionPlan {
   readonly statementMs: number;
   /** The server on which it must run. */
   readonly origin: DatabaseOrigin;
-  /** When the whole call is late, by `performance.now()`. */
+  /** The deadline of the whole call, by `performance.now()`. */
   readonly until: number;
 }
 
@@ -169,7 +169,7 @@ function ignore(): void {
   // Nothing waits for it.
 }
 
-/** Repeats the placeholders of a statement for so many rows: `($1, $2), ($3, $4)`. */
+/** Repeats the placeholders of a statement for `count` rows: `($1, $2), ($3, $4)`. */
 function withRows(statement: string, count: number): string {
   return statement.replace(/VALUES \(([^)]*)\)/, (_, marks: string) => {
     const width = marks.split(',').length;

@@ -52,7 +52,7 @@ export class Statistics {
     try {
       await keepStatistics(await this.#open());
     } catch {
-      // A database that is unavailable needs no plans now, and the next check comes by itself.
+      // If the database is unavailable, statistics are not updated now; the next check comes later.
     } finally {
       this.#isLooking = false;
     }

@@ -110,7 +110,7 @@ export class TenantTermKeys {
     return array;
   }
 
-  /** Returns a passage's terms in order, spelled out if known. */
+  /** Returns a passage's terms in order. Known terms are returned as text. */
   termsOf(space: number, sent: Buffer): string[] {
     const mask = this.#maskOf(space);
     const view = new DataView(sent.buffer, sent.byteOffset, sent.length);

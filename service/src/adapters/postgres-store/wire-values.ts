@@ -47,7 +47,7 @@ export const ARRAY_HEAD = 20;
 export const ELEMENT_HEAD = 4;
 const TYPES = { bytea: 17, bigint: 20 } as const;
 
-/** Allocates a binary array with room for so many bytes of elements after the head. */
+/** Allocates a binary array: the head, and `bytes` of elements after it. */
 export function newArray(type: keyof typeof TYPES, count: number, bytes: number): Buffer {
   const array = Buffer.allocUnsafe(ARRAY_HEAD + count * ELEMENT_HEAD + bytes);
   for (const [at, fact] of [1, 0, TYPES[type], count, 1].entries())

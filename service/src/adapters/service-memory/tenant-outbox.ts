@@ -17,7 +17,10 @@ import type { LedgerStore } from '../journals/ledger.ts';
 const TARGET = 'tenants';
 /** Cache of the connection: usually only a second's captures wait. */
 const CACHE_KIB = 2048;
-/** How long closing waits for a lock, which is held for some milliseconds; not for a full disk. */
+/**
+ * How long closing waits for a lock. Other processes hold it for some milliseconds only; a full disk is not waited
+ * for.
+ */
 const CLOSE_MS = 2000;
 /**
  * Longest pause between attempts: a retry inside the store's process is cheap, and a recovered database soon gets

@@ -84,7 +84,7 @@ export class WorkerStore {
     this.#failure = replaced();
   }
 
-  // A service that cannot open its file ends; it does not retry without its operator's knowledge.
+  // If the service cannot open its file, it ends. It does not retry silently, because the operator must know.
   async #open(): Promise<Opened> {
     if (this.#opened !== undefined) return this.#opened;
     if (this.#failure !== undefined) throw this.#failure;

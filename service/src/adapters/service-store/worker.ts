@@ -6,6 +6,6 @@ serveCalls({
   makeStore: ({ folder, extra, descriptors }) =>
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Only sqlite-service-store.ts starts this file.
     new WorkerStore({ folder, descriptors, ...(extra as ServiceStoreExtra) }),
-  // Requests wait at the gate for these look-ups, and clients for what they recall.
+  // Priorities of calls: requests wait for key look-ups, and clients wait for recalls.
   urgent: new Set(['findCaller', 'findAdmin', 'spaceState', 'recall', 'findAnswer']),
 });

@@ -272,9 +272,10 @@ function failed(subject: string, error: unknown): Check {
   throw error;
 }
 
-/** Checks a service's database server and limiter: whether it accepts writes, and what a failover would do. */
-
-/** None for a service in a file. */
+/**
+ * Checks a service's database server and limiter: whether it accepts writes, and what a failover would do. Returns an
+ * empty list for a service in a file.
+ */
 export async function checkServer(place: ServicePlace): Promise<readonly Check[]> {
   const server = await serverOf(place);
   if (server === undefined) return [];

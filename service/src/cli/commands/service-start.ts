@@ -119,7 +119,7 @@ async function tlsOf(
   return loaded;
 }
 
-/** Loads the certificate again; an unusable one leaves the old one in place. */
+/** Loads the certificate again. If it is unusable, the old one stays in use. */
 async function reload(
   service: RunningService,
   settings: ServiceSettings,
