@@ -38,8 +38,8 @@ const VALUE_PARTS_MAX = 1 << 20;
 const SPACE_BYTES_MAX = VALUE_PARTS_MAX;
 
 /**
- * Returns the offset of the first byte at or after `at` that is not JSON white space. After a run that is too long
- * it is a space, where no value can begin.
+ * Returns the offset of the first byte at or after `at` that is not JSON white space. Stops after SPACE_BYTES_MAX
+ * bytes of white space; the result is then still a space, so the caller finds no value there.
  */
 export function skipSpace(bytes: Buffer, at: number): number {
   const end = at + SPACE_BYTES_MAX;
@@ -200,13 +200,19 @@ export function parseJson(bytes: Buffer, span: Span): { readonly value: unknown 
   }
 }
 
-/** Returns where the first element of the list whose bracket is at `open` begins; -1 if the list is empty. */
+/**
+ * Returns where the first element of a list begins, or -1 for an empty list. `open` is the offset of the list's
+ * bracket.
+ */
 export function firstElement(bytes: Buffer, open: number): number {
   const start = skipSpace(bytes, open + 1);
   return bytes[start] === CLOSE_BRACKET ? -1 : start;
 }
 
-/** Returns where the element after the one that ended at `end` begins; -1 if no comma follows. */
+/**
+ * Returns where the next element of a list begins, or -1 if no comma follows. `end` is the end of the element before
+ * it.
+ */
 export function nextElement(bytes: Buffer, end: number): number {
   const comma = skipSpace(bytes, end);
   return bytes[comma] === COMMA ? skipSpace(bytes, comma + 1) : -1;

@@ -26,7 +26,10 @@ export class Recent<Key, Value> {
     return value;
   }
 
-  /** Like `get`, and does not count as a use: for a thousand keys at once, the order of use is most of the cost. */
+  /**
+   * Like `get`, but does not count as a use. For a look-up of a thousand keys, updating the order of use would be
+   * most of the cost.
+   */
   peek(key: Key): Value | undefined {
     return this.#values.get(key);
   }

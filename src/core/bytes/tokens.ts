@@ -79,7 +79,7 @@ interface State {
   readonly count: number;
   /** The one letter so far is a capital. */
   readonly isCapital?: boolean;
-  /** A backslash was the last byte: what it means depends on the next one. */
+  /** The last byte was a backslash, so the next byte says what it means. */
   readonly isEscaping?: boolean;
   /** The weight paid on entering this state. */
   readonly pays?: Weight | undefined;

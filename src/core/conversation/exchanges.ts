@@ -65,7 +65,7 @@ export function answeredRounds(items: readonly Item[]): readonly number[] {
     if (toolCalls.length > 0 && newest?.isAnswered !== false) newest = { isAnswered: false };
     for (const { id } of toolCalls) if (newest !== undefined) roundsById.set(id, newest);
     for (const id of toolResultIds) {
-      // An id that is missing or of a wrong type reads as '': it pairs with nothing.
+      // An id that is missing or of a wrong type reads as '', which matches no other id.
       const round = id === '' ? undefined : roundsById.get(id);
       if (round?.isAnswered !== false) continue;
       round.isAnswered = true;
@@ -76,8 +76,8 @@ export function answeredRounds(items: readonly Item[]): readonly number[] {
 }
 
 /**
- * The newest exchange alone, with indexes of the whole list: reading it costs what it holds, not
- * what the conversation holds. Undefined for no items.
+ * Returns the newest exchange, or undefined if there are no items. Only its own items are read, so a long
+ * conversation costs nothing. Its indexes are positions in the whole list.
  */
 export function currentExchange(items: readonly Item[]): Exchange | undefined {
   return exchangeBefore(items, items.length);

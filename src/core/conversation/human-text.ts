@@ -25,7 +25,7 @@ const NOTHING_SAID: UserText = { humanText: '', isInterruption: false };
 /** Blocks that say only this, whole. */
 const INJECTED_WHOLE: ReadonlySet<string> = new Set([
   'Tool loaded.', // Claude Code: follows the result of ToolSearch.
-  'The following tool was executed by the user', // opencode: a shell command of the person's own.
+  'The following tool was executed by the user', // opencode: a shell command that the user ran.
   'What did we do so far?', // opencode: precedes the summary of a compaction.
   '</image>', // Codex: follows the part that holds a picture.
 ]);
@@ -391,7 +391,7 @@ const WRAPPERS: readonly Wrapper[] = [
   // The editor extension lists open files before the typed text.
   ['# Context from my IDE setup:', 'request'],
   // --- opencode
-  // A file that the person named with @; its text is the next block.
+  // A file that the user named with @. Its text is the next block.
   ['Called the Read tool with the following input:', 'announcement'],
   // Follows a compaction.
   ['Continue if you have next steps, or stop and ask for clarification', 'injected'],
@@ -419,7 +419,7 @@ const WRAPPERS: readonly Wrapper[] = [
   // --- Cline and Roo
   // The answer of the user to the assistant, in older versions and in Roo.
   [/^\[(?:attempt_completion|ask_followup_question|plan_mode_respond)\b[^\n]*\] Result:/, 'reply'],
-  // A task continues; an element in it holds what the user adds.
+  // The client continues a task. An element in this text holds what the user adds.
   ['[TASK RESUMPTION]', 'reply'],
   // A tool's output, in older versions and in Roo: a file, a page, a command.
   [/^\[[a-z][a-z_]{1,40}(?: for '[^\n]*'| completed)?\] Result:/, 'result'],

@@ -92,7 +92,7 @@ export interface SoFar {
   /** The client's order in the first item of role 'system', if any. */
   readonly systemOrder: ClientOrder | undefined;
   readonly hasSystem: boolean;
-  /** An item refers to another one that only the provider holds. */
+  /** The item refers to another item that only the provider has. */
   readonly hasReference: boolean;
   /** Items with human text, the newest first. */
   readonly humans: ItemChain | undefined;

@@ -255,7 +255,8 @@ export class DeltaTemplate {
 }
 
 /**
- * After so many events that fit no template, the provider's events are always parsed: learning would only cost time.
+ * After this many events that fit no template, the provider's events are always parsed: learning templates would
+ * only waste time.
  */
 const MISSES_MAX = 16;
 const PROBE = 'svc';

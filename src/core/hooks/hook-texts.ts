@@ -28,8 +28,8 @@ export interface HookBlock {
 
 const NONE: HookTexts = { placed: [], isAtPrompt: false };
 /**
- * Cached texts by view. Recall asks twice and the capture once, and reading those of 100 prompts takes milliseconds.
- * A view belongs to one request, so client and key never differ.
+ * Caches hook texts by view. A request needs them three times (twice for recall, once for capture), and reading
+ * those of 100 prompts takes milliseconds. A view belongs to one request, so client and key never differ.
  */
 const FOUND = new WeakMap<RequestView, HookTexts>();
 

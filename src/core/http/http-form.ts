@@ -87,7 +87,9 @@ interface FormProblem {
   readonly header?: string;
 }
 
-/** Returns what is wrong with a head: a target that is no path, or headers that servers read in two ways. */
+/**
+ * Returns the problem of a request's head: a target that is no path, or headers that servers understand differently.
+ */
 export function formProblem(
   { target, method }: Pick<RequestHead, 'target' | 'method'>,
   headers: HeaderIndex,

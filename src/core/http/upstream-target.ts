@@ -21,7 +21,7 @@ export interface UpstreamBase {
   readonly hostname: string;
   /** The URL holds a user name or a password. */
   readonly hasUserInfo: boolean;
-  /** The path that replaces a target's `/v1`, and the path in front of every other target. */
+  /** `versioned`: the path that replaces a target's `/v1`. `root`: the path in front of every other target. */
   readonly versioned: string;
   readonly root: string;
   /** The query of the base URL and of the settings, encoded; '' for none. */

@@ -129,11 +129,11 @@ interface Addresses {
   readonly 'own-block': AtOwnItem;
   /** The block that the first conversation with these words got. */
   readonly 'shared-block': AtItem;
-  /** The block in front of this very answer, which tells apart conversations with the same beginning. */
+  /** The block in front of one particular answer. The answer tells apart conversations with the same beginning. */
   readonly 'answered-block': AtAnswer;
   /** The provider refused a change, in a conversation with a name from the client. */
   readonly refusal: ConversationOwner & OfChange;
-  /** The provider refused a change, in a conversation without such a name. */
+  /** The provider refused a change, in a conversation to which the client gave no name. */
   readonly 'refusal-at': AtItem & OfChange;
   /** The answer to this exchange was cut short. */
   readonly 'cut-answer': AtItem;
@@ -148,8 +148,8 @@ interface Addresses {
   /** A thinking block that svc relayed, by its thoughtId. */
   readonly thought: Owner & { readonly thought: string };
   /**
-   * This conversation, which began with this item, holds bound thinking. After a compaction it begins with another
-   * item.
+   * This conversation, which began with this item, holds thinking that is bound to its prefix. After a compaction
+   * the conversation begins with another item.
    */
   readonly bound: ConversationOwner & { readonly fingerprint: string };
   /** What svc's hooks have done in a session; `fingerprint` names the note. */

@@ -32,7 +32,7 @@ export interface MemoryRecord<Role extends TextRole = TextRole> extends MemoryMa
   /** Which exchange of the conversation, counted from 0; 0 for an output. */
   readonly exchange: number;
   readonly branch?: string;
-  /** It is not certain that the user wrote the text: it ranks lower and is never a rule. */
+  /** svc is not certain that the user wrote the text: it ranks lower and is never a rule. */
   readonly source?: 'unverified';
   /** `at` is when the text was said, not when it was found in a history: repeating the text renews the date. */
   readonly isTimed?: true;
@@ -56,7 +56,7 @@ export function isPin(value: unknown): value is Pin {
   return value === 'always' || value === 'never';
 }
 
-/** A retired rule is never placed; a pinned one is placed in every prompt. */
+/** A retired rule is never quoted; a pinned rule is quoted in every prompt. */
 export type RuleMark = 'retired' | 'pinned';
 
 export function isRuleMark(value: unknown): value is RuleMark {

@@ -25,7 +25,7 @@ export interface SharedEntry {
 
 export interface SharedFile {
   readonly entries: readonly SharedEntry[];
-  /** One sentence for each paragraph that is no entry; it quotes nothing of the paragraph. */
+  /** One message for each paragraph that is no entry. It quotes nothing of the paragraph. */
   readonly problems: readonly string[];
   /** The file has git conflict marks. The entries of both sides are read. */
   readonly isConflicted: boolean;

@@ -40,7 +40,7 @@ interface Entry {
 export interface SessionFacts {
   /** For a session that does not name itself. */
   readonly name: string;
-  /** The blocks that the proxy placed at a prompt with these words. */
+  /** The blocks that the proxy added to a prompt with these words. */
   readonly placedAt?: (humanText: string) => readonly string[];
 }
 
@@ -209,7 +209,7 @@ export class TranscriptReader {
     const { key } = this.#own;
     const added = key === '' ? [] : markedBlocks(text, key);
     if (added.length === 0) return;
-    // An item in front of the first prompt would count as an exchange.
+    // Before the first prompt there is no entry: an empty one would count as an exchange.
     if (this.#entries.length === 0) this.#openingBlocks.push(...added);
     else {
       this.#add(NO_TRAITS, undefined);

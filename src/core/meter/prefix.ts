@@ -300,7 +300,8 @@ function itemDifference(
 ): Difference | undefined {
   const index = firstUnequal(before, after, isEqualItem) ?? before.length;
   const [one, other] = [before[index], after[index]];
-  // A request that is only longer or only shorter has no difference: it adds items or goes back.
+  // If a request is only longer or only shorter than the one before, nothing differs: items were added, or the user
+  // went back.
   if (one === undefined || other === undefined) return undefined;
   const isThinking = one.digest === other.digest || one.isThought || other.isThought;
   if (isThinking) {

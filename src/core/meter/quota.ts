@@ -283,7 +283,7 @@ const PACE_SHARE = 0.01;
 const SINK = 0.02;
 const RESET_SLACK_MS = 10 * 60_000;
 const MOVERS_MAX = 8;
-/** After so many readings without it, a window counts as gone. */
+/** A window that is missing in this many readings in a row is no longer shown. */
 const GONE_READINGS = 3;
 
 /** Returns one report per login, newest first. `rows`: in the order in which they were written. */

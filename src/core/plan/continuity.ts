@@ -45,7 +45,7 @@ const STATES = {
   /** The provider recently refused a shortened request of this conversation. */
   provider_refused: 'bypassed_provider_refused',
   elision_off: 'bypassed_protected_context',
-  /** All old items are of a kind that is never left out. */
+  /** No old item is of a kind that may be left out. */
   protected: 'bypassed_protected_context',
   near_window: 'bypassed_protected_context',
   not_stored: 'bypassed_not_stored',
@@ -81,7 +81,7 @@ export function effectiveMode(mode: CompressionMode, outcome: Outcome): Compress
 /** Obstacles to shortening that are known before the request's history is read. */
 export interface Obstacles {
   readonly modes: Modes;
-  /** Texts left out earlier stay out in every mode, because thinking is bound to it. */
+  /** Thinking is bound to the prefix, so texts that were left out earlier stay out in every mode. */
   readonly isBound: boolean;
   readonly isOverBudget: boolean;
   readonly hasProviderState: boolean;

@@ -44,7 +44,7 @@ const PRICE = {
   known: 0.64,
   /** Signs after the first of a row. */
   moreSigns: 0.6,
-  /** The price of a sign after two others that differs from the one before it. */
+  /** Tokens of a sign that follows two other signs and differs from the one before it. */
   changedSign: 0.95,
   /** Quotation marks and dashes of print, and the signs of Chinese and Japanese. */
   printed: 1.1,

@@ -16,7 +16,7 @@ export interface Cue {
   /** The text as written: the last parts of a path, a name, or the line of an error. */
   readonly text: string;
   readonly kind: 'file' | 'name' | 'error';
-  /** Its terms in the index: a text with the cue has all of them. */
+  /** The terms of the file, name or error in the index. A text that mentions it contains all of them. */
   readonly terms: readonly string[];
   /** Whole forms in the index. A text with the cue has them, unless it names a file with its folders. */
   readonly wholes: readonly string[];
@@ -67,7 +67,10 @@ function termsOfCue(kind: Cue['kind'], text: string): Pick<Cue, 'terms' | 'whole
   return { terms: [...new Set(words.filter(isTelling))], wholes: [] };
 }
 
-/** Estimates how many passages have the cue: those with its whole form, or else with its rarest term. */
+/**
+ * Estimates how many passages mention the file, name or error: those with its whole form, or else with its rarest
+ * term.
+ */
 export function frequencyOf(cue: Cue, frequency: (term: string) => number): number {
   const least = Math.min(...cue.terms.map(frequency));
   const whole = Math.max(0, ...cue.wholes.map(frequency));
@@ -178,7 +181,10 @@ export interface Told<Texts> {
 const EXCHANGES_MAX = 2;
 const QUOTE_TOKENS_MAX = 60;
 
-/** Returns exchanges, best first, each with its best line about the cues; none if nothing surely helps. */
+/**
+ * Returns the exchanges with the best lines about the files, names and errors (`cues`), best first. Empty if no line
+ * scores high enough.
+ */
 export function tellAbout<Texts extends Spoken & { readonly at: number }>(
   exchanges: readonly Texts[],
   cues: readonly ValuedCue[],

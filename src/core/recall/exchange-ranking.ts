@@ -77,7 +77,7 @@ const NEW_SHARE = 0.6;
 /** A short answer concludes nothing. */
 const SHORT_ANSWER_CHARS = 150;
 const SHORT_ANSWER_PENALTY = 0.3;
-/** The signal is the mean of so many best scores: a single lucky match proves no subject. */
+/** The number of best scores whose mean is the signal: one lucky match proves nothing. */
 const SIGNAL_OF = 3;
 /**
  * Factors on the signal: if all best exchanges were on other branches, and per exchange on the same branch. Chance
@@ -88,7 +88,7 @@ const SIGNAL_ON_BRANCH = 0.15;
 const BRANCHES_OF = 5;
 const DAY_MS = 86_400_000;
 
-/** Ranks the exchanges. `vocabulary`: the one that numbered their words. */
+/** Ranks the exchanges. `vocabulary` is the list in which their words are numbered. */
 export function rankExchanges<Kind extends RememberedExchange>(
   question: ExchangeQuestion,
   exchanges: readonly Kind[],

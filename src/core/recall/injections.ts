@@ -54,7 +54,7 @@ export interface Placement {
   readonly isNew?: true;
 }
 
-/** The tokens of all second looks of a request, and of the one that is new in it. */
+/** Tokens of all second looks of a request, and tokens of the newest one. */
 export interface SecondLooks {
   readonly tokens: number;
   readonly written: number;
@@ -240,13 +240,16 @@ export function unansweredItem(view: RequestView): Item | undefined {
 const ALIKE_REUSE_MS = 3_600_000;
 
 /**
- * How long a block from a memory service is placed again, unless thinking is bound to it. The service does not
- * report what it purged, so after a week no prompt may hold a purged text. No provider caches a prompt for more than
- * a day, so only a conversation that continues for a week without a pause loses its prefix.
+ * How long a block from a memory service is added again, except in front of bound thinking. The service does not
+ * report purges, so after a week no prompt may contain a purged text. No provider caches a prompt for more than a
+ * day, so only a conversation that continues for a week without a pause loses its cached prefix.
  */
 export const SERVICE_BLOCK_MS = 7 * 24 * 3_600_000;
 
-/** What the newest thinking of a request requires of the blocks in front of it. */
+/**
+ * What the newest thinking of a request requires of the blocks before it. A provider may bind thinking: it accepts
+ * the thinking only if everything before it is unchanged.
+ */
 export interface Bond {
   /** The conversation holds thinking that is bound to its prefix, so nothing in front of it may change. */
   readonly isBound: boolean;
@@ -257,7 +260,7 @@ export interface Bond {
    * Undefined if it is not bound.
    */
   readonly placed: readonly PlacedMark[] | 'foreign' | undefined;
-  /** Nothing was left out in front of that bound thinking. */
+  /** Nothing was left out before the bound thinking. */
   readonly isWhole: boolean;
 }
 

@@ -18,7 +18,7 @@ export interface RankingWeights {
   readonly nextScore: number;
   /** The same for those one further away. */
   readonly furtherScore: number;
-  /** Share of a unit's score that a part must reach by its own words. */
+  /** Minimum share of a result's score that one of its passages must reach by its own words. */
   readonly partShare: number;
   /** Bonus for two words that are adjacent both in the question and in the passage. */
   readonly pair: number;
@@ -77,8 +77,8 @@ export const RANKING: RankingWeights = {
   pair: 0.4,
   // A set of chats with an assistant: 1.3 found 7 % more of the evidence than 1.
   userRole: 1.3,
-  // Just under the person's words, not fitted. LoCoMo with its speakers as user and assistant: 1 loses
-  // 1.9 in the block and 7.6 of MRR. The dialogues, where all answers are long, do not mind.
+  // Just under the weight of the user's words; not fitted. LoCoMo with its speakers as user and assistant: 1 loses
+  // 1.9 in the block and 7.6 of MRR. The dialogues, where all answers are long, do not change.
   shortAnswer: 1.25,
   // LoCoMo: 0.2 to 0.5 within 0.2 in the block and of dialog R@10.
   when: 0.35,
@@ -86,7 +86,7 @@ export const RANKING: RankingWeights = {
   date: 0.6,
   // LoCoMo: 0 loses 0.4.
   dateField: 0.5,
-  // LoCoMo: 0.1 to 0.5 alike; it is there for stores in which the same is said often.
+  // LoCoMo: 0.1 to 0.5 alike. It helps in stores that contain many similar statements.
   similar: 0.3,
   // Comparing by the words of the question instead lost 1 % of dialog R@10 on LoCoMo and put no
   // more of the dialogues' changes first.

@@ -20,7 +20,10 @@ export function rankCandidates<Kind extends Candidate>(
   return diversify(scored, question, RANKING);
 }
 
-/** Ranks the parts of the units, best first: of a question and its answer, one part may say it all. */
+/**
+ * Ranks the passages of the results (units), best first: in a pair of question and answer, one passage may contain
+ * everything.
+ */
 export function orderParts<Kind extends Candidate>(
   ranked: readonly Ranked<Kind>[],
 ): { readonly candidate: Kind; readonly part: number; readonly score: number }[] {
@@ -223,7 +226,7 @@ class Scorer {
   }
 }
 
-/** Evidence of a text from the days in question: as much as that of a common word. */
+/** Evidence that a text from the days in question adds: as much as a common word. */
 const DATE_RARITY = 0.5;
 
 const ONE_PART = [1];

@@ -19,16 +19,19 @@ const STRENGTH_MIN = 0.35;
  */
 const STRENGTH_OF_ORDER_MIN = 0.55;
 /**
- * Least share of the question's words that must be found, weighted by rarity. One repeated word, or one beside good
- * neighbours, is not enough. On the even half of LoCoMo 0.2 removes a fourth of the answers to questions of other
- * conversations and loses no evidence.
+ * Minimum share of the question's words that a passage must contain, weighted by rarity. A single word does not
+ * suffice, even if it is repeated or its neighbours fit well. On the even half of LoCoMo 0.2 removes a fourth of the
+ * answers to questions of other conversations and loses no evidence.
  */
 const COVERAGE_MIN = 0.2;
-/** Least share for further units once one unit answers the question. */
+/** Minimum share for further results, once one result answers the question. */
 const SHARE_OTHERS_MIN = 0.02;
 /** Least evidence: words that nearly every passage holds prove nothing, however many of them match. */
 const HELD_MIN = 0.35;
-/** So many first units are tested: neighbours and the user's own words may rank above the real answer. */
+/**
+ * The number of first results that are tested. The real answer may rank below its neighbours and the user's own
+ * words.
+ */
 const JUDGED_FIRST = 5;
 /**
  * Rarity of an unknown name, in words that no passage holds. It silences half of LoCoMo's questions to the wrong
@@ -43,7 +46,7 @@ export function strengthNeeded(isQuestion: boolean): number {
   return isQuestion ? STRENGTH_MIN : STRENGTH_OF_ORDER_MIN;
 }
 
-/** Returns the units that answer, in order; none if none of the first ones answers by itself. */
+/** Returns the results that answer the question, in order. Empty if none of the first ones answers it alone. */
 export function keepRelevant<Kind extends { readonly evidence: Evidence }>(
   ranked: readonly Kind[],
   { isQuestion }: { readonly isQuestion: boolean },

@@ -78,7 +78,7 @@ const ROW_OR_STEP = /^\||\|$|\s\|\s|^[→⇒↳]|^[-=]>\s/;
 /** Matches a line that continues in the next one: a heading, half a list, a text that was cut. */
 const GOES_ON =
   /[:：,，、([{–—&|/\\]$|(?:…|\.\.\.|\s-)$|\s(?:an|and|because|but|its|my|or|our|than|the|their|which|your|und|oder)$/;
-/** A line of at most so many words without a verb is a heading or a label. */
+/** A line without a verb and with at most this many words is a heading or a label. */
 const LABEL_WORDS = 4;
 /** Matches a word. In scripts without spaces two characters are about a word. */
 const WORD =

@@ -16,8 +16,8 @@ const RANDOM_STEPS_MIN = 4;
 /** Pairs of adjacent capitals in a random value without digits; names seldom have any. */
 const RANDOM_CAPITAL_PAIRS_MIN = 2;
 /**
- * So many pairs of capitals count as one more step: one in 5,000 random values of 24 characters has only three
- * steps.
+ * The number of pairs of capitals that counts as one more step. One in 5,000 random values of 24 characters has only
+ * three steps.
  */
 const CAPITAL_PAIRS_OF_A_STEP = 5;
 
@@ -42,7 +42,10 @@ export function isTechnical(value: string): boolean {
   return TECHNICAL_FORM.test(value) || beginsWithWord(TECHNICAL_WORD, value);
 }
 
-/** Says whether a value begins with such a word and is not random: "xxX5Yl8fo4Sr…" is no placeholder. */
+/**
+ * Says whether a value begins with the given word and is not random: "xxX5Yl8fo4Sr…" is random, so it is no
+ * placeholder.
+ */
 function beginsWithWord(word: RegExp, value: string): boolean {
   return word.test(value) && !looksRandom(value);
 }

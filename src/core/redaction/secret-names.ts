@@ -25,7 +25,7 @@ export const NAMES =
   'consumer|client|license|subscription|deploy|webhook|jwt|app|pre-?shared|integration)[_.-]?key|api key|' +
   "api[ -]?schl(?:ü|ue)ssel|clé (?:d['’])?api|clave (?:de )?api|chiave api|" +
   'connection[_-]?string|(?<=[a-z0-9])_(?:key|pat|dsn)(?![a-z])';
-/** Matches a name that is a weaker sign: only a random value after it is a secret. */
+/** Matches a weaker sign of a secret: with such a name, only a random value is a secret. */
 export const WEAK_NAME = /^_/;
 
 /** Vendors whose keys have no recognisable form: a random value assigned to their name is a secret. */
@@ -66,7 +66,7 @@ export function findName(text: string, from: number): number {
   return -1;
 }
 
-/** Returns where the name begins whose part is at `partAt`. */
+/** Returns where the whole name begins. `partAt` is the place of the matched part. */
 function nameAround(text: string, partAt: number, from: number): number | undefined {
   const windowStart = Math.max(0, partAt - BEFORE_PART_CHARS);
   const window = text.slice(windowStart, partAt + AFTER_PART_CHARS);

@@ -47,7 +47,7 @@ export function afterPause(before = NOT_YET, idleMs: number): LongCache | undefi
 /** Least share of the prefix that must be read to count as served from the cache. */
 const SERVED_SHARE = 0.5;
 
-/** Says, after such a pause, whether the provider has read what it was paid to keep. */
+/** Says whether, after a pause that an hour's lifetime covers, the provider read the entry that was paid for. */
 export function wasServed(cacheRead: number, prefixTokens: number): boolean {
   return cacheRead >= SERVED_SHARE * prefixTokens;
 }

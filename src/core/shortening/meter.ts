@@ -40,7 +40,7 @@ export interface MeterState {
   readonly total: number;
   readonly directTotal: number;
   readonly elidedTokens: number;
-  /** The provider has served something from its cache; some have none or do not report it. */
+  /** The provider has served something from its cache. Some providers have no cache or do not report it. */
   readonly hasCache: boolean;
   readonly requests: number;
   /** How many requests missed a cache that should have served them. */
@@ -92,10 +92,7 @@ export function paidFor(
   return input + prices.read * cacheRead + prices.write * usual + prices.writeHour * cacheWriteHour;
 }
 
-/**
- * Why a request cost what it did. 'rested': a batch after a pause, when it is unknown whether the cache still
- * existed.
- */
+/** Why a request has its price. 'rested': a batch after a pause, so it is unknown whether the cache still existed. */
 type Kind = 'cold' | 'served' | 'missed' | 'batch' | 'rested';
 
 interface Here {

@@ -18,10 +18,10 @@ export const CLEARING_BETA = 'context-management-2025-06-27';
 
 const FIELD = 'context_management';
 const TYPE = 'clear_tool_uses_20250919';
-/** Matches every version of this edit; a later one counts as the client's own. */
+/** Matches every version of this edit. The client may use a later version; then the client's own edit applies. */
 const TYPE_OF_ANY_DAY = /^clear_tool_uses_/;
 const TRIGGER_TOKENS = 60_000;
-/** Fewest tokens worth clearing: each clearing costs the cache. */
+/** Minimum tokens worth clearing, because each clearing breaks the prompt cache. */
 const CLEARED_TOKENS_MIN = 20_000;
 
 /** The outputs that the provider may clear, and the parameters of the edit. */

@@ -181,7 +181,7 @@ export function settle(
     batch: removal.batch.filter(isHeld),
     omissions: removal.omissions.filter(areHeld),
   };
-  // The memory may prove less than was asked, and the rest may no longer be worth a batch.
+  // The memory may prove fewer texts than asked, and the rest may be too small for a batch.
   const isAny = held.batch.length + held.omissions.length > 0;
   const leaves = isAny && decide(batchFacts(facts, held)) === 'leaves';
   const { batch, omissions } = leaves ? held : { batch: [], omissions: [] };
@@ -236,7 +236,7 @@ export function isElidable(output: ToolOutput, tokensMin = OUTPUT_TOKENS_MIN): b
   return output.tokens >= tokensMin && output.isStorable && mayLeave(output);
 }
 
-/** Depends only on the part before the output, so what was left out stays out. */
+/** Uses only facts from before the output, so an output that was left out stays out. */
 function mayLeave({ isClients, timesRead, tool }: ToolOutput): boolean {
   return !isClients && timesRead <= LEAVES_AGAIN_MAX && !isKeptTool(tool);
 }
