@@ -1,6 +1,6 @@
 /**
- * Returns the result of the work, or undefined after so many milliseconds; the work then continues. Rejects if the
- * work does. On a busy machine the timer may be late too, and a result that has arrived by then still counts.
+ * Returns the result of the work, or undefined after `ms` milliseconds; the work then continues. Rejects if the work
+ * rejects. On a busy machine the timer may be late too; a result that has arrived by then is still returned.
  */
 export async function within<Result>(
   ms: number,
@@ -18,8 +18,8 @@ export async function within<Result>(
 }
 
 /**
- * Works with a signal that aborts after so many milliseconds, or with `signal`. Node forgets a timeout of which
- * only AbortSignal.any() knows: it never fires after a garbage collection.
+ * Runs the work with a signal that aborts after `ms` milliseconds, or together with `signal`. AbortSignal.any() is
+ * not used: Node forgets a timeout that only it refers to, which then never fires after a garbage collection.
  */
 export async function withDeadline<Result>(
   ms: number,

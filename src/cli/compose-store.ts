@@ -38,7 +38,7 @@ export interface CliStore {
 export interface StoreOptions {
   /** The environment with the configuration that says where memories are; absent: on this machine. */
   readonly environment?: Environment;
-  /** Nothing will be changed: where no store is yet, none is made. */
+  /** True if the command changes nothing: then no store is created. */
   readonly isReader?: boolean;
   /** Reports to the user while the command continues, for example a damaged file that was renamed. */
   readonly report: (line: string) => void;
@@ -90,7 +90,10 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** A folder for an empty store that goes with the command; undefined where there is no folder for temporary files. */
+/**
+ * Returns a temporary folder for an empty store, which is removed when the command ends. Undefined if the system has
+ * no folder for temporary files.
+ */
 function passingFolder(): string | undefined {
   try {
     return mkdtempSync(join(tmpdir(), 'svc-empty-'));
@@ -112,8 +115,8 @@ async function openHosted(
 }
 
 /**
- * Returns where memories are; undefined without a configuration. An unreadable one is an error, because it may name
- * another place than this machine.
+ * Returns where memories are stored; undefined without a configuration. An unreadable configuration is an error,
+ * because it may name a memory service.
  */
 async function memorySettings(environment: Environment): Promise<MemorySettings | undefined> {
   const file = await readConfigFile(configFolder(environment));

@@ -73,7 +73,7 @@ export class Connections {
     clearTimeout(timer);
   }
 
-  /** Closes sockets without a request now, and the others after their last answer. */
+  /** Closes idle sockets now, and each other socket after its last answer. */
   #drain(): void {
     this.#isDraining = true;
     for (const [socket, answers] of this.#answers) if (answers.size === 0) socket.destroy();

@@ -132,8 +132,9 @@ export interface WeighedMemory {
   /** From 0 to about 1. */
   readonly score: number;
   /**
-   * 'added': it would be placed. 'no_room': it fits the prompt, but better ones fill the block. 'weak': too little
-   * of the prompt is in it. 'never': the user marked it so. 'other_project': it would be placed in its own project.
+   * 'added': recall would quote it. 'no_room': it fits the prompt, but better ones fill the block. 'weak': it shares
+   * too few words with the prompt. 'never': the user marked it so. 'other_project': it would be quoted in its own
+   * project.
    */
   readonly verdict: 'added' | 'no_room' | 'weak' | 'never' | 'other_project';
 }

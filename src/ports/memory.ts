@@ -84,7 +84,7 @@ export const REFERENCES_MAX = 10;
 export interface SpaceMove {
   readonly from: string;
   readonly to: string;
-  /** Only these memories, which later captures do not bring back to `from`; absent: the whole space. */
+  /** Moves only these memories, which later captures do not bring back to `from`; absent: the whole space. */
   readonly refs?: readonly string[];
 }
 

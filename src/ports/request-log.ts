@@ -185,7 +185,7 @@ export interface RequestRow {
   readonly readings?: number;
   /** The conversation holds thinking that is bound to its prefix, so nothing already sent may change. */
   readonly isBound?: true;
-  /** No block may be placed any more, because the conversation was continued without svc. */
+  /** No block may be added any more, because the conversation was continued without svc. */
   readonly isForeign?: true;
   /** Milliseconds of each step, by name. */
   readonly ms: Readonly<Record<string, number>>;

@@ -22,7 +22,7 @@ export interface UpstreamRequest {
   readonly target: string;
   /** All headers except Host and Content-Length; the credential is last. */
   readonly headers: RawHeaders;
-  /** The body in pieces that are sent in order; empty if there is none. */
+  /** The pieces of the body in order; an empty list if there is no body. */
   readonly body: readonly Uint8Array[];
 }
 

@@ -43,8 +43,8 @@ export class Bonds {
     );
     const known = thought === undefined ? undefined : knownIn(found, thought);
     if (mayBind && known === undefined && found.missing !== undefined) return undefined;
-    // The ledger may not know the model that made the thinking. Most users stay with one model, so assume the one
-    // that this request names.
+    // The ledger may not know which model made the thinking. Most users stay with one model, so the requested model
+    // is assumed.
     const isBound = isMarked || found.has(mark) || (known?.isBound ?? mayBind);
     if (!isBound) return { ...UNBOUND, thoughtAt };
     this.#mark(reading);

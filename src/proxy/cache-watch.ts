@@ -126,9 +126,7 @@ export class LongCacheWatch {
     return state?.isLong === true ? edits : [];
   }
 
-  /**
-   * Compares the provider's counts with what was paid for. If the long-lived cache was not used, it is switched off.
-   */
+  /** Compares the provider's counts with what was paid. If the long-lived cache was not used, it is switched off. */
   measured(reading: Reading, usage: Usage | undefined): void {
     const { view, state } = reading;
     if (usage === undefined || state.longCache?.isBridging !== true) return;

@@ -81,7 +81,7 @@ export class CaptureKeeper {
       }
       end = start;
     }
-    // This one fingerprint now replaces the entries of the single exchanges.
+    // The fingerprint of this exchange replaces those of all earlier exchanges, because it implies them.
     keptHistories.set(history, true);
     keptExchanges.clear();
     return false;

@@ -39,7 +39,7 @@ export class Conversations {
   /** The newest first. */
   #views: readonly RequestView[] = [];
 
-  /** An estimate of the memory that is remembered here. */
+  /** An estimate of the memory that the cached bodies take. */
   get bytes(): number {
     return this.#views.reduce((sum, view) => sum + heldBytes(view), this.states.bytes);
   }

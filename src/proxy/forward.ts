@@ -19,7 +19,8 @@ export interface Form {
   /** The value of `anthropic-beta` that its edits need. */
   readonly beta?: string | undefined;
   /**
-   * This form leaves out edits in front of bound thinking. It is sent only after a refusal that blames the thinking.
+   * True if this form leaves out edits before bound thinking. It is sent only if the provider refused the request
+   * because of the thinking.
    */
   readonly breaksBond?: boolean;
 }

@@ -122,10 +122,10 @@ export class ProxyHandler {
     const { request: asked, record, gone } = context;
     const settings = this.#dependencies.settings();
 
-    // 5: modes. An unknown one is refused before anything is sent.
+    // Step 5: read the modes. An unknown mode is refused before anything is sent.
     record.note({ modes: this.#modesOf(asked, settings, settings.compressionMode) });
 
-    // 4 and 6: parse the body into a view, choose the upstream, identify client and exchanges.
+    // Steps 4 and 6: parse the body, choose the upstream, identify the client and the exchanges.
     const { request, read, configured } = await this.#readRouted(asked);
     const { compressionMode = settings.compressionMode } = configured.settings;
     const hasSpace = typeof read === 'string' || read.hasNoSpace !== true;
@@ -140,7 +140,7 @@ export class ProxyHandler {
 
     await this.#admit(record);
 
-    // 7 to 9: recall, prove what may be left out, plan from these facts, edit byte ranges of the body.
+    // Steps 7 to 9: recall, prove what may be left out, plan, and edit byte ranges of the body.
     const upstream = configured.settings;
     const change = await this.#change({ request, read, modes, settings, upstream });
     // The form that the provider accepted: the planned one unless it is refused.
@@ -155,8 +155,8 @@ export class ProxyHandler {
 
     this.#dependencies.planned?.(record.known());
 
-    // 10 and 11: headers with the credential last, then the provider. The other forms are sent only after a refusal.
-    // If the user stops the answer, still store the question.
+    // Steps 10 and 11: write the headers, the credential last, and send the request. The other forms are sent only if
+    // the provider refuses this one.
     const sent = forwardPlanned({
       configured,
       request,
@@ -183,7 +183,7 @@ export class ProxyHandler {
     });
     record.answered(answer);
 
-    // 12 to 15: evidence headers, then the provider's bytes as they come, with a watcher beside them. Captures are on
+    // Steps 12 to 15: send the evidence headers, then relay the provider's bytes while svc reads them. Captures are on
     // disk before the client has the last byte.
     const watch = new AnswerWatch(request, answer, {
       onAnswer: (said) => {
@@ -396,7 +396,7 @@ export class ProxyHandler {
     const { placements } = taken.recalled;
     this.#shortener.measured(reading, said.usage);
     this.#longCaches.measured(reading, said.usage);
-    // Without this entry a fork may get another block; nothing else is lost.
+    // Without this entry a fork may get another block, which is the only harm.
     if (said.isComplete) {
       this.#bonds.answered(said, {
         reading,

@@ -22,7 +22,7 @@ export interface AskedText {
   readonly text: string;
 }
 
-/** `unproven`: one of the memory's answers was wrong, so none counts. */
+/** `unproven`: one answer of the memory was wrong, so all its answers are ignored. */
 export type Possession =
   | { readonly kind: 'proven'; readonly digests: ReadonlySet<string> }
   | { readonly kind: 'unproven' }

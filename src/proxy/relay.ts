@@ -130,7 +130,7 @@ class Relay implements AnswerSink {
       return this.#outgoing.write(chunk);
     }
     if (completes === 'thought') {
-      // As soon as the client has the thought, it may send it back or hang up. So svc records it first.
+      // As soon as the client has the thinking, it may send it back or hang up. So svc records the thinking first.
       this.#watch(chunk);
       this.#watchThought();
       return this.#outgoing.write(chunk);

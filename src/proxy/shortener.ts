@@ -197,7 +197,7 @@ export class Shortener {
   /** Finds what may be left out, and begins the proof that the memory holds it. */
   async findCandidates(call: ShorteningCall): Promise<Candidates> {
     const { view, identity } = call.reading;
-    // Also if nothing may be left out: after a store was replaced, the outputs are stored again.
+    // Runs even if nothing may be left out: after the store was replaced, the outputs must be stored again.
     this.#keeper.refresh();
     const sight = await this.#look(call);
     const decision = decideReading(sight);
@@ -536,7 +536,7 @@ const KNOWN_BYTES = 200;
 
 interface KeepOptions {
   readonly limit: number;
-  /** Also store outputs that are too short for svc itself to leave out. */
+  /** Outputs that are too short to be left out are stored too. */
   readonly keepsShort: boolean;
 }
 

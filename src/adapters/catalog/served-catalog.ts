@@ -3,8 +3,8 @@ import type { ModelFacts } from '../../core/settings/model-facts.ts';
 import { type CatalogOptions, openCatalog, type OpenCatalog } from './catalog.ts';
 
 /**
- * The catalog of a process that runs for months. A question is answered at once from the newest copy; if that is
- * older than a day, a newer one is downloaded for the next question.
+ * The catalog of a process that runs for months. Every query uses the newest copy at once. If the copy is older than
+ * a day, a new one is downloaded for later queries.
  */
 
 /** Pause after a failed download. */

@@ -13,7 +13,7 @@ import type { ZstdJob, ZstdResult } from './zstd-worker.ts';
  */
 interface RequestDecoder {
   readonly decode: BodyDecoder;
-  /** Starts what the first zstd body needs, in advance. */
+  /** Loads in advance what the first zstd body needs. */
   warm(): void;
   close(): Promise<void>;
 }
@@ -82,7 +82,7 @@ class ZstdThread {
 
   /** `limits.deadlineMs` counts from when the worker starts the job. */
   async decode(encoded: Buffer, limits: DecodeLimits): Promise<Buffer> {
-    // Refuse at once, before queueing, what the frame headers show to be invalid.
+    // Refuses bodies with invalid frame headers at once, before they enter the queue.
     readZstdFrames(encoded, limits.decodedBytesMax);
     const job = this.#queue.then(() => this.#run(encoded, limits));
     this.#queue = job.catch(() => undefined);

@@ -2,8 +2,8 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Empty files in the data folder whose time tells other processes when something last happened. A running proxy
- * caches blocks, and `svc memory forget` is another process.
+ * Empty files in the data folder. The modification time of each tells other processes when an event last happened.
+ * For example, `svc memory forget` tells a running proxy to drop its cached blocks.
  */
 
 /** Something was forgotten, or the database was replaced, so cached blocks are invalid. */

@@ -14,7 +14,8 @@ import { replaceFile } from './replace-file.ts';
  */
 
 /**
- * How long a file is kept. For an older session, outputs are sent whole, or files written again at the next request.
+ * How long a file is kept. In an older session, outputs are sent whole again, or their files are written again at
+ * the next request.
  */
 const AGE_MAX_MS = 7 * 24 * 3600 * 1000;
 /** The store's own bound for outputs. */

@@ -17,7 +17,7 @@ export interface FolderContents {
 
 export interface OwnFolder {
   readonly folder: string;
-  /** The folder has svc's name at its usual place, so all its content is svc's. */
+  /** True if the folder has svc's own name at its usual place, so everything in it belongs to svc. */
   readonly isStandard: boolean;
   /** How many parent folders svc may have made, such as `.local` and `share`. */
   readonly parents: number;

@@ -39,7 +39,7 @@ interface SpaceState {
 export type Standing = 'same' | 'moved' | 'behind';
 
 export interface AcknowledgementsOptions {
-  /** Where the journal is. Absent: in memory only, for a command that ends soon. */
+  /** The folder of the journal. Absent: entries are only kept in memory, for a command that ends soon. */
   readonly journal?: { readonly folder: string; readonly name: string };
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -187,7 +187,7 @@ export class Acknowledgements {
         this.#journal?.replace(this.#allLines());
       }
     } catch {
-      // The disk is full or read-only; the service is asked once more after a restart.
+      // If the disk is full or read-only, the service is asked once more after a restart.
     }
   }
 

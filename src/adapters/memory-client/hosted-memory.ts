@@ -193,7 +193,7 @@ export class HostedMemory implements Memory {
     try {
       forgotten = await this.#stored.purge(purges, signal);
     } finally {
-      // Also after an error: what the service has deleted is not found a second time.
+      // Runs after an error too: what the service has already deleted would not be reported a second time.
       for (const space of new Set(purges.map(([name]) => name))) {
         // oxlint-disable-next-line no-await-in-loop -- One space, nearly always.
         await placed.emptyPurged(space, signal);
@@ -316,7 +316,7 @@ export class HostedMemory implements Memory {
         acknowledgements.drop(space, held.text);
         return [];
       }
-      // A claim with other bytes or no proof counts as a false proof.
+      // A claim with other bytes or without a proof counts as a false proof.
       const isWhole = entry.bytes === held.bytes && entry.pop !== undefined;
       return [{ digest: held.text, proof: isWhole ? (entry.pop ?? '') : '' }];
     });

@@ -42,7 +42,7 @@ export class KeyIdentity {
     return { kind: 'hosted', ...this.#scopes };
   }
 
-  /** Whether the service can prove what it stores. If not, svc leaves nothing out. */
+  /** True if the service can prove what it stores. Without proofs, svc leaves nothing out of requests. */
   get proves(): boolean {
     return this.#hasProofs;
   }

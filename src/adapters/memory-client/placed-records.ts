@@ -4,10 +4,9 @@ import { RETRIEVE_REFS_MAX } from '../../core/memory-api/limits.ts';
 import type { Operations } from './operations.ts';
 
 /**
- * Finds out which records quoted in placed blocks the service has purged, on request of any machine, and empties
- * those blocks. The generation of a space changes when a purge begins, and again when its last record is deleted. A
- * process asks about each new generation, also after a start, until it has an answer and the blocks are empty. So
- * nothing about this is stored.
+ * Empties blocks in this machine's ledger that quote records purged in the service, on any machine. The generation
+ * of a space changes when a purge begins, and again when its last record is deleted. A process asks about each new
+ * generation, also after a start, until it has an answer and the blocks are empty. So no state about this is stored.
  */
 
 /** Bounds of the pause after a failure: at first for a busy service, in the end as long as for a refused key. */
@@ -18,7 +17,7 @@ const RECORDED_MS = 30_000;
 /** Bound on the answer, the least in the contract: only whether a record exists matters. */
 const BYTES_MAX = 1024;
 
-/** The blocks that were placed in this machine's conversations. */
+/** The recalled blocks that were added to conversations on this machine. */
 export interface PlacedBlocks {
   /** Returns the references of all records that they quote, by space. */
   placed(): Promise<ReadonlyMap<string, ReadonlySet<string>>>;

@@ -156,7 +156,7 @@ function jsonIn(headers: RawHeaders, body: Buffer): unknown {
   }
 }
 
-/** Without the error as cause, because a parser's contains received bytes. */
+/** The error is not attached as cause, because a parser's error contains received bytes. */
 function unreachable(error: unknown): MemoryError {
   const cause = error instanceof Error ? error.cause : undefined;
   const fault = proxyFaultText(codeOf(cause));

@@ -45,7 +45,7 @@ export function parseNetwork(text: string): Network | undefined {
 /** Says whether an address may be dialled. `address`: from the system's resolver or a socket. */
 export function mayDial(address: string, rule: AddressRule): boolean {
   if (isIP(address) === 0) return false;
-  // `process` converts an IPv4 address inside IPv6 (::ffff:127.0.0.1) to the one that would be dialled.
+  // `process` converts an IPv4 address inside IPv6 (::ffff:127.0.0.1) to the IPv4 address that would be dialled.
   const ip = ipaddr.process(address);
   if (METADATA.has(ip.toString())) return false;
   if (PRIVATE_RANGES.has(ip.range())) return rule.allowPrivate || isIn(ip, rule.networks);

@@ -314,7 +314,7 @@ function asProxyError(cause: Error): ProxyError {
     return new ProxyError('INTERNAL', 'The request could not be sent.', { cause });
   }
   if (cause.name === 'HTTPParserError') {
-    // Without the error as cause, because it contains received bytes.
+    // The error is not attached as cause, because it contains received bytes.
     return new ProxyError('UPSTREAM_UNREACHABLE', 'The provider did not answer in HTTP/1.1.');
   }
   const message = `The provider could not be reached${codeDetail(cause)}.`;

@@ -31,8 +31,8 @@ const MANY = 200;
 const SECOND_MS = 1_000;
 
 /**
- * How long such a spell lasts after its last request, in milliseconds: a user's agent sends the next one within that
- * time.
+ * How long a period of activity lasts after its last request, in milliseconds: an agent sends its next request
+ * within that time.
  */
 const LASTS_MS = 60_000;
 

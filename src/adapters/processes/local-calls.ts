@@ -91,8 +91,8 @@ export async function probeToken(
 }
 
 /**
- * Returns the requests that a proxy is answering; none without an answer. Call it only for a listener that has
- * proven to be svc.
+ * Returns the requests that a proxy is answering; an empty list if it does not answer. Call it only for a listener
+ * that has proven to be svc.
  */
 export async function askOpenRequests(
   address: ProxyAddress,

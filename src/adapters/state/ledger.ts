@@ -229,7 +229,7 @@ export class StateLedger implements Ledger {
     this.#known.clear();
   }
 
-  /** Blocks were forgotten: empties those that wait to be written. */
+  /** Called after blocks were forgotten: empties those blocks in entries that are not written yet. */
   #forgotten(): void {
     this.#generation += 1;
     for (const one of this.#unwritten.values()) one.row = withoutQuotes(one.row);

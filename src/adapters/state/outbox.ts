@@ -13,7 +13,7 @@ import type { StateWriter } from './state-writer.ts';
  * all processes, in batches. A record may be delivered twice but is stored once: the memory identifies it by its digest.
  */
 
-/** The name of the outbox for the memory on this machine; memory services have others. */
+/** The name of the outbox for the memory on this machine. Each memory service has an outbox with another name. */
 export const STORE_TARGET = 'store';
 /** R27: bound on waiting captures. Some 30,000 exchanges, which are weeks of work without a memory. */
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
@@ -33,7 +33,7 @@ const GATHER_MS = 10;
 const CAPTURE_MS = 30_000;
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 30_000;
-/** A full disk must not fill what is left with warnings. */
+/** The interval of warnings about a full disk, so that they do not fill the rest of it. */
 const WARNING_MS = 60_000;
 
 interface OutboxRow {
@@ -56,7 +56,7 @@ export class StateOutbox implements Outbox {
   readonly #options: StateOutboxOptions;
   /** Captures that this process has already stored: each request of an exchange offers them again. */
   readonly #kept = new Set<string>();
-  /** Bytes of all captures known to wait. They bound what the outbox accepts. */
+  /** Bytes of all captures that were not delivered yet. They limit what the outbox accepts. */
   #waitingBytes = 0;
   #areBytesCounted = false;
   #isClosed = false;

@@ -35,7 +35,7 @@ export type Written = 'done' | 'waits' | 'failed';
 
 interface Waiting {
   readonly work: Work;
-  /** Undefined for a write that is repeated until it succeeds. */
+  /** Undefined if the write is repeated until it succeeds. */
   readonly giveUp?: (() => void) | undefined;
   readonly done: () => void;
 }

@@ -50,7 +50,7 @@ export interface StoreClientOptions {
   onReplaced?(): void;
   /** The worker's code, if it is not the embedded store's. */
   readonly worker?: URL;
-  /** Plain data that is passed to the worker's store. */
+  /** The options for the worker's store, as plain data. */
   readonly extra?: unknown;
 }
 

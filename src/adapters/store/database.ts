@@ -122,7 +122,7 @@ export class Database {
     try {
       this.checkpoint();
     } catch {
-      // The disk is full or gone: the file is as intact as after a kill.
+      // Even if the disk is full or missing, the file is as intact as after a kill.
     }
     this.#file.removeLogs();
   }

@@ -179,7 +179,7 @@ export class ExchangeSearch {
     return { exchanges: quoted, sessions };
   }
 
-  /** Returns what was said about the files, names and errors of an action; nothing unless it is surely about them. */
+  /** Returns texts about the files, names and errors of an action. Returns nothing if no text clearly names them. */
   *look(
     question: AgentQuestion,
     action: Action,
@@ -525,7 +525,7 @@ class SessionSearch {
     return holders;
   }
 
-  /** Returns a session's first exchanges, and those that share most with the prompt. */
+  /** Returns a session's first exchanges, and the exchanges that share most words with the prompt. */
   *#textsOf(
     conversation: number,
     { ranked, excluded }: Pick<SessionQuestion, 'ranked' | 'excluded'>,
@@ -573,7 +573,7 @@ interface Exchange extends RememberedExchange {
 interface ExchangeTexts {
   readonly asked: string;
   readonly answered: string;
-  /** It is not certain that the user wrote `asked`. */
+  /** True if svc cannot be certain that the user wrote `asked`. */
   readonly isUnverified: boolean;
   /** The reference of the answer, or of the request if there is no answer. */
   readonly ref: string;

@@ -30,7 +30,7 @@ const PAGES_AT = 28;
 const SCHEMA_AT = 40;
 /** File systems record times in steps of up to 10 ms, so a second write in the same step changes no time. */
 const TIME_STEP_MS = 50;
-/** How long after its last write a copied file counts as complete: a copying program writes all the time. */
+/** How long after its last write a copied file counts as complete: a program that copies writes continuously. */
 const COPIED_MS = 1000;
 /** After this time without a write, a restored copy belongs to a process that was killed. */
 const RESTORED_MS = 10_000;

@@ -6,8 +6,8 @@ import { Store } from './store.ts';
 import { MemoryError } from '../../core/errors.ts';
 
 /**
- * Runs the store's calls on the calling thread, for a process that handles one event: starting a worker takes longer
- * than the answer. Nothing else waits in such a process, and it must not wait for others.
+ * Runs the store's calls on the calling thread, for a process that handles one hook event: starting a worker would
+ * take longer than the answer.
  */
 
 /** How long a call waits for a lock. Then a capture stays in the outbox, and the next process delivers it. */

@@ -26,14 +26,14 @@ export interface RecallSource {
   countTerm(space: Space, term: string, most: number): Steps<number>;
   /** Returns for each term, in order, its passages from `from` on. */
   placesOf(space: Space, terms: readonly string[], from: number): Steps<readonly Places[]>;
-  /** Returns ids of passages that the user said in that time, the newest `most`. */
+  /** Returns ids of passages that the user wrote within `span`, the newest `most`. */
   saidIn(space: Space, span: Span, most: number): Steps<readonly number[]>;
   /** Passages of the records with these digests. */
   passagesOf(space: Space, digests: readonly string[]): Steps<readonly PassageOfRecord[]>;
   /** Returns passages with up to `most` neighbours on each side in the same conversation, in order of `ids`. */
   windows(ids: readonly number[], most: number): Steps<readonly Window[]>;
   passages(ids: readonly number[]): Steps<readonly Passage[]>;
-  /** Returns when these records were said; 0 for one that was deleted. */
+  /** Returns the times of these records; 0 for a deleted record. */
   timesOf(records: readonly number[]): Steps<readonly number[]>;
   texts(ids: readonly number[]): Steps<ReadonlyMap<number, Omit<RecalledPassage, 'score'>>>;
   /** Returns the exchanges with these passages, in the passages' order, at most `most`. */

@@ -38,7 +38,7 @@ const CANDIDATES_MAX = 24;
 const ASSISTANT_WEIGHT = 0.6;
 /** Weight of the text around an agent's prompt for finding candidates. */
 const AROUND_WEIGHT = 0.35;
-/** With so much rarity in the user's own words, the assistant's words are not needed. */
+/** If the user's own words are at least this rare, the assistant's words are not searched. */
 const HUMAN_RARITY_ENOUGH = 1.5;
 /** Seven to ten short sentences. */
 const RULES_TOKENS_MAX = 200;
@@ -255,7 +255,7 @@ export class Search {
     return tally.highest(given.most, given.places).map((place) => first + place);
   }
 
-  /** Returns the newest passages that the user said in that time. */
+  /** Returns the newest passages that the user wrote within the period. */
   #saidIn(space: Space, span: Span | undefined): Steps<readonly number[]> {
     return span === undefined ? done([]) : this.#source.saidIn(space, span, DATED_MAX);
   }
@@ -338,7 +338,7 @@ const FULL_SHARE = 0.97;
 interface ScoredPassage {
   readonly id: number;
   readonly score: number;
-  /** The passage that answers it; undefined if none does. */
+  /** The passage that answers this one; undefined if there is none. */
   readonly answer: number | undefined;
 }
 
@@ -367,7 +367,7 @@ function* pack(
   for (let at = 0; at < parts.length; at += PACKED_AT_ONCE) {
     const some = parts.slice(at, at + PACKED_AT_ONCE);
     const texts = new Map(yield* source.texts(some.map(({ id }) => id)));
-    // Few passages only ask; the others need no answer.
+    // Only passages that are questions need their answers.
     const answers = some.flatMap(({ id, answer }) =>
       answer === undefined || texts.has(answer) || !needsAnswer(texts.get(id)) ? [] : [answer],
     );
@@ -422,21 +422,27 @@ function tokensOf(text: string): number {
   return estimateTextTokens(text) + PASSAGE_OVERHEAD_TOKENS;
 }
 
-/** Bound on units whose neighbours also become candidates, because an answer need not repeat the question's words. */
+/**
+ * The maximum number of best results whose neighbours also become candidates, because an answer may share no word
+ * with the question.
+ */
 const NEIGHBOURS_OF = 12;
-/** Neighbours that are read on each side: a unit of two beside a unit of two. */
+/**
+ * The number of neighbouring passages that are read on each side: a result has at most two passages, and so has the
+ * next one.
+ */
 const SAID_MAX = 4;
 /**
- * Longest question with its answer that is one unit. On the even half of LoCoMo 96 finds 0.4 % less in a block and
- * 200 finds 0.9 % less.
+ * The maximum tokens of a question and its answer that are ranked and shown as one result. On the even half of
+ * LoCoMo 96 finds 0.4 % less in a block and 200 finds 0.9 % less.
  */
 const UNIT_TOKENS_MAX = 128;
 /** Characters of a token, as passageTokens counts ASCII: the length shows whether two passages are short. */
 const CHARS_PER_TOKEN = 3.6;
 
 /**
- * A unit of ranking and display: a passage with its neighbours in the conversation. A question and its short answer
- * are one unit, because neither says much alone.
+ * A unit: one result of the ranking. It consists of a passage, and of a second one if that belongs to it: a question
+ * and its short answer are one unit, because neither says much alone.
  */
 interface Unit extends Candidate {
   /** Ids of its passages in order; the first is the unit's id. */
@@ -448,7 +454,7 @@ interface Unit extends Candidate {
 interface Found {
   /** Ids of passages, best first. */
   readonly ids: readonly number[];
-  /** Records whose passages may not become part of a unit. */
+  /** Records whose passages may not be part of a result. */
   readonly excluded: ReadonlySet<number>;
 }
 
@@ -458,7 +464,7 @@ interface Found {
  */
 const PASSAGES_MAX = 4096;
 
-/** Reads units, and caches what it read as long as nothing can have been deleted. */
+/** Reads units and caches them, as long as no text can have been deleted. */
 class UnitReader {
   readonly #source: RecallSource;
   #generation: string | undefined;
@@ -468,7 +474,7 @@ class UnitReader {
     this.#source = source;
   }
 
-  /** Returns the best units, then their neighbours; every passage is in at most one unit. */
+  /** Returns the units of the best passages, then the units next to them. Each passage is in at most one unit. */
   *read({ ids, excluded }: Found): Steps<Unit[]> {
     this.#dropStale();
     const windows = yield* this.#source.windows(ids, SAID_MAX);
@@ -525,7 +531,7 @@ class UnitMaker {
   readonly #excluded: ReadonlySet<number>;
   readonly #drafts: Draft[] = [];
   readonly #taken = new Set<number>();
-  /** Terms of a passage joined with those of its second one, by the first's id: one list for all units. */
+  /** For each unit, by its first passage's id: the terms of both of its passages. Each unit has one list. */
   readonly #joined = new Map<number, readonly string[]>();
 
   constructor(excluded: ReadonlySet<number>) {
@@ -604,7 +610,7 @@ class UnitMaker {
     const [first, second] = parts;
     if (first === undefined) return [];
     if (second === undefined) return first.terms;
-    // One list for all units, so that the ranking counts its words once.
+    // Each unit has one list, so that the ranking counts its words once.
     const known = this.#joined.get(first.id);
     if (known !== undefined) return known;
     const made = first.terms.concat(second.terms);
@@ -618,7 +624,10 @@ interface Range {
   readonly last: number;
 }
 
-/** Returns a passage alone, or with the one that it belongs to; the following comes before the preceding. */
+/**
+ * Returns the unit of a passage: the passage alone, or with the one that belongs to it. The following passage is
+ * tried before the preceding one.
+ */
 function rangeAt(said: readonly Passage[], at: number): Range {
   const [previous, passage, next] = [said[at - 1], said[at], said[at + 1]];
   if (passage === undefined) return { first: at, last: at };

@@ -19,8 +19,8 @@ const READS: ReadonlySet<StoreCallName> = new Set<StoreCallName>([
   'list',
 ]);
 /**
- * After this time a read counts as late: longer than a recall from 100,000 records takes, and a tenth of a recall's
- * default deadline.
+ * The time after which a read counts as late: longer than a recall from 100,000 records takes, and a tenth of a
+ * recall's default deadline.
  */
 const LATE_MS = 30;
 const UNUSED_MS = 60_000;
@@ -58,7 +58,7 @@ export class SteadyClient {
         return value;
       },
       (error: unknown) => {
-        // A worker that fails is not late: the other one would read the same file.
+        // If a worker fails, the second worker is not tried, because it would read the same file.
         if (!isTimeout(error)) this.#isLate = false;
         throw error;
       },

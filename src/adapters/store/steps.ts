@@ -15,7 +15,8 @@ export function done<T>(value: T): Steps<T> {
 
 /** A step that waits for an answer. */
 export function waitFor<T>(promise: Promise<T>): Steps<T> {
-  // Taking the step reports a rejection. A step that is never taken, because another failed, must not.
+  // The code that takes the step gets a rejection. If the step is never taken, because another one failed, the
+  // rejection is ignored.
   promise.catch(() => undefined);
   return stepOf(promise);
 }
@@ -25,7 +26,7 @@ function* stepOf<T>(promise: Promise<T>): Steps<T> {
   return (yield promise) as T;
 }
 
-/** Runs independent steps; those that wait do so at the same time. */
+/** Runs independent steps. Those that wait for an answer wait at the same time. */
 export function* together<const All extends readonly Steps<unknown>[]>(
   all: All,
 ): Steps<{ -readonly [Place in keyof All]: All[Place] extends Steps<infer T> ? T : never }> {

@@ -186,7 +186,7 @@ export async function disconnect(
     const message = `Disconnect ${title} from svc?`;
     if (!(await isConfirmed(message, context, confirm))) return 130;
   }
-  // If no file has svc's settings, report about the first one.
+  // If no file has svc's settings, the report is about the first file.
   const own = found.filter(({ path }) => path !== undefined);
   for (const { one } of own.length === 0 ? found.slice(0, 1) : own) {
     // oxlint-disable-next-line no-await-in-loop -- Their records share one lock.

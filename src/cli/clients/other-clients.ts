@@ -26,13 +26,13 @@ export interface OtherClient {
   /** The dialects that it can use with svc, best first. */
   readonly dialects: readonly [Dialect, ...Dialect[]];
   /**
-   * For `svc run`; missing for an editor. SVC_LOCAL_PROXY_TOKEN also holds the token. Throws CliError if it is not
-   * possible.
+   * Starts the client for `svc run`; missing for an editor. SVC_LOCAL_PROXY_TOKEN also holds the token. Throws
+   * CliError if the client cannot be started.
    */
   launch?(facts: OtherLaunchFacts): OtherLaunch;
   /** For `svc print-config`: complete, and without the token if the client can read a variable. */
   print(facts: ClientFacts): Printed;
-  /** With these dialects the settings name a model, which the user must give. */
+  /** Dialects for which the client's settings must name a model, so the user must give one. */
   readonly needsModel?: readonly Dialect[];
   /** For `svc connect`: the client's own file, or a sentence that says why svc changes none. */
   readonly file: OtherFile | string;

@@ -7,8 +7,8 @@ import { shellQuote } from '../../core/foreign/shell-quote.ts';
 import { clientHome } from './client-home.ts';
 
 /**
- * Returns the command with which a client gets the token, from any shell. It also starts the proxy if none runs: a
- * client that finds no listener waits for a minute, or for ever.
+ * Returns the command with which a client gets the token, from any shell. The command also starts the proxy if none
+ * runs, because a client without a listener waits for a minute, or for ever.
  */
 export const TOKEN = ['config', 'token', '--start'] as const;
 /** Returns the command with which a client starts the proxy if none runs. It prints nothing on stdout. */
@@ -59,7 +59,7 @@ function dataVariable(environment: Environment, home: string): readonly string[]
   return isUsed && shared !== join(home, '.local', 'share') ? [`XDG_DATA_HOME=${shared}`] : [];
 }
 
-/** Returns `svc` if that is this program, because it survives an update of Node. */
+/** Returns `svc` if that name starts this program; the name stays valid after an update of Node. */
 function programOf(environment: Environment, script: string): readonly string[] {
   const found = findProgram(environment, 'svc');
   const isThis = found !== undefined && realpathOf(found) === realpathOf(script);

@@ -31,7 +31,10 @@ import type { Call } from '../context.ts';
 const FACT = 'The staging database of our shop listens on port 6431 of the host walrus-seven.';
 /** The part of the answer that cannot be guessed. */
 const GIST = 'walrus-seven';
-/** Each dialect asks in other words, so that none is answered with another's recall. */
+/**
+ * Questions about the same fact. Each dialect asks in different words, so that an earlier answer is not recalled
+ * instead of the fact.
+ */
 const QUESTIONS = [
   'On which host and port does the staging database of our shop listen?',
   'Which host and port does our shop use for the staging database?',
@@ -106,7 +109,7 @@ async function askEverywhere(stage: DemoStage, proxy: ProxyAddress): Promise<rea
     terminal.out('');
     terminal.out(`Session ${index + 2}, a new conversation, ${dialect.title}`);
     terminal.out(`  you       ${question}`);
-    // Each session must remember only the first one.
+    // Sessions do not store anything, so that each one recalls only the first session.
     const base = { proxy, dialect, text: question };
     const without = await ask(stage, { ...base, memoryMode: 'off' });
     terminal.out(`  no memory ${without.text}`);

@@ -44,7 +44,7 @@ async function checksOf(
 ): Promise<readonly Check[]> {
   try {
     const identity = await operations.whoAmI(patience(), PROBE_SPACE);
-    // Measure the second call: the first one opened the connection.
+    // Measures the second call, because the first one also opened the connection.
     const from = performance.now();
     await operations.whoAmI(patience());
     const tripMs = Math.round(performance.now() - from);

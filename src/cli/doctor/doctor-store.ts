@@ -171,7 +171,7 @@ export async function inspectStore(folder: string): Promise<StoreInspection | un
 
 /** A question as long as people's questions are. */
 const QUESTION_CHARS_MAX = 200;
-/** Recalls that are timed, of which the fastest counts: the first one reads the index from disk. */
+/** The number of timed recalls. The fastest one counts, because the first one reads the index from disk. */
 const RECALLS = 3;
 
 async function timeRecall(memory: Memory): Promise<RecallTime | undefined> {

@@ -20,7 +20,7 @@ import { type HookStore, type HookStoreOptions, openHookStore } from '../compose
 import type { HookCall, HookEnd, HookParts } from './hook-call.ts';
 import { beginFork, keepSession } from './keep-session.ts';
 
-/** Answers a hook without a proxy, and stores what was said in a session. */
+/** Answers a hook without a proxy, and stores the new exchanges of a session. */
 export async function answerFromStore(
   request: HookRequest,
   call: HookCall,
@@ -101,8 +101,8 @@ interface HookSetup extends HookStoreOptions {
 }
 
 /**
- * Returns the settings; undefined if the configuration cannot be read, because it may name another place for
- * memories.
+ * Returns the settings. Undefined if the configuration cannot be read: it may name another memory, so this machine's
+ * store must not be used.
  */
 async function setupOf(environment: Environment): Promise<HookSetup | undefined> {
   const file = await readConfigFile(configFolder(environment));

@@ -25,7 +25,7 @@ import { type HookCall, type HookEnd, type HookParts, IN_BACKGROUND } from './ho
  */
 const WHOLE_MS = 800;
 /**
- * Deadlines of storing what was said, and of passing the rest to a background process, which takes some
+ * Deadlines: for storing the new exchanges, and for passing the rest to a background process, which takes some
  * milliseconds.
  */
 const KEEP_MS = 650;
@@ -73,7 +73,7 @@ async function answerHook(
   return answerFromStore(request, call, parts);
 }
 
-/** Starts a background process that stores what was said, however long another program holds the locks. */
+/** Starts a background process that stores the new exchanges, even if another program holds the locks for long. */
 async function handOver(call: HookCall, input: unknown): Promise<void> {
   const { script, client, event, environment } = call;
   const { startBackground } = await import('../../adapters/processes/background.ts');

@@ -12,8 +12,8 @@ import type { OwnBlocks } from '../../core/recall/own-blocks.ts';
 import type { HookStore } from '../compose-hook.ts';
 
 /**
- * Stores what was said in a session, as the proxy does: the typed text and the visible answer of each exchange,
- * masked, once. If the session also ran through the proxy, the texts are equal, so they are the same memories.
+ * Stores the exchanges of a session like the proxy: the typed text and the visible answer, masked, each once. If the
+ * session also ran through the proxy, the texts are equal, so no memory is stored twice.
  */
 
 /** Bytes of a transcript that are read, from its end: some thousand exchanges. */
@@ -24,8 +24,9 @@ const POLL_MS = 20;
 const LEDGER_MS = 200;
 
 /**
- * Stores what was said since the last time. Returns `late` while another process holds the state's lock, so that the
- * caller may try again, and `unavailable` if the state cannot be read. In both cases nothing is known to be stored.
+ * Stores the exchanges since the last call. Returns `late` while another process holds the state's lock, so that the
+ * caller may try again, and `unavailable` if the state cannot be read. After both results, assume that nothing was
+ * stored.
  */
 export async function keepSession(
   client: HookClient,

@@ -82,7 +82,7 @@ function rangeOf(
   return { text: start, rest: `[svc: ${rest}]` };
 }
 
-/** Returns as many first lines as have so few tokens; of a longer first line, its beginning. */
+/** Returns as many first lines as fit into `tokensMax`. If the first line is longer, returns its beginning. */
 function withinTokens(text: string, tokensMax: number): { start: string; lines: number } {
   // No token of a real text has more characters.
   let [low, high] = [0, Math.min(text.length, 16 * tokensMax)];
@@ -287,7 +287,7 @@ function searchLines(
   try {
     runInNewContext('search()', { search }, { timeout: SEARCH_MS });
   } catch {
-    // It took too long or too much stack; the matches so far count.
+    // The search took too long or too much stack, so only the matches so far are returned.
   }
   return { lines: found, looked };
 }

@@ -279,7 +279,7 @@ async function endedEntries(
   return entries.filter(({ kind, text }) => kind === 'rule' && retired.has(text));
 }
 
-/** Says whether the entry, if said last, would replace one of these rules. */
+/** Says whether the entry would replace one of these rules if it were the newest statement. */
 function replacesOne(
   { role, text, at }: SharedEntry,
   rules: readonly { readonly text: string; readonly at: number }[],
@@ -299,7 +299,7 @@ function recordOf(
   if (captured === undefined) return [];
   const id = sharedId(entry);
   const place = { conversation: `shared_${id}`, fingerprint: id, exchange: 0 };
-  // With a date in the future the entry would outrank everything said until then.
+  // An entry with a date in the future would outrank every later statement.
   const at = Math.min(entry.at, Date.now());
   const record = {
     ...captured,

@@ -143,7 +143,7 @@ async function untilServing(
     }
     await sleep(POLL_MS);
   }
-  // Two commands may start a proxy at once: the one that found the port in use takes the other's.
+  // Two commands may start a proxy at once. The one that finds the port in use uses the other's proxy.
   const { own } = await new OwnProxies(folder, access).find();
   return own.find(({ port }) => port === access.port);
 }

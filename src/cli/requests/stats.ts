@@ -44,7 +44,7 @@ export async function showStats({ options, context }: Call<StatsOptions>): Promi
   // Whole days, including today: half a day would look like a quiet one.
   const since = new Date();
   since.setHours(0, 0, 0, 0);
-  // By the calendar, because a day with a clock change has 23 or 25 hours.
+  // Counts days by the calendar, because a day with a clock change has 23 or 25 hours.
   since.setDate(since.getDate() - (days - 1));
   const until = new Date(since);
   // A request beyond today is of a clock that was ahead.

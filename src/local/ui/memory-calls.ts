@@ -126,7 +126,7 @@ async function memories(
   }
   const asked = withoutDesk(paged);
   const { limit } = asked;
-  // One more shows whether there are more, because a service returns no total.
+  // Asks for one more, which shows whether there are more, because a service returns no total.
   const records = await memory.list({ ...asked, limit: limit + 1 }, deadline());
   return { records: records.slice(0, limit), total: records.length };
 }

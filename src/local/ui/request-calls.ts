@@ -154,8 +154,8 @@ async function titles(parts: RequestCallParts, { body }: ApiCall): Promise<Title
 }
 
 /**
- * Returns the beginning of each conversation's first prompt; '' if the memory does not have it. A memory service
- * lists the newest prompts first, so it returns none for a long conversation.
+ * Returns the first prompt of each conversation, shortened; '' if the memory does not have it. A memory service
+ * lists only its newest prompts, so for a long conversation it returns ''.
  */
 export async function beginningsOf(
   { desk, memory }: Pick<RequestCallParts, 'desk' | 'memory'>,

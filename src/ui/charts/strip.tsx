@@ -2,7 +2,7 @@
 
 export interface Part {
   readonly size: number;
-  /** A CSS class for the colour: `f-same`, `f-gone`, `f-added`, `f-paid`, `f-cache`. */
+  /** One of the CSS classes for colours: `f-same`, `f-gone`, `f-added`, `f-paid`, `f-cache`. */
   readonly fill: string;
   readonly isPale?: boolean;
 }
