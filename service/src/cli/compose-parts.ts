@@ -114,11 +114,11 @@ export async function lookAtLimiter(place: ServicePlace): Promise<{
   readonly where: 'Redis' | 'its own process';
   readonly isThere: boolean;
 }> {
-  const { limiter, place: where, close } = await openLimiter(place, () => undefined);
-  const isThere = await limiter.ping().then(
+  const limits = await openLimiter(place, () => undefined);
+  const isThere = await limits.limiter.ping().then(
     () => true,
     () => false,
   );
-  await close();
-  return { where: where === undefined ? 'its own process' : 'Redis', isThere };
+  await limits.close();
+  return { where: limits.place === undefined ? 'its own process' : 'Redis', isThere };
 }
