@@ -40,12 +40,12 @@ export function publicJwk(x: string): PublicJwk {
 
 /** Returns `x` of the public key of a private key in PKCS #8, base64. */
 export function publicPartOf(privateKey: string): string {
-  const key = createPrivateKey({
-    key: Buffer.from(privateKey, 'base64'),
-    format: 'der',
-    type: 'pkcs8',
-  });
-  return createPublicKey(key).export({ format: 'jwk' }).x ?? '';
+  return createPublicKey(privateKeyOf(privateKey)).export({ format: 'jwk' }).x ?? '';
+}
+
+function privateKeyOf(text: string): KeyObject {
+  const key = Buffer.from(text, 'base64');
+  return createPrivateKey({ key, format: 'der', type: 'pkcs8' });
 }
 
 export type Signed<Value> = Value & { readonly signature: ObjectSignature };
@@ -69,11 +69,7 @@ export function objectSigner({
   readonly privateKey: string;
 }): ObjectSigner {
   const header = headerOf(kid);
-  const key = createPrivateKey({
-    key: Buffer.from(privateKey, 'base64'),
-    format: 'der',
-    type: 'pkcs8',
-  });
+  const key = privateKeyOf(privateKey);
   const jwsOf = (signature: Buffer): string => `${header}..${signature.toString('base64url')}`;
   return {
     key,

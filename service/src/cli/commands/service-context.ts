@@ -1,6 +1,6 @@
 import { CliError } from '../../../../src/cli/cli-error.ts';
 import type { CommandContext } from '../../../../src/cli/context.ts';
-import { asRecord, type Fields } from '../../../../src/core/bytes/json-fields.ts';
+import { asList, asRecord, type Fields } from '../../../../src/core/bytes/json-fields.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 import { serviceFolder } from '../../adapters/service-store/service-files.ts';
 import type { ServiceStore } from '../../ports/service-store.ts';
@@ -76,25 +76,28 @@ export async function withConsole<Result>(
   }
 }
 
-/** Every element of a list, page by page. */
+/** Every element of a list. */
 export async function listAll(
   console: Pick<ConsoleAccess, 'call'>,
   path: string,
   query: Readonly<Record<string, string>> = {},
 ): Promise<readonly Fields[]> {
   const found: Fields[] = [];
-  let after: string | undefined;
-  do {
-    // Each page says where the next one begins.
-    // oxlint-disable-next-line no-await-in-loop
-    const page = await console.call({
-      method: 'GET',
-      path,
-      query: after === undefined ? query : { ...query, after },
-    });
-    const { data, next_cursor: next } = page;
-    if (Array.isArray(data)) found.push(...data.map(asRecord));
-    after = typeof next === 'string' ? next : undefined;
-  } while (after !== undefined);
+  for await (const page of pagesOf(console, path, query)) found.push(...page);
   return found;
+}
+
+/** The pages of a list, each read when it is asked for. */
+export async function* pagesOf(
+  console: Pick<ConsoleAccess, 'call'>,
+  path: string,
+  query: Readonly<Record<string, string>>,
+): AsyncGenerator<readonly Fields[]> {
+  for (let after: string | undefined = ''; after !== undefined;) {
+    const asked: Readonly<Record<string, string>> = after === '' ? query : { ...query, after };
+    // oxlint-disable-next-line no-await-in-loop -- Each page says where the next one begins.
+    const page = await console.call({ method: 'GET', path, query: asked });
+    yield asList(page['data']).map(asRecord);
+    after = typeof page['next_cursor'] === 'string' ? page['next_cursor'] : undefined;
+  }
 }

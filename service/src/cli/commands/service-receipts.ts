@@ -29,6 +29,7 @@ import {
   folderOf,
   type FolderOption,
   listAll,
+  pagesOf,
   storeError,
   withConsole,
   withServiceStore,
@@ -89,20 +90,9 @@ export async function exportReceipts(
 }
 
 /** Oldest first. */
-async function* receiptPages(
-  console: ConsoleAccess,
-  filter: Fields,
-): AsyncGenerator<readonly Fields[]> {
-  let after: string | undefined;
-  do {
-    const more = after === undefined ? {} : { after };
-    const query = { ...filter, ...more, order: 'asc', limit: '100' };
-    // Each page says where the next one begins.
-    // oxlint-disable-next-line no-await-in-loop
-    const page = await console.call({ method: 'GET', path: 'requests', query });
-    yield asList(page['data']).map(asRecord);
-    after = typeof page['next_cursor'] === 'string' ? page['next_cursor'] : undefined;
-  } while (after !== undefined);
+function receiptPages(console: ConsoleAccess, filter: Fields): AsyncGenerator<readonly Fields[]> {
+  const named = Object.entries(filter).map(([name, value]) => [name, String(value)]);
+  return pagesOf(console, 'requests', { ...Object.fromEntries(named), order: 'asc', limit: '100' });
 }
 
 function linesOf(values: readonly Fields[]): string {
