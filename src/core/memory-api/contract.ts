@@ -350,7 +350,6 @@ const source = members(
 export type Source = Infer<typeof source>;
 
 export const sourcesPage = pageOf(source);
-export type SourcesPage = Infer<typeof sourcesPage>;
 
 /** The query of GET items, after its numbers and lists were read from text. */
 export const itemsQuery = members(
