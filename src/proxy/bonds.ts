@@ -1,4 +1,5 @@
 import { bindsThinking } from '../core/conversation/binding-models.ts';
+import { isModelWork } from '../core/conversation/exchanges.ts';
 import type { Item, RequestView } from '../core/conversation/view.ts';
 import type { Answer } from '../core/dialects/answer.ts';
 import type { AddressOf, FoundEntries, ThoughtFact } from '../core/ledger/entries.ts';
@@ -34,7 +35,7 @@ export class Bonds {
     const thoughtAt = view.items.findLastIndex(({ thoughts }) => thoughts.length > 0);
     const thought = this.#thoughtAt(reading, thoughtAt);
     const isMarked = state.boundFrom === mark.fingerprint;
-    if (isMarked && thought === undefined) return { ...UNBOUND, isBound: true };
+    if (isMarked && thought === undefined) return this.#lookBehind(reading, deadline);
     const mayBind = isMarked || (thought !== undefined && bindsThinking(modelOf(reading)));
     const asked = [isMarked ? [] : [mark], thought?.addresses ?? []].flat();
     const found = await this.#dependencies.ledger.find(
@@ -48,10 +49,25 @@ export class Bonds {
     const isBound = isMarked || found.has(mark) || (known?.isBound ?? mayBind);
     if (!isBound) return { ...UNBOUND, thoughtAt };
     this.#mark(reading);
-    if (thought === undefined) return { ...UNBOUND, isBound };
+    if (thought === undefined) return this.#lookBehind(reading, deadline);
     if (known === undefined) return { ...FOREIGN, thoughtAt };
     if (known.behind === thought.behind) return bondOf(known, thoughtAt);
     return this.#lookBefore(reading, thoughtAt);
+  }
+
+  /**
+   * Finds the bond when the client has left its thinking out, as many do when a new prompt begins. Nothing is bound
+   * to the blocks then, but a block that stayed away in front of the newest answer must not come back: the
+   * provider's cache has that prefix without it.
+   */
+  async #lookBehind({ view, place: { tenant } }: Reading, { msLeft }: Deadline): Promise<Bond> {
+    const answerAt = view.items.findLastIndex(isModelWork);
+    if (answerAt === -1) return { ...UNBOUND, isBound: true };
+    const said = saidId(textOf(view, answerAt), givenBefore(view, answerAt));
+    const address = { kind: 'thought', tenant, thought: said } as const;
+    const known = (await this.#dependencies.ledger.find([address], msLeft / 2)).get(address);
+    const cached = known === undefined ? undefined : { answerAt, blocks: known.blocks };
+    return { ...UNBOUND, isBound: true, cached };
   }
 
   /**
@@ -92,13 +108,18 @@ export class Bonds {
   }
 
   /**
-   * Records an answer without readable thinking by its visible text. Its thinking may have come in a form or an
-   * encoding that svc does not read, and the client may send it back.
+   * Records an answer by its visible text, if the client may send it back without thinking that svc can read:
+   * - its thinking may have come in a form or an encoding that svc does not read;
+   * - it ends a bound exchange, and many clients leave old thinking out when the next prompt begins.
    */
-  answered({ text, thoughts, model }: Answer, relayed: Relayed): void {
-    const { reading, placements, isShortened } = relayed;
-    if (thoughts.length > 0 || (placements.length === 0 && !isShortened)) return;
+  answered({ text, thoughts, callsTools, model }: Answer, relayed: Relayed): void {
+    const { reading, bond, placements, isShortened } = relayed;
     const { view } = reading;
+    const isUnread = thoughts.length === 0 && (placements.length > 0 || isShortened);
+    const isBound =
+      (thoughts.length > 0 && bindsThinking(model ?? modelOf(reading))) ||
+      (bond?.placed ?? bond?.cached) !== undefined;
+    if (!isUnread && (callsTools || !isBound)) return;
     this.#record(saidId(text, givenBefore(view, view.items.length)), model, relayed);
   }
 

@@ -262,6 +262,18 @@ export interface Bond {
   readonly placed: readonly PlacedMark[] | 'foreign' | undefined;
   /** Nothing was left out before the bound thinking. */
   readonly isWhole: boolean;
+  /**
+   * The blocks that the provider's cache can hold, if the client has left its bound thinking out. Undefined: they are
+   * not known.
+   */
+  readonly cached?: CachedBlocks | undefined;
+}
+
+/** The blocks that were sent in front of an answer. */
+interface CachedBlocks {
+  /** The index of the answer's last item. */
+  readonly answerAt: number;
+  readonly blocks: readonly PlacedMark[];
 }
 
 export const UNBOUND: Bond = { isBound: false, thoughtAt: -1, placed: undefined, isWhole: false };
@@ -326,9 +338,9 @@ export function replayBlocks(
       if (retired !== undefined) pins.push(retired);
       continue;
     }
-    const isForced = sent !== undefined;
+    const isForced = sent !== undefined || isKeptAway(carrier, facts.bond);
     const entry = isForced
-      ? placedEntry(carrier, found, sent)
+      ? placedEntry(carrier, found, sent ?? [])
       : entryOf(carrier, found, { ...facts, isUnanswered });
     isWhole &&=
       isForced || isUnanswered || carrier.isResult || (counts !== undefined && found.has(counts));
@@ -343,6 +355,13 @@ export function replayBlocks(
     else placements.push({ item: carrier.item, block, form, tokens: estimateTextTokens(block) });
   }
   return { placements, isSettled, isWhole, isDenied, isForeign, pins };
+}
+
+/** Says whether the newest answer was made without a block at this item, so that one would break the cached prefix. */
+function isKeptAway({ index, item }: BlockItem, { cached }: Bond): boolean {
+  if (cached === undefined || index > cached.answerAt) return false;
+  const name = markOf(item.fingerprint);
+  return cached.blocks.every((one) => one.item !== name);
 }
 
 /** Returns the entry whose block was sent at this item in front of the newest thinking; undefined if none was. */
