@@ -33,7 +33,7 @@ function exchange(texts: readonly [string, string], place: Facts, source?: 'unve
 }
 
 const PARSER = [
-  'why does the parser drop the last token of a slow stream?',
+  'find out why the parser drops the last token of a slow stream',
   'Root cause: `flushTail()` in src/parser.ts returned before the last chunk of the stream was decoded.',
 ] as const;
 

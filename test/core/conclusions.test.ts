@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   conclusionLines,
+  isUnanswered,
   quoteExchange,
   withoutPoliteness,
 } from '../../src/core/recall/conclusions.ts';
@@ -134,6 +135,34 @@ test('the person’s statement comes before the order and the question beside it
   ]);
 });
 
+test('a question is not quoted beside its answer, and an order only where it fits the prompt or has a value', () => {
+  const said = 'The gateway stream of the quay closes after 30 seconds.';
+  const values = valuesOf('gateway stream quay');
+  const answer = { role: 'assistant', text: said };
+  const quotesOf = (asked: string) =>
+    quoteExchange({ asked, answered: said }, values, { tokensMax: 60 });
+  expect(quotesOf('When does the gateway stream of the quay close?')).toEqual([answer]);
+  expect(quotesOf('Check whatever the harbour depot says about boats.')).toEqual([answer]);
+  for (const text of ['Check the stream of the harbour depot.', 'Check the boats of `depot.ts`.']) {
+    expect(quotesOf(text)).toEqual([{ role: 'user', text }, answer]);
+  }
+});
+
+test.each([
+  ['We have several boats at the harbour depot.', true],
+  ['The boats leave because the harbour depot is closed.', false],
+  ['The boats are listed in depot.json.', false],
+  ['Move the boats to depot.json.', true],
+])('%j without an answer says nothing: %j', (text, isNothing) => {
+  expect(isUnanswered([{ role: 'user', text }])).toBe(isNothing);
+  expect(
+    isUnanswered([
+      { role: 'user', text },
+      { role: 'assistant', text },
+    ]),
+  ).toBe(false);
+});
+
 test.each([
   ['its subject was named before it', 'am I reading this right for the stream of the gateway?'],
   ['it asks about one place more', 'in the gateway stream of the quay?'],
@@ -157,6 +186,19 @@ test('an offer goes also where a cut puts it at the end, and a remark goes from 
     'Done. The stream decoder of the parser has two ports:\n- first `6431`, then the other';
   expect(conclusionLines(list)).toEqual([
     'The stream decoder of the parser has two ports: first `6431`, then the other',
+  ]);
+});
+
+test('the head of a list within a list is not that of the items beside it', () => {
+  const list = [
+    'The reader of the quay has two modes:',
+    '- With `asList` the reader returns these:',
+    '  - when boats are moored, their names',
+    '- if `asList` is missing, the boats',
+  ].join('\n');
+  expect(conclusionLines(list)).toEqual([
+    'With `asList` the reader returns these: when boats are moored, their names',
+    'if `asList` is missing, the boats',
   ]);
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isReply, ownWordsOf } from '../../src/core/recall/own-words.ts';
+import { isReply, ownWordsOf, sentencesAsked } from '../../src/core/recall/own-words.ts';
 
 test('replies, menu answers and approvals ask nothing of a memory', () => {
   const replies = [
@@ -30,6 +30,27 @@ test('pasted output, paths and the repeat of an edited prompt are not own words'
   expect(ownWordsOf(pasted).trim()).toBe('why?');
   const edited = 'fix all critical and high issues\n\nfix all critical and high issues, please';
   expect(ownWordsOf(edited)).toBe('fix all critical and high issues');
+});
+
+test('a pasted document says its subject in its heading, and other headings are labels', () => {
+  const plan = '# Plan: Move the tide planner\n\n## Context\n\nThe planner is slow.';
+  expect(sentencesAsked(`Implement the following plan:\n\n${plan}`)).toEqual([
+    'Move the tide planner',
+  ]);
+  expect(sentencesAsked(plan)).toEqual(['Move the tide planner']);
+  expect(sentencesAsked('The planner is slow.\n\n### Steps to reproduce\n\nOpen it.')).toEqual([
+    'The planner is slow.',
+    'Open it.',
+  ]);
+  expect(sentencesAsked('Mend ticket #12.\n#12 is urgent.')).toEqual([
+    'Mend ticket #12.',
+    '#12 is urgent.',
+  ]);
+});
+
+test('a template that assigns a role says nothing of the project', () => {
+  expect(sentencesAsked('You are an expert reviewer. Read the planner.')).toEqual([]);
+  expect(sentencesAsked('You are right, the planner is slow.')).not.toEqual([]);
 });
 
 test('a person’s list is the person’s words, a diff is not', () => {

@@ -19,10 +19,10 @@ export const QUOTES = [
     test: CONCLUSIONS,
   },
   {
-    name: 'a question is quoted without an answer',
+    name: 'a question is quoted',
     file: 'src/core/recall/conclusions.ts',
-    from: "(isAnswered || request.kind !== 'question')",
-    to: 'true',
+    from: "if (kind === 'question') continue;\n    const match",
+    to: 'const match',
     test: CONCLUSIONS,
   },
   {

@@ -47,7 +47,6 @@ import {
   SESSIONS_MAX,
   shareTitles,
   titleOf,
-  type TitleLimits,
 } from '../../core/recall/session-brief.ts';
 import { Vocabulary } from '../../core/recall/vocabulary.ts';
 import { filesFrom } from './provenance.ts';
@@ -479,8 +478,8 @@ class SessionSearch {
     const titles = shareTitles(
       found.map(
         ({ texts }) =>
-          (limits: TitleLimits) =>
-            titleOf(texts, values, others, limits),
+          (tokensMax: number) =>
+            titleOf(texts, values, others, tokensMax),
       ),
       { briefTokensMax, days },
     );

@@ -154,10 +154,7 @@ function withEachLineOnce(
 ): AgentMemories {
   const exchanges = kept.map((exchange) => {
     const quotes = exchange.quotes.filter(
-      ({ role, text }) =>
-        role !== 'user' ||
-        !text.endsWith('…') ||
-        !listed.some(({ title }) => isSameLine(title, text)),
+      ({ role, text }) => role !== 'user' || !listed.some(({ title }) => isSameLine(title, text)),
     );
     return quotes.length === 0 ? exchange : { ...exchange, quotes };
   });

@@ -1,27 +1,20 @@
 import { SAYS_WHY } from '../memory/next-steps.ts';
 import { Known } from '../bytes/recent.ts';
 import { estimateTextTokens } from '../bytes/tokens.ts';
-import { isReply, isTelling, ownLinesOf, ownWordsOf } from './own-words.ts';
+import { isReply, isTelling, ownWordsOf, sentencesAsked } from './own-words.ts';
 import { SaidLines } from './said-lines.ts';
 import {
   HALF,
   isMasked,
   isWeak,
   NO_STATEMENT,
+  objectPointsBack,
   pointsBack,
   requestPointsBack,
   sayingPart,
   withoutTicks,
 } from './saying.ts';
-import {
-  hasValue,
-  isFragment,
-  isNoRequest,
-  kindOf,
-  type SentenceKind,
-  sentencesOf,
-  SPECIFIC,
-} from './sentences.ts';
+import { hasValue, isFragment, isNoRequest, kindOf, sentencesOf, SPECIFIC } from './sentences.ts';
 import { termsOf } from './terms.ts';
 
 /**
@@ -46,10 +39,7 @@ const CONCLUSION_CHARS_MIN = 200;
 const LINES_MAX = 80;
 /** Most characters of a token, apart from spaces. It avoids counting tokens in a line of a megabyte. */
 const TOKEN_CHARS_MAX = 12;
-/**
- * Token limit of a quoted request: an order or a question only says what the answer is about, and must not displace
- * the answer.
- */
+/** Token limit of a quoted order: it only says what the answer is about, and must not displace the answer. */
 const REQUEST_TOKENS_MAX = 24;
 /** The mark of the speaker and the line end. */
 const MARK_TOKENS = 4;
@@ -84,25 +74,27 @@ export function quoteExchange(
   const request = requestSentence(exchange.asked, { values, said, tokensMax, lines: texts });
   const left = request === undefined ? tokensMax : tokensMax - MARK_TOKENS - tokensOf(request.text);
   const concluded = linesFor(lines, values, left);
-  const isAnswered = concluded.length > 0;
-  const isTold = request !== undefined && (isAnswered || request.kind !== 'question');
   return [
-    ...(isTold ? [{ role: 'user' as const, text: request.text }] : []),
+    ...(request === undefined ? [] : [{ role: 'user' as const, text: request.text }]),
     ...concluded.map((text) => ({ role: 'assistant' as const, text })),
   ];
 }
 
-/** An order without any line of an answer. */
+/** Says whether the quotes are only an order, or a remark without a value or a decision, and no answer. */
 export function isUnanswered(quotes: readonly Quote[]): boolean {
-  return quotes.every(({ role, text }) => role === 'user' && kindOf(text) !== 'statement');
+  return quotes.every(({ role, text }) => role === 'user' && !holdsAlone(text));
+}
+
+function holdsAlone(request: string): boolean {
+  return kindOf(request) === 'statement' && (hasValue(request) || concludes(request));
 }
 
 /**
- * Says whether a text is one statement with a value. Such a text is meant to be remembered, and its value may come
- * last.
+ * Says whether a request is one statement with a value. Such a request is meant to be remembered, and its value may
+ * come last.
  */
-export function isOneStatement(text: string): boolean {
-  return sentencesOf(text).length === 1 && kindOf(text) === 'statement' && hasValue(text);
+function isOneStatement([first = '', ...more]: readonly string[]): boolean {
+  return more.length === 0 && kindOf(first) === 'statement' && hasValue(first);
 }
 
 const FENCED = /^[ \t]*```[^\n]*\n([\s\S]*?)^[ \t]*```[^\n]*$/gm;
@@ -132,15 +124,19 @@ function linesIn(answer: string): Line[] {
   );
   const found = new Map<string, Line>();
   let head = '';
+  let headIndent = -1;
   for (const raw of conclusionOf(spoken).split('\n')) {
     const plain = plainLine(raw);
     if (plain === '') continue;
     const isItem = ITEM.test(raw);
+    const indent = raw.search(/\S/);
     if (HEADING_OR_ROW.test(raw) || /[:：]$/.test(plain)) {
       head = sayingPart(plain);
+      headIndent = isItem ? indent : -1;
       continue;
     }
-    if (!isItem) head = '';
+    // An item that is the head of a list has only the items within it.
+    if (!isItem || indent <= headIndent) head = '';
     const text = sayingPart(plain);
     const isHalf = HALF.test(text) || HALF.test(head);
     if (text === '' || isHalf) continue;
@@ -183,6 +179,7 @@ const BEGINS_INSIDE =
 function isTellingHead(head: string): boolean {
   return (
     /[:：]$/.test(head) &&
+    !isWeak(head) &&
     tellingIn(head).length >= HEAD_TELLING_MIN &&
     tokensOf(head) <= HEAD_TOKENS
   );
@@ -354,13 +351,8 @@ function sumOf(terms: readonly string[], values: TermValues): number {
   return sum;
 }
 
-interface Requested {
-  readonly text: string;
-  readonly kind: SentenceKind;
-}
-
-/** Statements rank before orders, and orders before questions: what the user stated holds without an answer. */
-const RANKS: Readonly<Record<SentenceKind, number>> = { statement: 2, order: 1, question: 0 };
+/** Statements rank before orders: what the user stated holds without an answer. */
+const RANKS = { statement: 2, order: 1, pointsBack: 0 };
 
 /**
  * Returns the most informative sentence of the request; undefined if it only steers, is already quoted, or is too
@@ -374,31 +366,39 @@ function requestSentence(
     readonly tokensMax: number;
     readonly lines: readonly string[];
   },
-): Requested | undefined {
+): { readonly text: string } | undefined {
   const { values, said, tokensMax, lines } = given;
   if (isReply(ownWordsOf(asked))) return undefined;
-  const own = ownLinesOf(asked);
-  const isOnly = isOneStatement(own);
-  let best: (Requested & { score: number }) | undefined;
-  for (const [at, whole] of sentencesOf(own).entries()) {
+  const sentences = sentencesAsked(asked);
+  const isOnly = isOneStatement(sentences);
+  let best: { readonly text: string; readonly score: number } | undefined;
+  for (const [at, whole] of sentences.entries()) {
     const text = withoutPoliteness(plainLine(whole));
     if (isReply(text) || isNoRequest(text) || isMasked(text) || said.has(text)) continue;
     const kind = kindOf(text);
-    const isBack = kind === 'statement' ? pointsBack(text) : requestPointsBack(text);
-    if (isBack && !hasValue(text)) continue;
+    // The answer is quoted instead of the question.
+    if (kind === 'question') continue;
     const match = matchOf(text, values);
+    const isNamed = hasValue(text);
+    if (!isNamed && (kind === 'statement' ? pointsBack : isBack)(text)) continue;
+    // An order that shares no word with the question does not say what the answer is about.
+    if (kind === 'order' && match === 0 && !isNamed) continue;
     // A statement that shares no word with the question is about something else.
     const isBeside = kind === 'statement' && match === 0 && !isOnly;
-    const rank = pointsBack(text) ? RANKS.question : isBeside ? RANKS.order : RANKS[kind];
+    const rank = pointsBack(text) ? RANKS.pointsBack : isBeside ? RANKS.order : RANKS[kind];
     const most =
       kind === 'statement' && (isOnly || answersItself(text, lines, values))
         ? tokensMax - MARK_TOKENS
         : Math.min(REQUEST_TOKENS_MAX, tokensMax - MARK_TOKENS);
     if (text.length > most * TOKEN_CHARS_MAX || tokensOf(text) > most) continue;
     const score = RANK_VALUE * rank + match - 0.1 * at;
-    if (best === undefined || score > best.score) best = { text, kind, score };
+    if (best === undefined || score > best.score) best = { text, score };
   }
   return best;
+}
+
+function isBack(request: string): boolean {
+  return requestPointsBack(request) || objectPointsBack(request);
 }
 
 /** More than any match. */

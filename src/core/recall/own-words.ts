@@ -1,4 +1,5 @@
 import { EVERYDAY_WORDS } from './relevance.ts';
+import { sentencesOf } from './sentences.ts';
 import { termsOf } from './terms.ts';
 
 /**
@@ -41,6 +42,28 @@ export function ownLinesOf(prompt: string): string {
   return lines
     .filter((line) => !PASTED_LINE.test(line) && !(isDiff && DIFF_LINE.test(line)))
     .join('\n');
+}
+
+/** Matches a heading of Markdown. */
+const HEADING = /^ {0,3}#{1,6}\s+(.+)$/;
+/** Matches a label in front of the subject: "Plan: ". */
+const HEADING_LABEL = /^(?:\p{L}+ )?(?:bug|feature|issue|plan|spec|task)(?: \d+)?: /iu;
+/** Matches the opening of a template: it gives the agent a role, and says nothing of the project. */
+const ROLE = /^\s*you are (?:an?|the) /i;
+
+/**
+ * Returns the sentences of a request that may say what it is about. For a pasted document ("Implement the following
+ * plan:" and a heading) that is its heading alone. Other headings are labels, and left out.
+ */
+export function sentencesAsked(asked: string): string[] {
+  if (ROLE.test(asked)) return [];
+  const lines = ownLinesOf(asked)
+    .split('\n')
+    .filter((line) => line.trim() !== '');
+  const begin = lines.slice(0, /[:：]\s*$/.test(lines[0] ?? '') ? 2 : 1);
+  const heading = HEADING.exec(begin.at(-1) ?? '')?.[1];
+  if (heading !== undefined) return [heading.replace(HEADING_LABEL, '')];
+  return sentencesOf(lines.filter((line) => !HEADING.test(line)).join('\n'));
 }
 
 /** Stems of words that steer a session and name no subject, besides those of everyday work. */

@@ -49,6 +49,8 @@ const NARRATES = new RegExp(
 
 /** Its subject is in the sentence before it. */
 const POINTS_BACK = [
+  // Matches sentences about a case that was named before: "In some cases it is inconsistent.", "Ideally, this gives 4."
+  /^(?:currently|ideally|in (?:all|both|many|most|other|some|these|those) cases|normally|right now|sometimes|usually),? (?:it|they|this|that)\b|\bin (?:this|that|such an?) (?:case|situation|scenario|event)[.!]?$|^if so\b/i,
   // Matches sentences that continue the one before: "Or to keep the list.", "But not on the quay."
   /^(?:(?:and|but|or|nor|then|otherwise|even (?:then|so)|und|oder|aber|sondern|denn|et|ou|mais|puis|pero|sino|però)[, ]|(?:そして|または|しかし|でも|それから|而且|或者|但是|然后|不过|并且))/iu,
   /^(?:(?:and|but|because|hence|however|now|since|so|still|then|thus)[, ]+)*(?:it(?! (?:turns out|seems (?:that|like)|appears|is (?:important|possible|necessary|better|worth)))|they|he|she|both|neither|the (?:former|latter|same (?:thing|issue|applies|(?:\w+ )?(?:should|must|can|could|will|would|needs?|applies|goes|happens|holds))))(?:['’](?:s|re|ll|d|ve))?\s/i,
@@ -94,9 +96,14 @@ const STATUS_NAMES_MAX = 1;
 const ALL_PASS =
   /^(?:all|both)(?: the| \d+)?(?: [\w-]+){0,2} (?:tests?|checks|specs|suites?) (?:now )?(?:pass(?:ed)?|succeed(?:ed)?|are (?:now )?(?:green|passing))\b(?!.*(?:`|\w=\w))/iu;
 
-/** Matches "Plan posted to the wiki", "TIDE-98 is complete." */
+/** Matches "Plan posted to the wiki", "TIDE-98 is complete.", "All review comments have been addressed." */
 const IS_DONE =
-  /^(?:the )?(?:plan|phase|task|issue|ticket|pr|branch|commit|todo|[A-Z]{2,}-\d+)(?: #?\d+)? (?:(?:is|was|has been) (?:now )?)?(?:complete[d]?|done|posted|saved|merged|closed|pushed|finished)\b/i;
+  /^(?:the )?(?:plan|patch|phase|task|issue|ticket|pr|branch|commit|todo|[A-Z]{2,}-\d+)(?: #?\d+)? (?:(?:is|was|has been) (?:now )?)?(?:complete[d]?|done|posted|saved|merged|closed|pushed|finished|\d+ commits)\b|^(?:all|both)(?: [\w-]+){1,5} (?:are|were|have been) (?:now |already )?(?:addressed|applied|completed|done|fixed|implemented|resolved|updated)\b(?!.*`)/i;
+/** Matches a verdict on work without a finding: "Strong test coverage - the new code is well tested." */
+const PRAISES =
+  /^(?:overall, |net assessment: |(?:the |this )?[\w-]+(?: [\w-]+)? looks? (?:correct|fine|good|right|solid)\b|(?:clean|clear|comprehensive|excellent|good|great|nice|solid|strong|thorough)(?: [\w-]+){1,3}(?:$|[.!:]| [–—-]|,? (?:for|with)\b))/i;
+/** Matches a guess at how long work will take. */
+const ESTIMATES = /^(?:estimated|expected|total) (?:effort|time|duration|complexity)\b/i;
 /** "The list output works." */
 const WORKS =
   /^(?:\S+ ){1,5}(?:now )?(?:works?|is working|looks good)(?: (?:now|fine|well|correctly|as expected))?[.!]$/i;
@@ -104,7 +111,8 @@ const WORKS =
 function isStatus(sentence: string): boolean {
   if (STATUS_WITHOUT_BLANKS.test(sentence)) return true;
   if ((IS_DONE.test(sentence) || ALL_PASS.test(sentence)) && !SAYS_WHY.test(sentence)) return true;
-  if (WORKS.test(sentence) && !hasValue(sentence)) return true;
+  if ((WORKS.test(sentence) || PRAISES.test(sentence)) && !hasValue(sentence)) return true;
+  if (ESTIMATES.test(sentence)) return true;
   if (WITHOUT_BLANKS.test(sentence) || !STATUS.test(sentence)) return false;
   const words = sentence.split(/[^\p{L}\p{N}=/._-]+/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
   const named = words
@@ -158,6 +166,15 @@ export function pointsBack(sentence: string): boolean {
   return POINTS_BACK.some((one) => one.test(sentence));
 }
 
+/** Matches an object that was named before: "break this up", "look at that, and go on", "so we don't break this again". */
+const OBJECT_BACK =
+  /^(?:\S+ ){1,4}?(?:this|that|it|these|those|them)(?=$|[,.!?;…]|\s(?:and|again|also|as|at|by|down|for|here|in|instead|into|now|on|or|out|please|so|to|too|up|with|work)\b)|\s(?:this|these|those)(?=$|[,.!?;…]|\s(?:again|also|at|by|for|here|in|instead|now|on|too)\b)/i;
+
+/** Says whether the object of a sentence was named before it. */
+export function objectPointsBack(sentence: string): boolean {
+  return OBJECT_BACK.test(sentence);
+}
+
 /** Says whether the subject of a user's sentence, or of a title, was named before it. */
 export function requestPointsBack(sentence: string): boolean {
   return REQUEST_POINTS_BACK.test(sentence) || pointsBack(sentence);
@@ -181,7 +198,7 @@ export function sayingPart(line: string): string {
 }
 
 /** Matches an order that is a lasting rule, unlike a task: "Use tabs", "Run the linter first". */
-const RULE = /^(?:use|run|see|set|fix:)(?!\p{L})/iu;
+const RULE = /^(?:use|run|see|set|fix:(?! consider\b))(?!\p{L})/iu;
 /** Matches a verb that shows a statement: "Test coverage of the quay is low" is no order. */
 const HAS_VERB = /\b(?:is|are|was|were|has|have|had|needs?|must)\b/i;
 /** Matches an action whose subject is named above the list: "Verifies the message". */

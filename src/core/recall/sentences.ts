@@ -10,7 +10,7 @@ import { hasTerms } from './terms.ts';
  * count.
  */
 const SENTENCE_END =
-  /\n+|(?<!(?:^|\n)\s*(?:\d{1,3}|[A-Za-z])\.|(?:^|\s)(?:e\.g|i\.e|vs|etc|cf|approx|resp|z\.B|d\.h|bzw)\.)(?<=[.!?]["'”’)\]*_`]{0,3})\s+|(?<=[。！？])/u;
+  /\n+|(?<!(?:^|\n)\s*(?:\d{1,3}|[A-Za-z])\.|(?:^|\s)(?:e\.g|i\.e|vs|etc|cf|approx|resp|re|z\.B|d\.h|bzw)\.)(?<=[.!?]["'”’)\]*_`]{0,3})\s+|(?<=[。！？])/u;
 
 export function sentencesOf(text: string): string[] {
   return text
@@ -46,7 +46,7 @@ function asks(sentence: string): boolean {
  * "test coverage is low", "builds are slow".
  */
 const ORDERING =
-  /^(?:(?:can|could|would|will) (?:you|we)\b|let['’]?s\b|i (?:want|need|would like|['’]d like) (?:you )?to\b|(?:we|you) (?:need|have|want) to\b|go ahead\b|(?:add|address|adjust|analy[sz]e|apply|ask|build|bump|change|check|clean|close|commit|compare|configure|continue|convert|copy|create|debug|delete|deploy|describe|do|document|draft|drop|edit|enable|explain|explore|extend|extract|find|finish|fix|format|generate|get|give|handle|help|implement|improve|install|integrate|investigate|list|look|make|merge|migrate|move|open|optimi[sz]e|plan|port|prepare|push|read|rebase|refactor|remove|rename|replace|research|resolve|restart|restore|review|rewrite|run|search|see|send|set|show|split|start|stop|suggest|summari[sz]e|switch|tell|test|try|update|upgrade|use|validate|verify|write)\b(?! (?:\S+ ){0,2}(?:is|are|was|were|has|have|had|needs?|must|can)\b))/i;
+  /^(?:(?:can|could|would|will) (?:you|we)\b|let['’]?s\b|i (?:want|need|would like|['’]d like) (?:you )?to\b|(?:we|you) (?:need|have|want) to\b|go ahead\b|(?:add|address|adjust|analy[sz]e|apply|ask|build|bump|change|check|clean|close|commit|compare|configure|consider|continue|convert|copy|create|debug|delete|deploy|describe|do|document|draft|drop|edit|enable|explain|explore|extend|extract|find|finish|fix|format|generate|get|give|handle|help|implement|improve|install|integrate|investigate|list|look|make|merge|migrate|move|open|optimi[sz]e|plan|port|prepare|push|read|rebase|refactor|remove|rename|replace|research|resolve|restart|restore|review|rewrite|run|search|see|send|set|show|split|start|stop|suggest|summari[sz]e|switch|tell|test|try|update|upgrade|use|validate|verify|write)\b(?! (?:\S+ ){0,2}(?:is|are|was|were|has|have|had|needs?|must|can)\b))/i;
 
 export type SentenceKind = 'statement' | 'order' | 'question';
 
@@ -95,7 +95,12 @@ export function isFragment(line: string): boolean {
  * Matches lines that no user typed as a request: tool output, a path, a slash command, a menu answer, a remark in
  * brackets, a shell prompt.
  */
-const PASTED = /\S {2,}\S|\t|^[^\p{L}\p{N}"'“`#]|^\d+[,.)]|^\S+$|^\S+@\S+ /u;
+const PASTED =
+  /\S {2,}\S|\t|^[^\p{L}\p{N}"'“`#]|^\d+(?:[,.)]|:\d)|^\S+$|^\S+@\S+ |^In \[\d+\]:|^(?:from [\w.]+ )?import \w/u;
+/** Matches a clause without its main clause: "if this is an edge case now", "which was on the quay". */
+const SUBORDINATE = /^(?:although|because|if|unless|whereas|whether|which|while)\b[^,;–—]*$/iu;
+/** A longer sentence may hold its main clause without a comma. */
+const SUBORDINATE_WORDS = 8;
 
 /** Matches the rest of a question from another sentence: "in the hooks of the gateway?" */
 const ASKS_ON =
@@ -104,7 +109,10 @@ const ASKS_ON_WORDS = 7;
 
 /** Says whether a sentence of a request is only a label, a fragment or pasted text. */
 export function isNoRequest(sentence: string): boolean {
-  const isRest = ASKS_ON.test(sentence) && sentence.split(/\s+/).length <= ASKS_ON_WORDS;
+  const words = sentence.split(/\s+/).length;
+  const isRest =
+    (ASKS_ON.test(sentence) && words <= ASKS_ON_WORDS) ||
+    (SUBORDINATE.test(sentence) && words <= SUBORDINATE_WORDS);
   return isRest || PASTED.test(sentence) || isFragment(sentence);
 }
 

@@ -1,18 +1,11 @@
 import { estimateTextTokens } from '../bytes/tokens.ts';
 import { shortReference } from '../memory/reference.ts';
-import {
-  clip,
-  isOneStatement,
-  plainLine,
-  soleLines,
-  type TermValues,
-  withoutPoliteness,
-} from './conclusions.ts';
+import { clip, plainLine, soleLines, type TermValues, withoutPoliteness } from './conclusions.ts';
 import { ANSWER_MARK } from './recall-block.ts';
-import { isReply, isTelling, ownLinesOf } from './own-words.ts';
+import { isReply, isTelling, sentencesAsked } from './own-words.ts';
 import { SaidLines } from './said-lines.ts';
-import { requestPointsBack } from './saying.ts';
-import { hasValue, isNoRequest, kindOf, type SentenceKind, sentencesOf } from './sentences.ts';
+import { objectPointsBack, requestPointsBack } from './saying.ts';
+import { hasValue, isNoRequest, kindOf } from './sentences.ts';
 import { termsOf } from './terms.ts';
 
 /**
@@ -24,14 +17,10 @@ import { termsOf } from './terms.ts';
 export const SESSIONS_MAX = 4;
 /** Bound on sessions that are considered: one that says nothing new is replaced by the next. */
 const CANDIDATES_MAX = 12;
-/** Token limit of a title: a longer one displaces another session's. */
-const TITLE_TOKENS_MAX = 14;
 /** With fewer tokens a title names no subject. */
 const TITLE_TOKENS_MIN = 8;
-/**
- * Token limit of a title that is a statement. A statement is quoted whole or not at all: its value comes at its end.
- */
-const STATEMENT_TOKENS_MAX = 36;
+/** Token limit of a title: of a longer sentence the first clause is the title. */
+const TITLE_TOKENS_MAX = 36;
 /** Tokens of the fence, its mark and the line above the titles; and of a date. */
 const FRAME_TOKENS = 40;
 const DATE_TOKENS = 9;
@@ -80,40 +69,40 @@ export interface Titled<Kind> {
   readonly exchange: Kind;
 }
 
-/** Token limits of a title: if it is cut, and if it is whole. */
-export interface TitleLimits {
-  readonly cutMax: number;
-  readonly wholeMax: number;
-}
-
-const TITLE_LIMITS: TitleLimits = { cutMax: TITLE_TOKENS_MAX, wholeMax: STATEMENT_TOKENS_MAX };
-
 /**
- * Divides the list's tokens equally among the sessions; a longer statement may use what the others leave. `days`: on
- * how many days the sessions were. `titlesOf`: returns each session's title within limits.
+ * Divides the list's tokens equally among the sessions. What they leave goes first to those that no short sentence of
+ * the user names, then to cut titles. `days`: on how many days the sessions were. `titlesOf`: returns each session's
+ * title within a token limit.
  */
 export function shareTitles<Kind>(
-  titlesOf: readonly ((limits: TitleLimits) => Titled<Kind> | undefined)[],
+  titlesOf: readonly ((tokensMax: number) => Titled<Kind> | undefined)[],
   { briefTokensMax, days }: { readonly briefTokensMax: number; readonly days: number },
 ): (Titled<Kind> | undefined)[] {
   const room = briefTokensMax - FRAME_TOKENS - DATE_TOKENS * days;
   const share = Math.max(TITLE_TOKENS_MIN, Math.floor(room / titlesOf.length) - LINE_TOKENS);
-  const cutMax = Math.min(TITLE_TOKENS_MAX, share);
-  const titles = titlesOf.map((titleWithin) => titleWithin({ cutMax, wholeMax: cutMax }));
+  const titles = titlesOf.map((titleWithin) => titleWithin(share));
   const sizeOf = (one: Titled<Kind> | undefined): number =>
     one === undefined ? 0 : LINE_TOKENS + estimateTextTokens(one.title);
   let left = room - titles.reduce((sum, one) => sum + sizeOf(one), 0);
-  return titles.map((title, place) => {
-    const wholeMax = Math.min(STATEMENT_TOKENS_MAX, sizeOf(title) - LINE_TOKENS + left);
-    const longer = wholeMax <= cutMax ? title : titlesOf[place]?.({ cutMax, wholeMax });
-    left -= Math.max(0, sizeOf(longer) - sizeOf(title));
-    return longer ?? title;
-  });
+  const isUnnamed = (one: Titled<Kind> | undefined): boolean =>
+    one === undefined || one.title.startsWith(ANSWER_MARK);
+  const isCut = (one: Titled<Kind> | undefined): boolean => one?.title.includes('…') === true;
+  for (const wants of [isUnnamed, isCut]) {
+    for (const [place, title] of titles.entries()) {
+      const most = Math.min(TITLE_TOKENS_MAX, Math.max(0, sizeOf(title) - LINE_TOKENS) + left);
+      if (!wants(title) || most <= share) continue;
+      const longer = titlesOf[place]?.(most);
+      if (longer === undefined || (title !== undefined && isUnnamed(longer))) continue;
+      titles[place] = longer;
+      left -= sizeOf(longer) - sizeOf(title);
+    }
+  }
+  return titles;
 }
 
 /**
  * Finds the subject of a session in one line: the sentence of its requests that shares most with the prompt, or else
- * the most informative one. If the user only steered ("9", "commit"), it is the answers' conclusion, after
+ * the most informative one. If the user only asked or steered ("9", "commit"), it is the answers' conclusion, after
  * ANSWER_MARK. Undefined if no sentence names a subject, if everything is already quoted, or if the model only said
  * that it does not know.
  */
@@ -121,22 +110,20 @@ export function titleOf<Kind extends TitledExchange>(
   exchanges: readonly Kind[],
   values: TermValues,
   said: Pick<SaidLines, 'has'> = new SaidLines(''),
-  limits = TITLE_LIMITS,
+  tokensMax = TITLE_TOKENS_MAX,
 ): Titled<Kind> | undefined {
-  const requests = exchanges.flatMap((exchange) => {
-    const own = ownLinesOf(exchange.asked);
-    const isOnly = isOneStatement(own);
-    return sentencesOf(own).map((sentence) => ({ exchange, sentence, isOnly }));
-  });
-  const asked = mostTelling(requests, { values, said, limits });
+  const requests = exchanges.flatMap((exchange) =>
+    sentencesAsked(exchange.asked).map((sentence) => ({ exchange, sentence })),
+  );
+  const asked = mostTelling(requests, { values, said, tokensMax });
   if (asked !== undefined) return asked;
   const lines = exchanges.flatMap((exchange) =>
     soleLines(exchange.answered)
       .slice(0, LINES_MAX)
       .filter((sentence) => isAbout(sentence, values) && !KNOWS_NOTHING.test(sentence))
-      .map((sentence) => ({ exchange, sentence, isOnly: false })),
+      .map((sentence) => ({ exchange, sentence })),
   );
-  const answered = mostTelling(lines, { values, said, limits });
+  const answered = mostTelling(lines, { values, said, tokensMax });
   return answered && { ...answered, title: `${ANSWER_MARK}${answered.title}` };
 }
 
@@ -155,17 +142,23 @@ function isAbout(sentence: string, values: TermValues): boolean {
 /** Matches a capital inside the sentence, or a letter of a script without capitals. */
 const HAS_NAME = /\s\p{Lu}|\p{Lo}/u;
 
-/** Returns the sentence, or its first words with an ellipsis. */
-function titleFrom(own: string, isOnly: boolean, { cutMax, wholeMax }: TitleLimits): string {
-  const isStated = isOnly && kindOf(own) === 'statement';
-  const whole = isStated ? clip(own, wholeMax) : undefined;
-  const title = whole === own ? own : clip(own, cutMax);
-  return title === own ? own : title.replace(LEADS_ON, '…');
+/** Returns the sentence, or its longest clause that fits with an ellipsis; '' if none fits. */
+function titleFrom(own: string, tokensMax: number): string {
+  const start = clip(own, tokensMax);
+  if (start === own) return own;
+  const isOrder = kindOf(own) === 'order';
+  const [clause = ''] = (isOrder ? ORDER_CLAUSE : STATED_CLAUSE).exec(start) ?? [];
+  return clause !== '' && (isOrder || HAS_VERB.test(clause)) ? `${clause}…` : '';
 }
 
-/** Matches words and marks at the end of a cut title that only lead to the missing part. */
-const LEADS_ON =
-  /(?:[\s,;:(/–—-]|\s(?:an?|and|any|are|as|at|be|between|but|by|for|from|has|if|in|into|is|it|my|of|on|or|our|so|some|that|the|their|this|to|was|which|with|your))+…$/iu;
+/** Matches the clause of an order: its verb comes first, so it is whole after its object. */
+const ORDER_CLAUSE =
+  /^(?:\S+ ){2,}\S*[^\s,;:–—-](?=[,;:]?\s(?:[–—(-]|after|and|because|before|but|by|for|from|if|in|instead|into|on|or|since|so|using|via|when|where|which|while|with)[\s(]|[,;:]\s)/iu;
+/** Matches the clause of any other sentence, if another clause follows. Without a verb it is only a subject. */
+const STATED_CLAUSE =
+  /^(?:\S+ ){2,}\S*[^\s,;:–—-](?=[,;:]?\s(?:[–—(-]|because|but|since|so|when|where|which|while)[\s(]|;\s|,\s(?:and|or)\s)/iu;
+const HAS_VERB =
+  /\b(?:are|can|could|does|did|do|has|have|had|is|must|need|needs|should|was|were|will|would)(?:n['’]t)?\b/i;
 
 /** Bound on lines of an answer that are searched for a title. */
 const LINES_MAX = 4;
@@ -183,18 +176,8 @@ const CUT_PENALTY = 2;
 const LOST_VALUE_PENALTY = 2;
 /** Matches a number, a name or a piece of code in the part that was cut off. */
 const LOST = /\d|`|\p{Lu}|[\w)]_\w|\w[./]\w/u;
-/**
- * Value of each kind of sentence. A session is about what the user wanted; a question is about what the user did not
- * know.
- */
-const KIND_VALUES: Readonly<Record<SentenceKind, number>> = {
-  order: 1,
-  statement: 0,
-  question: -1,
-};
-/** Matches an order about something named before: "break this up", "look at that, and go on". */
-const OBJECT_BACK =
-  /^(?:\S+ ){1,4}?(?:this|that|it|these|those|them)(?=$|[,.!?;…]|\s(?:and|again|also|as|at|by|down|for|here|in|instead|into|now|on|or|out|please|so|to|too|up|with|work)\b)/i;
+/** A session is about what the user wanted in it. */
+const ORDER_VALUE = 1;
 /** Words that could be of any subject, as stems. */
 const VAGUE = new Set(
   termsOf(
@@ -207,29 +190,31 @@ const VAGUE = new Set(
 interface Found<Kind> {
   readonly exchange: Kind;
   readonly sentence: string;
-  readonly isOnly: boolean;
 }
 
 interface TitleQuestion {
   readonly values: TermValues;
   readonly said: Pick<SaidLines, 'has'>;
-  readonly limits: TitleLimits;
+  readonly tokensMax: number;
 }
 
 /** Returns the most informative title. A value that was cut off can be read by its reference. */
 function mostTelling<Kind extends TitledExchange>(
   found: readonly Found<Kind>[],
-  { values, said, limits }: TitleQuestion,
+  { values, said, tokensMax }: TitleQuestion,
 ): Titled<Kind> | undefined {
   let best: Titled<Kind> | undefined;
   let bestScore = 0;
-  for (const { exchange, sentence, isOnly } of found) {
+  for (const { exchange, sentence } of found) {
     if (isReply(sentence) || said.has(sentence)) continue;
     const own = withoutPoliteness(plainLine(sentence));
-    const title = titleFrom(own, isOnly, limits);
+    const kind = kindOf(own);
+    // A question reads as if it had no answer.
+    if (kind === 'question') continue;
+    const title = titleFrom(own, tokensMax);
     const isCut = title !== own;
     if (requestPointsBack(title) || isNoRequest(isCut ? title.slice(0, -1) : title)) continue;
-    if (OBJECT_BACK.test(title) && !hasValue(title)) continue;
+    if (objectPointsBack(title) && !hasValue(title)) continue;
     const terms = new Set(termsOf(title));
     const naming = [...terms].filter((term) => isTelling(term) && !VAGUE.has(term)).length;
     let shared = 0;
@@ -240,7 +225,7 @@ function mostTelling<Kind extends TitledExchange>(
     const score =
       WORD_VALUE * Math.min(WORDS_MAX, naming) +
       shared +
-      KIND_VALUES[kindOf(own)] -
+      (kind === 'order' ? ORDER_VALUE : 0) -
       (isCut ? CUT_PENALTY : 0) -
       (isLost ? LOST_VALUE_PENALTY : 0);
     if (score <= bestScore) continue;
