@@ -100,6 +100,7 @@ export class StateLedger implements Ledger {
       const unwritten = this.#unwritten.get(key);
       if (unwritten !== undefined) found.set(key, unwritten.row);
     }
+    const open = found.size === 0 ? keys : keys.filter((key) => !found.has(key));
     const end = performance.now() + withinMs;
     let generation: number | undefined;
     const entries = (): LedgerEntry[] =>
@@ -107,9 +108,9 @@ export class StateLedger implements Ledger {
         const row = found.get(keys[at] ?? '');
         return row === undefined ? [] : entryOf(row, address);
       });
-    for (let at = 0; at < keys.length;) {
+    for (let at = 0; at < open.length;) {
       try {
-        at = this.#file.use((rows) => this.#findSome(rows, { keys, at, found }));
+        at = this.#file.use((rows) => this.#findSome(rows, { keys: open, at, found }));
       } catch (error) {
         if (!isBusy(error)) return new FoundEntries(entries(), 'unavailable');
         await sleep(RETRY_MS);
@@ -117,7 +118,7 @@ export class StateLedger implements Ledger {
       generation ??= this.#generation;
       // A forget ran between two steps, so all keys are looked up again.
       if (this.#generation !== generation) return this.find(addresses, end - performance.now());
-      if (at === keys.length) break;
+      if (at === open.length) break;
       await nextRound();
       if (performance.now() > end) return new FoundEntries(entries(), 'late');
     }
@@ -182,7 +183,6 @@ export class StateLedger implements Ledger {
     let { at } = asked;
     for (; at < keys.length && unknown.size < STEP_KEYS; at += 1) {
       const key = keys[at] ?? '';
-      if (found.has(key)) continue;
       const known = this.#known.peek(key);
       if (known === undefined) unknown.add(key);
       else if (known.row !== undefined) found.set(key, known.row);
