@@ -46,11 +46,9 @@ export async function showStats({ options, context }: Call<StatsOptions>): Promi
   since.setHours(0, 0, 0, 0);
   // Counts days by the calendar, because a day with a clock change has 23 or 25 hours.
   since.setDate(since.getDate() - (days - 1));
-  const until = new Date(since);
-  // A request beyond today is of a clock that was ahead.
-  until.setDate(until.getDate() + days);
+  // The sums have no end: what a clock that was ahead has dated later was paid for too.
   const { sums, trial } = await readLog(context, async ({ requests }) => ({
-    sums: await requests.sum({ since: since.getTime(), until: until.getTime() }),
+    sums: await requests.sum({ since: since.getTime() }),
     trial: await requests.trial(since.getTime()),
   }));
   const total = totalOf(sums);
