@@ -50,8 +50,14 @@ test('Codex asks once whether it may trust the hooks, and shows nothing of svc b
   const stage = await stageWithFact('codex');
   const session = await openCodexScreen(CODEX, stage, { model: CODEX_MODEL });
   await session.shows('Hooks need review');
-  session.press('2');
-  await session.shows('› 2. Trust all and continue');
+  // A busy machine shows the question before Codex reads keys.
+  await vi.waitFor(
+    () => {
+      session.press('2');
+      expect(session.screen()).toContain('› 2. Trust all and continue');
+    },
+    { timeout: 30_000, interval: 1_000 },
+  );
   session.press('Enter');
   await session.shows('Ask Codex to do anything');
   await session.say(ASKED);

@@ -32,6 +32,8 @@ const providers = providersOf(
 );
 
 export function open(home: string, environment: Record<string, string> = {}): Session {
+  // In a dumb terminal Node's readline knows no backspace.
+  vi.stubEnv('TERM', 'xterm');
   // What an earlier session left on the screen is no question of this one.
   prompts.clear();
   const { terminal, stdout, stderr } = screen();
