@@ -71,7 +71,7 @@ interface LocalServerOptions {
    * list is another object, open connections are checked again.
    */
   readonly tokenDigests: () => readonly Buffer[];
-  /** Returns the sha256 of each valid path token, in the same way. */
+  /** Returns the sha256 of each token that is valid in a path. */
   readonly pathTokenDigests?: () => readonly Buffer[];
   /** Returns the login that a route's upstream takes; undefined if svc has a key for it. */
   readonly loginOf?: (route: Route) => Login | undefined;

@@ -52,9 +52,9 @@ function readExchanges(items: readonly ItemTraits[]): readonly Exchange[] {
 }
 
 /**
- * For each answered round, the item where its answers begin, in ascending order. A round is one step in
- * which the assistant calls tools: calls side by side, until one of them is answered. Its results may
- * arrive late, and a person's next message may share an item with the last of them.
+ * Returns the index of the item where the tool results of each answered round begin, in ascending order. A round is
+ * one step of the assistant: all tool calls that it makes before the first of them has a result. Results may arrive
+ * late, and the user's next message may share an item with the last result.
  */
 export function answeredRounds(items: readonly Item[]): readonly number[] {
   const starts: number[] = [];
