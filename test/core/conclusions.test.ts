@@ -268,3 +268,19 @@ test.each([
 ])('a polite order is no question: %s', (said, plain) => {
   expect(withoutPoliteness(said)).toBe(plain);
 });
+
+test.each([
+  'The quay tests fail because `ps aux | grep quay` finds no process.',
+  'The parser stops at `if (tail) {` when the chunk is empty.',
+  'The tree is drawn by `├── quay` in the docs of the harbour.',
+])('code within a sentence makes it no fragment: %s', (told) => {
+  expect(conclusionLines(told)).toEqual([told]);
+});
+
+test.each([
+  'quay | 6431 | the port of the harbour',
+  'The parser stops at `if (tail) {',
+  'The quay ends ├── here now.',
+])('a row, a drawn line and half a piece of code are fragments: %s', (told) => {
+  expect(conclusionLines(told)).toEqual([]);
+});

@@ -116,14 +116,15 @@ export function isNoRequest(sentence: string): boolean {
   return isRest || PASTED.test(sentence) || isFragment(sentence);
 }
 
-/** Whether a line needs those around it. */
+/** Says whether a line needs those around it. Code in backticks is whole: "Run `ps | grep quay` first." */
 export function isPiece(line: string): boolean {
+  const prose = line.replaceAll(/`[^`]+`/g, '`code`');
   return (
-    DRAWN.test(line) ||
-    ROW_OR_STEP.test(line) ||
-    GOES_ON.test(line) ||
+    DRAWN.test(prose) ||
+    ROW_OR_STEP.test(prose) ||
+    GOES_ON.test(prose) ||
     CODE.test(line) ||
-    isUnbalanced(line)
+    isUnbalanced(prose)
   );
 }
 
