@@ -122,11 +122,11 @@ async function callRemote(
 
 interface ConsoleAsk {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below `/v1/svc/console/`. */
+  /** The path below `/v1/svc/console/`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** The version that the change is of. */
+  /** Sent as If-Match: the version that the change replaces. */
   readonly ifVersion?: number;
 }
 
@@ -139,7 +139,7 @@ export interface ConsoleAccess {
 /** The environment variable with the token for `--url`; never the command line, which other users can read. */
 export const TOKEN_VARIABLE = 'SVC_ADMIN_TOKEN';
 
-/** A refusal of a console operation, for people. */
+/** Makes the error that shows a refused console operation to the user. */
 function refusalError(code: string, message: string): CliError {
   const isUsage = code === 'INVALID_REQUEST';
   return new CliError(

@@ -22,11 +22,11 @@ export interface ModelsOptions {
   readonly store: ServiceStore;
   readonly changes: ChangeWatch;
   readonly egress: Egress;
-  /** Instead of the system's resolver and certificates. */
+  /** Replaces the system's resolver and certificates. */
   readonly trust?: Trust;
-  /** Deadline of a recall in milliseconds; absent: RECALL_MS. */
+  /** Deadline of a recall in milliseconds; undefined: RECALL_MS. */
   readonly recallMs?: number;
-  /** Deadline of an answer's head in milliseconds; absent: PROVIDER_HEADERS_MS. */
+  /** Deadline of an answer's head in milliseconds; undefined: PROVIDER_HEADERS_MS. */
   readonly headersMs?: number;
   readonly report: (line: string) => void;
 }
@@ -62,7 +62,7 @@ export function openModels(options: ModelsOptions): OpenedModels {
     report,
   });
   changes.onChange((fact) => {
-    // Anything may have changed: the database may have been restored from a backup.
+    // No fact is named, so anything may have changed, as after a restore from a backup.
     if (fact === undefined) outboxes.forgetSettled();
     if (fact === undefined || fact.kind === 'purge') {
       ledger.forget();

@@ -11,12 +11,12 @@ import { asRecord, parseJson } from '../../../src/core/bytes/json-fields.ts';
 import { type PublicJwk, verifyObject } from '../core/jws.ts';
 import { CliError } from '../../../src/cli/cli-error.ts';
 
-/** Connects a service's file with the server that it moves to. */
+/** Connects a service's file with the database server to which it moves. */
 
 export interface MoveFacts {
   readonly records: number;
   readonly receipts: number;
-  /** Receipts that had no valid signature in the file either. */
+  /** The number of receipts that had no valid signature in the file either. */
   readonly unsigned: number;
   readonly wasDone: boolean;
 }

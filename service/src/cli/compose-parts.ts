@@ -78,8 +78,8 @@ const REDIS_PORT = 6379;
 export interface OpenedLimiter {
   readonly limiter: Limiter;
   /**
-   * Identifies where it counts, equal for processes that count together. Contains no password. Undefined: in this
-   * process.
+   * Identifies where limits are counted; equal for processes that count together. It contains no password. Undefined:
+   * in this process.
    */
   readonly place: string | undefined;
   close(): Promise<void>;
@@ -95,13 +95,16 @@ export async function openLimiter(
     const limiter = new ProcessLimiter(systemClock);
     return { limiter, place: undefined, close: async () => undefined };
   }
-  // 190 kB that a service without Redis never loads.
+  // Load the client only if Redis is used: it has 190 kB.
   const { RedisLimiter } = await import('../adapters/limiter/redis-limiter.ts');
   const limiter = new RedisLimiter({ url, report });
   return { limiter, place: placeOf(url), close: () => limiter.close() };
 }
 
-/** Each machine has a loopback of its own. */
+/**
+ * Names a Redis server and its database. A loopback address gets the machine's name, because each machine has its own
+ * loopback.
+ */
 function placeOf(text: string): string {
   const { hostname: host, port, pathname } = new URL(text);
   const where = isOwnMachine(host.replace(/^\[|\]$/g, '')) ? `${host} of ${hostname()}` : host;

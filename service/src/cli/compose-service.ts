@@ -37,11 +37,11 @@ export interface StartServiceOptions {
 
 export interface RunningService {
   readonly host: string;
-  /** The port from the system, if the settings say 0. */
+  /** The port. If the settings say 0, the system has chosen it. */
   readonly port: number;
-  /** Undefined where no metrics are asked for. */
+  /** The port of the metrics; undefined if they are off. */
   readonly metricsPort: number | undefined;
-  /** The counts of its store when it started. */
+  /** The counts of the store at the start. */
   readonly held: ServiceStoreHealth;
   renew(tls: TlsMaterial): void;
   stop(): Promise<void>;
@@ -199,7 +199,6 @@ async function startBeside({
   const stopJobs = startJobs({ store, clock: systemClock, randomBytes, auditDays });
   changes.start();
   return {
-    /** Undefined where no metrics are asked for. */
     metricsPort: server?.port,
     stop: async (): Promise<void> => {
       await Promise.all([changes.stop(), server?.stop(), stopJobs()]);

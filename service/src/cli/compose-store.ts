@@ -20,11 +20,11 @@ import { withTenantsChanged } from '../server/change-watch.ts';
  * addresses come from the environment, else from service.json. Their clients are imported only if used.
  */
 
-/** The folder of a service's files, and what says where its data are. */
+/** A service's folder, and the facts that say where its data are. */
 export interface ServicePlace {
   readonly folder: string;
   readonly environment: Environment;
-  /** Read from the folder if absent. */
+  /** The service's settings; undefined: read them from the folder. */
   readonly settings?: ServiceSettings;
 }
 
@@ -123,9 +123,9 @@ export async function refuseForServer(place: ServicePlace, hint: string): Promis
   throw new CliError('This service keeps its data in PostgreSQL.', hint);
 }
 
-/** Opens the database for the commands of `svc-service`, which import ports and no adapters. */
+/** Opens a service's database for the commands of `svc-service`, which import no adapters. */
 
-/** Opens it for one command, while a service may be running. Throws what a call throws. */
+/** Opens the store for one command, while a service may be running. Throws MemoryError. */
 export async function openStoreOfService(
   place: ServicePlace,
   { creates = false }: { readonly creates?: boolean } = {},
@@ -137,7 +137,7 @@ export async function openStoreOfService(
   return marking(folder, openServiceStore({ folder, ...own, report: () => undefined }));
 }
 
-/** Opens it for a serving process, which has the folder to itself until the store is closed. */
+/** Opens the store for a serving process, which has the folder to itself until the store is closed. */
 export async function openServingStore(
   place: ServicePlace,
   {
@@ -160,7 +160,7 @@ export async function openServingStore(
     ...store,
     close: async () => {
       await store.close();
-      // A process that stops may close its store twice.
+      // The lock is released once, even if the store is closed twice.
       lock?.close();
       lock = undefined;
     },
@@ -183,7 +183,7 @@ function marking(folder: string, store: ServiceStore): ServiceStore {
   }));
 }
 
-// What commands use of the file of a service.
+// Functions that commands use on the file of a service.
 export { backUpService, checkService, restoreService } from '../adapters/service-store/backup.ts';
 export { lockServiceFolder } from '../adapters/service-store/database.ts';
 
@@ -224,7 +224,7 @@ function jsonOf(text: string, folder: string): object {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value;
   } catch {
-    // Said below, without a piece of the file.
+    // The error below does not quote the file.
   }
   throw new CliError(
     `${folder}/${SETTINGS_FILE} is not JSON.`,

@@ -55,10 +55,10 @@ export type AccountSettings = {
   readonly [Key in Name as Camel<Key>]: Infer<Rows[Key]['shape']>;
 };
 
-/** The settings with the number of their last change; 0 if never changed. */
+/** The settings with the number of their last change, which is 0 if they were never changed. */
 export type StoredSettings = AccountSettings & { readonly version: number };
 
-// Object.entries loses the types of the keys.
+// Maps each row by its name. Object.entries alone would lose the types of the keys.
 /* oxlint-disable typescript/no-unsafe-type-assertion */
 function mapped<Value>(of: (row: Rows[Name]) => Value, nameOf = (name: string) => name) {
   const rows = Object.entries(ACCOUNT_SETTINGS);
@@ -116,14 +116,14 @@ export function servedSettings(
     elisionEnabled: account.elisionEnabled && canReadAgain,
     elisionKeepRounds: account.elisionKeepRounds,
     elisionCaptureLimit: account.elisionCaptureLimit,
-    // The key's scopes and the header lower this mode.
+    // An upper bound: the scopes of the key and the request's header lower this mode.
     memoryMode: 'read-write',
     sessionBrief: true,
     recallQuietPercent: 65,
-    // Like `boundShortening` a user's choice for their own machine.
+    // Off, because this setting, like `boundShortening`, is a user's choice for their own machine.
     secondLook: 'off',
     cacheTtl: 'client',
-    // A user's choice for their own machine and key.
+    // Off, because these settings are a user's choice for their own machine and key.
     boundShortening: 'off',
     holdOut: false,
     recallMs,

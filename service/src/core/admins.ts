@@ -15,7 +15,7 @@ export interface StoredAdmin {
   readonly tenant?: string;
   readonly name: string;
   readonly role: AdminRole;
-  /** `hashKey` of the whole token. */
+  /** The `hashKey` of the whole token. */
   readonly hash: string;
   readonly createdAt: number;
   readonly expiresAt?: number;
@@ -25,7 +25,7 @@ export interface StoredAdmin {
 
 const RANK: Readonly<Record<AdminRole, number>> = { viewer: 0, admin: 1, operator: 2 };
 
-/** Whether a role includes what another one may. */
+/** Says whether a role may do everything that another role may. */
 export function includesRole(role: AdminRole, needed: AdminRole): boolean {
   return RANK[role] >= RANK[needed];
 }

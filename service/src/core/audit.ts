@@ -52,7 +52,7 @@ export interface AuditNote {
 
 export interface AuditEvent extends AuditNote {
   readonly tenant: string;
-  /** 1, 2, 3 … in the tenant. */
+  /** Counts the tenant's events: 1, 2, 3 … */
   readonly number: number;
   /** Hash of the previous event; '' for the first. */
   readonly previous: string;

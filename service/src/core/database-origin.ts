@@ -10,13 +10,13 @@ export interface DatabaseOrigin {
   readonly system: string;
   /** Changes with every promotion; '' if the server does not say. */
   readonly timeline: string;
-  /** A commit is acknowledged only after a standby has it too. */
+  /** True if a commit is acknowledged only after a standby has it too. */
   readonly isSynchronous: boolean;
 }
 
 export type OriginVerdict =
   | 'same'
-  /** Nothing was noted yet. */
+  /** No origin was noted before. */
   | 'first'
   /** A standby with every acknowledged commit was promoted. */
   | 'promoted'
@@ -42,7 +42,7 @@ export function originText({ system, timeline, isSynchronous }: DatabaseOrigin):
   return JSON.stringify({ system, timeline, synchronous: isSynchronous });
 }
 
-/** Undefined if the text is not valid. */
+/** Parses a noted origin; undefined if the text is not valid. */
 export function readOrigin(text: string | undefined): DatabaseOrigin | undefined {
   const { system, timeline, synchronous } = asRecord(parseJson(text ?? ''));
   if (typeof system !== 'string' || typeof timeline !== 'string') return undefined;

@@ -7,7 +7,10 @@ import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
  * cannot be decrypted.
  */
 
-/** The place of a secret. No part contains `|`, so two places never give the same context. */
+/**
+ * The place of a secret, to which its encryption is bound. No part contains `|`, so two places never give the same
+ * context.
+ */
 export interface SecretContext {
   readonly tenant: string;
   readonly secretId: string;
@@ -17,7 +20,7 @@ export interface SecretContext {
 }
 
 export interface SealedText {
-  /** Id of the master key. */
+  /** The id of the master key. */
   readonly kek: string;
   readonly wrapped: Uint8Array;
   readonly ciphertext: Uint8Array;
@@ -25,7 +28,7 @@ export interface SealedText {
 
 export interface MasterKey {
   readonly id: string;
-  /** 32 bytes. */
+  /** A key of 32 bytes. */
   readonly key: Uint8Array;
 }
 
@@ -95,7 +98,7 @@ export function rewrapText(
  */
 export function fingerprintOf(pepper: Uint8Array, tenant: string, text: string): string {
   const hash = createHmac('sha256', pepper).update(`svc-fp/1|${tenant}|${text}`).digest();
-  // 40 of 256 bits fill 8 characters of base 32.
+  // The fingerprint has 40 of the hash's 256 bits, as 8 characters of base 32.
   return `fp_${[...hash.subarray(0, 8)].map((byte) => ALPHABET[byte % 32]).join('')}`;
 }
 

@@ -13,7 +13,7 @@ export function newId(prefix: string, randomBytes: (count: number) => Uint8Array
 }
 
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
-/** 26 digits hold 130 bits. */
+/** 26 digits of base 32 hold 130 bits; a UUID has 128. */
 const LEADING_BITS = 2;
 /** The digits that contain the leading bits and the time. */
 const TIME_DIGITS = 10;

@@ -12,7 +12,7 @@ interface Limit {
   readonly name: string;
   /** The tenant of the call: a limiter keeps all counts of a tenant in one place. */
   readonly tenant: string;
-  /** Equal buckets of a tenant share one count. */
+  /** Names the counter within the tenant. Limits with equal buckets share one count. */
   readonly bucket: string;
 }
 
@@ -20,7 +20,7 @@ interface Limit {
 export interface RateAsk extends Limit {
   readonly kind: 'rate';
   readonly rate: Rate;
-  /** Calls or tokens. */
+  /** The number of calls or tokens that the call takes. */
   readonly cost: number;
 }
 
@@ -34,7 +34,7 @@ export interface BudgetAsk extends Limit {
    * call of a period, and after a limiter lost its counts.
    */
   readonly known?: number;
-  /** Milliseconds since 1970. */
+  /** The end of the period, in milliseconds since 1970. */
   readonly until: number;
 }
 
@@ -78,7 +78,6 @@ export interface ModelCaller {
   readonly limits: PlanLimits;
   /** The limit for each key from the service's settings; null means no limit. */
   readonly requestsPerMinute: number | null;
-  /** Milliseconds since 1970. */
   readonly now: number;
 }
 
@@ -87,7 +86,7 @@ export const LEASE_MS = 30_000;
 
 /** The limits of a model call of one caller. */
 export interface ModelLimits {
-  /** They count calls. */
+  /** Limits on the number of calls. */
   readonly calls: readonly RateAsk[];
   /** The limit on input tokens; the `cost` is the number of tokens of one call. */
   readonly tokens: Omit<RateAsk, 'cost'> | undefined;
@@ -96,12 +95,12 @@ export interface ModelLimits {
   readonly budgets: readonly TokenBudget[];
 }
 
-/** A budget of tokens, without a call. */
+/** A budget of tokens, without the cost of a call. */
 export interface TokenBudget extends Omit<BudgetAsk, 'cost' | 'known'> {
-  /** The days that it counts, UTC. */
+  /** The first day that is counted, UTC. */
   readonly from: string;
   readonly to: string;
-  /** Undefined: all keys of the tenant. */
+  /** The key whose tokens count; undefined means all keys of the tenant. */
   readonly keyId: string | undefined;
 }
 
@@ -157,7 +156,7 @@ interface NamedBudget {
   readonly keyId?: string;
 }
 
-/** By the calendar, UTC. */
+/** Returns the budget of the caller's day or month, by the calendar in UTC; empty if there is no maximum. */
 function budget(caller: ModelCaller, { name, max, keyId }: NamedBudget): readonly TokenBudget[] {
   if (max === null || max === undefined) return [];
   const { tenant } = caller.key;

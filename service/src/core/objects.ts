@@ -12,7 +12,7 @@ import {
 
 export type ObjectKind = 'exchange' | 'tool_output' | 'note';
 
-/** A spoken text in the form that is searched. */
+/** A text of a record, in the form in which it is searched. */
 export interface SpokenText {
   readonly role: 'user' | 'assistant';
   readonly text: string;
@@ -24,7 +24,7 @@ export interface NewObject {
   readonly kind: ObjectKind;
   /** The canonical bytes of the record. The digest and every proof are computed from them. */
   readonly bytes: Uint8Array;
-  /** Empty for what is not searched. */
+  /** Texts for the search; empty if the record is not searched. */
   readonly texts: readonly SpokenText[];
   /** The digest of the text, for a record that consists of one text: see core/memory-api/records.ts. */
   readonly textDigest?: string;
@@ -40,7 +40,7 @@ export interface NewObject {
   readonly toolName?: string;
   /** The number of secrets that the client masked before it made the record. */
   readonly redactions: number;
-  /** For a record of one text: see core/memory/record.ts. */
+  /** Who wrote the text; only in a record of one text: see core/memory/record.ts. */
   readonly source?: MemoryRecord['source'];
   readonly isTimed?: true;
 }

@@ -20,7 +20,7 @@ export interface Plan {
   readonly createdAt: number;
 }
 
-/** The plan of a service that a user runs for their own use. */
+/** The name of the plan for a service that a user runs for their own use. */
 export const SELF_HOSTED = 'self-hosted';
 
 export const NO_LIMITS: PlanLimits = {

@@ -26,13 +26,13 @@ export interface TenantProvider {
   /** Names of models, or prefixes of names that end in a star. */
   readonly allowedModels: readonly string[];
   readonly isEnabled: boolean;
-  /** Counts up with each change. */
+  /** Grows by one with each change. */
   readonly version: number;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
-/** The facts of a secret that may be told. */
+/** The facts of a secret that may be shown. */
 export interface VaultedValue {
   readonly secretId: string;
   readonly fingerprint: string;
@@ -55,12 +55,12 @@ export const PROVIDERS_MAX = 1000;
  */
 const ADDRESS = /^\[|^\d{1,3}(?:\.\d{1,3}){3}\.*$/;
 
-/** As URL writes them: 443 is the empty text. */
+/** Ports as the URL class writes them: '' is 443. */
 export const USUAL_PORTS: ReadonlySet<string> = new Set(['', '443', '8443']);
 
 /** The operator's rules for the networks in which providers may be. */
 export interface Egress {
-  /** Beside the usual ones. */
+  /** Ports that are allowed in addition to the usual ones. */
   readonly ports: readonly number[];
   /** Private networks in which providers are allowed, such as 10.1.0.0/16. */
   readonly allow: readonly string[];
@@ -68,7 +68,7 @@ export interface Egress {
 
 export const NO_EGRESS: Egress = { ports: [], allow: [] };
 
-/** The base as it is kept, or what is wrong with it, for people. */
+/** Returns the base address in its stored form, or a message for people that says what is wrong with it. */
 export function readProviderBase(
   text: string,
   { ports, allow }: Egress = NO_EGRESS,
@@ -129,7 +129,7 @@ export function customNamesProblem(
   return undefined;
 }
 
-/** A name that a model may have. */
+/** Matches the name of a model. */
 export const MODEL_ID = /^[\w.:@/+~-]{1,256}$/;
 
 /** Returns true if the entry matches the model. An entry is a name, or a prefix that ends in a star. */

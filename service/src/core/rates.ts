@@ -4,14 +4,14 @@
  */
 export interface Rate {
   readonly perMinute: number;
-  /** Calls that may come at once, after a pause. */
+  /** Calls that may come at the same time after a pause. */
   readonly burst: number;
 }
 
 export interface Turn {
   /** The number to store: when the next call is due, in milliseconds of the caller's clock. */
   readonly dueAt: number;
-  /** 0 when this one may pass. */
+  /** Milliseconds to wait; 0 if this call may pass. */
   readonly waitMs: number;
 }
 

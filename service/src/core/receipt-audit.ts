@@ -41,14 +41,14 @@ export interface AuditResult {
   readonly endless: readonly string[];
 }
 
-/** The numbers that one node gave to one tenant. */
+/** The receipt numbers that one node gave to one tenant. */
 interface Numbers {
   readonly tenant: string;
   readonly node: string;
   seen: Uint8Array;
   last: number;
   hasHead: boolean;
-  /** The smallest and the largest number of a receipt. Heads do not count. */
+  /** The smallest and the largest number that a receipt has. Numbers that only a head states do not count. */
   first: number;
   lastSeen: number;
 }
@@ -57,7 +57,7 @@ export class ReceiptAudit {
   readonly #keys: readonly Pick<PublicJwk, 'kid' | 'x'>[];
   readonly #wrong: WrongReceipt[] = [];
   readonly #numbers = new Map<string, Numbers>();
-  /** By tenant: the number of receipts in the service's latest signed total. */
+  /** By tenant, the number of receipts in the service's latest signed total. */
   readonly #totals = new Map<string, number>();
   #receipts = 0;
   #heads = 0;

@@ -9,12 +9,11 @@ export interface ReceiptRow {
   readonly node: string;
   readonly seq: number;
   readonly keyId: string;
-  /** Empty where the request reached none. */
+  /** The provider; empty if the request reached none. */
   readonly providerId: string;
   /** The model that the caller named; empty if none. */
   readonly model: string;
   readonly status: ReceiptStatus;
-  /** The signed receipt as JSON. */
   readonly body: string;
   readonly counts: UsageCounts;
 }
@@ -33,7 +32,7 @@ export interface UsageCounts {
   readonly spentTokens: number;
 }
 
-/** The sums of some receipts, by their names in the API and in the tables. */
+/** The names of a usage's sums, in the API and in the tables. */
 export const USAGE_COUNTS = [
   'requests',
   'failed',
@@ -96,7 +95,7 @@ function countsOf(opening: ReceiptOpening, closing: ReceiptClosing): UsageCounts
 const NO_USAGE = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 } as const;
 
 /**
- * The largest token count that is believed in one receipt. Larger numbers could overflow the daily sums in the
+ * Bound on the tokens of one receipt. Larger numbers are not believed: they could overflow the daily sums in the
  * database.
  */
 const TOKENS_MAX = 1_000_000_000;

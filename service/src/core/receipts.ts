@@ -24,15 +24,15 @@ export const RECEIPT_STATUSES = [
   'upstream_interrupted',
   'rejected',
   'internal_error',
-  /** The process died while it answered. */
+  /** The process ended before it wrote how the request ended. */
   'unknown',
 ] as const;
 
 export type CaptureReceiptState = 'off' | 'none' | 'stored' | 'partial' | 'deferred' | 'failed';
 
-/** The decisions of svc about one request, as its receipt tells them. */
+/** The decisions of svc about one request, as its receipt states them. */
 export interface ReceiptDecisions {
-  /** As the caller asked for it. */
+  /** The mode that the caller asked for. */
   readonly memory_mode: MemoryMode;
   readonly memory_mode_effective: MemoryMode;
   readonly memory_state: MemoryState;
@@ -77,7 +77,7 @@ export const NOTHING_DECIDED: ReceiptDecisions = {
 export interface ReceiptProvider {
   readonly id: string;
   readonly kind: ProviderKind;
-  /** The host alone: no path, no query. */
+  /** The host without path and query. */
   readonly host: string;
 }
 
@@ -93,13 +93,16 @@ export interface ReceiptOpening {
   readonly streamed: boolean;
   readonly space: string | null;
   readonly sessionId: string | null;
-  /** As the caller asked for it. */
+  /** The model that the caller asked for. */
   readonly model: string | null;
   readonly provider: ReceiptProvider | null;
   readonly decided: ReceiptDecisions;
 }
 
-/** The steps of a request whose milliseconds a receipt tells. `overhead`: until it was sent to the provider. */
+/**
+ * The steps of a request whose milliseconds a receipt states. `overhead` ends when the request was sent to the
+ * provider.
+ */
 const STEPS = [
   'auth',
   'capture',
@@ -110,12 +113,12 @@ const STEPS = [
   'upstream_total',
 ] as const;
 
-/** Milliseconds. */
+/** Milliseconds of each step. */
 export type ReceiptTimes = {
   readonly [Step in (typeof STEPS)[number]]?: number | undefined;
 } & { readonly total: number };
 
-/** The facts after the last byte. */
+/** The facts that are known after the last byte. */
 export interface ReceiptClosing {
   readonly status: ReceiptStatus;
   /** The status sent to the client; null if no response head was sent or the status is unknown. */
@@ -125,7 +128,7 @@ export interface ReceiptClosing {
   readonly times: ReceiptTimes;
   readonly captureState: CaptureReceiptState;
   readonly capturedRecords: number;
-  /** Differs from the one at the opening where the provider refused the changed request. */
+  /** The decisions, if they differ from those at the opening because the provider refused the changed request. */
   readonly decided?: ReceiptDecisions | undefined;
   readonly upstreamStatus?: number | undefined;
   readonly upstreamRequestId?: string | undefined;
@@ -146,11 +149,11 @@ export interface ReceiptClosing {
 export interface ReceiptIssuer {
   readonly version: string;
   readonly node: string;
-  /** 1, 2, 3 … by node and tenant. */
+  /** Counts the receipts of a node and tenant: 1, 2, 3 … */
   readonly seq: number;
 }
 
-/** How a request ended whose process died. */
+/** The closing of a receipt whose process ended before it wrote one. */
 export const NODE_LOST: ReceiptClosing = {
   status: 'unknown',
   httpStatus: null,
@@ -178,7 +181,7 @@ export function boundedOpening(opening: ReceiptOpening): ReceiptOpening {
   };
 }
 
-/** The same of the facts after the last byte. */
+/** Bounds the facts after the last byte in the same way. */
 export function boundedClosing(closing: ReceiptClosing): ReceiptClosing {
   return {
     ...closing,
@@ -242,7 +245,7 @@ export function receiptOf(
   });
 }
 
-/** In the order of canonical JSON, which is then written in one go. */
+/** Sorts the members as canonical JSON has them, so that JSON.stringify writes that form. */
 function sorted(receipt: Receipt): Receipt {
   const members = Object.entries(receipt).toSorted(([a], [b]) => (a < b ? -1 : 1));
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The same members.
@@ -284,7 +287,7 @@ export function headOf(
     node,
     tenant_id: tenant,
     last_seq: lastSeq,
-    /** The node makes no further ones. */
+    /** True if the node makes no further receipts for the tenant. */
     closed: isClosed,
     at,
   } as const;
@@ -318,7 +321,7 @@ function latencyOf(times: ReceiptTimes, total: number): object {
   );
 }
 
-/** 24 days: no request lasts so long. */
+/** 24 days in milliseconds: no request lasts so long. */
 const MS_MAX = 2 ** 31;
 
 function wholeMs(ms: number): number {
@@ -341,7 +344,7 @@ function nameOrNull(text: string | undefined): string | null {
   return maskSecrets(text).text === text ? text : '[masked]';
 }
 
-/** Half a surrogate pair has no canonical form. */
+/** Cuts a text to `charsMax` characters. Half a surrogate pair has no canonical form, so it is removed. */
 function cut(text: string, charsMax: number): string {
   return text.slice(0, charsMax).replaceAll(/\p{Surrogate}/gu, '\u{FFFD}');
 }

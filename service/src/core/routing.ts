@@ -23,9 +23,9 @@ import { takesModel, type TenantProvider } from './providers.ts';
 export type NamedModel =
   | { readonly kind: 'named'; readonly model: string }
   | { readonly kind: 'missing' }
-  /** The body has several members that could be the model, or a model that is no string. */
+  /** The body has several members that could be the model, or its model is not a string. */
   | { readonly kind: 'ambiguous' }
-  /** The bytes are no JSON object. */
+  /** The bytes are not a JSON object. */
   | { readonly kind: 'unreadable' };
 
 const MODEL = 'model';
@@ -82,7 +82,7 @@ export function withModel(bytes: Buffer, model: string): Buffer {
 export interface RoutingQuestion {
   readonly providers: readonly TenantProvider[];
   readonly dialect: Dialect;
-  /** Undefined: the body names none. */
+  /** The model that the body names; undefined if it names none. */
   readonly model: string | undefined;
   /** The models that the key may use; undefined means all models of the providers. */
   readonly keyModels: readonly string[] | undefined;
@@ -90,11 +90,11 @@ export interface RoutingQuestion {
 
 export type RoutedModel =
   | { readonly kind: 'routed'; readonly provider: TenantProvider; readonly model: string }
-  /** No provider of this dialect. */
+  /** The tenant has no provider of this dialect. */
   | { readonly kind: 'no-provider' }
-  /** The request names no model, and several providers have a default model. */
+  /** The request names no model, and several providers serve its dialect. */
   | { readonly kind: 'no-default' }
-  /** `allowed`: entries that the caller may name. */
+  /** The key may not use the model. `allowed` lists what the caller may name. */
   | { readonly kind: 'not-allowed'; readonly allowed: readonly string[] };
 
 export function routeModel({
@@ -139,9 +139,9 @@ export function listedModels(
 
 export interface ListedModel {
   readonly model: string;
-  /** The provider's own name. */
+  /** The name of the provider, which the list shows as the owner. */
   readonly owner: string;
-  /** Milliseconds since 1970 at which the provider was made. */
+  /** Milliseconds since 1970 at which the provider was added. */
   readonly createdAt: number;
 }
 
@@ -191,7 +191,7 @@ function isWithin(entry: string, other: string): boolean {
 /** The list of models in the forms of the two APIs. svc makes it from stored data and asks no provider. */
 
 export interface ListForm {
-  /** Undefined: the whole list. */
+  /** The model to return; undefined means the whole list. */
   readonly id: string | undefined;
   readonly isAnthropic: boolean;
 }

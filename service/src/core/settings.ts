@@ -23,11 +23,11 @@ export const SERVICE_PORT = 8766;
 
 const HOST = /^[0-9A-Za-z.:_-]{1,255}$/;
 const path = text({ min: 1, max: 4096 });
-/** A network, such as 10.1.0.0/16. */
+/** Matches a network, such as 10.1.0.0/16. */
 const NETWORK = /^[0-9a-fA-F.:]{2,45}\/\d{1,3}$/;
 const GIB = 1024 ** 3;
 
-/** The id of a master key. */
+/** Matches the id of a master key. */
 export const MASTER_KEY_ID = /^mk_[0-9a-z]{8}$/;
 
 const MASTER_KEY_FROM = /^(?:file:\/|env:[A-Za-z_]|command:\S)/;
@@ -41,7 +41,7 @@ const masterKeySource = closed({
   from: text({ max: 4096, pattern: MASTER_KEY_FROM }),
 });
 
-/** An address with a password. A source outside the settings is safer. */
+/** An address that may contain a password. `from` names a source outside the settings, which is safer. */
 const addressAt = (pattern: RegExp) => ({
   url: text({ min: 1, max: 4096, pattern }),
   from: text({ max: 4096, pattern: MASTER_KEY_FROM }),
@@ -54,13 +54,13 @@ const serviceSettings = such(
   closed(
     { version: oneOf(1), host: text({ pattern: HOST }), port: integer(0, 65_535) },
     {
-      /** Paths of PEM files. */
+      /** Paths of the PEM files of the certificate and its key. */
       tls: closed({ cert: path, key: path }),
       /** True if a proxy in front ends TLS. The service then accepts plain HTTP on any address. */
       behindProxy: flag,
-      /** Calls of one key; null: not limited. */
+      /** Calls of one key per minute; null means no limit. */
       requestsPerMinute: orNull(integer(1, 1_000_000)),
-      /** Canonical bytes of the records of one space. */
+      /** Bound on one space, in canonical bytes of its records. */
       spaceBytesMax: integer(1, 1024 * GIB),
       /** The sources of the vault's master keys, never the keys themselves. */
       vault: closed({ keys: listOf(masterKeySource, { max: 64 }) }),
@@ -76,7 +76,7 @@ const serviceSettings = such(
           allow: listOf(text({ max: 64, pattern: NETWORK }), { max: 64 }),
         },
       ),
-      /** A PostgreSQL in the place of the file. */
+      /** A PostgreSQL database, used instead of the file. */
       database: such(
         closed(
           {},
@@ -84,16 +84,16 @@ const serviceSettings = such(
             ...addressAt(/^postgres(?:ql)?:\/\//),
             /** Set if the cluster promotes only a standby that has every acknowledged commit. */
             trustFailover: flag,
-            /** A start makes the tables that are missing. */
+            /** True: a start runs missing migrations. */
             autoMigrate: flag,
           },
         ),
         hasOneAddress,
         ONE_ADDRESS,
       ),
-      /** Where limits are counted by several nodes. */
+      /** The Redis server on which several nodes count limits together. */
       redis: such(closed({}, addressAt(/^rediss?:\/\//)), hasOneAddress, ONE_ADDRESS),
-      /** Days for which audit events are kept; without it, for ever. */
+      /** Days for which audit events are kept; undefined means for ever. */
       auditDays: integer(1, 36_500),
       /** The time in milliseconds that recall may add to a model request. */
       recallMs: integer(10, 10_000),

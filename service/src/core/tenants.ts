@@ -1,6 +1,6 @@
 /** A tenant owns keys, memory, providers and receipts. No tenant sees anything of another one. */
 
-/** The tenant of a service that has one. */
+/** The tenant of a service that has only one. */
 export const DEFAULT_TENANT = 'default';
 
 /**

@@ -19,7 +19,7 @@ export interface Page {
 }
 
 export interface KeyPage extends Page {
-  /** Without keys that are revoked. */
+  /** True: without revoked keys. */
   readonly isLive?: boolean;
 }
 
@@ -39,13 +39,13 @@ export interface ServiceControl extends VaultStore {
 export interface TenantControl {
   /** Lists keys, oldest first. Without a page it returns all keys, also revoked ones. */
   listKeys(page?: KeyPage): Promise<readonly StoredKey[]>;
-  /** A key of this tenant. */
+  /** Returns a key of this tenant; undefined if it has none with this id. */
   getKey(keyId: string): Promise<StoredKey | undefined>;
   /** Notes when a key was used. A power cut may lose the note. A key that does not exist is no error. */
   noteKeyUse(keyId: string, at: number): Promise<void>;
-  /** By id; at most PROVIDERS_MAX. */
+  /** Lists providers by id, at most PROVIDERS_MAX. */
   listProviders(): Promise<readonly TenantProvider[]>;
-  /** The defaults, if they were never changed. */
+  /** Returns the tenant's settings; the defaults if they were never changed. */
   getSettings(): Promise<StoredSettings>;
   /** Lists events, newest first. `after` is the number of an event. */
   listAudit(page: Page): Promise<readonly AuditEvent[]>;
@@ -57,7 +57,7 @@ export interface TenantControl {
 
 /** A change of a fact that nodes cache. `apply` writes one for each change, in the same transaction. */
 export interface ChangedFact {
-  /** The tenant; or the service itself, for plans, operators and signing keys. */
+  /** The tenant whose fact changed. Plans, operators and signing keys have SERVICE_TENANT. */
   readonly tenant: string;
   readonly kind: FactKind;
   readonly id: string;
@@ -97,13 +97,13 @@ export interface TenantFacts extends Tenant {
 /** The result of a change. Every result except 'done' changes nothing and writes no event. */
 export type ChangeOutcome =
   | 'done'
-  /** The thing does not exist, or is revoked already. */
+  /** The object does not exist, or is revoked already. */
   | 'missing'
-  /** There is one of this name already. */
+  /** An object with this name exists already. */
   | 'exists'
-  /** The plan allows no more of it. */
+  /** The plan does not allow another object. */
   | 'limit'
-  /** Something still needs it. */
+  /** Something still uses the object. */
   | 'used'
   /** The version differs from the one that the caller read. */
   | 'changed'
@@ -113,7 +113,7 @@ export type ChangeOutcome =
 export type TenantChange =
   | {
       readonly what: 'key.add';
-      /** The key is of this tenant, whatever it says. */
+      /** The new key. It belongs to the tenant of this store. */
       readonly key: Omit<StoredKey, 'tenant'>;
     }
   | { readonly what: 'key.rotate'; readonly keyId: string; readonly rotation: Rotation }
@@ -151,7 +151,7 @@ export type ServiceChange =
   | {
       readonly what: 'admin.revoke';
       readonly adminId: string;
-      /** Undefined: of any tenant, and operators. */
+      /** The tenant of the admins; undefined means all tenants, and operators. */
       readonly tenant: string | undefined;
       readonly at: number;
     };
@@ -171,7 +171,7 @@ export interface LeaseStore {
 }
 
 export interface Lease extends StandingLease {
-  /** Milliseconds from now on. */
+  /** How long the lease lasts, in milliseconds. */
   readonly ms: number;
 }
 

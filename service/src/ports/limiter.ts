@@ -25,15 +25,15 @@ export interface Limiter {
 }
 
 export interface CallEnd {
-  /** They are given back. */
+  /** Leases that the call gives back. */
   readonly leases: readonly LeaseAsk[];
-  /** The differences to the real costs, which are known at the end of the call. */
+  /** Differences between the costs taken and the real ones, which are known at the end of the call. */
   readonly changes: readonly CostChange[];
 }
 
 export interface CostChange {
   readonly ask: LimitAsk;
-  /** Negative where it cost less than was taken. */
+  /** Negative if the call cost less than was taken. */
   readonly more: number;
 }
 

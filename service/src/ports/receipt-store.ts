@@ -6,28 +6,28 @@ export type { ReceiptRow, UsageCounts } from '../core/receipt-rows.ts';
 
 /** Receipts as rows, and their sums by day. The text of a stored receipt never changes. */
 
-/** The part of the store that belongs to no single tenant: receipts of all tenants are stored together. */
+/** The receipts of all tenants, which are stored together. */
 export interface ReceiptStore {
   /**
    * Stores receipts in one transaction with the usage of their days and the last number of their node and tenant. A
    * receipt that exists already stays unchanged, and counts once.
    */
   storeReceipts(rows: readonly ReceiptRow[]): Promise<void>;
-  /** The heads of a node that are not closed. */
+  /** Lists the heads of a node that are not closed. */
   openHeads(asked: { readonly node: string; readonly limit: number }): Promise<readonly OpenHead[]>;
   /** Replaces the heads of these nodes and tenants, unless they are closed. */
   closeHeads(heads: readonly ClosedHead[]): Promise<void>;
 }
 
-/** One tenant's. */
+/** The receipts of one tenant. */
 export interface TenantReceipts {
   /** Returns the receipt as it was stored, with its signature. */
   findReceipt(receiptId: string, signal: AbortSignal): Promise<StoredReceipt | undefined>;
   /** Lists receipts by id; an id begins with the time. A page is never longer than its limit. */
   listReceipts(filter: ReceiptFilter, signal: AbortSignal): Promise<readonly StoredReceipt[]>;
-  /** By node. */
+  /** Lists heads in the order of their nodes. */
   listHeads(page: Page): Promise<readonly (OpenHead | ClosedHead)[]>;
-  /** Sums outlive their receipts. */
+  /** Lists sums of usage. Sums are kept longer than their receipts. */
   listUsage(filter: UsageFilter): Promise<readonly UsageSum[]>;
   /** Returns input and output tokens: the providers' counts, or estimates where there are none. */
   tokensSpent(asked: SpentQuestion, signal: AbortSignal): Promise<number>;
@@ -43,11 +43,11 @@ export interface StoredReceipt {
 export interface ReceiptFilter {
   readonly limit: number;
   readonly order: 'asc' | 'desc';
-  /** Behind this one, in that order. */
+  /** The page begins after this receipt, in the given order. */
   readonly after?: string | undefined;
-  /** The page that ends in front of this one, in that order. */
+  /** The page ends before this receipt, in the given order. */
   readonly before?: string | undefined;
-  /** Milliseconds since 1970: from the first, before the second. */
+  /** The period in milliseconds since 1970: `from` is included, `to` is not. */
   readonly from?: number | undefined;
   readonly to?: number | undefined;
   readonly status?: ReceiptStatus | undefined;
@@ -56,7 +56,7 @@ export interface ReceiptFilter {
   readonly providerId?: string | undefined;
 }
 
-/** The last stored number of a node and tenant. */
+/** The last stored receipt number of a node and tenant. */
 export interface OpenHead {
   readonly tenant: string;
   readonly node: string;
@@ -68,7 +68,6 @@ export interface ClosedHead {
   readonly tenant: string;
   readonly node: string;
   readonly lastSeq: number;
-  /** The signed head as JSON. */
   readonly body: string;
 }
 
@@ -77,11 +76,11 @@ export type UsageGroup = (typeof USAGE_GROUPS)[number];
 export const USAGE_GROUPS = ['day', 'key', 'provider', 'model'] as const;
 
 export interface UsageFilter {
-  /** Days as `2026-11-20`, UTC: both are within. */
+  /** The first and the last day, such as `2026-11-20`, UTC. Both are included. */
   readonly from: string;
   readonly to: string;
   readonly keyId?: string | undefined;
-  /** At least one; a page is in their order. */
+  /** What the sums are grouped by, at least one. The rows of a page are sorted by it. */
   readonly groups: readonly UsageGroup[];
   readonly limit: number;
   /** The values of the groups in the last row that the caller has. */
@@ -89,7 +88,7 @@ export interface UsageFilter {
 }
 
 export interface UsageSum extends UsageCounts {
-  /** One value for each group that was asked for. */
+  /** One value for each group in the filter. */
   readonly values: readonly string[];
   readonly requests: number;
 }
@@ -97,7 +96,7 @@ export interface UsageSum extends UsageCounts {
 export interface SpentQuestion {
   readonly from: string;
   readonly to: string;
-  /** Undefined: of all keys of the tenant. */
+  /** The key whose tokens are summed; undefined means all keys of the tenant. */
   readonly keyId?: string | undefined;
 }
 
@@ -119,7 +118,7 @@ export interface OpenReceipt {
   close(closing: ReceiptClosing): void;
 }
 
-/** No further receipt can be written: too many are unsent, or the disk is full or read-only. */
+/** Thrown if no further receipt can be written: too many are not stored yet, or the disk is full or read-only. */
 export class JournalFullError extends Error {
   override readonly name = 'JournalFullError';
 }

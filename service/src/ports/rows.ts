@@ -11,7 +11,7 @@ export type SqlValue = SqlScalar | readonly SqlScalar[];
 export interface Rows {
   all<Row>(statement: string, ...values: SqlValue[]): Promise<Row[]>;
   get<Row>(statement: string, ...values: SqlValue[]): Promise<Row | undefined>;
-  /** The number of rows changed. */
+  /** Runs a statement that changes rows. Returns the number of changed rows. */
   run(statement: string, ...values: SqlValue[]): Promise<number>;
   /** Runs `statement`, which inserts one row, for each list of values. Resolves with the returned rows. */
   each<Row>(statement: string, lists: readonly (readonly SqlScalar[])[]): Promise<Row[]>;
@@ -26,9 +26,9 @@ export interface Look {
  * Runs transactions. Each method rejects with MemoryError: 'timeout' once its signal fires, otherwise 'unavailable'.
  */
 export interface Transactions {
-  /** All statements of `run` see one moment. */
+  /** Runs a transaction that only reads. All its statements see the same state. */
   read<T>(run: (rows: Rows) => Promise<T>, signal?: AbortSignal): Promise<T>;
-  /** One statement that changes nothing. */
+  /** Runs one statement that changes nothing. */
   look<Row>(asked: Look, signal?: AbortSignal): Promise<Row[]>;
   /**
    * Commits all changes or none, and resolves once they are on disk. `run` may run twice, and must then detect its
@@ -39,6 +39,6 @@ export interface Transactions {
   writeOnce<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
   /** Like `write`, for data whose loss does no harm: a power cut may lose it, a killed process does not. */
   note<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
-  /** Background work that no request waits for. */
+  /** Runs background work that no request waits for. */
   job<T>(run: (rows: Rows) => Promise<T>): Promise<T>;
 }

@@ -28,7 +28,7 @@ export type { NewObject, ObjectKind } from '../core/objects.ts';
  * otherwise). Outcomes that the contract expects are values, not errors.
  */
 export interface ServiceStore extends ServiceControl, ReceiptStore {
-  /** Several processes may serve from it at once. */
+  /** True if several processes may serve from the store at once. */
   readonly isShared: boolean;
   /** Returns one tenant's part of the store. It finds, changes and counts nothing of another tenant. */
   of(tenant: string): TenantStore;
@@ -42,12 +42,15 @@ export interface ServiceStore extends ServiceControl, ReceiptStore {
   close(): Promise<void>;
 }
 
-/** Milliseconds since 1970. */
+/** Days to keep, in milliseconds since 1970. */
 export interface KeptDays {
   readonly now: number;
-  /** No tenant keeps an earlier receipt. */
+  /** The beginning of the oldest receipts that any tenant keeps. */
   readonly receiptsFrom?: number;
-  /** Earlier events are deleted. The last event of each tenant stays, because the hash chain continues from it. */
+  /**
+   * Events before this time are deleted. The last event of each tenant stays, because the hash chain continues from
+   * it.
+   */
   readonly auditFrom?: number;
 }
 
@@ -74,11 +77,14 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
    * reason.
    */
   retrieve(question: RetrieveQuestion, signal: AbortSignal): Promise<RetrieveAnswer>;
-  /** With words best first, else newest first. Tool outputs only where their kind is asked for. */
+  /**
+   * Lists items: with words the best first, else the newest. Tool outputs are only listed if the filter asks for
+   * their kind.
+   */
   listItems(filter: ItemFilter, signal: AbortSignal): Promise<readonly MemoryItem[]>;
-  /** The digest of the record that an item is of. */
+  /** Returns the digest of an item's record; undefined if there is none. */
   findItem(asked: ItemKey, signal: AbortSignal): Promise<string | undefined>;
-  /** The last seen first. */
+  /** Lists sources, the last seen first. */
   listSources(filter: PageFilter, signal: AbortSignal): Promise<readonly Source[]>;
 
   /**
@@ -93,7 +99,7 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
   continuePurge(purgeId: string, now: number): Promise<boolean>;
   /** Purges stay on record after their records are gone. */
   findPurge(purgeId: string, signal: AbortSignal): Promise<PurgeReceipt | undefined>;
-  /** Newest first. */
+  /** Lists purges, newest first. */
   listPurges(filter: PageFilter, signal: AbortSignal): Promise<readonly PurgeReceipt[]>;
 
   /** Rows of the ledger with these keys. */
@@ -112,7 +118,7 @@ export interface TenantStore extends TenantControl, TenantReceipts, LeaseStore {
 }
 
 export interface BegunAnswer {
-  /** Names the call among all that ever were. */
+  /** Identifies the call; no two calls ever have the same holder. */
   readonly holder: string;
   readonly requestHash: string;
   /** Milliseconds after which another call may begin the work, unless `renewLease` is called before. */
@@ -121,7 +127,7 @@ export interface BegunAnswer {
 
 export type AnswerState =
   | { readonly state: 'begun' }
-  /** Another call works on it. */
+  /** Another call is working on it. */
   | { readonly state: 'running'; readonly requestHash: string }
   | { readonly state: 'kept'; readonly answer: KeptAnswer };
 
@@ -132,7 +138,7 @@ export interface TenantPurge {
 
 export interface SpaceState {
   readonly space: string;
-  /** The generation: `g`, the epoch, a point, the counter. Compare it only for equality. */
+  /** The generation: `g`, the epoch, a point, the space's counter. Compare it only for equality. */
   readonly generation: string;
   readonly commit_seq: number;
   readonly records: number;
@@ -150,47 +156,47 @@ export interface CaptureBatch {
 export type ObjectState = 'durable' | 'duplicate' | 'purged' | 'ref_collision' | 'quota' | 'plan';
 
 export interface CaptureOutcome {
-  /** After the batch. */
+  /** The state of the space after the batch. */
   readonly state: SpaceState;
   /** One result for each object. Undefined if the generation differed, so nothing was written. */
   readonly results: readonly ObjectState[] | undefined;
 }
 
-/** `excludeDigests` and `candidates`: digests of records or of texts. */
+/** A recall with proofs. `excludeDigests` and `candidates` may be digests of records or of texts. */
 export interface ServiceQuestion extends Omit<RecallQuestion, 'humanText'> {
-  /** Undefined: only proofs are asked for. */
+  /** The prompt; undefined if only proofs are asked for. */
   readonly humanText: string | undefined;
-  /** Searched too, never proven. */
+  /** Spaces that are searched too, but whose texts are never proven. */
   readonly otherSpaces: readonly string[];
   readonly itemsMax: number;
   readonly kinds: readonly string[] | undefined;
   readonly scoreMin: number;
   readonly candidates: readonly string[];
-  /** 32 bytes; the key of every proof. */
+  /** The key of every proof: 32 bytes. */
   readonly nonce: Uint8Array;
   readonly ifGeneration: string | undefined;
-  /** Milliseconds since 1970: results that are not ready by then are left out. */
+  /** Results that are not ready by then are left out. In milliseconds since 1970. */
   readonly deadlineAt: number;
 }
 
 export interface ServiceAnswer {
   readonly state: SpaceState;
-  /** Best first; for an agent the standing instructions alone. */
+  /** The found items, best first; for an agent only the standing instructions. */
   readonly items: readonly MemoryItem[];
   readonly exchanges?: readonly RecalledExchange[];
   readonly sessions?: readonly RecalledSession[];
-  /** One for each candidate, in order. */
+  /** One result for each candidate, in order. */
   readonly coverage: readonly CoverageEntry[];
-  /** More would have fitted the question than the budget. */
+  /** True if the budget left out items that match the question. */
   readonly isTruncated: boolean;
-  /** The deadline left something out. */
+  /** True if the deadline left something out. */
   readonly isPartial: boolean;
 }
 
 /** Chooses spaces by name or by glob: `*` matches any characters. */
 export type SpaceChoice =
   | { readonly space: string }
-  /** All when undefined. */
+  /** Undefined means all spaces. */
   | { readonly globs: readonly string[] | undefined };
 
 export interface RetrieveQuestion {
@@ -203,7 +209,7 @@ export interface RetrieveQuestion {
 export type MissingReason = 'unknown' | 'purged' | 'over_max_bytes';
 
 export interface RetrieveAnswer {
-  /** State of the space, where one was named. */
+  /** The state of the space; undefined if no single space was asked for. */
   readonly state: SpaceState | undefined;
   readonly objects: readonly StoredObject[];
   readonly missing: readonly { readonly ref: string; readonly reason: MissingReason }[];
@@ -233,7 +239,7 @@ export interface ItemKey {
 }
 
 export interface PurgeOrder {
-  /** `prg_` and 26 characters. */
+  /** The id: `prg_` and 26 characters. */
   readonly purgeId: string;
   readonly space: string;
   readonly scope: PurgeScope;
@@ -251,7 +257,7 @@ export interface AnswerKey {
 }
 
 export interface KeptAnswer {
-  /** sha256 of the request, base64url. */
+  /** SHA-256 of the request, base64url. */
   readonly requestHash: string;
   /** The answer's JSON text. */
   readonly body: string;
@@ -263,7 +269,7 @@ export interface ServiceStoreHealth {
   readonly engine: string;
   readonly spaces: number;
   readonly records: number;
-  /** Not revoked; some may have expired. */
+  /** The number of keys that are not revoked. Some of them may have expired. */
   readonly keys: number;
   readonly tenants: number;
   readonly providers: number;
@@ -286,7 +292,7 @@ export interface CarriedOver {
 }
 
 export interface RestoreFacts {
-  /** In the backup. */
+  /** The number of records in the backup. */
   readonly records: number;
   /** Revocations and purges since the backup; undefined if the present database cannot be read. */
   readonly carried: CarriedOver | undefined;
@@ -299,7 +305,7 @@ export interface RestoreFacts {
 export interface ServerFacts {
   readonly version: string;
   readonly host: string;
-  /** A commit waits until a standby has it. */
+  /** True if a commit waits until a standby has it. */
   readonly isSynchronous: boolean;
   readonly standbys: readonly StandbyFacts[];
 }

@@ -3,21 +3,21 @@ import type { SealedText, SecretContext } from '../core/envelope.ts';
 /** Sealed secrets and their keys as rows. Nothing here is a text or a key in plain form. */
 
 export type MasterKeyState =
-  /** New secrets are sealed with it. */
+  /** The key with which new secrets are sealed. */
   | 'active'
-  /** Secrets that it sealed still open. */
+  /** The key opens the secrets that it sealed, but seals no new ones. */
   | 'decrypt_only'
-  /** No secret is under it any more. */
+  /** No secret is sealed with this key any more. */
   | 'retired';
 
 export interface MasterKeyRow {
   readonly id: string;
   readonly state: MasterKeyState;
-  /** A known text, sealed: it opens under the right key and under no other. */
+  /** A known text, sealed with the master key, by which svc recognises the right key. */
   readonly canary: SealedText;
   readonly createdAt: number;
   readonly retiredAt?: number;
-  /** Secrets under it. */
+  /** The number of secrets that this key seals. */
   readonly secrets: number;
 }
 
@@ -28,23 +28,22 @@ export interface SealedSecret extends SecretContext, SealedText {
 
 export interface SigningKeyRow {
   readonly kid: string;
-  /** The public key. */
   readonly x: string;
-  /** Undefined for the one that signs. */
+  /** When the key was retired; undefined for the active key. */
   readonly retiredAt?: number;
   readonly createdAt: number;
 }
 
 interface SecretFilter {
   readonly limit: number;
-  /** Only secrets under other master keys. */
+  /** Only secrets that are not sealed with this master key. */
   readonly notUnder?: string;
   /** The last secret that the caller has seen. */
   readonly after?: { readonly tenant: string; readonly secretId: string };
 }
 
 export interface VaultStore {
-  /** Oldest first. */
+  /** Lists master keys, oldest first. */
   listMasterKeys(): Promise<readonly MasterKeyRow[]>;
   /** Lists secrets of all tenants, for the vault's own work. */
   listSecrets(filter: SecretFilter): Promise<readonly SealedSecret[]>;
@@ -53,7 +52,7 @@ export interface VaultStore {
 }
 
 export type VaultChange =
-  /** The key becomes the active one. */
+  /** Makes the key the active one. */
   | {
       readonly what: 'master.add';
       readonly id: string;
@@ -63,7 +62,7 @@ export type VaultChange =
   | { readonly what: 'master.retire'; readonly id: string; readonly at: number }
   /** Stores rewrapped secrets. Rows that changed meanwhile are left unchanged. */
   | { readonly what: 'secrets.rewrap'; readonly rows: readonly RewrappedSecret[] }
-  /** The key becomes the one that signs. */
+  /** Makes the key the active one. */
   | {
       readonly what: 'signing.add';
       readonly kid: string;

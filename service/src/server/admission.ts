@@ -36,7 +36,7 @@ export async function takeLimits(
   if (answer.uncounted !== undefined) {
     answer = await askLimiter(limiter, await withKnown(asks, answer.uncounted, knownOf));
   }
-  // It lost its counts again meanwhile.
+  // The limiter has lost its counts again meanwhile.
   if (answer.uncounted !== undefined) throw limiterUnavailable();
   const { refusedBy, waitMs } = answer;
   if (refusedBy === undefined) return;
@@ -64,7 +64,7 @@ async function askLimiter(limiter: Limiter, asks: readonly LimitAsk[]): Promise<
   }
 }
 
-/** An error gets one more try at once, a silence none: the deadline has passed by then. */
+/** Asks the limiter, and after an error once more at once. After a timeout it does not: the deadline has passed. */
 async function askTwice(
   limiter: Limiter,
   asks: readonly LimitAsk[],
@@ -99,7 +99,7 @@ export interface AdmittedCall {
 
 export interface AskingCall {
   readonly caller: Caller;
-  /** Names this call among all that ever were. */
+  /** Identifies this call; no two calls ever have the same id. */
   readonly callId: string;
   /** The estimated number of input tokens of the client's request. */
   readonly inputTokens: number;
@@ -115,17 +115,17 @@ interface Needs {
   readonly limiter: Limiter;
   readonly store: ServiceStore;
   readonly clock: Clock;
-  /** Calls of one key a minute; null: not limited. */
+  /** Calls of one key per minute; null means no limit. */
   readonly settings: { readonly requestsPerMinute: number | null };
 }
 
 export class ModelAdmission {
   readonly #parts: Needs;
-  /** The sums of receipts that are being read, by bucket: two calls share one read. */
+  /** The sums of receipts that are being read, by bucket, so that two calls share one read. */
   readonly #reading = new Map<string, Promise<number>>();
   /** The estimates of running calls, by bucket. These calls have no receipts yet. */
   readonly #running = new Map<string, number>();
-  /** The places of the calls that run, by tenant. */
+  /** The leases of running calls, by tenant. */
   readonly #leases = new Map<string, Set<LeaseAsk>>();
   #heartbeat: NodeJS.Timeout | undefined;
 

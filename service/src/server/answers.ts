@@ -35,7 +35,7 @@ export function answerReply(outgoing: ServerResponse, reply: Reply, requestId: s
 const RETRY_AFTER = { min: 1, max: 60 } as const;
 const RETRY_AFTER_MS = 2_000;
 
-/** Bytes of the body. */
+/** Answers with a fault. Returns the number of bytes of the body. */
 export function answerFault(
   outgoing: ServerResponse,
   fault: ServiceFault,
@@ -140,7 +140,7 @@ function modelErrorType(provider: DialectApi['provider'], status: number): strin
   return status >= 500 ? 'api_error' : errorTypeOf(provider, status);
 }
 
-/** Bytes of the body. */
+/** Answers with an error in the shape of the dialect. Returns the number of bytes of the body. */
 export function answerModelError(
   outgoing: ServerResponse,
   thrown: unknown,
@@ -165,7 +165,7 @@ export function answerModelError(
   outgoing.statusCode = status;
   for (let at = 0; at + 1 < context.evidence.length; at += 2) {
     const name = context.evidence[at] ?? '';
-    // The handler has set what it knows better.
+    // Headers that the handler has set already are more exact.
     if (!outgoing.hasHeader(name)) outgoing.setHeader(name, context.evidence[at + 1] ?? '');
   }
   const headers = {

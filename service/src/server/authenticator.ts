@@ -21,7 +21,7 @@ import type { ServiceParts } from './parts.ts';
  * How often the time of last use is stored. `keys list` shows it to users; a write for every call would be wasteful.
  */
 const USE_NOTED_MS = 60_000;
-/** Active keys of a large service. */
+/** Bound on cached keys: the active keys of a large service. */
 const KEYS_MAX = 20_000;
 
 export interface Credentials {
@@ -32,7 +32,7 @@ export interface Credentials {
 
 export type FindCaller = (keyId: string) => Promise<Caller | undefined>;
 
-/** A key that a caller presents, read and hashed. Whether it is good is asked in each call. */
+/** A key that a caller presents, parsed and hashed. Whether it is valid is checked in each call. */
 export interface Presented {
   readonly publicId: string;
   /** The HMAC of the whole key. */
@@ -111,7 +111,7 @@ export class Authenticator {
     return { ...parsed, address };
   }
 
-  /** Undefined for a text that is no key. */
+  /** Parses a key; undefined for a text that is no key. */
   #parse(text: string, prefix: TokenPrefix): Omit<Presented, 'address'> | undefined {
     const publicId = parseServiceKey(text, prefix)?.publicId;
     if (publicId === undefined) return undefined;

@@ -3,7 +3,7 @@ import { addressBlock, type Rate, takeTurn } from '../core/rates.ts';
 
 /** Limits rates in this process: one number for each key or address, with a bounded number of entries. */
 
-/** More than this and the longest unused are forgotten: 100,000 take about 10 MB. */
+/** Bound on counters; the least recently used are dropped. 100,000 take about 10 MB. */
 const BUCKETS_MAX = 100_000;
 
 export class Buckets {
@@ -21,7 +21,7 @@ export class Buckets {
     return waitMs;
   }
 
-  /** The same, without counting. */
+  /** Returns the same wait without counting a call. */
   look(name: string, now: number): number {
     return takeTurn(this.#rate, this.#due.get(name), now).waitMs;
   }

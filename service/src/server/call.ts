@@ -14,7 +14,7 @@ import type { SpaceChoice, SpaceState, TenantStore } from '../ports/service-stor
 import { ServiceFault } from './fault.ts';
 import type { ServingParts } from './parts.ts';
 
-/** One authenticated call, as its operation sees it. */
+/** One authenticated call, as its operation gets it. */
 export interface Call {
   readonly requestId: string;
   readonly key: StoredKey;
@@ -26,19 +26,19 @@ export interface Call {
   /** The last part of the path, if the route has a parameter there. */
   readonly parameter: string;
   readonly body: Buffer | undefined;
-  /** Fires when the caller does not wait any more. */
+  /** Fires when the caller no longer waits. */
   readonly signal: AbortSignal;
-  /** The same moment, in milliseconds since 1970. */
+  /** The moment at which `signal` fires, in milliseconds since 1970. */
   readonly deadlineAt: number;
   /** Milliseconds since 1970 when the call came. */
   readonly now: number;
 }
 
 export interface Reply {
-  /** 200 when undefined. */
+  /** The HTTP status; undefined means 200. */
   readonly status?: number;
   readonly body: string;
-  /** JSON when undefined. */
+  /** The content type; undefined means JSON. */
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -80,7 +80,7 @@ export class StateOfCall {
     return this.#last;
   }
 
-  /** The call has its answer. */
+  /** Stops reading the state, because the call has its answer. */
   end(): void {
     clearTimeout(this.#timer);
   }
@@ -117,7 +117,7 @@ export function readBody<Value>({ body }: Call, shape: Shape<Value>): Value {
   return readValue(parseBody(body), shape);
 }
 
-/** Throws ServiceFault INVALID_JSON. */
+/** Parses a body. Throws ServiceFault INVALID_JSON. */
 export function parseBody(body: Buffer | undefined): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
@@ -134,16 +134,16 @@ export function readValue<Value>(value: unknown, shape: Shape<Value>): Value {
   throw new ServiceFault('INVALID_REQUEST', message.slice(0, MESSAGE_CHARS_MAX));
 }
 
-/** The contract's. */
+/** Longest message that the contract allows. */
 const MESSAGE_CHARS_MAX = 1000;
 
-/** Throws ServiceFault SPACE_DENIED. */
+/** Checks that the key may use the spaces. Throws ServiceFault SPACE_DENIED. */
 export function checkSpaces(key: StoredKey, spaces: readonly string[]): void {
   if (spaces.every((space) => mayUse(key, space))) return;
   throw new ServiceFault('SPACE_DENIED', 'The key may not use this space.', { param: 'space' });
 }
 
-/** One space, or all that the key may use. */
+/** Chooses the named space, or all spaces that the key may use. */
 export function chooseSpaces(key: StoredKey, space: string | undefined): SpaceChoice {
   if (space === undefined) return { globs: key.spaces };
   checkSpaces(key, [space]);
@@ -154,7 +154,7 @@ export function chooseSpaces(key: StoredKey, space: string | undefined): SpaceCh
 
 export interface CallHead {
   readonly method: string;
-  /** Without the query. */
+  /** The path without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: RawHeaders;
@@ -227,7 +227,7 @@ export function ifVersionOf(headers: RawHeaders): number | undefined {
   throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
 }
 
-/** Undefined when there is no body. */
+/** Checks the headers of the body. Returns undefined if there is no body. */
 export function expectBody(
   headers: RawHeaders,
   bytesMax: number | undefined,

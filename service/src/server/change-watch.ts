@@ -11,12 +11,12 @@ import type { ServiceStore, TenantStore } from '../ports/service-store.ts';
  * changed facts from this process's caches. A cached fact is valid as long as this reading succeeds.
  */
 
-/** The interval of reading. A key that another node revokes is refused within two intervals. */
+/** Milliseconds between two reads. A key that another node revokes is refused within two intervals. */
 const PERIOD_MS = 1000;
-/** A read that takes longer has failed. */
+/** Deadline of a read. */
 const READ_MS = 900;
 
-/** Undefined: anything may have changed. */
+/** Gets each change; undefined means that anything may have changed. */
 export type ChangeListener = (fact: ChangedFact | undefined) => void;
 
 export class ChangeWatch {
@@ -46,7 +46,7 @@ export class ChangeWatch {
     this.#listeners.add(listener);
   }
 
-  /** From now on it reads by itself. */
+  /** Starts reading every second. */
   start(): void {
     this.#isRunning = true;
     this.#again();
@@ -144,7 +144,7 @@ export function withTenantsChanged(
 const GOOD_MS = 60_000;
 /** The deadline of a store query. A slower store counts as unavailable, because a request must not wait longer. */
 const LOOK_MS = 2_000;
-/** Active keys of a large service. */
+/** Bound on cached names: the active keys of a large service. */
 const NAMES_MAX = 20_000;
 
 export interface ConfirmedOptions<Value> {
@@ -157,14 +157,14 @@ export interface ConfirmedOptions<Value> {
 interface Known<Value> {
   readonly name: string;
   readonly value: Value;
-  /** When the store was asked for it. */
+  /** When the store was asked for the value. */
   readonly at: number;
 }
 
 export class Confirmed<Value> {
   readonly #options: ConfirmedOptions<Value>;
   readonly #known = new Recent<string, Known<Value>>(NAMES_MAX);
-  /** Counts changes: an answer during which something changed is not cached. */
+  /** Counts changes. An answer is not cached if something changed while it was read. */
   #changes = 0;
 
   constructor(options: ConfirmedOptions<Value>) {

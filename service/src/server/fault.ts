@@ -14,7 +14,7 @@ import {
 interface ServiceRow {
   readonly status: number;
   readonly retry: RetryAction;
-  /** What the caller of a model route can do. */
+  /** What the caller of a model route can do about it. */
   readonly hint?: string;
 }
 
@@ -66,7 +66,7 @@ export interface FaultDetails {
   /** The member or parameter that is wrong. */
   readonly param?: string;
   readonly details?: FaultBody['error']['details'];
-  /** Methods of the path, of a METHOD_NOT_ALLOWED. */
+  /** The methods that the path has; only with METHOD_NOT_ALLOWED. */
   readonly allow?: string;
 }
 
@@ -82,7 +82,7 @@ export class ServiceFault extends Error {
     this.more = more;
   }
 
-  /** The code as the memory contract has it. */
+  /** Returns the code by its name in the memory contract. */
   get contractCode(): FaultCode {
     return isOf(FAULTS, this.code) ? this.code : 'INTERNAL';
   }
@@ -123,7 +123,7 @@ export function serviceError(code: ErrorCode | ServiceCode): Refusal {
   return { code: name, status, retry: action, hint, ...IN_SERVICE[name] };
 }
 
-/** What a service answers where this was thrown. */
+/** Returns the service's answer to a thrown error. */
 export function refusalOf(thrown: unknown): Refusal {
   const isKnown = thrown instanceof ServiceFault || thrown instanceof ProxyError;
   return serviceError(isKnown ? thrown.code : 'INTERNAL');

@@ -43,7 +43,7 @@ function repeat(work: () => Promise<void>, periodMs: number, isAtOnce = false) {
 }
 
 export interface RetentionParts extends PurgeParts {
-  /** Days that audit events are kept; for ever where it is not given. */
+  /** Days for which audit events are kept; undefined means for ever. */
   readonly auditDays?: number | undefined;
 }
 
@@ -76,8 +76,7 @@ async function sweep({ store, clock, auditDays }: RetentionParts): Promise<void>
   });
   for (const [tenant, days] of kept) {
     if (!Number.isFinite(days)) continue;
-    // One tenant after the other, on purpose: calls pass in between.
-    // oxlint-disable-next-line no-await-in-loop
+    // One tenant after the other, so that calls run in between. oxlint-disable-next-line no-await-in-loop
     await dropOld(store.of(tenant), now - days * DAY_MS);
   }
 }
@@ -98,7 +97,7 @@ async function keptDays(store: ServiceStore): Promise<ReadonlyMap<string, number
   }
 }
 
-/** The number of receipts that were deleted. */
+/** Deletes receipts in batches. Returns the number of deleted receipts. */
 export async function dropOld(store: TenantStore, before: number): Promise<number> {
   let dropped = 0;
   for (;;) {
@@ -135,8 +134,7 @@ export async function erase(
   const erasing = underLease(parts, `purge:${purgeId}`, async () => {
     for (;;) {
       const now = clock.now();
-      // One part after the other, on purpose: recalls pass in between.
-      // oxlint-disable-next-line no-await-in-loop
+      // One batch after the other, so that recalls run in between. oxlint-disable-next-line no-await-in-loop
       if (await store.continuePurge(purgeId, now)) return now;
     }
   });

@@ -17,7 +17,7 @@ export interface Needs {
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-/** Undefined: another process does it now. */
+/** Runs work under a lease. Returns undefined if another process holds the lease. */
 export async function underLease<Result>(
   { store, randomBytes }: Needs,
   name: string,
@@ -57,7 +57,7 @@ export function keepLease(renew: () => Promise<unknown>): () => Promise<void> {
 
 const NODE_START = 'node:';
 const OWN_PROCESS = 'its own process';
-/** Limits that are counted; the others are rows. */
+/** Limits for which calls or tokens are counted. The other limits of a plan bound the number of stored rows. */
 const COUNTED: readonly (keyof PlanLimits)[] = [
   'requests_per_minute',
   'input_tokens_per_minute',
@@ -84,7 +84,7 @@ export interface JoinedNode {
   readonly otherPlace: string | undefined;
   /** Returns true if every known node counts in the same place as this one. Heartbeats find new nodes. */
   countsWithAll(): boolean;
-  /** From now on the others count it no more. */
+  /** Ends the node's lease, so that other nodes no longer take it into account. */
   leave(): Promise<void>;
 }
 

@@ -68,7 +68,7 @@ export interface ServingParts extends ServiceParts {
 }
 
 export interface ServiceLimits {
-  /** Calls of one key a minute; null: not limited. */
+  /** Calls of one key per minute; null means no limit. */
   readonly requestsPerMinute: number | null;
   /** True if a proxy in front ends TLS and names the caller in x-forwarded-for. */
   readonly isBehindProxy: boolean;
@@ -83,11 +83,11 @@ export interface CallRow {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly requestId: string;
-  /** Undefined for what is on no route. */
+  /** The operation; undefined if the path has no route. */
   readonly operation: string | undefined;
   readonly method: string;
   readonly status: number;
-  /** Undefined for an answer that is no refusal. */
+  /** The error code; undefined if the call was not refused. */
   readonly code: string | undefined;
   /** The public part of the key. */
   readonly keyId: string | undefined;

@@ -5,7 +5,7 @@ import { ServiceFault } from './fault.ts';
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
 
-/** `DELETE keys/*`: the star is the parameter. */
+/** A method and a path: `DELETE keys/*`. The star stands for the parameter. */
 export type RouteText = `${Method} ${string}`;
 
 export interface Route {
@@ -20,7 +20,7 @@ export function routeOf(text: RouteText): Route {
 
 export type FoundRoute<Row> =
   | { readonly row: Row; readonly parameter: string }
-  /** The path is known, the method is not. */
+  /** The methods of a path that is known, if this method is not among them. */
   | { readonly allow: string };
 
 /** Finds rows by the path exactly as received, without decoding or normalising it. */
@@ -67,5 +67,5 @@ export function healthPath(path: string): HealthPath | undefined {
 
 const HEALTH_PATHS: readonly HealthPath[] = ['/livez', '/readyz', '/health'];
 
-/** The public keys of receipts. */
+/** Path of the public keys for receipts. */
 export const KEYS_PATH = '/.well-known/svc/receipt-keys.json';

@@ -45,7 +45,7 @@ interface Story {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
   requestId: string;
-  /** By the clock that never jumps. */
+  /** The start by the monotonic clock, in milliseconds. */
   readonly startedAt: number;
   operation?: string;
   keyId?: string;
@@ -80,7 +80,7 @@ export class CallServer {
     this.#bodies = new RequestBodies(parts.models.decode, () => REQUEST_BYTES_MAX.capture, BODIES);
   }
 
-  /** From now on calls are sent elsewhere. */
+  /** Marks the service as stopping: from now on its answers send clients to another node. */
   stop(): void {
     this.#isStopping = true;
   }
@@ -95,7 +95,7 @@ export class CallServer {
     return this.#models.drain(withinMs);
   }
 
-  /** Answers, whatever happens. */
+  /** Answers a call. Never rejects. */
   async serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { clock, newRequestId } = this.#parts;
     const startedAt = clock.monotonic();
@@ -123,7 +123,7 @@ export class CallServer {
     const { method = '', url: target = '', rawHeaders: headers } = incoming;
     const head = readHead({ method, target, headers });
     const health = healthPath(head.path);
-    // Some monitors ask for the head alone.
+    // Some monitors send HEAD.
     if (health !== undefined && (method === 'GET' || method === 'HEAD')) {
       story.operation = health;
       const bytesOut = await this.#health.answer(outgoing, health, this.#isStopping);
@@ -277,7 +277,7 @@ export class CallServer {
       this.#parts.report({ code: 'INTERNAL', fields });
     }
     if (isGone || outgoing.headersSent) {
-      // A half answer must not end like a whole one.
+      // A half answer must not look complete, so the connection is cut.
       if (!outgoing.writableEnded) outgoing.destroy();
       return { status: CLIENT_GONE, bytesOut: 0 };
     }
@@ -305,9 +305,9 @@ export class CallServer {
 }
 
 interface ExpectedCall {
-  /** Undefined where there is none. */
+  /** Bound on the body; undefined if the call has none. */
   readonly bodyBytesMax: number | undefined;
-  /** Whose body it is. */
+  /** The tenant to which the body's memory is counted. */
   readonly owner: string;
 }
 

@@ -16,7 +16,7 @@ import { finishPurges } from './jobs.ts';
 import { CallServer } from './serve.ts';
 
 export interface TlsMaterial {
-  /** PEM. */
+  /** The certificate chain as PEM. */
   readonly cert: string;
   readonly key: string;
 }
@@ -29,7 +29,7 @@ export interface MemoryServiceOptions extends ServiceParts {
 
 /** Time limits for clients, in milliseconds. */
 const TIMES = {
-  /** The head of a call. */
+  /** Deadline of the head of a call. */
   head: 10_000,
   /** The time for head and body: 64 MiB at 2 Mbit/s. A silent caller is dropped much earlier. */
   request: 300_000,
@@ -38,7 +38,7 @@ const TIMES = {
   keepAlive: 300_000,
   /** The time without a byte in either direction: a caller that does not read its answer uses memory. */
   silence: 120_000,
-  /** How often the limits above are looked at. */
+  /** How often the server checks these limits. */
   check: 1000,
 } as const;
 
@@ -46,7 +46,7 @@ const BOUNDS: ListenerBounds = {
   times: TIMES,
   /** The maximum size of a head. Codex sends its state in headers; the contract's own headers take 500 bytes. */
   headerBytesMax: 64 << 10,
-  /** One or two for each machine of a large team. */
+  /** Bound on connections: one or two for each machine of a large team. */
   connectionsMax: 4096,
 };
 /** The time for a finished answer to leave its socket. */
@@ -106,7 +106,7 @@ export class MemoryService {
   async #stop(drainMs: number): Promise<void> {
     this.#calls.stop();
     await this.#connections.settle(drainMs);
-    // From here on the service itself ends open answers, not their clients.
+    // From here on it is the service that ends open answers, not their clients.
     this.#calls.cut();
     const closed = this.#connections.close(this.#server, CUT_MS);
     for (const socket of this.#greeting.values()) socket.destroy();
@@ -189,7 +189,7 @@ function wantsSocket(incoming: IncomingMessage, outgoing: ServerResponse): boole
   return /\bwebsocket\b/i.test(offered);
 }
 
-/** Codex then continues over HTTP at once. */
+/** Refuses a WebSocket. Codex then continues over HTTP at once. */
 function refuseUpgrade(outgoing: ServerResponse): void {
   outgoing.writeHead(426, { 'content-length': 0 });
   outgoing.end();

@@ -89,7 +89,7 @@ export class Signer {
     return (await this.#rows()).map(({ x }) => publicJwk(x));
   }
 
-  /** Undefined when it can sign, or needs not. */
+  /** Returns why it cannot sign; undefined if it can, or need not. */
   async problem(): Promise<string | undefined> {
     return this.sign({}).then(
       () => undefined,

@@ -39,7 +39,7 @@ const REWRAP_BATCH = 100;
 
 export interface VaultCheck {
   readonly secrets: number;
-  /** `tenant/secret` of those that do not open. */
+  /** The secrets that do not open, each as `tenant/secret`. */
   readonly unreadable: readonly string[];
 }
 
@@ -50,7 +50,7 @@ export class Vault {
     this.#parts = parts;
   }
 
-  /** Throws ServiceFault VAULT_UNAVAILABLE. */
+  /** Seals a secret. Throws ServiceFault VAULT_UNAVAILABLE. */
   async seal(context: SecretContext, secret: Secret, now: number): Promise<SealedSecret> {
     const { pepper, randomBytes } = this.#parts;
     const master = await this.#active();
@@ -63,7 +63,7 @@ export class Vault {
     };
   }
 
-  /** Throws ServiceFault VAULT_UNAVAILABLE. */
+  /** Opens a secret. Throws ServiceFault VAULT_UNAVAILABLE. */
   async open(sealed: SealedSecret): Promise<Secret> {
     const text = openText(sealed, sealed, await this.#key(sealed.kek));
     if (text === undefined) throw unavailable('A secret of the vault cannot be decrypted.');
@@ -106,7 +106,7 @@ export class Vault {
     return { secrets, unreadable };
   }
 
-  /** Opens everything. */
+  /** Opens every secret, to check that it can be opened. */
   async verify(): Promise<VaultCheck> {
     const open = (batch: readonly SealedSecret[]): Promise<readonly boolean[]> =>
       Promise.all(batch.map((sealed) => this.#opens(sealed)));

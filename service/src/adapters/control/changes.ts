@@ -37,7 +37,7 @@ import { CONTROL } from './statements.ts';
  * of events is locked first, so changes of a tenant run one after the other.
  */
 
-/** `tenant`: whose chain gets the event, SERVICE_TENANT for a change of the service itself. */
+/** `tenant`: the tenant whose audit chain gets the event; SERVICE_TENANT for a change of the service itself. */
 export async function applyWithEvent(
   rows: Rows,
   tenant: string,
@@ -318,7 +318,7 @@ async function putProvider(
   return 'done';
 }
 
-/** Its secrets are destroyed with it. */
+/** Deletes a provider and destroys its secrets. */
 async function removeProvider(
   rows: Rows,
   tenant: string,
@@ -364,7 +364,7 @@ function secretsOf({ credential, headers, query }: TenantProvider): ReadonlySet<
 /** The maximum number of stored changes. A node that missed this many has dropped its cached facts long before. */
 const CHANGES_KEPT_MAX = 10_000;
 
-/** Undefined for a change that no node keeps in memory. */
+/** Returns the fact that nodes must drop from memory; undefined for a change that no node keeps there. */
 function factOf(tenant: string, change: Change): ChangedFact | undefined {
   switch (change.what) {
     case 'key.add':
@@ -394,7 +394,7 @@ function factOf(tenant: string, change: Change): ChangedFact | undefined {
       return { tenant: change.tenant ?? SERVICE_TENANT, kind: 'admin', id: change.adminId };
     case 'signing.add':
       return { tenant, kind: 'signing', id: '' };
-    // The vault's secrets do not change with another master key.
+    // A change of the master key does not change the secrets.
     case 'event':
     case 'master.add':
     case 'master.retire':

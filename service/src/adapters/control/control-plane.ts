@@ -37,9 +37,9 @@ import { ANSWERS, CONTROL, leaseStatements, LEDGER, RECEIPTS } from './statement
  */
 
 export interface ControlEngine {
-  /** Resolves once the tables are as they must be. */
+  /** Resolves once the tables exist in their current form. */
   readonly open: () => Promise<Transactions>;
-  /** SQL for milliseconds since 1970 by the engine's clock. */
+  /** SQL expression for milliseconds since 1970 by the engine's clock. */
   readonly now: string;
 }
 
@@ -216,7 +216,7 @@ function answerCalls({ open, now }: ControlEngine, tenant: string) {
       const values = [tenant, leaseName(asked), holder];
       await (await open()).note((rows) => rows.run(LEASES.endLease, ...values));
     },
-    /** A power cut may lose it; then the same call finds the stored records as duplicates. */
+    /** A power cut may lose the stored answer; then the repeated call finds the stored records as duplicates. */
     keepAnswer: async (asked, { requestHash, body, at }) => {
       const { keyId, idempotencyKey } = asked;
       await (

@@ -115,7 +115,7 @@ export function providerOf({ facts }: Row): TenantProvider {
 
 export interface ChangeRow {
   readonly last: number;
-  /** Null where nothing was changed. */
+  /** The number of the change; null in a row that has no change. */
   readonly number: number | null;
   readonly tenant: string | null;
   readonly kind: string | null;
@@ -129,7 +129,7 @@ export function changeListOf(after: number | undefined, rows: readonly ChangeRow
   const changes = rows.flatMap(({ tenant, kind, id }) =>
     tenant === null ? [] : [{ tenant, kind, id } as ChangedFact],
   );
-  // Some are missing: they were deleted, or the database was restored from a backup.
+  // Some changes are missing: they were deleted, or the database was restored from a backup.
   return { last, changes: last - after === changes.length ? changes : undefined };
 }
 

@@ -4,9 +4,12 @@ import type { Rows, Transactions } from '../../ports/rows.ts';
 import type { TenantStore } from '../../ports/service-store.ts';
 import { LEDGER } from './statements.ts';
 
-/** The ledger of one tenant: entries that decide what is forwarded. */
+/** Reads and writes the ledger of one tenant: entries that decide what is forwarded. */
 
-/** The row that says when the tenant last forgot something. No key of an entry is without a colon. */
+/**
+ * Key of the row that says when the tenant last forgot something. Keys of entries always contain a colon, so none is
+ * equal.
+ */
 const FORGOTTEN_KEY = 'forgotten';
 
 /** Returns the key of the row that records the last forgetting in this space. */
@@ -49,7 +52,7 @@ async function withoutPurged(
   tenant: string,
   given: readonly LedgerRow[],
 ): Promise<readonly LedgerRow[]> {
-  // Waits for a purge that is under way.
+  // Read the mark first: it waits for a purge that is running.
   const [, mark] = await Promise.all([
     rows.run(LEDGER.makeForgotten, tenant, FORGOTTEN_KEY),
     rows.get<{ at: number }>(LEDGER.holdForgotten, tenant, FORGOTTEN_KEY),

@@ -52,7 +52,7 @@ export async function listReceipts(
 ): Promise<StoredReceipt[]> {
   const { order, limit, after, before, from, to, status, model, keyId, providerId } = filter;
   const isDown = order === 'desc';
-  // A page before an element is read backwards from it.
+  // The page that ends before a given element is read in reverse order.
   const isBackwards = before !== undefined && after === undefined;
   const values = {
     behind: isDown ? before : after,
@@ -98,9 +98,9 @@ function newestOf(receipts: readonly ReceiptRow[]): readonly ReceiptRow[] {
 
 /** The counts that receipts add to a day's sums. */
 interface UsageRow {
-  /** Tenant, day, key, provider and model. */
+  /** Tenant, day, key, provider and model, in this order. */
   readonly names: readonly string[];
-  /** In the order of USAGE_COUNTS. */
+  /** The counts in the order of USAGE_COUNTS. */
   readonly counts: readonly number[];
 }
 
@@ -119,7 +119,7 @@ function usageOf(receipts: readonly ReceiptRow[]): readonly UsageRow[] {
   return [...sums.values()];
 }
 
-/** The day is the one on which the request came. */
+/** Returns the names under which a receipt is counted. The day is the one on which the request came. */
 function usageKeyOf({
   tenant,
   receiptId,
@@ -128,7 +128,7 @@ function usageKeyOf({
   model,
 }: ReceiptRow): readonly string[] {
   const day = isoDay(timeOfReceiptId(receiptId) ?? 0);
-  // A model that no provider was asked for is only a text of the caller.
+  // If no provider was asked, the model is only a text of the caller, so it is not counted by name.
   return [tenant, day, keyId, providerId, providerId === '' ? '' : model];
 }
 

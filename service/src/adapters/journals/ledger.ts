@@ -27,7 +27,7 @@ import { entryOf, rowFrom, rowOf } from '../../../../src/adapters/journals/ledge
  * conversations of 150 prompts fit, or 2,000 prompts with a block of 2 kB. The table has the others.
  */
 const ROWS_BYTES_MAX = 4 * 1024 * 1024;
-/** A row takes so much beside its texts. */
+/** Bytes that a row takes in memory beside its texts. */
 const ROW_BYTES = 200;
 /** Bound on cached missing keys, 200 bytes each. A long conversation looks up two or three keys of each prompt. */
 const ABSENT_MAX = 20_000;
@@ -53,7 +53,7 @@ export interface LedgerStore {
 export interface LedgerOptions {
   readonly folder: string;
   readonly store: LedgerStore;
-  /** Other nodes use the same table. Each has its own journal. */
+  /** True if other nodes use the same table. Each node has its own journal. */
   readonly isShared?: boolean;
   report(line: string): void;
 }
@@ -62,12 +62,12 @@ export class JournalLedger implements Ledger {
   readonly isShared: boolean;
   readonly #options: LedgerOptions;
   readonly #journal: Journal;
-  /** In the order of last use. */
+  /** Cached rows, in the order of last use. */
   readonly #rows = new Recent<string, LedgerRow>(
     ROWS_BYTES_MAX,
     ({ key, block }) => ROW_BYTES + key.length + block.length,
   );
-  /** Keys without an entry, and until when that counts. */
+  /** Keys without an entry, each with the time until which that is believed. */
   readonly #absent = new Map<string, number>();
   readonly #undrained = new Map<string, LedgerRow>();
   /**
@@ -76,7 +76,7 @@ export class JournalLedger implements Ledger {
    */
   readonly #suspect = new Set<string>();
   readonly #forgottenAt: () => number;
-  /** How often another node forgot something. */
+  /** Counts how often another node forgot something. */
   #forgets = 0;
   #generation: number;
   #isDraining = false;
@@ -109,7 +109,7 @@ export class JournalLedger implements Ledger {
     return now;
   }
 
-  /** Another node forgot something, so everything cached may be invalid. */
+  /** Drops everything cached, because another node forgot something. */
   forget(): void {
     this.#forgets += 1;
     this.generation();
@@ -127,7 +127,7 @@ export class JournalLedger implements Ledger {
       if (row !== undefined) rows.set(key, row);
       else if ((this.#absent.get(key) ?? -Infinity) < now) unknown.push(key);
     }
-    // Rows that come later serve the next request.
+    // Rows that arrive after the deadline serve the next request.
     const isAnswered =
       unknown.length === 0 || (await within(withinMs, this.#ask(unknown, byKey, rows)));
     // Something was forgotten meanwhile, so look all keys up again.
@@ -169,14 +169,14 @@ export class JournalLedger implements Ledger {
       () => false,
     );
     if ((await within(COMMIT_MS, stored)) !== true) return false;
-    // The table has them now, or an entry that was written first.
+    // The table now has these entries, or earlier ones with the same keys.
     for (const { key } of rows) this.#undrained.delete(key);
     return true;
   }
 
   /** Resolves when the table has everything, or could not be reached in time. */
   async close(): Promise<void> {
-    // A store that is away must not hold the end of the process: the journal keeps the rows.
+    // If the store is unavailable, the process must still end: the journal keeps the rows.
     await within(CLOSE_MS, this.#draining);
     this.#isClosed = true;
     this.#journal.close();
@@ -215,7 +215,7 @@ export class JournalLedger implements Ledger {
     this.#rows.set(row.key, row);
   }
 
-  /** True when the table answered. */
+  /** Asks the table for keys and caches its rows. Returns true if the table answered. */
   async #ask(
     keys: readonly string[],
     addresses: ReadonlyMap<string, LedgerAddress>,
@@ -247,7 +247,7 @@ export class JournalLedger implements Ledger {
       this.#absent.delete(key);
       this.#absent.set(key, until);
     }
-    // Once per call and not per key: finding the oldest entry passes all deleted ones before it.
+    // Runs once per call and not per key: finding the oldest entry passes all deleted ones before it.
     forgetOldest(this.#absent, ABSENT_MAX);
   }
 
@@ -273,7 +273,7 @@ export class JournalLedger implements Ledger {
       const batch = [...this.#undrained.values()];
       try {
         const stored = this.#options.store.recordEntries(batch).then(() => true);
-        // Rows that are written again change nothing.
+        // Writing a row a second time changes nothing.
         if ((await within(STORE_MS, stored)) !== true) return false;
       } catch {
         return false;

@@ -38,10 +38,10 @@ import { isTenantId } from '../../core/tenants.ts';
 
 interface ReceiptJournalOptions extends Storing {
   readonly folder: string;
-  /** `node_` and 24 hex digits: this process. */
+  /** The id of this process: `node_` and 24 hex digits. */
   readonly node: string;
   report(line: string): void;
-  /** Bytes of the file. */
+  /** Bound on the file, in bytes. */
   readonly bytesMax?: number;
 }
 
@@ -70,7 +70,7 @@ const CLOSE_MS = 5_000;
 const COMPACT_BYTES = 32 << 20;
 
 interface Kept extends JournalledReceipt {
-  /** Its lines, for a file that is rewritten. */
+  /** The lines of the receipt, to write them again when the file is rewritten. */
   readonly lines: readonly string[];
 }
 
@@ -78,10 +78,10 @@ export class ReceiptJournal implements Receipts {
   readonly #options: ReceiptJournalOptions;
   readonly #journal: Journal;
   readonly #bytesMax: number;
-  /** Last number by tenant. */
+  /** The last number given to each tenant. */
   readonly #seqs = new Map<string, number>();
   readonly #open = new Map<string, Kept>();
-  /** Closed, and not stored yet: oldest first. */
+  /** Receipts that are closed but not stored yet, oldest first. */
   readonly #closed = new Map<string, Kept>();
   #keptBytes = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -125,7 +125,7 @@ export class ReceiptJournal implements Receipts {
 
   /** Stores closed receipts. Returns false if that is not possible now. */
   async flush(): Promise<boolean> {
-    // One batch after the other, on purpose: their order is that of the numbers.
+    // Batches run one after the other, so that receipts are stored in the order of their numbers.
     // oxlint-disable-next-line no-await-in-loop
     while (this.#closed.size > 0) if (!(await this.#storeNext())) return false;
     return this.#storing;
@@ -198,7 +198,8 @@ export class ReceiptJournal implements Receipts {
     try {
       this.#journal.append([line]);
     } catch {
-      // The request is over: its receipt is stored from memory; after a kill it would read `unknown`.
+      // The request has ended, so its receipt is stored from memory. If the process is killed before, the receipt
+      // says `unknown`.
       this.#isUnwritable = true;
     }
     this.#keptBytes += line.length;
@@ -235,7 +236,7 @@ export class ReceiptJournal implements Receipts {
   async #store(batch: readonly Kept[]): Promise<boolean> {
     try {
       const storing = storeBatch(this.#options, batch, this.#options.node).then(() => true);
-      // A store that answers late may get receipts twice, and stores them once.
+      // If the store answers after the deadline, it gets the receipts again, and stores each once.
       if ((await within(STORE_MS, storing)) !== true) throw new Error('The store does not answer.');
     } catch (error) {
       // A MemoryError's message is for people, and contains no record's text.
@@ -284,7 +285,7 @@ export function waitingReceipts(folder: string): {
 export interface Recovered {
   readonly nodes: number;
   readonly receipts: number;
-  /** Receipts of requests whose process ended before them. */
+  /** The number of receipts that were still open when their process ended. */
   readonly unknown: number;
 }
 
@@ -321,7 +322,8 @@ async function recoverNode(
     // oxlint-disable-next-line no-await-in-loop -- One transaction after the other.
     await storeBatch(options, found.slice(at, at + BATCH_ROWS), node);
   }
-  // The store has raised each head to its stored numbers, which are all by now.
+  // The store has raised each open head to the last stored number. All receipts are stored now, so the heads are
+  // final.
   for (;;) {
     /* oxlint-disable no-await-in-loop */
     const heads = await store.openHeads({ node, limit: BATCH_ROWS });
@@ -339,10 +341,13 @@ function nameOf(node: string): string {
   return `${NAME_START}${node}`;
 }
 
-/** Signs the canonical JSON of objects with one key, and returns the signed objects' JSON; or rejects. */
+/**
+ * Signs the canonical JSON of objects with one key, and returns the JSON of the signed objects. Rejects if it cannot
+ * sign.
+ */
 type Sign = (canonical: readonly string[]) => Promise<readonly string[]>;
 
-/** How many signatures run at once in libuv's threads, which also sync the journals: a millisecond. */
+/** Bound on signatures at once: about a millisecond of libuv's threads, which also sync the journals. */
 const SIGNED_AT_ONCE = 25;
 
 interface Storing {
@@ -392,7 +397,7 @@ type ReceiptLine =
     }
   | { readonly closed: string; readonly closing: ReceiptClosing };
 
-/** A receipt as far as the journal has it; without `closing` it is open. */
+/** A receipt as read from the journal; without `closing` it is open. */
 interface JournalledReceipt {
   readonly opening: ReceiptOpening;
   readonly seq: number;

@@ -10,7 +10,7 @@ import type {
   Limiter,
 } from '../../ports/limiter.ts';
 
-/** The limiter of a service with one process: a number per bucket, in memory. */
+/** Counts limits in memory, for a service with one process. */
 
 /** Bound on buckets; the least recently used are dropped. 100,000 take about 10 MB. */
 const BUCKETS_MAX = 100_000;
@@ -31,7 +31,7 @@ export class ProcessLimiter implements Limiter {
     this.#clock = clock;
   }
 
-  /** It is as alive as its process. */
+  /** Does nothing: this limiter works as long as its process does. */
   async ping(): Promise<void> {}
 
   async take(asks: readonly LimitAsk[]): Promise<LimitAnswer> {
@@ -55,7 +55,7 @@ export class ProcessLimiter implements Limiter {
     const now = this.#clock.monotonic();
     for (const { bucket, leaseId, ttlMs } of leases) {
       const standing = this.#standing(bucket, now);
-      // Re-inserted, because the lease that ends last must be last.
+      // Insert it again at the end, because the map is sorted by the end of the lease.
       if (standing.delete(leaseId)) standing.set(leaseId, now + ttlMs);
     }
   }
@@ -76,7 +76,7 @@ export class ProcessLimiter implements Limiter {
     }
   }
 
-  /** 0: this limit lets the call pass. */
+  /** Returns the milliseconds to wait for this limit; 0 if it lets the call pass. */
   #waitMs(ask: LimitAsk, now: number): number {
     switch (ask.kind) {
       case 'rate': {
@@ -127,7 +127,7 @@ export class ProcessLimiter implements Limiter {
     return this.#spent.get(ask.bucket) === undefined;
   }
 
-  /** Without those that ended without a word. */
+  /** Returns the running leases of a bucket, after removing the expired ones. */
   #standing(bucket: string, now: number): Map<string, number> {
     const standing = this.#leases.get(bucket) ?? new Map<string, number>();
     for (const [leaseId, endsAt] of standing) {

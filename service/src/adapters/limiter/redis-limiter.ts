@@ -12,9 +12,9 @@ import type { CallEnd, LeaseAsk, LimitAnswer, LimitAsk, Limiter } from '../../po
 export interface RedisLimiterOptions {
   /** `redis://…` or `rediss://…`. It contains a password, so no error may quote it. */
   readonly url: string;
-  /** The beginning of every key, different for services that share a server. */
+  /** The beginning of every key; services that share a server need different ones. */
   readonly prefix?: string;
-  /** One line for people; never with the address. */
+  /** Reports one line for people; the line never contains the address. */
   report(line: string): void;
   /** For tests: the script then uses this time instead of the server's. */
   readonly clock?: Pick<Clock, 'now'>;
@@ -118,13 +118,13 @@ export class RedisLimiter implements Limiter {
 
 const PASSED: LimitAnswer = { refusedBy: undefined, waitMs: 0 };
 
-/** One limit as the script reads it: its kind, and four values. */
+/** One limit as the script reads it: its kind and four values. */
 interface Count {
   readonly ask: LimitAsk;
   readonly facts: readonly (string | number)[];
 }
 
-/** `booked`: replaces the requested cost. */
+/** Writes a limit for the script. `booked` replaces the requested cost. */
 function countOf(ask: LimitAsk, booked?: number): Count {
   switch (ask.kind) {
     case 'rate': {

@@ -9,7 +9,7 @@ import type {
 
 /** Decides for each record of a batch whether to store it. Each engine then writes what the plan lists. */
 
-/** By object, by text. */
+/** Passages of a batch: by object, then by text. */
 type BatchPassages = readonly (readonly (readonly IndexedPassage[])[])[];
 
 /** Cuts a batch into passages, for which no lock is needed. */
@@ -41,9 +41,9 @@ export interface KnownRow {
 interface PlanFacts {
   readonly passages: BatchPassages;
   readonly held: readonly KnownRow[];
-  /** The space's sequence so far. */
+  /** The last commit sequence of the space. */
   readonly seq: number;
-  /** Records that the tenant's plan still allows. */
+  /** The number of records that the tenant's plan still allows. */
   readonly room: number;
   /** Canonical bytes that the space still takes. */
   readonly bytesLeft: number;
@@ -67,7 +67,7 @@ interface NewRecord {
 export class CapturePlan {
   readonly results: readonly ObjectState[];
   readonly records: NewRecord[] = [];
-  /** Words that the space holds already. */
+  /** Records of one text that the space already has: their times and sources may still be new. */
   readonly again: NewObject[] = [];
   /** Canonical bytes of the new records. */
   bytes = 0;

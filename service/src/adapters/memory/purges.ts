@@ -14,13 +14,13 @@ import { MEMORY } from './statements.ts';
  * meanwhile notices. A purged record leaves a tombstone.
  */
 
-/** Records a transaction: about 100 ms. */
+/** Records deleted in one transaction; it takes about 100 ms. */
 const BATCH = 256;
 
 interface PlacedPurge {
   readonly purge: PurgeReceipt;
   readonly spaceId: number;
-  /** The last record that it may erase. */
+  /** The number of the last record that it may erase; later records stay. */
   readonly upto: number;
 }
 
@@ -137,7 +137,7 @@ export class Purges {
     const placed = await this.#placed(purgeId);
     if (placed?.purge.state !== 'tombstoned') return 'over';
     const { purge, spaceId, upto } = placed;
-    // Two nodes may erase at once: the second waits here.
+    // Locks the space: if two nodes erase at once, the second one waits here.
     await this.#rows.get(MEMORY.lockSpaceById, this.#tenant, spaceId);
     const doomed = await this.#rows.all<DoomedRow>(
       MEMORY.doomed,
@@ -149,7 +149,7 @@ export class Purges {
     );
     if (doomed.length > 0) await this.#erase(doomed.slice(0, BATCH), spaceId, now);
     if (doomed.length > 0 && doomed.length <= BATCH) await this.#end(placed, now);
-    // A recall may have counted words again meanwhile.
+    // A recall may have stored counts of words again meanwhile.
     if (doomed.length === 0) await this.#index.forgetWords?.(this.#rows, this.#tenant, spaceId);
     return doomed.length > 0 ? 'erased' : 'empty';
   }

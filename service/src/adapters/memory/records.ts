@@ -43,7 +43,7 @@ import { MEMORY } from './statements.ts';
 
 /** Bound on results: a reference without a space may name a record in each of several spaces. */
 const OBJECTS_MAX = 256;
-/** Proofs between two checks of the deadline: one statement, 100 kB of records. */
+/** Proofs computed between two checks of the deadline: one statement, about 100 kB of records. */
 const PROOFS_PER_LOOK = 64;
 
 /** Outputs that are read at once when a list searches words in them. */
@@ -83,7 +83,7 @@ interface SourceRow {
 /** The index of an engine, for lists that ask for words. */
 export interface WordSearch {
   readonly statement: string;
-  /** The values of `$13` and on. */
+  /** Returns the values of `$13` and the following parameters. */
   valuesOf(spaces: readonly number[], terms: readonly string[]): SqlValue[];
 }
 
@@ -107,7 +107,7 @@ export class Records {
     state: Promise<{ readonly generation: string }>,
   ): Promise<{ coverage: CoverageEntry[]; isPartial: boolean }> {
     const { candidates, ifGeneration, deadlineAt } = question;
-    // A rejection of the state would be unhandled here; its caller reports it.
+    // Returns before it uses `state`, whose rejection would be unhandled here; the caller reports it.
     if (candidates.length === 0) return { coverage: [], isPartial: false };
     const isStale = state.then(
       ({ generation }) => ifGeneration !== undefined && ifGeneration !== generation,
@@ -162,7 +162,7 @@ export class Records {
     const { spaces, role, session, refs, since, until, words, kind, sourceId } = filter;
     const chosen = await this.#spaces.chosen(spaces);
     const terms = listTerms(words ?? '');
-    // Words that say nothing find nothing.
+    // A text without a searchable word finds nothing.
     if (words !== undefined && terms.length === 0) return [];
     const values: SqlValue[] = [
       this.#tenant,

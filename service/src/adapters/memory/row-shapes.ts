@@ -15,13 +15,12 @@ import type { ObjectKind, ServiceQuestion } from '../../ports/service-store.ts';
 
 /** Rows of the tables in the forms of the memory contract, whatever database holds them. */
 
-/** An item without its text. */
 export type ItemFacts = Omit<MemoryItem, 'text' | 'tokens' | 'verbatim' | 'score'>;
 
-/** A text, with the record that it is of. */
+/** A row of a text, with the facts of its record. */
 export interface ItemRow extends OriginRow {
   readonly record_id: number;
-  /** Which of the record's texts. */
+  /** The index of the text in its record. */
   readonly message: number;
   readonly kind: ObjectKind;
   readonly created_at: number;
@@ -30,7 +29,7 @@ export interface ItemRow extends OriginRow {
 
 type SaidRow = Omit<ItemRow, 'role'> & { readonly role: Provenance['role'] };
 
-/** Its id is `it_`, the record's number, its text, and in a recall the passage. */
+/** Returns the item of a row, without its text. The id has the numbers of the record and of the text in it. */
 export function factsOf(row: SaidRow): ItemFacts {
   return {
     item_id: `it_${row.record_id}.${row.message}`,
@@ -45,7 +44,7 @@ export interface SaidItem {
   readonly whole: string;
 }
 
-/** As a list shows it: the beginning of a long text. */
+/** Returns an item for a list, which shows only the beginning of a long text. */
 export function listedItem(facts: ItemFacts, whole: string): MemoryItem {
   return itemOf({ facts, whole }, beginningOf(whole));
 }
@@ -94,13 +93,13 @@ export function objectOfItem(itemId: string): number {
   return digits === undefined ? -1 : Number(digits);
 }
 
-/** `text`: the part of it that is shown. It is verbatim where it is the whole of a record of one text. */
+/** Makes an item that shows `text`. It is verbatim if `text` is the whole of a record that consists of one text. */
 function itemOf({ facts, whole }: SaidItem, text: string): MemoryItem {
   const isWhole = facts.provenance[0]?.text_digest !== undefined && text === whole;
   return { ...facts, text, verbatim: isWhole, tokens: estimateTextTokens(text) };
 }
 
-// Never with half a surrogate pair at its end.
+// Cuts a text to its beginning, never within a surrogate pair.
 function beginningOf(text: string): string {
   if (text.length <= ITEM_CHARS_MAX) return text;
   return text.slice(0, ITEM_CHARS_MAX).replace(/[\ud800-\udbff]$/, '');
@@ -152,7 +151,6 @@ export function sourceNumber(sourceId: string): number {
   return digits === undefined ? -1 : Number(digits);
 }
 
-/** The row of a purge, for both engines. */
 export interface PurgeRow extends Pick<
   PurgeReceipt,
   'space' | 'state' | 'generation_before' | 'generation_after'

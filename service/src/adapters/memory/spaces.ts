@@ -16,9 +16,8 @@ export interface StateRow {
 
 interface FoundSpace {
   readonly state: SpaceState;
-  /** Undefined for one that was never written. */
+  /** The number of the space; undefined if nothing was ever written into it. */
   readonly id: number | undefined;
-  /** Canonical bytes of its records. */
   readonly bytes: number;
 }
 
@@ -31,7 +30,7 @@ export class Spaces {
     this.#tenant = tenant;
   }
 
-  /** The epoch is read each time: after a restore no node may tell the one before. */
+  /** Reads the epoch each time, because after a restore no node may report the old one. */
   async find(space: string): Promise<FoundSpace> {
     const row = await this.#rows.get<StateRow>(MEMORY.spaceState, this.#tenant, space);
     return { state: stateOf(space, row), id: row?.id ?? undefined, bytes: row?.bytes ?? 0 };

@@ -3,7 +3,7 @@
  * has its own for captures, for the index and for recalls.
  */
 
-/** Columns of a record and its origin: r (objects), s (tenant_spaces), c (sources). */
+/** Columns of a record and its origin. Tables: r (objects), s (tenant_spaces), c (sources). */
 const ORIGIN = `r.digest, r.ref, s.name AS space, r.text_digest, r.source_id AS source, c.session, c.client,
   r.observed_at, r.position, r.fingerprint, r.branch,
   (SELECT m.source FROM texts m WHERE m.tenant_id = $1 AND m.space_id = r.space_id
@@ -12,18 +12,20 @@ const ORIGIN = `r.digest, r.ref, s.name AS space, r.text_digest, r.source_id AS 
 const ORIGIN_JOINS = `JOIN tenant_spaces s ON s.tenant_id = $1 AND s.id = r.space_id
   JOIN sources c ON c.tenant_id = $1 AND c.space_id = r.space_id AND c.id = r.source_id`;
 
-/** The number of the space in $2, so that no earlier query must read it. */
+/** Selects the number of the space whose name is $2, which saves a query before the statement. */
 export const SPACE_NAMED =
   '(SELECT s.id FROM tenant_spaces s WHERE s.tenant_id = $1 AND s.name = $2)';
 
-/** A purge's scope, in $3 to $6. */
+/** Condition of a purge's scope; its values are $3 to $6. */
 const SCOPE = `($3::text[] IS NULL OR r.digest = ANY($3))
   AND ($4::text IS NULL OR r.source_id IN (SELECT c.id FROM sources c
     WHERE c.tenant_id = $1 AND c.space_id = $2 AND c.session = $4))
   AND ($5::bigint IS NULL OR r.source_id = $5)
   AND ($6::bigint IS NULL OR r.observed_at < $6)`;
 
-/** A page of items, in $3 to $9, selected among the texts, so that only its own records are read. */
+/**
+ * Condition of a page of items; its values are $3 to $9. It begins at the texts, so only the page's records are read.
+ */
 const LISTED = `t.tenant_id = $1 AND t.space_id = ANY($2::integer[])
         AND ($3::text IS NULL OR t.role = $3) AND ($4::text IS NULL OR t.session = $4)
         AND ($5::bigint IS NULL OR t.at >= $5) AND ($6::bigint IS NULL OR t.at <= $6)
@@ -39,7 +41,7 @@ const ITEMS_OF_PAGE = `SELECT r.id AS record_id, t.message, r.kind, r.created_at
     JOIN objects r ON r.tenant_id = $1 AND r.space_id = t.space_id AND r.id = t.record_id
     ${ORIGIN_JOINS}`;
 
-/** Columns of a purge: p (purges), s (tenant_spaces). */
+/** Columns of a purge. Tables: p (purges), s (tenant_spaces). */
 const PURGE = `p.id, s.name AS space, p.scope, p.state, p.records, p.items, p.bytes, p.generation_before,
   p.generation_after, p.requested_by, p.requested_at, p.erased_at`;
 
@@ -59,7 +61,7 @@ export const MEMORY = {
     WHERE tenant_id = $1 AND id = $2`,
   bumpSpace: `UPDATE tenant_spaces SET counter = counter + 1 WHERE tenant_id = $1 AND id = $2`,
 
-  /** Everything that a batch must know about the space, in one result. */
+  /** What a batch must know about the space: purged digests, records, references and texts that it already has. */
   known: `SELECT 'purged' AS what, p.digest AS name, 0 AS id FROM purged p
       WHERE p.tenant_id = $1 AND p.space_id = ${SPACE_NAMED} AND p.digest = ANY($3::text[])
     UNION ALL SELECT 'record', r.digest, r.id FROM objects r

@@ -21,7 +21,7 @@ import { MEMORY } from './statements.ts';
  */
 
 export interface MemoryEngine extends PurgedIndex {
-  /** Resolves once the tables are as they must be. */
+  /** Resolves once the tables exist in their current form. */
   readonly open: () => Promise<Transactions>;
   readonly wordsOf: (tenant: string) => Promise<WordSearch>;
   capture(tenant: string, batch: CaptureBatch, signal: AbortSignal): Promise<CaptureOutcome>;
@@ -75,7 +75,7 @@ export async function unfinishedPurges({
   return found.map(({ tenant_id: tenant, id: purgeId }) => ({ tenant, purgeId }));
 }
 
-/** What a service holds, for its operator. */
+/** Counts what a service holds, for its operator. */
 export async function heldIn(rows: Rows): Promise<Omit<ServiceStoreHealth, 'engine' | 'bytes'>> {
   type Held = Omit<ServiceStoreHealth, 'engine' | 'bytes' | 'newestAt'>;
   const row = await rows.get<Held & { newest_record: number; newest_key: number }>(MEMORY.health);
@@ -84,7 +84,7 @@ export async function heldIn(rows: Rows): Promise<Omit<ServiceStoreHealth, 'engi
   return { ...held, newestAt: Math.max(newestRecord, newestKey) };
 }
 
-/** A question that the search takes too. */
+/** A question with a text, in the forms of the contract and of the search. */
 export type AskedText = ServiceQuestion & RecallQuestion;
 export type FoundItems = Pick<ServiceAnswer, 'items' | 'exchanges' | 'sessions' | 'isTruncated'>;
 

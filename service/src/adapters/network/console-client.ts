@@ -4,7 +4,7 @@ import { request as requestHttps } from 'node:https';
 /** Calls a service, wherever it runs. Follows no redirect: the token is for one host. */
 
 export interface ConsoleEndpoint {
-  /** Without a path: `https://svc.example.com`. */
+  /** The service's address without a path: `https://svc.example.com`. */
   readonly url: URL;
   readonly token: string;
   /** The certificate of a service on this machine, trusted whatever name it has. */
@@ -13,12 +13,11 @@ export interface ConsoleEndpoint {
 
 interface ConsoleHttpCall {
   readonly method: string;
-  /** From `/` on, with its query. */
+  /** The path from `/` on, with its query. */
   readonly path: string;
   readonly tenant: string | undefined;
-  /** JSON text. */
   readonly body: string | undefined;
-  /** The version that the change is of. */
+  /** Sent as If-Match: the version that the change replaces. */
   readonly ifVersion: number | undefined;
 }
 
@@ -29,9 +28,9 @@ interface HttpAnswer {
 
 /** Deadline of a call: the service answers or refuses within ten seconds, and a slow network gets twice that. */
 const WAIT_MS = 20_000;
-// A service on this machine answers in milliseconds, a busy one in some hundred.
+// Deadline of a check whether the service answers: on this machine it takes milliseconds, under load some hundred.
 const READY_MS = 3000;
-/** A page of 100 providers of 500 models each has 13 MB at most. */
+/** Bound on an answer: a page of 100 providers of 500 models each has at most 13 MB. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Calls the console. Rejects with Node's own error without a whole answer in time. */
@@ -54,11 +53,14 @@ export function callConsole(
 export interface ServiceAddress {
   readonly host: string;
   readonly port: number;
-  /** The certificate that it was started with; undefined: plain HTTP. */
+  /** The certificate with which it was started; undefined if it serves plain HTTP. */
   readonly certificate: string | undefined;
 }
 
-/** The address of a service on this machine. One that listens on every address is asked on loopback. */
+/**
+ * Returns the address of a service on this machine. If the service listens on all addresses, it is the loopback
+ * address.
+ */
 export function ownUrl({ host, port, certificate }: ServiceAddress): URL {
   const named = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
   const name = named.includes(':') ? `[${named}]` : named;
@@ -94,8 +96,8 @@ function ask(
       agent: false,
       signal: AbortSignal.timeout(waitMs),
       rejectUnauthorized: true,
-      // It is asked by its address, and its certificate is for its name: that it is this very
-      // certificate is what counts.
+      // svc calls the service by an address that its certificate does not name. So only this exact certificate is
+      // trusted, whatever its name.
       ...(certificate === undefined
         ? {}
         : { ca: certificate, checkServerIdentity: () => undefined }),

@@ -26,15 +26,15 @@ import {
 
 interface EgressOptions {
   readonly headersMs: number;
-  /** Beside the usual ones. */
+  /** Ports that are allowed in addition to the usual ones. */
   readonly ports: readonly number[];
   readonly networks: readonly Network[];
   readonly trust?: Trust;
 }
 
 /**
- * Bound on connections: as many as callers. All tenants may use one preset's origin, and with fewer a tenant's long
- * answers would delay the others.
+ * Bound on connections, equal to the bound on callers. All tenants may use one preset's origin, and with fewer a
+ * tenant's long answers would delay the others.
  */
 const CONNECTIONS_MAX = 4_096;
 /** Bound on pools. A provider that was idle for long opens new connections. */
@@ -42,7 +42,6 @@ const POOLS_MAX = 2_000;
 
 export class ProviderPools implements ProviderLinks {
   readonly #options: EgressOptions;
-  /** In the order of last use. */
   readonly #pools = new Map<string, Pool>();
 
   constructor(options: EgressOptions) {
@@ -86,7 +85,7 @@ export class ProviderPools implements ProviderLinks {
     const [oldest] = this.#pools;
     if (this.#pools.size > POOLS_MAX && oldest !== undefined) {
       this.#pools.delete(oldest[0]);
-      // Running answers finish.
+      // close() lets running answers finish.
       void oldest[1].close();
     }
     return pool;

@@ -14,9 +14,9 @@ export interface TlsFiles {
 export interface LoadedTls extends TlsFiles {
   /** When the first certificate of the chain expires, in milliseconds since 1970. */
   readonly expiresAt: number;
-  /** The names and addresses of the certificate, in X.509's form. */
+  /** The names and addresses that the certificate is for, in X.509's form. */
   readonly names: string;
-  /** Others may read the key. */
+  /** True if other users may read the key. */
   readonly isKeyLoose: boolean;
 }
 

@@ -112,7 +112,7 @@ export async function makeSpace(
   }
 }
 
-/** `id`: of a conversation. */
+/** A known row, or a conversation with its number as `id`. */
 interface HeldRow extends KnownRow {
   readonly id: number;
 }
@@ -125,7 +125,6 @@ function readKnown(rows: Rows, tenant: string, batch: CaptureBatch): Promise<Hel
 interface CapturePlace {
   readonly tenant: string;
   readonly keys: TenantTermKeys;
-  /** Canonical bytes that one space may hold. */
   readonly bytesMax: number;
   /** Records moved from another service are accepted whatever the plan allows. */
   readonly ignoresPlan?: true;
@@ -179,7 +178,7 @@ class BatchWriter {
     return id;
   }
 
-  /** By session and client. */
+  /** Adds what the batch brings to each source. A source is a session and its client. */
   #addSources(): Promise<number> {
     const sums = sourcesOf(this.#plan.records.map(({ object }) => object));
     return this.#run(
@@ -332,7 +331,7 @@ function newest(digests: readonly string[], times: readonly number[]) {
   return { digests: [...latest.keys()], times: [...latest.values()] };
 }
 
-/** What one session and client gave to a batch. */
+/** Sums over the records that one session and client gave to a batch. */
 interface SourceSum {
   readonly session: string;
   readonly client: string;
@@ -358,7 +357,7 @@ function sourceKey({ session, client }: Pick<NewObject, 'session' | 'client'>): 
   return JSON.stringify([session, client].map((one) => one.replaceAll('\0', '�')));
 }
 
-/** By session and client. */
+/** Returns one sum for each session and client. */
 function sourcesOf(objects: readonly NewObject[]): SourceSum[] {
   const sources = new Map<string, SourceSum>();
   for (const object of objects) {

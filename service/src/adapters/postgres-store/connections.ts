@@ -25,9 +25,9 @@ import { MemoryError } from '../../../../src/core/errors.ts';
 
 export interface ConnectionOptions {
   readonly server: ServerAddress;
-  /** Connections of this node at most. */
+  /** Bound on connections of this node. */
   readonly connectionsMax?: number;
-  /** A statement of a request ends after so long. */
+  /** Deadline of one statement of a request, in milliseconds. */
   readonly statementMs?: number;
 }
 
@@ -37,11 +37,11 @@ interface ConnectionHooks {
 }
 
 interface Work<T> {
-  /** Undefined for one statement. */
+  /** The statement that begins the transaction; undefined if the work is a single statement. */
   readonly begin: string | undefined;
   readonly run: (rows: Rows) => Promise<T>;
   readonly statementMs: number;
-  /** The same work may run twice: the second time finds it done. */
+  /** True if the work may run twice because its second run finds the work done. */
   readonly isRepeatable: boolean;
 }
 
@@ -52,11 +52,11 @@ const CONNECTIONS_MAX = 10;
 /** Share of connections that recalls and captures may not take: keys, settings, ledger and receipts always find one. */
 const RESERVED_SHARE = 0.3;
 const STATEMENT_MS = 2000;
-/** Migrations, and the steps of a purge. */
+/** Deadline of one statement of a migration or of a purge step. */
 const JOB_STATEMENT_MS = 60_000;
-/** A call with all its attempts ends after this many times its longest statement. */
+/** Deadline of a call with all its attempts, as a multiple of the deadline of its statements. */
 const STATEMENTS_IN_CALL = 5;
-/** Longer than a recall takes. */
+/** How long work waits for a connection: longer than a recall takes. */
 const SLOT_MS = 2000;
 const ATTEMPTS = 3;
 const CANCEL_MS = 1000;
@@ -67,7 +67,7 @@ const WRITE = 'BEGIN';
 
 export class Connections {
   readonly all: Transactions;
-  /** For recalls and captures: where they take all that they may, requests to models still pass. */
+  /** Transactions of recalls and captures. They leave some connections free, so requests to models still pass. */
   readonly memory: Transactions;
   readonly #statementMs: number;
   readonly #server: ServerAddress;
@@ -94,7 +94,7 @@ export class Connections {
     });
   }
 
-  /** The database that is written to now. Throws MemoryError. */
+  /** Returns which database is written to now. Throws MemoryError. */
   async origin(): Promise<DatabaseOrigin> {
     return (await this.#search.writing()).origin;
   }
@@ -111,7 +111,7 @@ export class Connections {
     return this.#closing;
   }
 
-  /** On a server that no other call uses yet. */
+  /** Returns transactions on a server that no other call uses yet. */
   #on(found: FoundServer): Transactions {
     return this.#transactions(async (work) => {
       const until = performance.now() + work.statementMs * STATEMENTS_IN_CALL;
@@ -178,7 +178,7 @@ export class Connections {
         return await this.#attempt(found, work, until);
       } catch (error) {
         const isLate = this.#isClosed || performance.now() > until;
-        // If the server allows fewer, this node's connections serve all calls one after the other.
+        // If the server allows fewer connections, those that this node has serve all calls one after the other.
         if (isFull(error)) this.#slots.narrow(found.pool.totalCount);
         const isLast = attempt >= ATTEMPTS && !(isFull(error) && found.pool.totalCount > 0);
         if (!mayRunAgain(error, work.isRepeatable) || isLate || isLast) throw asMemoryError(error);
@@ -224,10 +224,10 @@ export class Connections {
 }
 
 function ignoreError(): void {
-  // Told by the statement that fails.
+  // The statement that fails reports the error.
 }
 
-/** A statement may still run on it. */
+/** Says whether a connection must be closed: it is lost, or a statement may still run on it. */
 function isBroken(error: unknown): boolean {
   return isGone(error) || error instanceof Overdue;
 }
@@ -251,7 +251,7 @@ function cancel({ host, port }: ServerAddress, client: PoolClient): void {
   socket.unref();
 }
 
-/** After that the server may have room again. */
+/** How long a reduced number of connections is kept; after that the server may have room again. */
 const NARROW_MS = 5000;
 
 /** Bounds concurrent work. Further work waits for a place, but not for long. */
@@ -301,7 +301,7 @@ class Slots {
     });
   }
 
-  /** A place goes to the one that waits longest. */
+  /** Gives a free place to the work that waits longest. */
   #hand(): void {
     for (const next of this.#waiting) {
       if (this.#taken >= this.#limit) return;

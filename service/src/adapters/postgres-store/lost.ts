@@ -4,7 +4,7 @@ import { MemoryError } from '../../../../src/core/errors.ts';
 
 const READ_ONLY_TRANSACTION = '25006';
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01']);
-/** All connections of the server are in use. */
+/** PostgreSQL's error code for: all connections of the server are in use. */
 const TOO_MANY_CONNECTIONS = '53300';
 const NO_DATABASE = '3D000';
 

@@ -19,7 +19,7 @@ import { keepCounts, PostgresSource, type WordCount } from './postgres-source.ts
 import { INDEX } from './statements/index.ts';
 import type { TermKeys } from './term-keys.ts';
 
-/** The memory of tenants on PostgreSQL: captures, the index of keyed hashes, and recalls. */
+/** Implements the memory of tenants on PostgreSQL: captures, the index of keyed hashes, and recalls. */
 
 /** The database for every part of a store, after it was found and its tables were checked. */
 export interface OpenDatabase {
@@ -112,7 +112,7 @@ async function searched(
   return { ...more, ...recalledItems(found, asked) };
 }
 
-/** A prompt of a space that was compared. */
+/** The signal of a prompt, which was compared with its space. */
 interface HeardSignal {
   readonly space: number;
   readonly prompt: string;

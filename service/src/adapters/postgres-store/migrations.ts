@@ -17,11 +17,10 @@ export interface Migration {
 }
 
 export interface SchemaState {
-  /** Numbers of migrations that have not run yet. */
   readonly missing: readonly number[];
-  /** Undefined where there are no tables yet. */
+  /** The secret of the database; undefined if it has no tables yet. */
   readonly secret: Buffer | undefined;
-  /** A move from a file has not ended, so the data are incomplete. */
+  /** Set while a move from a file is unfinished, so the data are incomplete. */
   readonly isMoving?: true;
 }
 
@@ -36,7 +35,7 @@ export const KNOWN: readonly Migration[] = MIGRATIONS.map((statements, at) => ({
   checksum: createHash('sha256').update(statements.join(';\n')).digest('hex'),
 }));
 
-/** The numbers that it applied. */
+/** Applies the missing migrations and returns their numbers. */
 export async function migrate(
   transactions: Transactions,
   now: number,
@@ -80,7 +79,7 @@ export async function readSchema(
   });
 }
 
-/** After a restore: earlier acknowledgements to clients are invalid. */
+/** Begins a new epoch after a restore, because earlier acknowledgements to clients are then invalid. */
 export async function beginEpoch(transactions: Transactions): Promise<void> {
   await transactions.job(newEpochIn);
 }

@@ -33,15 +33,15 @@ export async function openMoveTarget(server: ServerAddress, now: number) {
 export type MoveTarget = Awaited<ReturnType<typeof openMoveTarget>>;
 
 function targetOn(connections: Connections, keys: TermKeys) {
-  // An empty database becomes a large one within minutes.
+  // An empty database becomes a large one within minutes, so the planner needs new statistics meanwhile.
   const statistics = new Statistics(async () => connections.all);
   return {
-    /** Throws MemoryError where another service's data are, or a move from another file. */
+    /** Throws MemoryError if the database has the data of another service or an unfinished move from another file. */
     begin: (epoch: string) => begin(connections, epoch),
     async addRows(table: MovedTable, rows: readonly MovedRow[]): Promise<void> {
       await connections.all.job((held) => held.run(adding(table), JSON.stringify(rows)));
     },
-    /** The number of records that it holds of a space. */
+    /** Returns the number of records that the target has of a space. */
     recordsIn: ({ tenant, space }: MovedSpace) =>
       connections.all.job(async (rows) => (await new Spaces(rows, tenant).state(space)).records),
     async addRecords({ tenant, space }: MovedSpace, { objects, now }: MovedBatch): Promise<void> {
@@ -62,7 +62,7 @@ function targetOn(connections: Connections, keys: TermKeys) {
       const found = await connections.all.job((rows) =>
         rows.all<{ digest: string; bytes: Uint8Array }>(MOVE.records, tenant, space, digests),
       );
-      // Compute the digest again from the server's bytes.
+      // Compute the digest again from the bytes that the server returns.
       const whole = new Set(
         found
           .filter(({ digest, bytes }) => contentDigest(bytes) === digest)

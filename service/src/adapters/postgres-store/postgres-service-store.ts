@@ -28,14 +28,13 @@ import {
 import type { Rows, Transactions } from '../../ports/rows.ts';
 import { SCHEMA } from './statements/schema.ts';
 
-/** The service's store on PostgreSQL, which several nodes may use at once. */
+/** Implements the service's store on PostgreSQL, which several nodes may use at once. */
 
 interface PostgresStoreOptions extends ConnectionOptions {
-  /** Run missing migrations; otherwise a database without them is refused. */
+  /** True: run missing migrations. False: refuse a database that lacks some. */
   readonly migrates?: boolean;
-  /** Canonical bytes that one space may hold. */
   readonly spaceBytesMax?: number;
-  /** The operator guarantees that only a standby with every acknowledged commit is promoted. */
+  /** Set if the operator guarantees that only a standby with every acknowledged commit is promoted. */
   readonly trustsFailover?: boolean;
   readonly report?: (line: string) => void;
   /** How often to look for tables that outgrew the planner's statistics. */
@@ -55,7 +54,7 @@ export function openPostgresStore(options: PostgresStoreOptions): ServiceStore {
   let opened: Promise<OpenDatabase> | undefined;
   const database = (): Promise<OpenDatabase> => {
     const asked = (opened ??= open(connections, options.migrates === true));
-    // A database that is unavailable now may be there at the next call.
+    // If the database is unavailable now, the next call tries to open it again.
     asked.catch(() => {
       if (opened === asked) opened = undefined;
     });
@@ -100,7 +99,7 @@ async function open(connections: Connections, migrates: boolean): Promise<OpenDa
   let state = await readSchema(connections.all);
   if (state.missing.length > 0 && migrates) {
     await migrate(connections.all, Date.now());
-    // There is a table now that notes which database this is.
+    // The migrations have made the table that says which database this is, so read it again.
     await connections.lookAgain();
     state = await readSchema(connections.all);
   }
@@ -138,7 +137,7 @@ async function settleOrigin(
   if (before === 'no tables' || isNoted(before, origin)) return;
   const settled = transactions.write(async (rows) => {
     await rows.get(SCHEMA.lockMeta);
-    // Another node may have been here first.
+    // Another node may have noted it a moment ago.
     const noted = await readNoted(rows);
     if (noted === 'no tables' || isNoted(noted, origin)) return 'same';
     const verdict = judge(noted);
@@ -188,7 +187,7 @@ async function keepDays(
   if (auditFrom !== undefined) await dropBefore(transactions, 'audit', auditFrom);
 }
 
-/** The day of this moment and those of the week after it. */
+/** Makes the tables of this day and of the following week. */
 async function makeDaysFrom(transactions: Transactions, at: number): Promise<void> {
   const made = await transactions.read((rows) => rows.all<{ name: string }>(DAYS.list));
   const names = new Set(made.map(({ name }) => name));
@@ -198,7 +197,7 @@ async function makeDaysFrom(transactions: Transactions, at: number): Promise<voi
     for (const table of ['receipts', 'audit'] as const) {
       if (names.has(`${table}_${dayOf(start)}`)) continue;
       const statement = makeDay(table, dayOf(start), rangeOf(table, start));
-      // A day whose rows lie with the rest already stays there.
+      // If rows of that day are in the default table already, PostgreSQL refuses, and they stay there.
       // oxlint-disable-next-line no-await-in-loop -- Each takes a lock on the table for a moment.
       await transactions.write((rows) => rows.run(statement)).catch(() => undefined);
     }
@@ -211,13 +210,12 @@ async function dropBefore(
   from: number,
 ): Promise<void> {
   const made = await transactions.read((rows) => rows.all<{ name: string }>(DAYS.list));
-  // A day is over when the next one begins.
+  // Only days before `from` are over.
   const first = dayOf(from);
   for (const { name } of made) {
     const day = name.slice(table.length + 1);
     if (!name.startsWith(`${table}_`) || day >= first) continue;
-    // A lock that is not to be had now is had in an hour.
-    // oxlint-disable-next-line no-await-in-loop
+    // If the table is locked now, the next run in an hour drops it. oxlint-disable-next-line no-await-in-loop
     await transactions.write((rows) => rows.run(dropDay(table, day))).catch(() => undefined);
   }
 }

@@ -40,7 +40,7 @@ interface WindowRow {
   readonly text_n: number;
   readonly position: number;
   readonly chars: number;
-  /** Null in a row that repeats another one's passage. */
+  /** The words; null if an earlier row of the result has the same passage. */
   readonly keys: Buffer | null;
   readonly at: number | null;
 }
@@ -63,18 +63,18 @@ export class PostgresSource implements RecallSource {
   readonly #rows: Rows;
   readonly #tenant: string;
   readonly #keys: TenantTermKeys;
-  /** Counts of this recall that the database did not have yet. */
+  /** Counts that this recall computed and that the database does not have yet. */
   readonly #counted: WordCount[];
   /** The number of passages of a frequent word, by space and term. */
   readonly #many = new Map<string, number>();
   readonly #places = new Map<string, Places>();
   readonly #said = new SaidTexts();
   readonly #passages = new Map<number, Passage>();
-  /** When a record was said. */
+  /** For each record, when it was said. */
   readonly #times = new Map<number, number>();
-  /** By conversation and number. */
+  /** Exchanges by conversation and number. */
   readonly #exchanges = new Map<string, ExchangeParts>();
-  /** By their names. */
+  /** Spaces by the names that were asked for. */
   readonly #spaces = new Map<string, Promise<Space[]>>();
 
   constructor(
@@ -88,7 +88,7 @@ export class PostgresSource implements RecallSource {
     this.#counted = counted;
   }
 
-  /** Undefined: another node may write and delete at any time. */
+  /** Returns undefined, because another node may write and delete at any time. */
   generation(): undefined {
     return undefined;
   }
@@ -113,7 +113,7 @@ export class PostgresSource implements RecallSource {
     return waitFor(this.#count(space, terms, most));
   }
 
-  /** countTerms() has counted it already, with all other terms of the question. */
+  /** Returns a count that countTerms() has read together with all other terms of the question. */
   countTerm(space: Space, term: string, most: number): Steps<number> {
     return done(Math.min(this.#many.get(nameOf(space, term)) ?? 0, most));
   }
@@ -148,12 +148,12 @@ export class PostgresSource implements RecallSource {
     return ids.length === 0 ? done([]) : waitFor(this.#windows(ids, most));
   }
 
-  /** They came with their windows. */
+  /** Returns passages that windows() has read already. */
   passages(ids: readonly number[]): Steps<readonly Passage[]> {
     return done(ids.flatMap((id) => this.#passages.get(id) ?? []));
   }
 
-  /** They came with the windows of their passages. */
+  /** Returns times that windows() has read already. */
   timesOf(records: readonly number[]): Steps<readonly number[]> {
     return done(records.map((record) => this.#times.get(record) ?? 0));
   }
@@ -166,7 +166,7 @@ export class PostgresSource implements RecallSource {
     return ids.length === 0 ? done([]) : waitFor(this.#exchangesOf(ids, most));
   }
 
-  /** They came with their places. */
+  /** Returns exchanges that exchangesOf() has read already. */
   readExchanges(places: readonly ExchangePlace[]): Steps<readonly ExchangeParts[]> {
     return done(places.flatMap((place) => this.#exchanges.get(exchangeKey(place)) ?? []));
   }
@@ -240,7 +240,7 @@ export class PostgresSource implements RecallSource {
     return counts;
   }
 
-  /** The places from `from` on. */
+  /** Reads the places of terms from number `from` on. */
   async #placesFrom(space: Space, terms: readonly string[], from: number): Promise<Places[]> {
     const known = terms.map((term) =>
       from === 0 ? this.#places.get(nameOf(space, term)) : undefined,
@@ -371,17 +371,16 @@ interface CountRow {
   readonly places: string;
 }
 
-/** A word in more passages than this is ignored, so its passages are not needed. */
+/** Bound on counting: a word in more passages is ignored, so its exact count is not needed. */
 const COUNTED_MAX = POSTINGS_MAX + 1;
 
 function nameOf({ id }: Space, term: string): string {
   return `${id} ${term}`;
 }
 
-/** A text with its record, as a recall's statements return it. */
 interface SaidRow extends ItemRow {
   readonly space_id: number;
-  /** The requested passage's or text's number. */
+  /** The number of the passage or text that was asked for. */
   readonly n: number;
   readonly start_at: number;
   readonly end_at: number;
@@ -389,15 +388,15 @@ interface SaidRow extends ItemRow {
   readonly said_digest: string;
   readonly said_source: 'unverified' | null;
   readonly at: number;
-  /** Null if another row of the same record has them. */
+  /** The record's bytes; null if an earlier row of the result has the same record. */
   readonly bytes: Uint8Array | null;
 }
 
 /** The texts of one recall: everything that the search has read is available as an item without another query. */
 class SaidTexts {
-  /** By space and number of the record: its texts. */
+  /** The texts of each record, by space and the record's number. */
   readonly #records = new Map<string, readonly { readonly text: string }[]>();
-  /** By space and digest. */
+  /** Items by space and digest. */
   readonly #items = new Map<string, SaidItem>();
 
   /** Gives the whole text of each row. */
@@ -415,7 +414,7 @@ class SaidTexts {
     });
   }
 
-  /** Undefined for a text that was not read. */
+  /** Returns the item of a passage; undefined if its text was not read. */
   itemOf(passage: Pick<RecalledPassage, 'space' | 'digest'>): SaidItem | undefined {
     return this.#items.get(itemKey(passage));
   }
@@ -451,10 +450,10 @@ function placesOf(ids: readonly number[]): [number[], number[]] {
 /** How many passages of a space contain a frequent word: see `word_counts`. */
 export interface WordCount {
   readonly space: number;
-  /** As the database's bigint. */
+  /** The word's key, as the database's bigint. */
   readonly key: string;
   readonly count: number;
-  /** Passages of the space when it was counted. */
+  /** The number of passages in the space when the word was counted. */
   readonly passages: number;
 }
 
@@ -468,7 +467,7 @@ export function keepCounts(
   counts: readonly WordCount[],
 ): void {
   if (counts.length === 0) return;
-  // In a fixed order, so that two recalls never deadlock.
+  // Write in a fixed order, so that two recalls never deadlock.
   const sorted = counts.toSorted((a, b) => a.space - b.space || (a.key < b.key ? -1 : 1));
   connections.memory
     .write((rows) =>

@@ -145,7 +145,7 @@ interface OriginRow {
   readonly synchronous?: boolean;
 }
 
-/** Undefined of a standby. */
+/** Returns which database a server has; undefined for a standby. */
 async function originOf(pool: Pool): Promise<DatabaseOrigin | undefined> {
   const client = await pool.connect();
   client.on('error', ignoreError);
@@ -178,12 +178,12 @@ function compareTimelines(one?: DatabaseOrigin, other?: DatabaseOrigin): number 
   return timelineNumber(one) - timelineNumber(other);
 }
 
-/** From eight hexadecimal digits. */
+/** Parses the eight hexadecimal digits of a timeline. */
 function timelineNumber(origin?: DatabaseOrigin): number {
   return Number.parseInt(`0${origin?.timeline ?? ''}`, 16);
 }
 
-/** A former primary: writes to it would be lost. */
+/** Says whether a server is a former primary: writes to it would be lost. */
 function isBehind(origin: DatabaseOrigin | undefined, newest: DatabaseOrigin | undefined): boolean {
   return origin?.system === newest?.system && compareTimelines(origin, newest) < 0;
 }

@@ -1,13 +1,13 @@
-/** The address of a PostgreSQL server: `postgres://user:password@host:5432/name?sslmode=verify-full`. */
+/** Parses the address of a PostgreSQL server: `postgres://user:password@host:5432/name?sslmode=verify-full`. */
 
 export interface ServerAddress {
-  /** A name, an address, or the folder of a socket. */
+  /** A host name, an IP address, or the folder of a Unix socket. */
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly password: string | undefined;
   readonly database: string;
-  /** False: unencrypted, for a server on this machine or behind a tunnel. */
+  /** False means unencrypted, for a server on this machine or behind a tunnel. */
   readonly tls: false | { readonly rejectUnauthorized: boolean };
 }
 
@@ -15,7 +15,7 @@ const FORM =
   /^postgres(?:ql)?:\/\/(?:([^:@/?#]*)(?::([^@/?#]*))?@)?([^/?#]+)\/([^?#]+)(?:\?([^#]*))?$/;
 const HOST = /^(\[[0-9a-f:.]+\]|[A-Za-z0-9.-]+|%2F[A-Za-z0-9%._-]+)(?::(\d{1,5}))?$/i;
 const PORT = 5432;
-/** libpq's modes, except those that do not protect from a man in the middle. */
+/** libpq's TLS modes, except those that do not protect from a man in the middle. */
 const TLS_BY_MODE: ReadonlyMap<string, ServerAddress['tls']> = new Map<
   string,
   ServerAddress['tls']

@@ -6,7 +6,7 @@ import { SERVER } from './statements/server.ts';
 import { getTypeParser } from './server-search.ts';
 import { wireValue, type WireValue } from './wire-values.ts';
 
-/** One transaction on one connection. */
+/** Runs one transaction on one connection. */
 
 /** The extra time after the server's own deadline for a statement; then the connection counts as lost. */
 const ANSWER_SLACK_MS = 1000;
@@ -98,7 +98,7 @@ export class Session implements Rows {
     }
   }
 
-  /** Without BEGIN the end of the message ends the transaction. */
+  /** True if a transaction is open on the server. Without BEGIN it ends with each message. */
   get #isOpen(): boolean {
     return this.#hasBegun && this.#plan.begin !== undefined;
   }
@@ -116,7 +116,7 @@ export class Session implements Rows {
     }
   }
 
-  /** Another server's answer is useless, even if it is an error. */
+  /** Throws if the connection now leads to another server: its answer is useless, even if it is an error. */
   #checkServer(): void {
     if (!this.#isElsewhere) return;
     throw new LostConnection('The connection leads to another database server than before.');
@@ -164,10 +164,8 @@ export class Session implements Rows {
   }
 }
 
-/** The statements behind it tell of its error. */
-function ignore(): void {
-  // Nothing waits for it.
-}
+/** Ignores an error that the following statements report too. */
+function ignore(): void {}
 
 /** Repeats the placeholders of a statement for `count` rows: `($1, $2), ($3, $4)`. */
 function withRows(statement: string, count: number): string {
@@ -220,7 +218,7 @@ class Batch {
   #columns: readonly Column[] = [];
   #rows: Record<string, unknown>[] = [];
 
-  /** `onEnd`: the server is done with all of them. */
+  /** `onEnd` is called when the server has answered all statements. */
   constructor(asked: readonly Asked[], onEnd: () => void) {
     this.#asked = asked;
     this.#onEnd = onEnd;

@@ -8,12 +8,12 @@ import { analyze, STATISTICS } from './statements/upkeep.ts';
  */
 
 const PERIOD_MS = 10_000;
-/** Smallest table that matters, in pages: 64 kB are read fast with any plan. */
+/** Smallest table whose statistics matter, in pages: 64 kB are read fast with any plan. */
 const SMALL_PAGES = 8;
 /** Bound on tables per check; the next check continues. */
 const TABLES_MAX = 64;
 
-/** Tables that grow with use; those of the console stay small. */
+/** Tables that grow with use and so need new statistics; those of the console stay small. */
 const TABLES: readonly string[] = [
   'tenant_spaces',
   'sources',

@@ -18,10 +18,7 @@ const TENANTS_MAX = 64;
 const BIGINT_BYTES = 8;
 const ELEMENT_BYTES = ELEMENT_HEAD + BIGINT_BYTES;
 
-/**
- * 64 bits of a hash as two numbers, because a BigInt would take an operation of its own for each of a thousand
- * words.
- */
+/** A hash of 64 bits as two numbers. A BigInt would cost one allocation for each of a thousand words. */
 interface Token {
   readonly high: number;
   readonly low: number;
@@ -30,17 +27,17 @@ interface Token {
 interface TenantTokens {
   readonly key: Buffer;
   readonly tokens: Known<Token>;
-  /** Words of time, whose spelling the ranking reads. */
+  /** The spelling of words that state a time, because the ranking reads them. */
   readonly texts: TokenTexts;
 }
 
-/** Tokens of equal low halves follow each other. */
+/** The text of a token. `next` is the next token with the same low half. */
 interface TokenText extends Token {
   readonly text: string;
   readonly next: TokenText | undefined;
 }
 
-/** The key is the low half of a token. */
+/** Texts by the low half of their token. */
 type TokenTexts = Map<number, TokenText>;
 
 export class TermKeys {
@@ -66,7 +63,7 @@ export class TermKeys {
   }
 }
 
-/** The keys for one call; only it knows the spelling of its question's words. */
+/** Computes the keys of one call. Only this object knows the spelling of the question's words. */
 export class TenantTermKeys {
   readonly #own: TenantTokens;
   readonly #texts: TokenTexts = new Map();
@@ -80,7 +77,7 @@ export class TenantTermKeys {
     for (const term of terms) addText(this.#texts, this.#tokenOf(term), term);
   }
 
-  /** As the database's bigint. */
+  /** Returns a word's key in a space, as the database's bigint. */
   keyOf(space: number, term: string): string {
     return this.arrayOf(space, [[term]])
       .readBigInt64BE(ARRAY_HEAD + ELEMENT_HEAD)

@@ -29,7 +29,7 @@ function elementText(element: Element): string {
   return `"${/["\\]/.test(text) ? text.replaceAll(/["\\]/g, '\\$&') : text}"`;
 }
 
-/** PostgreSQL's texts cannot contain NUL, and no name needs one. */
+/** Removes NUL: PostgreSQL's texts cannot contain it, and no name needs it. */
 function withoutNul(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '�') : text;
 }
@@ -39,11 +39,11 @@ function bufferOf(bytes: Uint8Array): Buffer {
 }
 
 /**
- * Bytes of an array's head: dimensions, whether an element is null, the elements' type, their number, the first
- * index.
+ * Bytes of an array's head: number of dimensions, a flag for nulls, the element type, the number of elements, the
+ * first index.
  */
 export const ARRAY_HEAD = 20;
-/** The size of an element comes before it. */
+/** Bytes before each element, which hold its size. */
 export const ELEMENT_HEAD = 4;
 const TYPES = { bytea: 17, bigint: 20 } as const;
 
@@ -55,7 +55,7 @@ export function newArray(type: keyof typeof TYPES, count: number, bytes: number)
   return array;
 }
 
-/** Encodes bytes. As text, the server would have to read two letters per byte. */
+/** Encodes an array of byte strings in binary. As text, each byte would be two hexadecimal digits. */
 export function bytesArray(elements: readonly Uint8Array[]): Buffer {
   const bytes = elements.reduce((sum, { length }) => sum + length, 0);
   const array = newArray('bytea', elements.length, bytes);

@@ -31,19 +31,21 @@ import type { NewObject, ObjectState, TenantStore } from '../../ports/service-st
 interface ServiceMemoryParts {
   /** The store of one tenant, which cannot reach another tenant's data. */
   readonly store: TenantStore;
-  /** The rights of the calling key. Absent: everything is allowed. */
+  /** The rights of the calling key. Undefined: everything is allowed. */
   readonly key?: MemoryRights;
   readonly clock: Pick<Clock, 'now'>;
 }
 
 interface MemoryRights {
   readonly scopes: readonly string[];
-  /** Globs; all spaces when absent. */
+  /** Globs of the allowed spaces; undefined means all. */
   readonly spaces?: readonly string[];
 }
 
 const PASSAGES_MAX = 50;
-/** As small as the batches of the service's own operation, because a recall may have to wait for one. */
+/**
+ * Bounds of a batch, equal to those of the service's own operation, because a recall may have to wait for a batch.
+ */
 const BATCHES = {
   countMax: CAPTURE_ITEMS_MAX / 4,
   sizeMax: 32_768,
@@ -51,7 +53,7 @@ const BATCHES = {
 } as const;
 
 interface Placed extends Outgoing {
-  /** Where in the call. */
+  /** The record's index in the call. */
   readonly place: number;
 }
 
@@ -132,7 +134,7 @@ export class ServiceMemory implements RequestMemory {
   }
 }
 
-/** A question that asks for nothing; each call adds its part. */
+/** The members of a question that asks for nothing; each call adds its part. */
 const NO_PROOFS = {
   otherSpaces: [],
   humanText: undefined,
@@ -160,7 +162,7 @@ function stateOf(state: ObjectState): CaptureState {
     case 'purged':
       return 'forgotten';
     case 'ref_collision':
-    // Keeping it would hold back later records as long as the plan is full.
+    // Rejects for good: a retry would hold back later records as long as the plan is full.
     case 'plan':
       return 'rejected';
     case 'quota':

@@ -72,7 +72,7 @@ export class TenantOutboxes {
     try {
       this.#file.use((rows) => rows.exec('PRAGMA wal_checkpoint(TRUNCATE)'));
     } catch {
-      // The writer reports a full disk, and its next checkpoint does this.
+      // The next checkpoint empties the log, and the writer reports a full disk.
     }
   }
 
@@ -141,7 +141,7 @@ export function tenantLedgerStore(store: Pick<ServiceStore, 'of'>): LedgerStore 
   };
 }
 
-/** `t:` and the tenant, then the key in it. */
+/** Splits a key into the tenant and the key of the tenant's own ledger. It begins with `t:` and the tenant. */
 function splitKey(key: string): { readonly tenant: string; readonly key: string } {
   const [, tenant = ''] = key.split(':', 2);
   return { tenant, key };

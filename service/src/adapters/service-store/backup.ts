@@ -37,7 +37,7 @@ export async function backUpService(folder: string, target: string): Promise<Bac
   const driver = loadDriver();
   const staged = `${file}.${randomBytes(4).toString('hex')}`;
   try {
-    // Created before SQLite writes to it, so that it is private from the first byte.
+    // Create the file before SQLite writes to it, so that it is private from the first byte.
     await (await open(staged, 'wx', FILE_MODE)).close();
     const connection = driver.open(source);
     try {
@@ -144,7 +144,7 @@ async function prepare(
     const carried = existsSync(path)
       ? await carryOver(database, path, now)
       : { revoked: 0, purged: 0 };
-    // The log stays behind when the file is moved, so it must be empty.
+    // The write-ahead log does not move with the file, so it must be empty.
     const checkpoint = database.get<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)');
     if (checkpoint?.busy !== 0) throw broken();
     return carried;
@@ -208,7 +208,7 @@ function explained(error: unknown, file: string): unknown {
 
 const BATCHES = { countMax: PURGE_DIGESTS_MAX, sizeMax: Infinity, sizeOf: () => 0 } as const;
 
-/** The audit knows which providers were deleted. */
+/** Selects the providers that were deleted since the backup: the audit events name them. */
 const DELETED = `SELECT tenant_id, json_extract(event, '$.target.id') FROM present.audit
   WHERE json_extract(event, '$.kind') = 'provider.deleted'`;
 
@@ -282,7 +282,7 @@ function hasAttached(to: Database, present: string): boolean {
     );
     if (same !== undefined) return true;
   } catch {
-    // Not a database of a service.
+    // The file is not a database of a service.
   }
   to.exec('DETACH DATABASE present');
   return false;

@@ -27,7 +27,7 @@ interface ServiceFileOptions {
 
 interface ServiceDatabaseOptions extends ServiceFileOptions {
   readonly folder: string;
-  /** Makes the file where there is none. */
+  /** True: create the file if it is missing. */
   readonly creates: boolean;
 }
 
@@ -64,9 +64,9 @@ export function openServiceFile(
 }
 
 /**
- * One service a folder, also where its data are on a server: the journal of its receipts lies there. The
- * lock is SQLite's own on a file of its own: the system takes it back from a process that is killed.
- * Undefined when another process holds it. Close the connection to give the lock back.
+ * Locks the folder, because only one service may run in it, even if its data are on a server: the journal of its
+ * receipts is in the folder. The lock is an SQLite lock on a file of its own, which the system releases if the
+ * process is killed. Returns undefined if another process holds it. Closing the connection releases it.
  */
 export function lockServiceFolder(folder: string): Connection | undefined {
   makePrivateFolder(folder);

@@ -38,7 +38,7 @@ import {
  * to its own tenant.
  */
 
-/** The answer with the signals to write, because the answering worker does not write. */
+/** The answer with the signals to write, because the worker that answers does not write. */
 export interface FoundAnswer extends ServiceAnswer {
   readonly signals: readonly NewSignal[];
 }
@@ -47,11 +47,10 @@ interface Parts {
   readonly database: Database;
   readonly transactions: Transactions;
   readonly signals: Signals;
-  /** Canonical bytes that one space may hold. */
   readonly bytesMax: number;
 }
 
-// CROSS JOIN fixes the order: the words first, each among the passages of one space.
+// CROSS JOIN fixes the order of the join: first the words, then each word's passages in one space.
 const SEARCH = searchItems(`
   SELECT s.value AS space_id, p.record AS text_n, p.id AS n, w.key AS place
   FROM json_each($2) s CROSS JOIN json_each($13) w CROSS JOIN passage_terms f
@@ -70,7 +69,7 @@ export function sqliteMemory({ database, transactions, signals, bytesMax }: Part
     open: async () => transactions,
     wordsOf: async () => words,
     capture: (tenant, batch) => {
-      // Before the transaction, so that a backup or the command line does not wait for it.
+      // Cut the passages before the transaction, so that a backup or a command does not wait for it.
       const passages = passagesIn(batch);
       const place = { tenant, space: batch.space };
       return transactions.write(async (rows): Promise<CaptureOutcome> => {
@@ -154,7 +153,7 @@ async function recall(
 ): Promise<FoundItems> {
   const start = `${tenant}:`;
   const whole = (space: string): string => start + space;
-  // A search that found another tenant's row must not be answered.
+  // Throws if the search found a row of another tenant: such an answer must not leave the service.
   const bare = (space: string): string => {
     if (!space.startsWith(start)) throw new TypeError('A row of another tenant was found.');
     return space.slice(start.length);
@@ -226,7 +225,7 @@ const ADD_OBJECT = `INSERT INTO objects (tenant_id, space_id, digest, ref, kind,
     size, bytes)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`;
 
-/** Returns its number. */
+/** Adds a record and returns its number. */
 function addObject(
   { database, tenant, space }: WritePlace,
   object: NewObject,

@@ -11,7 +11,7 @@ import { epochOf } from './schema.ts';
 
 /** Reads a service's file for a move to a server. It changes nothing in the file. */
 
-/** Tables that are copied row by row, in this order: what a row names is there before it. */
+/** Tables that are copied row by row, in an order in which every row follows the rows that it refers to. */
 export const MOVED_TABLES = [
   'plans',
   'tenants',
@@ -31,13 +31,13 @@ export const MOVED_TABLES = [
   'tenant_spaces',
 ] as const;
 /**
- * Those that are copied behind the records. When a source was seen first says also what was purged of it;
- * what was purged is kept out for good.
+ * Tables that are copied after the records. The first time of a source also counts purged records, and `purged` keeps
+ * purged texts out for ever.
  */
 export const TABLES_BEHIND = ['sources', 'purges', 'purged'] as const;
 export type MovedTable = (typeof MOVED_TABLES)[number] | (typeof TABLES_BEHIND)[number];
 
-/** Columns by the server's names. Bytes are text: `\x` and hexadecimal digits. */
+/** A row by the server's names of the columns. Bytes are text: `\x` and hexadecimal digits. */
 export type MovedRow = Readonly<Record<string, string | number | boolean | null>>;
 
 export interface MovedSpace {
@@ -46,7 +46,7 @@ export interface MovedSpace {
   readonly records: number;
 }
 
-/** Records that were taken in at one moment. */
+/** Records that were committed together. */
 export interface MovedBatch {
   readonly now: number;
   readonly objects: readonly NewObject[];
@@ -98,13 +98,13 @@ export function openMoveSource(folder: string) {
   descriptors.addUser();
   const database = openServiceDatabase({ folder, driver, descriptors, creates: false });
   return {
-    /** Identifies the database: no two have the same. */
+    /** Identifies the database: no two databases have the same epoch. */
     epoch: epochOf(database),
-    /** A purge that is half done must be over first. */
+    /** A purge that has begun must end before the move. */
     unfinishedPurges: countOf(database, "purges WHERE state = 'tombstoned'"),
     rowsOf: (table: MovedTable) => pages(database, table),
     spaces: () => spacesOf(database),
-    /** In the order of their commits, without the first `skip`. */
+    /** Returns records in the order of their commits, without the first `skip`. */
     recordsOf: (space: MovedSpace, skip: number) => batchesOf(database, space, skip),
     close: () => {
       database.close();
@@ -132,7 +132,7 @@ function sendable(row: Readonly<Record<string, SqlScalar>>): MovedRow {
 
 function sendableValue(value: SqlScalar): string | number | null {
   if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString('hex')}`;
-  // PostgreSQL has no text with a NUL in it.
+  // PostgreSQL cannot store NUL in a text.
   return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value;
 }
 

@@ -45,7 +45,10 @@ const META = 'CREATE TABLE service_meta (name TEXT PRIMARY KEY, value TEXT NOT N
 /** Identifies these tables: a file with another value has other tables. */
 const SCHEMA = createHash('sha256').update(OWN.join(';')).digest('hex').slice(0, 16);
 
-/** The file cannot be a service's: it does not exist, or has the tables of another version. For people. */
+/**
+ * Thrown if the file cannot be a service's: it does not exist, or it has the tables of another version. The message
+ * is for people.
+ */
 export class ServiceFileError extends Error {
   override readonly name = 'ServiceFileError';
 }
@@ -96,7 +99,7 @@ function metaOf(database: Database, name: string): string | undefined {
 /** Makes a new epoch: 8 characters, 47 bits, so that two databases of a service never share one by chance. */
 export function newEpoch(): string {
   const alphabet = '0123456789abcdefghijklmnopqrstuvwxyz';
-  // 252 is 7 times 36: larger values would make the first letters more likely.
+  // Only bytes below 252 = 7 × 36 are used: larger ones would make the first letters more likely.
   const bytes = [...randomBytes(64)].filter((byte) => byte < 252).slice(0, 8);
   return bytes.map((byte) => alphabet[byte % 36]).join('');
 }

@@ -110,11 +110,11 @@ export async function removePrivate(folder: string, name: string): Promise<void>
 export interface FileMode {
   readonly path: string;
   readonly mode: number;
-  /** Other users may read the file, it is a link, or another user owns it. */
+  /** True if other users may read the file, if it is a link, or if another user owns it. */
   readonly isLoose: boolean;
 }
 
-/** The modes of those paths that exist. */
+/** Returns the modes of those paths that exist. */
 export async function modesOf(paths: readonly string[]): Promise<readonly FileMode[]> {
   const found = await Promise.all(
     paths.map(async (path) => {

@@ -5,7 +5,7 @@ import { workerFile } from '../../../../src/adapters/processes/worker-file.ts';
 import type { BridgedCall, ServiceStoreExtra } from './store.ts';
 import type { FoundAnswer } from './memory-engine.ts';
 
-/** The service's store with an SQLite file in a worker thread. */
+/** Implements the service's store on an SQLite file in a worker thread. */
 
 export interface ServiceStoreOptions extends Partial<ServiceStoreExtra> {
   readonly folder: string;
@@ -96,7 +96,7 @@ export function openServiceStore(options: ServiceStoreOptions): ServiceStore {
           const found = await read('recall', { tenant, args: [question] }, signal);
           // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- The worker is of this build.
           const { signals, ...answer } = found as FoundAnswer;
-          // No call waits for these. A lost entry makes a share of 200 slightly less exact.
+          // No call waits for the signals. A lost entry makes a share of 200 slightly less exact.
           if (signals.length > 0) {
             write('noteSignals', { args: [signals] }).catch(() => undefined);
           }
@@ -151,7 +151,7 @@ class Clients {
   async close(): Promise<void> {
     const reader = await this.#reader?.catch(() => undefined);
     await reader?.close();
-    // Last, because the last one to close the file empties its log.
+    // Close the writer last, because the last connection that closes the file empties its log.
     await this.#writer.close();
   }
 

@@ -21,16 +21,15 @@ import { SQLITE_NOW, SqliteTransactions } from './transactions.ts';
 
 /** The input of every call; a call has the name of a method of the store. */
 export interface BridgedCall {
-  /** Undefined: a method of the whole store. */
+  /** The tenant whose store has the method; undefined for a method of the whole store. */
   readonly tenant?: string;
   readonly args: readonly unknown[];
 }
 
 export interface ServiceStoreExtra {
-  /** Take the folder's lock: one process serves, while others may read and manage keys. */
+  /** True: take the folder's lock. One process serves, while others may read and manage keys. */
   readonly serves: boolean;
   readonly creates: boolean;
-  /** Canonical bytes that one space may hold. */
   readonly spaceBytesMax: number;
 }
 
@@ -106,7 +105,7 @@ export class WorkerStore {
     }
     try {
       const database = openServiceDatabase({ folder, driver, descriptors, creates });
-      // A serving process has the file to itself, so every process that held a lease is gone.
+      // Only one process serves a file, so every process that held a lease is gone.
       if (serves) database.run('DELETE FROM leases');
       return { database, lock, methods: this.#methodsOn(database) };
     } catch (error) {
@@ -154,7 +153,7 @@ export class WorkerStore {
     try {
       database?.close();
     } catch {
-      // Committed data is on disk; the connection holds nothing else.
+      // Committed data is on disk, and the connection holds nothing else.
     }
     lock?.close();
   }

@@ -21,7 +21,7 @@ function ownStatement(statement: string): string {
   return own;
 }
 
-/** SQL for milliseconds since 1970; one machine has one clock. */
+/** SQL expression for milliseconds since 1970. */
 export const SQLITE_NOW = "CAST(unixepoch('subsec') * 1000 AS integer)";
 
 export class SqliteTransactions implements Transactions {
@@ -72,7 +72,7 @@ export class SqliteTransactions implements Transactions {
       try {
         this.#database.exec('ROLLBACK');
       } catch {
-        // A full disk ends the transaction itself; report the earlier failure.
+        // A full disk has ended the transaction already. The earlier failure is reported.
       }
       throw error;
     }

@@ -70,13 +70,13 @@ function secretOf({ id, from }: MasterKeySource): SecretSource {
 interface SecretSource {
   /** `file:/path`, `env:NAME`, or `command:program argument …`. */
   readonly from: string;
-  /** For errors: "The master key mk_…" */
+  /** The secret's name in errors: "The master key mk_…". */
   readonly name: string;
   readonly hint: string;
 }
 
 const { O_RDONLY, O_NOFOLLOW } = constants;
-/** A key or an address, with a line end. */
+/** Longest secret: a key or an address, with a line end. */
 const BYTES_MAX = 4096;
 /** Deadline of a command: a password manager may use the network. */
 const COMMAND_MS = 10_000;

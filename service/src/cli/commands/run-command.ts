@@ -32,12 +32,12 @@ import { findService } from './service-status.ts';
 interface CommandCall {
   readonly operation: ConsoleOperation;
   readonly row: CommandRow;
-  /** '' where the command has none. */
+  /** The command's argument; '' if it has none. */
   readonly argument: string;
   readonly options: ConsoleOptions;
 }
 
-/** Throws CliError. */
+/** Runs a command: builds the call from the options, sends it, and prints the answer. Throws CliError. */
 export async function runCommand(call: CommandCall, context: CommandContext): Promise<ExitCode> {
   const { row, argument, options } = call;
   const problem = argumentProblem(row, argument) ?? row.check?.({ ...options });
@@ -83,7 +83,7 @@ export async function valuesOf(
     } else if (as === 'stdin') ofStdin = { to, flag };
     else values.set(to, readOption(option, flag, value));
   }
-  // Stdin is read last: a command that cannot run must not wait for it.
+  // Read stdin last: a command that cannot run must not wait for it.
   if (ofStdin !== undefined) values.set(ofStdin.to, await readKey(stdin, ofStdin.flag ?? ''));
   return Object.fromEntries(values);
 }
@@ -97,7 +97,7 @@ function readOption({ as }: OptionRow, flag: string, value: unknown): unknown {
 
 interface Answered {
   readonly answer: Fields;
-  /** Those of a list. */
+  /** The rows, if the answer is a list. */
   readonly rows: readonly Fields[];
 }
 

@@ -7,7 +7,7 @@ import type { ServiceStore } from '../../ports/service-store.ts';
 import { type ConsoleAccess, openConsole, TOKEN_VARIABLE } from '../compose-console.ts';
 import { openStoreOfService, type ServicePlace } from '../compose-store.ts';
 
-/** What the commands of `svc-service` have in common. */
+/** Helpers that the commands of `svc-service` share. */
 
 export interface FolderOption {
   readonly folder?: string;
@@ -76,7 +76,7 @@ export async function withConsole<Result>(
   }
 }
 
-/** Every element of a list. */
+/** Reads all pages of a list and returns every element. */
 export async function listAll(
   console: Pick<ConsoleAccess, 'call'>,
   path: string,
@@ -87,7 +87,7 @@ export async function listAll(
   return found;
 }
 
-/** The pages of a list, each read when it is asked for. */
+/** Yields the pages of a list. Each is read only when it is needed. */
 export async function* pagesOf(
   console: Pick<ConsoleAccess, 'call'>,
   path: string,

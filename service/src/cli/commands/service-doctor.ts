@@ -153,7 +153,7 @@ async function checkVault(folder: string, context: CommandContext): Promise<Chec
   }
 }
 
-/** Half of what the journal may take. */
+/** Largest journal without a warning: half of what it may take. */
 const JOURNAL_BYTES_MAX = 256 * 1024 ** 2;
 
 function checkReceipts(folder: string, running: object | undefined): Check {

@@ -149,7 +149,7 @@ export interface RawServiceFlags {
   readonly behindProxy?: boolean;
   readonly publicUrl?: string;
   readonly rate?: string;
-  /** Where addresses come from, never the addresses themselves: every user can see arguments. */
+  /** The source of the database's address, never the address itself, because every user can see arguments. */
   readonly databaseFrom?: string;
   readonly redisFrom?: string;
   readonly autoMigrate?: boolean;
@@ -178,7 +178,7 @@ export function serviceFlags(flags: RawServiceFlags): Readonly<Record<string, un
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-/** Beside what the settings say of the database. */
+/** Adds the flag `--auto-migrate` to the settings of the database. */
 export function withMigrations<Settings extends Pick<ServiceSettings, 'database'>>(
   settings: Settings,
   { autoMigrate }: RawServiceFlags,

@@ -46,7 +46,7 @@ export interface ExportOptions extends ConsoleOptions {
 export interface VerifyOptions {
   /** A JWKS, as returned by /.well-known/svc/receipt-keys.json. */
   readonly keys?: string;
-  /** The receipts are those of some days alone. */
+  /** True if the folder has the receipts of some days only. */
   readonly partial?: boolean;
   readonly json?: boolean;
 }
@@ -70,7 +70,7 @@ export async function exportReceipts(
   const row = { name: 'receipts export', options: timeOptions('from', 'to') };
   const filter = await valuesOf(row, options, context);
   const written = await withConsole(options, context, async (console) => {
-    // Read the total first: receipts stored meanwhile appear only in the heads.
+    // Read the total before the receipts: one that is stored meanwhile then appears only in the heads.
     const { total } = await console.call({ method: 'GET', path: 'requests/heads' });
     const heads = await listAll(console, 'requests/heads');
     await write(FILES.heads, linesOf([...heads, asRecord(total)]), 'wx');
@@ -89,7 +89,7 @@ export async function exportReceipts(
   );
 }
 
-/** Oldest first. */
+/** Yields pages of receipts, oldest first. */
 function receiptPages(console: ConsoleAccess, filter: Fields): AsyncGenerator<readonly Fields[]> {
   const named = Object.entries(filter).map(([name, value]) => [name, String(value)]);
   return pagesOf(console, 'requests', { ...Object.fromEntries(named), order: 'asc', limit: '100' });
@@ -241,7 +241,7 @@ export async function recoverCommand(
 }
 
 export interface ArchiveOptions extends ConsoleOptions {
-  /** Days. */
+  /** The age in days from which receipts are deleted. */
   readonly olderThan?: string;
 }
 
@@ -337,7 +337,7 @@ function textIn(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** The day of UTC from which on receipts stay. */
+/** Returns the first day, UTC, whose receipts are kept. */
 function firstKeptDay(days = String(KEPT_DAYS)): string {
   const kept = /^\d{1,5}d?$/.test(days) ? Number.parseInt(days, 10) : Number.NaN;
   if (Number.isNaN(kept) || kept < 1) {

@@ -68,7 +68,7 @@ export async function startServiceCommand(
       throw listenError(error, { host, port, ...ADDRESS_WORDS }) ?? storeError(error);
     });
   parts.onReload(() => void reload(service, settings, terminal));
-  // Listen for signals before printing the address: a reader may stop the service at once.
+  // Listen for signals before printing the address: a program that reads it may stop the service at once.
   const stopped = waitForStop(service, { signals: parts.signals, terminal });
   const { host, port } = service;
   const url = urlOf({ host, port }, tls === undefined ? 'http' : 'https');

@@ -18,7 +18,7 @@ import { folderOf, type FolderOption, withConsole, withServiceStore } from './se
 
 export interface ServiceStatusOptions extends FolderOption {
   readonly json?: boolean;
-  /** The address of a service elsewhere. */
+  /** The address of a service on another machine. */
   readonly url?: string;
 }
 
@@ -28,7 +28,7 @@ export interface RunningServiceFacts {
   readonly port: number;
   readonly startedAt: number;
   readonly cert: string | undefined;
-  /** Its store answers. */
+  /** True if its store answers. */
   readonly isReady: boolean;
 }
 
@@ -56,7 +56,7 @@ export async function serviceStatus(
   return running?.isReady === true ? 0 : 1;
 }
 
-/** The same for a service elsewhere. Exit code 0 if all its parts work, else 1. */
+/** Shows the status of a service on another machine. Returns exit code 0 if all its parts work, else 1. */
 async function statusElsewhere(
   options: ServiceStatusOptions,
   context: CommandContext,
@@ -133,12 +133,12 @@ function serverLine({ version, host, standbys }: ServerFacts): string {
   return `PostgreSQL ${version} on ${host}, ${behind}`;
 }
 
-/** The counts of a service's store, in words. */
+/** Writes the counts of a service's store in words. */
 export function heldText(
   held: Pick<ServiceStoreHealth, 'tenants' | 'providers' | 'spaces' | 'records' | 'keys'>,
 ): string {
   return [
-    // A service with one tenant never shows the word.
+    // The output mentions tenants only if there are several.
     ...(held.tenants > 1 ? [count(held.tenants, 'tenant')] : []),
     ...(held.providers > 0 ? [count(held.providers, 'provider')] : []),
     count(held.spaces, 'space'),
@@ -199,7 +199,7 @@ function sendStop(pid: number): void {
   try {
     process.kill(pid, 'SIGTERM');
   } catch (error) {
-    // It has ended since it answered.
+    // The process has ended since it answered.
     if (codeOf(error) !== 'EPERM') return;
     throw new CliError(
       `Process ${pid} belongs to another user.`,

@@ -43,7 +43,7 @@ import {
   writes,
 } from './operation.ts';
 
-/** The settings of a tenant, and its usage. */
+/** Operations on the settings of a tenant and on its usage. */
 
 const MEMBERS = { day: 'day', key: 'api_key_id', provider: 'provider_id', model: 'model' } as const;
 
@@ -131,7 +131,7 @@ function settingsShown({ version: _version, ...settings }: Fields): Shown {
   return { lines: Object.entries(settings).map(([name, value]) => `${name}  ${String(value)}`) };
 }
 
-/** Members that hold an id, and the member that shows the name for it. */
+/** Ids in a row, each with the name that the list shows for it. */
 const NAME_OF: Readonly<Record<string, string>> = {
   api_key_id: 'api_key_name',
   provider_id: 'provider_name',
@@ -204,12 +204,12 @@ async function getUsage(call: ConsoleCall): Promise<ConsoleReply> {
   return listReply(sums, { limit, after: undefined }, { idOf, wireOf });
 }
 
-/** The cursor behind a sum. */
+/** Returns the cursor that follows a sum. */
 function idOf({ values }: UsageSum): string {
   return Buffer.from(JSON.stringify(values), 'utf8').toString('base64url');
 }
 
-/** Each once. */
+/** Parses the groups, each once. */
 function groupsOf(text: string): readonly UsageGroup[] {
   const asked = new Set(text.split(','));
   return USAGE_GROUPS.filter((group) => asked.has(group));
@@ -295,7 +295,7 @@ export const requestOperations: readonly ConsoleOperation[] = [
   ),
 ];
 
-/** Milliseconds that a question may take. */
+/** Deadline of a query in milliseconds. */
 const ASK_MS = 10_000;
 
 async function listRequests(call: ConsoleCall): Promise<ConsoleReply> {

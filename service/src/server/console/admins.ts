@@ -108,9 +108,9 @@ export const adminOperations: readonly ConsoleOperation[] = [
       },
     }),
   ]),
-  // A program asks this for itself.
+  // Has no command: a program calls it to learn its own rights.
   reads({ name: 'getSession', route: 'GET session', role: 'viewer' }, getSession, []),
-  // A command for the service on this machine, which also works for a remote one.
+  // Has no row for a command: `svc-service status` also works without a running service.
   reads({ name: 'getStatus', route: 'GET status', role: 'operator' }, getStatus, []),
 ];
 
@@ -218,7 +218,7 @@ async function getStatus({ parts }: ConsoleCall): Promise<ConsoleReply> {
     status: 200,
     body: {
       version: VERSION,
-      // In the order in which a request needs them.
+      // The problems in the order in which a request would meet them.
       problems: { vault: vaultProblem ?? null, signer: signerProblem ?? null, journal },
       ...held,
       newest_at: newestAt === 0 ? null : new Date(newestAt).toISOString(),

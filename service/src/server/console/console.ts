@@ -23,7 +23,7 @@ import { vaultOperations } from './vault.ts';
  * same rules, and every change has its audit event.
  */
 
-/** In the order of the command line's help. */
+/** All operations, in the order of the command line's help. */
 export const OPERATIONS: readonly ConsoleOperation[] = [
   ...keyOperations,
   ...providerOperations,
@@ -41,7 +41,7 @@ export const CONSOLE_START = '/v1/svc/console/';
 /** The largest body: 500 names of models with 256 escaped characters each. */
 const BODY_BYTES_MAX = 256 * 1024;
 
-/** By what follows CONSOLE_START, and by method, because the header Allow names them in this order. */
+/** The operations by the rest of their path and by method. The header Allow names the methods in this order. */
 export const CONSOLE_ROUTES = new RouteTable(
   OPERATIONS.toSorted((a, b) => METHODS.indexOf(a.method) - METHODS.indexOf(b.method)),
 );
@@ -49,7 +49,7 @@ export const CONSOLE_ROUTES = new RouteTable(
 export interface AdmittedRoute {
   readonly operation: ConsoleOperation;
   readonly parameter: string;
-  /** Undefined: the call has no body. */
+  /** Bound on the body; undefined if the call has none. */
   readonly bodyBytesMax: number | undefined;
 }
 
@@ -65,7 +65,7 @@ export function admitRoute(
   throw new ServiceFault('SCOPE_DENIED', `The operation needs the role ${role}.`);
 }
 
-/** Throws ServiceFault and MemoryError. */
+/** Runs an operation of the console. Throws ServiceFault and MemoryError. */
 export async function runConsole(
   parts: ConsoleParts,
   request: ConsoleRequest,

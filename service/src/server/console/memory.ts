@@ -156,7 +156,7 @@ export const memoryOperations: readonly ConsoleOperation[] = [
       }),
     ],
   ),
-  // The list shows it.
+  // Has no command: the list shows the same.
   reads(
     { name: 'getMemoryPurge', route: 'GET memory/purges/*', role: 'viewer', ofTenant: true },
     asKey(getPurge),

@@ -27,21 +27,21 @@ import type { ServiceLimits, ServingParts } from '../parts.ts';
  */
 
 export interface ConsoleOperation extends Route {
-  /** As service/docs/hosted-api.yaml names it. */
+  /** The name in service/docs/hosted-api.yaml. */
   readonly name: string;
   /** The least role that may call it. */
   readonly role: AdminRole;
-  /** Undefined: the call has no body. */
+  /** The shape of the body; undefined if the call has none. */
   readonly body: Shape<unknown> | undefined;
-  /** Throws ServiceFault and MemoryError. */
+  /** Runs the operation. Throws ServiceFault and MemoryError. */
   readonly run: (call: ConsoleCall) => Promise<ConsoleReply>;
   readonly commands: readonly CommandRow[];
 }
 
 interface Facts extends Pick<ConsoleOperation, 'name' | 'role'> {
-  /** `DELETE keys/*` */
+  /** The method and the path: `DELETE keys/*`. */
   readonly route: RouteText;
-  /** The tenant of the call must exist. */
+  /** True if the tenant of the call must exist. */
   readonly ofTenant?: boolean;
 }
 
@@ -99,17 +99,17 @@ export function option(
 
 /** A command of `svc-service` that calls an operation. */
 export interface CommandRow {
-  /** `keys create` */
+  /** The words of the command: `keys create`. */
   readonly name: string;
   readonly about: string;
-  /** In the order of the help. */
+  /** The options in the order of the help. */
   readonly options?: readonly OptionRow[];
   readonly argument?: ArgumentRow;
   /** Example command lines without the program's name. */
   readonly examples: readonly string[];
-  /** A paragraph behind the examples. */
+  /** A paragraph after the examples. */
   readonly more?: string;
-  /** The member of the body whose value comes by stdin. */
+  /** The member of the body whose value is read from stdin. */
   readonly secret?: string;
   /**
    * True if the running service must make the call: it may have another network and other certificates than this
@@ -120,60 +120,60 @@ export interface CommandRow {
   readonly isVersioned?: true;
   /** Checks the options before anything is read. */
   readonly check?: (options: Given) => Problem | undefined;
-  /** The problem where no option is given. */
+  /** The problem to report if no option is given. */
   readonly nothing?: Problem;
   /** Makes the body or query, if it is more than the values of the options. */
   readonly ask?: (values: Given) => Fields;
   readonly list?: ListRow;
   /** The member of the answer that goes to stdout. */
   readonly prints?: string;
-  /** What a person reads after it. */
+  /** The text for the user after the output. */
   readonly note?: string;
   /** Makes the text that the user sees for an answer that is no list. Undefined: prints the answer as JSON. */
   readonly shows?: (answer: Fields, say: Say, asked: Asked) => Shown;
 }
 
-/** Options by their names in the code, or values by their members in the call. */
+/** Values of options, by the options' names in the code or by their members in the call. */
 export type Given = Readonly<Record<string, unknown>>;
 
-/** What is wrong, and what to do. */
+/** A message that says what is wrong, and a hint that says what to do. */
 export type Problem = readonly [problem: string, hint: string];
 
 export interface OptionRow {
-  /** `--name <name>` */
+  /** The option as commander takes it: `--name <name>`. */
   readonly flags: string;
   readonly about: string;
-  /** Its member in the body or the query. */
+  /** The member of the body or query that gets the value. */
   readonly to: string;
   /** Reads the option's text. Undefined: the text is used unchanged. */
   readonly as?: Reading;
-  /** The default value as text, for the help. */
+  /** The default value as the help shows it. */
   readonly shown?: string;
-  /** The value without the option. */
+  /** The value if the option is not given. */
   readonly otherwise?: unknown;
   readonly isRequired?: true;
 }
 
 export type Reading =
   | {
-      /** Undefined: the text does not fit. */
+      /** Parses the text; undefined if it is not valid. */
       readonly read: (text: unknown, now: number) => unknown;
       readonly expected: string;
       readonly hint: string;
     }
-  /** The value is a secret, which comes by stdin. */
+  /** The value is a secret, which is read from stdin. */
   | 'stdin';
 
 export interface ArgumentRow {
-  /** `<id>` */
+  /** The argument as commander takes it: `<id>`. */
   readonly flags: string;
   readonly about: string;
   readonly pattern?: RegExp;
-  /** Thrown where the pattern does not fit. */
+  /** The problem to report if the pattern does not match. */
   readonly problem?: Problem;
   /** The member of the body. Undefined: the value is the parameter of the path. */
   readonly to?: string;
-  /** It is the name or the id of a provider. */
+  /** True if it is the name or the id of a provider. */
   readonly isProvider?: true;
   /** The members that the option's text is searched in; other rows are hidden. */
   readonly searches?: readonly string[];
@@ -186,13 +186,13 @@ export interface ListRow {
   readonly member?: string;
   /** The number of left-aligned columns; undefined means all. */
   readonly left?: number;
-  /** Every page is read. */
+  /** True: read all pages. */
   readonly isWhole?: true;
-  /** The note where the list is empty. */
+  /** The note to print if the list is empty. */
   readonly empty?: string;
-  /** The note where there are more rows. */
+  /** The note to print if there are more rows. */
   readonly hasMore?: string;
-  /** Cells are separated, not aligned. */
+  /** True: separate the cells instead of aligning them. */
   readonly isLoose?: boolean;
   /** Adds members to rows from other lists. */
   readonly complete?: (
@@ -211,30 +211,30 @@ export type ListAll = (
 ) => Promise<readonly Fields[]>;
 
 export interface Shown {
-  /** For stdout, where no JSON is asked for. */
+  /** Lines for stdout, unless JSON is asked for. */
   readonly lines?: readonly string[];
   readonly note?: string | readonly string[];
-  /** Each makes the command fail. */
+  /** Warnings; any of them makes the command fail. */
   readonly warnings?: readonly string[];
   readonly isFailure?: boolean;
-  /** Ends the command. */
+  /** The problem with which the command ends. */
   readonly problem?: Problem;
 }
 
 export interface Asked {
-  /** '' where the command has no argument. */
+  /** The argument; '' if the command has none. */
   readonly argument: string;
-  /** The body or the query. */
+  /** The body or the query that was sent. */
   readonly sent: Fields;
 }
 
-/** How the command line writes values. */
+/** Functions that write values for the terminal. */
 export interface Say {
   /** Writes a value on one line. Elements of a list are separated by blanks; null and undefined become ''. */
   readonly line: (value: unknown, charsMax?: number) => string;
-  /** A time of the API as local time. */
+  /** Writes a time of the API as local time. */
   readonly time: (value: unknown) => string;
-  /** `1 record`, `2 records` */
+  /** Writes a count: `1 record`, `2 records`. */
   readonly count: (value: unknown, noun: string) => string;
 }
 
@@ -304,7 +304,7 @@ export const EXPIRES = option('--expires <when>', 'days from now (90d) or a date
   otherwise: null,
 });
 
-/** `used 2026-11-20 16:45:02` */
+/** Shows when it was last used: `used 2026-11-20 16:45:02`. */
 export const USED: Column = ({ last_used_at: at }, { time }) =>
   `used ${typeof at === 'string' ? time(at) : 'never'}`;
 
@@ -324,7 +324,7 @@ export type ConsoleParts = Pick<
   'store' | 'pepper' | 'clock' | 'randomBytes' | 'vault' | 'signer' | 'listCatalog'
 > & {
   readonly settings: Pick<ServiceLimits, 'egress'>;
-  /** Undefined beside the process that serves. */
+  /** The receipts of the serving process; undefined in any other process. */
   readonly receipts: Receipts | undefined;
   readonly links: ProviderLinks;
 };
@@ -334,7 +334,7 @@ export interface ConsoleActor {
   readonly type: 'admin' | 'cli';
   readonly id: string;
   readonly role: AdminRole;
-  /** Undefined: every tenant. */
+  /** The actor's tenant; undefined means every tenant. */
   readonly tenant: string | undefined;
   readonly ipHash: string | null;
 }
@@ -346,7 +346,7 @@ export interface ConsoleRequest {
   readonly query: URLSearchParams;
   /** The tenant that an operator named; undefined means the actor's own, or `default`. */
   readonly tenant: string | undefined;
-  /** Parsed JSON; undefined where there is none. */
+  /** The parsed JSON of the body; undefined if there is none. */
   readonly body: unknown;
   /** The version that the caller read, from If-Match. */
   readonly ifVersion?: number | undefined;
@@ -354,7 +354,7 @@ export interface ConsoleRequest {
 
 export interface ConsoleReply {
   readonly status: 200 | 201 | 204;
-  /** Undefined with 204. */
+  /** The answer's body; undefined with status 204. */
   readonly body?: unknown;
 }
 
@@ -366,7 +366,7 @@ export interface ConsoleCall extends ConsoleRequest {
   readonly now: number;
 }
 
-/** The tenant of a call, which must exist. */
+/** Returns the tenant of a call. Throws ServiceFault if it does not exist. */
 async function findTenant(call: ConsoleCall): Promise<TenantFacts> {
   const facts = await call.parts.store.findTenant(call.tenantId);
   if (facts === undefined) throw new ServiceFault('NOT_FOUND', 'There is no such tenant.');
@@ -407,9 +407,9 @@ interface ChangeWords {
   readonly kind: AuditKind;
   readonly id: string;
   readonly details?: AuditNote['details'];
-  /** Undefined: the first word of the kind. */
+  /** The type of the object; undefined means the first word of the kind. */
   readonly type?: string;
-  /** The name of the thing in messages. Undefined: its type. */
+  /** The name of the object in messages; undefined means its type. */
   readonly what?: string;
 }
 
@@ -497,12 +497,12 @@ export function timeOrNull(at: number | undefined): string | null {
 // Shapes of bodies that several operations share. Unknown members are refused: a misspelt limit must not mean "no
 // limit".
 
-/** Operations without members: the empty object. */
+/** The shape of a body without members. */
 export const nothing = closed({});
 
-/** A name on one line, for people. */
+/** A one-line name for people. */
 export const personName = text({ min: 1, max: 100, pattern: /^[^\p{Cc}\p{Zl}\p{Zp}]*$/u });
-/** Plans and providers are named in commands. */
+/** A name that users type in commands: of plans and providers. */
 export const commandName = text({ pattern: /^[a-z0-9][a-z0-9-]{0,62}$/ });
 export const count = orNull(integer(0, 2 ** 40));
 

@@ -137,7 +137,7 @@ export const probeOperations: readonly ConsoleOperation[] = [
   ),
 ];
 
-/** A list of 5,000 models. */
+/** Bound on a list of models, in bytes: 5,000 models. */
 const LIST_BYTES_MAX = 1 << 20;
 const MODELS_MAX = 5_000;
 const PROBE_MS = 10_000;
@@ -219,7 +219,7 @@ interface FetchedModels {
   readonly outcome: 'listed' | 'unreachable' | 'unauthorized' | 'not_supported' | 'invalid';
   readonly models: readonly string[];
   readonly truncated: boolean;
-  /** Entries whose name cannot be one of a model. */
+  /** The number of entries that cannot be the name of a model. */
   readonly dropped: number;
 }
 
@@ -248,20 +248,19 @@ async function askForModels(call: ConsoleCall, provider: TenantProvider): Promis
 interface Asked {
   readonly method: 'GET' | 'POST';
   readonly target: string;
-  /** '' for none. */
+  /** The body; '' if there is none. */
   readonly body: string;
 }
 
 /**
- * A failed connection. `message` is a constant of svc's own with a code of the network or of TLS, such as
- * CERT_HAS_EXPIRED.
+ * A failed connection. `message` is a constant of svc with a code of the network or of TLS, such as CERT_HAS_EXPIRED.
  */
 interface Unreached {
   readonly code: string;
   readonly message: string;
 }
 
-/** The credential is opened for this one call. */
+/** Sends one request to a provider, for which it opens the credential. */
 async function ask(
   { parts, tenantId }: ConsoleCall,
   provider: TenantProvider,
@@ -286,7 +285,7 @@ async function ask(
   }
 }
 
-/** Throws ServiceFault RATE_LIMIT_EXCEEDED. */
+/** Counts one probe of the tenant. Throws ServiceFault RATE_LIMIT_EXCEEDED. */
 function takeProbe({ parts, tenantId }: ConsoleCall): void {
   const buckets = probesOf.get(parts.store) ?? new Buckets(PROBES);
   probesOf.set(parts.store, buckets);

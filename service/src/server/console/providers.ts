@@ -358,7 +358,7 @@ async function updateProvider(call: ConsoleCall, asked: ProviderUpdate): Promise
     const message = 'Send If-Match with the version of the provider that you read.';
     throw new ServiceFault('INVALID_REQUEST', message, { param: 'If-Match' });
   }
-  // The members that stay come from this version, so only this version may be replaced.
+  // The unchanged members come from this version, so the change may replace only this version.
   checkVersion(call, before);
   if (before.version !== ifVersion) mustBeDone('changed', 'provider');
   const provider: TenantProvider = {
@@ -471,7 +471,10 @@ async function save(
   return { status: isNew ? 201 : 200, body: providerWire(next) };
 }
 
-/** A request would come back, and be sent again. */
+/**
+ * Refuses values that are keys of this service: the provider would be the service itself, whose requests would come
+ * back.
+ */
 async function refuseOwnKeys(
   { parts }: ConsoleCall,
   { credential, custom_headers: headers = [], custom_query: query = [] }: Draft['asked'],

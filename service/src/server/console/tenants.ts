@@ -33,7 +33,7 @@ import {
   writes,
 } from './operation.ts';
 
-/** Tenants and their plans, for operators. */
+/** Operations on tenants and their plans, for operators. */
 
 export const tenantCreate = closed(
   { tenant_id: text({ pattern: TENANT_ID }) },
@@ -47,7 +47,7 @@ export const tenantUpdate = closed(
 
 const rate = orNull(integer(1, 1_000_000_000));
 
-/** A limit that is left out does not hold. */
+/** Limits of a plan. A limit that is left out is not enforced. */
 const limitsShape = closed(
   {},
   {

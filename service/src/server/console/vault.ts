@@ -26,7 +26,7 @@ import {
 
 /** The vault's master keys and the signing keys, for operators. No answer contains a key. */
 
-/** An id that the settings name a source for. */
+/** The body to add a master key. The settings must name a source for its id. */
 export const masterKeyAdd = closed({ key_id: text({ pattern: MASTER_KEY_ID }) });
 
 export const vaultOperations: readonly ConsoleOperation[] = [

@@ -5,7 +5,9 @@ import type { Completes } from '../../../../src/core/answer/answer-reader.ts';
 /** Hashes the bodies of one request, in hex. A receipt contains the hashes; the texts are stored nowhere. */
 export class BodyHashes implements BodyWatch {
   readonly #request: Uint8Array | undefined;
-  /** The body that is forwarded if svc changes nothing else. */
+  /**
+   * The request's body, with the default model if the client named none. It is forwarded if svc changes nothing else.
+   */
   #own: Uint8Array | undefined;
   #forwarded: { readonly pieces: readonly Uint8Array[] | undefined } | undefined;
   #requestHash: string | undefined;
@@ -18,7 +20,7 @@ export class BodyHashes implements BodyWatch {
     this.#own = request;
   }
 
-  /** The body has a model now that it lacked. */
+  /** Sets the body to which the default model was added. */
   routed(own: Uint8Array | undefined): void {
     this.#own = own;
   }

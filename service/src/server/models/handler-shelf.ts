@@ -4,7 +4,7 @@
  * with many busy keys cannot push out the others.
  */
 
-/** A handler's memory, from the outside. */
+/** A handler whose memory the shelf bounds. */
 export interface ShelvedHandler {
   readonly tenant: string;
   /** Returns an estimate of the handler's memory, which may change at any time. */
@@ -14,7 +14,7 @@ export interface ShelvedHandler {
 }
 
 export interface ShelfBounds {
-  /** All handlers together hold no more. */
+  /** Bound on the bytes of all handlers together. */
   readonly bytesMax: number;
   readonly handlersMax: number;
 }
@@ -22,9 +22,12 @@ export interface ShelfBounds {
 /** The limits for all handlers together. The bodies of running requests have a separate budget. */
 export const SHELF_BOUNDS: ShelfBounds = { bytesMax: 256 << 20, handlersMax: 5_000 };
 
-/** The share of one tenant. Even if three tenants use their share, a quarter is left for the others. */
+/** Largest share of one tenant. Even if three tenants use their share, a quarter is left for the others. */
 const PART_MAX = 1 / 4;
-/** The part of a handler's memory that is not weighed. Measured: a handler of one short conversation takes 62 kB. */
+/**
+ * Bytes that each handler counts in addition to its weighed parts. Measured: a handler of one short conversation
+ * takes 62 kB.
+ */
 export const HANDLER_BYTES = 40_960;
 
 interface Place<Handler> {
@@ -35,17 +38,16 @@ interface Place<Handler> {
 }
 
 interface TenantPlaces<Handler> {
-  /** The longest unused first. */
   readonly places: Map<string, Place<Handler>>;
   bytes: number;
 }
 
 export class HandlerShelf<Handler extends ShelvedHandler> {
   readonly #bounds: ShelfBounds;
-  /** The longest unused first. */
+  /** Places from the least to the most recently used. */
   readonly #places = new Map<string, Place<Handler>>();
   readonly #tenants = new Map<string, TenantPlaces<Handler>>();
-  /** Tenants that hold more than their share: three at most. */
+  /** Tenants that exceed their share: at most three. */
   readonly #large = new Set<TenantPlaces<Handler>>();
   /** The most recently used place; undefined if it was dropped. */
   #newest: Place<Handler> | undefined;
@@ -73,7 +75,7 @@ export class HandlerShelf<Handler extends ShelvedHandler> {
     return place?.handler;
   }
 
-  /** One of the same name leaves. */
+  /** Adds a handler. An earlier one of the same name leaves. */
   put(name: string, handler: Handler): void {
     const before = this.#places.get(name);
     if (before !== undefined) this.#leave(before);

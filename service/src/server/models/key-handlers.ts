@@ -174,7 +174,7 @@ export class KeyHandler implements ShelvedHandler {
 
   async #choose(asked: UpstreamQuestion) {
     const call = this.#callOf(asked.request);
-    // Before any refusal, because the receipt of a refused request names its model too.
+    // Determine the model before any refusal, because the receipt of a refused request names it too.
     call.model = this.#choice.modelOf(asked);
     call.chosen = await this.#choice.choose(call.caller.key, asked, call.model);
     return call.chosen;
@@ -192,7 +192,7 @@ export class KeyHandler implements ShelvedHandler {
     call.admitted = await this.#parts.admission.admit({ caller, callId, inputTokens });
   }
 
-  /** Nothing is forwarded without an open receipt. */
+  /** Opens the receipt: nothing is forwarded without one. */
   #open(facts: KnownFacts): void {
     const call = this.#callOf(facts.request);
     const { forwardedTokens } = facts.plan;

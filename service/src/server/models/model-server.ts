@@ -66,7 +66,7 @@ export interface ModelExchange {
   readonly outgoing: ServerResponse;
   readonly credentials: () => Credentials;
   readonly isStopping: boolean;
-  /** By the clock that never jumps. */
+  /** The start by the monotonic clock, in milliseconds. */
   readonly startedAt: number;
   /** Empty until the key is known, and then the id of the receipt. An error without a key gets a new id. */
   requestId: string;
@@ -129,7 +129,7 @@ export class ModelServer {
     return this.#handlers.drain(withinMs);
   }
 
-  /** Answers, whatever happens. */
+  /** Answers a request. Never rejects. */
   async serve(exchange: ModelExchange): Promise<ModelEnding> {
     const { incoming, outgoing } = exchange;
     const head = requestHead(incoming);
@@ -211,7 +211,7 @@ export class ModelServer {
     };
   }
 
-  /** The caller by the key, then the route: a caller without a key learns nothing about paths. */
+  /** Checks the caller by its key, then the route: a caller without a key learns nothing about paths. */
   async #admit(stage: Stage, { presented, entry, route, kind }: ModelHead): Promise<ModelCall> {
     const { exchange, head } = stage;
     const { clock, admission } = this.#parts;
@@ -237,7 +237,7 @@ export class ModelServer {
     // From here on the tenant is known, so a refusal has a receipt.
     refuseSuspended(caller);
     if (exchange.isStopping) throw new ProxyError('SHUTTING_DOWN', 'The service is stopping.');
-    // The call counts, whatever becomes of it.
+    // Count the call before its route is checked: a call for an unknown path counts too.
     const entering = clock.monotonic();
     await admission.enter(caller);
     stage.call.enterMs = clock.monotonic() - entering;
@@ -291,7 +291,7 @@ export class ModelServer {
       call.hasReceipt = this.#unforwarded.refused(refusedOpening(call), closing);
     }
     if (isGone || outgoing.headersSent) {
-      // A half answer must not end like a whole one.
+      // A half answer must not look complete, so the connection is cut.
       if (!outgoing.writableEnded) outgoing.destroy();
       return { status: CLIENT_GONE };
     }
@@ -308,7 +308,7 @@ export class ModelServer {
   }
 }
 
-/** A plan is many tenants'. */
+/** Says whether a change concerns a caller. A change of a plan concerns all tenants that have the plan. */
 function concernsCaller({ kind, id }: ChangedFact, keyId: string, caller: Caller | undefined) {
   if (kind === 'key') return id === keyId;
   if (kind === 'tenant') return id === caller?.key.tenant;
@@ -371,7 +371,7 @@ function evidenceOf({ headers }: RequestHead, call: ModelCall): readonly string[
 export interface ModelHead {
   readonly presented: Presented;
   readonly isAnthropic: boolean;
-  /** Undefined for a path that is not served. */
+  /** The entry of the path; undefined if the path is not served. */
   readonly entry: PathEntry | undefined;
   readonly route: Route;
   readonly kind: ReceiptKind;

@@ -22,7 +22,7 @@ export interface ProviderChoiceMade {
   readonly body?: Buffer;
 }
 
-/** A body that svc did not read is parsed whole to see whether it is JSON, up to this size: 5 ms. */
+/** Up to this size a body that svc did not read is parsed whole, to see whether it is JSON. It takes 5 ms. */
 const PARSED_BYTES_MAX = 1 << 20;
 /** The maximum number of names in a message; the rest is only counted. */
 const NAMES_MAX = 20;
@@ -30,7 +30,7 @@ const NAMES_MAX = 20;
 export class ProviderChoice {
   readonly #parts: ServingParts;
   readonly #lists: Confirmed<readonly TenantProvider[]>;
-  /** By the provider as its list holds it: a list that is read again has others. */
+  /** Keyed by the object in the provider list, so a list that is read again has new entries. */
   readonly #opened = new WeakMap<TenantProvider, Promise<ConfiguredUpstream>>();
   readonly #named = new WeakMap<Shell, NamedModel>();
 
@@ -67,7 +67,7 @@ export class ProviderChoice {
     return { provider, model: routed.model, configured, ...more };
   }
 
-  /** Throws ServiceFault STORE_UNAVAILABLE. */
+  /** Lists the tenant's providers. Throws ServiceFault STORE_UNAVAILABLE. */
   async providers(tenant: string): Promise<readonly TenantProvider[]> {
     const look = () => this.#parts.store.of(tenant).listProviders();
     return this.#lists.ask(tenant, look).catch((error: unknown) => {
@@ -112,7 +112,7 @@ function isJson(body: Buffer): boolean {
   }
 }
 
-/** Undefined where the body names none. */
+/** Returns the model; undefined if the body names none. */
 function modelIn(named: NamedModel): string | undefined {
   switch (named.kind) {
     case 'named':

@@ -108,7 +108,7 @@ export function closingOf(call: ModelCall, facts: RequestFacts): ReceiptClosing 
   };
 }
 
-/** A client whose answer the service itself cut has not gone away. */
+/** Returns how a request failed. If the service cut the answer itself, the client did not disconnect. */
 function failureIn({ shutdown }: ModelCall, { row, error }: RequestFacts): Failure | undefined {
   if (row.end === 'client-gone' && shutdown.isCutting) {
     return { code: 'SHUTTING_DOWN', status: row.status };
@@ -191,7 +191,10 @@ function requestIdIn(headers: readonly string[]): string | undefined {
  * row and a metric.
  */
 
-/** The rate of such receipts. A user who experiments stays below it. It allows at most 87,000 a day, 200 MB. */
+/**
+ * Rate of receipts for refused requests. A user who experiments stays below it. It allows at most 87,000 a day, 200
+ * MB.
+ */
 const RATE = { perMinute: 60, burst: 120 };
 
 export class UnforwardedReceipts {
@@ -237,14 +240,14 @@ export interface ModelCall {
   /** Milliseconds that counting the call took, before its tokens were checked. */
   enterMs?: number;
   readonly shutdown: Readonly<{ isCutting: boolean }>;
-  /** From here on its handler writes the receipt. */
+  /** True once the handler has the request; then the handler writes the receipt. */
   isHandled: boolean;
-  /** False where no receipt could be written. */
+  /** False if no receipt could be written. */
   hasReceipt: boolean;
   /** The model that the body names; undefined before the body is read, and if it names none. */
   model?: string | undefined;
   chosen?: ProviderChoiceMade;
-  /** The estimate with which it was admitted. */
+  /** The estimated input tokens with which the call was admitted. */
   inputTokens?: number;
   admitted?: AdmittedCall;
   receipt?: OpenReceipt;

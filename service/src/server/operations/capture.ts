@@ -72,7 +72,7 @@ async function once(
   const done = await answeredOnce(asked, async () => {
     const answer = await work();
     const reply = replyJson(answer);
-    // Deferred records must still be stored when the same call is repeated.
+    // If a record was deferred, a repeated call must still store it.
     const isWhole = answer.results.every(({ state }) => state !== 'deferred');
     return { result: reply, kept: isWhole ? { body: reply.body, at: clock.now() } : undefined };
   });
@@ -195,9 +195,9 @@ const IN_PROGRESS_MS = 500;
 export interface AskedOnce {
   readonly store: TenantStore;
   readonly key: AnswerKey;
-  /** sha256 of what is asked, base64url. */
+  /** SHA-256 of the call, base64url. */
   readonly requestHash: string;
-  /** Names this call among all that ever were. */
+  /** Identifies the call; no two calls ever have the same holder. */
   readonly holder: string;
   readonly signal: AbortSignal;
 }
@@ -232,7 +232,7 @@ export async function answeredOnce<Result>(
     return { result };
   } finally {
     await stop();
-    // A call that is not left ends by itself.
+    // If this fails, the lease expires by itself.
     if (!isKept) await store.leaveAnswer(key, holder).catch(() => undefined);
   }
 }

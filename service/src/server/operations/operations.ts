@@ -30,7 +30,7 @@ import { getReceipt, listReceiptHeads, listReceipts } from './receipts.ts';
 
 export interface KeyOperation extends Route {
   readonly name: string;
-  /** Undefined: any valid key. */
+  /** The scope that a key needs; undefined means any valid key. */
   readonly scope: Scope | undefined;
   /** The maximum size of the body; undefined if the operation has no body. */
   readonly bodyBytesMax: number | undefined;

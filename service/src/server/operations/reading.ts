@@ -27,7 +27,7 @@ import { ServiceFault } from '../fault.ts';
 
 /** The operations that read: whole records, one record as text, and pages of items, sources and purges. */
 
-/** The contract's default. */
+/** Bytes of an answer if the call names no bound: the contract's default. */
 const BYTES_FALLBACK = 1_048_576;
 /** Bytes reserved for the rest of an answer, in addition to its 256 records. */
 const AROUND_BYTES = 256 * 1024;
@@ -54,7 +54,7 @@ export const retrieve: Operation = async (call) => {
   return replyJson(answer);
 };
 
-/** Returns one record as plain text by lines, for an agent with a shell. */
+/** Returns lines of one record as plain text, for an agent with a shell. */
 export const getObject: Operation = async (call) => {
   const { query } = call.head;
   const named = query.get('space');

@@ -21,9 +21,9 @@ import { mayUse } from '../../../../src/core/memory-api/keys.ts';
 import { isoTime } from '../../../../src/core/memory/times.ts';
 import { MemoryError } from '../../../../src/core/errors.ts';
 
-/** The contract's default. */
+/** Items of an answer if the call names no bound: the contract's default. */
 const ITEMS_FALLBACK = 20;
-/** How long results stay available: the contract promises 24 hours, and nothing here expires by itself. */
+/** How long results stay available. The contract promises 24 hours; no record here expires by itself. */
 const HOLD_MS = 24 * 3600 * 1000;
 /** Time before the deadline that is reserved for writing the answer. */
 const ANSWER_MS = 5;

@@ -47,7 +47,7 @@ export async function receiptPage(asked: Asked & { readonly signal: AbortSignal 
   // One receipt more than asked for shows whether there is another page.
   const found = await asked.store.listReceipts(filterOf(query, limit + 1), asked.signal);
   const hasMore = found.length > limit;
-  // A page before a receipt was read backwards, so the extra row comes first.
+  // A page before a receipt is read in reverse, so the extra row comes first.
   const shown = query.before === undefined ? found.slice(0, limit) : found.slice(-limit);
   return listBody({
     data: shown.map(({ body }) => parseJson(body)),
@@ -115,7 +115,7 @@ export async function headPage({ tenant, store, query, signer, now }: HeadsAsked
   return { ...listBody({ data, ids, hasMore: found.length > limit }), total };
 }
 
-/** 270 years of days. */
+/** Bound on days of a query: 270 years. */
 const DAYS_MAX = 100_000;
 
 /** Counts all receipts that were ever stored, by the usage of all days. */
@@ -161,7 +161,7 @@ export const usageQuery = closed(
   {},
   {
     limit: integer(1, 100),
-    /** The cursor of the page before. */
+    /** The cursor from the previous page. */
     after: text({ max: 2048, pattern: /^[\w-]*$/ }),
     from: day,
     to: day,

@@ -12,7 +12,7 @@ export const INDEX = {
       passages = passages + $5, terms = terms + $6, next_passage = next_passage + $5,
       next_text = next_text + $7, next_conversation = next_conversation + $8
     WHERE tenant_id = $1 AND id = $2`,
-  /** Counts of words tell of what is purged, too. */
+  /** Counts of words would still reveal purged words, so a purge drops them. */
   dropCounts: `DELETE FROM word_counts WHERE tenant_id = $1 AND space_id = $2`,
   known: `${MEMORY.known}
     UNION ALL SELECT 'conversation', v.key, v.id FROM conversations v
@@ -25,7 +25,7 @@ export const INDEX = {
       records = sources.records + excluded.records, bytes = sources.bytes + excluded.bytes,
       first_seen = least(sources.first_seen, excluded.first_seen),
       last_seen = greatest(sources.last_seen, excluded.last_seen)`,
-  /** With the sources that addSources has made. */
+  /** Uses the sources that addSources has made. */
   addRecords: `INSERT INTO objects (tenant_id, space_id, digest, ref, kind, text_digest, text_ref,
       source_id, observed_at, created_at, position, fingerprint, branch, dialect, tool_name,
       redactions, seq, size, bytes)
@@ -42,7 +42,7 @@ export const INDEX = {
     ORDER BY n.seq`,
   addConversations: `INSERT INTO conversations (tenant_id, space_id, id, key)
     SELECT $1, $2, n.* FROM unnest($3::bigint[], $4::text[]) AS n(id, key)`,
-  /** Their records are those that addRecords has created. */
+  /** Finds the records that addRecords has made. */
   addTexts: `INSERT INTO texts (tenant_id, space_id, n, record_id, message, digest, ref, role,
       session, conversation_id, at, branch, source)
     SELECT $1, $2, n.n,

@@ -6,7 +6,7 @@ import type { MovedTable } from '../../service-store/move-source.ts';
  * sent again after a kill.
  */
 
-/** A space gets its counts from its records. */
+/** Columns of a space that are counted again from its records. */
 const COUNTED = new Set(['counter', 'seq', 'records', 'bytes']);
 
 /**

@@ -5,9 +5,9 @@ import { POSITIONS_PER_EXCHANGE } from '../../../../../src/adapters/store/schema
  * tenant and space, because two of 10^9 keys may be equal.
  */
 
-/** Bound on passages that are read per part of an exchange, as from a file. */
+/** Bound on passages that are read per part of an exchange; the same as in the file's store. */
 const PASSAGES_PER_RECORD = 64;
-/** Bound on the newest passages with a word, from which the user's are selected, as from a file. */
+/** Bound on the newest passages with a word, from which the user's are selected; the same as in the file's store. */
 const SAID_WITH_LOOKED_MAX = 512;
 
 /**
@@ -15,7 +15,7 @@ const SAID_WITH_LOOKED_MAX = 512;
  * which would read all its passages again for each word.
  */
 const WITH_WORD = `p.space_id + 0 = $2 AND p.keys @> ARRAY[e.key]`;
-/** Their numbers, as "3,17,256". */
+/** Joins the numbers of passages to a text such as "3,17,256". */
 const LIST = `coalesce(array_to_string(array_agg(p.n), ','), '')`;
 
 /**
@@ -26,7 +26,7 @@ function lookUp(columns: string, table: string, where: string): string {
   return `(SELECT ${columns} FROM ${table} WHERE ${where} LIMIT 1)`;
 }
 
-/** Passage e.n of space e.space_id. */
+/** Writes a look-up of passage e.n of space e.space_id. */
 function passage(columns: string): string {
   return lookUp(
     columns,
@@ -64,7 +64,7 @@ const OF_FOUND = said('e.text_n');
 
 const NEIGHBOUR = 'p.n, p.text_n, p.position, p.end_at - p.start_at AS chars, p.keys';
 const AROUND = `p.tenant_id = $1 AND p.space_id = e.space_id AND p.conversation_id = c.conversation_id`;
-/** Neighbours of several passages are sent once. */
+/** True in the first row with a passage. Neighbours of several passages are sent once. */
 const IS_FIRST = `row_number() OVER (PARTITION BY e.space_id, near.n) = 1`;
 
 const QUARTER = POSITIONS_PER_EXCHANGE / 4;

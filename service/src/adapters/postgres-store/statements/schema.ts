@@ -6,7 +6,10 @@ import { TABLES } from '../../control/tables.ts';
  * extension, trigger, function, advisory lock, notification or foreign key.
  */
 
-/** Partitions of passages, the largest table: one partition fits into memory where the whole does not. */
+/**
+ * Number of partitions of `passages`, the largest table: one partition fits into memory where the whole table does
+ * not.
+ */
 const PASSAGE_PARTS = 32;
 
 // A receipt's id begins with its time, so a range of ids is a day: see keepDays. A row of a day without a table goes
@@ -94,7 +97,7 @@ const VERSION_1: readonly string[] = [
   )`,
 ];
 
-/** One after the other; each in one transaction. */
+/** The migrations in order. Each runs in one transaction. */
 export const MIGRATIONS: readonly (readonly string[])[] = [VERSION_1];
 
 export const SCHEMA = {
@@ -110,7 +113,7 @@ export const SCHEMA = {
   putMeta: `INSERT INTO service_meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`,
   getMeta: `SELECT value FROM service_meta WHERE name = $1`,
   setMeta: `UPDATE service_meta SET value = $2 WHERE name = $1`,
-  /** Further than any node can have read. */
+  /** Raises the number of changes beyond any number that a node can have read. */
   skipChanges: `UPDATE service_meta SET value = (value::bigint + 1000000)::text WHERE name = 'changes'`,
   /** One node runs migrations at a time: the others wait for this row. */
   lockMeta: `SELECT value FROM service_meta WHERE name = 'epoch' FOR UPDATE`,

@@ -1,10 +1,10 @@
 /** The statements about the server itself. They read no table of svc, so they name no tenant. */
 
-/** The timeline's number: the first eight digits of the WAL file's name. */
+/** SQL for the number of the timeline: the first eight digits of the WAL file's name. */
 const TIMELINE = `CASE WHEN pg_is_in_recovery() THEN NULL
   ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END AS timeline`;
 
-/** As SET LOCAL: it ends with the transaction. */
+/** SQL that sets the deadline of statements like SET LOCAL: it ends with the transaction. */
 const STATEMENT_TIMEOUT = `set_config('statement_timeout', $1, true)`;
 
 /** Milliseconds since 1970 by the database's clock. */

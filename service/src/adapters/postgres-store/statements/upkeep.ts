@@ -1,4 +1,4 @@
-/** The statements about day tables: receipts and audit events have one table per day. */
+/** Statements about day tables: receipts and audit events have one table per day. */
 
 export type DayTable = 'receipts' | 'audit';
 
@@ -33,7 +33,7 @@ export const DAYS = {
       AND c.relname ~ '_[0-9]{8}$' ORDER BY 1`,
 } as const;
 
-/** The statements that update the planner's statistics of svc's own tables. */
+/** Statements that update the planner's statistics of svc's own tables. */
 
 /** Matches the names of svc's tables and partitions, which need no quotes. */
 const TABLE = /^[a-z][a-z0-9_]{0,62}$/;
